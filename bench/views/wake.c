@@ -1,9 +1,10 @@
-/* The floor of telling another process: how long a process that waits takes to hear what another one has done.
+/* The floor of notifying another process: the time from a call in one process to the wake-up of another that waits.
  *
  *   wake FILE CHANGES
  *
- * One process writes a byte into FILE, which the other watches with inotify; then into an eventfd that the other reads. A line each:
- * row, wall (median), wall (least), 0, 1, repetitions, p99, with tabs between; microseconds from the call that writes until it is heard.
+ * One process writes a byte into FILE, which the other watches with inotify; then one process writes into an eventfd, which the
+ * other reads. Each line of output has these columns, separated by tabs: row, wall-clock time (median and minimum), 0, 1,
+ * repetitions, wall-clock time (p99). Times are in microseconds, from the writing call to the wake-up.
  *
  * build: gcc -O2 -o wake wake.c
  */
@@ -42,7 +43,7 @@ static void check (int ok, const char *what)
 	}
 }
 
-/* The writer leaves its times behind in memory that both see. */
+/* The writer stores its times in memory that both processes share. */
 static void one (const char *row, const char *file, int changes, int by_event)
 {
 	double *wrote = mmap (NULL, changes * sizeof *wrote, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -64,7 +65,7 @@ static void one (const char *row, const char *file, int changes, int by_event)
 			usleep (5000 + i * 7919L % 15000);
 			wrote[i] = now ();
 			check (by_event ? write (event, &more, 8) == 8 : pwrite (fd, "x", 1, 0) == 1, "write");
-			/* Of two that nobody has heard yet the system makes one. */
+			/* The kernel merges two equal events that were not read yet. */
 			check (read (heard_it[0], &more, 1) == 1, "the reader");
 			more = 1;
 		}

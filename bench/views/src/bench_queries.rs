@@ -1,4 +1,4 @@
-//! What is asked: months, and the questions that ten thousand views are open on.
+//! The queries of the benchmarks: months, and a mix for ten thousand views.
 
 use crate::Result;
 use jiff::tz::TimeZoneDatabase;
@@ -14,13 +14,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The calendar begins in this year and has ten.
+/// The first of the ten years of the calendar.
 const FIRST_YEAR: i64 = 2017;
-/// Of a thousand views so many are open on words of two letters: for these no index says whom a
-/// change concerns.
+/// Of a thousand views this number is open on a word of two letters, which has no trigram.
 const SHORT_PREFIX_VIEWS_PER_THOUSAND: usize = 2;
 
-/// The zones of this system, known by their version as `larder` knows them.
+/// The time zones of this system, with their version, as `larder` has them.
 pub(crate) fn system_zones() -> Arc<ZoneDatabase> {
     static SYSTEM_ZONES: OnceLock<Arc<ZoneDatabase>> = OnceLock::new();
     Arc::clone(SYSTEM_ZONES.get_or_init(|| {
@@ -34,28 +33,28 @@ pub(crate) fn system_zones() -> Arc<ZoneDatabase> {
     }))
 }
 
-/// It is the middle of the calendar.
+/// The current time of the benchmarks: the middle of the calendar.
 pub(crate) fn bench_now() -> Instant {
     Instant::from_seconds_clamped(1_640_995_200)
 }
 
-pub(crate) fn views_config(cache: usize) -> ViewsOptions {
-    let clock = Arc::new(bench_now);
+pub(crate) fn views_config(cache_bytes: usize) -> ViewsOptions {
     ViewsOptions {
         zones: system_zones(),
-        cache_bytes: cache,
-        clock,
+        cache_bytes,
+        clock: Arc::new(bench_now),
         watch: false,
         ..ViewsOptions::default()
     }
 }
 
-/// Everybody asks in UTC.
+/// The context of all queries, in UTC.
 pub(crate) fn bench_settings() -> Arc<QueryContext> {
     static BENCH_SETTINGS: OnceLock<Arc<QueryContext>> = OnceLock::new();
     let settings = || {
-        let asker = UserLocale { now: bench_now(), zones: system_zones(), ..UserLocale::default() };
-        Arc::new(QueryContext { user_locale: asker, ..QueryContext::default() })
+        let user_locale =
+            UserLocale { now: bench_now(), zones: system_zones(), ..UserLocale::default() };
+        Arc::new(QueryContext { user_locale, ..QueryContext::default() })
     };
     Arc::clone(BENCH_SETTINGS.get_or_init(settings))
 }
@@ -73,7 +72,8 @@ pub(crate) fn format_iso_date(day: i64) -> String {
     format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)
 }
 
-/// From the beginning of one day to that of another, each so many hours earlier.
+/// The range from the beginning of one day to the beginning of another, both `earlier` hours
+/// before.
 pub(crate) fn time_range_sexp(from: i64, to: i64, earlier: i64) -> String {
     let at = |day: i64| {
         let (day, hour) = if earlier > 0 { (day - 1, 24 - earlier) } else { (day, 0) };
@@ -89,10 +89,9 @@ pub(crate) fn month_start(number: i64) -> i64 {
     date.map_or(0, Date::day_number)
 }
 
-/// 180 months that differ: all of the calendar as they are in UTC, and half of them as they are an
-/// hour east of it.
+/// 180 different months: the months of the calendar in UTC, and half of them one hour east of it.
 pub(crate) fn month_query_lines() -> Vec<String> {
-    let of = |number: i64, earlier: i64| {
+    let line = |number: i64, earlier: i64| {
         let (from, to) = (month_start(number), month_start(number + 1));
         format!(
             "month\twhen:{}\t{}",
@@ -100,11 +99,11 @@ pub(crate) fn month_query_lines() -> Vec<String> {
             time_range_sexp(from, to, earlier)
         )
     };
-    let utc = (0..120).map(|number| of(number, 0));
-    utc.chain((0..60).map(|number| of(2 * number, 1))).collect()
+    let utc = (0..120).map(|number| line(number, 0));
+    utc.chain((0..60).map(|number| line(2 * number, 1))).collect()
 }
 
-/// What questions are made of.
+/// The words and ids that queries are made of.
 #[derive(Default)]
 struct QueryNeedles {
     words: Vec<String>,
@@ -146,138 +145,139 @@ impl QueryNeedles {
     }
 }
 
-/// So many questions, no two alike: what a desk has open, many times over.
+/// Returns `number` different queries, in the shares in which the programs of a desktop have them
+/// open.
 pub(crate) fn query_mix(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
     let needles = QueryNeedles::from_store(store)?;
     let (mut all, mut known) = (Vec::new(), HashSet::new());
-    let mut put = |share: usize, from: &mut dyn Iterator<Item = ViewQuery>| {
+    let mut put = |share: usize, queries: &mut dyn Iterator<Item = ViewQuery>| {
         let before = all.len();
         let wanted = number * share / 1000;
-        for question in from {
+        for query in queries {
             if all.len() - before >= wanted {
                 break;
             }
-            if known.insert(query_key(&question)) {
-                all.push(question);
+            if known.insert(query_key(&query)) {
+                all.push(query);
             }
         }
     };
     let first = month_start(0);
-    let within = |question: ViewQuery, number: i64| match number % 2 {
-        0 => question.with_collection("calendar"),
-        _ => question.with_kind(Kind::Event),
+    let restrict = |query: ViewQuery, number: i64| match number % 2 {
+        0 => query.with_collection("calendar"),
+        _ => query.with_kind(Kind::Event),
     };
-    let day = |n: i64| within(line_query(&format!("when:{}", format_iso_date(first + n))), n);
+    let day = |n: i64| restrict(line_query(&format!("when:{}", format_iso_date(first + n))), n);
     put(250, &mut (0..3650).map(day));
     let week =
-        |n: i64| within(sexp_query(&time_range_sexp(first + 1 + 7 * n, first + 8 + 7 * n, 0)), n);
+        |n: i64| restrict(sexp_query(&time_range_sexp(first + 1 + 7 * n, first + 8 + 7 * n, 0)), n);
     put(50, &mut (0..520).map(week));
-    let a_month = |n: i64| {
-        within(
+    let month = |n: i64| {
+        restrict(
             sexp_query(&time_range_sexp(month_start(n % 120), month_start(n % 120 + 1), n / 120)),
             n,
         )
     };
-    put(30, &mut (0..600).map(a_month));
-    let begun = |letters: usize| {
+    put(30, &mut (0..600).map(month));
+    let prefixes = |letters: usize| {
         let words = needles.words.iter().cycle().take(4 * needles.words.len());
         words.enumerate().filter_map(move |(n, word)| {
             let letters = if letters == 0 { 3 + n % 5 } else { letters };
-            let begun: String = word.chars().take(letters).collect();
-            is_word(&begun).then_some(begun)
+            let prefix: String = word.chars().take(letters).collect();
+            is_word(&prefix).then_some(prefix)
         })
     };
     put(
         SHORT_PREFIX_VIEWS_PER_THOUSAND,
-        &mut begun(2).map(|text| line_query(&text).with_kind(Kind::Contact)),
+        &mut prefixes(2).map(|text| line_query(&text).with_kind(Kind::Contact)),
     );
     put(
         300 - SHORT_PREFIX_VIEWS_PER_THOUSAND,
-        &mut begun(0).map(|text| line_query(&text).with_kind(Kind::Contact)),
+        &mut prefixes(0).map(|text| line_query(&text).with_kind(Kind::Contact)),
     );
     let completion = |text: String| {
         sexp_query(&format!(
             "(or (beginswith \"full_name\" \"{text}\") (beginswith \"email\" \"{text}\"))"
         ))
     };
-    put(110, &mut begun(0).map(|text| completion(text).with_kind(Kind::Contact)));
+    put(110, &mut prefixes(0).map(|text| completion(text).with_kind(Kind::Contact)));
     let mut addresses = needles.addresses.iter();
-    put(120, &mut addresses.by_ref().map(|of| line_query(&format!("email:={of}"))));
-    let collections = ["has:email", "has:phone", "has:birthday", "has:nickname", "", "has:note"];
-    let whole = collections.iter().map(|text| line_query(text).with_collection("contacts"));
-    let whole = whole.chain([
+    put(120, &mut addresses.by_ref().map(|address| line_query(&format!("email:={address}"))));
+    let lines = ["has:email", "has:phone", "has:birthday", "has:nickname", "", "has:note"];
+    let large = lines.iter().map(|text| line_query(text).with_collection("contacts"));
+    let large = large.chain([
         line_query("").with_collection("calendar"),
         line_query("alarm:any").with_collection("calendar"),
     ]);
-    put(2, &mut whole.filter(is_valid_query));
+    put(2, &mut large.filter(is_valid_query));
     put(1000, &mut needles.uids.iter().map(|uid| line_query(&format!("uid:={uid}"))));
     if all.len() < number {
-        return Err(format!("only {} different questions", all.len()).into());
+        return Err(format!("only {} different queries", all.len()).into());
     }
     all.truncate(number);
     Ok(all)
 }
 
-/// A question as a line of a file.
-pub(crate) fn format_query_line(question: &ViewQuery) -> String {
-    let form = if question.text().starts_with('(') { "sexp" } else { "line" };
-    let (kind, collection) = (question.kind().map_or("", Kind::name), question.collection());
-    format!("{form}\t{kind}\t{}\t{}", collection.unwrap_or_default(), question.text())
+/// Formats a query as a line of a file.
+pub(crate) fn format_query_line(query: &ViewQuery) -> String {
+    let syntax = if query.text().starts_with('(') { "sexp" } else { "line" };
+    let (kind, collection) = (query.kind().map_or("", Kind::name), query.collection());
+    format!("{syntax}\t{kind}\t{}\t{}", collection.unwrap_or_default(), query.text())
 }
 
-/// The same from there.
-pub(crate) fn parse_query_line(written: &str) -> Option<ViewQuery> {
-    let mut parts = written.splitn(4, '\t');
-    let (form, kind, collection, text) =
+/// Parses a line of [`format_query_line`].
+pub(crate) fn parse_query_line(line: &str) -> Option<ViewQuery> {
+    let mut parts = line.splitn(4, '\t');
+    let (syntax, kind, collection, text) =
         (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let question = if form == "sexp" { sexp_query(text) } else { line_query(text) };
-    let question = match kind {
-        "event" => question.with_kind(Kind::Event),
-        "contact" => question.with_kind(Kind::Contact),
-        _ => question,
+    let query = if syntax == "sexp" { sexp_query(text) } else { line_query(text) };
+    let query = match kind {
+        "event" => query.with_kind(Kind::Event),
+        "contact" => query.with_kind(Kind::Contact),
+        _ => query,
     };
-    Some(if collection.is_empty() { question } else { question.with_collection(collection) })
+    Some(if collection.is_empty() { query } else { query.with_collection(collection) })
 }
 
-/// What makes two questions the same.
-fn query_key(question: &ViewQuery) -> (String, Option<Kind>, Option<String>) {
-    let collection = question.collection().map(str::to_string);
-    (question.text().to_string(), question.kind(), collection)
+/// The parts in which different queries differ.
+fn query_key(query: &ViewQuery) -> (String, Option<Kind>, Option<String>) {
+    let collection = query.collection().map(str::to_string);
+    (query.text().to_string(), query.kind(), collection)
 }
 
-/// Words of two letters, that are typed before there are three.
+/// Queries for words of two letters, as a person types them on the way to longer ones.
 pub(crate) fn two_letter_queries(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
     let needles = QueryNeedles::from_store(store)?;
-    let begun = needles.words.iter().rev().map(|word| word.chars().take(2).collect::<String>());
-    let words: HashSet<String> = begun.filter(|two| is_word(two)).collect();
+    let prefixes = needles.words.iter().rev().map(|word| word.chars().take(2).collect::<String>());
+    let words: HashSet<String> = prefixes.filter(|prefix| is_word(prefix)).collect();
     Ok(words.iter().take(number).map(|text| line_query(text).with_kind(Kind::Contact)).collect())
 }
 
-/// Is this no operator, and nothing else but letters?
+/// Returns whether a text is a word of letters, and no operator.
 fn is_word(text: &str) -> bool {
     text.chars().all(char::is_alphabetic) && !["and", "or", "not"].contains(&text)
 }
 
-fn is_valid_query(question: &ViewQuery) -> bool {
-    larder_query::Query::parse_with(question.text(), &bench_settings()).is_ok()
+fn is_valid_query(query: &ViewQuery) -> bool {
+    larder_query::Query::parse_with(query.text(), &bench_settings()).is_ok()
 }
 
-/// Opens a view, and takes its first answer. Returns how many items it was told.
+/// Opens a view, and takes its first answer. Returns the view and the number of items.
 pub(crate) fn open_view(
     views: &Views,
-    question: ViewQuery,
+    query: ViewQuery,
     interest: ViewInterest,
     client: &Arc<str>,
 ) -> Result<(View, usize)> {
     let options = ViewOptions { client: Arc::clone(client), interest, ..ViewOptions::default() };
-    let mut view = views.open_view(question, options)?;
-    let mut told = 0;
+    let mut view = views.open_view(query, options)?;
+    let mut count = 0;
     loop {
         match view.try_next()? {
-            Some(ViewEvent::Added(items)) => told += items.len(),
-            Some(ViewEvent::Complete(_)) => return Ok((view, told)),
+            Some(ViewEvent::Added(items)) => count += items.len(),
+            Some(ViewEvent::Complete(_)) => return Ok((view, count)),
             Some(_) => {}
-            None => return Err("the first answer has no end".into()),
+            None => return Err("the first answer is not complete".into()),
         }
     }
 }

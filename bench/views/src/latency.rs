@@ -1,4 +1,4 @@
-//! How fast views are opened, told what changed, and how much the log adds.
+//! The time to open views and to deliver changes to them, and the cost of the query log.
 
 use crate::Result;
 use crate::bench_queries::{
@@ -20,17 +20,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// So many questions in a turn of the log.
+/// The number of queries in a turn of the log.
 const QUERIES_PER_TURN: usize = 2000;
-/// In the first rounds it is checked who is told, and no time is taken: a walk over ten thousand
-/// views leaves nothing else in the near memory.
+/// The number of first rounds that check which views are notified. They are not timed: a pass over
+/// ten thousand views empties the processor's caches.
 const CHECK_ROUNDS: usize = 3;
-/// Views on words of two letters, to see what each costs.
+/// The number of additional views on words of two letters.
 const TWO_LETTER_VIEWS: usize = 100;
-/// No news come later than this.
+/// The longest wait for an event.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens a view on each question, and keeps all; in turns.
+/// Opens a view on each query, and keeps all open; in turns by interest.
 pub(crate) fn measure_opening(store: &Path, queries: &str, turns: usize) -> Result<()> {
     let text = fs::read_to_string(queries)?;
     let texts: Vec<&str> = text.lines().filter_map(|line| line.split('\t').nth(2)).collect();
@@ -55,10 +55,10 @@ pub(crate) fn measure_opening(store: &Path, queries: &str, turns: usize) -> Resu
             spent.measure(|| {
                 let mut hits = 0;
                 for text in &texts {
-                    let (view, told) =
+                    let (view, items) =
                         open_view(&views, sexp_query(text), interest.clone(), &client)?;
                     kept.push(view);
-                    hits += told;
+                    hits += items;
                 }
                 Ok(hits)
             })?;
@@ -75,7 +75,7 @@ fn query_text(view: &View) -> &str {
     view.view_query().text()
 }
 
-/// Those who ask for what is planted.
+/// A planted item, and the views that its changes concern.
 struct AffectedViews {
     item: PlantedItem,
     views: Vec<View>,
@@ -83,67 +83,70 @@ struct AffectedViews {
     delivery_timings: ViewTimings,
 }
 
-/// Opens what a desk has open, and those who ask for what is planted: so many in all.
+/// Opens the views on the planted items, and a mix of others; `number` in all.
 fn open_desktop_views(
     store: &Path,
     views: &Views,
     number: usize,
 ) -> Result<(Vec<View>, Vec<AffectedViews>)> {
     let client: Arc<str> = "bench".into();
-    let open = |question: ViewQuery| {
+    let open = |query: ViewQuery| {
         Ok::<View, Box<dyn std::error::Error>>(
-            open_view(views, question, ViewInterest::Heads, &client)?.0,
+            open_view(views, query, ViewInterest::Heads, &client)?.0,
         )
     };
-    let mut concerned = Vec::new();
+    let mut affected = Vec::new();
     for planted in planted_items::planted_items() {
         let views = planted.matching_queries().into_iter().map(open).collect::<Result<Vec<_>>>()?;
         if views.len() != planted.affected_views {
-            return Err(format!("{}: {} questions", planted.description(), views.len()).into());
+            return Err(format!("{}: {} queries", planted.description(), views.len()).into());
         }
-        concerned.push(AffectedViews {
+        affected.push(AffectedViews {
             item: planted,
             views,
             catch_up_timings: ViewTimings::default(),
             delivery_timings: ViewTimings::default(),
         });
     }
-    let planted: usize = concerned.iter().map(|of| of.views.len()).sum();
+    let planted: usize = affected.iter().map(|one| one.views.len()).sum();
     let others = query_mix(store, number.saturating_sub(planted))?;
     let others = others.into_iter().map(open).collect::<Result<Vec<_>>>()?;
-    Ok((others, concerned))
+    Ok((others, affected))
 }
 
-/// Takes all that a view is to be told. Returns how many items.
+/// Reads all events of a view. Returns the number of items.
 fn receive_events(view: &mut View) -> Result<usize> {
     let mut items = 0;
-    while let Some(tell) = view.try_next()? {
-        items += match tell {
-            ViewEvent::Added(told) | ViewEvent::Modified(told) => told.len(),
-            ViewEvent::Removed(gone) => gone.len(),
+    while let Some(event) = view.try_next()? {
+        items += match event {
+            ViewEvent::Added(items) | ViewEvent::Modified(items) => items.len(),
+            ViewEvent::Removed(items) => items.len(),
             ViewEvent::Reset | ViewEvent::Complete(_) => 0,
         };
     }
     Ok(items)
 }
 
-/// Those are told whom a change concerns, and nobody else.
-fn check_notified_views(concerned: &[AffectedViews], others: &[View], at: usize) -> Result<()> {
-    let all = concerned.iter().flat_map(|of| &of.views).chain(others);
-    let heard: Vec<&str> = all.filter(|view| view.has_pending_events()).map(query_text).collect();
-    match concerned.get(at) {
-        Some(one) if one.item.affected_views != heard.len() => Err(format!(
-            "{}: {} are told: {}",
+/// Checks that a change of the planted item `at` has notified the views that it concerns, and no
+/// other.
+fn check_notified_views(affected: &[AffectedViews], others: &[View], at: usize) -> Result<()> {
+    let all = affected.iter().flat_map(|one| &one.views).chain(others);
+    let notified: Vec<&str> =
+        all.filter(|view| view.has_pending_events()).map(query_text).collect();
+    match affected.get(at) {
+        Some(one) if one.item.affected_views != notified.len() => Err(format!(
+            "{}: {} views are notified: {}",
             one.item.description(),
-            heard.len(),
-            heard.join(", ")
+            notified.len(),
+            notified.join(", ")
         )
         .into()),
         _ => Ok(()),
     }
 }
 
-/// What a change costs, where nobody asks and where many do. Of the same changes, in turns.
+/// Measures the cost of the same changes, in turns: with no process that has views, with views of
+/// which none is open, and with many open views.
 pub(crate) fn measure_commits(path: &Path, number: usize, rounds: usize) -> Result<()> {
     let mut store = planted_items::open_planted_store(path)?;
     let idle = measure_overhead()?;
@@ -161,54 +164,57 @@ pub(crate) fn measure_commits(path: &Path, number: usize, rounds: usize) -> Resu
         Views::open(path, views_config(0))?,
         Views::open(path, views_config(DEFAULT_CACHE_BYTES))?,
     );
-    let (mut others, mut concerned) = open_desktop_views(path, &views, number)?;
+    let (mut others, mut affected) = open_desktop_views(path, &views, number)?;
     println!("# {} views are open", views.count_open_views());
-    let (mut beside, mut unasked) = (ViewTimings::default(), ViewTimings::default());
+    let (mut with_views_open, mut with_none_open) =
+        (ViewTimings::default(), ViewTimings::default());
     for round in 0..CHECK_ROUNDS + rounds {
-        for at in 0..concerned.len() {
-            let Some(one) = concerned.get(at) else { continue };
+        for at in 0..affected.len() {
+            let Some(one) = affected.get(at) else { continue };
             let change = one.item.item_put(&store, count)?;
             let (began, done) = planted_items::apply_change(&mut store, change)?;
             if round < CHECK_ROUNDS {
                 views.catch_up()?;
-                check_notified_views(&concerned, &others, at)?;
-                if let Some(one) = concerned.get_mut(at) {
+                check_notified_views(&affected, &others, at)?;
+                if let Some(one) = affected.get_mut(at) {
                     one.views.iter_mut().map(receive_events).sum::<Result<usize>>()?;
                 }
                 continue;
             }
-            beside.add_time(done - began);
-            let Some(one) = concerned.get_mut(at) else { continue };
+            with_views_open.add_time(done - began);
+            let Some(one) = affected.get_mut(at) else { continue };
             let catch_up = |views: &Views, spent: &mut ViewTimings| {
                 spent.measure(|| {
                     black_box(views.catch_up()?);
                     Ok(0)
                 })
             };
-            // Whoever looks first reads what was written into its memory.
+            // The first poll after a change reads the written pages into memory, so they alternate.
             if (round + at) % 2 == 0 {
-                catch_up(&none, &mut unasked)?;
+                catch_up(&none, &mut with_none_open)?;
                 catch_up(&views, &mut one.catch_up_timings)?;
             } else {
                 catch_up(&views, &mut one.catch_up_timings)?;
-                catch_up(&none, &mut unasked)?;
+                catch_up(&none, &mut with_none_open)?;
             }
             let AffectedViews { views, delivery_timings: spent, .. } = one;
-            let mut heard = 0;
+            let mut received = 0;
             spent.measure(|| {
-                heard = views.iter_mut().map(receive_events).sum::<Result<usize>>()?;
-                Ok(heard)
+                received = views.iter_mut().map(receive_events).sum::<Result<usize>>()?;
+                Ok(received)
             })?;
-            if heard != one.item.affected_views {
-                return Err(format!("{}: {heard} are told", one.item.description()).into());
+            if received != one.item.affected_views {
+                return Err(
+                    format!("{}: {received} items are delivered", one.item.description()).into()
+                );
             }
         }
         count += 1;
     }
     alone.print("apply-alone", idle);
-    beside.print("apply-beside", idle);
-    unasked.print("look-none-open", idle);
-    for one in &mut concerned {
+    with_views_open.print("apply-beside", idle);
+    with_none_open.print("look-none-open", idle);
+    for one in &mut affected {
         let name = format!("{}-{}", one.item.kind.name(), one.item.affected_views);
         one.catch_up_timings.print(&format!("look-{name}"), idle);
         one.delivery_timings.print(&format!("told-{name}"), idle);
@@ -216,7 +222,7 @@ pub(crate) fn measure_commits(path: &Path, number: usize, rounds: usize) -> Resu
     measure_two_letter_views(path, &views, &mut store, (rounds, count), &mut others)
 }
 
-/// The same with more views on words of two letters, which are asked about each contact.
+/// Measures the cost with more views on words of two letters, which every contact may concern.
 fn measure_two_letter_views(
     path: &Path,
     views: &Views,
@@ -227,13 +233,13 @@ fn measure_two_letter_views(
     let client: Arc<str> = "bench".into();
     let idle = measure_overhead()?;
     let before = views.count_open_views();
-    for question in two_letter_queries(path, TWO_LETTER_VIEWS)? {
-        others.push(open_view(views, question, ViewInterest::Heads, &client)?.0);
+    for query in two_letter_queries(path, TWO_LETTER_VIEWS)? {
+        others.push(open_view(views, query, ViewInterest::Heads, &client)?.0);
     }
     let more = views.count_open_views() - before;
     let planted = planted_items::planted_items();
     let one = planted.iter().find(|one| one.kind == Kind::Contact && one.affected_views == 10);
-    let one = one.ok_or("nothing is planted")?;
+    let one = one.ok_or("no item is planted")?;
     let mut spent = ViewTimings::default();
     for count in count..count + rounds {
         let change = one.item_put(store, count)?;
@@ -248,7 +254,7 @@ fn measure_two_letter_views(
     Ok(())
 }
 
-/// A writer in a process of its own.
+/// A process that writes on request.
 struct WriterProcess {
     child: Child,
     input: ChildStdin,
@@ -271,7 +277,7 @@ impl WriterProcess {
         Ok(self.input.write_all(b"\n")?)
     }
 
-    /// When it began to write, and when it was done, in nanoseconds since 1970.
+    /// Reads when the writer began and ended, in nanoseconds since 1970.
     fn read_times(&mut self) -> Result<[i64; 2]> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
@@ -291,13 +297,13 @@ fn unix_nanos() -> Result<i64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos().try_into()?)
 }
 
-/// Changes what is planted for ten, each time it is told to.
+/// Runs as the writer: changes the planted event that concerns ten views for each line of input.
 pub(crate) fn run_writer(path: &Path) -> Result<()> {
     let mut store = planted_items::open_planted_store(path)?;
     let planted = planted_items::planted_items()
         .into_iter()
         .find(|one| one.kind == Kind::Event && one.affected_views == 10);
-    let planted = planted.ok_or("nothing is planted")?;
+    let planted = planted.ok_or("no item is planted")?;
     println!("0 0");
     for (count, line) in std::io::stdin().lines().enumerate() {
         line?;
@@ -309,48 +315,44 @@ pub(crate) fn run_writer(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How long it takes until a view is told what another process has written. With one view open, or
-/// with as many as are asked for.
+/// Measures the time from a commit of another process to the event of a view, with `number` views
+/// open.
 pub(crate) fn measure_delivery(path: &Path, number: usize, changes: usize) -> Result<()> {
     let mut writer = WriterProcess::spawn(path)?;
     let views =
         Views::open(path, ViewsOptions { watch: true, ..views_config(DEFAULT_CACHE_BYTES) })?;
     let (_others, mut view, mut rest) = if number > 1 {
-        let (others, concerned) = open_desktop_views(path, &views, number)?;
+        let (others, affected) = open_desktop_views(path, &views, number)?;
         let is_it =
             |one: &AffectedViews| one.item.kind == Kind::Event && one.item.affected_views == 10;
-        let mut rest = concerned.into_iter().find(is_it).ok_or("nothing is planted")?.views;
+        let mut rest = affected.into_iter().find(is_it).ok_or("no item is planted")?.views;
         (others, rest.pop().ok_or("no view")?, rest)
     } else {
-        let question = line_query("uid:=planted-event-10@example.org");
-        (
-            Vec::new(),
-            open_view(&views, question, ViewInterest::Bytes, &"bench".into())?.0,
-            Vec::new(),
-        )
+        let query = line_query("uid:=planted-event-10@example.org");
+        (Vec::new(), open_view(&views, query, ViewInterest::Bytes, &"bench".into())?.0, Vec::new())
     };
     println!("# {} views are open", views.count_open_views());
     let (mut since_begun, mut since_done, mut early) = (Vec::new(), Vec::new(), 0);
     for n in 0..changes {
-        // Neither at a beat that a clock has, nor while the last one is still being told.
+        // Not in step with a timer, and not before the last events have been delivered.
         thread::sleep(Duration::from_micros(5_000 + (n as u64 * 7_919) % 15_000));
         writer.request_write()?;
-        let heard = loop {
+        let received = loop {
             match view.next_timeout(Some(DELIVERY_TIMEOUT))? {
                 Some(ViewEvent::Complete(_)) => {}
                 Some(_) => break unix_nanos()?,
-                None => return Err("nothing was told".into()),
+                None => return Err("no event came".into()),
             }
         };
         let [began, done] = writer.read_times()?;
-        since_begun.push(Duration::from_nanos(u64::try_from(heard - began)?));
-        early += usize::from(heard < done);
-        since_done.push(Duration::from_nanos(u64::try_from(heard - done).unwrap_or(0)));
+        since_begun.push(Duration::from_nanos(u64::try_from(received - began)?));
+        early += usize::from(received < done);
+        since_done.push(Duration::from_nanos(u64::try_from(received - done).unwrap_or(0)));
         for view in rest.iter_mut().chain([&mut view]) {
             receive_events(view)?;
         }
     }
-    println!("# {early} of {changes} were told before the writer went on");
+    println!("# {early} of {changes} events came before the writer went on");
     for (row, times) in [("deliver", since_done), ("begun", since_begun)] {
         let mut spent = ViewTimings::default();
         times.into_iter().for_each(|time| spent.add_time(time));
@@ -359,9 +361,8 @@ pub(crate) fn measure_delivery(path: &Path, number: usize, changes: usize) -> Re
     writer.finish()
 }
 
-/// What the log adds to a question: cheap ones, asked with it and without, in turns. In processor
-/// time: of a difference that small, nothing is left in the time of a clock where others use the
-/// machine.
+/// Measures the cost of the log for cheap queries, with it and without, in turns. In CPU time: the
+/// difference is smaller than the noise in wall-clock time.
 pub(crate) fn measure_query_log(path: &Path, file: &Path, turns: usize) -> Result<()> {
     let reader = Reader::open_with_zones(path, system_zones())?;
     let collection = reader.collections()?.into_iter().find(|of| of.name == "contacts");
@@ -371,7 +372,7 @@ pub(crate) fn measure_query_log(path: &Path, file: &Path, turns: usize) -> Resul
         heads.iter().map(|head| line_query(&format!("uid:={}", head.uid))).collect();
     let again: Vec<ViewQuery> =
         uids.iter().take(1).cycle().take(QUERIES_PER_TURN).cloned().collect();
-    for (name, cache, questions) in [("run", 0, &uids), ("cached", 1 << 20, &again)] {
+    for (name, cache, queries) in [("run", 0, &uids), ("cached", 1 << 20, &again)] {
         let logged = Some(Arc::new(JsonLinesLog::new(File::create(file)?))
             as Arc<dyn larder_query::query_log::QueryLogSink>);
         let without = Views::open(path, views_config(cache))?;
@@ -382,13 +383,13 @@ pub(crate) fn measure_query_log(path: &Path, file: &Path, turns: usize) -> Resul
             for at in [turn % 2, 1 - turn % 2] {
                 let views = if at == 0 { &without } else { &with };
                 let before = cpu_time()?;
-                for question in questions {
+                for query in queries {
                     let given = &mut |_: &ItemMeta, bytes: &[u8]| !bytes.is_empty();
-                    black_box(views.find(question.clone(), "bench", given)?);
+                    black_box(views.find(query.clone(), "bench", given)?);
                 }
-                let processor = cpu_time()?.saturating_sub(before);
+                let cpu = cpu_time()?.saturating_sub(before);
                 if let (Some(taken), Some(spent)) = (taken.get_mut(at), spent.get_mut(at)) {
-                    *taken = to_micros(processor) / questions.len() as f64;
+                    *taken = to_micros(cpu) / queries.len() as f64;
                     spent.push(*taken);
                 }
             }
@@ -403,7 +404,8 @@ pub(crate) fn measure_query_log(path: &Path, file: &Path, turns: usize) -> Resul
     Ok(())
 }
 
-fn median_and_least(mut of: Vec<f64>) -> (f64, f64) {
-    of.sort_by(f64::total_cmp);
-    (of.get(of.len() / 2).copied().unwrap_or_default(), of.first().copied().unwrap_or_default())
+fn median_and_least(mut values: Vec<f64>) -> (f64, f64) {
+    values.sort_by(f64::total_cmp);
+    let median = values.get(values.len() / 2).copied().unwrap_or_default();
+    (median, values.first().copied().unwrap_or_default())
 }

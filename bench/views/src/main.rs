@@ -1,25 +1,27 @@
-//! What the benchmarks of live views do, besides shell.
+//! The measurements of the benchmarks of live views; shell scripts call them.
 //!
-//! * `months`: prints the 180 questions, each of another month, in the form of `larder measure
+//! * `months`: prints 180 queries, each for another month, in the format of `larder measure
 //!   generate queries`.
-//! * `open STORE QUERIES TURNS`: opens a view on each question, and takes its first answer: rows,
-//!   bytes.
-//! * `commits STORE VIEWS ROUNDS`: what a change costs that so many views, open in this process,
-//!   are told of; and what it costs where none is open. Where `STORE` has no planted items, they
-//!   are put there.
-//! * `deliver STORE VIEWS CHANGES`: how long after a commit in another process a view is told, with
-//!   so many open.
-//! * `write STORE`: that other process: a change for each line that it reads.
-//! * `log STORE FILE TURNS`: what the query log adds to a question.
-//! * `mix STORE VIEWS`: prints so many questions, no two alike, as a desk has them open.
-//! * `held STORE QUESTIONS`: what a view on each of them takes in memory.
-//! * `browse STORE MONTHS TIMES CACHE`: a calendar opened, looked through backwards in five kinds
-//!   of view, closed; so many times, with a cache of so many bytes. What the process takes after
-//!   each.
-//! * `toggle STORE TIMES`: the same month opened and closed by new clients.
+//! * `open STORE QUERIES TURNS`: opens a view on each query, and takes its first answer, as rows,
+//!   as metadata and as bytes.
+//! * `commits STORE VIEWS ROUNDS`: the cost of a change with this number of views open in the
+//!   process, some of which it concerns, and with none. Stores the planted items if `STORE` lacks
+//!   them.
+//! * `deliver STORE VIEWS CHANGES`: the time from a commit in another process to the event of a
+//!   view, with this number of views open.
+//! * `write STORE`: that other process: makes a change for each line that it reads.
+//! * `log STORE FILE TURNS`: the cost of the query log for a query.
+//! * `mix STORE VIEWS`: prints this number of different queries, such as the programs of a desktop
+//!   have open.
+//! * `held STORE QUERIES`: the memory of a view on each query.
+//! * `browse STORE MONTHS TIMES CACHE`: opens a calendar, goes back month by month in five kinds of
+//!   view, and closes it, repeatedly, with an answer cache of `CACHE` bytes. Prints the memory of
+//!   the process after each time.
+//! * `toggle STORE TIMES`: opens and closes the same month for new clients.
 //!
-//! A line each: row, wall (median), wall (least), processor (mean), hits (mean), repetitions, p99,
-//! with tabs between; microseconds. Memory is anonymous, in kB. It is no part of Larder.
+//! Each line of output has these columns, separated by tabs: row, wall-clock time (median and
+//! minimum), CPU time (mean), hits (mean), repetitions, wall-clock time (p99). Times are in
+//! microseconds. Memory is anonymous memory in kB. The program is no part of Larder.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
@@ -57,11 +59,10 @@ fn main() -> Result<()> {
         }
         ["mix", store, views] => {
             let mix = bench_queries::query_mix(Path::new(store), views.parse()?)?;
-            mix.iter()
-                .for_each(|question| println!("{}", bench_queries::format_query_line(question)));
+            mix.iter().for_each(|query| println!("{}", bench_queries::format_query_line(query)));
             Ok(())
         }
-        ["held", store, questions] => memory::measure_open_views(Path::new(store), questions),
+        ["held", store, queries] => memory::measure_open_views(Path::new(store), queries),
         ["browse", store, months, times, cache] => memory::measure_browsing(
             Path::new(store),
             months.parse()?,

@@ -1,4 +1,4 @@
-//! What views take in memory, and leave behind.
+//! The memory that views hold, and that they leave behind.
 
 use crate::Result;
 use crate::bench_queries::{
@@ -12,12 +12,12 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The last month that is looked at, counted from the beginning of the calendar.
+/// The month that browsing begins with, counted from the beginning of the calendar.
 const LAST_MONTH_NUMBER: i64 = 108;
 
-/// Opens a view on each question of a file, no two alike, and tells what they take: a line for each
-/// tenth of them. Then they are closed, and opened again: what the first ones left must do for
-/// these. The questions are not kept here.
+/// Opens a view on each query of a file, and prints the memory after each tenth of them. Then
+/// closes them, and opens them again, which should need no more memory. The queries themselves are
+/// read line by line, so that they do not count.
 pub(crate) fn measure_open_views(path: &Path, file: &str) -> Result<()> {
     let number = BufReader::new(File::open(file)?).lines().count();
     let views = Views::open(path, views_config(0))?;
@@ -26,8 +26,8 @@ pub(crate) fn measure_open_views(path: &Path, file: &str) -> Result<()> {
         let mut open = Vec::with_capacity(number);
         println!("{time}\t0\t{}", anonymous_memory_kib()?);
         for (at, line) in BufReader::new(File::open(file)?).lines().enumerate() {
-            let question = parse_query_line(&line?).ok_or("no question")?;
-            open.push(open_view(&views, question, ViewInterest::Rows, &client)?.0);
+            let query = parse_query_line(&line?).ok_or("a line holds no query")?;
+            open.push(open_view(&views, query, ViewInterest::Rows, &client)?.0);
             if (at + 1) % (number / 10).max(1) == 0 {
                 println!("{time}\t{}\t{}", views.count_open_views(), anonymous_memory_kib()?);
             }
@@ -39,7 +39,7 @@ pub(crate) fn measure_open_views(path: &Path, file: &str) -> Result<()> {
     Ok(())
 }
 
-/// The window of a kind of view in a month.
+/// The query of a calendar program's view in a month.
 fn calendar_view_query(kind: &str, number: i64) -> ViewQuery {
     let first = month_start(number);
     // 1 January 1970 was a Thursday.
@@ -56,7 +56,7 @@ fn calendar_view_query(kind: &str, number: i64) -> ViewQuery {
         .with_occurrences()
 }
 
-/// A calendar is opened, looked through backwards, and closed, so many times.
+/// Opens a calendar, goes back month by month in each kind of view, and closes it; `times` times.
 pub(crate) fn measure_browsing(path: &Path, months: i64, times: usize, cache: usize) -> Result<()> {
     let views = Views::open(path, ViewsOptions { watch: true, ..views_config(cache) })?;
     views.catch_up()?;
@@ -68,9 +68,10 @@ pub(crate) fn measure_browsing(path: &Path, months: i64, times: usize, cache: us
         for kind in ["day", "week", "work week", "month", "list"] {
             for back in 0..=months {
                 let next = calendar_view_query(kind, LAST_MONTH_NUMBER - back);
-                let (view, told) = open_view(&views, next, ViewInterest::HeadsAndBytes, &client)?;
-                items += told;
-                // What was shown is closed when there is something else to be shown.
+                let (view, delivered) =
+                    open_view(&views, next, ViewInterest::HeadsAndBytes, &client)?;
+                items += delivered;
+                // A program closes a view after it has opened the next one.
                 drop(shown.replace(view));
             }
         }
@@ -84,7 +85,7 @@ pub(crate) fn measure_browsing(path: &Path, months: i64, times: usize, cache: us
     Ok(())
 }
 
-/// The same month is opened and closed, each time by another client.
+/// Opens and closes the same month, each time for another client.
 pub(crate) fn measure_toggling(path: &Path, times: usize) -> Result<()> {
     let views = Views::open(
         path,

@@ -1,5 +1,6 @@
-//! Items of which it is known how many of the open views a change of theirs concerns: each in a
-//! collection of its own, with words and at a time that nobody else asks for.
+//! Planted items: a change of each concerns a known number of the open views.
+//!
+//! Each is in a collection of its own, at a time and with words that no other query has.
 
 use crate::Result;
 use crate::bench_queries::{
@@ -15,52 +16,53 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// So many views a change concerns.
+/// The numbers of views that a change concerns.
 pub(crate) const AFFECTED_VIEW_COUNTS: [usize; 5] = [0, 10, 20, 50, 100];
-/// Nobody is called so.
+/// Words that no generated item has.
 const UNIQUE_WORDS: [&str; 6] =
     ["xqjvzwqjxvz", "qvjwzxqvwjq", "wzjvxwqxzqv", "zvxjwqzxvwj", "jqvzjwxvqzx", "vwvjzqwxjqz"];
 
+/// An item whose changes concern a known number of views.
 #[derive(Clone)]
 pub(crate) struct PlantedItem {
     pub(crate) kind: Kind,
     pub(crate) affected_views: usize,
     collection: Arc<str>,
-    /// The day on which it happens, since 1970.
+    /// The day of the event, counted from 1970.
     day_number: i64,
 }
 
-/// All of them.
+/// Returns all planted items.
 pub(crate) fn planted_items() -> Vec<PlantedItem> {
-    let of = |kind: Kind, concerned: usize, year: i32| PlantedItem {
+    let item = |kind: Kind, affected_views: usize, year: i32| PlantedItem {
         kind,
-        affected_views: concerned,
-        collection: format!("planted-{}-{concerned}", kind.name()).into(),
+        affected_views,
+        collection: format!("planted-{}-{affected_views}", kind.name()).into(),
         day_number: Date::new(year, 6, 13).map_or(0, Date::day_number),
     };
     let planted = AFFECTED_VIEW_COUNTS.into_iter().zip((2041..).step_by(3));
     planted
-        .flat_map(|(concerned, year)| {
-            [of(Kind::Event, concerned, year), of(Kind::Contact, concerned, year)]
+        .flat_map(|(affected_views, year)| {
+            [item(Kind::Event, affected_views, year), item(Kind::Contact, affected_views, year)]
         })
         .collect()
 }
 
 impl PlantedItem {
     pub(crate) fn description(&self) -> String {
-        format!("{} that {} ask for", self.kind.name(), self.affected_views)
+        format!("{} that concerns {} views", self.kind.name(), self.affected_views)
     }
 
     fn uid(&self) -> String {
         format!("{}@example.org", self.collection)
     }
 
-    /// Its words, of which no part is found elsewhere.
+    /// The words of the item; no trigram of them is in another item.
     fn words(&self) -> Vec<String> {
-        let own = SEPARATOR_LETTERS[self.affected_views % SEPARATOR_LETTERS.len()];
+        let separator = SEPARATOR_LETTERS[self.affected_views % SEPARATOR_LETTERS.len()];
         UNIQUE_WORDS
             .iter()
-            .map(|word| word.chars().flat_map(|letter| [letter, own]).collect())
+            .map(|word| word.chars().flat_map(|letter| [letter, separator]).collect())
             .collect()
     }
 
@@ -85,10 +87,10 @@ impl PlantedItem {
         }
     }
 
-    /// A change of it: how often it was seen.
+    /// A change of the item, with this count in its text.
     pub(crate) fn item_put(&self, store: &Store, count: usize) -> Result<BatchChange> {
         let bytes = self.bytes(count).into_bytes();
-        let prepared = match self.kind {
+        let parsed = match self.kind {
             Kind::Contact => {
                 store
                     .extractor_for_collection(&self.collection, CollectionType::AddressBook)?
@@ -104,18 +106,16 @@ impl PlantedItem {
                     .0
             }
         };
-        let (collection, uid) = (Arc::clone(&self.collection), self.uid());
-        let (derived_uid, expect) = (false, Precondition::Any);
         Ok(BatchChange::Put(ItemPut {
-            collection,
-            uid,
-            derived_uid,
-            parsed: prepared,
-            precondition: expect,
+            collection: Arc::clone(&self.collection),
+            uid: self.uid(),
+            derived_uid: false,
+            parsed,
+            precondition: Precondition::Any,
         }))
     }
 
-    /// So many questions that it answers, and nothing else does.
+    /// `affected_views` queries that this item answers, and no other item does.
     pub(crate) fn matching_queries(&self) -> Vec<ViewQuery> {
         let mut sources: Vec<Box<dyn Iterator<Item = ViewQuery> + '_>> = match self.kind {
             Kind::Contact => {
@@ -135,15 +135,15 @@ impl PlantedItem {
         while all.len() < self.affected_views && !sources.is_empty() {
             sources.retain_mut(|source| {
                 let next = (all.len() < self.affected_views).then(|| source.next()).flatten();
-                let more = next.is_some();
+                let has_more = next.is_some();
                 all.extend(next);
-                more
+                has_more
             });
         }
         all
     }
 
-    /// Days, weeks, months and whatever else has it in it.
+    /// Queries for time ranges that contain the event.
     fn time_range_queries(&self) -> impl Iterator<Item = ViewQuery> + '_ {
         (0..100).map(|n| {
             let (from, to) = (self.day_number - n % 40, self.day_number + 1 + n / 2);
@@ -160,41 +160,45 @@ impl PlantedItem {
         })
     }
 
-    /// Its words as they are typed.
+    /// Queries for the beginnings of the words, as a person types them.
     fn prefix_queries(&self) -> impl Iterator<Item = ViewQuery> + '_ {
         (4..10).flat_map(move |letters| {
-            let begun = move |word: String| word.chars().take(letters).collect::<String>();
+            let prefix = move |word: String| word.chars().take(letters).collect::<String>();
             self.words()
                 .into_iter()
                 .take(3)
-                .map(move |word| line_query(&begun(word)).with_kind(self.kind))
+                .map(move |word| line_query(&prefix(word)).with_kind(self.kind))
         })
     }
 
-    /// What completes addresses asks so.
+    /// Queries of a program that completes addresses.
     fn completion_queries(&self) -> impl Iterator<Item = ViewQuery> + '_ {
         let words: Vec<String> = self.words().into_iter().take(3).collect();
         (4..14).flat_map(move |letters| {
-            let asked = |word: &String| {
+            let queries = |word: &String| {
                 let text: String = word.chars().take(letters).collect();
-                let each = |field: &str| format!("(beginswith \"{field}\" \"{text}\")");
+                let begins_with = |field: &str| format!("(beginswith \"{field}\" \"{text}\")");
                 [
-                    sexp_query(&format!("(or {} {})", each("full_name"), each("email")))
-                        .with_kind(Kind::Contact),
-                    sexp_query(&each("email")),
+                    sexp_query(&format!(
+                        "(or {} {})",
+                        begins_with("full_name"),
+                        begins_with("email")
+                    ))
+                    .with_kind(Kind::Contact),
+                    sexp_query(&begins_with("email")),
                     sexp_query(&format!(
                         "(or {} {} {})",
-                        each("full_name"),
-                        each("email"),
-                        each("nickname")
+                        begins_with("full_name"),
+                        begins_with("email"),
+                        begins_with("nickname")
                     )),
                 ]
             };
-            words.iter().flat_map(asked).collect::<Vec<_>>()
+            words.iter().flat_map(queries).collect::<Vec<_>>()
         })
     }
 
-    /// By its UID, its address, its collection.
+    /// Queries for the UID, the address and the collection.
     fn exact_queries(&self) -> impl Iterator<Item = ViewQuery> + '_ {
         let uid = line_query(&format!("uid:={}", self.uid()));
         let mut all = vec![
@@ -216,10 +220,10 @@ impl PlantedItem {
     }
 }
 
-/// Letters that keep the words of one apart from those of another.
+/// The letters that distinguish the words of one item from those of another.
 const SEPARATOR_LETTERS: [char; 7] = ['k', 'g', 'p', 'b', 'f', 'h', 'm'];
 
-/// Opens the store for changes, with all of these in it.
+/// Opens the store for writing, and stores all planted items.
 pub(crate) fn open_planted_store(path: &Path) -> Result<Store> {
     let mut store =
         Store::open(path, &StoreOptions { zones: system_zones(), ..StoreOptions::default() })?;
@@ -230,7 +234,7 @@ pub(crate) fn open_planted_store(path: &Path) -> Result<Store> {
     Ok(store)
 }
 
-/// Writes a change as a command of its own, and tells when it began to and when it was done.
+/// Applies a change as an operation of its own. Returns when that began and when it ended.
 pub(crate) fn apply_change(store: &mut Store, change: BatchChange) -> Result<(Instant, Instant)> {
     let mut operation = Operation::new("change", "", 0);
     let began = Instant::now();

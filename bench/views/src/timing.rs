@@ -1,4 +1,6 @@
-//! What something took: time, processor time, memory.
+//! Timings and memory figures.
+//!
+//! Apart from the measurements so that all of them print the same columns.
 
 use crate::Result;
 use std::fs;
@@ -6,10 +8,10 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Repetitions whose processor time is that of doing nothing.
+/// The number of empty repetitions that the overhead is measured with.
 const IDLE_REPETITIONS: u32 = 200;
 
-/// What repetitions took: the time of each, the processor time of all.
+/// The timings of repetitions: the wall-clock time of each, the CPU time of all.
 #[derive(Default)]
 pub(crate) struct ViewTimings {
     times: Vec<Duration>,
@@ -18,7 +20,7 @@ pub(crate) struct ViewTimings {
 }
 
 impl ViewTimings {
-    /// Does something once more; what it gives is the number of hits.
+    /// Times one repetition, which returns its number of hits.
     pub(crate) fn measure(&mut self, work: impl FnOnce() -> Result<usize>) -> Result<usize> {
         let before = cpu_time()?;
         let clock = Instant::now();
@@ -29,22 +31,22 @@ impl ViewTimings {
         Ok(hits)
     }
 
-    /// Notes a time that was measured elsewhere.
+    /// Adds a wall-clock time that was measured elsewhere.
     pub(crate) fn add_time(&mut self, time: Duration) {
         self.times.push(time);
     }
 
-    /// A line of figures; of the processor time without what it takes to ask for it.
-    pub(crate) fn print(&mut self, row: &str, idle: Duration) {
+    /// Prints a line of figures. `overhead` is the CPU time of measuring.
+    pub(crate) fn print(&mut self, row: &str, overhead: Duration) {
         self.times.sort_unstable();
         let reps = self.times.len().max(1);
-        let at = |place: usize| self.times.get(place.min(reps - 1)).copied().unwrap_or_default();
-        let processor = to_micros(self.cpu_time) / reps as f64 - to_micros(idle);
+        let at = |rank: usize| self.times.get(rank.min(reps - 1)).copied().unwrap_or_default();
+        let cpu = to_micros(self.cpu_time) / reps as f64 - to_micros(overhead);
         let (median, least, p99) =
             (to_micros(at(reps / 2)), to_micros(at(0)), to_micros(at(reps * 99 / 100)));
         let hits = self.hits as f64 / reps as f64;
-        let processor = processor.max(0.0);
-        println!("{row}\t{median:.1}\t{least:.1}\t{processor:.1}\t{hits:.1}\t{reps}\t{p99:.1}");
+        let cpu = cpu.max(0.0);
+        println!("{row}\t{median:.1}\t{least:.1}\t{cpu:.1}\t{hits:.1}\t{reps}\t{p99:.1}");
     }
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn to_micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// What it takes to ask for the processor time, which is part of what is told.
+/// Measures the CPU time of measuring, which is part of each repetition.
 pub(crate) fn measure_overhead() -> Result<Duration> {
     let mut spent = ViewTimings::default();
     for _ in 0..IDLE_REPETITIONS {
@@ -61,7 +63,7 @@ pub(crate) fn measure_overhead() -> Result<Duration> {
     Ok(spent.cpu_time / IDLE_REPETITIONS)
 }
 
-/// Of this one thread. The kernel brings its account up to date when the thread gives way.
+/// The CPU time of this thread. The kernel updates its count when the thread yields.
 pub(crate) fn cpu_time() -> Result<Duration> {
     thread::yield_now();
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;
@@ -69,7 +71,7 @@ pub(crate) fn cpu_time() -> Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds.parse()?))
 }
 
-/// Anonymous memory of this process, in kB.
+/// The anonymous memory of this process, in kB.
 pub(crate) fn anonymous_memory_kib() -> Result<i64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).ok_or("no RssAnon")?;

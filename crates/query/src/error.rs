@@ -15,6 +15,12 @@ pub enum Error {
         /// The field that was perhaps meant.
         nearest: Option<&'static str>,
     },
+    /// A query id of live views that no query is registered under: its last view was closed.
+    #[error("no live query has the id {id}")]
+    UnknownQuery {
+        /// The id.
+        id: u32,
+    },
     /// The store could not answer.
     #[error(transparent)]
     Store(#[from] larder_store::Error),

@@ -1,9 +1,8 @@
-//! The query log: what was asked, how it was answered, and what open views were told; one line of
-//! JSON for each.
+//! The query log: each query with its cost, each view, and each notification, as lines of JSON.
 //!
-//! `docs/queries.md` says what each line has. Here it is only written; no file is opened, and
-//! nothing is read: that is `larder-measure`'s. It is apart so that who wants no log pays for
-//! nothing but a look at an `Option`.
+//! `docs/queries.md` documents the lines. This module writes them and opens no file;
+//! `larder-measure` reads them. Apart from the execution of queries so that a program without a log
+//! pays for one test of an `Option`.
 
 use crate::execution::SearchRequest;
 use crate::query::Query;
@@ -15,57 +14,57 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What takes lines of the log.
+/// A receiver of log events.
 pub trait QueryLogSink: Send + Sync + fmt::Debug {
-    /// Notes that this happened now.
+    /// Records an event at the current time.
     fn record(&self, event: &QueryLogEvent<'_>);
 
-    /// Nothing is going to happen for a while: what was noted may be written out.
+    /// Writes out what is buffered. Called when no event is expected for a while.
     fn flush(&self) {}
 }
 
-/// How an answer came to be.
+/// The origin of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswerOrigin {
-    /// It was worked out.
+    /// The query was executed.
     Run,
-    /// It had been kept.
+    /// The answer cache had it.
     Cache,
-    /// It is that of an open view.
+    /// The answer cache had it, and a view is open on the query.
     Shared,
 }
 
-/// Why an answer that was kept went.
+/// Why a cached answer was evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvictionReason {
-    /// Something changed that it is about.
+    /// An item entered or left the answer.
     Stale,
-    /// There was no room for it.
+    /// The budget of the cache was exceeded.
     Budget,
 }
 
-/// Why a view is given its answer anew.
+/// Why a view was reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetReason {
-    /// What happened since is not kept any more, or is too much to be told.
+    /// The changes that it missed are not kept any more, or are too many.
     Expired,
-    /// Collections came, went, or have other names.
+    /// Collections were created, removed or renamed.
     Collections,
-    /// Time zones changed.
+    /// The time zones have changed.
     Zones,
 }
 
-/// Something that happened.
+/// An event in the log. Names and fields are those of the JSON.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-#[allow(missing_docs, reason = "they are called as in docs/queries.md")]
+#[allow(missing_docs, reason = "docs/queries.md documents the fields")]
 pub enum QueryLogEvent<'a> {
-    /// A process begins to log.
+    /// A process starts to log.
     Start { version: &'a str, budget: usize },
-    /// A question was answered.
+    /// A query was answered once.
     Query(AnswerRecord<'a>),
     /// A view was opened.
     Open {
@@ -73,7 +72,7 @@ pub enum QueryLogEvent<'a> {
         #[serde(flatten)]
         answer: AnswerRecord<'a>,
     },
-    /// A view was told what changed.
+    /// Changes were put into the mailbox of a view.
     Told {
         client: &'a str,
         view: u64,
@@ -83,11 +82,11 @@ pub enum QueryLogEvent<'a> {
         removed: usize,
         us: u64,
     },
-    /// A view was given its answer anew.
+    /// A view was reset, and got the full answer.
     Fresh { client: &'a str, view: u64, seq: Seq, why: ResetReason, returned: usize, us: u64 },
     /// A view was closed.
     Close { client: &'a str, view: u64 },
-    /// The news of the store were read.
+    /// The change feed was read.
     Change {
         seq: Seq,
         batches: i64,
@@ -97,91 +96,89 @@ pub enum QueryLogEvent<'a> {
         told: usize,
         us: u64,
     },
-    /// An answer that was kept went.
+    /// A cached answer was evicted.
     Drop { answer: u64, why: EvictionReason, bytes: usize },
     /// The process ends.
     End,
 }
 
-/// How a question was answered.
+/// An answered query.
 #[derive(Debug, Clone, Serialize)]
 pub struct AnswerRecord<'a> {
-    /// Who asked.
+    /// The name of the client.
     pub client: &'a str,
-    /// The question, as an S-expression.
+    /// The query, as an S-expression.
     pub query: &'a str,
-    /// The kind of items that it is put to.
+    /// The kind that the query is restricted to.
     #[serde(serialize_with = "serialize_kind")]
     pub kind: Option<Kind>,
-    /// The collection that it is put to.
+    /// The collection that the query is restricted to.
     pub collection: Option<&'a str>,
-    /// What kind of source the collection has.
+    /// The kind of source of the collection.
     pub source: &'a str,
-    /// How it came to be.
+    /// The origin of the answer.
     pub from: AnswerOrigin,
     /// The number of the answer in this process.
     pub answer: u64,
-    /// Rows that the index, or the scan, visited.
+    /// Rows that the index or the full scan visited.
     pub scanned: u64,
-    /// Items that were compared with the question.
+    /// Items that were tested against the query.
     pub tested: u64,
     /// Items in the answer.
     pub returned: usize,
-    /// How long it took, in microseconds.
+    /// The time it took, in microseconds.
     pub us: u64,
-    /// What it holds in memory.
+    /// The memory that the answer holds in the cache.
     pub bytes: usize,
 }
 
-/// What a question takes beside its text and the rows of its answer, read and made ready, in bytes:
-/// as ten thousand of them took.
+/// The memory of a parsed query beside its text and its answer: the average of ten thousand.
 const QUERY_BYTES: usize = 1536;
-/// What a compiled pattern takes beside that, as a thousand of them took.
+/// The memory of a compiled pattern: the average of a thousand.
 const PATTERN_BYTES: usize = 22 << 10;
 
-/// What an answer holds in memory where it is kept: its rows, and its question, of this length as
-/// it was written.
-pub(crate) fn cached_answer_bytes(rows: &PackedRowIds, written: usize, query: &Query) -> usize {
-    rows.byte_len() + written + QUERY_BYTES + count_patterns(query) * PATTERN_BYTES
+/// The memory that a cached answer holds with its query, whose text has `text_bytes`.
+pub(crate) fn cached_answer_bytes(rows: &PackedRowIds, text_bytes: usize, query: &Query) -> usize {
+    rows.byte_len() + text_bytes + QUERY_BYTES + count_patterns(query) * PATTERN_BYTES
 }
 
 fn count_patterns(query: &Query) -> usize {
     match query {
-        Query::And(of) | Query::Or(of) => of.iter().map(count_patterns).sum(),
-        Query::Not(of) => count_patterns(of),
+        Query::And(parts) | Query::Or(parts) => parts.iter().map(count_patterns).sum(),
+        Query::Not(query) => count_patterns(query),
         Query::Test(test) => usize::from(test.op.is_pattern()),
         _ => 0,
     }
 }
 
 impl<'a> AnswerRecord<'a> {
-    /// Of a question that [`find`](crate::find()) has answered, the answer with this number in its
-    /// process.
+    /// The record of a query that [`find`](crate::find()) has answered. `number` is the number of
+    /// the answer in this process.
     #[must_use]
     pub fn from_result_set(
         client: &'a str,
-        find: &'a SearchRequest,
+        request: &'a SearchRequest,
         answer: &'a ResultSet,
         number: u64,
-        took: Duration,
+        elapsed: Duration,
     ) -> AnswerRecord<'a> {
         let (explain, returned) = (&answer.explain, answer.len());
         AnswerRecord {
             client,
             query: &explain.query,
-            kind: find.query.required_kind(),
-            collection: find.collection.as_deref(),
+            kind: request.query.required_kind(),
+            collection: request.collection.as_deref(),
             source: "local",
             from: AnswerOrigin::Run,
             answer: number,
             scanned: explain.visited,
             tested: explain.tested,
             returned,
-            us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
             bytes: cached_answer_bytes(
                 &PackedRowIds::new(&answer.rows()),
                 explain.query.len(),
-                &find.query,
+                &request.query,
             ),
         }
     }
@@ -191,7 +188,7 @@ fn serialize_kind<S: serde::Serializer>(kind: &Option<Kind>, to: S) -> Result<S:
     kind.map(Kind::name).serialize(to)
 }
 
-/// What all lines have.
+/// A line of the log: an event with its time and process.
 #[derive(Serialize)]
 struct QueryLogLine<'a> {
     at: u64,
@@ -200,12 +197,12 @@ struct QueryLogLine<'a> {
     event: &'a QueryLogEvent<'a>,
 }
 
-/// Lines are gathered up to so many bytes, and for so long.
+/// The buffer is written out when it has this size.
 const FLUSH_BYTES: usize = 16 << 10;
+/// The buffer is written out when its first line has this age.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A log that is written as lines. They are gathered for a moment, and only whole lines are written
-/// at once.
+/// A log that writes lines of JSON. It buffers them for a moment, and writes whole lines only.
 pub struct JsonLinesLog<W: Write> {
     pid: u32,
     buffer: Mutex<QueryLogBuffer<W>>,
@@ -218,17 +215,17 @@ struct QueryLogBuffer<W: Write> {
 }
 
 impl<W: Write> JsonLinesLog<W> {
-    /// A log of this process that is written to `to`.
-    pub fn new(to: W) -> JsonLinesLog<W> {
-        let to = QueryLogBuffer { writer: to, lines: Vec::new(), since: None };
-        JsonLinesLog { pid: std::process::id(), buffer: Mutex::new(to) }
+    /// A log of this process that writes to `writer`.
+    pub fn new(writer: W) -> JsonLinesLog<W> {
+        let buffer = QueryLogBuffer { writer, lines: Vec::new(), since: None };
+        JsonLinesLog { pid: std::process::id(), buffer: Mutex::new(buffer) }
     }
 }
 
 impl<W: Write> QueryLogBuffer<W> {
     fn write_out(&mut self) {
         self.since = None;
-        // A log that cannot be written stops nobody.
+        // A log that cannot be written must not stop the program.
         let _lost = self.writer.write_all(&self.lines).and_then(|()| self.writer.flush());
         self.lines.clear();
     }
@@ -238,29 +235,30 @@ impl<W: Write + Send> QueryLogSink for JsonLinesLog<W> {
     fn record(&self, event: &QueryLogEvent<'_>) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-        let mut to = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = to.lines.len();
-        if serde_json::to_writer(&mut to.lines, &QueryLogLine { at, pid: self.pid, event }).is_err()
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = buffer.lines.len();
+        if serde_json::to_writer(&mut buffer.lines, &QueryLogLine { at, pid: self.pid, event })
+            .is_err()
         {
-            to.lines.truncate(before);
+            buffer.lines.truncate(before);
             return;
         }
-        to.lines.push(b'\n');
-        let since = *to.since.get_or_insert_with(Instant::now);
-        if to.lines.len() >= FLUSH_BYTES || since.elapsed() >= FLUSH_INTERVAL {
-            to.write_out();
+        buffer.lines.push(b'\n');
+        let since = *buffer.since.get_or_insert_with(Instant::now);
+        if buffer.lines.len() >= FLUSH_BYTES || since.elapsed() >= FLUSH_INTERVAL {
+            buffer.write_out();
         }
     }
 
     fn flush(&self) {
-        let mut to = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        if !to.lines.is_empty() {
-            to.write_out();
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        if !buffer.lines.is_empty() {
+            buffer.write_out();
         }
     }
 }
 
-impl<W: Write> std::ops::Drop for JsonLinesLog<W> {
+impl<W: Write> Drop for JsonLinesLog<W> {
     fn drop(&mut self) {
         self.buffer.get_mut().unwrap_or_else(PoisonError::into_inner).write_out();
     }
@@ -268,6 +266,6 @@ impl<W: Write> std::ops::Drop for JsonLinesLog<W> {
 
 impl<W: Write> fmt::Debug for JsonLinesLog<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lines").field("pid", &self.pid).finish_non_exhaustive()
+        f.debug_struct("JsonLinesLog").field("pid", &self.pid).finish_non_exhaustive()
     }
 }

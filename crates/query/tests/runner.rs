@@ -28,6 +28,7 @@ mod sure;
 mod typing;
 mod views;
 mod views_across;
+mod views_concurrency;
 mod views_log;
 mod views_schedules;
 mod who;

@@ -1,5 +1,5 @@
-//! The property of live views: whatever happens, and in whatever order a client asks for its news,
-//! what it was told adds up to what a fresh question answers.
+//! The property of live views: whatever happens, and whenever a client reads its events, they add
+//! up to the answer of a new query.
 
 use crate::agree_in_time;
 use crate::book::Book;
@@ -25,70 +25,75 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-const DAY: i64 = 86_400;
-/// What is asked, in a form that can be asked again.
+const DAY_SECONDS: i64 = 86_400;
+
+/// A query that can be opened and executed again.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    form: QuerySyntax,
+pub(crate) struct TestQuery {
+    syntax: QuerySyntax,
     text: String,
     collection: Option<&'static str>,
     kind: Option<Kind>,
     occurrences: bool,
-    local: &'static str,
+    /// The zone of the user.
+    local_zone: &'static str,
 }
 
 #[derive(Debug, Clone)]
-enum Deed {
+enum Action {
     Write(writer::Deed),
-    /// Seconds.
+    /// Moves the clock by seconds.
     Wait(i64),
-    Open(Asked, Following),
-    /// Something is asked once, perhaps not for the first time.
-    Ask(Asked),
-    AskAgain(usize),
+    Open(TestQuery, ClientPace),
+    /// Executes a query once.
+    Find(TestQuery),
+    FindAgain(usize),
     Close(usize),
     Pause(usize),
     Resume(usize),
-    /// Nothing is told to any client until several other things have happened.
+    /// For several actions the change feed is not read, and no client reads events.
     Silence(usize),
-    /// A purge that cannot end, as somebody reads.
+    /// A purge that a reader keeps from its end.
     Purge(usize),
 }
 
-/// How a client follows.
+/// How a client reads its events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Following {
+pub(crate) struct ClientPace {
     interest: usize,
-    chunk: usize,
-    /// It asks for its news each so many deeds.
-    each: usize,
+    items_per_event: usize,
+    /// The number of actions from one reading of the events to the next.
+    interval: usize,
 }
 
-/// A client, and what it knows.
+/// A client, and the items that its events add up to.
 pub(crate) struct Client {
-    asked: Asked,
+    query: TestQuery,
     view: View,
-    following: Following,
-    knows: BTreeMap<i64, Knows>,
-    /// Its first answer came after something had happened, or items are read only when they are
-    /// told: one that has gone meanwhile is told as removed and nothing else.
-    late: bool,
-    paused: bool,
+    pace: ClientPace,
+    items: BTreeMap<i64, KnownItem>,
+    /// Items may have changed before they were read: a removed item may not have been added.
+    is_late: bool,
+    is_paused: bool,
     seq: i64,
 }
 
-type Knows = (Option<Handle>, Option<Vec<u8>>, Vec<Vec<String>>, Vec<ItemOccurrence>);
+/// The handle, bytes, values and occurrences of an item.
+type KnownItem = (Option<Handle>, Option<Vec<u8>>, Vec<Vec<String>>, Vec<ItemOccurrence>);
 
-struct Run {
+/// A store, views on it, and their clients.
+struct ViewsScenario {
     book: Book,
     limits: ViewLimits,
     zones: Arc<ZoneDatabase>,
     views: Views,
     now: Arc<AtomicI64>,
     clients: Vec<Client>,
-    asked: Vec<Asked>,
-    deeds: usize,
-    silent: usize,
+    /// The queries that were executed.
+    executed: Vec<TestQuery>,
+    action_count: usize,
+    /// The actions until the views are read again.
+    silence: usize,
 }
 
 pub(crate) fn start() -> i64 {
@@ -107,36 +112,41 @@ fn interest(n: usize) -> ViewInterest {
     }
 }
 
-impl Asked {
-    fn settings(&self, now: i64) -> QueryContext {
-        let mut settings = QueryContext::default();
-        settings.user_locale.zone = ZoneDatabase::open_bundled().get(self.local).unwrap();
-        settings.user_locale.now = Instant::from_seconds_clamped(now);
-        settings
+impl TestQuery {
+    fn context(&self, now: i64) -> QueryContext {
+        let mut context = QueryContext::default();
+        context.user_locale.zone = ZoneDatabase::open_bundled().get(self.local_zone).unwrap();
+        context.user_locale.now = Instant::from_seconds_clamped(now);
+        context
     }
 
-    fn question(&self, now: i64) -> ViewQuery {
-        let mut question = ViewQuery::new(self.form, &self.text, Arc::new(self.settings(now)));
+    fn view_query(&self, now: i64) -> ViewQuery {
+        let mut query = ViewQuery::new(self.syntax, &self.text, Arc::new(self.context(now)));
         if let Some(collection) = self.collection {
-            question = question.with_collection(collection);
+            query = query.with_collection(collection);
         }
         if let Some(kind) = self.kind {
-            question = question.with_kind(kind);
+            query = query.with_kind(kind);
         }
-        if self.occurrences { question.with_occurrences() } else { question }
+        if self.occurrences { query.with_occurrences() } else { query }
     }
 
-    /// What a fresh question answers; views know the time by the minute.
-    fn fresh(&self, reader: &Reader, now: i64, interest: &ViewInterest) -> BTreeMap<i64, Knows> {
-        let settings = self.settings(now.div_euclid(60) * 60);
-        let query = match self.form {
-            QuerySyntax::Line => Query::parse_with(&self.text, &settings),
-            QuerySyntax::Sexp => Query::parse_sexp_with(&self.text, &settings),
+    /// The answer of a new query. Views resolve relative times by the minute.
+    fn execute(
+        &self,
+        reader: &Reader,
+        now: i64,
+        interest: &ViewInterest,
+    ) -> BTreeMap<i64, KnownItem> {
+        let context = self.context(now.div_euclid(60) * 60);
+        let query = match self.syntax {
+            QuerySyntax::Line => Query::parse_with(&self.text, &context),
+            QuerySyntax::Sexp => Query::parse_sexp_with(&self.text, &context),
         };
-        let mut all = vec![query.unwrap()];
-        all.extend(self.kind.map(Query::Kind));
-        let query = Query::And(all);
-        let window = required_time_range(&query).filter(|_| self.occurrences).cloned();
+        let mut parts = vec![query.unwrap()];
+        parts.extend(self.kind.map(Query::Kind));
+        let query = Query::And(parts);
+        let time_range = required_time_range(&query).filter(|_| self.occurrences).cloned();
         let collection = self.collection.map(str::to_string);
         let answer =
             match find(reader, &SearchRequest { query, collection, ..SearchRequest::default() }) {
@@ -145,18 +155,18 @@ impl Asked {
                 }
                 answer => answer.unwrap(),
             };
-        let mut fresh = BTreeMap::new();
+        let mut items = BTreeMap::new();
         answer
             .for_each(reader, &mut |head, bytes| {
                 let mut occurrences = Vec::new();
-                if let Some(window) = &window {
-                    let times = |_, times: &larder_store::Schedule| {
-                        times.for_each_in(window, &mut |occurring| {
-                            occurrences.push(occurring);
+                if let Some(time_range) = &time_range {
+                    let collect = |_, schedule: &larder_store::Schedule| {
+                        schedule.for_each_in(time_range, &mut |occurrence| {
+                            occurrences.push(occurrence);
                             occurrences.len() < 1000
                         })
                     };
-                    reader.for_each_schedule(&[head.row], &mut { times }).unwrap();
+                    reader.for_each_schedule(&[head.row], &mut { collect }).unwrap();
                 }
                 let values = match interest {
                     ViewInterest::Fields(fields) => {
@@ -170,11 +180,11 @@ impl Asked {
                     ViewInterest::Bytes => (None, Some(bytes.to_vec())),
                     ViewInterest::HeadsAndBytes => (Some(head.handle), Some(bytes.to_vec())),
                 };
-                fresh.insert(head.row, (handle, bytes, values, occurrences));
+                items.insert(head.row, (handle, bytes, values, occurrences));
                 true
             })
             .unwrap();
-        fresh
+        items
     }
 }
 
@@ -186,123 +196,130 @@ fn values(kind: Kind, bytes: &[u8], field: &'static larder_query::Field) -> Vec<
 }
 
 impl Client {
-    /// Opens a view on this; `None`: there is no such collection.
+    /// Opens a view; returns `None` if its collection does not exist.
     pub(crate) fn open(
         views: &Views,
-        asked: &Asked,
+        query: &TestQuery,
         now: i64,
-        following: Following,
+        pace: ClientPace,
     ) -> Option<Client> {
         let options = ViewOptions {
-            interest: interest(following.interest),
-            items_per_event: following.chunk,
+            interest: interest(pace.interest),
+            items_per_event: pace.items_per_event,
             ..ViewOptions::default()
         };
-        let view = match views.open_view(asked.question(now), options) {
+        let view = match views.open_view(query.view_query(now), options) {
             Err(Error::Store(larder_store::Error::NoCollection { .. })) => return None,
-            view => view.unwrap_or_else(|error| panic!("{error}: {asked:?}")),
+            view => view.unwrap_or_else(|error| panic!("{error}: {query:?}")),
         };
-        let (asked, knows, late) = (asked.clone(), BTreeMap::new(), following.each > 1);
-        Some(Client { asked, view, following, knows, late, paused: false, seq: 0 })
+        let (query, items, is_late) = (query.clone(), BTreeMap::new(), pace.interval > 1);
+        Some(Client { query, view, pace, items, is_late, is_paused: false, seq: 0 })
     }
 
-    /// It knows what a fresh question answers.
+    /// Asserts that the events add up to the answer of a new query.
     #[track_caller]
     pub(crate) fn check(&self, reader: &Reader, now: i64) {
-        let fresh = self.asked.fresh(reader, now, &interest(self.following.interest));
-        assert_eq!(self.knows, fresh, "{:?}", self.asked);
+        let answer = self.query.execute(reader, now, &interest(self.pace.interest));
+        assert_eq!(self.items, answer, "{:?}", self.query);
     }
 
-    /// Takes all that there is to be told.
-    pub(crate) fn listen(&mut self) {
-        while let Some(tell) = self.view.try_next().unwrap() {
-            self.hear(tell);
+    /// Reads all events.
+    pub(crate) fn read_events(&mut self) {
+        while let Some(event) = self.view.try_next().unwrap() {
+            self.apply(event);
         }
     }
 
-    /// Waits a moment for something to be told.
+    /// Waits a moment for an event.
     pub(crate) fn wait(&mut self) {
-        self.late = true;
-        if let Some(tell) = self.view.next_timeout(Some(Duration::from_millis(1))).unwrap() {
-            self.hear(tell);
+        self.is_late = true;
+        if let Some(event) = self.view.next_timeout(Some(Duration::from_millis(1))).unwrap() {
+            self.apply(event);
         }
     }
 
-    fn hear(&mut self, tell: ViewEvent) {
-        match tell {
+    fn apply(&mut self, event: ViewEvent) {
+        match event {
             ViewEvent::Reset => {
-                self.knows.clear();
-                // It may be a store that was put in the place of this one.
+                self.items.clear();
+                // The store may have been replaced by one with fewer batches.
                 self.seq = 0;
             }
             ViewEvent::Added(items) => {
-                for told in items {
-                    let row = told.row;
-                    let before = self.knows.insert(row, knows(told));
-                    assert!(self.late || before.is_none(), "{row} again: {:?}", self.asked);
+                for item in items {
+                    let row = item.row;
+                    let before = self.items.insert(row, known_item(item));
+                    assert!(
+                        self.is_late || before.is_none(),
+                        "{row} was added before: {:?}",
+                        self.query
+                    );
                 }
             }
             ViewEvent::Modified(items) => {
-                for told in items {
-                    let row = told.row;
-                    let before = self.knows.insert(row, knows(told));
-                    assert!(self.late || before.is_some(), "{row} is new: {:?}", self.asked);
+                for item in items {
+                    let row = item.row;
+                    let before = self.items.insert(row, known_item(item));
+                    assert!(
+                        self.is_late || before.is_some(),
+                        "{row} was not added: {:?}",
+                        self.query
+                    );
                 }
             }
             ViewEvent::Removed(items) => {
-                for gone in items {
-                    let before = self.knows.remove(&gone.row);
-                    assert!(self.late || before.is_some(), "{gone:?}: {:?}", self.asked);
+                for item in items {
+                    let before = self.items.remove(&item.row);
+                    assert!(self.is_late || before.is_some(), "{item:?}: {:?}", self.query);
                     if let Some((Some(handle), ..)) = before {
-                        assert_eq!(handle, gone.handle);
+                        assert_eq!(handle, item.handle);
                     }
                 }
             }
             ViewEvent::Complete(seq) => {
-                assert!(seq >= self.seq, "in order");
+                assert!(seq >= self.seq, "batches come in order");
                 self.seq = seq;
             }
         }
     }
 }
 
-fn knows(told: ViewItem) -> Knows {
-    let bytes = told.bytes.map(|bytes| bytes.to_vec());
-    (told.head.map(|head| head.handle), bytes, told.values, told.occurrences)
+fn known_item(item: ViewItem) -> KnownItem {
+    let bytes = item.bytes.map(|bytes| bytes.to_vec());
+    (item.head.map(|head| head.handle), bytes, item.values, item.occurrences)
 }
 
-impl Run {
-    fn new(cache: usize, limits: ViewLimits, zones: Arc<ZoneDatabase>) -> Run {
+impl ViewsScenario {
+    fn new(cache_bytes: usize, limits: ViewLimits, zones: Arc<ZoneDatabase>) -> ViewsScenario {
         let book = writer::book();
         let now = Arc::new(AtomicI64::new(start()));
         let clock = {
             let now = Arc::clone(&now);
             move || Instant::from_seconds_clamped(now.load(Ordering::Relaxed))
         };
-        let (clock, known) = (Arc::new(clock), Arc::clone(&zones));
         let options = ViewsOptions {
-            zones: known,
-            cache_bytes: cache,
-            clock,
+            zones: Arc::clone(&zones),
+            cache_bytes,
+            clock: Arc::new(clock),
             watch: false,
             limits,
             log: None,
         };
         let views = Views::open(&book.dir(), options).unwrap();
-        Run {
+        ViewsScenario {
             book,
             limits,
             zones,
             views,
             now,
             clients: Vec::new(),
-            asked: Vec::new(),
-            deeds: 0,
-            silent: 0,
+            executed: Vec::new(),
+            action_count: 0,
+            silence: 0,
         }
     }
 
-    /// Somebody who knows no other zones than the views.
+    /// Returns a reader with the zones of the views.
     fn reader(&self) -> Reader {
         Reader::open_with_zones(&self.book.dir(), Arc::clone(&self.zones)).unwrap()
     }
@@ -311,56 +328,55 @@ impl Run {
         self.now.load(Ordering::Relaxed)
     }
 
-    fn act(&mut self, deed: &Deed) {
-        self.deeds += 1;
-        self.silent = self.silent.saturating_sub(1);
-        match deed {
-            Deed::Write(deed) => writer::write(&mut self.book, deed),
-            Deed::Wait(seconds) => drop(self.now.fetch_add(*seconds, Ordering::Relaxed)),
-            Deed::Open(asked, following) => self.open(asked, *following),
-            Deed::Ask(asked) => self.ask(asked),
-            Deed::AskAgain(n) => {
-                if let Some(n) = n.checked_rem(self.asked.len()) {
-                    self.ask(&self.asked[n].clone());
+    fn act(&mut self, action: &Action) {
+        self.action_count += 1;
+        self.silence = self.silence.saturating_sub(1);
+        match action {
+            Action::Write(write) => writer::write(&mut self.book, write),
+            Action::Wait(seconds) => drop(self.now.fetch_add(*seconds, Ordering::Relaxed)),
+            Action::Open(query, pace) => self.open(query, *pace),
+            Action::Find(query) => self.find(query),
+            Action::FindAgain(n) => {
+                if let Some(n) = n.checked_rem(self.executed.len()) {
+                    self.find(&self.executed[n].clone());
                 }
             }
-            Deed::Close(n) => {
+            Action::Close(n) => {
                 if let Some(n) = n.checked_rem(self.clients.len()) {
                     self.clients.remove(n);
                 }
             }
-            Deed::Pause(n) => self.pause(*n, true),
-            Deed::Resume(n) => self.pause(*n, false),
-            Deed::Silence(deeds) => self.silent = *deeds,
-            Deed::Purge(n) => {
+            Action::Pause(n) => self.set_paused(*n, true),
+            Action::Resume(n) => self.set_paused(*n, false),
+            Action::Silence(actions) => self.silence = *actions,
+            Action::Purge(n) => {
                 let reader = self.reader();
-                let _held = reader.begin_read().unwrap();
+                let _transaction = reader.begin_read().unwrap();
                 reader.last_seq().unwrap();
                 writer::purge(&mut self.book, *n);
             }
         }
-        // Who is not asked, and who asks by himself.
-        if self.silent == 0 {
+        if self.silence == 0 {
             self.views.catch_up().unwrap();
-            self.listen(false);
+            self.read_events(false);
         }
     }
 
-    fn open(&mut self, asked: &Asked, following: Following) {
-        let Some(mut client) = Client::open(&self.views, asked, self.now(), following) else {
+    fn open(&mut self, query: &TestQuery, pace: ClientPace) {
+        let Some(mut client) = Client::open(&self.views, query, self.now(), pace) else {
             return;
         };
-        if !client.late {
-            client.listen();
+        if !client.is_late {
+            client.read_events();
         }
-        client.late |= self.limits.bytes < ViewLimits::default().bytes;
+        client.is_late |= self.limits.bytes < ViewLimits::default().bytes;
         self.clients.push(client);
     }
 
-    /// An answer that was kept is the answer.
-    fn ask(&mut self, asked: &Asked) {
+    /// Executes a query by the views, perhaps from the cache, and without them.
+    fn find(&mut self, query: &TestQuery) {
         let mut found = Vec::new();
-        let answer = self.views.find(asked.question(self.now()), "test", &mut |head, bytes| {
+        let answer = self.views.find(query.view_query(self.now()), "test", &mut |head, bytes| {
             found.push((head.row, (Some(head.handle), Some(bytes.to_vec()))));
             true
         });
@@ -368,28 +384,28 @@ impl Run {
             Err(Error::Store(larder_store::Error::NoCollection { .. })) => return,
             answer => assert_eq!(answer.unwrap(), found.len()),
         }
-        let asked = Asked { occurrences: false, ..asked.clone() };
-        let fresh = asked.fresh(&self.reader(), self.now(), &ViewInterest::HeadsAndBytes);
-        let fresh = fresh.into_iter().map(|(row, (handle, bytes, ..))| (row, (handle, bytes)));
-        assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), fresh.collect(), "{asked:?}");
-        self.asked.push(asked);
+        let query = TestQuery { occurrences: false, ..query.clone() };
+        let answer = query.execute(&self.reader(), self.now(), &ViewInterest::HeadsAndBytes);
+        let answer = answer.into_iter().map(|(row, (handle, bytes, ..))| (row, (handle, bytes)));
+        assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), answer.collect(), "{query:?}");
+        self.executed.push(query);
     }
 
-    fn pause(&mut self, n: usize, pause: bool) {
+    fn set_paused(&mut self, n: usize, is_paused: bool) {
         let Some(n) = n.checked_rem(self.clients.len()) else { return };
         let client = &mut self.clients[n];
-        client.paused = pause;
-        if pause { client.view.pause() } else { client.view.resume() }
+        client.is_paused = is_paused;
+        if is_paused { client.view.pause() } else { client.view.resume() }
     }
 
-    /// Those whose turn it is listen, and know then what a fresh question answers.
-    fn listen(&mut self, all: bool) {
-        let (reader, now, deeds) = (self.reader(), self.now(), self.deeds);
+    /// Has the clients read their events whose turn it is, or all, and checks them.
+    fn read_events(&mut self, all: bool) {
+        let (reader, now, actions) = (self.reader(), self.now(), self.action_count);
         for client in &mut self.clients {
-            if client.paused || !(all || deeds.is_multiple_of(client.following.each)) {
+            if client.is_paused || !(all || actions.is_multiple_of(client.pace.interval)) {
                 continue;
             }
-            client.listen();
+            client.read_events();
             client.check(&reader, now);
         }
     }
@@ -417,7 +433,7 @@ fn lines() -> impl Strategy<Value = String> {
     select(&lines[..]).prop_map(str::to_string)
 }
 
-pub(crate) fn asked() -> impl Strategy<Value = Asked> {
+pub(crate) fn test_query() -> impl Strategy<Value = TestQuery> {
     let sexp = prop_oneof![
         3 => agree_in_time::question().prop_map(|query| query.to_string()),
         3 => random::query().prop_map(|query| query.to_string()),
@@ -434,46 +450,48 @@ pub(crate) fn asked() -> impl Strategy<Value = Asked> {
     ];
     let collection = option::weighted(0.3, select(&COLLECTIONS[..]));
     let kind = option::weighted(0.2, select(&[Kind::Contact, Kind::Event, Kind::Task][..]));
-    let local = select(&["UTC", "Europe/Berlin", "Pacific/Kiritimati"][..]);
-    (text, collection, kind, any::<bool>(), local).prop_map(
-        |((form, text), collection, kind, occurrences, local)| Asked {
-            form,
+    let local_zone = select(&["UTC", "Europe/Berlin", "Pacific/Kiritimati"][..]);
+    (text, collection, kind, any::<bool>(), local_zone).prop_map(
+        |((syntax, text), collection, kind, occurrences, local_zone)| TestQuery {
+            syntax,
             text,
             collection,
             kind,
             occurrences,
-            local,
+            local_zone,
         },
     )
 }
 
-pub(crate) fn following() -> impl Strategy<Value = Following> {
-    (0..5usize, select(&[1, 2, 256][..]), select(&[1, 1, 1, 2, 5][..]))
-        .prop_map(|(interest, chunk, each)| Following { interest, chunk, each })
+pub(crate) fn pace() -> impl Strategy<Value = ClientPace> {
+    (0..5usize, select(&[1, 2, 256][..]), select(&[1, 1, 1, 2, 5][..])).prop_map(
+        |(interest, items_per_event, interval)| ClientPace { interest, items_per_event, interval },
+    )
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
-    let waits = &[1, 29, 31, 60, 3600, 12 * 3600, DAY, 30 * DAY, -7200, -DAY];
+fn action() -> impl Strategy<Value = Action> {
+    let waits =
+        &[1, 29, 31, 60, 3600, 12 * 3600, DAY_SECONDS, 30 * DAY_SECONDS, -7200, -DAY_SECONDS];
     prop_oneof![
-        50 => writer::deed().prop_map(Deed::Write),
-        8 => select(&waits[..]).prop_map(Deed::Wait),
-        16 => (asked(), following()).prop_map(|(asked, following)| Deed::Open(asked, following)),
-        4 => asked().prop_map(Deed::Ask),
-        8 => (0..50usize).prop_map(Deed::AskAgain),
-        4 => (0..50usize).prop_map(Deed::Close),
-        2 => (0..50usize).prop_map(Deed::Pause),
-        4 => (0..50usize).prop_map(Deed::Resume),
-        4 => (2..6usize).prop_map(Deed::Silence),
-        1 => (0..50usize).prop_map(Deed::Purge),
+        50 => writer::deed().prop_map(Action::Write),
+        8 => select(&waits[..]).prop_map(Action::Wait),
+        16 => (test_query(), pace()).prop_map(|(query, pace)| Action::Open(query, pace)),
+        4 => test_query().prop_map(Action::Find),
+        8 => (0..50usize).prop_map(Action::FindAgain),
+        4 => (0..50usize).prop_map(Action::Close),
+        2 => (0..50usize).prop_map(Action::Pause),
+        4 => (0..50usize).prop_map(Action::Resume),
+        4 => (2..6usize).prop_map(Action::Silence),
+        1 => (0..50usize).prop_map(Action::Purge),
     ]
 }
 
-/// `make torture` has more of them than `make test`.
+/// The number of cases: `make torture` has more than `make test`.
 fn cases() -> u32 {
     std::env::var("LARDER_TEST_CASES").map_or(64, |cases| cases.parse().unwrap())
 }
 
-/// What is there, and so little that it never suffices.
+/// The default limits, and limits that are always exceeded.
 const LIMITS: [ViewLimits; 4] = [
     ViewLimits { items: 1024, bytes: 4 << 20, changes: 50_000 },
     ViewLimits { items: 2, bytes: 4 << 20, changes: 50_000 },
@@ -485,55 +503,55 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_told_adds_up(
-        first in vec((asked(), following()), 1..8),
-        deeds in vec(deed(), 1..30),
-        cache in select(&[0, 3000, 1 << 20][..]),
+    fn events_add_up_to_the_answer(
+        first in vec((test_query(), pace()), 1..8),
+        actions in vec(action(), 1..30),
+        cache_bytes in select(&[0, 3000, 1 << 20][..]),
         limits in select(&LIMITS[..]),
         elsewhere in any::<bool>(),
     ) {
         let zones = if elsewhere { elsewhere::zones() } else { ZoneDatabase::open_bundled() };
-        let mut run = Run::new(cache, limits, zones);
-        for (asked, following) in &first {
-            run.open(asked, *following);
+        let mut scenario = ViewsScenario::new(cache_bytes, limits, zones);
+        for (query, pace) in &first {
+            scenario.open(query, *pace);
         }
-        for deed in &deeds {
-            run.act(deed);
+        for action in &actions {
+            scenario.act(action);
         }
-        for n in 0..run.clients.len() {
-            run.pause(n, false);
+        for n in 0..scenario.clients.len() {
+            scenario.set_paused(n, false);
         }
-        run.views.catch_up().unwrap();
-        run.listen(true);
-        run.clients.clear();
-        prop_assert_eq!(run.views.count_open_views(), 0);
+        scenario.views.catch_up().unwrap();
+        scenario.read_events(true);
+        scenario.clients.clear();
+        prop_assert_eq!(scenario.views.count_open_views(), 0);
     }
 }
 
-/// Midnight of the day that has begun, by a clock.
+/// The day of the query's zone ends when the clock says so.
 #[test]
-fn the_day_turns() {
-    let mut run = Run::new(0, ViewLimits::default(), ZoneDatabase::open_bundled());
-    let asked = Asked {
-        form: QuerySyntax::Line,
+fn a_relative_query_follows_the_day_of_its_zone() {
+    let mut scenario = ViewsScenario::new(0, ViewLimits::default(), ZoneDatabase::open_bundled());
+    let query = TestQuery {
+        syntax: QuerySyntax::Line,
         text: "when:today".into(),
         collection: None,
         kind: None,
         occurrences: true,
-        local: "Europe/Berlin",
+        local_zone: "Europe/Berlin",
     };
-    run.book.put_components("calendar", [
+    scenario.book.put_components("calendar", [
         "BEGIN:VEVENT\r\nUID:a\r\nDTSTART:20260329T090000Z\r\nDTEND:20260329T100000Z\r\nEND:VEVENT\r\n",
     ]);
-    run.open(&asked, Following { interest: 4, chunk: 9, each: 1 });
-    assert_eq!(run.clients[0].knows.len(), 0);
-    let midnight = CivilTime::midnight(start().div_euclid(DAY) + 1);
+    scenario.open(&query, ClientPace { interest: 4, items_per_event: 9, interval: 1 });
+    assert_eq!(scenario.clients[0].items.len(), 0);
+    let midnight = CivilTime::midnight(start().div_euclid(DAY_SECONDS) + 1);
     let midnight =
         ZoneDatabase::open_bundled().get("Europe/Berlin").unwrap().to_instant(midnight).seconds();
     for (now, count) in [(midnight - 1, 0), (midnight, 1), (midnight + 23 * 3600, 0)] {
-        run.now.store(now, Ordering::Relaxed);
-        run.views.catch_up().unwrap();
-        run.listen(true);
-        assert_eq!(run.clients[0].knows.len(), count, "{now}");
+        scenario.now.store(now, Ordering::Relaxed);
+        scenario.views.catch_up().unwrap();
+        scenario.read_events(true);
+        assert_eq!(scenario.clients[0].items.len(), count, "{now}");
     }
 }

@@ -1,6 +1,5 @@
-//! Views whose store is written by another process, with their own thread waiting for the bell: the
-//! same property as in `views`, when the writer ends, when it is killed, and when nobody hears it
-//! ring.
+//! Views on a store that another process writes: the property of `views` holds when the writer
+//! ends, when it is killed, and when its notifications are not received.
 
 use crate::book::Book;
 use crate::views::{self, Client};
@@ -15,32 +14,32 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant as Timer};
 
-/// Where the writer, which is this program again, finds its store and its seed.
+/// The environment variables of the writer, which is this program again: its store and its seed.
 const DIR: &str = "LARDER_TEST_WRITER";
 const SEED: &str = "LARDER_TEST_SEED";
-/// So many deeds a writer does, if it comes that far.
-const DEEDS: usize = 40;
+/// The number of writes of a writer that is not killed.
+const WRITES: usize = 40;
 
-fn random(seed: u8) -> TestRunner {
+fn seeded_runner(seed: u8) -> TestRunner {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     TestRunner::new_with_rng(Config::default(), rng)
 }
 
-fn some<T>(of: &impl Strategy<Value = T>, random: &mut TestRunner) -> T {
-    of.new_tree(random).unwrap().current()
+fn generate<T>(strategy: &impl Strategy<Value = T>, runner: &mut TestRunner) -> T {
+    strategy.new_tree(runner).unwrap().current()
 }
 
-/// The writer's life.
-fn write(dir: &Path) {
+/// Runs as the writer.
+fn run_writer(dir: &Path) {
     let seed = std::env::var(SEED).unwrap().parse().unwrap();
     let store = Store::open(dir, &StoreOptions::default()).unwrap();
-    let (mut book, mut random) = (Book::of_store(store), random(seed));
-    for _ in 0..DEEDS {
-        writer::write(&mut book, &some(&writer::deed(), &mut random));
+    let (mut book, mut runner) = (Book::of_store(store), seeded_runner(seed));
+    for _ in 0..WRITES {
+        writer::write(&mut book, &generate(&writer::deed(), &mut runner));
     }
 }
 
-fn writer_of(book: &Book, test: &str, seed: u8) -> Child {
+fn spawn_writer(book: &Book, test: &str, seed: u8) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", &format!("views_across::{test}")])
         .env(DIR, book.dir())
@@ -50,34 +49,35 @@ fn writer_of(book: &Book, test: &str, seed: u8) -> Child {
         .unwrap()
 }
 
-/// What happens to the writer when this batch of it was seen.
-type Fate<'a> = &'a dyn Fn(i64, &mut Child);
+/// Acts on the writer after a batch of it was seen.
+type WriterAction<'a> = &'a dyn Fn(i64, &mut Child);
 
-/// Opens views, and looks on while another process writes.
-fn check(test: &str, seed: u8, before: &dyn Fn(&Book), fate: Fate<'_>) {
+/// Opens views, and reads their events while another process writes. In the end each view must have
+/// what a new query answers.
+fn check(test: &str, seed: u8, before: &dyn Fn(&Book), act: WriterAction<'_>) {
     if let Some(dir) = std::env::var_os(DIR) {
-        return write(Path::new(&dir));
+        return run_writer(Path::new(&dir));
     }
     let book = writer::book();
     let clock = Arc::new(|| Instant::from_seconds_clamped(views::start()));
     let views =
         Views::open(&book.dir(), ViewsOptions { clock, ..ViewsOptions::default() }).unwrap();
-    let mut random = random(seed);
+    let mut runner = seeded_runner(seed);
     let mut clients: Vec<Client> = Vec::new();
     for _ in 0..12 {
-        let asked = some(&views::asked(), &mut random);
-        let following = some(&views::following(), &mut random);
-        clients.extend(Client::open(&views, &asked, views::start(), following));
+        let query = generate(&views::test_query(), &mut runner);
+        let pace = generate(&views::pace(), &mut runner);
+        clients.extend(Client::open(&views, &query, views::start(), pace));
     }
     before(&book);
-    let mut child = writer_of(&book, test, seed);
+    let mut child = spawn_writer(&book, test, seed);
     let mut rounds = 0;
     while child.try_wait().unwrap().is_none() {
         rounds += 1;
         let count = clients.len();
-        // One after the other, so that most of them do not keep up.
+        // One view at a time, so that most of them lag.
         clients[rounds % count].wait();
-        fate(views.current_seq(), &mut child);
+        act(views.current_seq(), &mut child);
     }
     let last = book.reader().last_seq().unwrap();
     let began = Timer::now();
@@ -86,23 +86,23 @@ fn check(test: &str, seed: u8, before: &dyn Fn(&Book), fate: Fate<'_>) {
         clients[0].wait();
     }
     for client in &mut clients {
-        client.listen();
+        client.read_events();
         client.check(&book.reader(), views::start());
     }
 }
 
 #[test]
-fn it_comes_to_its_end() {
+fn views_follow_a_writer_to_its_end() {
     for seed in 0..3 {
-        check("it_comes_to_its_end", seed, &|_| {}, &|_, _| {});
+        check("views_follow_a_writer_to_its_end", seed, &|_| {}, &|_, _| {});
     }
 }
 
-/// At some moment, so perhaps between a commit and the bell.
+/// The writer may die between a commit and its notification.
 #[test]
-fn it_is_killed() {
+fn views_follow_a_writer_that_is_killed() {
     for seed in 3..9 {
-        check("it_is_killed", seed, &|_| {}, &|seen, child| {
+        check("views_follow_a_writer_that_is_killed", seed, &|_| {}, &|seen, child| {
             if seen > 4 + 2 * i64::from(seed) {
                 child.kill().unwrap();
             }
@@ -110,12 +110,11 @@ fn it_is_killed() {
     }
 }
 
-/// The writer rings another bell than the one that the views hear, as one that is killed rings
-/// none: the look once a second is all that there is.
+/// The notify file was replaced, so the views learn of a commit by the poll once a second.
 #[test]
-fn nobody_hears_it() {
+fn views_follow_a_writer_without_notifications() {
     check(
-        "nobody_hears_it",
+        "views_follow_a_writer_without_notifications",
         9,
         &|book| std::fs::remove_file(book.dir().join("data.notify")).unwrap(),
         &|_, _| {},

@@ -1,4 +1,4 @@
-//! What views share, what is kept of answers and for how long, and what the log says of it.
+//! Shared answers, the answer cache, and the query log of both.
 
 use crate::book::{Book, card, small};
 use larder_query::QueryContext;
@@ -8,13 +8,13 @@ use larder_store::{BatchChange, Precondition};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-/// A log that is kept in memory, without what differs each time.
+/// A log in memory, without the figures that differ from run to run.
 #[derive(Debug, Default)]
-struct Notes(Mutex<Vec<String>>);
+struct MemoryLog(Mutex<Vec<String>>);
 
-impl QueryLogSink for Notes {
+impl QueryLogSink for MemoryLog {
     fn record(&self, event: &QueryLogEvent<'_>) {
-        let said = match event {
+        let line = match event {
             QueryLogEvent::Start { budget, .. } => format!("start {budget}"),
             QueryLogEvent::Query(answer) => {
                 format!(
@@ -37,62 +37,59 @@ impl QueryLogSink for Notes {
             QueryLogEvent::Drop { answer, why, bytes } => format!("drop {answer} {why:?} {bytes}"),
             QueryLogEvent::End => "end".to_string(),
         };
-        self.0.lock().unwrap().push(said);
+        self.0.lock().unwrap().push(line);
     }
 }
 
-struct Shop {
+/// A small store, views on it, and their log.
+struct LoggedViews {
     book: Book,
     views: Views,
-    notes: Arc<Notes>,
+    log: Arc<MemoryLog>,
 }
 
-impl Shop {
-    fn new(cache: usize) -> Shop {
-        let (book, notes) = (small(), Arc::new(Notes::default()));
-        let log: Arc<dyn QueryLogSink> = Arc::clone(&notes) as Arc<dyn QueryLogSink>;
-        let options = ViewsOptions {
-            cache_bytes: cache,
-            log: Some(log),
-            watch: false,
-            ..ViewsOptions::default()
-        };
+impl LoggedViews {
+    fn new(cache_bytes: usize) -> LoggedViews {
+        let (book, log) = (small(), Arc::new(MemoryLog::default()));
+        let sink: Arc<dyn QueryLogSink> = Arc::clone(&log) as Arc<dyn QueryLogSink>;
+        let options =
+            ViewsOptions { cache_bytes, log: Some(sink), watch: false, ..ViewsOptions::default() };
         let views = Views::open(&book.dir(), options).unwrap();
-        Shop { book, views, notes }
+        LoggedViews { book, views, log }
     }
 
-    fn question(line: &str) -> ViewQuery {
+    fn line_query(line: &str) -> ViewQuery {
         ViewQuery::new(QuerySyntax::Line, line, Arc::new(QueryContext::default()))
     }
 
     fn open(&self, client: &str, line: &str) -> View {
         let options = ViewOptions { client: client.into(), ..ViewOptions::default() };
-        let mut view = self.views.open_view(Shop::question(line), options).unwrap();
+        let mut view = self.views.open_view(LoggedViews::line_query(line), options).unwrap();
         while view.try_next().unwrap().is_some() {}
         view
     }
 
     fn find(&self, line: &str) -> usize {
-        self.views.find(Shop::question(line), "find", &mut |_, _| true).unwrap()
+        self.views.find(LoggedViews::line_query(line), "find", &mut |_, _| true).unwrap()
     }
 
-    /// What was noted since the last time.
-    fn said(&self) -> String {
-        std::mem::take(&mut *self.notes.0.lock().unwrap()).join("\n")
+    /// Takes the lines of the log.
+    fn take_log(&self) -> String {
+        std::mem::take(&mut *self.log.0.lock().unwrap()).join("\n")
     }
 }
 
 #[test]
-fn equal_questions_share_one_answer() {
-    let mut shop = Shop::new(4000);
-    let (a, b) = (shop.open("a", "bob"), shop.open("b", "bob"));
+fn equal_queries_share_one_answer() {
+    let mut views = LoggedViews::new(4000);
+    let (a, b) = (views.open("a", "bob"), views.open("b", "bob"));
     drop(a);
-    assert_eq!(shop.find("bob"), 1);
+    assert_eq!(views.find("bob"), 1);
     drop(b);
-    assert_eq!(shop.find("bob"), 1);
-    shop.book.put("contacts", [card("UID:x\nFN:Bob the Builder").as_str()]);
-    assert_eq!(shop.find("bob"), 2);
-    insta::assert_snapshot!(shop.said(), @r#"
+    assert_eq!(views.find("bob"), 1);
+    views.book.put("contacts", [card("UID:x\nFN:Bob the Builder").as_str()]);
+    assert_eq!(views.find("bob"), 2);
+    insta::assert_snapshot!(views.take_log(), @r#"
     start 4000
     open 1 by a Run 1 of 1
     open 2 by b Shared 1 of 1
@@ -107,15 +104,15 @@ fn equal_questions_share_one_answer() {
 }
 
 #[test]
-fn what_does_not_concern_an_answer_leaves_it() {
-    let mut shop = Shop::new(4000);
-    shop.find("bob");
-    shop.book.put("contacts", [card("UID:x\nFN:Somebody Else").as_str()]);
-    shop.find("bob");
-    // The same items answer, though one is not what it was: an answer is which they are.
-    shop.book.put("contacts", [card("UID:bob\nFN:Bob O'Brien the Second").as_str()]);
-    shop.find("bob");
-    insta::assert_snapshot!(shop.said(), @r#"
+fn an_answer_stays_cached_while_its_items_are_the_same() {
+    let mut views = LoggedViews::new(4000);
+    views.find("bob");
+    views.book.put("contacts", [card("UID:x\nFN:Somebody Else").as_str()]);
+    views.find("bob");
+    // An item was modified and stays in the answer, which is a list of rows.
+    views.book.put("contacts", [card("UID:bob\nFN:Bob O'Brien the Second").as_str()]);
+    views.find("bob");
+    insta::assert_snapshot!(views.take_log(), @r#"
     start 4000
     query (word "bob") Run 1 of 1
     change 1 1 [("contacts", "contact")] asked 0 told 0
@@ -126,12 +123,12 @@ fn what_does_not_concern_an_answer_leaves_it() {
 }
 
 #[test]
-fn the_oldest_goes_where_there_is_no_room() {
-    let shop = Shop::new(3100);
+fn the_least_recently_used_answer_is_evicted() {
+    let views = LoggedViews::new(3100);
     for line in ["anna", "bob", "anna", "wang", "anna", "bob"] {
-        shop.find(line);
+        views.find(line);
     }
-    insta::assert_snapshot!(shop.said(), @r#"
+    insta::assert_snapshot!(views.take_log(), @r#"
     start 3100
     query (word "anna") Run 1 of 1
     query (word "bob") Run 2 of 1
@@ -145,14 +142,14 @@ fn the_oldest_goes_where_there_is_no_room() {
 }
 
 #[test]
-fn nothing_is_kept_where_that_is_switched_off() {
-    let shop = Shop::new(0);
-    let view = shop.open("a", "anna");
-    shop.find("anna");
+fn a_budget_of_zero_disables_the_cache() {
+    let views = LoggedViews::new(0);
+    let view = views.open("a", "anna");
+    views.find("anna");
     drop(view);
-    assert_eq!(shop.views.count_open_views(), 0);
-    drop(shop.views);
-    insta::assert_snapshot!(shop.notes.0.lock().unwrap().join("\n"), @r#"
+    assert_eq!(views.views.count_open_views(), 0);
+    drop(views.views);
+    insta::assert_snapshot!(views.log.0.lock().unwrap().join("\n"), @r#"
     start 0
     open 1 by a Run 1 of 1
     query (word "anna") Run 2 of 1
@@ -162,18 +159,18 @@ fn nothing_is_kept_where_that_is_switched_off() {
 }
 
 #[test]
-fn a_view_is_told_and_says_why_it_begins_anew() {
-    let mut shop = Shop::new(0);
-    let mut view = shop.open("a", "anna");
-    let handle = shop.book.reader().find_by_uid(None, "anna").unwrap()[0].handle;
-    shop.book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
-    shop.views.catch_up().unwrap();
+fn deliveries_and_resets_are_logged() {
+    let mut views = LoggedViews::new(0);
+    let mut view = views.open("a", "anna");
+    let handle = views.book.reader().find_by_uid(None, "anna").unwrap()[0].handle;
+    views.book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
+    views.views.catch_up().unwrap();
     while view.try_next().unwrap().is_some() {}
-    shop.book.apply(vec![BatchChange::RenameCollection("contacts".into(), "people".into())]);
-    shop.views.catch_up().unwrap();
+    views.book.apply(vec![BatchChange::RenameCollection("contacts".into(), "people".into())]);
+    views.views.catch_up().unwrap();
     while view.try_next().unwrap().is_some() {}
     drop(view);
-    insta::assert_snapshot!(shop.said(), @r#"
+    insta::assert_snapshot!(views.take_log(), @r#"
     start 0
     open 1 by a Run 1 of 1
     told 1 +0 ~0 -1
@@ -184,11 +181,11 @@ fn a_view_is_told_and_says_why_it_begins_anew() {
     "#);
 }
 
-/// A file that is shared with who looks into it.
+/// A file in memory that is shared with the test.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct SharedFile(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Written {
+impl Write for SharedFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         assert!(bytes.ends_with(b"\n"), "whole lines");
         self.0.lock().unwrap().write(bytes)
@@ -200,17 +197,17 @@ impl Write for Written {
 }
 
 #[test]
-fn lines_are_objects_of_json() {
-    let (book, written) = (small(), Written::default());
-    let log: Arc<dyn QueryLogSink> = Arc::new(JsonLinesLog::new(written.clone()));
+fn each_line_is_a_json_object() {
+    let (book, file) = (small(), SharedFile::default());
+    let log: Arc<dyn QueryLogSink> = Arc::new(JsonLinesLog::new(file.clone()));
     let options = ViewsOptions { log: Some(log), watch: false, ..ViewsOptions::default() };
     let views = Views::open(&book.dir(), options).unwrap();
     let options = ViewOptions { client: "a \"quoted\" client\n".into(), ..ViewOptions::default() };
-    drop(views.open_view(Shop::question("anna"), options).unwrap());
+    drop(views.open_view(LoggedViews::line_query("anna"), options).unwrap());
     drop(views);
-    let written = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(file.0.lock().unwrap().clone()).unwrap();
     let lines: Vec<serde_json::Value> =
-        written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!(events, ["start", "open", "close", "end"]);
     for line in &lines {

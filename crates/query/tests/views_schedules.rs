@@ -1,5 +1,5 @@
-//! Schedules in which a view was once told something wrong, or nothing: each of them failed before
-//! it was mended.
+//! Sequences of changes that once gave a view wrong events, or none: each test failed before its
+//! fix.
 
 use crate::book::{Book, card};
 use larder_query::QueryContext;
@@ -7,315 +7,356 @@ use larder_query::views::{
     QuerySyntax, View, ViewEvent, ViewInterest, ViewLimits, ViewOptions, ViewQuery, Views,
     ViewsOptions,
 };
-use larder_store::{BatchChange, Handle, Kind, Operation, Precondition};
+use larder_store::{BatchChange, Handle, ItemPut, Kind, Operation, Precondition};
 use larder_time::civil::Instant;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-const DAY: i64 = 86_400;
-struct Shop {
+const DAY_SECONDS: i64 = 86_400;
+
+/// A store with an address book and a calendar, views on it, and a clock that the test sets.
+struct ViewFixture {
     book: Book,
     views: Views,
     now: Arc<AtomicI64>,
 }
-fn at(y: &str) -> i64 {
-    larder_time::value::IcalDateTime::parse(y).unwrap().civil.seconds()
+
+/// A view, and the rows that its events add up to.
+struct FollowedView {
+    view: View,
+    rows: BTreeSet<i64>,
 }
-impl Shop {
-    fn new() -> Shop {
-        Shop::with(ViewLimits::default())
+
+fn line_query(line: &str) -> ViewQuery {
+    ViewQuery::new(QuerySyntax::Line, line, Arc::new(QueryContext::default()))
+}
+
+fn unix_seconds(time: &str) -> i64 {
+    larder_time::value::IcalDateTime::parse(time).unwrap().civil.seconds()
+}
+
+impl ViewFixture {
+    fn new() -> ViewFixture {
+        ViewFixture::with_limits(ViewLimits::default())
     }
-    fn with(limits: ViewLimits) -> Shop {
+
+    fn with_limits(limits: ViewLimits) -> ViewFixture {
         let mut book = Book::new();
-        for (n, k) in [("contacts", Kind::Contact), ("calendar", Kind::Event)] {
-            book.apply(vec![BatchChange::CreateCollection(n.into(), k)]);
+        for (name, kind) in [("contacts", Kind::Contact), ("calendar", Kind::Event)] {
+            book.apply(vec![BatchChange::CreateCollection(name.into(), kind)]);
         }
-        let now = Arc::new(AtomicI64::new(at("20260328T120000")));
-        let c = Arc::clone(&now);
-        let clock = Arc::new(move || Instant::from_seconds_clamped(c.load(Ordering::Relaxed)));
+        let now = Arc::new(AtomicI64::new(unix_seconds("20260328T120000")));
+        let clock = {
+            let now = Arc::clone(&now);
+            Arc::new(move || Instant::from_seconds_clamped(now.load(Ordering::Relaxed)))
+        };
         let options = ViewsOptions { clock, watch: false, limits, ..ViewsOptions::default() };
         let views = Views::open(&book.dir(), options).unwrap();
-        Shop { book, views, now }
+        ViewFixture { book, views, now }
     }
-    fn q(line: &str) -> ViewQuery {
-        ViewQuery::new(QuerySyntax::Line, line, Arc::new(QueryContext::default()))
+
+    fn advance_clock(&self, seconds: i64) {
+        self.now.fetch_add(seconds, Ordering::Relaxed);
     }
-    fn open(&self, q: ViewQuery) -> View {
-        self.views
-            .open_view(q, ViewOptions { interest: ViewInterest::Heads, ..ViewOptions::default() })
-            .unwrap()
+
+    fn catch_up(&self) {
+        self.views.catch_up().unwrap();
     }
-    fn event(&mut self, uid: &str, day: &str) {
+
+    /// Opens a view, whose first answer is not read yet.
+    fn open(&self, query: ViewQuery) -> FollowedView {
+        let options = ViewOptions { interest: ViewInterest::Heads, ..ViewOptions::default() };
+        let view = self.views.open_view(query, options).unwrap();
+        FollowedView { view, rows: BTreeSet::new() }
+    }
+
+    /// Opens a view, and reads its first answer.
+    fn follow(&self, query: ViewQuery) -> FollowedView {
+        let mut followed = self.open(query);
+        followed.read_events();
+        followed
+    }
+
+    fn put_contact(&mut self, lines: &str) {
+        self.book.put("contacts", [card(lines).as_str()]);
+    }
+
+    /// Stores an event that takes half an hour on this day.
+    fn put_event(&mut self, uid: &str, day: &str) {
         let text = format!(
             "BEGIN:VEVENT\r\nUID:{uid}\r\nDTSTART:{day}T130000Z\r\nDTEND:{day}T133000Z\r\nEND:VEVENT\r\n"
         );
         self.book.put_components("calendar", [text.as_str()]);
     }
+
     fn handle(&self, uid: &str) -> Handle {
         self.book.reader().find_by_uid(None, uid).unwrap()[0].handle
     }
+
     fn remove(&mut self, uid: &str) {
-        let h = self.handle(uid);
-        self.book.apply(vec![BatchChange::Remove(h, Precondition::Any)]);
+        let handle = self.handle(uid);
+        self.book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
     }
-    fn fresh(&self, q: ViewQuery) -> BTreeSet<i64> {
-        let mut s = BTreeSet::new();
+
+    fn rename_collection(&mut self, from: &str, to: &str) {
+        self.book.apply(vec![BatchChange::RenameCollection(from.into(), to.into())]);
+    }
+
+    /// The rows of the answer to a query now.
+    fn find(&self, query: ViewQuery) -> BTreeSet<i64> {
+        let mut rows = BTreeSet::new();
         self.views
-            .find(q, "x", &mut |h, _| {
-                s.insert(h.row);
+            .find(query, "test", &mut |head, _| {
+                rows.insert(head.row);
                 true
             })
             .unwrap();
-        s
+        rows
     }
 }
-fn listen(view: &mut View, knows: &mut BTreeSet<i64>) {
-    while let Some(t) = view.try_next().unwrap() {
-        match t {
-            ViewEvent::Reset => knows.clear(),
-            ViewEvent::Added(a) | ViewEvent::Modified(a) => knows.extend(a.iter().map(|t| t.row)),
-            ViewEvent::Removed(a) => {
-                for g in a {
-                    knows.remove(&g.row);
+
+impl FollowedView {
+    fn read_events(&mut self) {
+        while let Some(event) = self.view.try_next().unwrap() {
+            match event {
+                ViewEvent::Reset => self.rows.clear(),
+                ViewEvent::Added(items) | ViewEvent::Modified(items) => {
+                    self.rows.extend(items.iter().map(|item| item.row));
                 }
+                ViewEvent::Removed(items) => {
+                    for item in items {
+                        self.rows.remove(&item.row);
+                    }
+                }
+                ViewEvent::Complete(_) => {}
             }
-            ViewEvent::Complete(_) => {}
         }
     }
 }
 
-/// Clock news in the queue, then overflow/pause.
+/// The change feed does not have what the clock changed, so a view that drops it is reset.
 #[test]
-fn queued_clock_news_are_lost() {
-    let mut s = Shop::new();
-    s.event("tomorrow", "20260329");
-    let mut v = s.open(Shop::q("when:today"));
-    let mut k = BTreeSet::new();
-    listen(&mut v, &mut k);
-    s.now.fetch_add(DAY, Ordering::Relaxed);
-    s.views.catch_up().unwrap();
-    v.pause();
-    s.event("other", "20260329");
-    s.views.catch_up().unwrap();
-    v.resume();
-    listen(&mut v, &mut k);
-    assert_eq!(k, s.fresh(Shop::q("when:today")));
+fn queued_changes_of_the_clock_survive_a_pause() {
+    let mut fixture = ViewFixture::new();
+    fixture.put_event("tomorrow", "20260329");
+    let mut followed = fixture.follow(line_query("when:today"));
+
+    fixture.advance_clock(DAY_SECONDS);
+    fixture.catch_up();
+    followed.view.pause();
+    fixture.put_event("other", "20260329");
+    fixture.catch_up();
+    followed.view.resume();
+    followed.read_events();
+
+    assert_eq!(followed.rows.len(), 2);
+    assert_eq!(followed.rows, fixture.find(line_query("when:today")));
 }
 
-/// Lagging, then midnight with nothing that moves.
 #[test]
-fn gone_while_lagging_over_midnight() {
-    let mut s = Shop::new();
-    s.event("today", "20260328");
-    let mut v = s.open(Shop::q("when:today"));
-    let mut k = BTreeSet::new();
-    listen(&mut v, &mut k);
-    assert_eq!(k.len(), 1);
-    v.pause();
-    s.remove("today");
-    s.views.catch_up().unwrap();
-    s.now.fetch_add(DAY, Ordering::Relaxed);
-    s.views.catch_up().unwrap();
-    v.resume();
-    listen(&mut v, &mut k);
-    assert_eq!(k, s.fresh(Shop::q("when:today")));
+fn a_removal_while_lagging_survives_midnight() {
+    let mut fixture = ViewFixture::new();
+    fixture.put_event("today", "20260328");
+    let mut followed = fixture.follow(line_query("when:today"));
+    assert_eq!(followed.rows.len(), 1);
+
+    followed.view.pause();
+    fixture.remove("today");
+    fixture.catch_up();
+    // No item enters or leaves the answer at midnight.
+    fixture.advance_clock(DAY_SECONDS);
+    fixture.catch_up();
+    followed.view.resume();
+    followed.read_events();
+
+    assert_eq!(followed.rows, fixture.find(line_query("when:today")));
 }
 
-/// Lagging, and the look of catching up finds that collections were swapped.
+/// The poll that a lagging view makes to catch up finds that collections were swapped.
 #[test]
-fn lost_is_overwritten() {
-    let mut s = Shop::new();
-    s.book.apply(vec![BatchChange::CreateCollection("home".into(), Kind::Contact)]);
-    s.book.put("contacts", [card("UID:a\nFN:Anna").as_str()]);
-    s.book.put("home", [card("UID:b\nFN:Bob").as_str()]);
-    let q = || Shop::q("").with_collection("home");
-    let mut v = s.open(q());
-    let mut k = BTreeSet::new();
-    listen(&mut v, &mut k);
-    v.pause();
-    s.book.put("home", [card("UID:c\nFN:Carl").as_str()]);
-    s.views.catch_up().unwrap();
-    v.resume();
-    for (a, b) in [("home", "x"), ("contacts", "home")] {
-        s.book.apply(vec![BatchChange::RenameCollection(a.into(), b.into())]);
-    }
-    listen(&mut v, &mut k);
-    s.views.catch_up().unwrap();
-    listen(&mut v, &mut k);
-    assert_eq!(k, s.fresh(q()));
+fn a_reset_that_is_found_while_catching_up_is_kept() {
+    let mut fixture = ViewFixture::new();
+    fixture.book.apply(vec![BatchChange::CreateCollection("home".into(), Kind::Contact)]);
+    fixture.put_contact("UID:a\nFN:Anna");
+    fixture.book.put("home", [card("UID:b\nFN:Bob").as_str()]);
+    let query = || line_query("").with_collection("home");
+    let mut followed = fixture.follow(query());
+
+    followed.view.pause();
+    fixture.book.put("home", [card("UID:c\nFN:Carl").as_str()]);
+    fixture.catch_up();
+    followed.view.resume();
+    fixture.rename_collection("home", "x");
+    fixture.rename_collection("contacts", "home");
+    followed.read_events();
+    fixture.catch_up();
+    followed.read_events();
+
+    assert_eq!(followed.rows, fixture.find(query()));
 }
 
-/// A clock that was ahead.
 #[test]
-fn clock_steps_back() {
-    let mut s = Shop::new();
-    s.event("today", "20260328");
-    s.now.fetch_add(3650 * DAY, Ordering::Relaxed);
-    let mut v = s.open(Shop::q("when:today"));
-    let mut k = BTreeSet::new();
-    listen(&mut v, &mut k);
-    s.now.fetch_add(-3650 * DAY, Ordering::Relaxed);
-    s.views.catch_up().unwrap();
-    listen(&mut v, &mut k);
-    let f = s.fresh(Shop::q("when:today"));
-    assert_eq!(f.len(), 1, "a fresh question gets the kept reading");
-    assert_eq!(k, f);
+fn a_clock_that_is_set_back_resolves_queries_again() {
+    let mut fixture = ViewFixture::new();
+    fixture.put_event("today", "20260328");
+    fixture.advance_clock(3650 * DAY_SECONDS);
+    let mut followed = fixture.follow(line_query("when:today"));
+
+    fixture.advance_clock(-3650 * DAY_SECONDS);
+    fixture.catch_up();
+    followed.read_events();
+
+    let rows = fixture.find(line_query("when:today"));
+    assert_eq!(rows.len(), 1, "an equal query shares the new resolution");
+    assert_eq!(followed.rows, rows);
 }
 
-/// A purge, and in between a removal.
 #[test]
-fn purge_finished_later() {
-    let mut s = Shop::new();
-    s.event("x", "20260328");
-    s.event("p", "20260401");
-    let reader = s.book.reader();
-    let held = reader.begin_read().unwrap(); // keeps the old pages: ReaderInTheWay
+fn a_removal_between_the_steps_of_a_purge_is_delivered() {
+    let mut fixture = ViewFixture::new();
+    fixture.put_event("kept", "20260328");
+    fixture.put_event("purged", "20260401");
+    let reader = fixture.book.reader();
+    // A read transaction keeps the old pages, so the purge cannot end.
+    let transaction = reader.begin_read().unwrap();
     reader.last_seq().unwrap();
-    let p = s.handle("p");
-    let _unfinished = s.book.store.purge(&mut Operation::new("purge", "", 0), &[p]);
+    let purged = fixture.handle("purged");
+    let purge = || Operation::new("purge", "", 0);
+    let _unfinished = fixture.book.store.purge(&mut purge(), &[purged]);
+    drop(transaction);
 
-    drop(held);
-    let mut v = s.open(Shop::q("when:2026-03-28"));
-    let mut k = BTreeSet::new();
-    listen(&mut v, &mut k);
-    assert_eq!(k.len(), 1);
-    s.remove("x");
-    s.book.store.purge(&mut Operation::new("purge", "", 0), &[]).unwrap();
+    let mut followed = fixture.follow(line_query("when:2026-03-28"));
+    assert_eq!(followed.rows.len(), 1);
+    fixture.remove("kept");
+    fixture.book.store.purge(&mut purge(), &[]).unwrap();
+    fixture.catch_up();
+    followed.read_events();
 
-    s.views.catch_up().unwrap();
-    listen(&mut v, &mut k);
-    assert_eq!(k, s.fresh(Shop::q("when:2026-03-28")));
+    assert_eq!(followed.rows, fixture.find(line_query("when:2026-03-28")));
 }
 
-/// The cursor of a view that keeps up does not move.
+/// Changes that do not concern a view count as delivered, so the retention of the change feed does
+/// not pass a view that keeps up.
 #[test]
-fn fresh_though_it_kept_up() {
-    let mut s = Shop::new();
-    s.book.put(
-        "contacts",
-        [
-            card("UID:a\nFN:Anna").as_str(),
-            card("UID:b\nFN:Anna B").as_str(),
-            card("UID:p\nFN:Paul").as_str(),
-        ],
-    );
-    let mut v = s.open(Shop::q("anna"));
-    let mut k = BTreeSet::new();
-    listen(&mut v, &mut k);
-    s.book.put("contacts", [card("UID:p\nFN:Paul P").as_str()]);
-    s.views.catch_up().unwrap();
-    listen(&mut v, &mut k);
-    let year = 365 * DAY * 1000;
-    for (n, name) in ["Quentin", "Quincy", "Quark"].iter().enumerate() {
+fn a_view_that_kept_up_is_not_reset() {
+    let mut fixture = ViewFixture::new();
+    let cards = ["UID:a\nFN:Anna", "UID:b\nFN:Anna B", "UID:p\nFN:Paul"].map(card);
+    fixture.book.put("contacts", cards.iter().map(String::as_str));
+    let mut followed = fixture.follow(line_query("anna"));
+    fixture.put_contact("UID:p\nFN:Paul P");
+    fixture.catch_up();
+    followed.read_events();
+
+    let year_millis = 365 * DAY_SECONDS * 1000;
+    for (year, name) in (1..).zip(["Quentin", "Quincy", "Quark"]) {
         let text = card(&format!("UID:p\nFN:{name}"));
-        let (prepared, _) = s.book.store.extractor().parse_contact((&text[..]).into()).unwrap();
-        let put = larder_store::ItemPut {
+        let store = &mut fixture.book.store;
+        let (parsed, _) = store.extractor().parse_contact((&text[..]).into()).unwrap();
+        let put = ItemPut {
             collection: "contacts".into(),
             derived_uid: false,
             uid: "p".into(),
-            parsed: prepared,
+            parsed,
             precondition: Precondition::Any,
         };
-        s.book
-            .store
-            .apply(
-                &mut Operation::new("test", "", year * (n as i64 + 1)),
-                vec![BatchChange::Put(put)],
-            )
-            .unwrap();
-        s.views.catch_up().unwrap();
-        listen(&mut v, &mut k);
+        let mut operation = Operation::new("test", "", year_millis * year);
+        store.apply(&mut operation, vec![BatchChange::Put(put)]).unwrap();
+        fixture.catch_up();
+        followed.read_events();
     }
-    v.pause();
-    s.remove("a");
-    s.views.catch_up().unwrap();
-    v.resume();
-    let first = format!("{:?}", v.try_next().unwrap());
-    assert!(first.contains("Removed"), "{first}");
+    followed.view.pause();
+    fixture.remove("a");
+    fixture.catch_up();
+    followed.view.resume();
+
+    let event = followed.view.try_next().unwrap();
+    assert!(matches!(event, Some(ViewEvent::Removed(_))), "{event:?}");
 }
 
-/// An item stops answering while the first answer is on its way, and answers again.
+/// An item leaves the answer while the first answer is delivered, and enters it again.
 #[test]
-fn what_changes_on_its_way_is_told_all_the_same() {
-    let mut s = Shop::new();
-    s.book.put("contacts", [card("UID:a\nFN:Anna").as_str()]);
-    let mut v = s.open(Shop::q("anna"));
-    s.book.put("contacts", [card("UID:a\nFN:Berta").as_str()]);
-    s.views.catch_up().unwrap();
-    let mut k = BTreeSet::new();
-    assert!(matches!(v.try_next().unwrap(), Some(ViewEvent::Added(items)) if items.len() == 1));
-    k.insert(s.book.reader().find_by_uid(None, "a").unwrap()[0].row);
-    v.pause();
-    s.book.put("contacts", [card("UID:a\nFN:Anna again").as_str()]);
-    s.views.catch_up().unwrap();
-    v.resume();
-    listen(&mut v, &mut k);
-    assert_eq!(k, s.fresh(Shop::q("anna")));
+fn a_change_during_the_first_answer_is_delivered() {
+    let mut fixture = ViewFixture::new();
+    fixture.put_contact("UID:a\nFN:Anna");
+    let mut followed = fixture.open(line_query("anna"));
+    fixture.put_contact("UID:a\nFN:Berta");
+    fixture.catch_up();
+    let event = followed.view.try_next().unwrap();
+    assert!(matches!(event, Some(ViewEvent::Added(items)) if items.len() == 1));
+    followed.rows.insert(fixture.book.reader().find_by_uid(None, "a").unwrap()[0].row);
+
+    followed.view.pause();
+    fixture.put_contact("UID:a\nFN:Anna again");
+    fixture.catch_up();
+    followed.view.resume();
+    followed.read_events();
+
+    assert_eq!(followed.rows, fixture.find(line_query("anna")));
 }
 
-/// The index of times is made anew between two looks, and something is removed meanwhile.
+/// The schedules are derived again between two polls, and items are removed before and after.
 #[test]
-fn a_rebuild_between_two_looks() {
-    let mut s = Shop::new();
-    for n in 0..3 {
-        s.event(&format!("e{n}"), "20260328");
+fn removals_around_a_rebuild_are_delivered() {
+    let mut fixture = ViewFixture::new();
+    for uid in ["first", "second", "third"] {
+        fixture.put_event(uid, "20260328");
     }
-    let mut v = s.open(Shop::q("when:2026-03-28"));
-    let mut k = BTreeSet::new();
-    listen(&mut v, &mut k);
-    s.remove("e1");
-    s.book.store.rebuild().unwrap();
-    s.remove("e2");
-    s.views.catch_up().unwrap();
-    listen(&mut v, &mut k);
-    assert_eq!(k, s.fresh(Shop::q("when:2026-03-28")));
+    let mut followed = fixture.follow(line_query("when:2026-03-28"));
+
+    fixture.remove("second");
+    fixture.book.store.rebuild().unwrap();
+    fixture.remove("third");
+    fixture.catch_up();
+    followed.read_events();
+
+    assert_eq!(followed.rows.len(), 1);
+    assert_eq!(followed.rows, fixture.find(line_query("when:2026-03-28")));
 }
 
-/// News of what a question said before it turned wait, and are forgotten behind the turn.
+/// Changes of the time range before the clock moved it are queued, and dropped after it moved.
 #[test]
-fn a_turn_behind_news_that_wait() {
-    for (limits, pause) in
+fn changes_before_a_new_time_range_are_not_lost() {
+    for (limits, is_paused) in
         [(ViewLimits { items: 2, ..ViewLimits::default() }, false), (ViewLimits::default(), true)]
     {
-        let mut s = Shop::with(limits);
-        s.book.put_components(
+        let mut fixture = ViewFixture::with_limits(limits);
+        fixture.book.put_components(
             "calendar",
-            ["BEGIN:VEVENT\r\nUID:gone\r\nDTSTART:20260328T110000Z\r\nDTEND:20260328T120030Z\r\nEND:VEVENT\r\n"],
+            ["BEGIN:VEVENT\r\nUID:early\r\nDTSTART:20260328T110000Z\r\nDTEND:20260328T120030Z\r\nEND:VEVENT\r\n"],
         );
-        let mut v = s.open(Shop::q("when:now..+2h"));
-        let mut k = BTreeSet::new();
-        listen(&mut v, &mut k);
-        assert_eq!(k.len(), 1);
-        s.remove("gone");
-        s.views.catch_up().unwrap();
-        // What went would not answer any more.
-        s.now.fetch_add(90, Ordering::Relaxed);
-        s.views.catch_up().unwrap();
-        if pause {
-            v.pause();
+        let mut followed = fixture.follow(line_query("when:now..+2h"));
+        assert_eq!(followed.rows.len(), 1);
+        fixture.remove("early");
+        fixture.catch_up();
+        // The removed event would not be in the new time range.
+        fixture.advance_clock(90);
+        fixture.catch_up();
+        if is_paused {
+            followed.view.pause();
         }
-        for n in 0..3 {
-            s.event(&format!("new{n}"), "20260328");
+        for uid in ["first", "second", "third"] {
+            fixture.put_event(uid, "20260328");
         }
-        s.views.catch_up().unwrap();
-        v.resume();
-        listen(&mut v, &mut k);
-        let fresh = s.fresh(Shop::q("when:now..+2h"));
-        assert_eq!((k.len(), &k), (3, &fresh), "{pause}");
+        fixture.catch_up();
+        followed.view.resume();
+        followed.read_events();
+
+        let rows = fixture.find(line_query("when:now..+2h"));
+        assert_eq!((followed.rows.len(), &followed.rows), (3, &rows), "paused: {is_paused}");
     }
 }
 
-/// Two windows of one question that begin alike, the shorter one last.
+/// The longer range decides whether a change concerns the query, also when the shorter comes last.
 #[test]
-fn two_windows_from_one_instant() {
-    let mut s = Shop::new();
+fn a_query_may_have_two_time_ranges_with_the_same_start() {
+    let mut fixture = ViewFixture::new();
     let text = r#"(or (occur-in-time-range? (make-time "20260301T000000Z") (make-time "20260401T000000Z"))
                       (occur-in-time-range? (make-time "20260301T000000Z") (make-time "20260326T000000Z")))"#;
-    let mut v = s.open(ViewQuery::new(QuerySyntax::Sexp, text, Arc::new(QueryContext::default())));
-    let mut k = BTreeSet::new();
-    s.event("a", "20260328");
-    s.views.catch_up().unwrap();
-    listen(&mut v, &mut k);
-    assert_eq!(k.len(), 1);
+    let query = ViewQuery::new(QuerySyntax::Sexp, text, Arc::new(QueryContext::default()));
+    let mut followed = fixture.open(query);
+    fixture.put_event("late", "20260328");
+    fixture.catch_up();
+    followed.read_events();
+    assert_eq!(followed.rows.len(), 1);
 }

@@ -1,9 +1,10 @@
-//! An item as it was, or is: does it answer, and is it another thing to who asks?
+//! A version of a changed item as the queries see it: its terms, and whether it matches.
 //!
-//! Nothing here knows who is told.
+//! Apart from the fan-out because a lagging view is brought up to date by the same comparison. It
+//! knows no views.
 
-use super::pending_changes::ViewChangeKind as Became;
-use super::state::RegisteredQuery;
+use super::pending_changes::ViewChangeKind;
+use super::query_registry::RegisteredQuery;
 use super::subscription_index::ItemProbe;
 use crate::item::{DecodedItem, ItemFields, ParsedSource, ScheduleOrigin};
 use crate::time_test::DateProperty;
@@ -17,17 +18,17 @@ use larder_time::zone::Zone;
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
 
-/// Occurrences of one item that are compared.
+/// The most occurrences of an item that are compared.
 const MAX_COMPARED_OCCURRENCES: usize = 1000;
 
-/// A version of an item, taken apart when somebody asks.
+/// A version of an item, whose bytes are parsed when they are first needed.
 pub(super) struct LazyVersion<'a> {
     reader: &'a Reader,
-    pub(super) version: &'a ItemVersion,
+    version: &'a ItemVersion,
     parsed: OnceCell<DecodedItem<'a>>,
-    /// The UID that it names.
+    /// The UID in the bytes.
     named_uid: OnceCell<Option<String>>,
-    /// Values of fields that were asked for, as several questions look at the same ones.
+    /// The values of fields by id: several queries test the same fields.
     values: RefCell<Vec<(u16, Vec<String>)>>,
 }
 
@@ -46,23 +47,24 @@ impl<'a> LazyVersion<'a> {
         self.parsed.get_or_init(|| decode_item(self.reader, self.version))
     }
 
-    pub(super) fn matches(&self, asked: &RegisteredQuery) -> bool {
-        asked.is_about_collection(self.version.collection)
-            && asked.matcher.matches_fields(&self.version.meta, self)
+    /// Returns whether the version answers a query.
+    pub(super) fn matches(&self, query: &RegisteredQuery) -> bool {
+        query.target.has_row(self.version.collection)
+            && query.matcher.matches_fields(&self.version.meta, self)
     }
 }
 
-fn decode_item<'a>(reader: &'a Reader, then: &'a ItemVersion) -> DecodedItem<'a> {
+fn decode_item<'a>(reader: &'a Reader, version: &'a ItemVersion) -> DecodedItem<'a> {
     DecodedItem {
         reader,
-        head: &then.meta,
-        parsed: ParsedSource::parse(reader, &then.meta, &then.bytes),
-        schedule_origin: ScheduleOrigin::Given(then.schedule.as_ref()),
+        head: &version.meta,
+        parsed: ParsedSource::parse(reader, &version.meta, &version.bytes),
+        schedule_origin: ScheduleOrigin::Given(version.schedule.as_ref()),
         uncertain: Cell::new(false),
     }
 }
 
-/// What needs no look into its bytes is answered without.
+/// Metadata and schedule are given without parsing the bytes.
 impl ItemFields for LazyVersion<'_> {
     fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
         let any = |values: &[String], pass: &mut dyn FnMut(&str) -> bool| {
@@ -93,12 +95,12 @@ impl ItemFields for LazyVersion<'_> {
         self.version.schedule.as_ref().map(Cow::Borrowed)
     }
 
-    fn property_instant(&self, stamp: DateProperty, local: &Zone) -> Option<Instant> {
-        self.decoded().property_instant(stamp, local)
+    fn property_instant(&self, property: DateProperty, local: &Zone) -> Option<Instant> {
+        self.decoded().property_instant(property, local)
     }
 
-    fn is_overdue(&self, window: &TimeRange) -> bool {
-        self.decoded().is_overdue(window)
+    fn is_overdue(&self, time_range: &TimeRange) -> bool {
+        self.decoded().is_overdue(time_range)
     }
 }
 
@@ -115,32 +117,33 @@ impl ItemProbe for LazyVersion<'_> {
     }
 
     fn uids(&self) -> [Option<&str>; 4] {
-        let (kept, named) = (&*self.version.meta.uid, self.named_uid.get_or_init(|| self.uid()));
-        [Some(kept), named.as_deref().filter(|named| *named != kept), None, None]
+        let (stored, named) = (&*self.version.meta.uid, self.named_uid.get_or_init(|| self.uid()));
+        [Some(stored), named.as_deref().filter(|named| *named != stored), None, None]
     }
 
-    fn time_spans(&self, what: TimeTarget) -> [Option<(i64, i64)>; 2] {
-        [self.version.schedule.as_ref().and_then(|times| times.bounds(what)), None]
+    fn time_spans(&self, target: TimeTarget) -> [Option<(i64, i64)>; 2] {
+        [self.version.schedule.as_ref().and_then(|schedule| schedule.bounds(target)), None]
     }
 }
 
-/// An item as it was and as it is, in the same place: what is the same in both is looked at once.
+/// The two versions of a changed item that stayed in its collection. Values that both have are
+/// looked up once.
 pub(super) struct LazyVersionPair<'v, 'a> {
     before: &'v LazyVersion<'a>,
     after: &'v LazyVersion<'a>,
-    /// Values that it has now, and had not before, of fields that were asked for.
+    /// The values by field id that only the later version has.
     new_values: RefCell<Vec<(u16, Vec<String>)>>,
 }
 
 impl<'v, 'a> LazyVersionPair<'v, 'a> {
-    /// `None`: these are not in the same place.
+    /// Returns `None` if the versions are in different collections or of different kinds.
     pub(super) fn from_same_scope(
-        was: &'v LazyVersion<'a>,
-        is: &'v LazyVersion<'a>,
+        before: &'v LazyVersion<'a>,
+        after: &'v LazyVersion<'a>,
     ) -> Option<LazyVersionPair<'v, 'a>> {
-        (was.scope() == is.scope()).then(|| LazyVersionPair {
-            before: was,
-            after: is,
+        (before.scope() == after.scope()).then(|| LazyVersionPair {
+            before,
+            after,
             new_values: RefCell::default(),
         })
     }
@@ -169,62 +172,65 @@ impl ItemProbe for LazyVersionPair<'_, '_> {
     }
 
     fn uids(&self) -> [Option<&str>; 4] {
-        let [kept, named, ..] = self.before.uids();
-        let [kept_now, named_now, ..] = self.after.uids();
-        let is_new = |uid: &&str| kept != Some(*uid) && named != Some(*uid);
-        [kept, named, kept_now.filter(is_new), named_now.filter(is_new)]
+        let [stored, named, ..] = self.before.uids();
+        let [stored_after, named_after, ..] = self.after.uids();
+        let is_new = |uid: &&str| stored != Some(*uid) && named != Some(*uid);
+        [stored, named, stored_after.filter(is_new), named_after.filter(is_new)]
     }
 
-    fn time_spans(&self, what: TimeTarget) -> [Option<(i64, i64)>; 2] {
-        let ([was, _], [is, _]) = (self.before.time_spans(what), self.after.time_spans(what));
-        [was, is.filter(|_| is != was)]
+    fn time_spans(&self, target: TimeTarget) -> [Option<(i64, i64)>; 2] {
+        let [before, _] = self.before.time_spans(target);
+        let [after, _] = self.after.time_spans(target);
+        [before, after.filter(|_| after != before)]
     }
 }
 
-/// What a change comes to for who asks, where the item answered before, and where it does now.
+/// Returns the effects of a change on the answer to a query. `matched` and `matches`: whether the
+/// item was in the answer before the change, and whether it is after it.
 pub(super) fn classify_change(
-    asked: &RegisteredQuery,
-    changed: &ItemChange,
-    answered: bool,
-    answers: bool,
-) -> &'static [Became] {
-    let row = |then: &Option<ItemVersion>| then.as_ref().map(|then| then.meta.row);
-    match (answered, answers) {
+    query: &RegisteredQuery,
+    change: &ItemChange,
+    matched: bool,
+    matches: bool,
+) -> &'static [ViewChangeKind] {
+    let row = |version: &Option<ItemVersion>| version.as_ref().map(|version| version.meta.row);
+    match (matched, matches) {
         (false, false) => &[],
-        (false, true) => &[Became::Added],
-        (true, false) => &[Became::Removed],
-        // It went and came back: it is called the same, and is another row.
-        (true, true) if row(&changed.before) != row(&changed.after) => {
-            &[Became::Removed, Became::Added]
+        (false, true) => &[ViewChangeKind::Added],
+        (true, false) => &[ViewChangeKind::Removed],
+        // The item was removed and stored again: it has its handle, but another row.
+        (true, true) if row(&change.before) != row(&change.after) => {
+            &[ViewChangeKind::Removed, ViewChangeKind::Added]
         }
-        (true, true) if is_visible_change(asked, changed) => &[Became::Modified],
+        (true, true) if is_visible_change(query, change) => &[ViewChangeKind::Modified],
         (true, true) => &[],
     }
 }
 
-/// Does a change of an item that answered before, and still does, matter to who asks?
-fn is_visible_change(asked: &RegisteredQuery, changed: &ItemChange) -> bool {
-    let (Some(was), Some(is)) = (&changed.before, &changed.after) else { return true };
-    // Another item of its series changed.
-    if was.meta.seq != is.meta.seq {
+/// Returns whether a change of an item that stays in the answer can be seen in it.
+fn is_visible_change(query: &RegisteredQuery, change: &ItemChange) -> bool {
+    let (Some(before), Some(after)) = (&change.before, &change.after) else { return true };
+    if before.meta.seq != after.meta.seq {
         return true;
     }
-    let Some(window) = &asked.resolved.occurrence_range else { return false };
-    was.schedule != is.schedule
-        && list_range_occurrences(was.schedule.as_ref(), window)
-            != list_range_occurrences(is.schedule.as_ref(), window)
+    // The item has its bytes: another item of its series changed, which may move its occurrences.
+    let Some(time_range) = &query.resolved.occurrence_range else { return false };
+    before.schedule != after.schedule
+        && list_range_occurrences(before.schedule.as_ref(), time_range)
+            != list_range_occurrences(after.schedule.as_ref(), time_range)
 }
 
+/// Returns the occurrences of a schedule in a time range, up to a maximum.
 pub(super) fn list_range_occurrences(
-    times: Option<&Schedule>,
-    window: &TimeRange,
+    schedule: Option<&Schedule>,
+    time_range: &TimeRange,
 ) -> Vec<ItemOccurrence> {
-    let mut all = Vec::new();
-    if let Some(times) = times {
-        times.for_each_in(window, &mut |occurring| {
-            all.push(occurring);
-            all.len() < MAX_COMPARED_OCCURRENCES
+    let mut occurrences = Vec::new();
+    if let Some(schedule) = schedule {
+        schedule.for_each_in(time_range, &mut |occurrence| {
+            occurrences.push(occurrence);
+            occurrences.len() < MAX_COMPARED_OCCURRENCES
         });
     }
-    all
+    occurrences
 }

@@ -1,20 +1,21 @@
-//! Where the news of a view wait: a bounded queue, and what became of the view where there was no
-//! room.
+//! The mailboxes of the views: bounded queues of changes.
 //!
-//! It is what the hub and the view have of each other: the one puts news here, the other takes them
-//! (`view`). What the news are is found in `hub`.
+//! A [`Mailbox`] is shared by the engine, which puts changes into it, and one view, which takes
+//! them out. A view that is too slow for its mailbox lags: its changes are dropped, and it gets the
+//! net effect from the store when it asks. [`Mailboxes`] owns the mailboxes of all open views, by
+//! query. How changes are found and delivered is no concern of this module.
 
-use super::ViewLimits;
+use super::mutex::lock_ignoring_poison;
+use super::options::{ViewLimits, ViewOptions};
 use super::pending_changes::{PendingChanges, PendingRows};
-use super::state::lock_ignoring_poison;
-use super::view::ViewOptions;
+use super::subscription_index::QueryId;
 use crate::query_log::ResetReason;
 use larder_store::Seq;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex};
 
-/// What of a view others see: where its news are put.
+/// The queue of one view.
 pub(super) struct Mailbox {
     pub(super) number: u64,
     pub(super) client: Arc<str>,
@@ -23,84 +24,108 @@ pub(super) struct Mailbox {
     pub(super) changed: Condvar,
 }
 
+/// The changes in a mailbox, and the state of its view.
 #[derive(Default)]
 pub(super) struct MailboxQueue {
-    pub(super) pending: VecDeque<PendingChanges>,
-    pub(super) items: usize,
-    pub(super) bytes: usize,
+    pending: VecDeque<PendingChanges>,
+    items: usize,
+    bytes: usize,
     pub(super) state: DeliveryState,
-    /// Told up to this batch.
+    /// The batch up to which the view has everything.
     pub(super) delivered_seq: Seq,
-    pub(super) paused: bool,
+    pub(super) is_paused: bool,
 }
 
-/// How a view stands.
+/// How much of the changes a view has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum DeliveryState {
+    /// All of them, with those in the queue.
     #[default]
     UpToDate,
-    /// It has missed news since what it was told last.
+    /// Changes after `delivered_seq` were dropped, and can be read from the change feed.
     Lagging,
-    /// It has to be told everything anew.
+    /// The view needs the full answer.
     Reset(ResetReason),
 }
 
 impl Mailbox {
-    pub(super) fn new(number: u64, options: &ViewOptions, told: Seq) -> Mailbox {
+    fn new(number: u64, options: &ViewOptions, delivered_seq: Seq) -> Mailbox {
         Mailbox {
             number,
             client: Arc::clone(&options.client),
             wake: options.wake.clone(),
-            queue: Mutex::new(MailboxQueue { delivered_seq: told, ..MailboxQueue::default() }),
+            queue: Mutex::new(MailboxQueue { delivered_seq, ..MailboxQueue::default() }),
             changed: Condvar::new(),
         }
     }
 
-    /// Puts news into the queue, or forgets them where there is no room. `before`: the last batch
-    /// that is not among them.
-    pub(super) fn enqueue(&self, news: PendingChanges, before: Seq, limits: ViewLimits) {
-        let mut waiting = lock_ignoring_poison(&self.queue);
-        waiting.advance_to(before);
-        let keeps = waiting.state == DeliveryState::UpToDate && !waiting.paused;
-        let (items, bytes) = (waiting.items + news.len(), waiting.bytes + news.bytes());
-        if keeps && items <= limits.items && bytes <= limits.bytes {
-            (waiting.items, waiting.bytes) = (items, bytes);
-            waiting.pending.push_back(news);
+    /// Queues changes, or drops them with all that are queued if there is no room. `before` is the
+    /// last batch that is not among them.
+    fn enqueue(&self, changes: PendingChanges, before: Seq, limits: ViewLimits) {
+        let mut queue = lock_ignoring_poison(&self.queue);
+        queue.advance_to(before);
+        let accepts = queue.state == DeliveryState::UpToDate && !queue.is_paused;
+        let (items, bytes) = (queue.items + changes.len(), queue.bytes + changes.bytes());
+        if accepts && items <= limits.items && bytes <= limits.bytes {
+            (queue.items, queue.bytes) = (items, bytes);
+            queue.pending.push_back(changes);
             return;
         }
-        // What comes to the same is read from the store; but what the clock has changed is not in
-        // its log.
-        let of_clock =
-            |news: &PendingChanges| matches!(news, PendingChanges::Rows(rows) if rows.by_clock);
-        let by_log = !of_clock(&news) && !waiting.pending.iter().any(of_clock);
-        waiting.state = match waiting.state {
-            DeliveryState::Reset(why) => DeliveryState::Reset(why),
-            _ if by_log => DeliveryState::Lagging,
+        // The change feed has the net effect of batches, but not what the clock has changed.
+        let is_in_feed =
+            !changes.is_by_clock() && !queue.pending.iter().any(PendingChanges::is_by_clock);
+        queue.state = match queue.state {
+            DeliveryState::Reset(reason) => DeliveryState::Reset(reason),
+            _ if is_in_feed => DeliveryState::Lagging,
             _ => DeliveryState::Reset(ResetReason::Expired),
         };
-        waiting.clear();
+        queue.clear();
     }
 
-    /// The question says something else from now on. Who has missed news of what it said before
-    /// cannot be told by the log; nor could who has them waiting and is going to miss them, so the
-    /// turn waits behind them.
-    pub(super) fn mark_query_change(&self) {
-        let mut waiting = lock_ignoring_poison(&self.queue);
-        if waiting.state == DeliveryState::Lagging {
-            waiting.state = DeliveryState::Reset(ResetReason::Expired);
-        } else if let Some(seq) = waiting.pending.back().map(PendingChanges::seq) {
-            let turn = PendingRows { seq, by_clock: true, ..PendingRows::default() };
-            waiting.pending.push_back(PendingChanges::Rows(Arc::new(turn)));
+    /// Notes that the query now means a different time range. A lagging view cannot be caught up
+    /// from the change feed and is reset; otherwise a marker is queued after the pending changes,
+    /// so that a view which drops them later is reset, too.
+    fn mark_query_change(&self) {
+        let mut queue = lock_ignoring_poison(&self.queue);
+        if queue.state == DeliveryState::Lagging {
+            queue.state = DeliveryState::Reset(ResetReason::Expired);
+        } else if let Some(seq) = queue.pending.back().map(PendingChanges::seq) {
+            let marker = PendingRows { seq, by_clock: true, ..PendingRows::default() };
+            queue.pending.push_back(PendingChanges::Rows(Arc::new(marker)));
         }
     }
 
-    /// All has to be told anew.
-    pub(super) fn reset(&self, why: ResetReason) {
-        let mut waiting = lock_ignoring_poison(&self.queue);
-        waiting.clear();
-        waiting.state = DeliveryState::Reset(why);
+    /// Drops all changes: the view needs the full answer.
+    fn reset(&self, reason: ResetReason) {
+        let mut queue = lock_ignoring_poison(&self.queue);
+        queue.clear();
+        queue.state = DeliveryState::Reset(reason);
     }
 
+    /// Drops all changes: the view has everything up to this batch.
+    pub(super) fn mark_up_to_date(&self, seq: Seq) {
+        let mut queue = lock_ignoring_poison(&self.queue);
+        queue.clear();
+        (queue.state, queue.delivered_seq) = (DeliveryState::UpToDate, seq);
+    }
+
+    pub(super) fn delivery_state(&self) -> DeliveryState {
+        lock_ignoring_poison(&self.queue).state
+    }
+
+    /// Suspends the queue. `seq` is the last batch that was read.
+    pub(super) fn pause(&self, seq: Seq) {
+        let mut queue = lock_ignoring_poison(&self.queue);
+        queue.advance_to(seq);
+        queue.is_paused = true;
+    }
+
+    pub(super) fn resume(&self) {
+        lock_ignoring_poison(&self.queue).is_paused = false;
+        self.wake();
+    }
+
+    /// Wakes the client.
     pub(super) fn wake(&self) {
         self.changed.notify_all();
         if let Some(wake) = &self.wake {
@@ -114,32 +139,192 @@ impl Mailbox {
 }
 
 impl MailboxQueue {
-    /// Nothing that it has to be told happened up to this batch.
-    pub(super) fn advance_to(&mut self, seq: Seq) {
-        if self.state == DeliveryState::UpToDate && self.pending.is_empty() && !self.paused {
+    /// Notes that no change up to this batch concerns the view.
+    fn advance_to(&mut self, seq: Seq) {
+        if self.state == DeliveryState::UpToDate && self.pending.is_empty() && !self.is_paused {
             self.delivered_seq = self.delivered_seq.max(seq);
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         (self.pending, self.items, self.bytes) = (VecDeque::new(), 0, 0);
     }
 
-    /// The next news, which are told from now on.
+    /// Takes the next changes, which count as delivered.
     pub(super) fn take_next(&mut self) -> Option<PendingChanges> {
-        let news = self.pending.pop_front()?;
-        (self.items, self.bytes) = (self.items - news.len(), self.bytes - news.bytes());
-        self.delivered_seq = news.seq();
-        Some(news)
+        let changes = self.pending.pop_front()?;
+        (self.items, self.bytes) = (self.items - changes.len(), self.bytes - changes.bytes());
+        self.delivered_seq = changes.seq();
+        Some(changes)
     }
 
+    /// Returns whether the view has something to deliver.
     pub(super) fn is_ready(&self) -> bool {
-        !self.paused && (self.state != DeliveryState::UpToDate || !self.pending.is_empty())
+        !self.is_paused && (self.state != DeliveryState::UpToDate || !self.pending.is_empty())
     }
 }
 
 impl fmt::Debug for Mailbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("Mailbox").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// The mailboxes of all open views, by query.
+pub(super) struct Mailboxes {
+    limits: ViewLimits,
+    /// By query id: ids are small and used again.
+    by_query: Vec<Vec<Arc<Mailbox>>>,
+    open_count: usize,
+    last_number: u64,
+    /// The mailboxes that have got something since they were last taken.
+    to_wake: Vec<Arc<Mailbox>>,
+}
+
+impl Mailboxes {
+    pub(super) fn new(limits: ViewLimits) -> Mailboxes {
+        Mailboxes {
+            limits,
+            by_query: Vec::new(),
+            open_count: 0,
+            last_number: 0,
+            to_wake: Vec::new(),
+        }
+    }
+
+    /// The number of open views.
+    pub(super) fn open_count(&self) -> usize {
+        self.open_count
+    }
+
+    /// The mailboxes of the views that are open on a query.
+    pub(super) fn get(&self, query: QueryId) -> &[Arc<Mailbox>] {
+        self.by_query.get(query as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Makes the mailbox of a view that has everything up to `seq`.
+    pub(super) fn open(&mut self, query: QueryId, options: &ViewOptions, seq: Seq) -> Arc<Mailbox> {
+        self.last_number += 1;
+        let mailbox = Arc::new(Mailbox::new(self.last_number, options, seq));
+        let at = query as usize;
+        if self.by_query.len() <= at {
+            self.by_query.resize_with(at + 1, Vec::new);
+        }
+        if let Some(mailboxes) = self.by_query.get_mut(at) {
+            // Most queries have one view.
+            if mailboxes.is_empty() {
+                mailboxes.reserve_exact(1);
+            }
+            mailboxes.push(Arc::clone(&mailbox));
+            self.open_count += 1;
+        }
+        mailbox
+    }
+
+    pub(super) fn close(&mut self, query: QueryId, mailbox: &Arc<Mailbox>) {
+        let Some(mailboxes) = self.by_query.get_mut(query as usize) else { return };
+        let Some(at) = mailboxes.iter().position(|open| Arc::ptr_eq(open, mailbox)) else { return };
+        mailboxes.remove(at);
+        mailboxes.shrink_to_fit();
+        self.open_count -= 1;
+        if self.open_count == 0 {
+            self.by_query = Vec::new();
+        }
+    }
+
+    /// Puts changes into the mailboxes of a query. `before` is the last batch that is not among
+    /// them.
+    pub(super) fn enqueue(&mut self, query: QueryId, changes: PendingChanges, before: Seq) {
+        let Some(mailboxes) = self.by_query.get(query as usize) else { return };
+        if let Some((last, others)) = mailboxes.split_last() {
+            others.iter().for_each(|other| other.enqueue(changes.clone(), before, self.limits));
+            last.enqueue(changes, before, self.limits);
+        }
+        self.to_wake.extend_from_slice(mailboxes);
+    }
+
+    /// Resets the views of a query.
+    pub(super) fn reset(&mut self, query: QueryId, reason: ResetReason) {
+        let Some(mailboxes) = self.by_query.get(query as usize) else { return };
+        mailboxes.iter().for_each(|mailbox| mailbox.reset(reason));
+        self.to_wake.extend_from_slice(mailboxes);
+    }
+
+    /// Notes that a query now means a different time range.
+    pub(super) fn mark_query_change(&self, query: QueryId) {
+        self.get(query).iter().for_each(|mailbox| mailbox.mark_query_change());
+    }
+
+    /// Takes the mailboxes whose clients are to be woken.
+    pub(super) fn take_woken(&mut self) -> Vec<Arc<Mailbox>> {
+        std::mem::take(&mut self.to_wake)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(seq: Seq, rows: i64, by_clock: bool) -> PendingChanges {
+        let modified = (0..rows).collect();
+        PendingChanges::Rows(Arc::new(PendingRows {
+            seq,
+            by_clock,
+            modified,
+            ..PendingRows::default()
+        }))
+    }
+
+    fn mailboxes(items: usize) -> (Mailboxes, Arc<Mailbox>) {
+        let limits = ViewLimits { items, ..ViewLimits::default() };
+        let mut mailboxes = Mailboxes::new(limits);
+        let mailbox = mailboxes.open(3, &ViewOptions::default(), 1);
+        (mailboxes, mailbox)
+    }
+
+    #[test]
+    fn a_full_mailbox_lags_from_the_last_delivered_batch() {
+        let (mut mailboxes, mailbox) = mailboxes(2);
+        mailboxes.enqueue(3, changes(5, 1, false), 4);
+        assert_eq!(mailbox.queue.lock().unwrap().take_next().unwrap().seq(), 5);
+        mailboxes.enqueue(3, changes(6, 2, false), 5);
+        assert_eq!(mailbox.delivery_state(), DeliveryState::UpToDate);
+        mailboxes.enqueue(3, changes(7, 1, false), 6);
+        assert_eq!(mailbox.delivery_state(), DeliveryState::Lagging);
+        let mut queue = mailbox.queue.lock().unwrap();
+        assert!(queue.take_next().is_none(), "a lagging view holds no memory");
+        assert_eq!(queue.delivered_seq, 5);
+    }
+
+    #[test]
+    fn dropped_changes_of_the_clock_need_a_reset() {
+        let (mut mailboxes, mailbox) = mailboxes(2);
+        mailboxes.enqueue(3, changes(1, 1, true), 1);
+        mailboxes.enqueue(3, changes(2, 2, false), 1);
+        assert_eq!(mailbox.delivery_state(), DeliveryState::Reset(ResetReason::Expired));
+        mailbox.mark_up_to_date(2);
+        mailbox.pause(2);
+        mailboxes.enqueue(3, changes(3, 1, false), 2);
+        assert_eq!(mailbox.delivery_state(), DeliveryState::Lagging);
+        mailboxes.mark_query_change(3);
+        assert_eq!(mailbox.delivery_state(), DeliveryState::Reset(ResetReason::Expired));
+        assert!(!mailbox.has_pending(), "the view is paused");
+        mailbox.resume();
+        assert!(mailbox.has_pending());
+    }
+
+    #[test]
+    fn only_the_views_of_the_query_are_woken() {
+        let (mut mailboxes, mailbox) = mailboxes(9);
+        let other = mailboxes.open(0, &ViewOptions::default(), 1);
+        assert_eq!(mailboxes.open_count(), 2);
+        mailboxes.enqueue(3, changes(2, 1, false), 1);
+        mailboxes.enqueue(8, changes(2, 1, false), 1);
+        let woken = mailboxes.take_woken();
+        assert!(matches!(&woken[..], [only] if Arc::ptr_eq(only, &mailbox)));
+        mailboxes.close(3, &mailbox);
+        mailboxes.close(0, &other);
+        assert_eq!(mailboxes.open_count(), 0);
+        assert!(mailboxes.get(3).is_empty());
     }
 }

@@ -1,16 +1,17 @@
-//! News of a view before they are told: what became of which items.
+//! Changes on their way to a view.
 //!
-//! They are items as they were at a batch, or, where these would be too much to be held, or are
-//! read from an answer, rows of items that are read when they are told. Where they wait is in
-//! `slot`, who finds them, `hub` and `clock`.
+//! They are items as they were at a batch, or rows whose items are read when they are delivered:
+//! for a first answer, for changes by the clock, and when the items would take too much memory.
+//! Apart from the mailboxes, which hold them, and from the fan-out, which finds them.
 
-use super::view::RemovedItem;
+use super::subscription_index::QueryId;
+use super::view_event::RemovedItem;
 use larder_store::{ItemChange, Seq};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What became of an item for a view, in the order in which it is told: what went and came back is
-/// there in the end.
+/// The effect of a change on an answer, in the order of delivery: an item that was removed and came
+/// back is in the answer in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ViewChangeKind {
     Removed,
@@ -18,27 +19,43 @@ pub(super) enum ViewChangeKind {
     Modified,
 }
 
-/// News of a view, before it is told.
+/// Changes of an answer that were not delivered yet.
 #[derive(Debug, Clone)]
 pub(super) enum PendingChanges {
-    /// What batches changed, as it was then.
+    /// Items with the bytes that they had at this batch.
     Items(Seq, Vec<(ViewChangeKind, Arc<ItemChange>)>),
-    /// Items that are read when they are told.
+    /// Rows whose items are read when they are delivered.
     Rows(Arc<PendingRows>),
 }
 
-/// Rows of items that are added, and modified, and what is removed.
+/// The rows of added and modified items, and the removed items.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PendingRows {
     pub(super) seq: Seq,
-    /// It is the clock that brought them: the log of the store knows nothing of it.
+    /// Whether the clock caused the changes: the change feed does not have them.
     pub(super) by_clock: bool,
     pub(super) added: Arc<[i64]>,
     pub(super) modified: Vec<i64>,
     pub(super) removed: Vec<RemovedItem>,
 }
 
+impl PendingRows {
+    /// A whole answer, as of a batch.
+    pub(super) fn from_answer(seq: Seq, rows: Arc<[i64]>) -> PendingRows {
+        PendingRows { seq, added: rows, ..PendingRows::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
+    }
+}
+
 impl PendingChanges {
+    /// Returns whether the clock caused the changes.
+    pub(super) fn is_by_clock(&self) -> bool {
+        matches!(self, PendingChanges::Rows(rows) if rows.by_clock)
+    }
+
     pub(super) fn len(&self) -> usize {
         match self {
             PendingChanges::Items(_, items) => items.len(),
@@ -48,18 +65,18 @@ impl PendingChanges {
         }
     }
 
-    /// What they hold, in bytes.
+    /// The memory that the changes hold.
     pub(super) fn bytes(&self) -> usize {
         match self {
             PendingChanges::Items(_, items) => {
-                items.iter().map(|(_, changed)| held_bytes(changed)).sum()
+                items.iter().map(|(_, change)| change_bytes(change)).sum()
             }
             PendingChanges::Rows(rows) => {
-                let gone = |gone: &RemovedItem| {
-                    size_of::<RemovedItem>() + gone.uid.len() + gone.recurrence.len()
+                let removed_bytes = |item: &RemovedItem| {
+                    size_of::<RemovedItem>() + item.uid.len() + item.recurrence.len()
                 };
                 (rows.added.len() + rows.modified.len()) * size_of::<i64>()
-                    + rows.removed.iter().map(gone).sum::<usize>()
+                    + rows.removed.iter().map(removed_bytes).sum::<usize>()
             }
         }
     }
@@ -71,11 +88,11 @@ impl PendingChanges {
         }
     }
 
-    /// How many are added, modified and removed.
+    /// Returns the numbers of added, modified and removed items.
     pub(super) fn counts(&self) -> [usize; 3] {
         match self {
             PendingChanges::Items(_, items) => {
-                let count = |what| items.iter().filter(|(of, _)| *of == what).count();
+                let count = |kind| items.iter().filter(|(other, _)| *other == kind).count();
                 [
                     count(ViewChangeKind::Added),
                     count(ViewChangeKind::Modified),
@@ -89,22 +106,21 @@ impl PendingChanges {
     }
 }
 
-/// What of an item is held until it is told, in bytes.
-fn held_bytes(changed: &ItemChange) -> usize {
-    let versions = changed.before.iter().chain(&changed.after);
-    size_of::<ItemChange>() + versions.map(|then| then.bytes.len()).sum::<usize>()
+/// The memory that a changed item holds.
+fn change_bytes(change: &ItemChange) -> usize {
+    let versions = change.before.iter().chain(&change.after);
+    size_of::<ItemChange>() + versions.map(|version| version.bytes.len()).sum::<usize>()
 }
 
-/// What one look at the store finds for each question, while it is found: items, up to so many
-/// bytes of them, and then rows.
+/// Collects what one poll finds for each query: items up to a number of bytes, rows beyond it.
 pub(super) struct ChangeCollector {
     max_bytes: usize,
     bytes: usize,
-    items: HashMap<u32, Vec<(ViewChangeKind, Arc<ItemChange>)>>,
-    rows: HashMap<u32, RowCollector>,
+    items: HashMap<QueryId, Vec<(ViewChangeKind, Arc<ItemChange>)>>,
+    rows: HashMap<QueryId, RowCollector>,
 }
 
-/// Rows while they are gathered.
+/// Collects the rows of changed items.
 #[derive(Default)]
 pub(super) struct RowCollector {
     added: Vec<i64>,
@@ -117,67 +133,76 @@ impl ChangeCollector {
         ChangeCollector { max_bytes, bytes: 0, items: HashMap::new(), rows: HashMap::new() }
     }
 
-    /// This became of an item for the question of this number. What an item holds counts once: all
-    /// who are told share it.
+    /// Adds the effects of a change on a query. The bytes of an item count once: all queries share
+    /// them.
     pub(super) fn add(
         &mut self,
-        number: u32,
-        became: &'static [ViewChangeKind],
-        changed: &Arc<ItemChange>,
+        query: QueryId,
+        effects: &'static [ViewChangeKind],
+        change: &Arc<ItemChange>,
     ) {
         if self.bytes > self.max_bytes {
-            self.rows.entry(number).or_default().add(became, changed);
+            self.rows.entry(query).or_default().add(effects, change);
             return;
         }
-        if Arc::strong_count(changed) == 1 {
-            self.bytes += held_bytes(changed);
+        if Arc::strong_count(change) == 1 {
+            self.bytes += change_bytes(change);
         }
-        self.bytes += size_of_val(became) + size_of::<Arc<ItemChange>>();
-        let items = self.items.entry(number).or_default();
-        items.extend(became.iter().map(|what| (*what, Arc::clone(changed))));
+        self.bytes += size_of_val(effects) + size_of::<Arc<ItemChange>>();
+        let items = self.items.entry(query).or_default();
+        items.extend(effects.iter().map(|effect| (*effect, Arc::clone(change))));
         if self.bytes > self.max_bytes {
-            for (number, items) in self.items.drain() {
-                let rows = self.rows.entry(number).or_default();
-                items.iter().for_each(|(what, changed)| rows.add(&[*what], changed));
+            for (query, items) in self.items.drain() {
+                let rows = self.rows.entry(query).or_default();
+                items.iter().for_each(|(effect, change)| rows.add(&[*effect], change));
             }
         }
     }
 
-    /// Nothing of it is told.
+    /// Discards everything.
     pub(super) fn clear(&mut self) {
         (self.items, self.rows) = (HashMap::new(), HashMap::new());
     }
 
-    /// The news of each question, as of this batch.
-    pub(super) fn into_pending(self, seq: Seq) -> impl Iterator<Item = (u32, PendingChanges)> {
-        let items = self.items.into_iter().map(move |(number, mut items)| {
-            // Kinds of news are not mixed; of the same kind they stay in order.
-            items.sort_by_key(|(what, _)| *what as u8);
-            (number, PendingChanges::Items(seq, items))
+    /// Returns the changes of each query, as of a batch.
+    pub(super) fn into_pending(self, seq: Seq) -> impl Iterator<Item = (QueryId, PendingChanges)> {
+        let items = self.items.into_iter().map(move |(query, mut items)| {
+            // By effect; within one, in the order of the batches.
+            items.sort_by_key(|(effect, _)| *effect as u8);
+            (query, PendingChanges::Items(seq, items))
         });
         let rows = self.rows.into_iter();
-        items.chain(rows.map(move |(number, rows)| {
-            (number, PendingChanges::Rows(Arc::new(rows.into_rows(seq))))
-        }))
+        items.chain(
+            rows.map(move |(query, rows)| {
+                (query, PendingChanges::Rows(Arc::new(rows.into_rows(seq))))
+            }),
+        )
     }
 }
 
 impl RowCollector {
-    pub(super) fn add(&mut self, became: &[ViewChangeKind], changed: &ItemChange) {
-        for what in became {
-            match (what, &changed.before, &changed.after) {
-                (ViewChangeKind::Removed, Some(was), _) => {
-                    self.removed.push(RemovedItem::from_head(&was.meta));
+    /// Adds the effects of a change.
+    pub(super) fn add(&mut self, effects: &[ViewChangeKind], change: &ItemChange) {
+        for effect in effects {
+            match (effect, &change.before, &change.after) {
+                (ViewChangeKind::Removed, Some(before), _) => {
+                    self.removed.push(RemovedItem::from_head(&before.meta));
                 }
-                (ViewChangeKind::Added, _, Some(is)) => self.added.push(is.meta.row),
-                (ViewChangeKind::Modified, _, Some(is)) => self.modified.push(is.meta.row),
+                (ViewChangeKind::Added, _, Some(after)) => self.added.push(after.meta.row),
+                (ViewChangeKind::Modified, _, Some(after)) => self.modified.push(after.meta.row),
                 _ => {}
             }
         }
     }
 
+    /// Returns the rows, as of a batch.
     pub(super) fn into_rows(self, seq: Seq) -> PendingRows {
-        let (added, modified, removed) = (self.added.into(), self.modified, self.removed);
-        PendingRows { seq, by_clock: false, added, modified, removed }
+        PendingRows {
+            seq,
+            by_clock: false,
+            added: self.added.into(),
+            modified: self.modified,
+            removed: self.removed,
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! What an answer must have: by what of it a question may be filed (`concern`).
+//! The terms that every item in the answer to a query has.
 //!
-//! Of a question alone, whatever is filed already. What is named here may be had by items that do
-//! not answer; none that answers is without it.
+//! They follow from the query alone: the subscription index stores the query under them. An item
+//! that has one of the terms need not be in the answer; an item that has none is not in it. Apart
+//! from the planner of queries, whose candidates depend on what the store has indexed.
 
 use crate::matcher::{any_fields, fields_matched_by, word_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
@@ -11,10 +12,10 @@ use larder_format::field::{Field, FieldType as FieldKind};
 use larder_format::fold::fold;
 use larder_store::{CollectionType, Kind, TimeRange, TimeTarget};
 
-/// More ways than this to one question cost more than to ask it.
+/// The most terms of a query. To look up more costs more than to test the query each time.
 const MAX_REQUIRED_TERMS: usize = 64;
 
-/// Something that an item must have to answer a question.
+/// A term that an item has.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RequiredTerm {
     Uid(String),
@@ -22,23 +23,23 @@ pub(super) enum RequiredTerm {
     Value(&'static Field, String),
     /// The beginning of a folded value of a field.
     Prefix(&'static Field, String),
-    /// Three letters in a folded value of any of these fields.
+    /// A trigram in a folded value of one of these fields.
     Trigram(Vec<&'static Field>, [char; 3]),
-    /// One or two letters at the beginning of a word in any of these fields.
+    /// The first one or two letters of a word in one of these fields.
     WordPrefix(Vec<&'static Field>, String),
     TimeRange(TimeTarget, i64, i64),
 }
 
-/// How an answer is narrowed.
+/// The items that a query can match.
 enum TermRequirement {
     NoItem,
     AnyItem,
-    /// Any of these.
+    /// Items with at least one of these terms.
     AnyTerm(Vec<RequiredTerm>),
 }
 
 impl RequiredTerm {
-    /// How many items probably have it, from few to many.
+    /// A rank by the likely number of items that have the term: the lowest has the fewest.
     fn selectivity(&self) -> i64 {
         match self {
             RequiredTerm::Uid(_) => 0,
@@ -54,32 +55,33 @@ impl RequiredTerm {
     }
 }
 
-/// Under what a question is filed; `None`: there is nothing without which no item answers it.
+/// Returns terms of which every item in the answer has at least one; `None` if there are none, or
+/// too many.
 pub(super) fn required_terms(query: &Query, kind: Option<Kind>) -> Option<Vec<RequiredTerm>> {
-    // Its items may be of either family, unless it says which.
-    let families: &[CollectionType] = match kind.map(Kind::collection_type) {
+    // Without a kind, items of both types of collection can match.
+    let collection_types: &[CollectionType] = match kind.map(Kind::collection_type) {
         Some(CollectionType::AddressBook) => &[CollectionType::AddressBook],
         Some(CollectionType::Calendar) => &[CollectionType::Calendar],
         _ => &[CollectionType::AddressBook, CollectionType::Calendar],
     };
-    let mut ways: Vec<RequiredTerm> = Vec::new();
-    for family in families {
-        match require_for_query(query, *family) {
+    let mut terms: Vec<RequiredTerm> = Vec::new();
+    for collection_type in collection_types {
+        match require_for_query(query, *collection_type) {
             TermRequirement::NoItem => {}
             TermRequirement::AnyItem => return None,
             TermRequirement::AnyTerm(more) => {
-                for way in more {
-                    if !ways.contains(&way) {
-                        ways.push(way);
+                for term in more {
+                    if !terms.contains(&term) {
+                        terms.push(term);
                     }
                 }
             }
         }
     }
-    (ways.len() <= MAX_REQUIRED_TERMS).then_some(ways)
+    (terms.len() <= MAX_REQUIRED_TERMS).then_some(terms)
 }
 
-/// Each three letters in a row.
+/// Gives each trigram of a text to `each`.
 pub(super) fn for_each_trigram(text: &str, each: &mut dyn FnMut([char; 3])) {
     let mut chars = text.chars();
     let (Some(mut a), Some(mut b)) = (chars.next(), chars.next()) else { return };
@@ -89,72 +91,76 @@ pub(super) fn for_each_trigram(text: &str, each: &mut dyn FnMut([char; 3])) {
     }
 }
 
-fn require_for_query(query: &Query, family: CollectionType) -> TermRequirement {
+fn require_for_query(query: &Query, collection_type: CollectionType) -> TermRequirement {
     match query {
         Query::All | Query::Not(_) | Query::Number(..) => TermRequirement::AnyItem,
-        Query::Kind(kind) if kind.collection_type() == family => TermRequirement::AnyItem,
+        Query::Kind(kind) if kind.collection_type() == collection_type => TermRequirement::AnyItem,
         Query::Kind(_) => TermRequirement::NoItem,
-        Query::And(all) => require_all(all, family),
-        Query::Or(any) => require_any(any.iter().map(|query| require_for_query(query, family))),
+        Query::And(all) => require_all(all, collection_type),
+        Query::Or(any) => {
+            require_any(any.iter().map(|query| require_for_query(query, collection_type)))
+        }
         Query::Uids(uids) => {
             TermRequirement::AnyTerm(uids.iter().cloned().map(RequiredTerm::Uid).collect())
         }
         Query::Word(text) => match WordPattern::parse(text) {
-            WordPattern::Substring(folded, None) => require_trigram(word_fields(family), &folded),
-            WordPattern::WordPrefix(start) => {
+            WordPattern::Substring(folded, None) => {
+                require_trigram(word_fields(collection_type), &folded)
+            }
+            WordPattern::WordPrefix(prefix) => {
                 TermRequirement::AnyTerm(vec![RequiredTerm::WordPrefix(
-                    word_fields(family).to_vec(),
-                    start,
+                    word_fields(collection_type).to_vec(),
+                    prefix,
                 )])
             }
             WordPattern::Substring(..) => TermRequirement::AnyItem,
         },
-        Query::Time(_) if family != CollectionType::Calendar => TermRequirement::NoItem,
-        Query::Time(TimeTest::InRange(window)) => require_time_range(window),
+        Query::Time(_) if collection_type != CollectionType::Calendar => TermRequirement::NoItem,
+        Query::Time(TimeTest::InRange(time_range)) => require_time_range(time_range),
         Query::Time(_) => TermRequirement::AnyItem,
-        Query::Test(test) => require_for_test(test, family),
+        Query::Test(test) => require_for_test(test, collection_type),
     }
 }
 
-fn require_time_range(window: &TimeRange) -> TermRequirement {
-    let (from, to) = (window.from.seconds(), window.to.seconds());
+fn require_time_range(time_range: &TimeRange) -> TermRequirement {
+    let (from, to) = (time_range.from.seconds(), time_range.to.seconds());
     if from >= to {
         TermRequirement::NoItem
     } else {
-        TermRequirement::AnyTerm(vec![RequiredTerm::TimeRange(window.target, from, to)])
+        TermRequirement::AnyTerm(vec![RequiredTerm::TimeRange(time_range.target, from, to)])
     }
 }
 
-fn require_all(all: &[Query], family: CollectionType) -> TermRequirement {
+fn require_all(all: &[Query], collection_type: CollectionType) -> TermRequirement {
     let mut best: Option<(i64, Vec<RequiredTerm>)> = None;
     for query in all {
-        match require_for_query(query, family) {
+        match require_for_query(query, collection_type) {
             TermRequirement::NoItem => return TermRequirement::NoItem,
             TermRequirement::AnyItem => {}
-            TermRequirement::AnyTerm(ways) => {
-                let breadth = ways.iter().map(RequiredTerm::selectivity).max().unwrap_or(0);
-                if best.as_ref().is_none_or(|(known, _)| breadth < *known) {
-                    best = Some((breadth, ways));
+            TermRequirement::AnyTerm(terms) => {
+                let rank = terms.iter().map(RequiredTerm::selectivity).max().unwrap_or(0);
+                if best.as_ref().is_none_or(|(best_rank, _)| rank < *best_rank) {
+                    best = Some((rank, terms));
                 }
             }
         }
     }
-    best.map_or(TermRequirement::AnyItem, |(_, ways)| TermRequirement::AnyTerm(ways))
+    best.map_or(TermRequirement::AnyItem, |(_, terms)| TermRequirement::AnyTerm(terms))
 }
 
 fn require_any(any: impl Iterator<Item = TermRequirement>) -> TermRequirement {
     let mut all = Vec::new();
-    for narrow in any {
-        match narrow {
+    for requirement in any {
+        match requirement {
             TermRequirement::NoItem => {}
             TermRequirement::AnyItem => return TermRequirement::AnyItem,
-            TermRequirement::AnyTerm(ways) => all.extend(ways),
+            TermRequirement::AnyTerm(terms) => all.extend(terms),
         }
     }
     if all.is_empty() { TermRequirement::NoItem } else { TermRequirement::AnyTerm(all) }
 }
 
-fn require_for_test(test: &FieldTest, family: CollectionType) -> TermRequirement {
+fn require_for_test(test: &FieldTest, collection_type: CollectionType) -> TermRequirement {
     let folded = fold(&test.text).into_owned();
     let fields: &[&'static Field] = match &test.subject {
         FieldSelector::Nothing => return TermRequirement::NoItem,
@@ -165,26 +171,26 @@ fn require_for_test(test: &FieldTest, family: CollectionType) -> TermRequirement
                 _ => TermRequirement::AnyItem,
             };
         }
-        FieldSelector::Field(field) => fields_matched_by(field, family),
-        FieldSelector::Any => any_fields(family),
+        FieldSelector::Field(field) => fields_matched_by(field, collection_type),
+        FieldSelector::Any => any_fields(collection_type),
     };
     if fields.is_empty() {
         return TermRequirement::NoItem;
     }
-    // An empty text is found where the field is missing, and the digits of a phone number among
-    // others.
+    // An empty text matches items without the field, and the digits of a phone number match it
+    // however it is punctuated.
     if folded.is_empty()
         || (test.op == MatchOp::Contains && parse_phone_digits(&test.text).is_some())
     {
         return TermRequirement::AnyItem;
     }
-    let one = matches!(&test.subject, FieldSelector::Field(_));
-    let each = |way: fn(&'static Field, String) -> RequiredTerm| {
-        TermRequirement::AnyTerm(fields.iter().map(|field| way(field, folded.clone())).collect())
+    let is_one_field = matches!(&test.subject, FieldSelector::Field(_));
+    let each_field = |term: fn(&'static Field, String) -> RequiredTerm| {
+        TermRequirement::AnyTerm(fields.iter().map(|field| term(field, folded.clone())).collect())
     };
     match test.op {
-        MatchOp::Is if one => each(RequiredTerm::Value),
-        MatchOp::BeginsWith if one => each(RequiredTerm::Prefix),
+        MatchOp::Is if is_one_field => each_field(RequiredTerm::Value),
+        MatchOp::BeginsWith if is_one_field => each_field(RequiredTerm::Prefix),
         MatchOp::Contains => {
             let longest =
                 split_phrase(&folded).into_iter().max_by_key(String::len).unwrap_or_default();
@@ -197,13 +203,13 @@ fn require_for_test(test: &FieldTest, family: CollectionType) -> TermRequirement
     }
 }
 
-/// What has this text in it has its last three letters.
+/// A value that contains a text contains its last trigram.
 fn require_trigram(fields: &[&'static Field], text: &str) -> TermRequirement {
     let mut last = None;
-    for_each_trigram(text, &mut |three| last = Some(three));
+    for_each_trigram(text, &mut |trigram| last = Some(trigram));
     match last {
-        Some(three) => {
-            TermRequirement::AnyTerm(vec![RequiredTerm::Trigram(fields.to_vec(), three)])
+        Some(trigram) => {
+            TermRequirement::AnyTerm(vec![RequiredTerm::Trigram(fields.to_vec(), trigram)])
         }
         None => TermRequirement::AnyItem,
     }

@@ -1,10 +1,10 @@
-//! Who has to look at a change: questions by what their answers must have.
+//! The subscription index: which queries a changed item may concern.
 //!
-//! A question is filed under something without which no item answers it: a UID, a value, the
-//! beginning of one, three letters, or a window of time; of several the rarest. An item that
-//! changed has few of these, so of ten thousand questions those few are asked that may be told
-//! something. What has no such thing is asked each time. It is no index of items, and what it names
-//! is tested; it may name too many, and leaves none out.
+//! A query is indexed under a term that every item in its answer has: a UID, a value, the beginning
+//! of a value, a trigram, or a time range; of several the most selective one. An item has few
+//! terms, so of ten thousand queries a change leads to a few, which are then verified. A query
+//! without such a term is verified against every change. The index may name too many queries and
+//! never misses one. It is not an index of items.
 
 use super::required_terms::{RequiredTerm, for_each_trigram, required_terms};
 use crate::query::Query;
@@ -17,31 +17,53 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash};
 use std::slice;
 
-/// The number of a question.
+/// The id of a registered query.
 pub(super) type QueryId = u32;
 
-/// What an item has, and had, of which a question may be filed under.
-pub(super) trait ItemProbe {
-    /// The collection that it is in, and its kind.
-    fn scope(&self) -> (i64, Kind);
-    /// Gives the values of a field.
-    fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str));
-    /// The UIDs by which it goes.
-    fn uids(&self) -> [Option<&str>; 4];
-    /// From when to when windows may meet it.
-    fn time_spans(&self, what: TimeTarget) -> [Option<(i64, i64)>; 2];
+/// The collections that a query is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum CollectionTarget {
+    /// All collections.
+    All,
+    /// The collection in this row.
+    Row(i64),
+    /// A collection that does not exist.
+    Missing,
 }
 
-/// Where a question is put: a row of a collection, and a kind.
-type QueryScope = (Option<i64>, Option<Kind>);
+impl CollectionTarget {
+    /// Returns whether the query is about the collection in this row.
+    pub(super) fn has_row(self, row: i64) -> bool {
+        match self {
+            CollectionTarget::All => true,
+            CollectionTarget::Row(target) => target == row,
+            CollectionTarget::Missing => false,
+        }
+    }
+}
 
-/// All questions, by what has to be there for them to be asked.
+/// The terms of a changed item: those that it has, and those that it had.
+pub(super) trait ItemProbe {
+    /// Returns the row of the collection, and the kind.
+    fn scope(&self) -> (i64, Kind);
+    /// Gives the values of a field to `each`.
+    fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str));
+    /// Returns the UIDs under which the item is found.
+    fn uids(&self) -> [Option<&str>; 4];
+    /// Returns the time spans that the item covers.
+    fn time_spans(&self, target: TimeTarget) -> [Option<(i64, i64)>; 2];
+}
+
+/// The items that a query can match: those of a collection and of a kind.
+type QueryScope = (CollectionTarget, Option<Kind>);
+
+/// The registered queries by the terms that their answers require.
 #[derive(Debug, Default)]
 pub(super) struct SubscriptionIndex {
     scopes: HashMap<QueryScope, ScopeSubscriptions>,
 }
 
-/// Questions that are put to one place.
+/// The queries of one scope.
 #[derive(Debug, Default)]
 struct ScopeSubscriptions {
     uids: HashMap<String, QueryIdSet>,
@@ -50,41 +72,41 @@ struct ScopeSubscriptions {
     words: FxHashMap<String, QueryIdSet>,
     occurrences: TimeRangeSubscriptions,
     alarms: TimeRangeSubscriptions,
-    /// Those that are asked each time.
+    /// The queries without a required term, which every change may concern.
     unindexed: Vec<QueryId>,
 }
 
-/// Questions by three letters in a row. An item has hundreds of these, and nobody asks for most of
-/// them.
+/// Queries by trigram. An item has hundreds of trigrams, and most of them are in no query.
 #[derive(Debug, Default)]
 struct TrigramSubscriptions {
-    /// A bit for each that is, or was, asked for, and for others that fall on the same: what has
-    /// none needs no look at more memory.
+    /// A Bloom filter of the trigrams that were ever added: most lookups end here, without another
+    /// memory access.
     bloom_bits: Vec<u64>,
     queries: FxHashMap<u64, QueryIdSet>,
 }
 
-/// Questions about the values of one field.
+/// The queries about the values of one field.
 #[derive(Debug)]
 struct FieldSubscriptions {
     field: &'static Field,
-    /// Whose field it is.
-    family: CollectionType,
+    /// The type of the collections whose items have the field.
+    collection_type: CollectionType,
     values: HashMap<String, QueryIdSet>,
     prefixes: PrefixSubscriptions,
-    /// For so many questions its letters and words are looked at.
+    /// The number of queries for which the trigrams and words of the field are looked up.
     text_queries: usize,
 }
 
-/// Questions by the beginning of a value, and how long those are, each for so many questions: there
-/// are few lengths, and a value is looked up by its beginning of each.
+/// Queries by the beginning of a value. There are few lengths of beginnings, so a value is looked
+/// up once for each length.
 #[derive(Debug, Default)]
 struct PrefixSubscriptions {
+    /// The number of queries by the length of their beginning.
     lengths: BTreeMap<usize, usize>,
     queries: FxHashMap<String, QueryIdSet>,
 }
 
-/// Who is filed under one thing: mostly one question.
+/// The queries under one term: mostly one.
 #[derive(Debug)]
 enum QueryIdSet {
     One(QueryId),
@@ -99,22 +121,22 @@ impl QueryIdSet {
         }
     }
 
-    fn add(&mut self, asked: QueryId) {
+    fn add(&mut self, query: QueryId) {
         match self {
-            QueryIdSet::One(one) => *self = QueryIdSet::Many(vec![*one, asked]),
-            QueryIdSet::Many(many) => many.push(asked),
+            QueryIdSet::One(one) => *self = QueryIdSet::Many(vec![*one, query]),
+            QueryIdSet::Many(many) => many.push(query),
         }
     }
 
-    /// False: nobody is left.
-    fn remove(&mut self, asked: QueryId) -> bool {
+    /// Removes a query. Returns whether the set is empty now.
+    fn remove(&mut self, query: QueryId) -> bool {
         match self {
-            QueryIdSet::One(one) => *one != asked,
+            QueryIdSet::One(one) => *one == query,
             QueryIdSet::Many(many) => {
-                if let Some(at) = many.iter().position(|other| *other == asked) {
+                if let Some(at) = many.iter().position(|other| *other == query) {
                     many.swap_remove(at);
                 }
-                !many.is_empty()
+                many.is_empty()
             }
         }
     }
@@ -123,18 +145,18 @@ impl QueryIdSet {
 fn insert_query<K: Hash + Eq, S: BuildHasher>(
     map: &mut HashMap<K, QueryIdSet, S>,
     key: K,
-    asked: QueryId,
+    query: QueryId,
 ) {
-    map.entry(key).and_modify(|of| of.add(asked)).or_insert(QueryIdSet::One(asked));
+    map.entry(key).and_modify(|set| set.add(query)).or_insert(QueryIdSet::One(query));
 }
 
-fn remove_query<K, Q, S>(map: &mut HashMap<K, QueryIdSet, S>, key: &Q, asked: QueryId)
+fn remove_query<K, Q, S>(map: &mut HashMap<K, QueryIdSet, S>, key: &Q, query: QueryId)
 where
     K: Hash + Eq + Borrow<Q>,
     Q: Hash + Eq + ?Sized,
     S: BuildHasher,
 {
-    if map.get_mut(key).is_some_and(|of| !of.remove(asked)) {
+    if map.get_mut(key).is_some_and(|set| set.remove(query)) {
         map.remove(key);
     }
 }
@@ -145,120 +167,125 @@ where
     Q: Hash + Eq + ?Sized,
     S: BuildHasher,
 {
-    if let Some(of) = map.get(key) {
-        found.extend_from_slice(of.as_slice());
+    if let Some(set) = map.get(key) {
+        found.extend_from_slice(set.as_slice());
     }
 }
 
 impl SubscriptionIndex {
-    /// Files a question, which is put to this collection.
-    pub(super) fn add(&mut self, asked: QueryId, query: &Query, collection: Option<i64>) {
-        self.for_each_term(query, collection, &mut |filed, way| filed.add(way, asked));
+    /// Adds a query under the terms that its answer requires.
+    pub(super) fn add(&mut self, id: QueryId, query: &Query, target: CollectionTarget) {
+        self.for_each_term(query, target, &mut |scope, term| scope.add(term, id));
     }
 
-    pub(super) fn remove(&mut self, asked: QueryId, query: &Query, collection: Option<i64>) {
-        let place =
-            self.for_each_term(query, collection, &mut |filed, way| filed.remove(way, asked));
-        if self.scopes.get(&place).is_some_and(ScopeSubscriptions::is_empty) {
-            self.scopes.remove(&place);
+    /// Removes a query that was added with the same arguments.
+    pub(super) fn remove(&mut self, id: QueryId, query: &Query, target: CollectionTarget) {
+        let scope = self.for_each_term(query, target, &mut |scope, term| scope.remove(term, id));
+        if self.scopes.get(&scope).is_some_and(ScopeSubscriptions::is_empty) {
+            self.scopes.remove(&scope);
         }
     }
 
-    /// Gives where a question is filed, and under what; `None`: it is asked each time.
+    /// Gives the subscriptions of the query's scope to `each`, with each required term; once with
+    /// `None` if there is no such term. Returns the scope.
     fn for_each_term(
         &mut self,
         query: &Query,
-        collection: Option<i64>,
+        target: CollectionTarget,
         each: &mut dyn FnMut(&mut ScopeSubscriptions, Option<&RequiredTerm>),
     ) -> QueryScope {
         let kind = query.required_kind();
-        let place = (collection, kind);
-        let filed = self.scopes.entry(place).or_default();
+        let scope = (target, kind);
+        let subscriptions = self.scopes.entry(scope).or_default();
         match required_terms(query, kind) {
-            Some(ways) => ways.iter().for_each(|way| each(filed, Some(way))),
-            None => each(filed, None),
+            Some(terms) => terms.iter().for_each(|term| each(subscriptions, Some(term))),
+            None => each(subscriptions, None),
         }
-        place
+        scope
     }
 
-    /// Adds the questions to which an item that has this may matter.
+    /// Adds the queries that a change of an item may concern to `found`, some perhaps twice.
     pub(super) fn find(&self, item: &dyn ItemProbe, found: &mut Vec<QueryId>) {
         let (collection, kind) = item.scope();
-        for place in [
-            (None, None),
-            (Some(collection), None),
-            (None, Some(kind)),
-            (Some(collection), Some(kind)),
-        ] {
-            if let Some(filed) = self.scopes.get(&place) {
-                filed.find(item, kind.collection_type(), found);
+        for target in [CollectionTarget::All, CollectionTarget::Row(collection)] {
+            for scope in [(target, None), (target, Some(kind))] {
+                if let Some(subscriptions) = self.scopes.get(&scope) {
+                    subscriptions.find(item, kind.collection_type(), found);
+                }
             }
         }
     }
 }
 
 impl ScopeSubscriptions {
-    fn add(&mut self, way: Option<&RequiredTerm>, asked: QueryId) {
-        match way {
-            None => self.unindexed.push(asked),
-            Some(RequiredTerm::Uid(uid)) => insert_query(&mut self.uids, uid.clone(), asked),
+    fn add(&mut self, term: Option<&RequiredTerm>, query: QueryId) {
+        match term {
+            None => self.unindexed.push(query),
+            Some(RequiredTerm::Uid(uid)) => insert_query(&mut self.uids, uid.clone(), query),
             Some(RequiredTerm::Value(field, text)) => {
-                insert_query(&mut self.field_mut(field).values, text.clone(), asked);
+                insert_query(&mut self.field_mut(field).values, text.clone(), query);
             }
             Some(RequiredTerm::Prefix(field, text)) => {
-                self.field_mut(field).prefixes.add(text, asked);
+                self.field_mut(field).prefixes.add(text, query);
             }
-            Some(RequiredTerm::Trigram(fields, three)) => {
-                self.trigrams.add(*three, asked);
+            Some(RequiredTerm::Trigram(fields, trigram)) => {
+                self.trigrams.add(*trigram, query);
                 self.retain_fields(fields);
             }
-            Some(RequiredTerm::WordPrefix(fields, start)) => {
-                insert_query(&mut self.words, start.clone(), asked);
+            Some(RequiredTerm::WordPrefix(fields, prefix)) => {
+                insert_query(&mut self.words, prefix.clone(), query);
                 self.retain_fields(fields);
             }
             Some(RequiredTerm::TimeRange(TimeTarget::Occurrences, from, to)) => {
-                self.occurrences.add(*from, *to, asked);
+                self.occurrences.add(*from, *to, query);
             }
             Some(RequiredTerm::TimeRange(TimeTarget::Alarms, from, to)) => {
-                self.alarms.add(*from, *to, asked);
+                self.alarms.add(*from, *to, query);
             }
         }
     }
 
-    fn remove(&mut self, way: Option<&RequiredTerm>, asked: QueryId) {
-        match way {
-            None => self.unindexed.retain(|other| *other != asked),
-            Some(RequiredTerm::Uid(uid)) => remove_query(&mut self.uids, uid, asked),
+    fn remove(&mut self, term: Option<&RequiredTerm>, query: QueryId) {
+        match term {
+            None => self.unindexed.retain(|other| *other != query),
+            Some(RequiredTerm::Uid(uid)) => remove_query(&mut self.uids, uid, query),
             Some(RequiredTerm::Value(field, text)) => {
-                self.update_field(field, |of| remove_query(&mut of.values, text, asked));
+                self.update_field(field, |values| remove_query(&mut values.values, text, query));
             }
             Some(RequiredTerm::Prefix(field, text)) => {
-                self.update_field(field, |of| of.prefixes.remove(text, asked));
+                self.update_field(field, |values| values.prefixes.remove(text, query));
             }
-            Some(RequiredTerm::Trigram(fields, three)) => {
-                self.trigrams.remove(*three, asked);
+            Some(RequiredTerm::Trigram(fields, trigram)) => {
+                self.trigrams.remove(*trigram, query);
                 self.release_fields(fields);
             }
-            Some(RequiredTerm::WordPrefix(fields, start)) => {
-                remove_query(&mut self.words, start, asked);
+            Some(RequiredTerm::WordPrefix(fields, prefix)) => {
+                remove_query(&mut self.words, prefix, query);
                 self.release_fields(fields);
             }
             Some(RequiredTerm::TimeRange(TimeTarget::Occurrences, from, to)) => {
-                self.occurrences.remove(*from, *to, asked);
+                self.occurrences.remove(*from, *to, query);
             }
             Some(RequiredTerm::TimeRange(TimeTarget::Alarms, from, to)) => {
-                self.alarms.remove(*from, *to, asked);
+                self.alarms.remove(*from, *to, query);
             }
         }
     }
 
     fn field_mut(&mut self, field: &'static Field) -> &mut FieldSubscriptions {
         self.fields.entry(field.id).or_insert_with(|| {
-            let of_calendars = CALENDAR_FIELDS.iter().any(|of| of.id == field.id);
-            let family =
-                if of_calendars { CollectionType::Calendar } else { CollectionType::AddressBook };
-            let (values, beginnings) = (HashMap::new(), PrefixSubscriptions::default());
-            FieldSubscriptions { field, family, values, prefixes: beginnings, text_queries: 0 }
+            let is_calendar_field = CALENDAR_FIELDS.iter().any(|other| other.id == field.id);
+            FieldSubscriptions {
+                field,
+                collection_type: if is_calendar_field {
+                    CollectionType::Calendar
+                } else {
+                    CollectionType::AddressBook
+                },
+                values: HashMap::new(),
+                prefixes: PrefixSubscriptions::default(),
+                text_queries: 0,
+            }
         })
     }
 
@@ -270,15 +297,17 @@ impl ScopeSubscriptions {
 
     fn release_fields(&mut self, fields: &[&'static Field]) {
         for field in fields {
-            self.update_field(field, |of| of.text_queries = of.text_queries.saturating_sub(1));
+            self.update_field(field, |subscriptions| {
+                subscriptions.text_queries = subscriptions.text_queries.saturating_sub(1);
+            });
         }
     }
 
-    /// Takes something from a field, which goes when nobody asks for it any more.
+    /// Removes something from the subscriptions of a field, and these if nothing is left.
     fn update_field(&mut self, field: &Field, change: impl FnOnce(&mut FieldSubscriptions)) {
-        let Some(of) = self.fields.get_mut(&field.id) else { return };
-        change(of);
-        if of.values.is_empty() && of.prefixes.queries.is_empty() && of.text_queries == 0 {
+        let Some(left) = self.fields.get_mut(&field.id) else { return };
+        change(left);
+        if left.values.is_empty() && left.prefixes.queries.is_empty() && left.text_queries == 0 {
             self.fields.remove(&field.id);
         }
     }
@@ -291,31 +320,38 @@ impl ScopeSubscriptions {
             && self.unindexed.is_empty()
     }
 
-    fn find(&self, item: &dyn ItemProbe, family: CollectionType, found: &mut Vec<QueryId>) {
+    fn find(
+        &self,
+        item: &dyn ItemProbe,
+        collection_type: CollectionType,
+        found: &mut Vec<QueryId>,
+    ) {
         found.extend_from_slice(&self.unindexed);
         if !self.uids.is_empty() {
-            let known = item.uids().into_iter().flatten();
-            known.for_each(|uid| extend_queries(found, &self.uids, uid));
+            let uids = item.uids().into_iter().flatten();
+            uids.for_each(|uid| extend_queries(found, &self.uids, uid));
         }
-        for (windows, what) in
+        for (time_ranges, target) in
             [(&self.occurrences, TimeTarget::Occurrences), (&self.alarms, TimeTarget::Alarms)]
         {
-            if !windows.is_empty() {
-                let spans = item.time_spans(what).into_iter().flatten();
-                spans.for_each(|(from, to)| windows.find(from, to, found));
+            if !time_ranges.is_empty() {
+                let spans = item.time_spans(target).into_iter().flatten();
+                spans.for_each(|(from, to)| time_ranges.find(from, to, found));
             }
         }
-        for of in self.fields.values().filter(|of| of.family == family) {
-            item.for_each_value(of.field, &mut |value| self.find_by_value(of, &fold(value), found));
+        for field in self.fields.values().filter(|field| field.collection_type == collection_type) {
+            item.for_each_value(field.field, &mut |value| {
+                self.find_by_value(field, &fold(value), found);
+            });
         }
     }
 
-    fn find_by_value(&self, of: &FieldSubscriptions, folded: &str, found: &mut Vec<QueryId>) {
-        if !of.values.is_empty() {
-            extend_queries(found, &of.values, folded);
+    fn find_by_value(&self, field: &FieldSubscriptions, folded: &str, found: &mut Vec<QueryId>) {
+        if !field.values.is_empty() {
+            extend_queries(found, &field.values, folded);
         }
-        of.prefixes.find(folded, found);
-        if of.text_queries > 0 {
+        field.prefixes.find(folded, found);
+        if field.text_queries > 0 {
             self.trigrams.find(folded, found);
             if !self.words.is_empty() {
                 find_words(&self.words, folded, found);
@@ -325,34 +361,34 @@ impl ScopeSubscriptions {
 }
 
 impl TrigramSubscriptions {
-    /// 4 KiB of bits, which stay in the nearest memory.
+    /// The words of the Bloom filter: 4 KiB, which stay in the first-level cache.
     const FILTER_WORDS: usize = 512;
 
-    /// Three letters in a number.
-    fn trigram_key(three: [char; 3]) -> u64 {
-        three.into_iter().fold(0, |row, c| row << 21 | u64::from(u32::from(c)))
+    /// Packs a trigram into a number.
+    fn trigram_key(trigram: [char; 3]) -> u64 {
+        trigram.into_iter().fold(0, |key, c| key << 21 | u64::from(u32::from(c)))
     }
 
-    /// The word that has its bit, and the bit: the highest bits of a product with the golden ratio,
-    /// in which all bits of the row have a part.
-    fn filter_bit(row: u64) -> (usize, u64) {
-        let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    /// Returns the word of the filter and the bit in it: the highest bits of a product with the
+    /// golden ratio, which depend on all bits of the key.
+    fn filter_bit(key: u64) -> (usize, u64) {
+        let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
             >> (64 - 6 - TrigramSubscriptions::FILTER_WORDS.ilog2());
         (mixed as usize / 64, 1 << (mixed % 64))
     }
 
-    fn add(&mut self, three: [char; 3], asked: QueryId) {
-        let row = TrigramSubscriptions::trigram_key(three);
+    fn add(&mut self, trigram: [char; 3], query: QueryId) {
+        let key = TrigramSubscriptions::trigram_key(trigram);
         self.bloom_bits.resize(TrigramSubscriptions::FILTER_WORDS, 0);
-        let (word, bit) = TrigramSubscriptions::filter_bit(row);
+        let (word, bit) = TrigramSubscriptions::filter_bit(key);
         if let Some(word) = self.bloom_bits.get_mut(word) {
             *word |= bit;
         }
-        insert_query(&mut self.queries, row, asked);
+        insert_query(&mut self.queries, key, query);
     }
 
-    fn remove(&mut self, three: [char; 3], asked: QueryId) {
-        remove_query(&mut self.queries, &TrigramSubscriptions::trigram_key(three), asked);
+    fn remove(&mut self, trigram: [char; 3], query: QueryId) {
+        remove_query(&mut self.queries, &TrigramSubscriptions::trigram_key(trigram), query);
         if self.queries.is_empty() {
             *self = TrigramSubscriptions::default();
         }
@@ -362,55 +398,55 @@ impl TrigramSubscriptions {
         if self.queries.is_empty() {
             return;
         }
-        for_each_trigram(folded, &mut |three| {
-            let row = TrigramSubscriptions::trigram_key(three);
-            let (word, bit) = TrigramSubscriptions::filter_bit(row);
+        for_each_trigram(folded, &mut |trigram| {
+            let key = TrigramSubscriptions::trigram_key(trigram);
+            let (word, bit) = TrigramSubscriptions::filter_bit(key);
             if self.bloom_bits.get(word).is_some_and(|word| word & bit != 0) {
-                extend_queries(found, &self.queries, &row);
+                extend_queries(found, &self.queries, &key);
             }
         });
     }
 }
 
 impl PrefixSubscriptions {
-    fn add(&mut self, text: &str, asked: QueryId) {
+    fn add(&mut self, text: &str, query: QueryId) {
         *self.lengths.entry(text.len()).or_default() += 1;
-        insert_query(&mut self.queries, text.to_string(), asked);
+        insert_query(&mut self.queries, text.to_string(), query);
     }
 
-    fn remove(&mut self, text: &str, asked: QueryId) {
-        if let Some(number) = self.lengths.get_mut(&text.len()) {
-            *number -= 1;
-            if *number == 0 {
+    fn remove(&mut self, text: &str, query: QueryId) {
+        if let Some(count) = self.lengths.get_mut(&text.len()) {
+            *count -= 1;
+            if *count == 0 {
                 self.lengths.remove(&text.len());
             }
         }
-        remove_query(&mut self.queries, text, asked);
+        remove_query(&mut self.queries, text, query);
     }
 
     fn find(&self, folded: &str, found: &mut Vec<QueryId>) {
         for (length, _) in self.lengths.range(..=folded.len()) {
-            if let Some(begun) = folded.get(..*length) {
-                extend_queries(found, &self.queries, begun);
+            if let Some(prefix) = folded.get(..*length) {
+                extend_queries(found, &self.queries, prefix);
             }
         }
     }
 }
 
-/// Short beginnings of each word: a letter, and two.
-fn find_words(starts: &FxHashMap<String, QueryIdSet>, folded: &str, found: &mut Vec<QueryId>) {
+/// Looks up the first letter and the first two letters of each word.
+fn find_words(prefixes: &FxHashMap<String, QueryIdSet>, folded: &str, found: &mut Vec<QueryId>) {
     for word in split_words(folded) {
         for (at, c) in word.char_indices().take(2) {
-            extend_queries(found, starts, word.get(..at + c.len_utf8()).unwrap_or(word));
+            extend_queries(found, prefixes, word.get(..at + c.len_utf8()).unwrap_or(word));
         }
     }
 }
 
-/// Windows by their length and beginning, so that those which a span reaches into lie close
-/// together.
+/// Time ranges by length and start, so that the ranges that overlap with a span are close together.
 #[derive(Debug, Default)]
 struct TimeRangeSubscriptions {
-    /// By the power of two that is no shorter.
+    /// By the smallest power of two that is no shorter than the range; in each class by start and
+    /// query, with the end.
     classes: BTreeMap<u32, BTreeMap<(i64, QueryId), i64>>,
 }
 
@@ -419,17 +455,17 @@ impl TimeRangeSubscriptions {
         64 - (to.saturating_sub(from).max(1) as u64 - 1).leading_zeros()
     }
 
-    fn add(&mut self, from: i64, to: i64, asked: QueryId) {
+    fn add(&mut self, from: i64, to: i64, query: QueryId) {
         let class = self.classes.entry(TimeRangeSubscriptions::length_class(from, to)).or_default();
-        // One question may have several that begin alike; the longest finds for all of them.
-        class.entry((from, asked)).and_modify(|end| *end = to.max(*end)).or_insert(to);
+        // A query may have several ranges with the same start; the longest one serves for all.
+        class.entry((from, query)).and_modify(|end| *end = to.max(*end)).or_insert(to);
     }
 
-    fn remove(&mut self, from: i64, to: i64, asked: QueryId) {
+    fn remove(&mut self, from: i64, to: i64, query: QueryId) {
         let class = TimeRangeSubscriptions::length_class(from, to);
-        if let Some(windows) = self.classes.get_mut(&class) {
-            windows.remove(&(from, asked));
-            if windows.is_empty() {
+        if let Some(time_ranges) = self.classes.get_mut(&class) {
+            time_ranges.remove(&(from, query));
+            if time_ranges.is_empty() {
                 self.classes.remove(&class);
             }
         }
@@ -439,18 +475,101 @@ impl TimeRangeSubscriptions {
         self.classes.is_empty()
     }
 
-    /// Those that overlap with this stretch.
+    /// Adds the queries whose time ranges overlap with this span to `found`.
     fn find(&self, from: i64, to: i64, found: &mut Vec<QueryId>) {
-        for (class, windows) in &self.classes {
+        for (class, time_ranges) in &self.classes {
             let longest = 1i64.checked_shl(*class).filter(|length| *length > 0).unwrap_or(i64::MAX);
             let first = from.saturating_sub(longest);
-            for ((_, asked), end) in
-                windows.range((first, QueryId::MIN)..(to.saturating_add(1), QueryId::MIN))
+            for ((_, query), end) in
+                time_ranges.range((first, QueryId::MIN)..(to.saturating_add(1), QueryId::MIN))
             {
                 if *end >= from {
-                    found.push(*asked);
+                    found.push(*query);
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_format::contact::Contact;
+
+    /// A contact in the collection of row 1.
+    struct ContactProbe(Contact<'static>);
+
+    impl ItemProbe for ContactProbe {
+        fn scope(&self) -> (i64, Kind) {
+            (1, Kind::Contact)
+        }
+
+        fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
+            self.0.values(field).iter().for_each(|value| each(value));
+        }
+
+        fn uids(&self) -> [Option<&str>; 4] {
+            [Some("anna-1"), None, None, None]
+        }
+
+        fn time_spans(&self, _: TimeTarget) -> [Option<(i64, i64)>; 2] {
+            [None; 2]
+        }
+    }
+
+    fn find(index: &SubscriptionIndex) -> Vec<QueryId> {
+        let card = b"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Anna Schmidt\r\nEND:VCARD\r\n";
+        let mut found = Vec::new();
+        index.find(&ContactProbe(Contact::parse(card)), &mut found);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    #[test]
+    fn a_query_is_found_by_what_its_answer_requires() {
+        let mut index = SubscriptionIndex::default();
+        let lines = ["anna", "schm", "bob", "an", "uid:=anna-1", "-bob"];
+        let mut queries = lines.map(|line| Query::parse(line).unwrap()).to_vec();
+        queries.push(Query::Kind(Kind::Event));
+        for (id, query) in queries.iter().enumerate() {
+            index.add(id as QueryId, query, CollectionTarget::All);
+        }
+        assert_eq!(find(&index), [0, 1, 3, 4, 5], "all but those on Bob and on events");
+        for (id, query) in queries.iter().enumerate() {
+            index.remove(id as QueryId, query, CollectionTarget::All);
+        }
+        assert!(find(&index).is_empty());
+        assert!(index.scopes.is_empty(), "the last query leaves nothing behind");
+    }
+
+    #[test]
+    fn a_query_is_found_in_its_collection_only() {
+        let mut index = SubscriptionIndex::default();
+        let query = Query::parse("anna").unwrap();
+        let targets =
+            [CollectionTarget::Row(1), CollectionTarget::Row(2), CollectionTarget::Missing];
+        for (id, target) in targets.into_iter().enumerate() {
+            index.add(id as QueryId, &query, target);
+        }
+        assert_eq!(find(&index), [0]);
+    }
+
+    #[test]
+    fn a_time_range_is_found_by_every_span_that_overlaps_with_it() {
+        let mut ranges = TimeRangeSubscriptions::default();
+        for (id, (from, to)) in [(0, 10), (5, 6), (100, 2_000), (9, 50)].into_iter().enumerate() {
+            ranges.add(from, to, id as QueryId);
+        }
+        let find = |from, to| {
+            let mut found = Vec::new();
+            ranges.find(from, to, &mut found);
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(find(7, 8), [0]);
+        assert_eq!(find(6, 9), [0, 1, 3]);
+        assert_eq!(find(1_999, 1_999), [2]);
+        assert!(find(51, 99).is_empty());
     }
 }

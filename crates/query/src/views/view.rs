@@ -1,136 +1,32 @@
-//! An open view: what its client is told, in order, and no faster than it asks.
+//! An open view: it delivers the changes of an answer to its client, no faster than it asks.
 //!
-//! News of a batch lie in a bounded queue until they are asked for. Where the client does not keep
-//! up they are forgotten, and when it asks again it is told what all that it missed comes to, from
-//! the store: so a client that sleeps holds no memory. What the news are is found in `hub`.
+//! Changes wait in the mailbox of the view. A view whose mailbox was full gets the net effect of
+//! what it missed from the store, so a client that sleeps holds no memory. Items are read here,
+//! with a reader of the view's own, and without the engine's lock: a large answer delays no other
+//! view.
 
 use super::Views;
-use super::answer_cache::OpenedView;
+use super::engine::{MissedChanges, OpenedView};
 use super::mailbox::{DeliveryState, Mailbox};
+use super::mutex::lock_ignoring_poison;
+use super::options::{ViewInterest, ViewOptions};
 use super::pending_changes::{PendingChanges, PendingRows, ViewChangeKind};
-use super::state::{ViewsState, lock_ignoring_poison};
+use super::subscription_index::QueryId;
+use super::view_event::{RemovedItem, ViewEvent, ViewItem};
 use super::view_query::ViewQuery;
 use crate::error::Error;
 use crate::item::ParsedSource;
 use crate::query_log::ResetReason;
-use larder_format::field::Field;
-use larder_store::{Handle, ItemChange, ItemMeta, ItemOccurrence, ItemVersion, Seq};
+use larder_store::{ItemChange, ItemMeta, ItemVersion, Reader, Seq, TimeRange};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many items are told at once, unless the client wants fewer.
-const DEFAULT_ITEMS_PER_EVENT: usize = 64;
-/// Of one item so many occurrences are told, and no more.
+/// The most occurrences of an item that are delivered.
 const MAX_OCCURRENCES_PER_ITEM: usize = 1000;
 
-/// What a client is told of an item.
-#[derive(Debug, Clone, Default)]
-pub enum ViewInterest {
-    /// Its row alone.
-    Rows,
-    /// What is known of it without its bytes.
-    #[default]
-    Heads,
-    /// And the values of these fields.
-    Fields(Arc<[&'static Field]>),
-    /// Its row and its bytes.
-    Bytes,
-    /// All.
-    HeadsAndBytes,
-}
-
-/// How a view is opened.
-#[derive(Clone)]
-pub struct ViewOptions {
-    /// Who asks, for the log.
-    pub client: Arc<str>,
-    /// What is told.
-    pub interest: ViewInterest,
-    /// What answers the question at the beginning is told, and not only what changes.
-    pub initial: bool,
-    /// So many items are told at once.
-    pub items_per_event: usize,
-    /// Called when there is something to be told after there was nothing. It must not ask anything
-    /// of the views.
-    pub wake: Option<Arc<dyn Fn() + Send + Sync>>,
-}
-
-impl Default for ViewOptions {
-    fn default() -> ViewOptions {
-        let (client, interest) = ("".into(), ViewInterest::default());
-        ViewOptions {
-            client,
-            interest,
-            initial: true,
-            items_per_event: DEFAULT_ITEMS_PER_EVENT,
-            wake: None,
-        }
-    }
-}
-
-impl fmt::Debug for ViewOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ViewOptions")
-            .field("client", &self.client)
-            .field("interest", &self.interest)
-            .field("initial", &self.initial)
-            .field("chunk", &self.items_per_event)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A piece of news, in order.
-#[derive(Debug, Clone)]
-pub enum ViewEvent {
-    /// Forget everything: the answer follows anew.
-    Reset,
-    /// These answer the question from now on.
-    Added(Vec<ViewItem>),
-    /// These still do, and are not what they were.
-    Modified(Vec<ViewItem>),
-    /// These do no longer, or are gone.
-    Removed(Vec<RemovedItem>),
-    /// The answer, or the news up to this batch, is whole.
-    Complete(Seq),
-}
-
-/// What is told of an item.
-#[derive(Debug, Clone, Default)]
-pub struct ViewItem {
-    /// Its row: what it is known by as long as the store is the same.
-    pub row: i64,
-    /// What else is known of it.
-    pub head: Option<ItemMeta>,
-    /// The values of the fields of interest, in their order.
-    pub values: Vec<Vec<String>>,
-    /// Its bytes.
-    pub bytes: Option<Arc<[u8]>>,
-    /// Its occurrences in the window, where they are wanted, in order.
-    pub occurrences: Vec<ItemOccurrence>,
-}
-
-/// What is told of an item that is gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemovedItem {
-    /// The row that it had.
-    pub row: i64,
-    /// Its short name.
-    pub handle: Handle,
-    /// Its UID.
-    pub uid: String,
-    /// Which occurrence of a series it stood for.
-    pub recurrence: String,
-}
-
-impl RemovedItem {
-    pub(super) fn from_head(head: &ItemMeta) -> RemovedItem {
-        let (uid, recurrence) = (head.uid.clone(), head.recurrence_id.clone());
-        RemovedItem { row: head.row, handle: head.handle, uid, recurrence }
-    }
-}
-
-/// What is being told.
+/// Changes that are being delivered; `at` counts those that were.
 enum Delivery {
     Rows { rows: Arc<PendingRows>, at: usize },
     Items { seq: Seq, items: Vec<(ViewChangeKind, Arc<ItemChange>)>, at: usize },
@@ -145,16 +41,16 @@ impl Delivery {
     }
 }
 
-/// An open view. It ends when it is dropped, and leaves nothing behind.
+/// An open view. Dropping it closes it.
 pub struct View {
-    pub(super) views: Views,
-    pub(super) mailbox: Arc<Mailbox>,
-    pub(super) query_id: u32,
-    pub(super) view_query: Arc<ViewQuery>,
-    pub(super) interest: ViewInterest,
-    pub(super) items_per_event: usize,
+    views: Views,
+    mailbox: Arc<Mailbox>,
+    query_id: QueryId,
+    view_query: Arc<ViewQuery>,
+    interest: ViewInterest,
+    items_per_event: usize,
     delivery: Option<Box<Delivery>>,
-    /// A question that could not be answered is asked again.
+    /// Why the view needs the full answer, until it could be read.
     pending_reset: Option<ResetReason>,
 }
 
@@ -162,59 +58,60 @@ impl fmt::Debug for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("View")
             .field("number", &self.mailbox.number)
-            .field("question", &self.view_query)
+            .field("view_query", &self.view_query)
             .finish_non_exhaustive()
     }
 }
 
 impl View {
-    pub(super) fn new(views: Views, opened: &OpenedView, options: ViewOptions) -> View {
-        let (mailbox, view_query) = (Arc::clone(&opened.mailbox), Arc::clone(&opened.question));
-        let (query_id, interest, items_per_event) =
-            (opened.query_id, options.interest, options.items_per_event.max(1));
-        View {
+    pub(super) fn new(views: Views, opened: OpenedView, options: ViewOptions) -> View {
+        let mut view = View {
             views,
-            mailbox,
-            query_id,
-            view_query,
-            interest,
-            items_per_event,
+            mailbox: opened.mailbox,
+            query_id: opened.query_id,
+            view_query: opened.view_query,
+            interest: options.interest,
+            items_per_event: options.items_per_event.max(1),
             delivery: None,
             pending_reset: None,
+        };
+        if options.initial {
+            view.begin_delivery(opened.rows);
         }
+        view
     }
 
-    /// What it is to tell first.
-    pub(super) fn begin_delivery(&mut self, rows: Arc<PendingRows>) {
+    fn begin_delivery(&mut self, rows: Arc<PendingRows>) {
         self.delivery = Some(Box::new(Delivery::Rows { rows, at: 0 }));
     }
 
-    /// Its number in this process.
+    /// The number of the view in this process.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.mailbox.number
     }
 
-    /// The question that it is open on.
+    /// The query that the view is open on.
     #[must_use]
     pub fn view_query(&self) -> &ViewQuery {
         &self.view_query
     }
 
-    /// What there is to be told now, if there is anything. Never waits for a writer.
+    /// Returns the next event, if there is one. It never waits for a writer.
     ///
-    /// An item that went while an answer was on its way may be told as removed without having been
-    /// told at all; one that changed meanwhile is told as it is, and then what became of it.
+    /// An item that is removed while the first answer is delivered may be reported as removed
+    /// without having been added. An item that changes meanwhile is delivered with its new bytes,
+    /// and once more with the change.
     ///
     /// # Errors
-    /// What the store reports; asked again it goes on from there.
+    /// The store could not be read. The next call tries again.
     pub fn try_next(&mut self) -> Result<Option<ViewEvent>, Error> {
         loop {
-            if let Some(tell) = self.next_chunk()? {
-                return Ok(Some(tell));
+            if let Some(event) = self.next_event()? {
+                return Ok(Some(event));
             }
-            if let Some(why) = self.pending_reset {
-                self.restart(why)?;
+            if let Some(reason) = self.pending_reset {
+                self.restart(reason)?;
                 return Ok(Some(ViewEvent::Reset));
             }
             if !self.take_pending()? {
@@ -223,268 +120,290 @@ impl View {
         }
     }
 
-    /// What there is to be told, waiting for it, at most for so long.
+    /// Waits for the next event, for `timeout` at most.
     ///
     /// # Errors
-    /// As [`View::tell`].
-    pub fn next_timeout(&mut self, at_most: Option<Duration>) -> Result<Option<ViewEvent>, Error> {
-        let end = at_most.and_then(|time| Instant::now().checked_add(time));
+    /// As [`View::try_next`].
+    pub fn next_timeout(&mut self, timeout: Option<Duration>) -> Result<Option<ViewEvent>, Error> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
-            if let Some(tell) = self.try_next()? {
-                return Ok(Some(tell));
+            if let Some(event) = self.try_next()? {
+                return Ok(Some(event));
             }
-            let waiting = lock_ignoring_poison(&self.mailbox.queue);
-            if waiting.is_ready() {
+            let queue = lock_ignoring_poison(&self.mailbox.queue);
+            if queue.is_ready() {
                 continue;
             }
-            match end {
+            match deadline {
                 None => {
-                    drop(
-                        self.mailbox.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-                    );
+                    let woken = self.mailbox.changed.wait(queue);
+                    drop(woken.unwrap_or_else(PoisonError::into_inner));
                 }
-                Some(end) => {
-                    let Some(left) = end.checked_duration_since(Instant::now()) else {
+                Some(deadline) => {
+                    let Some(left) = deadline.checked_duration_since(Instant::now()) else {
                         return Ok(None);
                     };
-                    let woken = self.mailbox.changed.wait_timeout(waiting, left);
+                    let woken = self.mailbox.changed.wait_timeout(queue, left);
                     drop(woken.unwrap_or_else(PoisonError::into_inner));
                 }
             }
         }
     }
 
-    /// Is there anything to be told?
+    /// Returns whether [`View::try_next`] has an event.
     #[must_use]
     pub fn has_pending_events(&self) -> bool {
         self.delivery.is_some() || self.pending_reset.is_some() || self.mailbox.has_pending()
     }
 
-    /// Nothing is gathered for it from now on.
+    /// Suspends the view: its mailbox accepts no changes.
     pub fn pause(&self) {
-        let seen = self.views.current_seq();
-        let mut waiting = lock_ignoring_poison(&self.mailbox.queue);
-        waiting.advance_to(seen);
-        waiting.paused = true;
+        self.mailbox.pause(self.views.current_seq());
     }
 
-    /// What it has missed is told, all in all, and then what happens.
+    /// Resumes the view, which gets the net effect of what it missed.
     pub fn resume(&self) {
-        lock_ignoring_poison(&self.mailbox.queue).paused = false;
-        self.mailbox.wake();
+        self.mailbox.resume();
     }
 
-    /// Takes what waits. False: nothing does.
+    /// Begins to deliver what the mailbox has. Returns whether it had anything.
     fn take_pending(&mut self) -> Result<bool, Error> {
-        let (from, state) = {
-            let mut waiting = lock_ignoring_poison(&self.mailbox.queue);
-            if waiting.paused {
+        let (delivered_seq, state) = {
+            let mut queue = lock_ignoring_poison(&self.mailbox.queue);
+            if queue.is_paused {
                 return Ok(false);
             }
-            if let Some(news) = waiting.take_next() {
-                self.delivery = Some(Box::new(match news {
+            if let Some(changes) = queue.take_next() {
+                self.delivery = Some(Box::new(match changes {
                     PendingChanges::Items(seq, items) => Delivery::Items { seq, items, at: 0 },
                     PendingChanges::Rows(rows) => Delivery::Rows { rows, at: 0 },
                 }));
                 return Ok(true);
             }
-            (waiting.delivered_seq, waiting.state)
+            (queue.delivered_seq, queue.state)
         };
         match state {
-            DeliveryState::UpToDate => Ok(false),
-            DeliveryState::Reset(why) => {
-                self.pending_reset = Some(why);
-                Ok(true)
-            }
-            DeliveryState::Lagging => {
-                self.catch_up(from)?;
-                Ok(true)
-            }
+            DeliveryState::UpToDate => return Ok(false),
+            DeliveryState::Reset(reason) => self.pending_reset = Some(reason),
+            DeliveryState::Lagging => self.catch_up(delivered_seq)?,
         }
+        Ok(true)
     }
 
-    /// Reads what all that was missed comes to.
-    fn catch_up(&mut self, from: Seq) -> Result<(), Error> {
-        let views = self.views.clone();
-        let mut state = views.lock_state();
-        state.poll()?;
-        let missed = state.changes_since(self.query_id, from)?;
-        // The looks at the store may have found that more was lost than the log tells.
-        let standing = lock_ignoring_poison(&self.mailbox.queue).state;
-        match (standing, missed) {
-            (DeliveryState::Reset(why), _) => self.pending_reset = Some(why),
-            (_, None) => self.pending_reset = Some(ResetReason::Expired),
-            (_, Some(rows)) => {
-                self.mark_up_to_date(rows.seq);
-                self.begin_delivery(Arc::new(rows));
-            }
+    /// Begins to deliver the net effect of all batches after `since`.
+    fn catch_up(&mut self, since: Seq) -> Result<(), Error> {
+        let (id, mailbox) = (self.query_id, &self.mailbox);
+        let missed =
+            self.views.update(|engine, reader| engine.read_missed(reader, id, mailbox, since))?;
+        match missed {
+            MissedChanges::Rows(rows) => self.begin_delivery(Arc::new(rows)),
+            MissedChanges::Reset(reason) => self.pending_reset = Some(reason),
         }
         Ok(())
     }
 
-    /// Nothing was missed up to this batch.
-    fn mark_up_to_date(&self, seq: Seq) {
-        let mut waiting = lock_ignoring_poison(&self.mailbox.queue);
-        waiting.clear();
-        (waiting.state, waiting.delivered_seq) = (DeliveryState::UpToDate, seq);
-    }
-
-    fn restart(&mut self, why: ResetReason) -> Result<(), Error> {
-        let views = self.views.clone();
-        let mut state = views.lock_state();
-        state.poll()?;
-        let rows = state.full_answer(self.query_id, &self.mailbox, why)?;
-        self.mark_up_to_date(rows.seq);
+    /// Begins to deliver the full answer.
+    fn restart(&mut self, reason: ResetReason) -> Result<(), Error> {
+        let (id, mailbox) = (self.query_id, &self.mailbox);
+        let rows = self
+            .views
+            .update(|engine, reader| engine.read_full_answer(reader, id, mailbox, reason))?;
         self.pending_reset = None;
-        self.begin_delivery(rows);
+        self.begin_delivery(Arc::new(rows));
         Ok(())
     }
 
-    /// The next piece of what is being told. After an error it is told again.
-    fn next_chunk(&mut self) -> Result<Option<ViewEvent>, Error> {
-        let Some(mut telling) = self.delivery.take() else { return Ok(None) };
-        let tell = match &mut *telling {
+    /// Returns the next event of the changes that are being delivered. After an error the same
+    /// event is tried again.
+    fn next_event(&mut self) -> Result<Option<ViewEvent>, Error> {
+        let Some(mut delivery) = self.delivery.take() else { return Ok(None) };
+        let event = match &mut *delivery {
             Delivery::Items { items, at, .. } => self.next_item_event(items, at),
             Delivery::Rows { rows, at } => self.next_row_event(rows, at),
         };
-        match tell {
-            Ok(None) => Ok(Some(ViewEvent::Complete(telling.seq()))),
-            tell => {
-                self.delivery = Some(telling);
-                tell
+        match event {
+            Ok(None) => Ok(Some(ViewEvent::Complete(delivery.seq()))),
+            event => {
+                self.delivery = Some(delivery);
+                event
             }
         }
     }
 
-    /// The next of these that became the same thing.
+    /// Returns the next items with the same effect.
     fn next_item_event(
         &self,
         items: &[(ViewChangeKind, Arc<ItemChange>)],
         at: &mut usize,
     ) -> Result<Option<ViewEvent>, Error> {
         let rest = items.get(*at..).unwrap_or_default();
-        let Some(&(what, _)) = rest.first() else { return Ok(None) };
-        let length =
-            rest.iter().take(self.items_per_event).take_while(|(of, _)| *of == what).count();
-        let piece = rest.get(..length).unwrap_or_default();
-        let tell = match what {
+        let Some(&(kind, _)) = rest.first() else { return Ok(None) };
+        let same_kind = rest.iter().take_while(|(other, _)| *other == kind);
+        let length = same_kind.take(self.items_per_event).count();
+        let page = rest.get(..length).unwrap_or_default();
+        let event = match kind {
             ViewChangeKind::Removed => {
-                let gone = piece.iter().filter_map(|(_, changed)| changed.before.as_ref());
-                ViewEvent::Removed(gone.map(|was| RemovedItem::from_head(&was.meta)).collect())
+                let removed = page.iter().filter_map(|(_, change)| change.before.as_ref());
+                ViewEvent::Removed(
+                    removed.map(|before| RemovedItem::from_head(&before.meta)).collect(),
+                )
             }
-            ViewChangeKind::Added => ViewEvent::Added(self.view_items(piece)?),
-            ViewChangeKind::Modified => ViewEvent::Modified(self.view_items(piece)?),
+            ViewChangeKind::Added => ViewEvent::Added(self.view_items(page)?),
+            ViewChangeKind::Modified => ViewEvent::Modified(self.view_items(page)?),
         };
         *at += length;
-        Ok(Some(tell))
+        Ok(Some(event))
     }
 
     fn view_items(
         &self,
         items: &[(ViewChangeKind, Arc<ItemChange>)],
     ) -> Result<Vec<ViewItem>, Error> {
-        let is = items.iter().filter_map(|(_, changed)| changed.after.as_ref());
-        if matches!(self.interest, ViewInterest::Fields(_)) || self.view_query.wants_occurrences() {
-            let state = self.views.lock_state();
-            return Ok(is.map(|is| self.full_view_item(&state, is)).collect());
+        let versions = items.iter().filter_map(|(_, change)| change.after.as_ref());
+        if !matches!(self.interest, ViewInterest::Fields(_)) && !self.view_query.wants_occurrences()
+        {
+            return Ok(versions.map(|version| self.view_item(version)).collect());
         }
-        Ok(is.map(|is| self.view_item(&is.meta, &is.bytes)).collect())
+        let time_range = self.occurrence_range();
+        self.views.readers.with_reader(|reader| {
+            let items = versions
+                .map(|version| self.view_item_with_values(reader, version, time_range.as_ref()));
+            Ok(items.collect())
+        })
     }
 
-    /// What is told of an item without a look at anything else.
-    fn view_item(&self, head: &ItemMeta, bytes: &Arc<[u8]>) -> ViewItem {
-        let told = ViewItem { row: head.row, ..ViewItem::default() };
+    /// The time range whose occurrences the view delivers.
+    fn occurrence_range(&self) -> Option<TimeRange> {
+        if !self.view_query.wants_occurrences() {
+            return None;
+        }
+        lock_ignoring_poison(&self.views.engine).occurrence_range(self.query_id)
+    }
+
+    /// Returns the parts of an item that need no other data.
+    fn view_item(&self, version: &ItemVersion) -> ViewItem {
+        let head = || Some(ItemMeta::clone(&version.meta));
+        let bytes = || Some(Arc::clone(&version.bytes));
+        let item = ViewItem { row: version.meta.row, ..ViewItem::default() };
         match self.interest {
-            ViewInterest::Rows => told,
-            ViewInterest::Heads | ViewInterest::Fields(_) => {
-                ViewItem { head: Some(head.clone()), ..told }
-            }
-            ViewInterest::Bytes => ViewItem { bytes: Some(Arc::clone(bytes)), ..told },
-            ViewInterest::HeadsAndBytes => {
-                ViewItem { head: Some(head.clone()), bytes: Some(Arc::clone(bytes)), ..told }
-            }
+            ViewInterest::Rows => item,
+            ViewInterest::Heads | ViewInterest::Fields(_) => ViewItem { head: head(), ..item },
+            ViewInterest::Bytes => ViewItem { bytes: bytes(), ..item },
+            ViewInterest::HeadsAndBytes => ViewItem { head: head(), bytes: bytes(), ..item },
         }
     }
 
-    fn full_view_item(&self, state: &ViewsState, is: &ItemVersion) -> ViewItem {
-        let mut told = self.view_item(&is.meta, &is.bytes);
+    /// Returns an item with the values of its fields and its occurrences, as far as the client
+    /// wants them.
+    fn view_item_with_values(
+        &self,
+        reader: &Reader,
+        version: &ItemVersion,
+        time_range: Option<&TimeRange>,
+    ) -> ViewItem {
+        let mut item = self.view_item(version);
         if let ViewInterest::Fields(fields) = &self.interest {
-            let parsed = ParsedSource::parse(state.reader(), &is.meta, &is.bytes);
-            told.values = fields.iter().map(|field| parsed.values(field)).collect();
+            let parsed = ParsedSource::parse(reader, &version.meta, &version.bytes);
+            item.values = fields.iter().map(|field| parsed.values(field)).collect();
         }
-        if let (Some(window), Some(times)) = (state.occurrence_range(self.query_id), &is.schedule) {
-            times.for_each_in(window, &mut |occurring| {
-                told.occurrences.push(occurring);
-                told.occurrences.len() < MAX_OCCURRENCES_PER_ITEM
+        if let (Some(time_range), Some(schedule)) = (time_range, &version.schedule) {
+            schedule.for_each_in(time_range, &mut |occurrence| {
+                item.occurrences.push(occurrence);
+                item.occurrences.len() < MAX_OCCURRENCES_PER_ITEM
             });
         }
-        told
+        item
     }
 
-    /// The next rows of an answer, with what is wanted of their items. `None`: there are no more.
+    /// Returns the next rows with the same effect, with their items; `None` after the last ones.
     fn next_row_event(
         &self,
         rows: &PendingRows,
         at: &mut usize,
     ) -> Result<Option<ViewEvent>, Error> {
-        let page = |of: &[i64], first: usize| {
-            of.iter().skip(first).take(self.items_per_event).copied().collect::<Vec<i64>>()
+        let page = |rows: &[i64], first: usize| {
+            rows.iter().skip(first).take(self.items_per_event).copied().collect::<Vec<i64>>()
         };
         let (removed, added) = (rows.removed.len(), rows.added.len());
         let end = removed + added + rows.modified.len();
         while *at < end {
             if *at < removed {
-                let gone = rows.removed.iter().skip(*at).take(self.items_per_event).cloned();
-                let gone: Vec<RemovedItem> = gone.collect();
-                *at += gone.len();
-                return Ok(Some(ViewEvent::Removed(gone)));
+                let page = rows.removed.iter().skip(*at).take(self.items_per_event).cloned();
+                let page: Vec<RemovedItem> = page.collect();
+                *at += page.len();
+                return Ok(Some(ViewEvent::Removed(page)));
             }
             let is_added = *at < removed + added;
-            let page = match is_added {
-                true => page(&rows.added, *at - removed),
-                false => page(&rows.modified, *at - removed - added),
+            let page = if is_added {
+                page(&rows.added, *at - removed)
+            } else {
+                page(&rows.modified, *at - removed - added)
             };
-            let told = self.read_view_items(&page, rows.seq)?;
+            let items = self.read_view_items(&page, rows.seq)?;
             *at += page.len();
-            if !told.is_empty() {
-                return Ok(Some(if is_added {
-                    ViewEvent::Added(told)
-                } else {
-                    ViewEvent::Modified(told)
-                }));
+            if !items.is_empty() {
+                let event = if is_added { ViewEvent::Added } else { ViewEvent::Modified };
+                return Ok(Some(event(items)));
             }
         }
         Ok(None)
     }
 
-    /// Reads items as they are, without those that are gone. What has changed since this batch is
-    /// told again.
+    /// Reads the items in these rows as they are now, without those that are removed. What has
+    /// changed since batch `seq` is delivered again.
     fn read_view_items(&self, rows: &[i64], seq: Seq) -> Result<Vec<ViewItem>, Error> {
-        let occurrences = self.view_query.wants_occurrences();
-        if matches!(self.interest, ViewInterest::Rows) && !occurrences {
-            return Ok(rows
-                .iter()
-                .map(|row| ViewItem { row: *row, ..ViewItem::default() })
-                .collect());
+        let wants_occurrences = self.view_query.wants_occurrences();
+        if matches!(self.interest, ViewInterest::Rows) && !wants_occurrences {
+            let items = rows.iter().map(|row| ViewItem { row: *row, ..ViewItem::default() });
+            return Ok(items.collect());
         }
-        let state = self.views.lock_state();
-        let mut told = Vec::with_capacity(rows.len());
-        if matches!(self.interest, ViewInterest::Bytes) && !occurrences && state.is_at(seq)? {
-            state.reader().for_each_source(rows, &mut |row, bytes| {
-                told.push(ViewItem { row, bytes: Some(bytes.into()), ..ViewItem::default() });
-                true
-            })?;
-            return Ok(told);
-        }
-        state.read_rows(self.query_id, rows, &mut |then| {
-            told.push(self.full_view_item(&state, then));
+        let time_range = self.occurrence_range();
+        let mut items = Vec::with_capacity(rows.len());
+        self.views.readers.with_reader(|reader| {
+            if matches!(self.interest, ViewInterest::Bytes)
+                && !wants_occurrences
+                && lock_ignoring_poison(&self.views.engine).is_at(reader, seq)?
+            {
+                reader.for_each_source(rows, &mut |row, bytes| {
+                    items.push(ViewItem { row, bytes: Some(bytes.into()), ..ViewItem::default() });
+                    true
+                })?;
+                return Ok(());
+            }
+            read_versions(reader, rows, time_range.is_some(), &mut |version| {
+                items.push(self.view_item_with_values(reader, version, time_range.as_ref()));
+            })
         })?;
-        Ok(told)
+        Ok(items)
     }
+}
+
+/// Gives the items in these rows to `each`, without those that are removed.
+fn read_versions(
+    reader: &Reader,
+    rows: &[i64],
+    has_schedules: bool,
+    each: &mut dyn FnMut(&ItemVersion),
+) -> Result<(), Error> {
+    let _snapshot = reader.begin_read()?;
+    let mut schedules = HashMap::new();
+    if has_schedules {
+        reader.for_each_schedule(rows, &mut |row, schedule| {
+            schedules.insert(row, schedule.clone());
+            true
+        })?;
+    }
+    reader.for_each_item(rows, &mut |head, bytes| {
+        let (bytes, schedule) = (bytes.into(), schedules.remove(&head.row));
+        // No query is tested against this version, so its collection is not looked up.
+        each(&ItemVersion { meta: head, collection: 0, bytes, schedule });
+        true
+    })?;
+    Ok(())
 }
 
 impl Drop for View {
     fn drop(&mut self) {
-        self.views.close(self.query_id, &self.mailbox);
+        lock_ignoring_poison(&self.views.engine).close_view(self.query_id, &self.mailbox);
     }
 }

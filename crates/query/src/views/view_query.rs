@@ -1,4 +1,7 @@
-//! A question as it was written: what it says of time depends on when it is read.
+//! A query as it was written, and its resolution at an instant.
+//!
+//! Apart from [`Query`] because the text of a relative query means another time range each day: a
+//! view keeps the text, and resolves it again as the clock moves.
 
 use crate::error::Error;
 use crate::execution::{SearchRequest, SortSpec};
@@ -9,10 +12,10 @@ use larder_time::civil::{CivilTime, Instant};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A minute in seconds: questions that name the present moment are read by the minute.
+/// A query that names the present moment is resolved by the minute.
 const MINUTE_SECONDS: i64 = 60;
 
-/// How a question is written.
+/// The syntax of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QuerySyntax {
     /// A search line, as people type it.
@@ -21,7 +24,7 @@ pub enum QuerySyntax {
     Sexp,
 }
 
-/// A question as it was written, and where it is put. Two that are equal share one answer.
+/// A query as it was written, with its collection and kind. Equal queries share one answer.
 #[derive(Debug, Clone)]
 pub struct ViewQuery {
     syntax: QuerySyntax,
@@ -33,19 +36,19 @@ pub struct ViewQuery {
     wants_occurrences: bool,
 }
 
-/// What a question says at a moment.
+/// A query at an instant, with its relative times resolved.
 #[derive(Debug, Clone)]
 pub(super) struct ResolvedQuery {
     pub(super) query: Query,
-    /// The window whose occurrences are wanted.
+    /// The time range whose occurrences are delivered.
     pub(super) occurrence_range: Option<TimeRange>,
-    /// From this instant on it may say something else.
+    /// The instant from which the query may mean another time range.
     pub(super) valid_until: Option<Instant>,
 }
 
 impl ViewQuery {
-    /// A question of this text. Of the settings everything matters but the time at which it is
-    /// asked.
+    /// A query with this text. The current time in `settings` is not used: the clock of the views
+    /// is.
     #[must_use]
     pub fn new(syntax: QuerySyntax, text: &str, settings: Arc<QueryContext>) -> ViewQuery {
         let text = text.into();
@@ -60,43 +63,43 @@ impl ViewQuery {
         }
     }
 
-    /// Only items of this collection.
+    /// Restricts the query to a collection.
     #[must_use]
     pub fn with_collection(self, collection: &str) -> ViewQuery {
         ViewQuery { collection: Some(collection.into()), ..self }
     }
 
-    /// Only items of this kind.
+    /// Restricts the query to a kind.
     #[must_use]
     pub fn with_kind(self, kind: Kind) -> ViewQuery {
         ViewQuery { kind: Some(kind), ..self }
     }
 
-    /// The answer is wanted in this order at first.
+    /// Sorts the first answer.
     #[must_use]
     pub fn with_sort(self, sort: SortSpec) -> ViewQuery {
         ViewQuery { sort: Some(sort), ..self }
     }
 
-    /// With each item come its occurrences in the window that the question asks for.
+    /// Delivers with each item its occurrences in the time range of the query.
     #[must_use]
     pub fn with_occurrences(self) -> ViewQuery {
         ViewQuery { wants_occurrences: true, ..self }
     }
 
-    /// Its text.
+    /// The text of the query.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The collection whose items are asked for.
+    /// The collection that the query is restricted to.
     #[must_use]
     pub fn collection(&self) -> Option<&str> {
         self.collection.as_deref()
     }
 
-    /// The kind of items that is asked for.
+    /// The kind that the query is restricted to.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         self.kind
@@ -110,30 +113,30 @@ impl ViewQuery {
         self.sort
     }
 
-    /// What it says at an instant; the present moment, where it names that, is the minute that has
-    /// begun.
+    /// Resolves the relative times of the query at an instant, rounded down to the minute.
     pub(super) fn resolve_at(&self, now: Instant) -> Result<ResolvedQuery, Error> {
         let minute = Instant::from_seconds_clamped(
             now.seconds().div_euclid(MINUTE_SECONDS) * MINUTE_SECONDS,
         );
         let query = self.query_at(minute)?;
-        let until = match is_time_dependent(&query) {
+        let valid_until = match is_time_dependent(&query) {
             true => {
                 let next = minute.saturating_add(MINUTE_SECONDS);
                 let local = &self.settings.user_locale.zone;
                 let tomorrow =
                     local.to_instant(CivilTime::midnight(local.to_civil(minute).day_number() + 1));
-                // By the minute, or by the day: nothing that people say has another end.
-                let until = if self.query_at(next)? == query { tomorrow } else { next };
-                Some(until.max(next))
+                // A relative time changes by the minute or by the day.
+                let change = if self.query_at(next)? == query { tomorrow } else { next };
+                Some(change.max(next))
             }
             false => None,
         };
-        let window = required_time_range(&query).filter(|_| self.wants_occurrences).cloned();
-        Ok(ResolvedQuery { query, occurrence_range: window, valid_until: until })
+        let occurrence_range =
+            required_time_range(&query).filter(|_| self.wants_occurrences).cloned();
+        Ok(ResolvedQuery { query, occurrence_range, valid_until })
     }
 
-    /// The question as it is asked of the store, when it says this.
+    /// The search request of the query, resolved to `query`.
     pub(super) fn search_request(&self, query: &Query) -> SearchRequest {
         let (query, collection) = (query.clone(), self.collection.as_deref().map(str::to_string));
         SearchRequest { query, collection, sort: self.sort, ..SearchRequest::default() }
@@ -160,7 +163,7 @@ impl ViewQuery {
 
 impl PartialEq for ViewQuery {
     fn eq(&self, other: &ViewQuery) -> bool {
-        let settings = |a: &QueryContext, b: &QueryContext| {
+        let is_same_context = |a: &QueryContext, b: &QueryContext| {
             a.region == b.region
                 && a.user_locale.zone.name() == b.user_locale.zone.name()
                 && a.user_locale.language == b.user_locale.language
@@ -175,7 +178,7 @@ impl PartialEq for ViewQuery {
                 other.wants_occurrences,
             )
             && (Arc::ptr_eq(&self.settings, &other.settings)
-                || settings(&self.settings, &other.settings))
+                || is_same_context(&self.settings, &other.settings))
     }
 }
 
@@ -187,12 +190,12 @@ impl Hash for ViewQuery {
     }
 }
 
-/// Does a question ask when something is? Such may mean another time later.
+/// Returns whether a query tests times, so that its text may mean another time range later.
 pub(super) fn is_time_dependent(query: &Query) -> bool {
     match query {
         Query::Time(_) | Query::Number(NumericOperand::Occurrences(_), ..) => true,
         Query::And(all) | Query::Or(all) => all.iter().any(is_time_dependent),
-        Query::Not(of) => is_time_dependent(of),
+        Query::Not(query) => is_time_dependent(query),
         _ => false,
     }
 }

@@ -1,150 +1,181 @@
-//! The thread that waits for news: for the bell, for the clock, and while a view is open once a
-//! second.
+//! The thread that waits: for commit notifications, for the clock, and while a view is open for a
+//! second at most.
 //!
-//! It knows no view. It is apart because it is the only thing here that waits.
+//! Apart because it is the only part of the views that waits. It has the engine read the change
+//! feed, and knows no view.
 
-use super::ViewsShared;
-use super::state::lock_ignoring_poison;
+use super::engine::{ViewsEngine, update_engine};
+use super::mutex::lock_ignoring_poison;
+use super::reader_pool::ReaderPool;
+use super::views_log::ViewsLog;
 use larder_store::CommitWatcher;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A writer that was killed between its commit and the bell is noticed after so long.
+/// How long a commit may stay unnoticed whose writer was killed before it could notify.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the thread waits for.
+/// The thread, from the first view on; and what the last handle of the views ends with.
+pub(super) struct ViewsWatcher {
+    watched: Arc<WatchedViews>,
+    signal: Arc<WatcherSignal>,
+    /// `None` in it before the thread is started; `None` if the program polls by itself.
+    thread: Option<Mutex<Option<JoinHandle<()>>>>,
+}
+
+/// What the thread uses. It has no handle of the views, which end without it.
+struct WatchedViews {
+    engine: Arc<Mutex<ViewsEngine>>,
+    readers: Arc<ReaderPool>,
+    log: ViewsLog,
+}
+
+/// The condition that the thread waits for.
 #[derive(Default)]
 struct WatcherSignal {
-    state: Mutex<WatcherFlags>,
+    flags: Mutex<WatcherFlags>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct WatcherFlags {
-    notified: bool,
+    /// A commit was notified.
+    is_notified: bool,
     /// A view is open.
-    awake: bool,
-    stopped: bool,
-}
-
-/// The thread, from the first view on.
-pub(super) struct ViewsWatcher {
-    shared: Arc<ViewsShared>,
-    signal: Arc<WatcherSignal>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    is_awake: bool,
+    is_stopped: bool,
 }
 
 impl ViewsWatcher {
-    pub(super) fn new(shared: Arc<ViewsShared>) -> ViewsWatcher {
-        ViewsWatcher { shared, signal: Arc::default(), thread: Mutex::new(None) }
+    pub(super) fn new(
+        engine: Arc<Mutex<ViewsEngine>>,
+        readers: Arc<ReaderPool>,
+        log: ViewsLog,
+        is_enabled: bool,
+    ) -> ViewsWatcher {
+        ViewsWatcher {
+            watched: Arc::new(WatchedViews { engine, readers, log }),
+            signal: Arc::default(),
+            thread: is_enabled.then(Mutex::default),
+        }
     }
 
-    /// A view was opened.
-    pub(super) fn ensure_running(&self) {
-        let mut called = lock_ignoring_poison(&self.signal.state);
-        if called.awake {
+    /// Has the thread wait for commits, as a view was opened.
+    pub(super) fn wake(&self) {
+        let Some(thread) = &self.thread else { return };
+        let mut flags = lock_ignoring_poison(&self.signal.flags);
+        if flags.is_awake {
             return;
         }
-        called.awake = true;
-        drop(called);
+        flags.is_awake = true;
+        drop(flags);
         self.signal.changed.notify_one();
-        let mut thread = lock_ignoring_poison(&self.thread);
+        let mut thread = lock_ignoring_poison(thread);
         if thread.as_ref().is_none_or(JoinHandle::is_finished) {
-            let (shared, call) = (Arc::clone(&self.shared), Arc::clone(&self.signal));
-            let named = std::thread::Builder::new().name("larder-views".into());
-            let started = named.spawn(move || {
-                let _asleep = WatcherExitGuard(&call);
-                run_watcher(&shared, &call);
+            let (watched, signal) = (Arc::clone(&self.watched), Arc::clone(&self.signal));
+            let builder = std::thread::Builder::new().name("larder-views".into());
+            let spawned = builder.spawn(move || {
+                let _guard = WatcherExitGuard(&signal);
+                run_watcher(&watched, &signal);
             });
-            // Without it there are no news but those that are asked for; the next view tries again.
-            *thread = started.ok();
-            lock_ignoring_poison(&self.signal.state).awake = thread.is_some();
+            // Without the thread a view gets changes by `Views::catch_up` only; the next view that
+            // is opened tries again.
+            *thread = spawned.ok();
+            lock_ignoring_poison(&self.signal.flags).is_awake = thread.is_some();
         }
     }
-}
 
-/// Says that nobody waits any more, however that came: what is called when there is news may panic.
-struct WatcherExitGuard<'a>(&'a WatcherSignal);
-
-impl Drop for WatcherExitGuard<'_> {
-    fn drop(&mut self) {
-        lock_ignoring_poison(&self.0.state).awake = false;
+    /// Releases the memory that is held for speed, if no view is open.
+    pub(super) fn release_memory(&self) {
+        self.watched.release_memory();
     }
 }
 
 impl Drop for ViewsWatcher {
     fn drop(&mut self) {
-        lock_ignoring_poison(&self.signal.state).stopped = true;
+        lock_ignoring_poison(&self.signal.flags).is_stopped = true;
         self.signal.changed.notify_all();
-        let thread = lock_ignoring_poison(&self.thread).take();
+        let thread = self.thread.as_ref().and_then(|thread| lock_ignoring_poison(thread).take());
         if let Some(thread) = thread
             && thread.thread().id() != std::thread::current().id()
         {
             let _ended = thread.join();
         }
+        // Nothing is recorded any more, now that the thread has ended.
+        self.watched.log.record_end();
+    }
+}
+
+/// Clears the `is_awake` flag when the thread ends, even if a wake callback panics.
+struct WatcherExitGuard<'a>(&'a WatcherSignal);
+
+impl Drop for WatcherExitGuard<'_> {
+    fn drop(&mut self) {
+        lock_ignoring_poison(&self.0.flags).is_awake = false;
     }
 }
 
 impl WatcherSignal {
-    /// Waits for the bell, for so long at most, or where no view is open until one is. Says whether
-    /// it rang; `None`: it is the end.
-    fn wait_for_commit(&self, patience: Option<Duration>) -> Option<bool> {
-        let called = lock_ignoring_poison(&self.state);
-        let idle = |called: &mut WatcherFlags| !(called.notified || called.stopped);
-        let mut called = match patience {
+    /// Waits for a commit notification, for `timeout` at most; without one, until a view is open.
+    /// Returns whether a commit was notified; `None` if the thread is to end.
+    fn wait_for_commit(&self, timeout: Option<Duration>) -> Option<bool> {
+        let flags = lock_ignoring_poison(&self.flags);
+        let is_idle = |flags: &mut WatcherFlags| !(flags.is_notified || flags.is_stopped);
+        let mut flags = match timeout {
             None => {
-                let asleep = |called: &mut WatcherFlags| idle(called) && !called.awake;
-                self.changed.wait_while(called, asleep).unwrap_or_else(PoisonError::into_inner)
+                let is_asleep = |flags: &mut WatcherFlags| is_idle(flags) && !flags.is_awake;
+                self.changed.wait_while(flags, is_asleep).unwrap_or_else(PoisonError::into_inner)
             }
-            Some(time) => {
-                let waited = self.changed.wait_timeout_while(called, time, idle);
-                waited.unwrap_or_else(PoisonError::into_inner).0
+            Some(timeout) => {
+                let woken = self.changed.wait_timeout_while(flags, timeout, is_idle);
+                woken.unwrap_or_else(PoisonError::into_inner).0
             }
         };
-        (!called.stopped).then(|| mem::take(&mut called.notified))
+        (!flags.is_stopped).then(|| mem::take(&mut flags.is_notified))
     }
 }
 
-fn run_watcher(shared: &ViewsShared, call: &Arc<WatcherSignal>) {
-    let hear = || {
-        let call = Arc::clone(call);
-        let rung = move || {
-            lock_ignoring_poison(&call.state).notified = true;
-            call.changed.notify_one();
+fn run_watcher(views: &WatchedViews, signal: &Arc<WatcherSignal>) {
+    let watch_commits = || {
+        let signal = Arc::clone(signal);
+        let notify = move || {
+            lock_ignoring_poison(&signal.flags).is_notified = true;
+            signal.changed.notify_one();
         };
-        CommitWatcher::watch(&shared.dir, rung).ok()
+        CommitWatcher::watch(views.readers.dir(), notify).ok()
     };
-    let mut bell = hear();
-    let mut patience = Some(Duration::ZERO);
-    while let Some(rung) = call.wait_for_commit(patience) {
-        let seen = shared.current_seq();
-        // Who asks a view is told what is wrong; the next look may be better.
-        let looked = shared.catch_up();
-        // News that nobody rang for may be those of a bell that was put in the place of this one.
-        if bell.is_none() || (!rung && shared.current_seq() != seen) {
-            bell = hear();
+    let mut commit_watcher = watch_commits();
+    let mut timeout = Some(Duration::ZERO);
+    while let Some(is_notified) = signal.wait_for_commit(timeout) {
+        let seq_before = views.seq();
+        // A client meets the same error in its view; the next poll may succeed.
+        let polled = update_engine(&views.engine, ViewsEngine::catch_up);
+        // A commit without a notification may be notified by another file that has replaced the
+        // watched one.
+        if commit_watcher.is_none() || (!is_notified && views.seq() != seq_before) {
+            commit_watcher = watch_commits();
         }
-        shared.release_memory();
-        // Together: whoever opens a view in between finds it asleep, and wakes it.
-        let mut called = lock_ignoring_poison(&call.state);
-        patience =
-            shared.poll_timeout().map(|time| if looked.is_err() { POLL_INTERVAL } else { time });
-        called.awake = patience.is_some();
+        views.release_memory();
+        // Both under one lock: a view that is opened in between finds the thread asleep, and wakes
+        // it.
+        let mut flags = lock_ignoring_poison(&signal.flags);
+        let quiet_time = lock_ignoring_poison(&views.engine).quiet_time(POLL_INTERVAL);
+        timeout = quiet_time.map(|time| if polled.is_err() { POLL_INTERVAL } else { time });
+        flags.is_awake = timeout.is_some();
     }
 }
 
-impl ViewsShared {
-    /// For how long there is nothing to do unless the bell rings; `None`: no view is open.
-    fn poll_timeout(&self) -> Option<Duration> {
-        let state = lock_ignoring_poison(&self.state);
-        if state.open_views == 0 {
-            return None;
+impl WatchedViews {
+    fn seq(&self) -> larder_store::Seq {
+        lock_ignoring_poison(&self.engine).seq()
+    }
+
+    fn release_memory(&self) {
+        self.log.flush();
+        if lock_ignoring_poison(&self.engine).count_open_views() == 0 {
+            self.readers.release_memory();
         }
-        let away =
-            state.next_boundary().map(|at| at.seconds().saturating_sub(self.now().seconds()));
-        let away = away.map(|seconds| Duration::from_secs(seconds.max(0).unsigned_abs()));
-        Some(away.map_or(POLL_INTERVAL, |away| away.min(POLL_INTERVAL)))
     }
 }

@@ -1,0 +1,482 @@
+//! The engine of the views: it connects the parts, each of which owns its own state.
+//!
+//! A poll reads the change feed, finds the queries that each change concerns, drops their cached
+//! answers and puts the changes into the mailboxes of their views. Opening a view registers its
+//! query and answers it, from the cache if possible. Everything here happens under one lock, in
+//! short steps, and yields rows: the items themselves are read without that lock.
+
+use super::answer_cache::{AnswerCache, CachedAnswer};
+use super::fan_out::ChangeFanOut;
+use super::feed_reader::{ChangeFeedReader, FeedPoll};
+use super::item_version::{LazyVersion, classify_change};
+use super::mailbox::{DeliveryState, Mailbox, Mailboxes};
+use super::mutex::lock_ignoring_poison;
+use super::options::{ViewOptions, ViewsOptions};
+use super::pending_changes::{PendingChanges, PendingRows, RowCollector};
+use super::query_registry::{QueryRegistry, RegisteredQuery};
+use super::reader_pool::ReaderPool;
+use super::subscription_index::QueryId;
+use super::time_changes::diff_answers;
+use super::view_query::{ResolvedQuery, ViewQuery};
+use super::views_log::{TracedAnswer, ViewsLog, elapsed_micros};
+use crate::error::Error;
+use crate::execution::find;
+use crate::query_log::{AnswerOrigin, EvictionReason, ResetReason, cached_answer_bytes};
+use larder_store::{ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
+use larder_time::civil::Instant;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant as Timer};
+
+/// A query that can no longer be parsed is tried again after this time.
+const PARSE_RETRY_SECONDS: i64 = 86_400;
+/// A query that cannot be answered is tried again after this time.
+const ANSWER_RETRY_SECONDS: i64 = 60;
+
+/// The parts of the views, and the clock.
+pub(super) struct ViewsEngine {
+    readers: Arc<ReaderPool>,
+    feed: ChangeFeedReader,
+    registry: QueryRegistry,
+    cache: AnswerCache,
+    mailboxes: Mailboxes,
+    log: ViewsLog,
+    clock: Arc<dyn Fn() -> Instant + Send + Sync>,
+    /// The time of the clock when relative queries were last resolved.
+    now: Instant,
+    /// The most bytes of items that one poll holds.
+    max_poll_bytes: usize,
+    /// The number of the last answer.
+    last_answer: u64,
+}
+
+/// A view that was opened, and its first answer.
+pub(super) struct OpenedView {
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) query_id: QueryId,
+    pub(super) view_query: Arc<ViewQuery>,
+    pub(super) rows: Arc<PendingRows>,
+}
+
+/// How a lagging view gets up to date.
+pub(super) enum MissedChanges {
+    /// By the net effect of the batches that it missed.
+    Rows(PendingRows),
+    /// By the full answer.
+    Reset(ResetReason),
+}
+
+/// Lends the engine and a reader to `act`, then wakes the clients that have got something. They are
+/// woken without the lock.
+pub(super) fn update_engine<T>(
+    engine: &Mutex<ViewsEngine>,
+    act: impl FnOnce(&mut ViewsEngine, &Reader) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut locked = lock_ignoring_poison(engine);
+    let readers = Arc::clone(&locked.readers);
+    let result = readers.with_current_reader(|reader| act(&mut locked, reader));
+    let woken = locked.mailboxes.take_woken();
+    drop(locked);
+    woken.iter().for_each(|mailbox| mailbox.wake());
+    result
+}
+
+impl ViewsEngine {
+    pub(super) fn new(
+        readers: Arc<ReaderPool>,
+        log: ViewsLog,
+        options: ViewsOptions,
+    ) -> Result<ViewsEngine, Error> {
+        let limits = options.limits;
+        Ok(ViewsEngine {
+            feed: readers.with_reader(|reader| ChangeFeedReader::new(reader, limits.changes))?,
+            readers,
+            registry: QueryRegistry::default(),
+            cache: AnswerCache::new(options.cache_bytes),
+            mailboxes: Mailboxes::new(limits),
+            log,
+            clock: options.clock,
+            now: Instant::MIN,
+            max_poll_bytes: limits.bytes,
+            last_answer: 0,
+        })
+    }
+
+    /// The last batch that was read.
+    pub(super) fn seq(&self) -> Seq {
+        self.feed.seq()
+    }
+
+    pub(super) fn count_open_views(&self) -> usize {
+        self.mailboxes.open_count()
+    }
+
+    /// Returns whether `reader` sees the store as of batch `seq`, with nothing after it.
+    pub(super) fn is_at(&self, reader: &Reader, seq: Seq) -> Result<bool, Error> {
+        Ok(self.feed.seq() == seq && self.feed.is_current(reader)?)
+    }
+
+    /// The time range whose occurrences the views of a query deliver.
+    pub(super) fn occurrence_range(&self, id: QueryId) -> Option<TimeRange> {
+        self.registry.get(id).ok()?.resolved.occurrence_range.clone()
+    }
+
+    /// Returns how long the clock changes no answer; `None` if no view is open.
+    pub(super) fn quiet_time(&self, at_most: Duration) -> Option<Duration> {
+        if self.mailboxes.open_count() == 0 {
+            return None;
+        }
+        let Some(deadline) = self.registry.next_deadline() else { return Some(at_most) };
+        let seconds = deadline.seconds().saturating_sub((self.clock)().seconds());
+        Some(Duration::from_secs(seconds.max(0).unsigned_abs()).min(at_most))
+    }
+
+    /// Opens a view, and answers its query.
+    pub(super) fn open_view(
+        &mut self,
+        reader: &Reader,
+        view_query: ViewQuery,
+        options: &ViewOptions,
+    ) -> Result<OpenedView, Error> {
+        let id = self.register(reader, view_query)?;
+        let found = if options.initial {
+            self.answer(reader, id)
+        } else {
+            self.poll(reader).map(|_| TracedAnswer::empty())
+        };
+        self.registry.get_mut(id)?.is_busy = false;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.remove_if_unused(id);
+                return Err(error);
+            }
+        };
+        let mailbox = self.mailboxes.open(id, options, self.feed.seq());
+        let query = self.registry.get(id)?;
+        let view_query = Arc::clone(&query.view_query);
+        self.log.record_answer(query, &options.client, Some(mailbox.number), &found);
+        let rows = PendingRows::from_answer(self.feed.seq(), found.rows);
+        Ok(OpenedView { mailbox, query_id: id, view_query, rows: Arc::new(rows) })
+    }
+
+    pub(super) fn close_view(&mut self, id: QueryId, mailbox: &Arc<Mailbox>) {
+        self.log.record_close(mailbox);
+        self.mailboxes.close(id, mailbox);
+        self.remove_if_unused(id);
+    }
+
+    /// Answers a query once.
+    pub(super) fn find_rows(
+        &mut self,
+        reader: &Reader,
+        view_query: ViewQuery,
+        client: &str,
+    ) -> Result<Arc<[i64]>, Error> {
+        let id = self.register(reader, view_query)?;
+        let found = self.answer(reader, id);
+        let query = self.registry.get_mut(id)?;
+        query.is_busy = false;
+        if let Ok(found) = &found {
+            self.log.record_answer(query, client, None, found);
+        }
+        self.remove_if_unused(id);
+        Ok(found?.rows)
+    }
+
+    /// Reads the change feed and the clock. Returns the last batch.
+    pub(super) fn catch_up(&mut self, reader: &Reader) -> Result<Seq, Error> {
+        let seq = self.poll(reader)?;
+        self.advance_clock(reader)?;
+        Ok(seq)
+    }
+
+    /// Brings a lagging view up to date: reads the net effect of all batches after `since`.
+    pub(super) fn read_missed(
+        &mut self,
+        reader: &Reader,
+        id: QueryId,
+        mailbox: &Mailbox,
+        since: Seq,
+    ) -> Result<MissedChanges, Error> {
+        let rows = self.with_current_snapshot(reader, |engine| {
+            let Ok(query) = engine.registry.get(id) else { return Ok(None) };
+            let mut rows = RowCollector::default();
+            let is_complete = engine.feed.read_since(reader, since, &mut |change| {
+                let is_match = |version: &Option<ItemVersion>| {
+                    let version = version.as_ref();
+                    version.is_some_and(|version| LazyVersion::new(reader, version).matches(query))
+                };
+                let (matched, matches) = (is_match(&change.before), is_match(&change.after));
+                rows.add(classify_change(query, &change, matched, matches), &change);
+            })?;
+            Ok(is_complete.then(|| rows.into_rows(engine.feed.seq())))
+        })?;
+        // A poll may have found that the view needs a reset for another reason.
+        Ok(match (mailbox.delivery_state(), rows) {
+            (DeliveryState::Reset(reason), _) => MissedChanges::Reset(reason),
+            (_, None) => MissedChanges::Reset(ResetReason::Expired),
+            (_, Some(rows)) => {
+                mailbox.mark_up_to_date(rows.seq);
+                MissedChanges::Rows(rows)
+            }
+        })
+    }
+
+    /// Answers the query of a view that is reset.
+    pub(super) fn read_full_answer(
+        &mut self,
+        reader: &Reader,
+        id: QueryId,
+        mailbox: &Mailbox,
+        reason: ResetReason,
+    ) -> Result<PendingRows, Error> {
+        let began = Timer::now();
+        let rows = match self.answer(reader, id) {
+            Ok(found) => found.rows,
+            // A missing collection holds nothing.
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => Arc::from([]),
+            Err(error) => return Err(error),
+        };
+        let seq = self.feed.seq();
+        self.log.record_reset(mailbox, seq, reason, rows.len(), elapsed_micros(began));
+        mailbox.mark_up_to_date(seq);
+        Ok(PendingRows::from_answer(seq, rows))
+    }
+
+    /// Registers a query as busy, at the time of the clock.
+    fn register(&mut self, reader: &Reader, view_query: ViewQuery) -> Result<QueryId, Error> {
+        self.advance_clock(reader)?;
+        self.registry.register(view_query, self.now, self.feed.collections())
+    }
+
+    /// Removes a query that has neither views nor a cached answer.
+    fn remove_if_unused(&mut self, id: QueryId) {
+        if self.mailboxes.get(id).is_empty() && !self.cache.has_answer(id) {
+            self.registry.remove(id);
+        }
+    }
+
+    /// Returns the answer to a query, from the cache if it is there.
+    fn answer(&mut self, reader: &Reader, id: QueryId) -> Result<TracedAnswer, Error> {
+        let began = Timer::now();
+        self.poll(reader)?;
+        if let Some(cached) = self.cache.get(id) {
+            let is_shared = !self.mailboxes.get(id).is_empty();
+            return Ok(TracedAnswer {
+                rows: cached.rows.to_vec().into(),
+                origin: if is_shared { AnswerOrigin::Shared } else { AnswerOrigin::Cache },
+                number: cached.number,
+                scanned: 0,
+                tested: 0,
+                micros: elapsed_micros(began),
+                bytes: cached.bytes,
+            });
+        }
+        let answer = self.with_current_snapshot(reader, |engine| {
+            find(reader, &engine.registry.get(id)?.search_request())
+        })?;
+        self.last_answer += 1;
+        let (rows, number): (Arc<[i64]>, _) = (answer.rows().into(), self.last_answer);
+        let micros = elapsed_micros(began);
+        Ok(TracedAnswer {
+            bytes: self.cache_answer(id, number, &rows)?,
+            rows,
+            origin: AnswerOrigin::Run,
+            number,
+            scanned: answer.explain.visited,
+            tested: answer.explain.tested,
+            micros,
+        })
+    }
+
+    /// Caches an answer. Returns the memory that it holds, or would hold, if that is needed.
+    fn cache_answer(&mut self, id: QueryId, number: u64, rows: &[i64]) -> Result<usize, Error> {
+        if self.cache.is_disabled() && !self.log.is_enabled() {
+            return Ok(0);
+        }
+        let query = self.registry.get(id)?;
+        let rows = PackedRowIds::new(rows);
+        let text_bytes = query.view_query.text().len();
+        let bytes = cached_answer_bytes(&rows, text_bytes, &query.resolved.query);
+        for (evicted, answer) in self.cache.insert(id, number, rows, bytes) {
+            self.finish_eviction(evicted, &answer, EvictionReason::Budget);
+        }
+        Ok(bytes)
+    }
+
+    /// Drops the cached answer to a query, which has changed.
+    fn evict_stale_answer(&mut self, id: QueryId) {
+        if let Some(answer) = self.cache.remove(id) {
+            self.finish_eviction(id, &answer, EvictionReason::Stale);
+        }
+    }
+
+    fn finish_eviction(&mut self, id: QueryId, answer: &CachedAnswer, reason: EvictionReason) {
+        self.log.record_eviction(answer.number, reason, answer.bytes);
+        self.remove_if_unused(id);
+    }
+
+    /// Reads the change feed, and delivers what it has to the mailboxes. Returns the last batch.
+    fn poll(&mut self, reader: &Reader) -> Result<Seq, Error> {
+        let began = Timer::now();
+        let (registry, has_log) = (&self.registry, self.log.is_enabled());
+        let mut fan_out = ChangeFanOut::new(reader, registry, self.max_poll_bytes, has_log);
+        let polled =
+            self.feed.poll(reader, !registry.is_empty(), &mut |change| fan_out.add(change))?;
+        let Some(polled) = polled else { return Ok(self.feed.seq()) };
+        let ChangeFanOut { mut collector, statistics, item_count, .. } = fan_out;
+        if !polled.is_complete {
+            collector.clear();
+        }
+        let resets = self.find_resets(&polled);
+        if polled.previous_collections.is_some() {
+            self.registry.rebind_collections(self.feed.collections());
+        }
+        let (seq, before) = (self.feed.seq(), polled.previous_seq);
+        let pending = collector.into_pending(seq);
+        let delivered = pending.map(|(id, changes)| self.deliver(id, changes, before)).sum();
+        if let Some(statistics) = statistics
+            && (polled.batches != 0 || item_count > 0)
+        {
+            let (collections, us) = (self.feed.collections(), elapsed_micros(began));
+            let batches = (seq, polled.batches);
+            self.log.record_poll(batches, item_count, &statistics, collections, delivered, us);
+        }
+        for (id, reason) in resets {
+            self.reset_views(id, reason);
+        }
+        Ok(seq)
+    }
+
+    /// Returns the queries whose answers cannot be updated by the changes of a poll.
+    fn find_resets(&self, polled: &FeedPoll) -> Vec<(QueryId, ResetReason)> {
+        if !polled.is_complete {
+            let all = self.registry.find_ids(|_| true);
+            return all.map(|id| (id, ResetReason::Expired)).collect();
+        }
+        let mut resets = Vec::new();
+        if let Some(previous) = &polled.previous_collections {
+            // A collection that is new or removed shows in its items; one that was renamed does
+            // not.
+            let current = self.feed.collections();
+            let has_renamed = previous.has_renamed(current);
+            let is_affected = |query: &RegisteredQuery| match query.view_query.collection() {
+                Some(name) => previous.row_by_name(name) != current.row_by_name(name),
+                None => has_renamed,
+            };
+            let affected = self.registry.find_ids(is_affected);
+            resets.extend(affected.map(|id| (id, ResetReason::Collections)));
+        }
+        if polled.lacks_schedules {
+            let affected = self.registry.find_ids(RegisteredQuery::is_time_dependent);
+            resets.extend(affected.map(|id| (id, ResetReason::Zones)));
+        }
+        // A query that is affected by both is reset once.
+        resets.sort_by_key(|(id, _)| *id);
+        resets.dedup_by_key(|(id, _)| *id);
+        resets
+    }
+
+    /// Puts changes into the mailboxes of a query, and drops its cached answer if other items
+    /// answer it now. Returns the number of its views.
+    fn deliver(&mut self, id: QueryId, changes: PendingChanges, before: Seq) -> usize {
+        let began = self.log.is_enabled().then(Timer::now);
+        let counts @ [added, _, removed] = changes.counts();
+        let is_sorted = self.registry.get(id).is_ok_and(|query| query.view_query.sort().is_some());
+        if added + removed > 0 || is_sorted {
+            self.evict_stale_answer(id);
+        }
+        self.mailboxes.enqueue(id, changes, before);
+        let mailboxes = self.mailboxes.get(id);
+        if let Some(began) = began {
+            let (seq, log) = (self.feed.seq(), &self.log);
+            mailboxes.iter().for_each(|mailbox| {
+                log.record_delivery(mailbox, seq, counts, elapsed_micros(began));
+            });
+        }
+        mailboxes.len()
+    }
+
+    fn reset_views(&mut self, id: QueryId, reason: ResetReason) {
+        self.evict_stale_answer(id);
+        self.mailboxes.reset(id, reason);
+    }
+
+    /// Runs `read` in a read transaction of the state that the last poll has left.
+    fn with_current_snapshot<T>(
+        &mut self,
+        reader: &Reader,
+        read: impl Fn(&ViewsEngine) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        loop {
+            {
+                let _snapshot = reader.begin_read()?;
+                if self.feed.is_current(reader)? {
+                    return read(self);
+                }
+            }
+            self.poll(reader)?;
+        }
+    }
+
+    /// Resolves the queries again whose meaning the clock may have changed.
+    fn advance_clock(&mut self, reader: &Reader) -> Result<(), Error> {
+        let now = (self.clock)();
+        if now < self.now {
+            // The clock was ahead: whatever it resolved may mean another time.
+            let affected = self.registry.find_ids(RegisteredQuery::is_time_dependent);
+            for id in affected.collect::<Vec<QueryId>>() {
+                self.resolve_or_reset(reader, id, now)?;
+            }
+        }
+        self.now = now;
+        while let Some(id) = self.registry.find_due(now) {
+            self.resolve_or_reset(reader, id, now)?;
+        }
+        Ok(())
+    }
+
+    /// Resolves a query again. A query that cannot be answered must not stop the others: its views
+    /// are reset, and meet the error.
+    fn resolve_or_reset(
+        &mut self,
+        reader: &Reader,
+        id: QueryId,
+        now: Instant,
+    ) -> Result<(), Error> {
+        if let Err(error) = self.resolve_again(reader, id, now) {
+            let retry = now.saturating_add(ANSWER_RETRY_SECONDS);
+            self.registry.set_deadline(id, retry).map_err(|_| error)?;
+            self.reset_views(id, ResetReason::Expired);
+        }
+        Ok(())
+    }
+
+    fn resolve_again(&mut self, reader: &Reader, id: QueryId, now: Instant) -> Result<(), Error> {
+        let Ok(query) = self.registry.get(id) else { return Ok(()) };
+        // A query that was parsed once and cannot be parsed now keeps its meaning.
+        let resolved = query.view_query.resolve_at(now).unwrap_or_else(|_| ResolvedQuery {
+            valid_until: Some(now.saturating_add(PARSE_RETRY_SECONDS)),
+            ..query.resolved.clone()
+        });
+        if resolved.query == query.resolved.query {
+            self.registry.set_resolved(id, resolved);
+            return Ok(());
+        }
+        let difference =
+            self.with_current_snapshot(reader, |engine| match engine.registry.get(id) {
+                Ok(query) if !engine.mailboxes.get(id).is_empty() => {
+                    diff_answers(reader, query, &resolved, engine.feed.seq())
+                }
+                _ => Ok(PendingRows::default()),
+            })?;
+        self.registry.set_resolved(id, resolved);
+        self.mailboxes.mark_query_change(id);
+        self.evict_stale_answer(id);
+        if !difference.is_empty() {
+            let before = self.feed.seq();
+            self.deliver(id, PendingChanges::Rows(Arc::new(difference)), before);
+        }
+        Ok(())
+    }
+}

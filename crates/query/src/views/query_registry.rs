@@ -1,0 +1,237 @@
+//! The registered queries: those that views are open on, or whose answer is cached.
+//!
+//! [`QueryRegistry`] owns the subscription index and the times at which relative queries change
+//! their meaning, so that each is updated wherever a query is. Equal queries are registered once.
+//! It knows no view and no answer: the engine removes a query that has neither.
+
+use super::feed_reader::CollectionTable;
+use super::subscription_index::{CollectionTarget, ItemProbe, QueryId, SubscriptionIndex};
+use super::view_query::{ResolvedQuery, ViewQuery, is_time_dependent};
+use crate::error::Error;
+use crate::execution::SearchRequest;
+use crate::matcher::Matcher;
+use larder_time::civil::Instant;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// A query that views are open on, or whose answer is cached.
+pub(super) struct RegisteredQuery {
+    pub(super) view_query: Arc<ViewQuery>,
+    pub(super) resolved: ResolvedQuery,
+    pub(super) matcher: Matcher,
+    pub(super) target: CollectionTarget,
+    /// Whether the query is being answered, and so must stay registered.
+    pub(super) is_busy: bool,
+}
+
+impl RegisteredQuery {
+    pub(super) fn search_request(&self) -> SearchRequest {
+        self.view_query.search_request(&self.resolved.query)
+    }
+
+    pub(super) fn is_time_dependent(&self) -> bool {
+        is_time_dependent(&self.resolved.query)
+    }
+}
+
+/// The registered queries by id, by text, by deadline and by what their answers require.
+#[derive(Default)]
+pub(super) struct QueryRegistry {
+    queries: Vec<Option<Box<RegisteredQuery>>>,
+    free_ids: Vec<QueryId>,
+    ids: HashMap<Arc<ViewQuery>, QueryId>,
+    subscriptions: SubscriptionIndex,
+    /// When each time-dependent query may change its meaning.
+    deadlines: BTreeSet<(Instant, QueryId)>,
+}
+
+/// Returns the rows that a query is about.
+fn collection_target(collections: &CollectionTable, query: &ViewQuery) -> CollectionTarget {
+    match query.collection() {
+        None => CollectionTarget::All,
+        Some(name) => match collections.row_by_name(name) {
+            Some(row) => CollectionTarget::Row(row),
+            None => CollectionTarget::Missing,
+        },
+    }
+}
+
+impl QueryRegistry {
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    pub(super) fn get(&self, id: QueryId) -> Result<&RegisteredQuery, Error> {
+        self.queries.get(id as usize).and_then(Option::as_deref).ok_or(Error::UnknownQuery { id })
+    }
+
+    pub(super) fn get_mut(&mut self, id: QueryId) -> Result<&mut RegisteredQuery, Error> {
+        let query = self.queries.get_mut(id as usize).and_then(Option::as_deref_mut);
+        query.ok_or(Error::UnknownQuery { id })
+    }
+
+    /// Returns the ids of the queries that pass a test.
+    pub(super) fn find_ids(
+        &self,
+        test: impl Fn(&RegisteredQuery) -> bool,
+    ) -> impl Iterator<Item = QueryId> {
+        let numbered = self.queries.iter().enumerate();
+        numbered.filter_map(move |(id, query)| {
+            query.as_ref().filter(|query| test(query)).map(|_| id as QueryId)
+        })
+    }
+
+    /// Registers a query, unless an equal one is registered, and marks it as busy.
+    pub(super) fn register(
+        &mut self,
+        view_query: ViewQuery,
+        now: Instant,
+        collections: &CollectionTable,
+    ) -> Result<QueryId, Error> {
+        if let Some(&id) = self.ids.get(&view_query) {
+            self.get_mut(id)?.is_busy = true;
+            return Ok(id);
+        }
+        let resolved = view_query.resolve_at(now)?;
+        let target = collection_target(collections, &view_query);
+        let (matcher, view_query) = (Matcher::new(&resolved.query), Arc::new(view_query));
+        let id = self.free_ids.pop().unwrap_or(self.queries.len() as QueryId);
+        self.subscriptions.add(id, &resolved.query, target);
+        self.deadlines.extend(resolved.valid_until.map(|deadline| (deadline, id)));
+        self.ids.insert(Arc::clone(&view_query), id);
+        let query = RegisteredQuery { view_query, resolved, matcher, target, is_busy: true };
+        match self.queries.get_mut(id as usize) {
+            Some(slot) => *slot = Some(Box::new(query)),
+            None => self.queries.push(Some(Box::new(query))),
+        }
+        Ok(id)
+    }
+
+    /// Removes a query, unless it is busy. The last one takes the memory of all with it.
+    pub(super) fn remove(&mut self, id: QueryId) {
+        let Some(slot) = self.queries.get_mut(id as usize) else { return };
+        let Some(query) = slot.take_if(|query| !query.is_busy) else { return };
+        self.subscriptions.remove(id, &query.resolved.query, query.target);
+        if let Some(deadline) = query.resolved.valid_until {
+            self.deadlines.remove(&(deadline, id));
+        }
+        self.ids.remove(&query.view_query);
+        self.free_ids.push(id);
+        if self.ids.is_empty() {
+            *self = QueryRegistry::default();
+        }
+    }
+
+    /// Adds the queries whose answers a change of an item may affect to `ids`.
+    pub(super) fn find_affected(&self, item: &dyn ItemProbe, ids: &mut Vec<QueryId>) {
+        self.subscriptions.find(item, ids);
+    }
+
+    /// Looks up the collections of all queries again.
+    pub(super) fn rebind_collections(&mut self, collections: &CollectionTable) {
+        for (id, query) in self.queries.iter_mut().enumerate() {
+            let Some(query) = query else { continue };
+            let target = collection_target(collections, &query.view_query);
+            if target != query.target {
+                let id = id as QueryId;
+                self.subscriptions.remove(id, &query.resolved.query, query.target);
+                self.subscriptions.add(id, &query.resolved.query, target);
+                query.target = target;
+            }
+        }
+    }
+
+    /// The next instant at which a query may change its meaning.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// Returns a query that may have changed its meaning by `now`.
+    pub(super) fn find_due(&self, now: Instant) -> Option<QueryId> {
+        let (deadline, id) = self.deadlines.first()?;
+        (*deadline <= now).then_some(*id)
+    }
+
+    /// Replaces the resolved form of a query. A query that reads as before keeps its place in the
+    /// index, and its matcher.
+    pub(super) fn set_resolved(&mut self, id: QueryId, resolved: ResolvedQuery) {
+        let Some(query) = self.queries.get_mut(id as usize).and_then(Option::as_deref_mut) else {
+            return;
+        };
+        if let Some(deadline) = query.resolved.valid_until {
+            self.deadlines.remove(&(deadline, id));
+        }
+        self.deadlines.extend(resolved.valid_until.map(|deadline| (deadline, id)));
+        if resolved.query != query.resolved.query {
+            self.subscriptions.remove(id, &query.resolved.query, query.target);
+            self.subscriptions.add(id, &resolved.query, query.target);
+            query.matcher = Matcher::new(&resolved.query);
+        }
+        query.resolved = resolved;
+    }
+
+    /// Has a query resolved again at `deadline`, which replaces the one that it has.
+    pub(super) fn set_deadline(&mut self, id: QueryId, deadline: Instant) -> Result<(), Error> {
+        if let Some(previous) = self.get_mut(id)?.resolved.valid_until.replace(deadline) {
+            self.deadlines.remove(&(previous, id));
+        }
+        self.deadlines.insert((deadline, id));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::QueryContext;
+    use crate::views::view_query::QuerySyntax;
+
+    fn view_query(line: &str) -> ViewQuery {
+        ViewQuery::new(QuerySyntax::Line, line, Arc::new(QueryContext::default()))
+    }
+
+    fn register(registry: &mut QueryRegistry, line: &str, now: i64) -> QueryId {
+        let now = Instant::from_seconds_clamped(now);
+        registry.register(view_query(line), now, &CollectionTable::default()).unwrap()
+    }
+
+    #[test]
+    fn equal_queries_are_registered_once() {
+        let mut registry = QueryRegistry::default();
+        let (anna, bob) = (register(&mut registry, "anna", 0), register(&mut registry, "bob", 0));
+        assert_ne!(anna, bob);
+        assert_eq!(register(&mut registry, "anna", 9), anna);
+        registry.remove(anna);
+        assert!(registry.get(anna).is_ok(), "a busy query stays");
+        registry.get_mut(anna).unwrap().is_busy = false;
+        registry.remove(anna);
+        assert!(matches!(registry.get(anna), Err(Error::UnknownQuery { id }) if id == anna));
+        assert_eq!(register(&mut registry, "carl", 0), anna, "a free id is used again");
+    }
+
+    #[test]
+    fn a_query_of_a_missing_collection_is_bound_when_it_appears() {
+        let mut registry = QueryRegistry::default();
+        let (now, missing) = (Instant::from_seconds_clamped(0), CollectionTable::default());
+        let query = view_query("anna").with_collection("home");
+        let id = registry.register(query, now, &missing).unwrap();
+        assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Missing);
+        registry.rebind_collections(&CollectionTable::from_rows([(7, "home")]));
+        assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Row(7));
+    }
+
+    #[test]
+    fn a_relative_query_is_due_at_the_end_of_its_day() {
+        let mut registry = QueryRegistry::default();
+        register(&mut registry, "anna", 0);
+        assert_eq!(registry.next_deadline(), None);
+        let today = register(&mut registry, "when:today", 0);
+        let midnight = registry.next_deadline().unwrap();
+        assert_eq!(midnight.seconds(), 86_400);
+        assert_eq!(registry.find_due(Instant::from_seconds_clamped(86_399)), None);
+        assert_eq!(registry.find_due(midnight), Some(today));
+        let resolved = registry.get(today).unwrap().view_query.resolve_at(midnight).unwrap();
+        registry.set_resolved(today, resolved);
+        assert_eq!(registry.next_deadline().unwrap().seconds(), 2 * 86_400);
+    }
+}

@@ -1,0 +1,61 @@
+//! The events of a view, and the items in them.
+//!
+//! Apart from [`View`](super::View) because the parts that collect changes make some of them before
+//! any view delivers them.
+
+use larder_store::{Handle, ItemMeta, ItemOccurrence, Seq};
+use std::sync::Arc;
+
+/// An event of a view. Events come in order.
+#[derive(Debug, Clone)]
+pub enum ViewEvent {
+    /// Everything delivered so far is void: the full answer follows.
+    Reset,
+    /// Items that entered the answer.
+    Added(Vec<ViewItem>),
+    /// Items that are still in the answer and have changed.
+    Modified(Vec<ViewItem>),
+    /// Items that left the answer.
+    Removed(Vec<RemovedItem>),
+    /// The answer, or the changes up to this batch, have been delivered.
+    Complete(Seq),
+}
+
+/// An item as a view delivers it.
+#[derive(Debug, Clone, Default)]
+pub struct ViewItem {
+    /// The row, which identifies the item for the lifetime of the store.
+    pub row: i64,
+    /// The metadata, if the view delivers it.
+    pub head: Option<ItemMeta>,
+    /// The values of the fields of interest, in their order.
+    pub values: Vec<Vec<String>>,
+    /// The source bytes, if the view delivers them.
+    pub bytes: Option<Arc<[u8]>>,
+    /// The occurrences in the time range of the query, in order, if the query wants them.
+    pub occurrences: Vec<ItemOccurrence>,
+}
+
+/// An item that left an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedItem {
+    /// The row that the item had.
+    pub row: i64,
+    /// The handle.
+    pub handle: Handle,
+    /// The UID.
+    pub uid: String,
+    /// The recurrence-id; empty if the item was no override.
+    pub recurrence: String,
+}
+
+impl RemovedItem {
+    pub(super) fn from_head(head: &ItemMeta) -> RemovedItem {
+        RemovedItem {
+            row: head.row,
+            handle: head.handle,
+            uid: head.uid.clone(),
+            recurrence: head.recurrence_id.clone(),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The lines that views write to the query log.
+//!
+//! Apart from the engine so that the form of a line is no concern of what it reports. Without a log
+//! each function is one test of an `Option`.
+
+use super::fan_out::FanOutStatistics;
+use super::feed_reader::CollectionTable;
+use super::mailbox::Mailbox;
+use super::query_registry::RegisteredQuery;
+use crate::query_log::{
+    AnswerOrigin, AnswerRecord, EvictionReason, QueryLogEvent, QueryLogSink, ResetReason,
+};
+use larder_store::Seq;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The kind of source of every collection so far.
+const SOURCE_KIND: &str = "local";
+
+/// The query log of the views, if one is written.
+#[derive(Clone)]
+pub(super) struct ViewsLog(Option<Arc<dyn QueryLogSink>>);
+
+/// An answer, and how it was obtained.
+pub(super) struct TracedAnswer {
+    pub(super) rows: Arc<[i64]>,
+    pub(super) origin: AnswerOrigin,
+    /// The number of the answer in this process; 0 if the query was not answered.
+    pub(super) number: u64,
+    pub(super) scanned: u64,
+    pub(super) tested: u64,
+    pub(super) micros: u64,
+    /// The memory that the answer holds in the cache.
+    pub(super) bytes: usize,
+}
+
+impl TracedAnswer {
+    /// The answer of a view that begins without one.
+    pub(super) fn empty() -> TracedAnswer {
+        TracedAnswer {
+            rows: Arc::from([]),
+            origin: AnswerOrigin::Run,
+            number: 0,
+            scanned: 0,
+            tested: 0,
+            micros: 0,
+            bytes: 0,
+        }
+    }
+}
+
+pub(super) fn elapsed_micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+impl ViewsLog {
+    pub(super) fn new(sink: Option<Arc<dyn QueryLogSink>>) -> ViewsLog {
+        ViewsLog(sink)
+    }
+
+    pub(super) fn is_enabled(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn record(&self, event: &QueryLogEvent<'_>) {
+        if let Some(sink) = &self.0 {
+            sink.record(event);
+        }
+    }
+
+    pub(super) fn flush(&self) {
+        if let Some(sink) = &self.0 {
+            sink.flush();
+        }
+    }
+
+    pub(super) fn record_start(&self, budget: usize) {
+        self.record(&QueryLogEvent::Start { version: env!("CARGO_PKG_VERSION"), budget });
+    }
+
+    pub(super) fn record_end(&self) {
+        self.record(&QueryLogEvent::End);
+        self.flush();
+    }
+
+    /// Records that a query was answered, for a view or once.
+    pub(super) fn record_answer(
+        &self,
+        query: &RegisteredQuery,
+        client: &str,
+        view: Option<u64>,
+        found: &TracedAnswer,
+    ) {
+        if self.0.is_none() {
+            return;
+        }
+        let text = query.resolved.query.to_string();
+        let answer = AnswerRecord {
+            client,
+            query: &text,
+            kind: query.view_query.kind(),
+            collection: query.view_query.collection(),
+            source: SOURCE_KIND,
+            from: found.origin,
+            answer: found.number,
+            scanned: found.scanned,
+            tested: found.tested,
+            returned: found.rows.len(),
+            us: found.micros,
+            bytes: found.bytes,
+        };
+        self.record(&match view {
+            Some(view) => QueryLogEvent::Open { view, answer },
+            None => QueryLogEvent::Query(answer),
+        });
+    }
+
+    pub(super) fn record_close(&self, mailbox: &Mailbox) {
+        self.record(&QueryLogEvent::Close { client: &mailbox.client, view: mailbox.number });
+    }
+
+    pub(super) fn record_delivery(
+        &self,
+        mailbox: &Mailbox,
+        seq: Seq,
+        [added, modified, removed]: [usize; 3],
+        us: u64,
+    ) {
+        let (client, view) = (&*mailbox.client, mailbox.number);
+        self.record(&QueryLogEvent::Told { client, view, seq, added, modified, removed, us });
+    }
+
+    pub(super) fn record_reset(
+        &self,
+        mailbox: &Mailbox,
+        seq: Seq,
+        why: ResetReason,
+        returned: usize,
+        us: u64,
+    ) {
+        let (client, view) = (&*mailbox.client, mailbox.number);
+        self.record(&QueryLogEvent::Fresh { client, view, seq, why, returned, us });
+    }
+
+    /// Records a poll. `delivered` is the number of views that it concerned.
+    pub(super) fn record_poll(
+        &self,
+        (seq, batches): (Seq, i64),
+        items: usize,
+        statistics: &FanOutStatistics,
+        collections: &CollectionTable,
+        delivered: usize,
+        us: u64,
+    ) {
+        let kinds = statistics.kinds_by_collection.iter();
+        let of = kinds
+            .map(|(row, kind)| (collections.name_by_row(*row).unwrap_or(""), kind.name()))
+            .collect();
+        let (asked, told) = (statistics.tested_queries.len(), delivered);
+        self.record(&QueryLogEvent::Change { seq, batches, items, of, asked, told, us });
+    }
+
+    pub(super) fn record_eviction(&self, answer: u64, why: EvictionReason, bytes: usize) {
+        self.record(&QueryLogEvent::Drop { answer, why, bytes });
+    }
+}

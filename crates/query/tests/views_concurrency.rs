@@ -1,0 +1,99 @@
+//! Views that are used by several threads: no client waits for the callback of another.
+
+use crate::book::{card, small};
+use larder_query::QueryContext;
+use larder_query::views::{
+    QuerySyntax, View, ViewEvent, ViewOptions, ViewQuery, Views, ViewsOptions,
+};
+use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// The longest wait for a thread that must not be blocked.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn open_views(dir: &Path) -> Views {
+    Views::open(dir, ViewsOptions { watch: false, ..ViewsOptions::default() }).unwrap()
+}
+
+fn line_query(line: &str) -> ViewQuery {
+    ViewQuery::new(QuerySyntax::Line, line, Arc::new(QueryContext::default()))
+}
+
+fn count_items(view: &mut View) -> usize {
+    let mut count = 0;
+    while let Some(event) = view.try_next().unwrap() {
+        if let ViewEvent::Added(items) | ViewEvent::Modified(items) = event {
+            count += items.len();
+        }
+    }
+    count
+}
+
+#[test]
+fn another_view_is_served_while_a_callback_reads_an_answer() {
+    let mut book = small();
+    let views = open_views(&book.dir());
+    let mut view = views.open_view(line_query("bob"), ViewOptions::default()).unwrap();
+    assert_eq!(count_items(&mut view), 1);
+    let (begin, begun) = mpsc::channel();
+    let (finish, finished) = mpsc::channel();
+    let other = {
+        let views = views.clone();
+        thread::spawn(move || {
+            begun.recv_timeout(PATIENCE).unwrap();
+            // A change is delivered, a view is opened, and a query is answered.
+            book.put("contacts", [card("UID:x\nFN:Bob the Builder").as_str()]);
+            views.catch_up().unwrap();
+            assert_eq!(count_items(&mut view), 1);
+            let mut opened = views.open_view(line_query("anna"), ViewOptions::default()).unwrap();
+            assert_eq!(count_items(&mut opened), 1);
+            assert_eq!(views.find(line_query("bob"), "test", &mut |_, _| true).unwrap(), 2);
+            finish.send(()).unwrap();
+            book
+        })
+    };
+    let mut given = 0;
+    let found = views.find(line_query(""), "test", &mut |_, _| {
+        given += 1;
+        if given == 1 {
+            begin.send(()).unwrap();
+            finished.recv_timeout(PATIENCE).expect("the other thread waits for this callback");
+        }
+        true
+    });
+    assert_eq!(found.unwrap(), given);
+    let _book = other.join().unwrap();
+}
+
+#[test]
+fn a_callback_may_use_the_views() {
+    let book = small();
+    let views = open_views(&book.dir());
+    let mut counts = Vec::new();
+    let found = views.find(line_query("anna"), "test", &mut |_, _| {
+        counts.push(views.find(line_query("bob"), "test", &mut |_, _| true).unwrap());
+        true
+    });
+    assert_eq!(found.unwrap(), 1);
+    assert_eq!(counts, [1]);
+}
+
+#[test]
+fn a_wake_callback_may_use_the_views() {
+    let mut book = small();
+    let views = open_views(&book.dir());
+    let (seen, woken) = (Arc::new(Mutex::new(Vec::new())), views.clone());
+    let wake = {
+        let seen = Arc::clone(&seen);
+        move || seen.lock().unwrap().push(woken.current_seq())
+    };
+    let options = ViewOptions { wake: Some(Arc::new(wake)), ..ViewOptions::default() };
+    let mut view = views.open_view(line_query("bob"), options).unwrap();
+    assert_eq!(count_items(&mut view), 1);
+    book.put("contacts", [card("UID:x\nFN:Bob the Builder").as_str()]);
+    let seq = views.catch_up().unwrap();
+    assert_eq!(*seen.lock().unwrap(), [seq]);
+    assert_eq!(count_items(&mut view), 1);
+}

@@ -5,11 +5,12 @@
 //! but the words of a time are made here.
 
 use crate::error::Error;
-use crate::execution::{SearchRequest, find};
+use crate::execution::find;
 use crate::expansion::{expand_occurrences, has_time_range};
 use crate::local_time::{DayRange, LocalTimeSpan, zone_name};
 use crate::query::Query;
 use crate::result_set::ResultSet;
+use crate::search_request::SearchRequest;
 use crate::time_test::TimeTest;
 use larder_format::field::{Field, find_calendar_field};
 use larder_store::{ItemMeta, ItemOccurrence, Kind, Reader, Schedule, TimeRange};

@@ -25,9 +25,10 @@
 mod phone_comparison;
 
 use crate::error::Error;
-use crate::execution::{SearchRequest, find};
+use crate::execution::find;
 use crate::query::{Query, QueryContext};
 use crate::result_set::ResultSet;
+use crate::search_request::SearchRequest;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, find_contact_field};
 use larder_format::fold::{fold, split_words};

@@ -41,10 +41,13 @@ pub mod query_log;
 mod result_domain;
 mod result_set;
 mod search_line;
+mod search_request;
 mod sexp;
 mod sort_bound;
+mod sorted_scan;
 mod time_test;
 mod value_matcher;
+mod verification;
 pub mod views;
 
 pub use crate::agenda::{
@@ -56,7 +59,7 @@ pub use crate::calendar_properties::read_calendar_properties;
 pub use crate::cursor::{FilingLetter, SortedCursor};
 pub use crate::duplicates::{DuplicateGroup, DuplicateReason, find_duplicates};
 pub use crate::error::{Error, SyntaxError};
-pub use crate::execution::{SearchRequest, SortSpec, find, full_scan};
+pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
 pub use crate::matcher::Matcher;
@@ -67,6 +70,7 @@ pub use crate::query::{
 };
 pub use crate::result_domain::{ResultDomain, is_calendar_field, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
+pub use crate::search_request::{SearchRequest, SortSpec};
 pub use crate::time_test::{DateProperty, TimeTest};
 pub use larder_format::contact::Contact;
 pub use larder_format::field::{Field, find_contact_field};

@@ -2,8 +2,8 @@
 //! they are sorted by.
 
 use crate::error::Error;
-use crate::execution::SearchRequest;
 use crate::query::{FieldSelector, FieldTest, NumericOperand, Query};
+use crate::search_request::SearchRequest;
 use larder_format::field::{CALENDAR_FIELDS, Field};
 use larder_store::{CollectionType, Reader};
 

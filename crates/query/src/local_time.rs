@@ -1,7 +1,6 @@
-//! When something is, by the clock of who asks: for programs and for people.
+//! Times of items in the user's time zone: spans, days, and the time range of a date phrase.
 //!
-//! A moment is told with the offset of that clock; a day, and what floats, without one. What an
-//! occurrence is, `larder-time` knows; here it is written.
+//! Apart from `agenda`, as single items have times, too. Their text is made by `larder-present`.
 
 use crate::query::UserLocale;
 use larder_date_phrase::DateRange;
@@ -10,16 +9,16 @@ use larder_time::civil::{CivilTime, Instant};
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
 
-/// When something is, by the clock of who asks.
+/// The start and end of an occurrence in the user's time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalTimeSpan {
-    /// When it begins, as that clock shows it.
+    /// The start.
     pub from: CivilTime,
-    /// When it has ended; of days, the midnight after the last.
+    /// The end; of whole days, the midnight after the last.
     pub to: CivilTime,
-    /// It is of whole days.
+    /// The occurrence takes whole days.
     pub all_day: bool,
-    /// It is by the clock of whoever asks.
+    /// The item names no time zone.
     pub floating: bool,
     /// The UTC offset at the start, in seconds.
     pub start_offset: i32,
@@ -28,26 +27,26 @@ pub struct LocalTimeSpan {
 }
 
 impl LocalTimeSpan {
-    /// An occurrence.
+    /// Converts an occurrence.
     #[must_use]
-    pub fn from_occurrence(occurring: &ItemOccurrence, local: &Zone) -> LocalTimeSpan {
-        let of = &occurring.occurrence;
-        let (from, to) = match occurring.is_date {
-            true => (of.start_civil, of.end_civil),
-            false => (local.to_civil(of.start), local.to_civil(of.end)),
+    pub fn from_occurrence(occurrence: &ItemOccurrence, local: &Zone) -> LocalTimeSpan {
+        let span = &occurrence.occurrence;
+        let (from, to) = match occurrence.is_date {
+            true => (span.start_civil, span.end_civil),
+            false => (local.to_civil(span.start), local.to_civil(span.end)),
         };
         LocalTimeSpan {
             from,
             to,
-            all_day: occurring.is_date,
-            floating: occurring.is_floating,
-            start_offset: local.offset(of.start),
-            end_offset: local.offset(of.end),
+            all_day: occurrence.is_date,
+            floating: occurrence.is_floating,
+            start_offset: local.offset(span.start),
+            end_offset: local.offset(span.end),
         }
     }
 
-    /// From one time until another, by the clock of the first: what that clock leaves out is later.
-    /// Without an end, it is a moment, or a day.
+    /// Converts a start and an end, both to the time zone of the start. A time that is skipped there
+    /// is moved forward. Without an end, the span is empty, or one day.
     #[must_use]
     pub fn from_start_and_end(
         start: &CalendarDateTime,
@@ -83,24 +82,28 @@ impl LocalTimeSpan {
         }
     }
 
-    /// An item: its first occurrence. `None`: it has no time of its own.
+    /// Converts the first occurrence of an item; `None` if the item has no time.
     #[must_use]
-    pub fn from_first_occurrence(times: &Schedule, local: &Zone) -> Option<LocalTimeSpan> {
-        let (from, to, what) = (Instant::MIN, Instant::MAX, TimeTarget::Occurrences);
-        let everything = TimeRange { from, to, local_zone: local.clone(), target: what };
+    pub fn from_first_occurrence(schedule: &Schedule, local: &Zone) -> Option<LocalTimeSpan> {
+        let everything = TimeRange {
+            from: Instant::MIN,
+            to: Instant::MAX,
+            local_zone: local.clone(),
+            target: TimeTarget::Occurrences,
+        };
         let mut first = None;
-        times.for_each_in(&everything, &mut |occurring| {
-            first = Some(LocalTimeSpan::from_occurrence(&occurring, local));
+        schedule.for_each_in(&everything, &mut |occurrence| {
+            first = Some(LocalTimeSpan::from_occurrence(&occurrence, local));
             false
         });
         first
     }
 
-    /// The last day on which it is.
+    /// The number of the last day (see [`CivilTime::day_number`]).
     #[must_use]
     pub fn last_day(&self) -> i64 {
-        let whole = self.to.second_of_day() == 0 && self.to > self.from;
-        (self.to.day_number() - i64::from(whole)).max(self.from.day_number())
+        let ends_at_midnight = self.to.second_of_day() == 0 && self.to > self.from;
+        (self.to.day_number() - i64::from(ends_at_midnight)).max(self.from.day_number())
     }
 
     /// The elapsed time, in seconds: changes of the UTC offset do not count.
@@ -141,19 +144,20 @@ impl DayRange {
 }
 
 impl UserLocale {
-    /// The window that a phrase means to who asks.
+    /// Converts a date phrase to a time range in the user's time zone.
     #[must_use]
-    pub fn to_time_range(&self, phrase: &DateRange, what: TimeTarget) -> TimeRange {
+    pub fn to_time_range(&self, phrase: &DateRange, target: TimeTarget) -> TimeRange {
         let instant = |civil| self.zone.to_instant(civil);
         let (from, to) = (instant(phrase.from), instant(phrase.to));
-        TimeRange { from, to, local_zone: self.zone.clone(), target: what }
+        TimeRange { from, to, local_zone: self.zone.clone(), target }
     }
 }
 
-/// The zone that an item's own clock stands in; `None`: it floats, is of days, or has no time.
+/// Returns the time zone that an item names; `None` for floating times, dates, and items without a
+/// time.
 #[must_use]
-pub fn zone_name(times: &Schedule) -> Option<String> {
-    let series = times.series()?;
+pub fn zone_name(schedule: &Schedule) -> Option<String> {
+    let series = schedule.series()?;
     match series.zone_reference() {
         _ if series.is_date() => None,
         ZoneReference::Zone(zone) => Some(zone.name().to_string()),
@@ -162,14 +166,14 @@ pub fn zone_name(times: &Schedule) -> Option<String> {
     }
 }
 
-/// What the item in this row is in time.
+/// Reads the schedule of the item in this row.
 ///
 /// # Errors
-/// What the store reports.
+/// Errors of the store.
 pub fn read_schedule(reader: &Reader, row: i64) -> Result<Option<Schedule>, larder_store::Error> {
     let mut found = None;
-    reader.for_each_schedule(&[row], &mut |_, times| {
-        found = Some(times.clone());
+    reader.for_each_schedule(&[row], &mut |_, schedule| {
+        found = Some(schedule.clone());
         false
     })?;
     Ok(found)

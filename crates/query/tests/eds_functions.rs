@@ -268,13 +268,13 @@ fn patterns() {
             Query::parse_sexp(&format!("(regex_normal \"note\" \"{pattern}\")")).unwrap_err();
         let named = pattern.replace("\\\\", "\\");
         assert!(
-            error.what.starts_with(&format!("the pattern {named:?} cannot be used: ")),
+            error.message.starts_with(&format!("the pattern {named:?} cannot be used: ")),
             "{error}"
         );
-        assert!(!error.what.ends_with(": ") && !error.what.contains('\n'), "{error}");
+        assert!(!error.message.ends_with(": ") && !error.message.contains('\n'), "{error}");
     }
     let long = format!("(regex_raw \"note\" \"{}\")", "a".repeat(5000));
-    assert!(Query::parse_sexp(&long).unwrap_err().what.ends_with("it has more than 4096 bytes"));
+    assert!(Query::parse_sexp(&long).unwrap_err().message.ends_with("it has more than 4096 bytes"));
 }
 
 #[test]

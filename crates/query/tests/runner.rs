@@ -17,6 +17,7 @@ mod duplicates;
 mod eds_calendar;
 mod eds_functions;
 mod elsewhere;
+mod example;
 mod explain;
 mod held;
 mod line;
@@ -31,7 +32,6 @@ mod views_across;
 mod views_concurrency;
 mod views_log;
 mod views_schedules;
-mod who;
 mod words;
 mod writer;
 

@@ -1,8 +1,8 @@
 //! Expansion: the occurrences, or alarms, of the items of a result in a time range.
 //!
 //! Schedules are in the index, so no item is read. Work is bounded: the number of occurrences is
-//! limited, and a flag tells whether there are more. Apart from `agenda`, which adds the fields that
-//! lists show.
+//! limited, and a flag tells whether there are more. Apart from `agenda`, which adds the fields
+//! that lists show.
 
 use crate::error::Error;
 use crate::query::Query;
@@ -20,7 +20,8 @@ pub struct Expansion {
     pub occurrences: Vec<(i64, ItemOccurrence)>,
     /// There are more than the limit.
     pub truncated: bool,
-    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within bounds.
+    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
+    /// bounds.
     pub uncertain_rows: Vec<i64>,
 }
 

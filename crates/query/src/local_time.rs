@@ -45,8 +45,8 @@ impl LocalTimeSpan {
         }
     }
 
-    /// Converts a start and an end, both to the time zone of the start. A time that is skipped there
-    /// is moved forward. Without an end, the span is empty, or one day.
+    /// Converts a start and an end, both to the time zone of the start. A time that is skipped
+    /// there is moved forward. Without an end, the span is empty, or one day.
     #[must_use]
     pub fn from_start_and_end(
         start: &CalendarDateTime,

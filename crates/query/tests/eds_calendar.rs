@@ -295,12 +295,12 @@ fn invalid_calls_are_refused() {
         ("(occur-in-time-range? [20260330 20260331] \"Nowhere/At all\")", "there is no time zone"),
         ("(contains? \"colour\" \"red\")", "contains? does not know the field"),
         ("(completed-before? \"20260330\")", "a time is missing"),
-        ("(= 1 2", "not closed"),
+        ("(= 1 2", "unclosed"),
         ("(= (uid? \"a\") 1)", "does not return a number"),
         ("(no-such-function?)", "there is no function"),
         ("(time-now)", "there is no function"),
         ("(stamp \"SUMMARY\" [20260330 20260331])", "not a property with a date or a time"),
-        ("(kind \"animal\")", "no kind of item"),
+        ("(kind \"animal\")", "not a kind of item"),
     ] {
         let error = Query::parse_sexp_with(&whole(text), &settings()).unwrap_err().to_string();
         assert!(error.contains(expect), "{text}: {error}");

@@ -3,10 +3,10 @@
 use larder_format::collate::Collator;
 use larder_format::component::{self, CalendarVersion, Component};
 use larder_format::contact::{
-    Contact, MAX_PROPERTIES_PER_ITEM, derive_uid, insert_uid, is_same_card, merge_cards,
+    Contact, MAX_PROPERTIES_PER_ITEM, derive_uid, is_same_card, merge_cards,
 };
 use larder_format::decoding as from;
-use larder_format::edit;
+use larder_format::edit::{self, insert_uid};
 use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, find_contact_field};
 use larder_format::fold as text;
 use larder_format::property::Property;
@@ -221,7 +221,7 @@ pub fn check_component(data: &[u8]) {
     }
     check_edits(data, &item);
     if item.uid().is_none() && item.fatal_problem().is_none() {
-        let named = component::insert_uid(data, "fuzz-1");
+        let named = insert_uid(data, "fuzz-1");
         let uid = Component::parse(&named).uid();
         assert_eq!(uid.as_deref(), Some("fuzz-1"), "in {}", named.escape_ascii());
     }

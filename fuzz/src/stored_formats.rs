@@ -1,12 +1,12 @@
 //! What a file may hold that nobody here wrote: rows of kept values, and summaries.
 
 use larder_format::field::CONTACT_FIELDS;
-use larder_store::{IndexConfig, StoredFields};
+use larder_store::{IndexConfig, Kind, StoredFields};
 
 /// A row of kept values: none is longer than the row. As text, a summary: what is read is read
 /// again as it is written.
 pub fn check_stored_formats(data: &[u8]) {
-    if let Some(kept) = StoredFields::from_bytes(data) {
+    if let Some(kept) = StoredFields::from_bytes(Kind::Contact, data) {
         for field in CONTACT_FIELDS {
             let values: Vec<&str> = kept.values(field).take(1 << 16).collect();
             assert!(values.iter().all(|value| value.len() <= data.len()), "{} grew", field.name);

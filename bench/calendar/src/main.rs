@@ -369,7 +369,7 @@ fn item_put(
 ) -> Result<BatchChange> {
     let deriver = store.extractor_for_collection(into, CollectionType::Calendar)?;
     let prepared =
-        deriver.parse_component(bytes.as_bytes().to_vec(), frame).map_err(|_| "not an item")?.0;
+        deriver.parse_component(bytes.as_bytes().to_vec(), frame).map_err(|_| "not an item")?;
     let (collection, uid, expect) = (Arc::clone(into), uid.to_string(), Precondition::Any);
     Ok(BatchChange::Put(ItemPut {
         collection,

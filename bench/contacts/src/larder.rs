@@ -120,7 +120,7 @@ pub(crate) fn time_single_saves(store: &Path, book: &Path, number: usize, n: &st
     for (place, card) in book.iter().cycle().take(number).enumerate() {
         let card = replace_uid(card, place)?;
         let clock = Instant::now();
-        let prepared = store.extractor().parse_contact(card).map_err(|_| "not a contact")?.0;
+        let prepared = store.extractor().parse_contact(card).map_err(|_| "not a contact")?;
         let mut operation = Operation::new("add", "", 0);
         let mut added = 0;
         larder_edit::add_items(

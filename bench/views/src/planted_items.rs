@@ -91,20 +91,14 @@ impl PlantedItem {
     pub(crate) fn item_put(&self, store: &Store, count: usize) -> Result<BatchChange> {
         let bytes = self.bytes(count).into_bytes();
         let parsed = match self.kind {
-            Kind::Contact => {
-                store
-                    .extractor_for_collection(&self.collection, CollectionType::AddressBook)?
-                    .parse_contact(bytes)
-                    .map_err(|_| "not a contact")?
-                    .0
-            }
-            _ => {
-                store
-                    .extractor_for_collection(&self.collection, CollectionType::Calendar)?
-                    .parse_component(bytes, &CalendarContext::default())
-                    .map_err(|_| "not an event")?
-                    .0
-            }
+            Kind::Contact => store
+                .extractor_for_collection(&self.collection, CollectionType::AddressBook)?
+                .parse_contact(bytes)
+                .map_err(|_| "not a contact")?,
+            _ => store
+                .extractor_for_collection(&self.collection, CollectionType::Calendar)?
+                .parse_component(bytes, &CalendarContext::default())
+                .map_err(|_| "not an event")?,
         };
         Ok(BatchChange::Put(ItemPut {
             collection: Arc::clone(&self.collection),

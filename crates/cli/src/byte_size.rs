@@ -3,8 +3,8 @@
 const SYNTAX_MESSAGE: &str = "write a size as 1 MB, 384 KiB or 32M";
 const TOO_LARGE_MESSAGE: &str = "too large";
 
-/// Parses a number of bytes: `1000000`, `32M`, `384 KiB` (K and KiB are 1024 bytes), `1.5 MB` (kB is
-/// 1000 bytes).
+/// Parses a number of bytes: `1000000`, `32M`, `384 KiB` (K and KiB are 1024 bytes), `1.5 MB` (kB
+/// is 1000 bytes).
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -1,4 +1,5 @@
-//! `config.toml`: one file, one struct. An unknown key is an error that names the nearest known key.
+//! `config.toml`: one file, one struct. An unknown key is an error that names the nearest known
+//! key.
 
 use crate::byte_size;
 use crate::failure::{CommandFailure, FailureKind};

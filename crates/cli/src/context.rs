@@ -6,7 +6,6 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::output::OutputStream;
 use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
-use larder_edit::event::InputContext;
 use larder_query::query_log::{AnswerRecord, QueryLogEvent, QueryLogSink};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
@@ -252,12 +251,6 @@ impl CommandContext {
             }
             None => failure.with_hint("`larder collections` lists the collections"),
         }
-    }
-
-    /// Returns the settings for reading dates in words.
-    pub(crate) fn input_context(&self) -> InputContext<'_> {
-        let UserLocale { now, zone: local, zones, language } = &self.settings.user_locale;
-        InputContext { now: *now, local, zones, language }
     }
 }
 

@@ -175,8 +175,8 @@ impl From<larder_store::Error> for CommandFailure {
             Error::NetworkFileSystem { .. } => failure(FailureKind::Store)
                 .with_hint("choose a directory on a local disk with --data-dir DIR; `larder backup` can write to the network"),
             Error::DevelopmentSchema { .. } => failure(FailureKind::Store).with_hint(
-                "larder export of that version writes its items to a file; \
-                 import that file into a new directory (--data-dir DIR)",
+                "export the items with that version (larder export), and import them into a new \
+                 directory (--data-dir DIR)",
             ),
             Error::SchemaTooNew { .. } | Error::ReadOnly { .. } => {
                 failure(FailureKind::Store).with_hint("use the newer version of larder")

@@ -1,5 +1,5 @@
-//! Item IDs on the command line (`HANDLE`, `uid:TEXT` or `COLLECTION/UID`), and the names of items in
-//! messages.
+//! Item IDs on the command line (`HANDLE`, `uid:TEXT` or `COLLECTION/UID`), and the names of items
+//! in messages.
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};

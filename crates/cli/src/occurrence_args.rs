@@ -100,9 +100,9 @@ fn parse_occurrence_time(
     if let Some(moment) = parse_instant(text) {
         return Ok(OccurrenceRef::Instant(moment));
     }
-    let input = context.input_context();
-    let now = input.local.to_civil(input.now);
-    let moment = PointInTime::parse(text, now, input.language)
+    let locale = &context.settings.user_locale;
+    let now = locale.zone.to_civil(locale.now);
+    let moment = PointInTime::parse(text, now, &locale.language)
         .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
     Ok(if moment.is_date { OccurrenceRef::Day(moment.at) } else { OccurrenceRef::Local(moment.at) })
 }

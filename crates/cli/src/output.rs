@@ -49,8 +49,8 @@ impl OutputStream {
         OutputStream { stream: BufWriter::with_capacity(64 << 10, io::stdout().lock()), is_styled }
     }
 
-    /// Returns the width of a line: `COLUMNS`, else the width of the terminal. `None` if the output is
-    /// not a terminal, as output for programs is never shortened.
+    /// Returns the width of a line: `COLUMNS`, else the width of the terminal. `None` if the output
+    /// is not a terminal, as output for programs is never shortened.
     pub(crate) fn line_width(&self) -> Option<usize> {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let terminal = || io::stdout().is_terminal().then(terminal_size).flatten();
@@ -75,8 +75,8 @@ impl OutputStream {
         if self.is_styled { text.into() } else { strip_styles(text) }
     }
 
-    /// Returns whether the reader of the output pipe has gone, for callers that have nothing to write
-    /// and so would not notice. Returns `false` if that cannot be determined.
+    /// Returns whether the reader of the output pipe has gone, for callers that have nothing to
+    /// write and so would not notice. Returns `false` if that cannot be determined.
     pub(crate) fn is_reader_gone() -> bool {
         let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         let nothing = || -> io::Result<u64> {
@@ -143,8 +143,8 @@ pub(crate) fn strip_styles(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// Returns the lines and columns of the terminal. The standard library has no function for it, and a
-/// system call would be unsafe code, so this runs `stty`.
+/// Returns the lines and columns of the terminal. The standard library has no function for it, and
+/// a system call would be unsafe code, so this runs `stty`.
 fn terminal_size() -> Option<(usize, usize)> {
     let terminal = std::fs::File::open("/dev/tty").ok()?;
     let mut stty = std::process::Command::new("stty");

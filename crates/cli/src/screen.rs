@@ -18,8 +18,8 @@ pub(crate) struct TerminalScreen {
 }
 
 impl TerminalScreen {
-    /// Returns the bytes that replace the present lines by these, on a terminal that now has this many
-    /// columns. Returns `None` if the lines are the same.
+    /// Returns the bytes that replace the present lines by these, on a terminal that now has this
+    /// many columns. Returns `None` if the lines are the same.
     pub(crate) fn redraw(&mut self, lines: Vec<String>, columns: usize) -> Option<String> {
         if lines == self.lines {
             return None;

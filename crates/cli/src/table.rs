@@ -25,7 +25,8 @@ pub(crate) fn format_columns<const N: usize>(
     pad_cells(rows, limits, width).into_iter().map(line).collect()
 }
 
-/// Like [`format_columns`], but returns cells padded with spaces, so that the caller can style them.
+/// Like [`format_columns`], but returns cells padded with spaces, so that the caller can style
+/// them.
 pub(crate) fn pad_cells<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],

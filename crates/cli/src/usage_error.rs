@@ -94,7 +94,7 @@ fn describe(error: &clap::Error) -> String {
         }
         (ErrorKind::ArgumentConflict, Some(argument), _) => {
             match context_strings(error, ContextKind::PriorArg) {
-                prior if prior.iter().any(|prior| *prior == argument) => {
+                prior if prior.contains(&argument) => {
                     format!("{argument} may be given once only")
                 }
                 prior => format!("{argument} cannot be used with {}", prior.join(", ")),

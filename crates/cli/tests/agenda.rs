@@ -1,5 +1,4 @@
-//! `larder agenda`, and how calendars are taken in: tried with the samples, in three zones and two
-//! languages.
+//! `larder agenda`, and the import of calendars, with the samples in three zones and two languages.
 
 use crate::test_home::{Home, Run};
 use insta::assert_snapshot;
@@ -9,20 +8,20 @@ fn samples() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/calendars").display().to_string()
 }
 
-/// A home whose store holds the sample calendars.
+/// Returns a home whose store holds the sample calendars.
 pub fn with_calendars() -> Home {
     let home = Home::new();
     home.ok(&["import", "--quiet", &samples()]);
     home
 }
 
-/// Runs it in another zone and language.
+/// Runs the program in another zone and language.
 pub fn run_in(home: &Home, zone: &str, locale: &str, args: &[&str]) -> Run {
     home.finish(home.command(args).env("TZ", zone).env("LC_ALL", locale).output().unwrap())
 }
 
 #[test]
-fn calendars_are_taken_in() {
+fn calendars_are_imported() {
     let home = Home::new();
     let folder = samples();
     assert_snapshot!(home.run(&["import", "--quiet", &folder]).stdout(), @"
@@ -45,7 +44,7 @@ fn calendars_are_taken_in() {
 }
 
 #[test]
-fn a_week() {
+fn a_week_is_listed_day_by_day() {
     let home = with_calendars();
     assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-W10"]).shown(), @r"
     Mon 2 Mar 2026
@@ -84,7 +83,7 @@ fn a_week() {
 }
 
 #[test]
-fn elsewhere_and_in_another_language() {
+fn days_follow_zone_and_language() {
     let home = with_calendars();
     let day = &["agenda", "2026-03-02"];
     assert_snapshot!(run_in(&home, "Europe/Berlin", "de_DE.UTF-8", &["agenda", "5. märz 2026"]).shown(), @r"
@@ -110,7 +109,7 @@ fn elsewhere_and_in_another_language() {
 }
 
 #[test]
-fn of_one_calendar_and_narrow() {
+fn one_calendar_fits_a_narrow_terminal() {
     let home = with_calendars();
     assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-03-06", "2026-03-07", "--in", "Home"]).shown(), @r"
     Fri 6 Mar 2026
@@ -162,7 +161,7 @@ fn colours_on_a_terminal() {
 }
 
 #[test]
-fn nothing_is_on() {
+fn an_empty_agenda_has_a_note() {
     let home = with_calendars();
     assert_snapshot!(home.run(&["agenda", "1999-01-01"]).shown(), @"
     ! note: no events
@@ -196,7 +195,7 @@ fn nothing_is_on() {
 }
 
 #[test]
-fn for_programs() {
+fn json_lists_occurrences() {
     let home = with_calendars();
     let json = |args: &[&str]| {
         let args = [&["agenda", "--format", "json"], args].concat();
@@ -255,9 +254,9 @@ fn busy_time() {
     ");
 }
 
-/// What a message calls off keeps its title, and takes no time.
+/// A cancelled event keeps its title and does not count as busy.
 #[test]
-fn what_was_called_off() {
+fn cancelled_events_stay_visible() {
     let home = Home::new();
     let event =
         |lines: &str| format!("BEGIN:VCALENDAR\nVERSION:2.0\n{lines}\nEND:VEVENT\nEND:VCALENDAR\n");

@@ -7,7 +7,8 @@ use proptest::test_runner::{Config, TestRunner};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-/// Words that a person could type. No path leads out of the working directory, and no number is large.
+/// Words that a person could type. No path leads out of the working directory, and no number is
+/// large.
 const WORDS: &[&str] = &[
     "import",
     "find",

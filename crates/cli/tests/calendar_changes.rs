@@ -13,7 +13,7 @@ fn series() -> Home {
 }
 
 #[test]
-fn what_would_be_removed_has_its_title() {
+fn a_dry_run_prints_titles() {
     let home = series();
     let args = ["remove", "--query", "stand", "--dry-run"];
     assert!(home.ok(&args).ends_with("  Stand-up\n"));
@@ -22,9 +22,9 @@ fn what_would_be_removed_has_its_title() {
     assert!(home.ok(&["remove", "--query", "stand"]).contains("  Stand-up. Undo: "));
 }
 
-/// Dates and zones are said, as a test knows neither what day it is nor where it runs.
+/// Dates and zones are explicit, as the test knows neither the day nor the zone it runs in.
 #[test]
-fn an_event_in_words() {
+fn an_event_is_added_in_words() {
     let home = Home::new();
     let lunch = "Lunch with Anna 2026-03-06 12:30 for 1h at Bistro #food !high";
     let run =
@@ -60,7 +60,7 @@ fn an_event_in_words() {
 }
 
 #[test]
-fn each_alarm_once() {
+fn equal_alarms_are_added_once() {
     let home = Home::new();
     let lunch = "Lunch 2026-03-06 12:30 alarm 1d alarm 24h alarm 15min";
     let told = home.ok(&["add", lunch, "--alarm", "1 day", "--alarm", "15 min"]);
@@ -71,9 +71,9 @@ fn each_alarm_once() {
     assert_eq!(home.ok(&["export", "calendar"]).matches("TRIGGER:").count(), 2);
 }
 
-/// A day and a zone's clock, by what the environment says of the machine.
+/// A date and a zone, depending on the environment.
 #[test]
-fn what_was_understood_is_told() {
+fn the_understood_event_is_printed() {
     let check = |tz: &str, locale: &str, args: &[&str], expect: &str| {
         let home = Home::new();
         let mut command = home.command(&["add"]);
@@ -97,7 +97,7 @@ fn what_was_understood_is_told() {
         &["Lunch 2026-03-06 12:30", "--zone", "utc", "--alarm", "0min"],
         "when: Fr 6. März 2026, 12:30-13:30 (1 hour), UTC; here Fr 6. März 2026, 18:00; alarm: when it begins",
     );
-    // The machine's zone has no name: a zone that does the same has one.
+    // The machine's zone has no name; an equivalent named zone is used.
     for (tz, name) in [
         ("CET-1CEST,M3.5.0,M10.5.0/3", "Europe/Budapest"),
         ("JST-9", "Asia/Seoul"),
@@ -106,7 +106,7 @@ fn what_was_understood_is_told() {
         check(tz, "C", lunch, &format!("when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), {name}"));
     }
     check("ABC-1:07", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), floating");
-    // The night in which that clock goes forward.
+    // The night in which clocks go forward.
     check(
         "Europe/Berlin",
         "C",
@@ -131,7 +131,7 @@ fn what_was_understood_is_told() {
 }
 
 #[test]
-fn an_event_in_options() {
+fn an_event_is_added_with_options() {
     let home = Home::new();
     let check = |args: &[&str], expect: &[&str]| {
         let mut all = vec!["add", "--into", "c"];
@@ -179,21 +179,21 @@ fn an_event_in_options() {
 }
 
 #[test]
-fn what_is_not_understood() {
+fn unclear_sentences_are_refused() {
     let home = Home::new();
     assert_snapshot!(home.run(&["add", "Buy milk"]).shown(), @"
-    ! error: no time was found in it, so it is not clear what it is
+    ! error: no date or time found: it could be an event, a task or a memo
     ! hint: an event needs a time: tomorrow 12:30, friday, 2026-03-05
     ! hint: for an item without a time, add --kind task or --kind memo
     exit 2
     ");
     assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).shown(), @"
-    ! error: an event needs a time at which it begins
+    ! error: an event needs a start time
     ! hint: add a time: tomorrow 12:30, friday, 2026-03-05; or --start TIME
     exit 2
     ");
     assert_snapshot!(home.run(&["add", ""]).shown(), @r#"
-    ! error: nothing says what it is about
+    ! error: missing title
     ! hint: for example: larder add --kind event "Lunch tomorrow 12:30"
     exit 2
     "#);
@@ -202,7 +202,7 @@ fn what_is_not_understood() {
     exit 2
     "#);
     assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).shown(), @r#"
-    ! error: no time zone is called "Nowhere"
+    ! error: unknown time zone "Nowhere"
     ! hint: use a name such as Europe/Prague, or utc or floating
     exit 2
     "#);
@@ -216,7 +216,7 @@ fn what_is_not_understood() {
 fn occurrences() {
     let home = series();
     assert_snapshot!(home.run(&["remove", "uid:daily"]).shown(), @"
-    ! error: it recurs: say which of its occurrences are meant
+    ! error: the item recurs: choose which occurrences to change
     ! hint: for one occurrence: larder remove uid:daily --scope this --occurrence TIME
     ! hint: for it and all later ones: larder remove uid:daily --scope future --occurrence TIME
     ! hint: for all occurrences: larder remove uid:daily --scope all
@@ -227,7 +227,7 @@ fn occurrences() {
     gkmbtgav  Stand-up  changed
       g3era3sj  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
     ");
-    // By its new time, which evolution-data-server does not find.
+    // Selected by its new time, which evolution-data-server does not support.
     assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @"g3era3sj  2026-06-01 09:00  Moved");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @"
     gkmbtgav  Stand-up  changed
@@ -236,7 +236,7 @@ fn occurrences() {
     ! warning: 1 changed occurrence left unchanged in what differs from the series
     ");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).shown().lines().count(), @r"3");
-    // A changed occurrence that is named goes alone.
+    // The ID of an override removes only that occurrence.
     let moved = home.ok(&["find", "when:2026-06"]);
     assert_snapshot!(home.run(&["remove", moved.split(' ').next().unwrap()]).shown(), @"
     Removed one occurrence of cn95cfyc  Moved. Undo: larder undo 6
@@ -254,9 +254,9 @@ fn occurrences() {
 }
 
 #[test]
-fn edit_by_options() {
+fn options_change_an_event() {
     let home = series();
-    // Tests have no terminal, and no editor is named.
+    // Tests have no terminal, and no editor is set.
     assert_snapshot!(home.run(&["edit", "uid:daily"]).shown(), @"
     ! error: cannot open an editor: not a terminal
     ! hint: change events, tasks and memos with --set FIELD=TEXT, --start TIME and other options
@@ -267,17 +267,17 @@ fn edit_by_options() {
     let all = ["edit", "uid:daily", "--scope", "all"];
     let edit = |options: &[&str]| home.run(&[&all, options].concat()).shown();
     assert_snapshot!(edit(&["--set", "DTSTART:rubbish"]), @r#"
-    ! error: "DTSTART:rubbish" cannot be set
+    ! error: field "DTSTART:rubbish" cannot be set
     ! hint: write --set FIELD=TEXT, for example --set summary=Lunch
     ! hint: `larder fields` lists the fields; times have options such as --start
     exit 2
     "#);
     assert_snapshot!(edit(&["--set", "status=completed"]), @r#"
-    ! error: "completed" is no status: write TENTATIVE, CONFIRMED or CANCELLED
+    ! error: "completed" is not a valid status: use TENTATIVE, CONFIRMED or CANCELLED
     exit 2
     "#);
     assert_snapshot!(edit(&["--rule", "FREQ=WEEKLY;BYDAY=TU"]), @"
-    ! error: its new rule does not have its beginning: give it a new beginning, too
+    ! error: the new rule does not produce the start: set a new start, too
     ! hint: give the start with --start TIME; it must be a time of the rule
     exit 2
     ");
@@ -293,20 +293,20 @@ fn edit_by_options() {
 }
 
 #[test]
-fn edit_as_a_text() {
+fn a_text_replaces_an_event() {
     let home = series();
     let text = home.ok(&["show", "uid:daily", "--format", "raw"]);
     home.write("new.ics", text.replace("Stand-up", "Sit-down"));
     assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r"gkmbtgav  Sit-down  changed");
     home.write("new.ics", text.replace("UID:daily", "UID:other"));
     assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r#"
-    ! error: new.ics: the UID has to stay "daily": it is what the item is known by
+    ! error: new.ics: the UID cannot be changed: it must stay "daily"
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     "#);
     home.write("new.ics", text.replace("END:VEVENT", ""));
     assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @"
-    ! error: new.ics: the line END:VEVENT is missing
+    ! error: new.ics: missing line END:VEVENT
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
@@ -318,10 +318,10 @@ fn edit_as_a_text() {
     home.assert_store_is_sound();
 }
 
-/// What follows a changed occurrence, with RANGE=THISANDFUTURE, is a part of its series: it moves
-/// along, and what is printed is there.
+/// An override with RANGE=THISANDFUTURE belongs to its series: it moves with the series, and the
+/// printed ID exists.
 #[test]
-fn all_by_the_handle_of_what_follows() {
+fn the_id_of_an_override_selects_the_series() {
     let home = Home::new();
     let part = "BEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Late\r\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260415T090000Z\r\nDTSTART:20260415T110000Z\r\nDURATION:PT15M\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
     home.write("daily.ics", SERIES.replace("END:VCALENDAR\r\n", part));

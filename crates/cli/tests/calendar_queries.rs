@@ -1,4 +1,4 @@
-//! `larder find` and `larder show` of what is in calendars.
+//! `larder find` and `larder show` with events, tasks and memos.
 
 use crate::agenda::{run_in, with_calendars};
 use crate::test_home::{ANNA, Home};
@@ -9,7 +9,7 @@ fn shown(home: &Home, args: &[&str]) -> String {
 }
 
 #[test]
-fn lists() {
+fn lists_have_time_title_and_place() {
     let home = with_calendars();
     assert_snapshot!(shown(&home, &["find", "--in", "Home"]), @r"
     6wnszjwv  1969-03-07        Mum’s birthday                      repeats
@@ -60,7 +60,7 @@ fn lists() {
 }
 
 #[test]
-fn both_families() {
+fn contacts_and_events_are_listed_together() {
     let home = with_calendars();
     home.write("anna.vcf", ANNA);
     home.ok(&["import", "anna.vcf"]);
@@ -148,7 +148,7 @@ fn occurrences() {
     ");
 }
 
-/// What is not followed to its end says so, on standard error.
+/// A rule that is not fully expanded causes a warning on standard error.
 #[test]
 fn hostile_rules_are_named() {
     let home = Home::new();
@@ -189,7 +189,7 @@ fn hostile_rules_are_named() {
     srn8vec2  2026-03-02 01:00  uncounted  repeats
     ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
     ");
-    // Where it is not asked when, it is sure.
+    // Without a time range the answer is certain.
     assert_snapshot!(shown(&home, &["find", "uncounted"]), @"srn8vec2  2026-03-02 01:00  uncounted  repeats");
 }
 
@@ -212,7 +212,7 @@ fn alarms() {
 }
 
 #[test]
-fn for_programs() {
+fn json_has_local_times() {
     let home = with_calendars();
     assert_snapshot!(shown(&home, &["find", "mum", "--format", "json"]), @r#"{"id":"6wnszjwvkc5n4","kind":"event","collection":"Home","uid":"0D5C7E5E-21B4-4B0B-8E0C-6E2C4F6E9B77","seq":1,"summary":"Mum’s birthday","transp":"TRANSPARENT","sequence":"0","created":"20240302T120000Z","modified":"20240302T120001Z","stamp":"20240302T120001Z","start":"1969-03-07","end":"1969-03-08","rule":["FREQ=YEARLY"],"alarm":true,"recurring":true,"done":false,"all_day":true}"#);
     assert_snapshot!(shown(&home, &["find", "--kind", "task", "--fields", "due,done,summary", "--format", "json"]), @r#"
@@ -229,7 +229,7 @@ fn for_programs() {
 }
 
 #[test]
-fn pages() {
+fn pages_show_all_fields() {
     let home = with_calendars();
     let page = |line: &str| {
         let found = home.json(&["find", line]);
@@ -340,7 +340,7 @@ fn pages() {
     ");
 }
 
-/// An event in a zone of this name, in a calendar that defines it or not.
+/// Returns an event in a zone of this name, in a calendar with or without its definition.
 fn in_zone(tzid: &str, definition: &str) -> String {
     let zone = match definition {
         "" => String::new(),
@@ -356,7 +356,7 @@ fn in_zone(tzid: &str, definition: &str) -> String {
 }
 
 #[test]
-fn which_zone_is_used() {
+fn the_zone_used_is_shown() {
     let check = |tzid: &str, definition: &str, expect: &str| {
         let home = Home::new();
         home.write("zones.ics", in_zone(tzid, definition));
@@ -388,7 +388,7 @@ fn which_zone_is_used() {
 }
 
 #[test]
-fn calendars_are_made() {
+fn calendars_are_created() {
     let home = Home::new();
     let create = ["collections", "create", "work", "--kind", "calendar"];
     assert_snapshot!(home.run(&create).shown(), @"work created");

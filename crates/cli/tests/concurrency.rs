@@ -1,5 +1,5 @@
-//! Several processes use one store: writers take turns, a small change gets in during a large import,
-//! and a suspended reader blocks nothing.
+//! Several processes use one store: writers take turns, a small change gets in during a large
+//! import, and a suspended reader blocks nothing.
 
 use crate::test_home::{Home, cards, components};
 use std::io::{BufReader, Read as _, Write as _};

@@ -77,9 +77,9 @@ fn check_round_trips(home: &Home, files: &[PathBuf]) {
         ]);
         let summary = check_summary(&run, path);
         let bytes = std::fs::read(file).unwrap();
-        let check_items = check_items(&dir, &bytes, path);
+        let item_count = check_items(&dir, &bytes, path);
         let said = ["added", "beside"].map(|key| summary[key].as_u64().unwrap());
-        assert_eq!(check_items, said[0] + said[1], "{path}");
+        assert_eq!(item_count, said[0] + said[1], "{path}");
         if summary["rejected"] != 0 {
             check_rejects(&std::fs::read(&rejects).expect(path), &bytes, path);
         }
@@ -114,7 +114,7 @@ fn check_summary(run: &Run, path: &str) -> serde_json::Value {
 /// Checks that every item of the store is a part of the file. Returns the number of items.
 fn check_items(dir: &Path, file: &[u8], path: &str) -> u64 {
     let reader = Reader::open(dir).unwrap();
-    let mut check_items = 0;
+    let mut item_count = 0;
     for collection in reader.collections().unwrap() {
         let mut after = i64::MIN;
         loop {
@@ -126,14 +126,14 @@ fn check_items(dir: &Path, file: &[u8], path: &str) -> u64 {
                 assert!(!bytes.is_empty(), "{path}: {}", head.uid);
                 assert!(
                     contains(file, &bytes),
-                    "{path}: {} is not in it as it was check_items",
+                    "{path}: {} is not in the file byte for byte",
                     head.uid
                 );
-                check_items += 1;
+                item_count += 1;
             }
         }
     }
-    check_items
+    item_count
 }
 
 /// Checks that every line of the rejects is a line of the file.

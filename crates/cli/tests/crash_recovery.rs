@@ -1,11 +1,13 @@
-//! An import that is check_kills while writing leaves check_items batches and a valid store, and a second
+//! An import that is killed while writing leaves complete batches and a valid store, and a second
 //! import completes it.
 //!
-//! The process is check_kills at random moments while the lock file says that a batch is being written, so
-//! that most kills hit an open transaction. One store takes many kills: each import continues where
-//! the last one ended. `LARDER_KILL_POINTS` is the number of kills; `LARDER_KILL_SEED` repeats a run.
+//! The process is killed at random moments while the lock file says that a batch is being written,
+//! so that most kills hit an open transaction. One store takes many kills: each import continues
+//! where the last one ended. `LARDER_KILL_POINTS` is the number of kills; `LARDER_KILL_SEED`
+//! repeats a run.
 
 use crate::test_home::{Home, Random, cards, components, times};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -55,14 +57,14 @@ fn check_kills(input: &Input, points: u64) {
     let mut home = create_home(input);
     let mut written = count_batches(&home, input);
     home = create_home(input);
-    let (mut check_kills, mut in_mid_write) = (0, 0);
-    while check_kills < points {
+    let (mut kill_count, mut in_mid_write) = (0, 0);
+    while kill_count < points {
         let batches = random.below(4);
         match kill(&home, input, batches, &mut random) {
             Some(mid_write) => {
-                check_kills += 1;
+                kill_count += 1;
                 in_mid_write += u64::from(mid_write);
-                check_batches(&home, seed, check_kills);
+                check_batches(&home, seed, kill_count);
             }
             None => {
                 check_items(&home, input);
@@ -72,10 +74,10 @@ fn check_kills(input: &Input, points: u64) {
         }
     }
     second_import_completes(&home, input);
-    eprintln!("{check_kills} kills, {in_mid_write} in mid-write, over {written} items");
+    eprintln!("{kill_count} kills, {in_mid_write} in mid-write, over {written} items");
     assert!(
-        in_mid_write * 2 > check_kills,
-        "only {in_mid_write} of {check_kills} kills hit in mid-write"
+        in_mid_write * 2 > kill_count,
+        "only {in_mid_write} of {kill_count} kills hit in mid-write"
     );
 }
 
@@ -97,15 +99,16 @@ fn import(home: &Home, input: &Input) -> Child {
     home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Starts an import and kills it some time after it began to write its batch number `batches`, counted
-/// from this start. Returns whether it was writing when it died, or `None` if it had ended before.
+/// Starts an import and kills it some time after it began to write its batch number `batches`,
+/// counted from this start. Returns whether it was writing when it died, or `None` if it had ended
+/// before.
 fn kill(home: &Home, input: &Input, batches: u64, random: &mut Random) -> Option<bool> {
     let mut child = import(home, input);
     let lock = home.data().join("data.lock");
     let notify_file = home.data().join("data.notify");
     let began = Instant::now();
     let first = number(&notify_file);
-    // The mark of a check_kills writer stays until the lock is taken again.
+    // The mark of a killed writer stays until the lock is taken again.
     let stale = is_writing(&lock);
     let mut moment = None;
     loop {
@@ -139,7 +142,7 @@ fn number(notify_file: &Path) -> u64 {
     std::fs::read_to_string(notify_file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Checks that the store opens without damage and has only check_items batches.
+/// Checks that the store opens without damage and has only complete batches.
 fn check_batches(home: &Home, seed: u64, kill: u64) {
     let run = home.run(&["check"]);
     if run.code == 1 && run.stderr().contains("there is no store") {
@@ -157,15 +160,13 @@ fn check_batches(home: &Home, seed: u64, kill: u64) {
 /// Returns the number of items of each batch in the store.
 fn batches(home: &Home) -> Vec<u64> {
     let reader = larder_store::Reader::open(&home.data()).unwrap();
-    let mut batches = Vec::new();
-    let sql = "SELECT count(*) FROM item GROUP BY seq ORDER BY seq";
-    reader
-        .for_each_sql_row(sql, &[], &mut |row| {
-            batches.push(row.integer(0).unsigned_abs());
-            true
-        })
-        .unwrap();
-    batches
+    let mut batches = BTreeMap::new();
+    for collection in reader.collections().unwrap() {
+        for item in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+            *batches.entry(item.seq).or_default() += 1;
+        }
+    }
+    batches.into_values().collect()
 }
 
 fn second_import_completes(home: &Home, input: &Input) {

@@ -1,5 +1,4 @@
-//! A newcomer's hour: each mistake that a person makes on the first day, and what the program says
-//! then.
+//! Messages and hints for common mistakes.
 
 use crate::test_home::{ANNA, BRUNO, Home, LARDER, Run, left_out};
 use insta::assert_snapshot;
@@ -7,7 +6,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 #[test]
-fn nothing_was_taken_in_yet() {
+fn a_missing_store_is_explained() {
     let home = Home::new();
     assert_snapshot!(home.run(&[] as &[&str]).code, @"2");
     assert_snapshot!(home.run(&["find", "anna"]).shown(), @"
@@ -47,7 +46,7 @@ fn nothing_was_taken_in_yet() {
 }
 
 #[test]
-fn mistyped() {
+fn usage_errors_have_hints() {
     let home = Home::with_book();
     let check = |args: &[&str]| home.code(args, 2).stderr();
     assert_snapshot!(check(&["imprt", "book.vcf"]), @r#"
@@ -113,7 +112,7 @@ fn mistyped() {
 }
 
 #[test]
-fn a_collection_that_is_not_there() {
+fn a_missing_collection_is_suggested() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find", "--in", "contact"]).shown(), @r#"
     ! error: there is no collection "contact"
@@ -133,7 +132,7 @@ fn a_collection_that_is_not_there() {
 }
 
 #[test]
-fn the_configuration() {
+fn configuration_errors_name_the_line() {
     let home = Home::with_book();
     let check = |text: &str| {
         home.configure(text);
@@ -203,7 +202,7 @@ fn the_configuration() {
 }
 
 #[test]
-fn places_that_cannot_hold_a_store() {
+fn unusable_directories_are_explained() {
     let home = Home::new();
     home.write("book.vcf", ANNA);
     home.write("file", "x");
@@ -258,12 +257,12 @@ fn places_that_cannot_hold_a_store() {
     ");
 }
 
-/// Runs the program with no more rights than anybody has; `None` where that cannot be done.
+/// Runs the program without privileges. Returns `None` if that is not possible.
 fn as_anybody(home: &Home, args: &[&str]) -> Option<Run> {
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         return Some(home.run(args));
     }
-    // Where the program was built may be root's alone.
+    // The build directory may be readable only by root.
     let copy = home.path().join("larder");
     if !copy.exists() {
         std::fs::copy(LARDER, &copy).unwrap();
@@ -278,7 +277,7 @@ fn as_anybody(home: &Home, args: &[&str]) -> Option<Run> {
 }
 
 #[test]
-fn without_permission() {
+fn missing_permissions_are_explained() {
     let home = Home::new();
     home.write("book.vcf", ANNA);
     home.write("secret.vcf", BRUNO);
@@ -327,9 +326,9 @@ fn without_permission() {
     ");
 }
 
-/// What a card says cannot move the cursor, clear the screen or ring.
+/// The text of a card cannot move the cursor, clear the screen or ring the bell.
 #[test]
-fn escape_sequences_in_a_card() {
+fn escape_sequences_are_not_printed() {
     let home = Home::new();
     let escape = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m";
     let card = format!(
@@ -380,7 +379,7 @@ fn escape_sequences_in_a_card() {
         runs.push(home.run(&args));
     }
     for run in runs {
-        // The colours are the program's own: ESC [ digits m.
+        // Only the program's own colours are allowed: ESC [ digits m.
         for text in [run.stdout(), run.stderr()] {
             for (at, c) in text.char_indices().filter(|(_, c)| c.is_control() && *c != '\n') {
                 let rest = text[at..].strip_prefix("\u{1b}[");
@@ -397,7 +396,7 @@ fn escape_sequences_in_a_card() {
     }
 }
 
-/// Editors are shell scripts here; $1 is the file.
+/// Runs an edit whose editor is a shell script; $1 is the file.
 fn edit(home: &Home, script: &str) -> Run {
     let editor = home.write("editor", format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&editor, Permissions::from_mode(0o755)).unwrap();
@@ -405,8 +404,8 @@ fn edit(home: &Home, script: &str) -> Run {
     home.finish(output)
 }
 
-/// The file that an error message says a text is kept in.
-fn kept(home: &Home, run: &Run) -> String {
+/// Returns the file that an error message names for the kept text.
+fn read_kept_text(home: &Home, run: &Run) -> String {
     let text = String::from_utf8_lossy(&run.err).into_owned();
     let path = text.lines().find_map(|line| line.strip_prefix("hint: your text is kept in "));
     let path = path.unwrap_or_else(|| panic!("{text}"));
@@ -414,14 +413,14 @@ fn kept(home: &Home, run: &Run) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Control-C, the end of input or a no, where it is asked whether to edit again: the text stays,
-/// and is named.
+/// Control-C, end of input or a no at the question whether to edit again keep the text in a named
+/// file.
 #[test]
-fn giving_an_edit_up() {
+fn a_cancelled_edit_keeps_the_text() {
     let home = Home::with_book();
     let script = "script -qec 'larder edit uid:anna-1' /dev/null";
     for (typed, code) in [("\\003", 130), ("\\004", 3), ("n\\n", 3)] {
-        // Typed when the question is there to be read.
+        // Typed after the question is printed.
         let run = home.shell(&format!(
             "command -v script >/dev/null || exit 77
              export EDITOR='echo scribbles >' SHELL=/bin/sh; : >said
@@ -439,7 +438,7 @@ fn giving_an_edit_up() {
 }
 
 #[test]
-fn editors() {
+fn editor_failures_are_explained() {
     let home = Home::with_book();
     assert_snapshot!(edit(&home, "sed -i s/Orchard/Meadow/ \"$1\"").shown(), @"xdnskgpk  Anna Hölderlin  changed");
     assert_snapshot!(edit(&home, "true").shown(), @"! note: no changes");
@@ -452,34 +451,34 @@ fn editors() {
     // An editor that saved before it failed.
     let run = edit(&home, "sed -i s/Meadow/Forest/ \"$1\"; exit 3");
     assert_eq!(run.code, 5, "{}", run.shown());
-    assert!(kept(&home, &run).contains("ORG:Forest Works"), "{}", run.shown());
+    assert!(read_kept_text(&home, &run).contains("ORG:Forest Works"), "{}", run.shown());
     let mut missing = home.command(&["edit", "uid:anna-1"]);
     let run = home.finish(missing.env("EDITOR", "no-such-editor --wait").output().unwrap());
     assert_eq!(run.code, 5, "{}", run.shown());
-    assert!(run.stderr().contains("hint: name another one with EDITOR"), "{}", run.shown());
+    assert!(run.stderr().contains("hint: set EDITOR"), "{}", run.shown());
     for (script, text, what) in [
-        ("echo scribbles >\"$1\"", "scribbles\n", "text outside the card"),
-        ("sed -i /^UID/d \"$1\"", "FN:Anna", "the line UID:anna-1 is missing"),
+        ("echo scribbles >\"$1\"", "scribbles\n", "text outside the item"),
+        ("sed -i /^UID/d \"$1\"", "FN:Anna", "missing line UID:anna-1"),
         ("sed -i s/anna-1/anna-9/ \"$1\"", "UID:anna-9", "the UID has to stay \"anna-1\""),
         ("sed -i /^END/d \"$1\"", "X-KEEP", "END:VCARD is missing"),
         (
             "cat \"$1\" \"$1\" >\"$1\".two; mv \"$1\".two \"$1\"",
             "END:VCARD",
-            "one card is needed, and there are 2",
+            "expected one card, found 2",
         ),
-        (": >\"$1\"", "", "one card is needed, and there are 0"),
+        (": >\"$1\"", "", "expected one card, found 0"),
     ] {
         let run = edit(&home, script);
         assert_eq!(run.code, 3, "{script}: {}", run.shown());
         assert!(run.stderr().contains(what), "{script}: {}", run.shown());
-        assert!(kept(&home, &run).contains(text), "{script}: {}", run.shown());
+        assert!(read_kept_text(&home, &run).contains(text), "{script}: {}", run.shown());
     }
-    assert_snapshot!(edit(&home, "rm \"$1\"").shown(), @r"
+    assert_snapshot!(edit(&home, "rm \"$1\"").shown(), @"
     ! error: the editor deleted its file; nothing was changed
-    ! hint: --from FILE takes the new text from a file
+    ! hint: read the new text from a file with --from FILE
     exit 3
     ");
-    // Somebody else changes the item while the editor is open.
+    // Another process changes the item while the editor is open.
     let other = home.write("other.vcf", ANNA.replace("Orchard", "Other"));
     let data = home.data();
     let script = format!(
@@ -490,18 +489,18 @@ fn editors() {
     let run = edit(&home, &script);
     assert_eq!(run.code, 3, "{}", run.shown());
     assert!(run.stderr().contains("changed by another program in the meantime"), "{}", run.shown());
-    assert!(kept(&home, &run).contains("ORG:Mine Works"), "{}", run.shown());
+    assert!(read_kept_text(&home, &run).contains("ORG:Mine Works"), "{}", run.shown());
     let now = home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout();
     assert_eq!(now, ANNA.replace("Orchard", "Other"));
-    // The configuration's editor comes before the environment's.
+    // The configuration's editor takes precedence over the environment's.
     home.configure("editor = \"sed -i s/Other/Configured/\"\n");
     assert_eq!(edit(&home, "exit 9").code, 0);
     assert_eq!(home.json(&["show", "uid:anna-1"])[0]["org"][0], "Configured Works");
 }
 
-/// What one tries first with a calendar, and what is said then.
+/// Hints for common first attempts with a calendar.
 #[test]
-fn first_words_about_a_calendar() {
+fn first_attempts_with_a_calendar() {
     let home = Home::new();
     let calendar = "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VTODO\nUID:tax\nSUMMARY:Tax\nEND:VTODO\n\
         BEGIN:VTODO\nUID:rent\nSUMMARY:Rent\nEND:VTODO\nEND:VCALENDAR\n";

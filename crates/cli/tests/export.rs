@@ -1,12 +1,12 @@
-//! Where an export goes, and what it says of a store that cannot be read whole.
+//! `larder export`: existing files, and damaged stores.
 
 use crate::test_home::{ANNA, BRUNO, CHLOE, Home, left_out};
 use insta::assert_snapshot;
 
-/// What is there and no file is written into; a link is followed; anything else is replaced when it
-/// is whole.
+/// Devices and pipes are written directly, links are followed, and files are replaced when the
+/// export is complete.
 #[test]
-fn what_is_there_already() {
+fn existing_targets_are_respected() {
     let home = Home::with_book();
     let book = [ANNA, BRUNO, CHLOE].concat();
     home.write("old.vcf", "old");
@@ -46,19 +46,20 @@ fn what_is_there_already() {
     assert_eq!(std::fs::read_to_string(home.work("raw.vcf")).unwrap(), book);
 }
 
-/// The page of the store that holds this text, in a table's leaf, where there is one.
+/// Returns the leaf page of a table that holds this text, if there is one.
 fn leaf<'a>(store: &'a mut [u8], text: &str) -> Option<&'a mut [u8]> {
     const LEAF: u8 = 0x0d;
     let holds = |page: &[u8]| page.windows(text.len()).any(|bytes| bytes == text.as_bytes());
     store.chunks_mut(4096).find(|page| page[0] == LEAF && holds(page))
 }
 
-/// What can be read is kept, what cannot is counted, and a good file of before stays.
+/// Readable items are written to a partial file, unreadable ones are counted, and an existing file
+/// stays.
 #[test]
-fn a_damaged_store() {
+fn a_damaged_store_gives_a_partial_file() {
     type Damage = fn(&mut [u8]);
     let destroy: Damage = |page| page.fill(0x5a);
-    // SQLite sees nothing wrong in a page that is said to hold one row less.
+    // SQLite does not notice a page whose header counts one row less.
     let shorten: Damage = |page| page[4] -= 1;
     for (name, damage) in [("a page is destroyed", destroy), ("a row is not there", shorten)] {
         let home = Home::new();
@@ -97,7 +98,7 @@ fn a_damaged_store() {
         let run = home.code(&["export", "people"], 4);
         assert_eq!(run.stdout(), text, "{name}");
         home.code(&["check"], 4);
-        // The rest is as good as any other file of cards.
+        // The partial file is a valid file of cards.
         let run = home.ok(&["import", "out.vcf.partial", "--data-dir", "other"]);
         assert!(run.starts_with(&format!("{written} contacts added")), "{name}: {run}");
     }

@@ -1,10 +1,10 @@
-//! `larder find` and `larder show`: every way of asking and of printing.
+//! `larder find` and `larder show` with contacts: queries and output formats.
 
 use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
 use insta::assert_snapshot;
 
 #[test]
-fn a_list_for_people() {
+fn a_list_has_columns() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find"]).shown(), @r"
     kc7xst8t  Bruno Álvarez                      030 765-43-21
@@ -37,9 +37,9 @@ fn a_list_for_people() {
     ");
 }
 
-/// Each line finds these, by the letters with which their names begin.
+/// Each search line finds the items whose names begin with these letters.
 #[test]
-fn search_lines() {
+fn search_lines_find_items() {
     let home = Home::with_book();
     let check = |line: &str, expect: &str| {
         let run = home.run(&["find", line, "--format", "json", "--sort", "full_name"]);
@@ -77,7 +77,7 @@ fn search_lines() {
 }
 
 #[test]
-fn for_programs() {
+fn json_and_raw_output() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find", "anna", "--format", "json"]).shown(), @r#"{"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"file_as":"Hölderlin, Anna","full_name":["Anna Hölderlin"],"name":["Anna Hölderlin"],"given_name":["Anna"],"family_name":["Hölderlin"],"name_or_org":["Anna Hölderlin"],"email":["anna@example.org"],"phone":["+49 30 1234567"],"mobile_phone":["+49 30 1234567"],"org":["Orchard Works"],"version":"3.0"}"#);
     assert_snapshot!(home.run(&["find", "--format", "json", "--fields", "email"]).shown(), @r#"
@@ -97,7 +97,7 @@ fn for_programs() {
 }
 
 #[test]
-fn how_it_was_found() {
+fn the_plan_is_explained() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find", "--explain", "anna"]).shown(), @r#"
     query     (word "anna")
@@ -122,7 +122,7 @@ fn how_it_was_found() {
 }
 
 #[test]
-fn in_one_collection() {
+fn one_collection_is_searched() {
     let home = Home::with_book();
     home.write("other.vcf", ANNA);
     home.ok(&["import", "other.vcf", "--into", "other"]);
@@ -132,7 +132,7 @@ fn in_one_collection() {
 }
 
 #[test]
-fn show_an_item() {
+fn an_item_is_shown() {
     let home = Home::with_book();
     let found = home.json(&["find", "anna"]);
     let id = found[0]["id"].as_str().unwrap();
@@ -174,7 +174,7 @@ fn show_an_item() {
     ");
     let both = home.run(&["show", "uid:bruno-2", "uid:anna-1", "--format", "raw"]);
     assert_eq!(both.out, [BRUNO, ANNA].concat().as_bytes());
-    // The one without a UID is known by its letters only.
+    // The item without a UID has only its ID.
     let chloe = home.json(&["find", "chloe"]);
     assert_eq!(
         home.run(&["show", chloe[0]["id"].as_str().unwrap(), "--format", "raw"]).out,
@@ -183,7 +183,7 @@ fn show_an_item() {
 }
 
 #[test]
-fn items_that_are_not_there() {
+fn missing_items_are_explained() {
     let home = Home::with_book();
     home.write("other.vcf", ANNA);
     home.ok(&["import", "other.vcf", "--into", "other"]);
@@ -211,7 +211,7 @@ fn items_that_are_not_there() {
     "#);
     let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();
     home.ok(&["remove", &id]);
-    // A plain undo would be about this one.
+    // An undo without a number would undo this operation.
     home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
     home.ok(&["edit", "contacts/anna-1", "--from", "anna.vcf"]);
     assert_snapshot!(home.run(&["show", &id]).shown(), @r#"

@@ -9,8 +9,8 @@ use crate::test_home::{Home, LARDER, Run, cards, components, left_out};
 const SIZES: &[u64] = &[64, 400, 1000, 2500, 4000, 6000];
 const CONTACTS: u64 = 3000;
 
-/// The script that runs on the disk: $1 is the program, $2 the disk, $3 its size, $4 the file, $5 the
-/// folder for the output, $6 the collection.
+/// The script that runs on the disk: $1 is the program, $2 the disk, $3 its size, $4 the file, $5
+/// the folder for the output, $6 the collection.
 const SCRIPT: &str = r#"
 larder=$1 disk=$2 size=$3 book=$4 answers=$5 collection=$6
 mount -t tmpfs -o size="$size"k none "$disk" || exit 77

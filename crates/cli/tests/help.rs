@@ -3,7 +3,7 @@
 use crate::test_home::Home;
 use insta::assert_snapshot;
 
-/// All subcommands, those of `collections` and `measure` too.
+/// All subcommands, also those of `collections` and `measure`.
 const COMMANDS: &[&str] = &[
     "import",
     "find",
@@ -42,7 +42,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
-fn the_help() {
+fn the_help_lists_the_commands() {
     let home = Home::new();
     assert_snapshot!(home.run(&["-h"]).shown(), @"
     Stores your contacts and calendars on your own machine and answers queries at once
@@ -94,7 +94,7 @@ fn the_help() {
 }
 
 #[test]
-fn the_help_of_everything() {
+fn every_subcommand_has_help() {
     let home = Home::new();
     let listed = home.ok(&["--help"]);
     for command in COMMANDS {
@@ -123,19 +123,19 @@ fn the_help_of_everything() {
 }
 
 #[test]
-fn the_version() {
+fn the_version_is_printed() {
     let home = Home::new();
     assert_eq!(home.ok(&["--version"]), concat!("larder ", env!("CARGO_PKG_VERSION"), "\n"));
     assert_eq!(home.ok(&["-V"]), concat!("larder ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[test]
-fn the_fields() {
+fn the_fields_can_be_searched() {
     let home = Home::with_book();
     let text = home.ok(&["fields"]);
     assert!(text.contains("\nfull_name             "), "{text}");
     let rows = home.json(&["fields"]);
-    // Each table has a heading, and a line without anything is between them.
+    // Each table has a heading, and an empty line is between them.
     assert_eq!(rows.len() + 3, text.lines().count());
     let windows = ["start", "end", "due", "created", "modified", "alarm"];
     for row in rows {
@@ -151,7 +151,7 @@ fn the_fields() {
 }
 
 #[test]
-fn completions_of_every_shell() {
+fn completions_exist_for_every_shell() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = home.ok(&["completions", shell]);
@@ -168,7 +168,7 @@ fn completions_of_every_shell() {
 }
 
 #[test]
-fn man_pages() {
+fn manual_pages_are_written() {
     let home = Home::new();
     let page = home.ok(&["man"]);
     assert!(page.contains(".TH LARDER 1"), "{page}");
@@ -178,15 +178,15 @@ fn man_pages() {
         assert!(home.work(&name).exists(), "{name}");
     }
     home.write("file", "");
-    assert_snapshot!(home.run(&["man", "--out", "file/pages"]).shown(), @r"
+    assert_snapshot!(home.run(&["man", "--out", "file/pages"]).shown(), @"
     ! error: file/pages: not a directory
-    ! hint: check the folder's name
+    ! hint: check the name of the directory
     exit 5
     ");
 }
 
 #[test]
-fn made_contacts() {
+fn contacts_are_generated() {
     let home = Home::new();
     let ten = home.ok(&["measure", "generate", "contacts", "10", "--seed", "5"]);
     assert_eq!(ten.matches("BEGIN:VCARD").count(), 10);
@@ -209,9 +209,9 @@ fn made_contacts() {
     "#);
 }
 
-/// It keeps the command's exit code, and names a command that there is none of.
+/// The exit code is that of the command; a missing command is named.
 #[test]
-fn what_a_command_costs() {
+fn the_cost_of_a_command_is_printed() {
     let home = Home::new();
     let text = home.ok(&["measure", "run", "--repeat", "2", "--", "true"]);
     for cost in ["wall", "user", "sys"] {

@@ -1,4 +1,4 @@
-//! `larder import`: the ordinary way, what is bad, and what is too much.
+//! `larder import`: valid, invalid and oversized input.
 
 use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
 use insta::assert_snapshot;
@@ -10,7 +10,7 @@ fn book() -> String {
 }
 
 #[test]
-fn a_book_and_again() {
+fn a_second_import_updates() {
     let home = Home::new();
     home.write("book.vcf", book());
     assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
@@ -19,7 +19,8 @@ fn a_book_and_again() {
     ! note: created a new store in [HOME]/home/.local/share/larder
     ");
     assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"nothing new: 3 contacts unchanged in contacts (1 file, 512 bytes)");
-    // One card changes, one is new, one stays, one is gone from the file and stays in the store.
+    // One card changes, one is new, one is the same, and one is missing in the file but stays in
+    // the store.
     let changed = ANNA.replace("Orchard Works", "Meadow Works");
     let new = BRUNO.replace("bruno-2", "bruno-3");
     home.write("book.vcf", [changed.as_str(), &new, CHLOE].concat());
@@ -27,13 +28,13 @@ fn a_book_and_again() {
     1 contact added to contacts, 1 updated, 1 unchanged (1 file, 511 bytes)
     Undo: larder undo 2
     ");
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"Undid operation 2 (import): 2 items restored. Redo: larder undo 3");
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"Undid operation 2 (import): 2 items reverted. Redo: larder undo 3");
     assert_eq!(home.run(&["export", "contacts"]).out, book().as_bytes());
     home.assert_store_is_sound();
 }
 
 #[test]
-fn for_programs() {
+fn json_has_the_counts() {
     let home = Home::new();
     home.write("book.vcf", book());
     assert_snapshot!(home.run(&["--format", "json", "import", "book.vcf"]).shown(), @r#"
@@ -44,7 +45,7 @@ fn for_programs() {
 }
 
 #[test]
-fn folders_and_standard_input() {
+fn folders_and_standard_input_are_read() {
     let home = Home::new();
     home.write("books/a.vcf", ANNA);
     home.write("books/deeper/b.vcard", BRUNO);
@@ -65,7 +66,7 @@ fn folders_and_standard_input() {
 }
 
 #[test]
-fn what_is_bad_is_named_and_kept() {
+fn invalid_items_are_reported_and_written() {
     let home = Home::new();
     let empty = "BEGIN:VCARD\nEND:VCARD\n";
     let event = "BEGIN:VEVENT\nSUMMARY:a walk\nEND:VEVENT\n";
@@ -80,10 +81,10 @@ fn what_is_bad_is_named_and_kept() {
     2 left out; written to rejects.vcf
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
-    ! left out: bad.vcf:11: text outside any card
-    ! left out: bad.vcf:12: a card with nothing in it
-    ! warning: bad.vcf:21: it has no DTSTART, so no day has it
-    ! warning: bad.vcf:36: END:VCARD is missing
+    ! left out: bad.vcf:11: text outside any item
+    ! left out: bad.vcf:12: empty card
+    ! warning: bad.vcf:21: no DTSTART: the event will not appear in the calendar
+    ! warning: bad.vcf:36: missing END:VCARD
     exit 3
     ");
     let rejects = std::fs::read_to_string(home.work("rejects.vcf")).unwrap();
@@ -92,19 +93,19 @@ fn what_is_bad_is_named_and_kept() {
     BEGIN:VCARD
     END:VCARD
     ");
-    // Without a file for them they are named all the same, and so they are with --quiet.
+    // Rejects are reported without --rejects, and with --quiet.
     assert_snapshot!(home.run(&["import", "bad.vcf", "--quiet"]).shown(), @"
     nothing new: 4 contacts unchanged in contacts
     nothing new: 1 event unchanged in bad
     1 file, 630 bytes
     2 left out; --rejects FILE writes them to a file
-    ! left out: bad.vcf:11: text outside any card
-    ! left out: bad.vcf:12: a card with nothing in it
+    ! left out: bad.vcf:11: text outside any item
+    ! left out: bad.vcf:12: empty card
     exit 3
     ");
 }
 
-/// Two cards of one UID in one import are two items; a warning alone is no failure.
+/// Two cards with one UID in one import are two items; a warning alone is no failure.
 #[test]
 fn a_second_card_with_one_uid() {
     let home = Home::new();
@@ -123,7 +124,7 @@ fn a_second_card_with_one_uid() {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn unreadable_files_are_named() {
     let home = Home::new();
     home.write("book.vcf", ANNA);
     home.write("empty.vcf", "");
@@ -144,14 +145,14 @@ fn files_that_cannot_be_read() {
     ");
     assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @"
     no items in empty.vcf (1 file, 0 bytes)
-    ! warning: empty.vcf: nothing in this file
+    ! warning: empty.vcf: the file is empty
     ");
     assert_snapshot!(home.run(&["import", "nothing"]).shown(), @"
     no items in nothing (0 files, 0 bytes)
     ! warning: nothing: no .vcf, .vcard or .ics file in this folder
     ");
     assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @"
-    ! error: book.vcf is one of the files to import, so what is not taken cannot be written to it
+    ! error: book.vcf is one of the files to import: rejected input cannot be written to it
     ! hint: choose another file with --rejects
     exit 2
     ");
@@ -164,7 +165,7 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
-fn what_is_too_much() {
+fn oversized_items_are_left_out() {
     let home = Home::new();
     let note = "x".repeat(70);
     let large = format!(
@@ -196,22 +197,22 @@ fn what_is_too_much() {
     assert_snapshot!(run.shown(), @"
     no items in properties.vcf (1 file, 1.9 MB)
     1 left out; --rejects FILE writes them to a file
-    ! left out: properties.vcf:65538: a card with more than 65536 properties
-    ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)
+    ! left out: properties.vcf:65538: card with more than 65536 properties
+    ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR), not CSV or other formats
     exit 3
     ");
     home.assert_store_is_sound();
 }
 
-/// An interrupt ends the import between two batches; what was committed stays.
+/// An interrupt ends the import between two batches; committed batches stay.
 #[test]
-fn interrupted() {
+fn an_interrupt_keeps_committed_batches() {
     let home = Home::new();
     let mut import = home.command(&["import", "-", "--batch", "1"]);
     let mut child = home.spawn(import.stdin(Stdio::piped()));
     let mut stdin = child.stdin.take().unwrap();
     let rung = || home.data().join("data.notify").metadata().is_ok_and(|bell| bell.len() > 0);
-    // Until something is committed, and then no end of the input.
+    // Writes input until a batch is committed, and keeps the input open.
     for number in 0..2_000_000 {
         let card =
             format!("BEGIN:VCARD\nVERSION:4.0\nUID:u{number}\nFN:Nobody {number}\nEND:VCARD\n");

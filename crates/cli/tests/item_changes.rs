@@ -4,7 +4,7 @@ use crate::test_home::{ANNA, BRUNO, Home};
 use insta::assert_snapshot;
 
 #[test]
-fn add_a_card() {
+fn a_card_is_added() {
     let home = Home::new();
     home.write("anna.vcf", ANNA);
     assert_snapshot!(home.run(&["add", "anna.vcf"]).shown(), @"xdnskgpk  Anna Hölderlin  added to contacts");
@@ -15,18 +15,18 @@ fn add_a_card() {
     "#);
     assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).shown(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
     assert_snapshot!(home.run_with(&["add"], b"").shown(), @r#"
-    ! error: standard input: there is no card and no event in it
+    ! error: standard input: no vCard and no calendar item in the text
     ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
     ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
     exit 3
     "#);
-    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:x\nFN:x\n").shown(), @r"
+    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:x\nFN:x\n").shown(), @"
     ym2b1n40  x  added to contacts
-    ! warning: standard input:3: END:VCARD is missing
+    ! warning: standard input:3: missing END:VCARD
     ");
-    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VEVENT\nEND:VEVENT\n").shown(), @r"
-    ! left out: standard input:1: a component with nothing in it
+    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VEVENT\nEND:VEVENT\n").shown(), @"
+    ! left out: standard input:1: empty component
     exit 3
     ");
     assert_snapshot!(home.run(&["add", "missing.vcf"]).shown(), @"
@@ -37,9 +37,9 @@ fn add_a_card() {
     home.assert_store_is_sound();
 }
 
-/// A card without a UID gets a fresh one, in a line of its own; nothing else of it changes.
+/// A card without a UID gets a new one in a line of its own; nothing else changes.
 #[test]
-fn add_gives_a_uid() {
+fn add_assigns_a_uid() {
     let home = Home::new();
     let card = "BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Nameless\r\nEND:VCARD\r\n";
     for _ in 0..2 {
@@ -55,7 +55,7 @@ fn add_gives_a_uid() {
 }
 
 #[test]
-fn remove_and_undo() {
+fn removals_are_undone() {
     let home = Home::with_book();
     let all = home.run(&["export", "contacts"]).out;
     assert_snapshot!(home.run(&["remove", "uid:anna-1"]).shown(), @"Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2");
@@ -95,7 +95,7 @@ fn remove_and_undo() {
 }
 
 #[test]
-fn edit_from_a_file() {
+fn a_file_replaces_an_item() {
     let home = Home::with_book();
     home.write("new.vcf", ANNA.replace("Orchard", "Meadow"));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"xdnskgpk  Anna Hölderlin  changed");
@@ -118,19 +118,19 @@ fn edit_from_a_file() {
     ");
     home.write("new.vcf", ANNA.replace("anna-1", "anna-2"));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r#"
-    ! error: new.vcf: the UID has to stay "anna-1": it is what the item is known by
+    ! error: new.vcf: the UID cannot be changed: it must stay "anna-1"
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     "#);
     home.write("new.vcf", ANNA.replace("UID:anna-1\r\n", ""));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
-    ! error: new.vcf: the line UID:anna-1 is missing
+    ! error: new.vcf: missing line UID:anna-1
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
     home.write("new.vcf", [ANNA, BRUNO].concat());
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
-    ! error: new.vcf: one card is needed, and there are 2
+    ! error: new.vcf: expected one card, found 2
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
@@ -149,7 +149,7 @@ fn edit_from_a_file() {
 }
 
 #[test]
-fn undo_refuses_and_shows_both() {
+fn undo_shows_conflicting_versions() {
     let home = Home::with_book();
     home.write("new.vcf", ANNA.replace("Orchard", "Meadow"));
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
@@ -192,7 +192,7 @@ fn undo_refuses_and_shows_both() {
 }
 
 #[test]
-fn the_log() {
+fn the_log_lists_operations() {
     let home = Home::with_book();
     home.ok(&["remove", "uid:anna-1"]);
     assert_snapshot!(home.run(&["log", "-n", "1"]).shown(), @"    2  [TIME]  remove    -1                xdnskgpk Anna Hölderlin");
@@ -211,9 +211,9 @@ fn the_log() {
     "#);
 }
 
-/// A removed item is still known by its letters: to the log, and to the purge.
+/// The ID of a removed item still works for `log` and `purge`.
 #[test]
-fn purge_erases() {
+fn purge_erases_items() {
     const TOKEN: &str = "Quokkabriefmarke";
     let home = Home::with_book();
     let secret =
@@ -251,7 +251,7 @@ fn purge_erases() {
     "#);
     assert_snapshot!(home.run(&["purge", "uid:bruno-2", "--yes"]).shown(), @"Purged 1 item with all former versions");
     home.assert_store_is_sound();
-    // An undo cannot bring back what was purged, and says so.
+    // An undo cannot restore purged items.
     let undo = home.run(&["undo", "5"]);
     assert_ne!(undo.code, 101, "{}", undo.shown());
     assert!(!home.run(&["export", "contacts"]).stdout().contains(TOKEN));

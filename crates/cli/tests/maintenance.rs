@@ -1,4 +1,4 @@
-//! `collections`, `export`, `check`, `backup`, `restore`, and where the store lies.
+//! `collections`, `export`, `check`, `backup`, `restore`, and the directory of the store.
 
 use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
 use insta::assert_snapshot;
@@ -41,7 +41,7 @@ fn collections() {
 }
 
 #[test]
-fn which_fields_are_indexed() {
+fn the_index_is_chosen() {
     let home = Home::with_book();
     let created = &["collections", "create", "work", "--kind", "contact"][..];
     let index = &["--index", "full_name:prefix", "--index", "phone:suffix,phone"][..];
@@ -69,22 +69,22 @@ fn which_fields_are_indexed() {
     plan      index: email is "anna@example.org"
               scan: test every item
     order     sort keys of file_as made for each match
-    visited   4 rows of the index, or of the scan
-    tested    4 items compared with the query, one by one
+    visited   4 rows of the index, or of the full scan
+    tested    4 items verified one by one
     matched   2 items
     returned  2 items
     "#);
-    // Changed where there are items; asked for what is so; undone.
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).shown(), @r#"
-    work is indexed as asked; larder undo 4 brings the former index back
-    ! note: its cards are indexed anew; until that is done, questions take longer
-    "#);
+    // Changed with items present; set to the present value; undone.
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).shown(), @"
+    Changed the index of work. Undo: larder undo 4
+    ! note: indexing its cards again; until then queries take longer
+    ");
     assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
     home.assert_store_is_sound();
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:prefix", "--format", "json"]).shown(), @r#"{"name":"work","index":"email:exact,prefix","operation":null}"#);
-    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone; larder undo 5 does it again");
+    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 4 (index). Redo: larder undo 5");
     home.assert_store_is_sound();
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).shown(), @"work is indexed as asked; larder undo 6 brings the former index back");
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).shown(), @"Changed the index of work. Undo: larder undo 6");
     assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @"no field is indexed");
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "default", "-q", "--format", "json"]).shown(), @r#"{"name":"work","index":"default","operation":7}"#);
     home.assert_store_is_sound();
@@ -98,13 +98,13 @@ fn which_fields_are_indexed() {
     "#);
     assert_snapshot!(home.run(&["collections", "index", "nowhere", "--index", "none"]).shown(), @r#"
     ! error: there is no collection "nowhere"
-    ! hint: larder collections lists them
+    ! hint: `larder collections` lists the collections
     exit 1
     "#);
 }
 
 #[test]
-fn export_is_what_came() {
+fn exports_equal_imports() {
     let home = Home::with_book();
     let book = [ANNA, BRUNO, CHLOE].concat();
     assert_eq!(home.run(&["export", "contacts"]).stdout(), book);
@@ -124,7 +124,7 @@ fn export_is_what_came() {
 }
 
 #[test]
-fn check_says_sound() {
+fn check_reports_no_damage() {
     let home = Home::with_book();
     for args in [&["check"][..], &["check", "--rebuild"]] {
         let text = home.ok(args);
@@ -142,40 +142,40 @@ fn check_says_sound() {
 }
 
 #[test]
-fn backup_and_restore() {
+fn backups_are_restored() {
     let home = Home::with_book();
     let text = home.ok(&["backup", "copy.db"]);
     assert!(text.starts_with("Wrote and verified copy.db, "), "{text}");
     home.ok(&["remove", "uid:anna-1"]);
     home.ok(&["backup", "later.db"]);
-    assert_snapshot!(home.run(&["restore", "copy.db"]).shown(), @r"
-    3 items restored from copy.db
-    what was there before is in [HOME]/home/.local/share/larder/data.db.before-restore
+    assert_snapshot!(home.run(&["restore", "copy.db"]).shown(), @"
+    Restored 3 items from copy.db
+    The previous store is in [HOME]/home/.local/share/larder/data.db.before-restore
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
     home.assert_store_is_sound();
-    // Into an empty place.
+    // Into an empty directory.
     home.ok(&["restore", "later.db", "--data-dir", "elsewhere"]);
     assert_eq!(home.ok(&["find", "--count", "--data-dir", "elsewhere"]), "2\n");
-    assert_snapshot!(home.run(&["restore", "missing.db"]).shown(), @r"
-    ! error: missing.db: there is no such file
-    ! hint: name a file that larder backup made
+    assert_snapshot!(home.run(&["restore", "missing.db"]).shown(), @"
+    ! error: missing.db: no such file
+    ! hint: name a file that `larder backup` wrote
     exit 5
     ");
     home.write("broken.db", "this is no store at all, and was never one");
-    assert_snapshot!(home.run(&["restore", "broken.db"]).shown(), @r"
+    assert_snapshot!(home.run(&["restore", "broken.db"]).shown(), @"
     ! error: broken.db is damaged: file is not a database
-    ! hint: name a file that larder backup made; the store is as it was
+    ! hint: name a file that `larder backup` wrote; the store was not changed
     exit 5
     ");
-    assert_snapshot!(home.run(&["backup", "broken.db"]).shown(), @r"
-    ! error: broken.db is there already, and no backup
-    ! hint: name another file: only an older backup is replaced
+    assert_snapshot!(home.run(&["backup", "broken.db"]).shown(), @"
+    ! error: broken.db exists and is not a backup
+    ! hint: choose another file; only backups are replaced
     exit 5
     ");
-    assert_snapshot!(home.run(&["backup", "no/such/folder.db"]).shown(), @r"
-    ! error: no/such/folder.db: there is no such file or folder
-    ! hint: check its name
+    assert_snapshot!(home.run(&["backup", "no/such/folder.db"]).shown(), @"
+    ! error: no/such/folder.db: no such file or directory
+    ! hint: check the name
     exit 5
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
@@ -183,9 +183,9 @@ fn backup_and_restore() {
 }
 
 /// `--data-dir`, else `LARDER_DIR`, else the configuration, else `$XDG_DATA_HOME/larder`; global
-/// options stand before the verb or after it.
+/// options may precede or follow the subcommand.
 #[test]
-fn where_the_store_lies() {
+fn the_directory_is_chosen() {
     let home = Home::new();
     for (place, card) in [("one", ANNA), ("two", BRUNO), ("three", CHLOE)] {
         home.write("card.vcf", card);
@@ -202,7 +202,7 @@ fn where_the_store_lies() {
     home.configure(&format!("data-dir = {:?}\n", home.work("three").to_str().unwrap()));
     assert_eq!(found(&["find"], "two"), "Bruno");
     assert_eq!(found(&["find"], ""), "Chloé");
-    // No shell has read the configuration.
+    // No shell expands the configuration.
     std::fs::rename(home.work("three"), home.path().join("home/books")).unwrap();
     home.configure("data-dir = \"~/books\"\n");
     assert_eq!(found(&["find"], ""), "Chloé");

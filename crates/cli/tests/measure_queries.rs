@@ -1,5 +1,4 @@
-//! `measure queries`: what a query log shows, on a terminal, as JSON, as a page, and without its
-//! texts.
+//! `measure queries`: the report of a query log as text, JSON and a page, and its anonymised copy.
 
 use crate::test_home::Home;
 use insta::assert_snapshot;
@@ -22,7 +21,7 @@ const LOG: &str = r#"{"at":1772438400000000,"pid":7,"event":"start","version":"0
 "#;
 
 #[test]
-fn a_log_for_people() {
+fn the_report_is_printed() {
     let home = Home::new();
     home.write("log", LOG);
     assert_snapshot!(home.ok(&["measure", "queries", "log"]), @r#"
@@ -75,7 +74,7 @@ fn a_log_for_people() {
 }
 
 #[test]
-fn a_narrow_terminal() {
+fn the_report_fits_a_narrow_terminal() {
     let home = Home::new();
     home.write("log", LOG);
     for columns in [40, 60, 79, 100] {
@@ -86,14 +85,14 @@ fn a_narrow_terminal() {
             .filter(|line| line.starts_with("  "))
             .map(str::to_string)
             .collect::<Vec<_>>();
-        // What is put into columns fits as soon as its numbers do.
+        // Columns fit as soon as their numbers do.
         let fits = |line: &String| line.chars().count() <= columns.max(72);
         assert!(rows.iter().all(fits), "{columns}\n{}", run.stdout());
     }
 }
 
 #[test]
-fn a_log_for_programs() {
+fn the_report_is_json() {
     let home = Home::new();
     home.write("log", LOG);
     let all = home.json(&["measure", "queries", "log", "--budget", "600"]);
@@ -122,7 +121,7 @@ fn a_log_for_programs() {
 }
 
 #[test]
-fn before_and_after() {
+fn two_logs_are_compared() {
     let home = Home::new();
     home.write("before", LOG);
     home.write("after", LOG.replace("\"us\":18000", "\"us\":600").replace("20000", "40"));
@@ -159,9 +158,9 @@ fn before_and_after() {
     ");
 }
 
-/// Of two files of one name the folders are named as well.
+/// Two files with the same name are printed with their folders.
 #[test]
-fn logs_of_one_name() {
+fn logs_with_one_name_are_distinguished() {
     let home = Home::new();
     home.write("monday/log", LOG);
     home.write("friday/log", LOG);
@@ -170,7 +169,7 @@ fn logs_of_one_name() {
 }
 
 #[test]
-fn a_page() {
+fn the_page_is_written() {
     let home = Home::new();
     home.write("log", LOG);
     home.ok(&["measure", "queries", "log", "--html", "log.html"]);
@@ -187,7 +186,7 @@ fn a_page() {
     home.code(&["measure", "queries", "log", "--html", "no/such/folder"], 5);
 }
 
-/// By another name it is the log all the same; and what has nothing to write takes nothing away.
+/// The log is recognised under another name, and an empty output overwrites nothing.
 #[test]
 fn a_log_is_not_written_over() {
     let home = Home::new();
@@ -202,7 +201,7 @@ fn a_log_is_not_written_over() {
     }
     assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), LOG);
     assert_eq!(std::fs::read_to_string(home.work("notes")).unwrap(), "mine");
-    // Nor is what stands there replaced by a file: it may be a link, or /dev/stdout.
+    // The target is not replaced by a file: it may be a link or /dev/stdout.
     std::os::unix::fs::symlink("notes", home.work("to-notes")).unwrap();
     home.ok(&["measure", "queries", "log", "--anonymise", "to-notes"]);
     assert!(home.work("to-notes").is_symlink());
@@ -210,7 +209,7 @@ fn a_log_is_not_written_over() {
 }
 
 #[test]
-fn a_log_to_give_away() {
+fn a_log_is_anonymised() {
     let home = Home::new();
     home.write("log", format!("{LOG}what is this?\n"));
     let run = home.code(&["measure", "queries", "log", "--anonymise", "out"], 3);
@@ -233,7 +232,7 @@ fn a_log_to_give_away() {
 }
 
 #[test]
-fn what_is_no_log() {
+fn other_files_are_refused() {
     let home = Home::new();
     home.write("empty", "");
     home.write("words", "words\nand more\n");
@@ -274,10 +273,10 @@ fn what_is_no_log() {
     );
 }
 
-/// What Larder itself writes is read: views that are opened, told and closed, answers that are
-/// kept, and one view that is forgotten.
+/// A log that Larder wrote is read: views opened, notified and closed, cached answers, and a view
+/// that was never closed.
 #[test]
-fn a_log_that_larder_wrote() {
+fn a_log_of_larder_is_read() {
     let home = Home::new();
     home.generate("book.vcf", 200, 1);
     home.ok(&["import", "book.vcf"]);
@@ -309,7 +308,7 @@ fn a_log_that_larder_wrote() {
     drop(views.open_view(question("(exists \"phone\")"), quiet).unwrap());
     let forgotten = views.open_view(question("(is \"family_name\" \"x\")"), by("clock")).unwrap();
     drop(all);
-    // The last lines are written when nothing is left of the views.
+    // The last lines are written when the views are dropped.
     drop((views, forgotten));
     let all = home.json(&["measure", "queries", "log"]);
     let it = &all[0];
@@ -320,7 +319,7 @@ fn a_log_that_larder_wrote() {
     assert_eq!(it["worth"]["recorded"]["hits"], it["worth"]["hits"], "{it:#}");
     assert!(it["worth"]["hits"].as_u64().unwrap() > 10, "{it:#}");
     assert!(it["lives"]["kept"]["life_us"]["stale"]["number"].as_u64().unwrap() > 0, "{it:#}");
-    // Without the line that closes it, the forgotten one is named.
+    // Without the line that closes it, the view is reported.
     let text = std::fs::read_to_string(home.work("log")).unwrap();
     let kept = |line: &&str| !(line.contains("\"close\"") && line.contains("\"clock\""));
     home.write("leak", text.lines().filter(kept).collect::<Vec<_>>().join("\n"));

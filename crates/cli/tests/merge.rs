@@ -1,9 +1,9 @@
-//! `larder find --duplicates`, `larder merge`, and taking apart again what it joined.
+//! `larder find --duplicates`, `larder merge`, and undoing a merge.
 
 use crate::test_home::{ANNA, CHLOE, Home};
 use insta::assert_snapshot;
 
-/// Anna once more, as another program has her.
+/// A second card of Anna, from another program.
 const AGAIN: &str = "BEGIN:VCARD\r\nVERSION:4.0\r\nUID:anna-9\r\nFN:Hölderlin\\, Anna\r\n\
     EMAIL;TYPE=work:ANNA@example.org\r\nTEL:+43 1 999\r\nBDAY:19700320\r\nEND:VCARD\r\n";
 
@@ -15,7 +15,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn likely_twins() {
+fn likely_duplicates_are_listed() {
     let home = home();
     home.write(
         "more.vcf",
@@ -57,9 +57,9 @@ fn likely_twins() {
     ");
 }
 
-/// What is listed can be merged, until nothing is listed.
+/// The listed groups can be merged until none is left.
 #[test]
-fn from_the_list_to_one_card() {
+fn listed_duplicates_are_merged() {
     let home = home();
     for group in home.json(&["find", "--duplicates"]) {
         let ids =
@@ -72,7 +72,7 @@ fn from_the_list_to_one_card() {
 }
 
 #[test]
-fn two_are_joined_and_taken_apart() {
+fn a_merge_is_undone() {
     let home = home();
     assert_snapshot!(home.run(&["merge", "-n", "uid:anna-1", "work/anna-9"]).shown(), @r"
     BEGIN:VCARD
@@ -101,7 +101,7 @@ fn two_are_joined_and_taken_apart() {
 }
 
 #[test]
-fn for_programs() {
+fn a_merge_prints_json() {
     let home = home();
     let would = home.json(&["merge", "--dry-run", "work/anna-9", "uid:anna-1"]);
     assert_eq!(would[0]["uid"], "anna-9");
@@ -111,7 +111,7 @@ fn for_programs() {
 }
 
 #[test]
-fn what_is_not_joined() {
+fn invalid_merges_are_refused() {
     let home = home();
     assert_snapshot!(home.run(&["merge"]).shown(), @"
     ! error: missing <ID>...
@@ -119,7 +119,7 @@ fn what_is_not_joined() {
     exit 2
     ");
     assert_snapshot!(home.run(&["merge", "uid:anna-1"]).shown(), @"
-    ! error: two items at least are needed to join them
+    ! error: merging needs at least two contacts
     ! hint: `larder find --duplicates` lists likely duplicates
     exit 2
     ");
@@ -135,7 +135,7 @@ fn what_is_not_joined() {
     "#);
     home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:half\nFN:x\n");
     assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).shown(), @"
-    ! error: nothing can be added to the card of k7fkz1wqx859a: its end is missing, or it is damaged
+    ! error: cannot add to the card of k7fkz1wqx859a: its end is missing, or it is damaged
     ! hint: correct it with `larder edit k7fkz1wq`, or give another contact first, which is then kept
     exit 3
     ");

@@ -1,12 +1,12 @@
-//! How things are told: formats, widths, tabs, labels, and the hints for who went wrong.
+//! Output formats, widths, tabs, labels, and hints.
 
 use crate::test_home::{ANNA, BRUNO, Home};
 use insta::assert_snapshot;
 use std::time::{Duration, Instant};
 
-/// Every verb answers in JSON, or says that it does not; `3`: what it is given is bad.
+/// Every subcommand prints JSON or refuses it; `3` marks invalid input.
 #[test]
-fn every_verb_honours_the_format_or_refuses_it() {
+fn every_subcommand_honours_or_refuses_a_format() {
     let home = Home::with_book();
     home.write("bruno.vcf", BRUNO.replace("bruno-2", "bruno-3"));
     home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
@@ -73,13 +73,13 @@ fn every_verb_honours_the_format_or_refuses_it() {
 }
 
 #[test]
-fn one_question_at_a_time() {
+fn count_and_explain_conflict() {
     let home = Home::with_book();
     let run = home.code(&["find", "--count", "--explain", "anna"], 2);
     assert!(run.stderr().contains("--count cannot be used with --explain"), "{}", run.shown());
 }
 
-/// A row fits where a width is known; in a pipe it is whole.
+/// Rows fit a known width and are complete in a pipe.
 #[test]
 fn rows_fit() {
     let home = Home::new();
@@ -112,7 +112,7 @@ fn rows_fit() {
     kc7xst8t  Bruno Álvarez               030 765-4…
     xdnskgpk  Anna Hölderlin  anna@exam…  +49 30 12…  Orchard W…
     ");
-    // A name is told from others by its beginning.
+    // Names are distinguished by their beginning.
     let narrow = home.command(&["find"]).env("COLUMNS", "40").output().unwrap();
     assert_snapshot!(home.finish(narrow).stdout(), @r"
     kc7xst8t  Bruno Álvar…        030…
@@ -151,10 +151,10 @@ fn labels_are_as_wide_as_the_widest() {
 }
 
 #[test]
-fn what_is_expected() {
+fn rejects_have_hints() {
     let home = Home::new();
     assert_snapshot!(home.run_with(&["add"], b"hello\n").shown(), @r#"
-    ! error: standard input: there is no card and no event in it
+    ! error: standard input: no vCard and no calendar item in the text
     ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
     ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
@@ -165,7 +165,7 @@ fn what_is_expected() {
     assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @"
     no items in x.vcf.gz (1 file, 18 bytes)
     1 left out; --rejects FILE writes them to a file
-    ! left out: x.vcf.gz:1: text outside any card
+    ! left out: x.vcf.gz:1: text outside any item
     ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");
@@ -173,8 +173,8 @@ fn what_is_expected() {
     assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).shown(), @"
     no items in notes.vcf (1 file, 15 bytes)
     1 left out; --rejects FILE writes them to a file
-    ! left out: notes.vcf:1: text outside any card
-    ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)
+    ! left out: notes.vcf:1: text outside any item
+    ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR), not CSV or other formats
     exit 3
     ");
     home.write("anna.vcf", ANNA);
@@ -182,15 +182,15 @@ fn what_is_expected() {
     1 contact added to contacts (2 files, 217 bytes)
     1 left out; --rejects FILE writes them to a file
     Undo: larder undo 1
-    ! left out: x.vcf.gz:1: text outside any card
+    ! left out: x.vcf.gz:1: text outside any item
     ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");
 }
 
-/// A UID in two collections, and twice in one of them.
+/// A UID exists in two collections, and twice in one of them.
 #[test]
-fn a_uid_that_several_have() {
+fn an_ambiguous_uid_is_explained() {
     let home = Home::new();
     home.write("two.vcf", [ANNA, &ANNA.replace("Anna H", "Hanna H")].concat());
     home.write("one.vcf", ANNA);
@@ -211,9 +211,9 @@ fn a_uid_that_several_have() {
     home.ok(&["show", "contacts/anna-1"]);
 }
 
-/// The log tells what each operation was about; names are looked up, and gone after a purge.
+/// The log describes each operation; names are looked up, and are gone after a purge.
 #[test]
-fn the_log_says_what_was_done() {
+fn the_log_describes_operations() {
     let home = Home::with_book();
     home.write("new.vcf", ANNA.replace("Orchard", "Meadow"));
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
@@ -243,9 +243,9 @@ fn the_log_says_what_was_done() {
     assert!(!log.contains("Anna"), "{log}");
 }
 
-/// An edit that gets in between two batches of a collection's removal is kept, and named.
+/// An item that is edited between two batches of a collection's removal is kept and named.
 #[test]
-fn a_collection_is_removed_as_it_was_listed() {
+fn a_changed_item_survives_a_removal() {
     let home = Home::new();
     let card = |n: usize| format!("BEGIN:VCARD\nVERSION:4.0\nUID:n-{n}\nFN:N {n}\nEND:VCARD\n");
     home.write("many.vcf", (0..600).map(card).collect::<String>());
@@ -263,7 +263,7 @@ fn a_collection_is_removed_as_it_was_listed() {
     while !waits(remove.id()) && begun.elapsed().as_secs() < 3 {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // It queues, and so comes between the first batch and the second.
+    // The edit queues, and so comes between the first batch and the second.
     let edit = home.spawn(&mut home.command(&["edit", "uid:n-599", "--from", "new.vcf"]));
     while !waits(edit.id()) && begun.elapsed().as_secs() < 6 {
         std::thread::sleep(Duration::from_millis(10));
@@ -281,9 +281,9 @@ fn a_collection_is_removed_as_it_was_listed() {
     ");
 }
 
-/// Each damage, and what the check says to do next.
+/// A damaged store, and the hints of the check.
 #[test]
-fn what_to_do_about_damage() {
+fn damage_has_hints() {
     let home = Home::with_book();
     home.ok(&["backup", "copy.db"]);
     home.ok(&["restore", "copy.db"]);

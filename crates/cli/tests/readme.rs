@@ -1,5 +1,5 @@
-//! The sessions in README.md and docs/tour.md are what the programs print, the links of all documents
-//! lead to files, and the picture in README.md is up to date.
+//! The sessions in README.md and docs/tour.md are what the programs print, the links of all
+//! documents lead to files, and the picture in README.md is up to date.
 //!
 //! A ```console block that begins with `$ make demo` is compared with the output of
 //! `scripts/demo.sh`, run beside the repository's samples with the program under test in place of a

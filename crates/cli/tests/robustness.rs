@@ -60,7 +60,7 @@ fn add_refuses_what_is_too_large() {
     text.resize((32 << 20) + 1, b'\n');
     home.write("large.vcf", &text);
     let run = home.code(&["add", "large.vcf"], 3);
-    assert!(run.stderr().contains("more than 32 MB"), "{}", run.shown());
+    assert!(run.stderr().contains("larger than 32 MB"), "{}", run.shown());
     assert!(run.stderr().contains("larder import"), "{}", run.shown());
     assert!(!home.data().exists());
     text.pop();
@@ -216,6 +216,6 @@ fn an_edit_from_standard_input() {
     assert_eq!(run.shown(), "xdnskgpk  Anna Hölderlin  changed\n");
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), card);
     let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], b"");
-    let why = "error: standard input: one card is needed, and there are 0";
+    let why = "error: standard input: expected one card, found 0";
     assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.shown());
 }

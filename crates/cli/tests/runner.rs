@@ -12,6 +12,8 @@
 //! | `robustness`, `crash_recovery`, `full_disk`, `concurrency` | failing stores, oversized input, crashes, several processes |
 //! | `corpora` | address books and calendars of other programs, byte for byte |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
+//! | `source_tree` | no test: the sources as syntax trees |
+//! | `naming`, `module_graph` | names, the form of comments, cycles and tables of modules |
 //! | `invariants`, `readme` | promises of the sources, of the README and of docs/tour.md |
 
 #![allow(
@@ -43,22 +45,13 @@ mod maintenance;
 mod measure_browse;
 mod measure_queries;
 mod merge;
+mod module_graph;
+mod naming;
 mod output_formats;
 mod query_log;
 mod readme;
 mod robustness;
+mod source_tree;
 mod test_home;
 mod watch;
 mod zone_changes;
-
-/// A file that is not a module here would never run.
-#[test]
-fn every_file_is_a_module_here() {
-    let here = include_str!("runner.rs");
-    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "runner") {
-            assert!(here.contains(&format!("\nmod {module};\n")), "{name} is not in runner.rs");
-        }
-    }
-}

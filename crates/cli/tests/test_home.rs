@@ -1,7 +1,7 @@
 //! A private home for every test, and functions to run the program in it. Contains no test.
 //!
-//! The machine does not influence the program: its environment has only the variables set here. Parts
-//! of the output that differ between runs (the home's path, times, random names) are mask.
+//! The machine does not influence the program: its environment has only the variables set here.
+//! Parts of the output that differ between runs (the home's path, times, random names) are masked.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -87,14 +87,14 @@ impl Home {
     /// Writes a file of generated contacts in the working directory.
     pub fn generate(&self, name: &str, number: u64, seed: u64) -> PathBuf {
         let mut bytes = Vec::new();
-        larder_measure::generate::write_contacts(number, seed, &mut bytes).unwrap();
+        larder_generate::write_contacts(number, seed, &mut bytes).unwrap();
         self.write(name, bytes)
     }
 
     /// Writes a generated calendar in the working directory.
     pub fn generate_calendar(&self, name: &str, number: u64, seed: u64) -> PathBuf {
         let mut bytes = Vec::new();
-        larder_measure::generate::write_calendar(number, seed, false, &mut bytes).unwrap();
+        larder_generate::write_calendar(number, seed, false, &mut bytes).unwrap();
         self.write(name, bytes)
     }
 
@@ -210,12 +210,12 @@ impl Run {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 
-    /// Returns standard error as mask text.
+    /// Returns standard error as masked text.
     pub fn stderr(&self) -> String {
         mask(&String::from_utf8_lossy(&self.err), &self.home)
     }
 
-    /// Returns all output, mask: standard output, then standard error with `! ` before each line,
+    /// Returns all output, masked: standard output, then standard error with `! ` before each line,
     /// then the exit code unless it is 0.
     pub fn shown(&self) -> String {
         let mut shown = mask(&self.stdout(), &self.home);
@@ -232,19 +232,19 @@ impl Run {
 /// Replaces the home's path by `[HOME]` and times by `[TIME]`.
 pub fn mask(text: &str, home: &Path) -> String {
     let text = text.replace(home.to_str().unwrap(), "[HOME]");
-    let mut mask = String::new();
+    let mut masked = String::new();
     let mut rest = text.as_str();
     while let Some(c) = rest.chars().next() {
         let moment = "dddd-dd-dd dd:dd:dd";
         if rest.len() >= moment.len() && has_shape(&rest.as_bytes()[..moment.len()], moment) {
-            mask.push_str("[TIME]");
+            masked.push_str("[TIME]");
             rest = &rest[moment.len()..];
         } else {
-            mask.push(c);
+            masked.push(c);
             rest = &rest[c.len_utf8()..];
         }
     }
-    mask
+    masked
 }
 
 /// Returns whether the text has this shape, where `d` is any digit.
@@ -272,8 +272,8 @@ fn are_all_required() -> bool {
     std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1")
 }
 
-/// Prints a line on standard error and appends it to the file in `LARDER_LEFT_OUT`, as a test runner
-/// may hide standard error.
+/// Prints a line on standard error and appends it to the file in `LARDER_LEFT_OUT`, as a test
+/// runner may hide standard error.
 fn say_left_out(line: &str) {
     eprintln!("{line}");
     if let Some(path) = std::env::var_os("LARDER_LEFT_OUT").filter(|_| !are_all_required()) {
@@ -314,8 +314,8 @@ pub fn cards(bytes: &[u8]) -> Vec<Vec<u8>> {
     cards
 }
 
-/// Returns the sorted events, tasks and memos of a calendar in which each begins and ends on a line of
-/// its own.
+/// Returns the sorted events, tasks and memos of a calendar in which each begins and ends on a line
+/// of its own.
 pub fn components(bytes: &[u8]) -> Vec<Vec<u8>> {
     let kinds: [&[u8]; 3] = [b"VEVENT", b"VTODO", b"VJOURNAL"];
     let (mut components, mut component, mut inside) = (Vec::new(), Vec::new(), false);

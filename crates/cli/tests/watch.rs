@@ -39,7 +39,8 @@ impl Watch {
         serde_json::from_str(&line).expect(&line)
     }
 
-    /// Returns the changes up to the next `complete`: `+anna-1`, `~anna-1`, `-anna-1`, sorted by UID.
+    /// Returns the changes up to the next `complete`: `+anna-1`, `~anna-1`, `-anna-1`, sorted by
+    /// UID.
     fn changes(&mut self) -> Vec<String> {
         let mut told: Vec<String> = self.objects().iter().map(mark).collect();
         told.sort();
@@ -111,8 +112,8 @@ fn changes_of_other_processes_are_printed() {
     assert_eq!(watch.changes(), ["+anna-1", "+new-1"]);
 }
 
-/// A change is printed at its commit notification and not at the next poll. A busy machine may delay
-/// one change, but not every one.
+/// A change is printed at its commit notification and not at the next poll. A busy machine may
+/// delay one change, but not every one.
 #[test]
 fn a_change_is_printed_at_once() {
     let home = Home::with_book();
@@ -330,8 +331,8 @@ fn a_watch_ends() {
     assert_eq!(home.shell(script).shown(), "0\n");
 }
 
-/// A commit by a writer that died before its notification is noticed by the poll of each second. Here
-/// no writer dies, but the notify file cannot be written.
+/// A commit by a writer that died before its notification is noticed by the poll of each second.
+/// Here no writer dies, but the notify file cannot be written.
 #[test]
 fn a_commit_without_notification_is_found() {
     let home = Home::with_book();

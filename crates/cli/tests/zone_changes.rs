@@ -1,5 +1,5 @@
-//! Changes of recurring events in one time zone by a user in another one, and hours that a change of
-//! clocks skips or repeats.
+//! Changes of recurring events in one time zone by a user in another one, and hours that a change
+//! of clocks skips or repeats.
 
 use crate::test_home::{Home, Run};
 
@@ -186,7 +186,7 @@ fn changed_occurrences_that_a_rule_does_not_have() {
 }
 
 #[test]
-fn a_text_is_looked_at_as_an_import_would() {
+fn an_edited_text_is_checked_like_an_import() {
     let home = calendar(&[WEEKLY]);
     let text = home.ok(&["show", "uid:w", "--format", "raw"]);
     let garbage = text.replace("DTSTART;TZID=Europe/Berlin:20260303T090000", "DTSTART:garbage");
@@ -205,9 +205,9 @@ fn a_shortened_rule_ends_with_its_last() {
     assert!(run.stdout().contains("until Tue 24 Mar 2026"), "{}", run.shown());
 }
 
-/// Small things that a newcomer met.
+/// Warnings and errors around time zones, incomplete files and old invitations.
 #[test]
-fn what_is_told_in_passing() {
+fn warnings_name_the_cause() {
     let home = calendar(&[WEEKLY]);
     let check = |tz: &str, args: &[&str], expect: &str| {
         let mut command = home.command(args);
@@ -215,7 +215,7 @@ fn what_is_told_in_passing() {
         let run = home.finish(command.output().unwrap());
         assert_eq!(run.stderr(), expect, "{}", run.shown());
     };
-    let unknown = "warning: TZ=Nonsense/Zone names no known zone: UTC is used\n";
+    let unknown = "warning: unknown time zone in TZ=Nonsense/Zone; using UTC\n";
     check("Nonsense/Zone", &["find", "A"], unknown);
     check("Nonsense/Zone", &["--quiet", "find", "A"], "");
     check("CET-1CEST,M3.5.0,M10.5.0/3", &["find", "A"], "");
@@ -236,17 +236,17 @@ fn what_is_told_in_passing() {
     check(
         "UTC",
         &["import", "--into", "c", "before.ics"],
-        "left out: before.ics:4: older than the one that is there, by SEQUENCE and DTSTAMP\n",
+        "left out: before.ics:4: older than the stored item, by SEQUENCE and DTSTAMP\n",
     );
     home.write("none.ics", "");
     check(
         "UTC",
         &["edit", "uid:w", "--from", "none.ics"],
-        "error: none.ics: one VEVENT is needed, and there are 0\nhint: nothing was changed; correct the text and run the command again\n",
+        "error: none.ics: expected one VEVENT, found 0\nhint: nothing was changed; correct the text and run the command again\n",
     );
 }
 
-/// When a task is due is told by the clock of its beginning, also where that clock cannot say it.
+/// The due time of a task is printed in the zone of its start, also in an ambiguous hour.
 #[test]
 fn a_task_that_is_due_in_the_hour_that_comes_twice() {
     let home = Home::new();

@@ -27,6 +27,7 @@
 //! | `folding` | comparison of letters without case and accents |
 //! | `vocabulary` | the vocabulary files: words and their meanings |
 //! | `language` | [`Language`]: a vocabulary and the conventions of a country |
+//! | `user_locale` | [`UserLocale`]: the time, place and language of the user |
 //! | `tokens` | the words of a text |
 //! | `context` | the present moment and the language; how words are matched |
 //! | `time_of_day` | times of day and parts of the day |
@@ -102,6 +103,7 @@ mod sentence_walk;
 mod time_of_day;
 mod tokens;
 mod unconsumed;
+mod user_locale;
 mod vocabulary;
 
 pub use self::date_range::{DateRange, PointInTime};
@@ -109,3 +111,4 @@ pub use self::duration::parse_duration;
 pub use self::error::{ExpectedPhrase, PhraseError};
 pub use self::language::Language;
 pub use self::sentence::Sentence;
+pub use self::user_locale::UserLocale;

@@ -1,9 +1,27 @@
-//! What a person does to events, tasks and memos: new ones, and changes of one occurrence, of it
-//! and all that follow, or of all.
+//! Events, tasks and memos: new ones, and changes by recurrence scope.
 //!
-//! Pure functions from items as they are to items as they are to be; [`item_edits`](mod@crate::item_edits)
-//! writes them. Zones, the time and random numbers are passed in. It is apart from
-//! [`item_text`](crate::item_text), as a card has no time.
+//! Most of it is pure: from the items of a UID and a request to a batch of changes. The functions
+//! here read the items and apply the batch. Zones, the current time and random numbers are passed
+//! in. Contacts, which have no times, are changed as text only
+//! ([`item_text`](crate::item_text)).
+//!
+//! Each module uses only modules above it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `date_time_form` | how a time is written: date, UTC, zone, or floating |
+//! | `rule_text` | changes to the text of a rule |
+//! | `vtimezone` | time-zone definitions for new items |
+//! | `draft` | [`EventDraft`]: a new item, ready to be written |
+//! | `new_event` | [`EventRequest`]: a new item in words |
+//! | `error` | [`Error`]: reasons why a change is impossible |
+//! | `editable_component` | one component while it is changed, and its schedule |
+//! | `editable_field` | the fields that can be set |
+//! | `edit` | [`EventEdit`]: a change to one component |
+//! | `uid_group` | [`UidGroup`]: the items of one UID |
+//! | `series_shift` | moving the rules, dates and overrides of a series |
+//! | `scope` | [`RecurrenceScope`]: changes to one, following or all occurrences |
+//! | `cancellation` | cancellation by a scheduling message |
 
 mod cancellation;
 mod date_time_form;
@@ -23,215 +41,228 @@ pub use self::cancellation::{CancelOutcome, compute_cancellation};
 pub use self::draft::{EventDraft, EventDraftError};
 pub use self::edit::EventEdit;
 pub use self::error::Error;
-pub use self::new_event::{EventRequest, EventRequestError, InputContext, resolve_clock};
-pub use self::scope::{RecurrenceScope, SeriesEdit, compute_edit, compute_removal};
+pub use self::new_event::{EventRequest, EventRequestError, resolve_clock};
+pub use self::scope::RecurrenceScope;
 pub use self::uid_group::{OccurrenceRef, UidGroup};
 pub use self::vtimezone::build_vtimezone;
 
-use editable_component::EditableComponent;
+use self::edit::EditContext;
+use self::editable_component::EditableComponent;
+use self::scope::{OccurrenceTarget, SeriesEdit, compute_edit, compute_removal};
+use larder_date_phrase::UserLocale;
 use larder_format::component::Component;
 use larder_store::{
-    CalendarContext, ChangeOutcome, Extractor, Handle, ItemMeta, Operation, OperationId, Reader,
-    Store,
+    BatchChange, CalendarContext, ChangeOutcome, Extractor, Handle, ItemMeta, Operation,
+    OperationId, Reader, Store,
 };
 use larder_time::civil::Instant;
 use larder_time::series::CalendarDateTime;
 use larder_time::value::IcalDuration;
 
-/// What a change of occurrences came to.
+/// The result of a change to occurrences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EditOutcome {
-    /// Items that are new.
+    /// The new items.
     pub added: Vec<Handle>,
-    /// Items that were changed.
+    /// The changed items.
     pub changed: Vec<Handle>,
-    /// Items that were taken away.
+    /// The removed items.
     pub removed: Vec<Handle>,
-    /// Changed occurrences that stay, though a new rule does not have them.
+    /// The number of overrides that stay although the new rule has no such occurrence.
     pub orphaned_overrides: usize,
-    /// Changed occurrences that keep what they say otherwise than their series.
+    /// The number of overrides that keep a value of their own where the series was changed.
     pub diverged_overrides: usize,
-    /// Somebody else was first, and nothing was done.
+    /// Whether an item was changed in between, so that nothing was written.
     pub conflict: bool,
-    /// What to undo it by; `None` where nothing was written.
+    /// The operation, for undo. `None` if nothing was written.
     pub operation: Option<OperationId>,
 }
 
-/// Which occurrences of the series of an item are meant.
+/// Selects occurrences of the series that an item belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OccurrenceSelector {
-    /// How many; `None`: one, if it is said which.
+    /// The scope. `None`: [`RecurrenceScope::This`] for an occurrence, everything for an item that
+    /// does not recur.
     pub scope: Option<RecurrenceScope>,
-    /// Which one; `None`: the one that the item stands for.
+    /// The occurrence. `None`: the one that the item overrides, if it is an override.
     pub occurrence: Option<OccurrenceRef>,
 }
 
 impl OccurrenceSelector {
-    fn resolve_key(
+    fn resolve(
         self,
-        whole: &UidGroup<'_>,
-        head: &ItemMeta,
-        speaker: &InputContext<'_>,
-    ) -> Result<Option<i64>, Error> {
-        match self.occurrence {
-            Some(at) => whole.find_occurrence(at, speaker.local).map(Some),
-            None => Ok(whole.item_key(head)),
-        }
+        group: &UidGroup<'_>,
+        item: &ItemMeta,
+        locale: &UserLocale,
+    ) -> Result<OccurrenceTarget, Error> {
+        let key = match self.occurrence {
+            Some(occurrence) => Some(group.find_occurrence(occurrence, &locale.zone)?),
+            None => group.item_key(item),
+        };
+        Ok(OccurrenceTarget { scope: self.scope, key })
     }
 }
 
-/// Takes occurrences away, in one batch of `operation`, or does nothing.
+/// Removes occurrences, in one batch of `operation`, or does nothing.
 ///
 /// # Errors
-/// Why it cannot be done, and what the store says.
+/// [`Error`] if the removal is impossible, and errors of the store.
 pub fn remove_occurrences(
     store: &mut Store,
     operation: &mut Operation,
-    head: &ItemMeta,
-    which: OccurrenceSelector,
-    speaker: &InputContext<'_>,
+    item: &ItemMeta,
+    selector: OccurrenceSelector,
+    locale: &UserLocale,
 ) -> Result<EditOutcome, Error> {
-    let deriver = store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
-    let whole = UidGroup::read(&store.open_reader()?, &deriver, head)?;
-    let key = which.resolve_key(&whole, head, speaker)?;
-    let changes = compute_removal(&whole, which.scope, key, speaker.now)?;
+    let extractor =
+        store.extractor_for_collection(&item.collection, item.kind.collection_type())?;
+    let group = UidGroup::read(&store.open_reader()?, &extractor, item)?;
+    let target = selector.resolve(&group, item, locale)?;
+    let changes = compute_removal(&group, target, locale.now)?;
     apply_changes(store, operation, changes)
 }
 
-/// Changes occurrences, in one batch of `operation`, or does nothing. What follows goes on under
-/// the UID that is given, where it needs one.
+/// A change to occurrences of a series.
+#[derive(Debug, Clone, Copy)]
+pub struct OccurrenceEdit<'a> {
+    /// The occurrences to change.
+    pub selector: OccurrenceSelector,
+    /// The change.
+    pub edit: &'a EventEdit,
+    /// The UID of the second series, if the change splits the series in two.
+    pub new_uid: &'a str,
+}
+
+/// Changes occurrences, in one batch of `operation`, or does nothing.
 ///
 /// # Errors
-/// Why it cannot be done, and what the store says.
+/// [`Error`] if the change is impossible, and errors of the store.
 pub fn edit_occurrences(
     store: &mut Store,
     operation: &mut Operation,
-    head: &ItemMeta,
-    which: OccurrenceSelector,
-    edit: &EventEdit,
-    uid: &str,
-    speaker: &InputContext<'_>,
+    item: &ItemMeta,
+    request: OccurrenceEdit<'_>,
+    locale: &UserLocale,
 ) -> Result<EditOutcome, Error> {
-    let deriver = store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
-    let whole = UidGroup::read(&store.open_reader()?, &deriver, head)?;
-    let key = which.resolve_key(&whole, head, speaker)?;
-    let SeriesEdit { changes, orphaned_overrides: astray, diverged_overrides: apart } =
-        compute_edit(&whole, which.scope, key, edit, uid, speaker)?;
-    Ok(EditOutcome {
-        orphaned_overrides: astray,
-        diverged_overrides: apart,
-        ..apply_changes(store, operation, changes)?
-    })
+    let extractor =
+        store.extractor_for_collection(&item.collection, item.kind.collection_type())?;
+    let group = UidGroup::read(&store.open_reader()?, &extractor, item)?;
+    let target = request.selector.resolve(&group, item, locale)?;
+    let context = EditContext { edit: request.edit, locale, extractor: &extractor };
+    let SeriesEdit { changes, orphaned_overrides, diverged_overrides } =
+        compute_edit(&group, target, &context, request.new_uid)?;
+    let outcome = apply_changes(store, operation, changes)?;
+    Ok(EditOutcome { orphaned_overrides, diverged_overrides, ..outcome })
 }
 
-/// Are there several occurrences of an item, or of what it is one of?
+/// Returns whether an item belongs to a series: it recurs, or overrides an occurrence.
 ///
 /// # Errors
-/// What the store says.
-pub fn is_recurring(reader: &Reader, head: &ItemMeta) -> Result<bool, larder_store::Error> {
-    if !head.recurrence_id.is_empty() {
+/// Errors of the store.
+pub fn is_recurring(reader: &Reader, item: &ItemMeta) -> Result<bool, larder_store::Error> {
+    if !item.recurrence_id.is_empty() {
         return Ok(true);
     }
-    let mut recurs = reader.find_series_of_item(head)?.len() > 1;
-    reader.for_each_schedule(&[head.row], &mut |_, times| {
+    let mut recurs = reader.find_series_of_item(item)?.len() > 1;
+    reader.for_each_schedule(&[item.row], &mut |_, times| {
         recurs |= times.is_recurring();
         true
     })?;
     Ok(recurs)
 }
 
-/// When an item begins and ends, as it says.
+/// The times of an item as its component has them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ItemTimes {
+    /// DTSTART.
+    pub start: Option<CalendarDateTime>,
+    /// DTEND or DUE, or the end that follows from DURATION.
+    pub end: Option<CalendarDateTime>,
+}
+
+/// Reads the start and the end of an item. An item that no longer exists has neither.
 ///
 /// # Errors
-/// What the store says.
-#[allow(clippy::type_complexity, reason = "two times, each perhaps")]
-pub fn read_start_and_end(
-    reader: &Reader,
-    head: &ItemMeta,
-) -> Result<Option<(Option<CalendarDateTime>, Option<CalendarDateTime>)>, larder_store::Error> {
-    let Some(bytes) = reader.source_bytes(head.row)? else { return Ok(None) };
-    let frame = head
+/// Errors of the store.
+pub fn read_item_times(reader: &Reader, item: &ItemMeta) -> Result<ItemTimes, larder_store::Error> {
+    let Some(bytes) = reader.source_bytes(item.row)? else { return Ok(ItemTimes::default()) };
+    let context = item
         .calendar_context
         .map(|row| reader.calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
     let component = Component::parse(&bytes);
-    let time = |name: &str| {
-        let timed = component.time_properties(name).next()?;
-        reader.extractor().resolve_date_time(&timed, &frame)
+    let read_time = |name: &str| {
+        let property = component.time_properties(name).next()?;
+        reader.extractor().resolve_date_time(&property, &context)
     };
-    let (start, end) = (time("DTSTART"), time("DTEND").or_else(|| time("DUE")));
-    let part = EditableComponent {
-        uid: String::new(),
-        bytes: bytes.clone(),
-        context: CalendarContext::clone(&frame),
-    };
-    let lasts = || {
+    let start = read_time("DTSTART");
+    let end = read_time("DTEND").or_else(|| read_time("DUE")).or_else(|| {
+        let part = EditableComponent::new(bytes.clone(), CalendarContext::clone(&context));
         let seconds = part.schedule(reader.extractor())?.duration_seconds();
-        Some(draft::end_after(start.as_ref()?, IcalDuration { days: 0, seconds }))
-    };
-    let end = end.or_else(|| lasts().filter(|end| start.as_ref() != Some(end)));
-    Ok(Some((start, end)))
+        let end = draft::end_after(start.as_ref()?, IcalDuration { days: 0, seconds });
+        (start.as_ref() != Some(&end)).then_some(end)
+    });
+    Ok(ItemTimes { start, end })
 }
 
-/// How an item recurs, as it says.
+/// Reads the first recurrence rule of an item.
 ///
 /// # Errors
-/// What the store says.
-pub fn read_rrule(reader: &Reader, head: &ItemMeta) -> Result<Option<String>, larder_store::Error> {
-    let Some(bytes) = reader.source_bytes(head.row)? else { return Ok(None) };
-    let rule =
-        Component::parse(&bytes).time_properties("RRULE").next().map(|rule| rule.text.into_owned());
-    Ok(rule)
+/// Errors of the store.
+pub fn read_rrule(reader: &Reader, item: &ItemMeta) -> Result<Option<String>, larder_store::Error> {
+    let Some(bytes) = reader.source_bytes(item.row)? else { return Ok(None) };
+    let component = Component::parse(&bytes);
+    let rule = component.time_properties("RRULE").next();
+    Ok(rule.map(|rule| rule.text.into_owned()))
 }
 
 fn apply_changes(
     store: &mut Store,
     operation: &mut Operation,
-    changes: Vec<larder_store::BatchChange>,
+    changes: Vec<BatchChange>,
 ) -> Result<EditOutcome, Error> {
-    let mut done = EditOutcome::default();
+    let mut result = EditOutcome::default();
     if changes.is_empty() {
-        return Ok(done);
+        return Ok(result);
     }
     let applied = store.apply(operation, changes)?;
-    done.conflict =
+    result.conflict =
         applied.outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..)));
-    if done.conflict {
-        return Ok(done);
+    if result.conflict {
+        return Ok(result);
     }
     for outcome in applied.outcomes {
         match outcome {
-            ChangeOutcome::Added(handle) => done.added.push(handle),
-            ChangeOutcome::Updated(handle) => done.changed.push(handle),
-            ChangeOutcome::Removed(handle) => done.removed.push(handle),
+            ChangeOutcome::Added(handle) => result.added.push(handle),
+            ChangeOutcome::Updated(handle) => result.changed.push(handle),
+            ChangeOutcome::Removed(handle) => result.removed.push(handle),
             _ => {}
         }
     }
-    done.operation = operation.id();
-    Ok(done)
+    result.operation = operation.id();
+    Ok(result)
 }
 
-/// A component as it came back from an editor, with the time of the change in it; what it says of
-/// zones is in the frame.
+/// Sets the time of the change in a component that was edited as text, and adds the definitions
+/// of its time zones to its calendar context.
 pub(crate) fn stamp_edited_component(
-    deriver: &Extractor,
-    frame: &CalendarContext,
+    extractor: &Extractor,
+    context: &CalendarContext,
     before: &[u8],
     text: Vec<u8>,
     now: Instant,
 ) -> (Vec<u8>, CalendarContext) {
-    let mut part = EditableComponent { uid: String::new(), bytes: text, context: frame.clone() };
-    let old =
-        EditableComponent { uid: String::new(), bytes: before.to_vec(), context: frame.clone() };
-    if let Some(plan) = part.schedule(deriver) {
-        draft::ensure_zone_defined(&mut part.context, &plan.form, plan.start);
+    let mut part = EditableComponent::new(text, context.clone());
+    let old = EditableComponent::new(before.to_vec(), context.clone());
+    if let Some(schedule) = part.schedule(extractor) {
+        draft::ensure_zone_defined(&mut part.context, &schedule.form, schedule.start);
     }
     const TIME_PROPERTIES: [&str; 7] =
         ["DTSTART", "DTEND", "DUE", "DURATION", "RRULE", "RDATE", "EXDATE"];
-    let moved =
+    let is_rescheduled =
         TIME_PROPERTIES.iter().any(|name| part.property_texts(name) != old.property_texts(name));
-    part.bump_revision(now, moved);
+    part.bump_revision(now, is_rescheduled);
     (part.bytes, part.context)
 }

@@ -1,9 +1,7 @@
-//! What a person does to items: cards added or edited, items removed, a collection emptied and
-//! removed.
+//! Adding, replacing and removing items, and removing a collection.
 //!
-//! Each is one operation and works in batches, so that others get in between, and expects what it
-//! was told about: an item that somebody changed meanwhile is left as it is and named in the
-//! result.
+//! Each change is one operation in several short batches, so that other writers get in between. It
+//! expects the items as they were read: an item that was changed since is left alone and reported.
 
 use larder_store::{
     AppliedBatch, BatchChange, ChangeOutcome, Collection, Error, Handle, ItemMeta, ItemPut,
@@ -11,117 +9,116 @@ use larder_store::{
 };
 use std::sync::Arc;
 
-/// Removals in one batch: short enough to let others in between.
+/// The number of removals in a batch, which keeps the lock short.
 const MAX_REMOVALS_PER_BATCH: usize = 500;
-/// Cards, and bytes of them, that are added in one batch.
+/// The number of items in a batch of additions, which keeps the lock short.
 const MAX_ITEMS_PER_ADD_BATCH: usize = 200;
+/// The size of a batch of additions.
 const MAX_ADD_BATCH_BYTES: usize = 4 << 20;
-/// Items that are listed in one read transaction.
+/// The number of items that are listed in one read transaction.
 const ITEMS_PER_READ: usize = 500;
 
-/// A card, and what became of it.
+/// An item that was to be added, and the result.
 #[derive(Debug)]
 pub struct AddedItem {
-    /// The card's bytes.
+    /// The bytes of the item.
     pub bytes: Vec<u8>,
-    /// The UID it has.
+    /// Its UID.
     pub uid: String,
-    /// The item it is; `None` where another item has its UID already, and it was left out.
+    /// Its handle. `None`: it was skipped because another item has the UID.
     pub handle: Option<Handle>,
 }
 
-/// Adds cards to a collection, which is made if there is none of that name, and tells of each batch
-/// what became of its cards. Gives the number of cards left out.
+/// Adds items to a collection, which is created if there is none of this name, and calls `each` with
+/// every result. Returns the number of skipped items.
 ///
 /// # Errors
-/// What the store says; the batches before it are kept. An error of `each` ends it in the same way.
+/// Errors of the store and of `each`. The batches before the error stay.
 pub fn add_items<E: From<Error>>(
     store: &mut Store,
     operation: &mut Operation,
-    into: &str,
-    cards: Vec<ParsedItem>,
+    collection: &str,
+    items: Vec<ParsedItem>,
     each: &mut dyn FnMut(&Store, AddedItem) -> Result<(), E>,
 ) -> Result<u64, E> {
-    let into: Arc<str> = Arc::from(into);
-    let mut left_out = 0;
-    let mut cards = cards.into_iter().peekable();
-    while cards.peek().is_some() {
+    let collection: Arc<str> = Arc::from(collection);
+    let mut skipped = 0;
+    let mut items = items.into_iter().peekable();
+    while items.peek().is_some() {
         let mut batch = Vec::new();
         let mut bytes = 0;
-        // One card at least, however large.
-        while let Some(card) = cards.next_if(|card| {
-            bytes += card.bytes().len();
+        // At least one item, however large.
+        while let Some(item) = items.next_if(|item| {
+            bytes += item.bytes().len();
             batch.is_empty()
                 || (batch.len() < MAX_ITEMS_PER_ADD_BATCH && bytes <= MAX_ADD_BATCH_BYTES)
         }) {
-            batch.push(card);
+            batch.push(item);
         }
-        let told: Vec<_> = batch
+        let results: Vec<_> = batch
             .iter()
-            .map(|card| (card.bytes().to_vec(), card.uid().unwrap_or_default().to_string()))
+            .map(|item| (item.bytes().to_vec(), item.uid().unwrap_or_default().to_string()))
             .collect();
-        let put = |prepared: ParsedItem| {
-            let uid = prepared.uid().unwrap_or_default().to_string();
-            let (collection, expect) = (Arc::clone(&into), Precondition::Absent);
+        let put = |parsed: ParsedItem| {
             BatchChange::Put(ItemPut {
-                collection,
-                uid,
+                collection: Arc::clone(&collection),
+                uid: parsed.uid().unwrap_or_default().to_string(),
                 derived_uid: false,
-                parsed: prepared,
-                precondition: expect,
+                parsed,
+                precondition: Precondition::Absent,
             })
         };
         let applied = store.apply(operation, batch.into_iter().map(put).collect())?;
-        for (outcome, (bytes, uid)) in applied.outcomes.into_iter().zip(told) {
+        for (outcome, (bytes, uid)) in applied.outcomes.into_iter().zip(results) {
             let handle = match outcome {
                 ChangeOutcome::Added(handle) => Some(handle),
                 _ => None,
             };
-            left_out += u64::from(handle.is_none());
+            skipped += u64::from(handle.is_none());
             each(store, AddedItem { bytes, uid, handle })?;
         }
     }
-    Ok(left_out)
+    Ok(skipped)
 }
 
-/// Puts a card in the place of what an item was when it was looked up; it stays the item it is.
+/// Replaces the bytes of an item as it was read. It keeps its handle and UID.
 ///
 /// # Errors
-/// What the store says. An item that somebody changed since is none: the outcome says so.
+/// Errors of the store. A conflict is not an error but an outcome.
 pub fn replace_item(
     store: &mut Store,
     operation: &mut Operation,
-    head: &ItemMeta,
-    card: ParsedItem,
+    item: &ItemMeta,
+    parsed: ParsedItem,
 ) -> Result<AppliedBatch, Error> {
     let put = ItemPut {
-        collection: Arc::clone(&head.collection),
-        uid: head.uid.clone(),
-        // An item kept beside another of its UID is known by a derived one, whatever its bytes say.
-        derived_uid: card.uid() != Some(head.uid.as_str()),
-        parsed: card,
-        precondition: Precondition::UnchangedSince(head.seq),
+        collection: Arc::clone(&item.collection),
+        uid: item.uid.clone(),
+        // An item whose UID was taken is stored under a derived UID, and its bytes keep their own.
+        derived_uid: parsed.uid() != Some(item.uid.as_str()),
+        parsed,
+        precondition: Precondition::UnchangedSince(item.seq),
     };
     store.apply(operation, vec![BatchChange::Put(put)])
 }
 
-/// What a removal came to.
+/// The result of a removal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemovalOutcome {
-    /// Items taken away.
+    /// The number of removed items.
     pub items: u64,
-    /// Items that somebody changed since they were listed: they are kept.
+    /// Items that were changed since they were listed, and stay.
     pub changed: Vec<Handle>,
-    /// Items that somebody took away first.
+    /// The number of items that were removed by another writer.
     pub already_removed: u64,
-    /// What to undo it by; `None` where nothing was removed.
+    /// The operation, for undo. `None` if nothing was removed.
     pub operation: Option<OperationId>,
 }
 
-/// Takes items away, each as the batch left it that is named with it.
+/// Removes items, each unless it was changed after the batch of its sequence number.
 ///
 /// # Errors
-/// What the store says; the batches before it are kept.
+/// Errors of the store. The batches before the error stay.
 pub fn remove_items(
     store: &mut Store,
     operation: &mut Operation,
@@ -145,7 +142,7 @@ pub fn remove_items(
     Ok(removed)
 }
 
-/// The items of a collection as they were at one time: what its removal was asked for.
+/// The items of a collection at one time, for its removal.
 #[derive(Debug, Clone)]
 pub struct CollectionListing {
     collection: Collection,
@@ -155,66 +152,61 @@ pub struct CollectionListing {
 /// Lists a collection.
 ///
 /// # Errors
-/// [`Error::NoCollection`], and what the store says.
+/// [`Error::NoCollection`], and errors of the store.
 pub fn list_collection(reader: &Reader, name: &str) -> Result<CollectionListing, Error> {
     let collections = reader.collections()?;
     let found = collections.into_iter().find(|collection| collection.name == name);
     let collection = found.ok_or_else(|| Error::NoCollection { name: name.to_string() })?;
-    let items = list_items(reader, &collection)?.into_iter().map(|head| (head.handle, head.seq));
+    let items = list_items(reader, &collection)?.into_iter().map(|item| (item.handle, item.seq));
     let items = items.collect();
     Ok(CollectionListing { collection, items })
 }
 
-/// What the removal of a collection came to.
+/// The result of the removal of a collection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectionRemovalOutcome {
-    /// Items taken away.
+    /// The number of removed items.
     pub items: u64,
-    /// Is the collection itself gone, too?
+    /// Whether the collection itself was removed.
     pub collection_removed: bool,
-    /// If not: the items that keep it, since somebody changed or added them after they were listed.
+    /// The items that were changed or added after the listing, and keep the collection.
     pub remaining: Vec<ItemMeta>,
-    /// What to undo it by; `None` where nothing was removed.
+    /// The operation, for undo. `None` if nothing was removed.
     pub operation: Option<OperationId>,
 }
 
-/// Takes a collection away with the items that were listed, as they were listed.
+/// Removes the items of a listing, and the collection if it is empty then.
 ///
 /// # Errors
-/// What the store says; the batches before it are kept.
+/// Errors of the store. The batches before the error stay.
 pub fn remove_collection(
     store: &mut Store,
     operation: &mut Operation,
-    listed: &CollectionListing,
+    listing: &CollectionListing,
 ) -> Result<CollectionRemovalOutcome, Error> {
-    let RemovalOutcome { items, .. } = remove_items(store, operation, &listed.items)?;
-    let mut kept = list_items(&store.open_reader()?, &listed.collection)?;
-    let mut whole = false;
-    if kept.is_empty() {
-        let last = BatchChange::RemoveCollection(listed.collection.name.clone());
-        whole = store.apply(operation, vec![last])?.outcomes == [ChangeOutcome::Done];
-        if !whole {
-            // Somebody added one between those two steps.
-            kept = list_items(&store.open_reader()?, &listed.collection)?;
+    let RemovalOutcome { items, .. } = remove_items(store, operation, &listing.items)?;
+    let mut remaining = list_items(&store.open_reader()?, &listing.collection)?;
+    let mut collection_removed = false;
+    if remaining.is_empty() {
+        let last = BatchChange::RemoveCollection(listing.collection.name.clone());
+        collection_removed = store.apply(operation, vec![last])?.outcomes == [ChangeOutcome::Done];
+        if !collection_removed {
+            // Another writer added an item in between.
+            remaining = list_items(&store.open_reader()?, &listing.collection)?;
         }
     }
-    Ok(CollectionRemovalOutcome {
-        items,
-        collection_removed: whole,
-        remaining: kept,
-        operation: operation.id(),
-    })
+    Ok(CollectionRemovalOutcome { items, collection_removed, remaining, operation: operation.id() })
 }
 
-/// All items of a collection.
+/// Lists all items of a collection.
 fn list_items(reader: &Reader, collection: &Collection) -> Result<Vec<ItemMeta>, Error> {
-    let mut heads = Vec::new();
+    let mut items = Vec::new();
     loop {
-        let after = heads.last().map_or(i64::MIN, |head: &ItemMeta| head.row);
+        let after = items.last().map_or(i64::MIN, |item: &ItemMeta| item.row);
         let page = reader.items_after_row(collection, after, ITEMS_PER_READ)?;
         if page.is_empty() {
-            return Ok(heads);
+            return Ok(items);
         }
-        heads.extend(page);
+        items.extend(page);
     }
 }

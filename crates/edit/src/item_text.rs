@@ -1,133 +1,142 @@
-//! Cards and components of calendars that a person typed: what is to be added, and what came back
-//! from an editor.
+//! Contacts and calendar components as text: new items that a person typed, and items that come
+//! back from an editor.
 //!
-//! Pure functions from bytes to items that the store can take, or to what is wrong with them. It
-//! reads no file and writes nothing. It is apart from `import`, which takes streams of any size and
-//! whatever is in them: here a person waits, everything is in memory, and one bad line is worth a
-//! refusal.
+//! Pure functions from bytes to parsed items, or to the problems of the text. Apart from the import,
+//! which reads streams of any size and skips bad items: here a person waits, the text is in memory,
+//! and one bad line is worth a refusal.
 
 use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, ZoneAddition};
 use larder_format::component::Component;
-use larder_format::contact::{Contact, Problem, ProblemKind, insert_uid};
+use larder_format::contact::{Contact, Problem, ProblemKind};
+use larder_format::edit::insert_uid;
 use larder_format::splitter::{Splitter, StreamPiece};
-use larder_store::{CalendarContext, Extractor, ParsedItem};
+use larder_store::{CalendarContext, Extractor, ParsedItem, RejectedItem};
 use larder_time::civil::Instant;
 use std::io;
 use std::sync::Arc;
 
-/// More bytes than this were typed by nobody; an import takes larger files.
+/// The largest text. A larger one was not typed, and belongs into an import.
 pub const MAX_TEXT_BYTES: usize = 32 << 20;
 
-/// Why a text holds no card that can be taken.
+/// The reason why a text is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No text at all, or none that is a card.
-    #[error("there is no card and no event in it")]
+    /// The text contains no component.
+    #[error("no vCard and no calendar item in the text")]
     NoItem,
-    /// More bytes than [`LARGEST`].
-    #[error("it has more than 32 MB")]
+    /// The text exceeds [`MAX_TEXT_BYTES`].
+    #[error("the text is larger than 32 MB")]
     TooLarge,
-    /// A card without a UID needs a random one.
-    #[error("no random number could be had: {0}")]
+    /// An item without a UID needs random bytes, and the system gave none.
+    #[error("cannot get random bytes for a UID: {0}")]
     Random(#[source] io::Error),
-    /// An edited text has more than the card in it.
-    #[error("line {line}: text outside the card")]
+    /// An edited text contains more than the item.
+    #[error("line {line}: text outside the item")]
     TextOutsideItem {
-        /// Where that text begins, from 1.
+        /// The first line of that text, from 1.
         line: u64,
     },
-    /// An edited text has no card in it, or several.
-    #[error("one {name} is needed, and there are {found}")]
+    /// An edited text contains no item, or several.
+    #[error("expected one {name}, found {found}")]
     NotExactlyOne {
-        /// A card, or the name of a component.
+        /// `card`, or the name of a component.
         name: String,
-        /// How many there are.
+        /// The number of items in the text.
         found: usize,
     },
-    /// An edited card is none that the store can take.
+    /// An edited item is invalid.
     #[error("line {}: {problem}", .problem.line)]
     InvalidItem {
-        /// What is wrong with it, and where.
+        /// The problem.
         problem: Problem,
     },
-    /// An edited card that may be half of one.
-    #[error("the line END:VCARD is missing")]
+    /// An edited card may be incomplete.
+    #[error("missing line END:VCARD")]
     MissingCardEnd,
-    /// An edited component that may be half of one.
-    #[error("the line END:{name} is missing")]
+    /// An edited component may be incomplete.
+    #[error("missing line END:{name}")]
     MissingComponentEnd {
-        /// What it is.
+        /// The name of the component.
         name: String,
     },
-    /// An edited component that would stand for another occurrence.
-    #[error("the RECURRENCE-ID has to stay as it is: it says which occurrence it is")]
+    /// An edited override would override another occurrence.
+    #[error("RECURRENCE-ID cannot be changed: it identifies the occurrence")]
     RecurrenceIdChanged,
-    /// An edited card that would be another item.
-    #[error("the UID has to stay {uid:?}: it is what the item is known by")]
+    /// An edited item has another UID.
+    #[error("the UID cannot be changed: it must stay {uid:?}")]
     UidChanged {
-        /// The UID it had.
+        /// The UID of the item.
         uid: String,
     },
-    /// An edited card that lost the line it is known by.
-    #[error("the line UID:{uid} is missing")]
+    /// An edited item has lost its UID.
+    #[error("missing line UID:{uid}")]
     UidRemoved {
-        /// The UID it had.
+        /// The UID of the item.
         uid: String,
     },
 }
 
-/// What there is to say about a place in a text.
+/// A diagnostic for a line of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextDiagnostic {
     /// The line, from 1.
     pub line: u64,
-    /// What is the matter there.
+    /// The problem.
     pub kind: TextDiagnosticKind,
 }
 
-/// What is the matter with a place in a text.
+/// The problem of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextDiagnosticKind {
-    /// A card that is taken has this about it.
+    /// A problem of an item that was accepted.
     #[error("{0}")]
     Problem(Problem),
-    /// A card that is left out, for this reason.
+    /// The reason why an item was skipped.
     #[error("{0}")]
     InvalidItem(Problem),
-    /// A component that says something of a line that is not understood.
+    /// A line of a component that was accepted has no effect.
     #[error("{0}")]
     Note(String),
-    /// Text that belongs to no card, and is left out.
-    #[error("text outside any card")]
+    /// Text outside any item was skipped.
+    #[error("text outside any item")]
     TextOutsideItem,
-    /// A time zone that nothing can use is left out.
+    /// A time-zone definition without a name was skipped.
     #[error("{}", NO_TZID_REASON)]
     ZoneWithoutTzid,
 }
 
 impl TextDiagnosticKind {
-    /// Was something left out, or is this a warning?
+    /// Returns whether text was skipped.
     #[must_use]
     pub fn is_skipped(&self) -> bool {
         !matches!(self, TextDiagnosticKind::Problem(_) | TextDiagnosticKind::Note(_))
     }
 }
 
-/// A text divided into cards and other things, none of them looked into yet.
+/// A text that is split into items, which are not parsed yet.
 #[derive(Debug, Default)]
 pub struct SplitText {
-    /// Each with the line of its BEGIN, and what the calendar around it says if it is no card.
-    items: Vec<(u64, Vec<u8>, Option<Arc<CalendarContext>>)>,
+    items: Vec<SplitItem>,
     diagnostics: Vec<TextDiagnostic>,
 }
 
+/// The bytes of an item in a text.
+#[derive(Debug)]
+struct SplitItem {
+    /// The line of BEGIN.
+    line: u64,
+    bytes: Vec<u8>,
+    /// The calendar context. `None`: a contact.
+    context: Option<Arc<CalendarContext>>,
+}
+
 impl SplitText {
-    /// Divides a text.
+    /// Splits a text.
     ///
     /// # Errors
-    /// [`Error::TooLarge`]; [`Error::NoItem`] where it holds no component of any kind.
+    /// [`Error::TooLarge`]; [`Error::NoItem`] if it contains no component of any kind.
     pub fn from_bytes(text: &[u8]) -> Result<SplitText, Error> {
         if text.len() > MAX_TEXT_BYTES {
             return Err(Error::TooLarge);
@@ -159,8 +168,8 @@ impl SplitText {
                     }
                 }
                 StreamPiece::Component { name, line, bytes, .. } => {
-                    let frame = (name != "VCARD").then(Arc::default);
-                    pieces.items.push((line, bytes.to_vec(), frame));
+                    let context = (name != "VCARD").then(Arc::default);
+                    pieces.items.push(SplitItem { line, bytes: bytes.to_vec(), context });
                 }
                 StreamPiece::Skipped { first: true, line, .. } => {
                     pieces
@@ -174,72 +183,73 @@ impl SplitText {
         if any { Ok(pieces) } else { Err(Error::NoItem) }
     }
 
-    /// The components from this one on lie in a calendar that says this.
-    fn set_context(&mut self, first: usize, frame: &Arc<CalendarContext>) {
-        for (_, _, of) in self.items.iter_mut().skip(first).filter(|(.., of)| of.is_some()) {
-            *of = Some(Arc::clone(frame));
+    /// Sets the calendar context of the components from this one on.
+    fn set_context(&mut self, first: usize, context: &Arc<CalendarContext>) {
+        for item in self.items.iter_mut().skip(first).filter(|item| item.context.is_some()) {
+            item.context = Some(Arc::clone(context));
         }
     }
 
-    /// Reads the cards and components. One without a UID gets a random one, made of the bytes that
-    /// `random` gives.
+    /// Parses the items. An item without a UID gets one from the bytes that `random` returns.
     ///
     /// # Errors
     /// [`Error::Random`]
     pub fn parse_items(
         self,
-        deriver: &Extractor,
+        extractor: &Extractor,
         random: &mut dyn FnMut() -> io::Result<[u8; 16]>,
     ) -> Result<ParsedText, Error> {
-        let mut typed = ParsedText { items: Vec::new(), diagnostics: self.diagnostics };
-        for (line, bytes, frame) in self.items {
-            match frame {
-                Some(frame) => typed.add_component(deriver, line, bytes, &frame, random)?,
-                None => typed.add_card(deriver, line, bytes, random)?,
+        let mut parsed_text = ParsedText { items: Vec::new(), diagnostics: self.diagnostics };
+        for SplitItem { line, bytes, context } in self.items {
+            match context {
+                Some(context) => {
+                    parsed_text.add_component(extractor, line, bytes, &context, random)?;
+                }
+                None => parsed_text.add_card(extractor, line, bytes, random)?,
             }
         }
-        typed.diagnostics.sort_by_key(|remark| remark.line);
-        Ok(typed)
+        parsed_text.diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+        Ok(parsed_text)
     }
 }
 
-/// The cards and components of a text that can be added, and what there is to say about it.
+/// The valid items of a text, and its diagnostics.
 #[derive(Debug)]
 pub struct ParsedText {
-    /// In their order; each has a UID.
+    /// The items in the order of the text; each has a UID.
     pub items: Vec<ParsedItem>,
-    /// In the order of the lines.
+    /// The diagnostics in the order of the lines.
     pub diagnostics: Vec<TextDiagnostic>,
 }
 
 impl ParsedText {
-    /// Takes one card in, which begins at line `first` of the text.
+    /// Adds a contact that begins at line `first` of the text.
     fn add_card(
         &mut self,
-        deriver: &Extractor,
+        extractor: &Extractor,
         first: u64,
         mut bytes: Vec<u8>,
         random: &mut dyn FnMut() -> io::Result<[u8; 16]>,
     ) -> Result<(), Error> {
         let line = |problem: &Problem| first + u64::from(problem.line.max(1)) - 1;
         let card = Contact::parse(&bytes);
-        // Of the card as it was given: a UID is a line more, and may be the only one.
+        // The text is checked without the new UID, which would be its only line if it is empty.
         if let Some(problem) = card.fatal_problem() {
-            let what = TextDiagnosticKind::InvalidItem(*problem);
-            self.diagnostics.push(TextDiagnostic { line: line(problem), kind: what });
+            let kind = TextDiagnosticKind::InvalidItem(*problem);
+            self.diagnostics.push(TextDiagnostic { line: line(problem), kind });
             return Ok(());
         }
-        let odd = |problem: &Problem| TextDiagnostic {
+        let diagnostic = |problem: &Problem| TextDiagnostic {
             line: line(problem),
             kind: TextDiagnosticKind::Problem(*problem),
         };
-        self.diagnostics.extend(card.problems().iter().map(odd));
+        self.diagnostics.extend(card.problems().iter().map(diagnostic));
         if card.uid().is_none() {
             bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
         }
-        match deriver.parse_contact(bytes) {
-            Ok((prepared, _)) => self.items.push(prepared),
-            Err((_, problem)) => {
+        match extractor.parse_contact(bytes) {
+            Ok(parsed_item) => self.items.push(parsed_item),
+            Err(RejectedItem { problem, .. }) => {
                 let line = line(&problem);
                 self.diagnostics
                     .push(TextDiagnostic { line, kind: TextDiagnosticKind::InvalidItem(problem) });
@@ -247,143 +257,145 @@ impl ParsedText {
         }
         Ok(())
     }
-}
 
-impl ParsedText {
-    /// Takes a component of a calendar in.
+    /// Adds a component that begins at line `first` of the text.
     fn add_component(
         &mut self,
-        deriver: &Extractor,
+        extractor: &Extractor,
         first: u64,
         mut bytes: Vec<u8>,
-        frame: &CalendarContext,
+        context: &CalendarContext,
         random: &mut dyn FnMut() -> io::Result<[u8; 16]>,
     ) -> Result<(), Error> {
         let at = |line: u32| first + u64::from(line.max(1)) - 1;
         let uid = Component::parse(&bytes).uid();
-        let mut said = Vec::new();
-        // A UID is a line more, so it is looked at as it was given first.
-        let taken = match deriver.parse_component(bytes.clone(), frame) {
-            Ok((prepared, problems, notes)) => {
-                let odd =
+        let mut found = Vec::new();
+        // The text is checked without the new UID, which would be its only line if it is empty.
+        let parsed = match extractor.parse_component(bytes.clone(), context) {
+            Ok(parsed_item) => {
+                let numbered =
                     |problem: &Problem| (at(problem.line), TextDiagnosticKind::Problem(*problem));
-                said.extend(problems.iter().map(odd));
-                said.extend(
-                    notes
-                        .into_iter()
-                        .map(|(line, note)| (at(line), TextDiagnosticKind::Note(note))),
-                );
-                Some(prepared)
+                found.extend(parsed_item.problems().iter().map(numbered));
+                let warnings = parsed_item.warnings().iter();
+                found.extend(warnings.map(|warning| {
+                    (at(warning.line), TextDiagnosticKind::Note(warning.text.clone()))
+                }));
+                Some(parsed_item)
             }
-            Err((_, problem)) => {
-                said.push((at(problem.line), TextDiagnosticKind::InvalidItem(problem)));
+            Err(RejectedItem { problem, .. }) => {
+                found.push((at(problem.line), TextDiagnosticKind::InvalidItem(problem)));
                 None
             }
         };
         self.diagnostics
-            .extend(said.into_iter().map(|(line, what)| TextDiagnostic { line, kind: what }));
-        let Some(prepared) = taken else { return Ok(()) };
+            .extend(found.into_iter().map(|(line, kind)| TextDiagnostic { line, kind }));
+        let Some(parsed_item) = parsed else { return Ok(()) };
         if uid.is_some() {
-            self.items.push(prepared);
+            self.items.push(parsed_item);
             return Ok(());
         }
         bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
-        if let Ok((prepared, ..)) = deriver.parse_component(bytes, frame) {
-            self.items.push(prepared);
+        if let Ok(parsed_item) = extractor.parse_component(bytes, context) {
+            self.items.push(parsed_item);
         }
         Ok(())
     }
 }
 
-/// The one card in an edited text, without the blank lines around it, if it is whole and keeps the
-/// UID that the item had: the one in `before`, its bytes, else `uid`, which it is kept under.
+/// Parses the only card of an edited text. It must be complete and keep the UID of the item: the one
+/// in its bytes `before`, else `uid`, the one that it is stored under.
 ///
 /// # Errors
-/// What of this is not so.
+/// The rule that the text breaks.
 pub fn parse_edited_card(
-    deriver: &Extractor,
+    extractor: &Extractor,
     uid: &str,
     before: &[u8],
     text: &[u8],
 ) -> Result<ParsedItem, Error> {
-    let (prepared, problems) = deriver
+    let parsed_item = extractor
         .parse_contact(find_single_component(text, "VCARD")?)
-        .map_err(|(_, problem)| Error::InvalidItem { problem })?;
-    if problems.iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd) {
+        .map_err(|rejected| Error::InvalidItem { problem: rejected.problem })?;
+    if parsed_item.problems().iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd) {
         return Err(Error::MissingCardEnd);
     }
-    // An item that is kept beside another of its UID is known by a derived one, whatever its bytes
-    // say.
+    // An item whose UID was taken is stored under a derived UID, and its bytes keep their own.
     let card = Contact::parse(before);
-    let own = card.uid();
-    let stays = own.as_deref().unwrap_or(uid);
-    match prepared.uid() {
-        Some(uid) if uid != stays => Err(Error::UidChanged { uid: stays.to_string() }),
-        None if own.is_some() => Err(Error::UidRemoved { uid: stays.to_string() }),
-        _ => Ok(prepared),
+    let old_uid = card.uid();
+    let expected_uid = old_uid.as_deref().unwrap_or(uid);
+    match parsed_item.uid() {
+        Some(uid) if uid != expected_uid => {
+            Err(Error::UidChanged { uid: expected_uid.to_string() })
+        }
+        None if old_uid.is_some() => Err(Error::UidRemoved { uid: expected_uid.to_string() }),
+        _ => Ok(parsed_item),
     }
 }
 
-/// The same for a component of a calendar that says `frame`: it stays the occurrence that it was,
-/// too, and gets the time of the change. What an import would remark on it comes with it.
+/// Parses the only component of an edited text, with the calendar context of its item. In addition to
+/// the rules of [`parse_edited_card`], RECURRENCE-ID must stay. The component gets the time of the
+/// change, and the diagnostics that an import would report are returned with it.
 ///
 /// # Errors
-/// What of this is not so.
+/// The rule that the text breaks.
 pub fn parse_edited_component(
-    deriver: &Extractor,
-    frame: &CalendarContext,
+    extractor: &Extractor,
+    context: &CalendarContext,
     uid: &str,
     before: &[u8],
     text: &[u8],
     now: Instant,
 ) -> Result<(ParsedItem, Vec<TextDiagnostic>), Error> {
     let name = Component::parse(before).kind().name().to_string();
-    let refused = |(_, problem)| Error::InvalidItem { problem };
-    let (was, ..) = deriver.parse_component(before.to_vec(), frame).map_err(refused)?;
+    let refused = |rejected: RejectedItem| Error::InvalidItem { problem: rejected.problem };
+    let old = extractor.parse_component(before.to_vec(), context).map_err(refused)?;
     let text = find_single_component(text, &name)?;
-    let (bytes, of) =
-        crate::event::stamp_edited_component(deriver, frame, before, text.clone(), now);
-    // By the lines of the text, before those of the change are in it.
-    let (_, problems, notes) = deriver.parse_component(text, &of).map_err(refused)?;
-    let (prepared, ..) = deriver.parse_component(bytes, &of).map_err(refused)?;
-    if problems.iter().any(|problem| problem.kind == ProblemKind::MissingComponentEnd) {
+    let (bytes, new_context) =
+        crate::event::stamp_edited_component(extractor, context, before, text.clone(), now);
+    // Diagnostics have the line numbers of the text as it was typed.
+    let typed = extractor.parse_component(text, &new_context).map_err(refused)?;
+    let parsed_item = extractor.parse_component(bytes, &new_context).map_err(refused)?;
+    let is_open = |problem: &Problem| problem.kind == ProblemKind::MissingComponentEnd;
+    if typed.problems().iter().any(is_open) {
         return Err(Error::MissingComponentEnd { name });
     }
-    let stays = was.uid().unwrap_or(uid);
-    match prepared.uid() {
-        Some(uid) if uid != stays => Err(Error::UidChanged { uid: stays.to_string() }),
-        None if was.uid().is_some() => Err(Error::UidRemoved { uid: stays.to_string() }),
-        _ if prepared.recurrence_id() != was.recurrence_id() => Err(Error::RecurrenceIdChanged),
-        _ => Ok((prepared, component_diagnostics(&problems, notes))),
+    let expected_uid = old.uid().unwrap_or(uid);
+    match parsed_item.uid() {
+        Some(uid) if uid != expected_uid => {
+            Err(Error::UidChanged { uid: expected_uid.to_string() })
+        }
+        None if old.uid().is_some() => Err(Error::UidRemoved { uid: expected_uid.to_string() }),
+        _ if parsed_item.recurrence_id() != old.recurrence_id() => Err(Error::RecurrenceIdChanged),
+        _ => Ok((parsed_item, component_diagnostics(&typed))),
     }
 }
 
-/// What there is to say about a component, by its lines.
-fn component_diagnostics(problems: &[Problem], notes: Vec<(u32, String)>) -> Vec<TextDiagnostic> {
-    let odd = |of: &Problem| TextDiagnostic {
-        line: of.line.into(),
-        kind: TextDiagnosticKind::Problem(*of),
-    };
-    let noted = |(line, note): (u32, String)| TextDiagnostic {
-        line: line.into(),
-        kind: TextDiagnosticKind::Note(note),
-    };
-    problems.iter().map(odd).chain(notes.into_iter().map(noted)).collect()
+/// Returns the problems of a component and the warnings about it, by line.
+fn component_diagnostics(component: &ParsedItem) -> Vec<TextDiagnostic> {
+    let problems = component.problems().iter().map(|problem| TextDiagnostic {
+        line: problem.line.into(),
+        kind: TextDiagnosticKind::Problem(*problem),
+    });
+    let warnings = component.warnings().iter().map(|warning| TextDiagnostic {
+        line: warning.line.into(),
+        kind: TextDiagnosticKind::Note(warning.text.clone()),
+    });
+    problems.chain(warnings).collect()
 }
 
 fn item_label(component: &str) -> String {
     if component == "VCARD" { "card".into() } else { component.into() }
 }
 
-/// The bytes of the only card in a text that holds nothing else but blank lines.
+/// Returns the bytes of the only card in a text. Blank lines around it are ignored.
 ///
 /// # Errors
-/// There is none, or more than that.
+/// [`Error::NotExactlyOne`] and [`Error::TextOutsideItem`].
 pub fn find_single_card(text: &[u8]) -> Result<Vec<u8>, Error> {
     find_single_component(text, "VCARD")
 }
 
-/// The bytes of the only component of this name in a text that holds nothing else.
+/// Returns the bytes of the only component of this name in a text.
 fn find_single_component(text: &[u8], wanted: &str) -> Result<Vec<u8>, Error> {
     let mut cards: Vec<Vec<u8>> = Vec::new();
     let mut outside = None;
@@ -411,7 +423,7 @@ fn split(text: &[u8], largest: usize, sink: &mut dyn FnMut(StreamPiece<'_>)) {
     splitter.finish(sink);
 }
 
-/// A UID made of random bytes (RFC 9562, version 4), as RFC 6350 6.7.6 likes it.
+/// Formats random bytes as a UID: a URN with a UUID of version 4 (RFC 9562; RFC 6350, 6.7.6).
 #[must_use]
 pub fn uid_from_random(random: [u8; 16]) -> String {
     let number = u128::from_be_bytes(random);

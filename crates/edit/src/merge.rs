@@ -1,10 +1,8 @@
-//! Several items that are one person, joined into the first of them: one batch, one operation, one
-//! undo.
+//! Merges the contacts of one person into the first of them: one batch, one operation, one undo.
 //!
-//! What of each card is taken over is for `larder_format` to say
-//! ([`joined`](larder_format::contact::joined())). It is apart from `change` because all of it
-//! happens or nothing: an item that somebody changed after it was looked up ends the merge before
-//! it began.
+//! [`merge_cards`] decides what is taken over from each card. Apart from
+//! [`item_edits`](mod@crate::item_edits) because a merge happens as a whole or not at all: an item
+//! that was changed after it was read prevents it.
 
 use larder_format::contact::{Problem, merge_cards};
 use larder_store::{
@@ -13,7 +11,7 @@ use larder_store::{
 };
 use std::sync::Arc;
 
-/// Why items are not joined.
+/// The reason why contacts cannot be merged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
@@ -21,72 +19,82 @@ pub enum MergeError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Fewer than two items.
-    #[error("two items at least are needed to join them")]
+    #[error("merging needs at least two contacts")]
     TooFew,
-    /// The same item twice.
-    #[error("{handle} is named twice")]
+    /// An item is named twice.
+    #[error("{handle:.8} is given twice")]
     DuplicateItem {
         /// The item.
         handle: Handle,
     },
-    /// Of an event, a task or a memo there is nothing to join.
-    #[error("only contacts can be joined, and {handle} is none")]
+    /// An item is not a contact.
+    #[error("only contacts can be merged; {handle:.8} is {}", describe_kind(*.kind))]
     NotAContact {
         /// The item.
         handle: Handle,
+        /// Its kind.
+        kind: Kind,
     },
-    /// The first item's card cannot be added to, since it is half a card, or too damaged.
-    #[error("nothing can be added to the card of {handle}: its end is missing, or it is damaged")]
+    /// Nothing can be added to the card of the first item.
+    #[error("cannot add to the card of {handle:.8}: its end is missing, or it is damaged")]
     IncompleteCard {
         /// The item.
         handle: Handle,
     },
-    /// The card would be none that the store takes.
-    #[error("the card would be refused: {problem}")]
+    /// The merged card would be invalid.
+    #[error("the merged card would be invalid: {problem}")]
     InvalidCard {
-        /// Why.
+        /// The problem.
         problem: Problem,
     },
-    /// Items that somebody changed or removed after they were looked up. Nothing was done.
-    #[error("changed or removed by somebody else in the meantime")]
+    /// Items were changed or removed after they were read. Nothing was written.
+    #[error("changed or removed by another program in the meantime")]
     Conflict {
-        /// Which.
+        /// The items.
         handles: Vec<Handle>,
     },
 }
 
-/// Items joined, and nothing of it written yet.
+/// Returns a kind with its article.
+fn describe_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Event => "an event",
+        Kind::Task => "a task",
+        Kind::Memo => "a memo",
+        _ => "no contact",
+    }
+}
+
+/// A merge that is not written yet.
 #[derive(Debug, Clone)]
 pub struct ContactMerge {
     base: ItemMeta,
     others: Vec<ItemMeta>,
     card: ParsedItem,
-    /// In which epoch of the store they were looked at.
+    /// The epoch of the store in which the items were read.
     epoch: Arc<str>,
 }
 
-/// What a merge came to.
+/// The result of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergeOutcome {
-    /// What to undo it by.
+    /// The operation, for undo.
     pub operation: OperationId,
-    /// The batch that it is.
+    /// The sequence number of the batch.
     pub seq: Seq,
 }
 
 impl ContactMerge {
-    /// Joins items as they were when they were looked up. The first one stays the item it is, with
-    /// its UID and in its collection.
+    /// Merges items as they were when they were read. The first one keeps its UID and its
+    /// collection.
     ///
     /// # Errors
-    /// Fewer than two items, one of them twice, one that is gone; a first card that cannot be added
-    /// to.
+    /// [`MergeError`]
     pub fn from_items(reader: &Reader, items: &[ItemMeta]) -> Result<ContactMerge, MergeError> {
         let [base, others @ ..] = items else { return Err(MergeError::TooFew) };
         if others.is_empty() {
             return Err(MergeError::TooFew);
         }
-        // Whatever these items are, they are it in this epoch.
         let _snapshot = reader.begin_read()?;
         let epoch = reader.epoch()?;
         for (at, item) in items.iter().enumerate() {
@@ -94,7 +102,7 @@ impl ContactMerge {
                 return Err(MergeError::DuplicateItem { handle: item.handle });
             }
             if item.kind != Kind::Contact {
-                return Err(MergeError::NotAContact { handle: item.handle });
+                return Err(MergeError::NotAContact { handle: item.handle, kind: item.kind });
             }
         }
         let bytes = |item: &ItemMeta| {
@@ -109,28 +117,30 @@ impl ContactMerge {
             card = merge_cards(&card, &bytes(other)?)
                 .ok_or(MergeError::IncompleteCard { handle: base.handle })?;
         }
-        let prepared = reader.extractor().parse_contact(card);
-        let (card, _) = prepared.map_err(|(_, problem)| MergeError::InvalidCard { problem })?;
+        let card = reader
+            .extractor()
+            .parse_contact(card)
+            .map_err(|rejected| MergeError::InvalidCard { problem: rejected.problem })?;
         Ok(ContactMerge { base: base.clone(), others: others.to_vec(), card, epoch })
     }
 
-    /// The item that stays.
+    /// The item that the others are merged into.
     #[must_use]
     pub fn base(&self) -> &ItemMeta {
         &self.base
     }
 
-    /// The card that it will have.
+    /// The merged card.
     #[must_use]
     pub fn card(&self) -> &[u8] {
         self.card.bytes()
     }
 }
 
-/// Writes a merge: the first item's new card, and the others' removal.
+/// Writes a merge: replaces the card of the first item, and removes the others.
 ///
 /// # Errors
-/// What the store says, and [`MergeError::Changed`]. Nothing was done then.
+/// [`MergeError::Conflict`] and errors of the store. Nothing was written.
 pub fn write_merge(
     store: &mut Store,
     operation: Operation,

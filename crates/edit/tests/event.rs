@@ -3,9 +3,9 @@
 //! real service; where we do otherwise, a case says so.
 
 use crate::test_store::TestStore;
-use larder_date_phrase::Language;
+use larder_date_phrase::{Language, UserLocale};
 use larder_edit::event::{
-    EditOutcome, Error, EventEdit, InputContext, OccurrenceRef, OccurrenceSelector,
+    EditOutcome, Error, EventEdit, OccurrenceEdit, OccurrenceRef, OccurrenceSelector,
     RecurrenceScope, build_vtimezone, edit_occurrences, remove_occurrences,
 };
 use larder_edit::item_text::SplitText;
@@ -28,16 +28,14 @@ pub(crate) fn prague() -> Zone {
     ZoneDatabase::open_bundled().get("Europe/Prague").unwrap()
 }
 
-/// Calls `run` with somebody in Prague.
-pub(crate) fn speaking<T>(run: impl FnOnce(&InputContext<'_>) -> T) -> T {
-    let (local, zones, language) =
-        (prague(), ZoneDatabase::open_bundled(), Language::from_locale("C"));
-    run(&InputContext {
+/// Returns the locale of a user in Prague.
+pub(crate) fn prague_locale() -> UserLocale {
+    UserLocale {
         now: Instant::from_seconds_clamped(NOW),
-        local: &local,
-        zones: &zones,
-        language: &language,
-    })
+        zone: prague(),
+        zones: ZoneDatabase::open_bundled(),
+        language: Language::from_locale("C"),
+    }
 }
 
 pub(crate) fn civil(text: &str) -> CivilTime {
@@ -131,14 +129,16 @@ pub(crate) fn act(
     let head = heads(&reader).into_iter().find(|head| head.uid == uid).unwrap();
     drop(reader);
     let mut operation = Operation::new("test", "", 0).all_or_nothing();
-    speaking(|speaker| match action {
+    let locale = prague_locale();
+    match action {
         Action::Remove => {
-            remove_occurrences(&mut book.store, &mut operation, &head, which, speaker)
+            remove_occurrences(&mut book.store, &mut operation, &head, which, &locale)
         }
         Action::Change(edit) => {
-            edit_occurrences(&mut book.store, &mut operation, &head, which, edit, new_uid, speaker)
+            let request = OccurrenceEdit { selector: which, edit, new_uid };
+            edit_occurrences(&mut book.store, &mut operation, &head, request, &locale)
         }
-    })
+    }
 }
 
 pub(crate) fn edit(settings: &[(&str, &str)]) -> Action {
@@ -229,16 +229,12 @@ fn one_is_removed() {
             &["20260305T120000 A", "20260307T120000 A", "20260308T120000 A"],
         );
     }
-    check(
-        &[DAILY],
-        "20260306T130000",
-        &["error: there is no occurrence at that time (20260306T130000)"],
-    );
-    check(&[DAILY], "20260404", &["error: there is no occurrence at that time (20260404)"]);
+    check(&[DAILY], "20260306T130000", &["error: no occurrence at 20260306T130000"]);
+    check(&[DAILY], "20260404", &["error: no occurrence at 20260404"]);
     check(
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=HOURLY;COUNT=3"],
         "20260305",
-        &["error: there are several occurrences on that day: say at what time"],
+        &["error: several occurrences on that day: add the time of one"],
     );
     // The last of all takes the item with it; what happens once needs no occurrence.
     check(
@@ -276,13 +272,19 @@ fn it_and_those_that_follow_are_removed() {
 fn all_are_removed_only_if_that_is_said() {
     let remove = Action::Remove;
     check(&[DAILY, CHANGED], "all", "", &remove, &[]);
-    check(&[DAILY], "", "", &remove, &["error: it recurs: say which of its occurrences are meant"]);
+    check(
+        &[DAILY],
+        "",
+        "",
+        &remove,
+        &["error: the item recurs: choose which occurrences to change"],
+    );
     check(
         &[DAILY],
         "future",
         "",
         &remove,
-        &["error: it recurs: say which of its occurrences is meant"],
+        &["error: the item recurs: choose the occurrence to change"],
     );
     check(&[ONCE], "", "", &remove, &[]);
 }
@@ -325,21 +327,14 @@ fn one_is_changed() {
         &[DAILY],
         "20260306T120000",
         &[("rule", "FREQ=DAILY")],
-        &["error: one occurrence has no rule"],
+        &["error: a single occurrence cannot have a rule"],
     );
-    check(
-        &[DAILY],
-        "20260406",
-        &[("summary", "B")],
-        &["error: there is no occurrence at that time (20260406)"],
-    );
+    check(&[DAILY], "20260406", &[("summary", "B")], &["error: no occurrence at 20260406"]);
     check(
         &[DAILY],
         "20260306",
         &[("end", "2026-03-05 10:00")],
-        &[
-            "error: it would end before it begins: Thu 5 Mar 2026, 10:00 is before Fri 6 Mar 2026, 12:00",
-        ],
+        &["error: the end (Thu 5 Mar 2026, 10:00) is before the start (Fri 6 Mar 2026, 12:00)"],
     );
     // evolution-data-server does not find it by its new time until it reads the calendar again.
     check(
@@ -425,9 +420,7 @@ fn it_and_those_that_follow_are_changed() {
         &[dated],
         "20260306T090000",
         &[("summary", "B")],
-        &[
-            "error: it cannot be divided there: its rule means something else when it begins with that occurrence",
-        ],
+        &["error: cannot split the series there: its rule would produce other occurrences"],
     );
 }
 
@@ -461,7 +454,7 @@ fn all_are_changed() {
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=5;COUNT=2"],
         "",
         &[("move", "1 day")],
-        &["error: its rule does not have the new beginning: give it a new rule, too"],
+        &["error: the rule does not produce the new start: set a new rule, too"],
     );
     check(
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=MONTHLY;COUNT=2"],

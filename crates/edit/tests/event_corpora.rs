@@ -1,11 +1,11 @@
 //! Series of other programs, changed in every way: nothing panics, the index is sound, and undo
 //! gives the bytes back.
 
-use crate::event::{CALENDAR, bytes, heads, prague, speaking};
+use crate::event::{CALENDAR, bytes, heads, prague, prague_locale};
 use crate::test_store::TestStore;
 use larder_edit::event::{
-    EditOutcome, Error, EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope,
-    edit_occurrences, is_recurring, remove_occurrences,
+    EditOutcome, Error, EventEdit, OccurrenceEdit, OccurrenceRef, OccurrenceSelector,
+    RecurrenceScope, edit_occurrences, is_recurring, remove_occurrences,
 };
 use larder_edit::item_text::SplitText;
 use larder_store::{CollectionType, ItemMeta, Operation, Store, TimeRange, TimeTarget};
@@ -88,18 +88,13 @@ fn act(store: &mut Store, head: &ItemMeta, step: usize) -> Option<Result<EditOut
     let mut operation = Operation::new("test", "", 0).all_or_nothing();
     let mut edit = EventEdit { shift: Some("+1 day".into()), ..EventEdit::default() };
     edit.set_field("summary", "Changed").unwrap();
-    Some(speaking(|speaker| match step < 9 {
-        true => edit_occurrences(
-            store,
-            &mut operation,
-            head,
-            which,
-            &edit,
-            &format!("n{}", head.row),
-            speaker,
-        ),
-        false => remove_occurrences(store, &mut operation, head, which, speaker),
-    }))
+    let (locale, new_uid) = (prague_locale(), format!("n{}", head.row));
+    Some(if step < 9 {
+        let request = OccurrenceEdit { selector: which, edit: &edit, new_uid: &new_uid };
+        edit_occurrences(store, &mut operation, head, request, &locale)
+    } else {
+        remove_occurrences(store, &mut operation, head, which, &locale)
+    })
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn ends() {
     check(
         TIMED,
         "9:00",
-        "it would end before it begins: Thu 5 Mar 2026, 09:00 is before Thu 5 Mar 2026, 12:00",
+        "the end (Thu 5 Mar 2026, 09:00) is before the start (Thu 5 Mar 2026, 12:00)",
     );
     // A day alone: at the time at which it ended.
     check(TIMED, "2026-03-06", "DTSTART:20260305T120000 DTEND:20260306T130000");
@@ -48,7 +48,7 @@ fn ends() {
     check(
         TIMED,
         "tomorrow",
-        "it would end before it begins: Mon 2 Mar 2026, 13:00 is before Thu 5 Mar 2026, 12:00",
+        "the end (Mon 2 Mar 2026, 13:00) is before the start (Thu 5 Mar 2026, 12:00)",
     );
     check("DTSTART:20260305T120000", "2026-03-06", "DTSTART:20260305T120000 DTEND:20260307T000000");
     check(
@@ -58,12 +58,8 @@ fn ends() {
     );
     check(DAYS, "2026-03-09", "DTSTART:20260305 DTEND:20260310");
     check(DAYS, "2026-03-05", "DTSTART:20260305 DTEND:20260306");
-    check(
-        DAYS,
-        "2026-03-04",
-        "it would end before it begins: Wed 4 Mar 2026 is before Thu 5 Mar 2026",
-    );
-    check(DAYS, "9:00", "one end is a day and the other a time");
+    check(DAYS, "2026-03-04", "the end (Wed 4 Mar 2026) is before the start (Thu 5 Mar 2026)");
+    check(DAYS, "9:00", "the start and the end must both be dates, or both be times");
     check(DUE, "2026-03-09", "DUE:20260309T170000");
     check(DUE, "9:00", "DUE:20260305T090000");
     check(DAY, "tomorrow", "DUE:20260302");
@@ -76,10 +72,10 @@ fn beginnings() {
     check(
         DAY,
         &[("start", "2026-03-07")],
-        "it would end before it begins: Thu 5 Mar 2026 is before Sat 7 Mar 2026",
+        "the end (Thu 5 Mar 2026) is before the start (Sat 7 Mar 2026)",
     );
-    check(DAY, &[("start", "9:00")], "one end is a day and the other a time");
-    check(DAY, &[("for", "2h")], "how long it takes is said, and not when it begins");
+    check(DAY, &[("start", "9:00")], "the start and the end must both be dates, or both be times");
+    check(DAY, &[("for", "2h")], "a duration needs a start time");
     check(DAYS, &[("for", "2h")], "\"2h\" needs a start time, such as 12:30");
     // The night in which the clock goes forward: RFC 5545 says when that is.
     check(TIMED, &[("start", "2026-03-29 2:30")], "DTSTART:20260329T023000 DURATION:PT1H");
@@ -102,7 +98,7 @@ fn whole_days() {
 #[test]
 fn rules() {
     let rule = [("rule", "FREQ=WEEKLY;BYDAY=TU")];
-    check(TIMED, &rule, "its new rule does not have its beginning: give it a new beginning, too");
+    check(TIMED, &rule, "the new rule does not produce the start: set a new start, too");
     check(
         TIMED,
         &[rule[0], ("start", "2026-03-10")],
@@ -135,23 +131,28 @@ fn values() {
         assert_eq!(got.strip_prefix(&format!("{before} ")).unwrap_or(&got), expect);
     };
     check("priority", "9", "PRIORITY:9");
-    check("priority", "10", "\"10\" is no priority: write a number from 0 to 9");
-    check("priority", "high", "\"high\" is no priority: write a number from 0 to 9");
-    check("percent", "101", "\"101\" is no percent: write a number from 0 to 100");
+    check("priority", "10", "\"10\" is not a valid priority: use a number from 0 to 9");
+    check("priority", "high", "\"high\" is not a valid priority: use a number from 0 to 9");
+    check("percent", "101", "\"101\" is not a valid percent: use a number from 0 to 100");
     check("status", "cancelled", "STATUS:CANCELLED");
-    let events = "write TENTATIVE, CONFIRMED or CANCELLED";
-    check("status", "done", &format!("\"done\" is no status: {events}"));
-    check("status", "or", &format!("\"or\" is no status: {events}"));
-    check("status", "completed", &format!("\"completed\" is no status: {events}"));
-    check("class", "secret", "\"secret\" is no class: write PUBLIC, PRIVATE or CONFIDENTIAL");
+    let events = "use TENTATIVE, CONFIRMED or CANCELLED";
+    check("status", "done", &format!("\"done\" is not a valid status: {events}"));
+    check("status", "or", &format!("\"or\" is not a valid status: {events}"));
+    check("status", "completed", &format!("\"completed\" is not a valid status: {events}"));
+    check(
+        "class",
+        "secret",
+        "\"secret\" is not a valid class: use PUBLIC, PRIVATE or CONFIDENTIAL",
+    );
     check("transp", "transparent", "TRANSP:TRANSPARENT");
     check("url", "https://example.org/a,b;c", "URL:https://example.org/a,b;c");
     for no in ["example", "https://example.org/a b", "ht tp:a", ":a", "a:"] {
-        let expect = format!("{no:?} is no url: write an address, as https://example.org/");
+        let expect =
+            format!("{no:?} is not a valid url: use an address such as https://example.org/");
         check("url", no, &expect);
     }
     check("color", "Turquoise", "COLOR:turquoise");
-    check("color", "1", "\"1\" is no color: write the name of a colour, as turquoise");
+    check("color", "1", "\"1\" is not a valid color: use the name of a colour such as turquoise");
     check("category", "a, b;c,", "CATEGORIES:a,b\\;c");
     check("location", " A, B", "LOCATION: A\\, B");
 }

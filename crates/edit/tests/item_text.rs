@@ -23,29 +23,29 @@ fn what_is_typed() {
         Err(error) => assert_eq!(format!("error: {error}"), expect, "{text}"),
     };
     check(CARD, "a");
-    check("", "error: there is no card and no event in it");
-    check("hello\n", "error: there is no card and no event in it");
+    check("", "error: no vCard and no calendar item in the text");
+    check("hello\n", "error: no vCard and no calendar item in the text");
     check(&CARD.replace("UID:a\n", ""), "urn:uuid:07070707-0707-4707-8707-070707070707");
-    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: a component with nothing in it");
+    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: empty component");
     check("BEGIN:VEVENT\nUID:b\nDTSTART:20260305\nEND:VEVENT\n", "b");
     check(
         "BEGIN:VCALENDAR\nBEGIN:VTODO\nSUMMARY:x\nDUE:tomorrow\nEND:VTODO\nEND:VCALENDAR\n",
-        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is no date and no date-time",
+        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is neither a date nor a date-time",
     );
     let early = |kind: &str, lines: &str| format!("BEGIN:{kind}\nUID:b\n{lines}\nEND:{kind}\n");
     for (lines, expect) in [
-        ("DTSTART:20260305T120000Z\nDTEND:20260305T110000Z", "b; 4: it ends before it begins"),
-        ("DTEND:20260304\nDTSTART:20260305", "b; 3: it ends before it begins"),
+        ("DTSTART:20260305T120000Z\nDTEND:20260305T110000Z", "b; 4: DTEND is before the start"),
+        ("DTEND:20260304\nDTSTART:20260305", "b; 3: DTEND is before the start"),
         // A habit of some programs.
         ("DTSTART:20260305\nDTEND:20260305", "b"),
     ] {
         check(&early("VEVENT", lines), expect);
     }
     let task = "DTSTART:20260305\nDUE:20260304";
-    check(&early("VTODO", task), "b; 4: it ends before it begins");
-    check(&format!("scribbles\n{CARD}"), "a; 1: text outside any card");
-    check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: a card with nothing in it");
-    check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: END:VCARD is missing");
+    check(&early("VTODO", task), "b; 4: DUE is before the start");
+    check(&format!("scribbles\n{CARD}"), "a; 1: text outside any item");
+    check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: empty card");
+    check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: missing END:VCARD");
     assert!(matches!(
         SplitText::from_bytes(&vec![b'\n'; MAX_TEXT_BYTES + 1]),
         Err(Error::TooLarge)
@@ -68,16 +68,12 @@ fn what_comes_back_from_an_editor() {
     };
     let changed = CARD.replace("Anna", "Anne");
     check(CARD, &format!("\n\n{changed}\n"), &changed);
-    check(CARD, &format!("{changed}more\n"), "line 6: text outside the card");
-    check(CARD, "", "one card is needed, and there are 0");
-    check(CARD, &CARD.repeat(2), "one card is needed, and there are 2");
-    check(CARD, CARD.trim_end_matches("END:VCARD\n"), "the line END:VCARD is missing");
-    check(CARD, &CARD.replace("UID:a\n", ""), "the line UID:a is missing");
-    check(
-        CARD,
-        &CARD.replace("UID:a", "UID:b"),
-        "the UID has to stay \"a\": it is what the item is known by",
-    );
+    check(CARD, &format!("{changed}more\n"), "line 6: text outside the item");
+    check(CARD, "", "expected one card, found 0");
+    check(CARD, &CARD.repeat(2), "expected one card, found 2");
+    check(CARD, CARD.trim_end_matches("END:VCARD\n"), "missing line END:VCARD");
+    check(CARD, &CARD.replace("UID:a\n", ""), "missing line UID:a");
+    check(CARD, &CARD.replace("UID:a", "UID:b"), "the UID cannot be changed: it must stay \"a\"");
     // An item without a UID of its own may be given the one it is kept under, and no other.
     let without = CARD.replace("UID:a\n", "");
     check(&without, &without, &without);

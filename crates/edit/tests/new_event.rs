@@ -1,6 +1,6 @@
 //! New events and tasks, as somebody in Prague says them on Sunday, 1 March 2026, at noon.
 
-use crate::event::speaking;
+use crate::event::prague_locale;
 use larder_edit::event::EventRequest;
 use larder_store::Kind;
 
@@ -22,7 +22,7 @@ fn written(text: &str, options: &[(&str, &str)]) -> String {
             _ => said.all_day = true,
         }
     }
-    let draft = match speaking(|speaker| said.to_draft(speaker)) {
+    let draft = match said.to_draft(&prague_locale()) {
         Ok(draft) => draft,
         Err(error) => return error.to_string(),
     };
@@ -67,27 +67,23 @@ fn ends() {
     check("saturday", "monday", "A DTSTART:20260307 DTEND:20260310");
     // A day belongs to it.
     check("tomorrow 9:00", "wednesday", "A DTSTART:20260302T090000 DTEND:20260305T000000");
-    let before = "it would end before it begins: Sun 1 Mar 2026 is before Mon 2 Mar 2026";
+    let before = "the end (Sun 1 Mar 2026) is before the start (Mon 2 Mar 2026)";
     check("tomorrow", "today", before);
     check(
         "tomorrow 14:00",
         "13:00",
-        "it would end before it begins: Mon 2 Mar 2026, 13:00 is before Mon 2 Mar 2026, 14:00",
+        "the end (Mon 2 Mar 2026, 13:00) is before the start (Mon 2 Mar 2026, 14:00)",
     );
-    check(
-        "2026-05-05",
-        "3 may",
-        "it would end before it begins: Sun 3 May 2026 is before Tue 5 May 2026",
-    );
-    check("tomorrow", "9:00", "one end is a day and the other a time");
+    check("2026-05-05", "3 may", "the end (Sun 3 May 2026) is before the start (Tue 5 May 2026)");
+    check("tomorrow", "9:00", "the start and the end must both be dates, or both be times");
 }
 
 #[test]
 fn lengths() {
     check("A tomorrow", &[("for", "2 days")], "A DTSTART:20260302 DTEND:20260304");
     check("A tomorrow", &[("for", "2h")], "\"2h\" needs a start time, such as 12:30");
-    check("A", &[("kind", ""), ("for", "2h")], "how long it takes is said, and not when it begins");
-    check("A for 2h", &[("kind", "")], "how long it takes is said, and not when it begins");
+    check("A", &[("kind", ""), ("for", "2h")], "a duration needs a start time");
+    check("A for 2h", &[("kind", "")], "a duration needs a start time");
     check(
         "A",
         &[("start", "tomorrow 9:00"), ("for", "-1h")],
@@ -100,7 +96,7 @@ fn lengths() {
         &[],
         "A DTSTART:20260329T023000 DURATION:PT1H RRULE:FREQ=DAILY",
     );
-    check("", &[], "nothing says what it is about");
+    check("", &[], "missing title");
 }
 
 #[test]
@@ -134,7 +130,7 @@ fn tasks() {
     check(
         "A",
         &[("start", "friday"), ("end", "tomorrow")],
-        "it would end before it begins: Mon 2 Mar 2026 is before Fri 6 Mar 2026",
+        "the end (Mon 2 Mar 2026) is before the start (Fri 6 Mar 2026)",
     );
 }
 
@@ -156,7 +152,7 @@ fn rules() {
     check(
         "A tomorrow",
         &[("rule", "FREQ=DAILY;UNTIL=20260101")],
-        "the rule FREQ=DAILY;UNTIL=20260101 has no day on which it could begin",
+        "the rule FREQ=DAILY;UNTIL=20260101 has no occurrence after the start",
     );
     check(
         "A tomorrow",
@@ -172,7 +168,9 @@ fn rules() {
         check(
             "A tomorrow",
             &[("every", every)],
-            &format!("{every:?} does not say how often: write monday, day, 2 weeks or month"),
+            &format!(
+                "{every:?} is not a repetition; use for example monday, day, 2 weeks or month"
+            ),
         );
     }
 }
@@ -189,12 +187,12 @@ fn zones() {
         &[],
         "A DTSTART;TZID=Pacific/Auckland:20260303T150000 DTEND;TZID=Pacific/Auckland:20260303T160000",
     );
-    check("A tomorrow 15:00 Europe/Nowhere", &[], "no time zone is called \"Europe/Nowhere\"");
+    check("A tomorrow 15:00 Europe/Nowhere", &[], "unknown time zone \"Europe/Nowhere\"");
 }
 
 #[test]
 fn memos() {
-    let error = "a memo has no end and is not due: make it a task or an event";
+    let error = "a memo cannot have an end or a due time: make it a task or an event";
     check("A", &[("kind", "memo"), ("end", "friday")], error);
     check("A until friday", &[("kind", "memo")], error);
     check("A", &[("kind", "memo"), ("for", "2h")], error);

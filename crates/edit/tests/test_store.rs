@@ -30,7 +30,7 @@ impl TestStore {
         let extractor =
             self.store.extractor_for_collection(collection, CollectionType::AddressBook).unwrap();
         let uid = Contact::parse(contact.as_bytes()).uid().map(|uid| uid.to_string());
-        let (parsed, _) = extractor.parse_contact(contact.as_bytes().to_vec()).unwrap();
+        let parsed = extractor.parse_contact(contact.as_bytes().to_vec()).unwrap();
         let put = ItemPut {
             collection: Arc::from(collection),
             derived_uid: uid.is_none(),

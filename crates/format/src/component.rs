@@ -20,9 +20,9 @@
 
 mod reader;
 
-pub use crate::item_identity::{derive_uid, insert_uid, is_same_item as is_same_component};
+pub use crate::item_identity::{derive_uid, is_same_item as is_same_component};
 pub use crate::problem::{Problem, ProblemKind};
-pub use crate::properties::MAX_PROPERTIES_PER_ITEM;
+pub use crate::property::MAX_PROPERTIES_PER_ITEM;
 
 use crate::field::{Field, FieldSource};
 use crate::field_values;

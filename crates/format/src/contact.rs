@@ -3,7 +3,7 @@
 //! Parsing never fails. A [`Problem`] is a warning; a [fatal problem](Contact::fatal_problem) means
 //! that the bytes are not a contact. Field values are read on request, by the rows of
 //! [`crate::field`]. Cards are never written from values: the only changes to bytes are the line
-//! that [`insert_uid`] adds and the lines that [`merge_cards`] takes from another card. The output
+//! that [`insert_uid`](crate::edit::insert_uid) adds and the lines that [`merge_cards`] takes from another card. The output
 //! of [`convert_card`] is for programs that read only one version and is never stored.
 
 mod card_merge;
@@ -11,9 +11,9 @@ mod version_conversion;
 
 pub use crate::contact::card_merge::merge_cards;
 pub use crate::contact::version_conversion::convert_card;
-pub use crate::item_identity::{derive_uid, insert_uid, is_same_item as is_same_card};
+pub use crate::item_identity::{derive_uid, is_same_item as is_same_card};
 pub use crate::problem::{Problem, ProblemKind};
-pub use crate::properties::MAX_PROPERTIES_PER_ITEM;
+pub use crate::property::MAX_PROPERTIES_PER_ITEM;
 
 use crate::content_line::{ContentLine, content_lines};
 use crate::field::Field;

@@ -166,3 +166,13 @@ fn split_at_unescaped(text: &str, separator: char) -> (&str, Option<&str>) {
     }
     (text, None)
 }
+
+/// Trims a text and normalises its line feeds; `None` if nothing is left.
+pub(crate) fn clean_text(text: &str) -> Option<String> {
+    let text = text.trim();
+    match text {
+        "" => None,
+        text if text.contains('\r') => Some(text.replace("\r\n", "\n").replace('\r', "\n")),
+        text => Some(text.to_string()),
+    }
+}

@@ -6,11 +6,11 @@
 //! [`contact`](crate::contact) splices with this module, too.
 
 use crate::component::{Component, Subcomponent};
+use crate::contact::Contact;
 use crate::content_line::{content_lines, line_end_after_cr};
 use crate::property::Property;
-use crate::utf16::{self, Endian};
-use crate::writer::{ComponentBuilder, ParamPairs, fold_line, format_content_line};
-use std::borrow::Cow;
+use crate::splice::{decode_text, detect_line_end, splice};
+use crate::writer::{ComponentBuilder, ParamPairs, escape_text, fold_line, format_content_line};
 use std::ops::Range;
 
 /// Sets a property to one value: replaces its first occurrence and removes the others, or adds it
@@ -107,6 +107,41 @@ pub fn remove_subcomponents(
     }
     let edits: Vec<_> = spans.into_iter().map(|span| parts.removal(span)).collect();
     splice(item, &edits)
+}
+
+/// Returns the item with this UID on a line of its own, after the VERSION of a card or otherwise
+/// after BEGIN, with the line end used there. All other bytes and the encoding stay.
+#[must_use]
+pub fn insert_uid(bytes: &[u8], uid: &str) -> Vec<u8> {
+    let (at, line) = uid_insertion(&decode_text(bytes), uid);
+    splice(bytes, &[(at..at, line)]).unwrap_or_else(|| bytes.to_vec())
+}
+
+/// Returns the position of the UID's line, and the line.
+fn uid_insertion(item: &[u8], uid: &str) -> (usize, String) {
+    let uid = escape_text(&uid.trim().replace(['\r', '\n'], " "));
+    let number = Contact::parse(item)
+        .properties()
+        .iter()
+        .find(|p| p.has_name("VERSION"))
+        .map(Property::line_number);
+    let mut lines = content_lines(item);
+    let mut found = None;
+    while let Some(line) = lines.next() {
+        found = Some((lines.offset(), line.raw));
+        if number.is_none_or(|number| line.number == number) {
+            break;
+        }
+    }
+    let Some((at, raw)) = found else {
+        return (0, format!("UID:{uid}\n"));
+    };
+    let content =
+        raw.len() - raw.iter().rev().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    match std::str::from_utf8(&raw[content..]).unwrap_or_default() {
+        "" => (at, format!("\nUID:{uid}")),
+        line_end => (at, format!("UID:{uid}{line_end}")),
+    }
 }
 
 /// A component with the positions of its own lines.
@@ -214,54 +249,4 @@ impl<'t> ComponentLayout<'t> {
         let rest = self.text.get(at..).unwrap_or_default();
         if line_end == "\r" && line_end_after_cr(rest, true) != Some(1) { "\n" } else { "" }
     }
-}
-
-/// Returns the text of an item without a byte-order mark.
-pub(crate) fn decode_text(item: &[u8]) -> Cow<'_, [u8]> {
-    match Endian::detect(item) {
-        Some(order) => Cow::Owned(utf16::decode(item, order).into_bytes()),
-        None => Cow::Borrowed(item.strip_prefix(utf16::BOM).unwrap_or(item)),
-    }
-}
-
-/// Replaces these ranges of an item's text; all other bytes stay. Returns `None` if the ranges are
-/// not in order.
-pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
-    let mut before = 0;
-    for (range, _) in edits {
-        if range.start < before || range.end < range.start {
-            return None;
-        }
-        before = range.end;
-    }
-    let mut result = Vec::with_capacity(item.len() + 1024);
-    let mut copied = 0;
-    let wide = Endian::detect(item).map(|order| (order, utf16::decode(item, order)));
-    // The end of the last range, in the text and in UTF-16 units.
-    let mut last = (0, 0);
-    let mut place = |at: usize| match &wide {
-        None => at + item.len() - item.strip_prefix(utf16::BOM).unwrap_or(item).len(),
-        Some((order, text)) => {
-            let between = text.get(last.0..at).unwrap_or_default();
-            last = (at, last.1 + between.encode_utf16().count());
-            2 * (last.1 + usize::from(order.has_bom(item)))
-        }
-    };
-    for (range, text) in edits {
-        result.extend_from_slice(item.get(copied..place(range.start)).unwrap_or_default());
-        match &wide {
-            None => result.extend_from_slice(text.as_bytes()),
-            Some((order, _)) => result.extend(order.encode(text)),
-        }
-        copied = place(range.end);
-    }
-    result.extend_from_slice(item.get(copied..).unwrap_or_default());
-    Some(result)
-}
-
-/// Returns the line end of an item: that of its first line.
-pub(crate) fn detect_line_end(text: &[u8]) -> &'static str {
-    let first = content_lines(text).next().map(|line| line.raw.to_vec()).unwrap_or_default();
-    let ends = ["\r\r\n", "\r\n", "\n", "\r"];
-    ends.into_iter().find(|end| first.ends_with(end.as_bytes())).unwrap_or("\n")
 }

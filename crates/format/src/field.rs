@@ -290,10 +290,13 @@ pub const CONTACT_FIELDS: &[Field] = &[
 /// Returns the contact field with this name or alias, in any case, with `-` for `_`.
 #[must_use]
 pub fn find_contact_field(name: &str) -> Option<&'static Field> {
-    find_in_table(CONTACT_FIELDS, name)
+    find_field(CONTACT_FIELDS, name)
 }
 
-fn find_in_table(fields: &'static [Field], name: &str) -> Option<&'static Field> {
+/// The field of this table that has this name, or this other name: in any case, and with `-` for
+/// `_`.
+#[must_use]
+pub fn find_field(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     let same = |other: &str| {
         name.len() == other.len()
             && name.bytes().map(normalise_name_byte).eq(other.bytes().map(normalise_name_byte))

@@ -1,6 +1,6 @@
 //! Reads the values of a field from the properties of an item: each [`FieldSource`] of the tables.
 
-use crate::decoding::{split_raw, split_structured, unescape_text};
+use crate::decoding::{clean_text, split_raw, split_structured, unescape_text};
 use crate::field::{CONTACT_FIELDS, Field, FieldSource, FieldType};
 use crate::properties::PropertyList;
 use crate::property::Property;
@@ -21,16 +21,6 @@ pub(crate) fn read_values(
         values.values.truncate(1);
     }
     values.values
-}
-
-/// Trims a text and normalises its line feeds; `None` if nothing is left.
-pub(crate) fn clean_text(text: &str) -> Option<String> {
-    let text = text.trim();
-    match text {
-        "" => None,
-        text if text.contains('\r') => Some(text.replace("\r\n", "\n").replace('\r', "\n")),
-        text => Some(text.to_string()),
-    }
 }
 
 /// Collects the values of one field.

@@ -10,7 +10,7 @@
 //! | `contact`, `component`, `vtimezone` | a vCard, a calendar component, a time zone definition |
 //! | `field`, `field_values` | the tables of fields, and how their values are read |
 //! | `decoding`, `utf16` | transfer encodings, character sets, escapes |
-//! | `edit`, `writer`, `item_identity` | edits of single properties, new lines and components, UIDs |
+//! | `edit`, `splice`, `writer`, `item_identity` | edits of single properties, new lines and components, UIDs |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
 //! | `problem` | what can be wrong with an item |
 //!
@@ -34,10 +34,12 @@ pub mod field;
 mod field_values;
 pub mod fold;
 mod item_identity;
+pub mod kind;
 pub mod phone;
 pub mod problem;
 mod properties;
 pub mod property;
+mod splice;
 pub mod splitter;
 mod utf16;
 pub mod vtimezone;

@@ -81,7 +81,7 @@ impl fmt::Display for ProblemKind {
                 return write!(
                     f,
                     "card with more than {} properties",
-                    crate::properties::MAX_PROPERTIES_PER_ITEM
+                    crate::property::MAX_PROPERTIES_PER_ITEM
                 );
             }
             ProblemKind::EmptyCard => "empty card",
@@ -96,7 +96,7 @@ impl fmt::Display for ProblemKind {
                 return write!(
                     f,
                     "more than {} properties",
-                    crate::properties::MAX_PROPERTIES_PER_ITEM
+                    crate::property::MAX_PROPERTIES_PER_ITEM
                 );
             }
             ProblemKind::NestedTooDeep => "components nested too deeply",

@@ -3,13 +3,10 @@
 //! [`contact`](crate::contact) and [`component`](crate::component) decide which properties an item
 //! needs, and which belong to the item itself rather than to a component inside it.
 
-use crate::decoding::unescape_text;
-use crate::field_values::clean_text;
+use crate::decoding::{clean_text, unescape_text};
 use crate::problem::{Problem, ProblemKind};
 use crate::property::Property;
 
-/// An item with more properties than this is refused.
-pub const MAX_PROPERTIES_PER_ITEM: usize = 65_536;
 /// At most this many problems are reported for one item.
 const MAX_PROBLEMS_PER_ITEM: usize = 20;
 

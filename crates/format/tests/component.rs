@@ -4,8 +4,9 @@ use crate::corpora::calendars;
 use crate::split::split;
 use larder_format::component::{
     CalendarVersion, Component, ComponentKind, MAX_PROPERTIES_PER_ITEM, TimeProperty, derive_uid,
-    insert_uid, is_same_component,
+    is_same_component,
 };
+use larder_format::edit::insert_uid;
 use larder_format::field::CALENDAR_FIELDS;
 use proptest::prelude::*;
 

@@ -1,7 +1,8 @@
 //! Real files: each is split and read, nothing panics, no byte is lost. They are read in place.
 
 use crate::split::split;
-use larder_format::contact::{Contact, insert_uid};
+use larder_format::contact::Contact;
+use larder_format::edit::insert_uid;
 use larder_format::field::{CONTACT_FIELDS, find_contact_field};
 use std::path::{Path, PathBuf};
 

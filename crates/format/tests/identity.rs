@@ -1,6 +1,7 @@
 //! Derived UIDs, sameness, and the UID that is put in.
 
-use larder_format::contact::{Contact, derive_uid, insert_uid, is_same_card};
+use larder_format::contact::{Contact, derive_uid, is_same_card};
+use larder_format::edit::insert_uid;
 use proptest::prelude::*;
 
 #[test]

@@ -7,11 +7,14 @@ use crate::chunk::{ChunkBuilder, ChunkEntries, MalformedChunk, PackedPostings, P
 use crate::pages::{Fence, ReadPages, Segment, SegmentEnd, SegmentId, WritePages};
 use crate::sort_term::sort_sign;
 
-/// Returns a converter from a missing value to the storage's error for a malformed chunk.
+/// Returns the error of the storage for a malformed chunk.
 #[inline]
 pub(crate) fn corruption<P: ReadPages>() -> P::Error {
     P::corruption(MalformedChunk)
 }
+
+/// A function that is called with the term and the postings of each entry, until it returns false.
+type EntryVisitor<'a, E> = dyn FnMut(&[u8], Postings<'_>) -> Result<bool, E> + 'a;
 
 /// Reads one segment.
 pub(crate) struct SegmentReader<'a, P> {
@@ -29,7 +32,7 @@ impl<'a, P: ReadPages> SegmentReader<'a, P> {
     pub(crate) fn for_each_entry(
         &self,
         from: &[u8],
-        each: &mut dyn FnMut(&[u8], Postings<'_>) -> Result<bool, P::Error>,
+        each: &mut EntryVisitor<'_, P::Error>,
     ) -> Result<(), P::Error> {
         let from = from.max(&self.segment.from_term);
         let mut term = Vec::new();

@@ -47,6 +47,22 @@ impl TermSet {
         TermSet { plain_terms, packed_terms, is_oversized }
     }
 
+    /// Creates the set from terms that are encoded as the set stores them, without a copy: ascending
+    /// and distinct, each with its length in two bytes (little-endian) before it, and less than
+    /// [`OVERSIZED_ITEMS_TERM`].
+    #[must_use]
+    pub fn from_encoded(
+        mut plain_terms: Vec<u8>,
+        packed_terms: Vec<u64>,
+        is_oversized: bool,
+    ) -> TermSet {
+        if is_oversized {
+            plain_terms.extend((OVERSIZED_ITEMS_TERM.len() as u16).to_le_bytes());
+            plain_terms.extend(OVERSIZED_ITEMS_TERM);
+        }
+        TermSet { plain_terms, packed_terms, is_oversized }
+    }
+
     /// Returns whether the item is a candidate for every lookup.
     #[must_use]
     pub fn is_oversized(&self) -> bool {

@@ -12,13 +12,16 @@ use std::ops::Range;
 /// The largest chunk that fits into a page of 4,096 bytes.
 const MAX_CHUNK_BYTES: usize = 4040;
 
+/// The segment, the first term and the chunk of a fence.
+type FenceKey = (SegmentId, Vec<u8>, i64);
+
 /// The pages of any number of indexes.
 #[derive(Default)]
 pub(crate) struct MemoryPages {
     segments: RefCell<BTreeMap<SegmentId, StoredSegment>>,
     chunks: RefCell<BTreeMap<(SegmentId, i64), Vec<u8>>>,
-    /// (segment, first term, chunk) -> rank delta.
-    fences: RefCell<BTreeMap<(SegmentId, Vec<u8>, i64), i64>>,
+    /// The rank delta of each fence.
+    fences: RefCell<BTreeMap<FenceKey, i64>>,
     last_id: Cell<i64>,
     chunks_read: Cell<usize>,
 }

@@ -12,7 +12,7 @@ mod working_day;
 pub use self::html_report::render_html;
 pub use self::working_day::SetClockFn;
 
-use crate::generate::dates::DayNumber;
+use larder_generate::dates::DayNumber;
 use larder_query::views::{
     QuerySyntax, View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views,
 };

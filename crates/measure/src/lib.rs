@@ -12,7 +12,6 @@
 
 pub mod calendar_workload;
 pub mod chart;
-pub mod generate;
 pub mod html_page;
 pub mod process_cost;
 pub mod query_log;

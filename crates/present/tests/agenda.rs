@@ -3,7 +3,7 @@
 use larder_date_phrase::DateRange;
 use larder_present::local_time::{format_clock, format_date, format_start};
 use larder_present::{format_free_busy, group_by_day};
-use larder_query::{AgendaEntry, UserLocale, busy_periods, read_agenda};
+use larder_query::{AgendaEntry, UserLocale, busy_periods, read_agenda, window_to_time_range};
 use larder_store::{
     BatchChange, CalendarContext, ItemPut, Operation, Precondition, Reader, Store, StoreOptions,
     TimeRange, TimeTarget,
@@ -33,7 +33,7 @@ impl TestCalendar {
             let text = format!("BEGIN:V{kind}\r\n{uid}{lines}\r\nEND:V{kind}\r\n");
             let component =
                 store.extractor().parse_component(text.into_bytes(), &CalendarContext::default());
-            let (parsed, ..) = component.unwrap();
+            let parsed = component.unwrap();
             BatchChange::Put(ItemPut {
                 collection: Arc::from("calendar"),
                 uid: parsed.uid().unwrap().to_string(),
@@ -68,7 +68,7 @@ fn time_range(phrase: &str) -> TimeRange {
     let locale = berlin_locale();
     let now = locale.zone.to_civil(locale.now);
     let phrase = DateRange::parse(phrase, now, &locale.language).unwrap();
-    locale.to_time_range(&phrase, TimeTarget::Occurrences)
+    window_to_time_range(&locale, &phrase, TimeTarget::Occurrences)
 }
 
 fn agenda_entries(items: &[(&str, &str)], time_range: &TimeRange) -> Vec<AgendaEntry> {

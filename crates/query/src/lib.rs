@@ -84,16 +84,18 @@ pub use crate::error::{Error, SyntaxError};
 pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
+pub use crate::local_time::window_to_time_range;
 pub use crate::matcher::Matcher;
 pub use crate::plan::Plan;
 pub use crate::projection::ProjectedItem;
 pub use crate::query::{
-    Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query, QueryContext, UserLocale,
+    Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query, QueryContext,
 };
 pub use crate::result_domain::{ResultDomain, is_calendar_field, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
 pub use crate::search_request::{SearchRequest, SortSpec};
 pub use crate::time_test::{DateProperty, TimeTest};
+pub use larder_date_phrase::UserLocale;
 pub use larder_format::contact::Contact;
 pub use larder_format::field::{Field, find_contact_field};
 pub use larder_store::{Alarm, ItemMeta, Kind, Reader, TimeRange, Trigger, ZoneUse};

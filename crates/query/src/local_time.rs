@@ -2,8 +2,7 @@
 //!
 //! Apart from `agenda`, as single items have times, too. Their text is made by `larder-present`.
 
-use crate::query::UserLocale;
-use larder_date_phrase::DateRange;
+use larder_date_phrase::{DateRange, UserLocale};
 use larder_store::{ItemOccurrence, Reader, Schedule, TimeRange, TimeTarget};
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::series::{CalendarDateTime, ZoneReference};
@@ -143,14 +142,16 @@ impl DayRange {
     }
 }
 
-impl UserLocale {
-    /// Converts a date phrase to a time range in the user's time zone.
-    #[must_use]
-    pub fn to_time_range(&self, phrase: &DateRange, target: TimeTarget) -> TimeRange {
-        let instant = |civil| self.zone.to_instant(civil);
-        let (from, to) = (instant(phrase.from), instant(phrase.to));
-        TimeRange { from, to, local_zone: self.zone.clone(), target }
-    }
+/// Returns the instants that a date phrase of the user covers.
+#[must_use]
+pub fn window_to_time_range(
+    locale: &UserLocale,
+    window: &DateRange,
+    target: TimeTarget,
+) -> TimeRange {
+    let instant = |civil| locale.zone.to_instant(civil);
+    let (from, to) = (instant(window.from), instant(window.to));
+    TimeRange { from, to, local_zone: locale.zone.clone(), target }
 }
 
 /// Returns the time zone that an item names; `None` for floating times, dates, and items without a

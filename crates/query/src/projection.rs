@@ -102,7 +102,7 @@ impl ResultSet {
             for ProjectionPageItem { head, hit, stored_range } in &page.items {
                 let stored = stored_range.clone().and_then(|range| page.stored_fields.get(range));
                 if let Some(stored) = stored {
-                    let origin = StoredFields::from_bytes(stored)
+                    let origin = StoredFields::from_bytes(head.kind, stored)
                         .map_or(FieldOrigin::Missing, FieldOrigin::StoredFields);
                     if !each(head, &ProjectedItem { head, origin }) {
                         return Ok(());

@@ -1,12 +1,9 @@
 //! The query, independent of the syntax that it was written in.
 
 use crate::time_test::TimeTest;
-use larder_date_phrase::Language;
+use larder_date_phrase::UserLocale;
 use larder_format::field::{Field, FieldType, find_calendar_field};
-use larder_time::civil::Instant;
-use larder_time::zone::{Zone, ZoneDatabase};
 use std::fmt;
-use std::sync::Arc;
 
 /// Alternatives with at least this many UIDs are turned into one set of UIDs.
 const MIN_UIDS_PER_SET: usize = 16;
@@ -94,32 +91,6 @@ pub struct QueryContext {
     pub region: Option<String>,
     /// The user's time zone and language, and the current time.
     pub user_locale: UserLocale,
-}
-
-/// The time zone and language of the user, and the current time.
-#[derive(Debug, Clone)]
-pub struct UserLocale {
-    /// The current time.
-    pub now: Instant,
-    /// The user's time zone.
-    pub zone: Zone,
-    /// The known time zones.
-    pub zones: Arc<ZoneDatabase>,
-    /// The words for days and months.
-    pub language: Language,
-}
-
-impl Default for UserLocale {
-    /// 1970, UTC, English, and the built-in time zones.
-    fn default() -> UserLocale {
-        let zones = ZoneDatabase::open_bundled();
-        UserLocale {
-            now: Instant::from_seconds_clamped(0),
-            zone: Zone::UTC,
-            zones,
-            language: Language::default(),
-        }
-    }
 }
 
 /// A test of one field: true if any of its values passes.

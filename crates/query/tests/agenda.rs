@@ -14,7 +14,7 @@ fn calendar(items: &[(&str, &str)]) -> Book {
         let text = format!("BEGIN:V{kind}\r\n{uid}{lines}\r\nEND:V{kind}\r\n");
         let component =
             book.store.extractor().parse_component(text.into_bytes(), &CalendarContext::default());
-        let (prepared, ..) = component.unwrap();
+        let prepared = component.unwrap();
         BatchChange::Put(ItemPut {
             collection: Arc::from("calendar"),
             uid: prepared.uid().unwrap().to_string(),

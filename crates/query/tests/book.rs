@@ -55,8 +55,7 @@ impl Book {
 
     pub(crate) fn put<'a>(&mut self, collection: &str, cards: impl IntoIterator<Item = &'a str>) {
         let changes = cards.into_iter().map(|card| {
-            let (prepared, _) =
-                self.store.extractor().parse_contact(card.into()).expect("a contact");
+            let prepared = self.store.extractor().parse_contact(card.into()).expect("a contact");
             let named = prepared.uid().map(str::to_string);
             BatchChange::Put(ItemPut {
                 collection: Arc::from(collection),

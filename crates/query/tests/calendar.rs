@@ -44,8 +44,7 @@ impl Book {
         let deriver =
             self.store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
         let changes = components.into_iter().map(|bytes| {
-            let (prepared, ..) =
-                deriver.parse_component(bytes.into(), &frame).expect("a component");
+            let prepared = deriver.parse_component(bytes.into(), &frame).expect("a component");
             let named = prepared.uid().map(str::to_string);
             BatchChange::Put(ItemPut {
                 collection: Arc::from(collection),

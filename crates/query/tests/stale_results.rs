@@ -43,7 +43,7 @@ fn other_store() -> (TempDir, PathBuf) {
         )
         .unwrap();
     let text = card("UID:a\nFN:Zoe");
-    let (parsed, _) = store.extractor().parse_contact(text.into_bytes()).unwrap();
+    let parsed = store.extractor().parse_contact(text.into_bytes()).unwrap();
     store
         .apply(
             &mut Operation::new("t", "", 0),

@@ -252,7 +252,7 @@ fn a_view_that_kept_up_is_not_reset() {
     for (year, name) in (1..).zip(["Quentin", "Quincy", "Quark"]) {
         let text = card(&format!("UID:p\nFN:{name}"));
         let store = &mut fixture.book.store;
-        let (parsed, _) = store.extractor().parse_contact((&text[..]).into()).unwrap();
+        let parsed = store.extractor().parse_contact((&text[..]).into()).unwrap();
         let put = ItemPut {
             collection: "contacts".into(),
             derived_uid: false,

@@ -138,7 +138,7 @@ fn what_others_write_is_told() {
     let book = client.new_book("friends", "");
     let mut store = bus.store();
     let deriver = store.extractor_for_collection("friends", CollectionType::AddressBook).unwrap();
-    let prepared = deriver.parse_contact(card("a", "Anna").into_bytes()).unwrap().0;
+    let prepared = deriver.parse_contact(card("a", "Anna").into_bytes()).unwrap();
     let put = ItemPut {
         collection: "friends".into(),
         uid: "a".into(),
@@ -190,7 +190,7 @@ fn cards_of_any_kind() {
         long.as_bytes(),
     ];
     let puts = cards.iter().map(|card| {
-        let prepared = deriver.parse_contact(card.to_vec()).unwrap().0;
+        let prepared = deriver.parse_contact(card.to_vec()).unwrap();
         let uid = prepared.uid().unwrap().to_string();
         let collection = "contacts".into();
         BatchChange::Put(ItemPut {

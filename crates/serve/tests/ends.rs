@@ -38,7 +38,7 @@ fn it_ends_when_the_bus_is_stuck() {
         collection: "friends".into(),
         uid: "a".into(),
         derived_uid: false,
-        parsed: deriver.parse_contact(text.into_bytes()).unwrap().0,
+        parsed: deriver.parse_contact(text.into_bytes()).unwrap(),
         precondition: Precondition::Absent,
     };
     store.apply(&mut Operation::new("add", "", 0), vec![BatchChange::Put(put)]).unwrap();

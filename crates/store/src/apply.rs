@@ -8,17 +8,19 @@ mod batch_writer;
 mod collections;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
-use crate::error::{Error, Result, sqlite_error_at};
-use crate::extractor::{ExtractorCache, SortKeys};
+use crate::error::{Error, Result, RowError, sqlite_error_at};
+use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
-use crate::index_config::IndexConfig;
 use crate::index_maintenance;
+use crate::meta::MetaTable;
 use crate::read_transaction::ReadTransaction;
-use crate::store::{MetaTable, Store};
+use crate::store::Store;
 use crate::uid_lookup::{UidFinder, UidLookup};
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, history, uid_lookup};
 use batch_writer::BatchWriter;
+use larder_extract::IndexConfig;
+use larder_extract::SortKeys;
 use larder_format::contact::is_same_card;
 use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
@@ -45,15 +47,17 @@ struct ReplacedSortKeys {
     keys: SortKeys,
 }
 
-/// Why a change could not be made: SQLite's word, or our own.
+/// The reason why a change could not be made.
 enum ApplyError {
-    Sqlite(rusqlite::Error),
+    /// A row could not be read or written.
+    Row(RowError),
+    /// The change is refused.
     Store(Error),
 }
 
-impl From<rusqlite::Error> for ApplyError {
-    fn from(error: rusqlite::Error) -> ApplyError {
-        ApplyError::Sqlite(error)
+impl<E: Into<RowError>> From<E> for ApplyError {
+    fn from(error: E) -> ApplyError {
+        ApplyError::Row(error.into())
     }
 }
 
@@ -79,7 +83,7 @@ impl Store {
         self.verify_before_write(&lock)?;
         let mut applied =
             self.write_batch(operation, changes, known).map_err(|trouble| match trouble {
-                ApplyError::Sqlite(error) => sqlite_error_at(&self.path)(error),
+                ApplyError::Row(error) => sqlite_error_at(&self.path)(error),
                 ApplyError::Store(error) => error,
             })?;
         applied.lock_held = began.elapsed();

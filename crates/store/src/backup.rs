@@ -1,11 +1,12 @@
 //! Copies: an online backup that is verified before it gets its name, and the way back.
 
 use crate::check::{Fault, check_integrity};
+use crate::connection::open_connection;
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::lock::LockFiles;
 use crate::schema::{self, SchemaState};
-use crate::store::{Store, StoreOptions, open_connection};
+use crate::store::{Store, StoreOptions};
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{self, File};
@@ -56,10 +57,10 @@ impl Store {
         };
         let items = put().map_err(sqlite_error_at(&self.path))?;
         drop(staged);
-        let locale = crate::store::read_locale(&self.conn).map_err(sqlite_error_at(&self.path))?;
+        let locale = crate::meta::read_locale(&self.conn).map_err(sqlite_error_at(&self.path))?;
         self.extractor =
             crate::Extractor::with_zones(&locale, self.extractor.zone_database().clone());
-        let seq = crate::store::read_meta_number(&self.conn, "last_seq")
+        let seq = crate::meta::read_meta_number(&self.conn, "last_seq")
             .map_err(sqlite_error_at(&self.path))?;
         self.lock_files.notify_commit(seq);
         drop(lock);

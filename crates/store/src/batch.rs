@@ -1,10 +1,10 @@
 //! What can be written: changes, the operation they belong to, and what became of each.
 
-use crate::extractor::ParsedItem;
 use crate::handle::Handle;
 use crate::history::OperationId;
-use crate::index_config::IndexConfig;
 use crate::{Kind, Seq};
+use larder_extract::IndexConfig;
+use larder_extract::ParsedItem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,7 +55,8 @@ impl Operation {
 
     /// It puts each item once: other bytes under a UID that it has put already are another item,
     /// which is kept beside the first as with [`Precondition::DuplicateInImport`], unless that one
-    /// is expected by [`Expect::At`]. That an item was left as it was is known within a batch only.
+    /// is expected by [`Precondition::UnchangedSince`]. That an item was left as it was is known
+    /// within a batch only.
     #[must_use]
     pub fn treat_repeats_as_duplicates(self) -> Operation {
         Operation { puts_each_once: true, ..self }

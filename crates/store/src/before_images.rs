@@ -4,12 +4,13 @@
 //! each what it was, to tell whether that mattered; this is apart as it reads former versions, and
 //! for no longer than these are kept.
 
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{Result, RowError, RowResult, sqlite_error_at};
 use crate::handle::Handle;
 use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
 use crate::reader::Reader;
-use crate::schedule::Schedule;
-use crate::{Kind, Seq, blob, history, interval_table};
+use crate::zone_loader::unpack_schedule;
+use crate::{Kind, Seq, blob, history};
+use larder_extract::Schedule;
 use rusqlite::{OptionalExtension as _, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -80,11 +81,12 @@ struct ChangedItems {
 }
 
 impl ChangedItems {
-    /// What is known of the item whose handle is the first column.
-    fn entry(&mut self, row: &Row<'_>) -> rusqlite::Result<&mut BeforeImageRef> {
+    /// Returns the entry of the item whose handle is in the first column, made where there is none.
+    fn entry(&mut self, row: &Row<'_>) -> RowResult<&mut BeforeImageRef> {
         let handle = Handle::from_bytes(row.get_ref(0)?.as_blob()?);
-        let place = *self.positions.entry(handle).or_insert(self.items.len());
-        if place == self.items.len() {
+        let next = self.items.len();
+        let position = *self.positions.entry(handle).or_insert(next);
+        if position == next {
             self.items.push(BeforeImageRef {
                 handle,
                 previous_version: None,
@@ -92,7 +94,8 @@ impl ChangedItems {
                 row: None,
             });
         }
-        self.items.get_mut(place).ok_or(rusqlite::Error::InvalidQuery)
+        // Each position is that of an item: one that is not in the list was just added.
+        Ok(&mut self.items[position])
     }
 }
 
@@ -107,7 +110,7 @@ const SCHEDULE_COLUMN: usize = 10;
 impl Reader {
     /// The last batch, as of the snapshot in which this is called.
     pub fn last_seq(&self) -> Result<Seq> {
-        crate::store::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
+        crate::meta::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
     /// Where the store stands, as of the snapshot in which this is called: all at once, as it is
@@ -144,7 +147,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemChange),
     ) -> Result<FeedResult> {
         let _snapshot = self.begin_read()?;
-        let mut run = || -> rusqlite::Result<FeedResult> {
+        let mut run = || -> RowResult<FeedResult> {
             let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
             let known_from: Seq = self
                 .conn
@@ -174,7 +177,7 @@ impl Reader {
         &self,
         after: Seq,
         most: usize,
-    ) -> rusqlite::Result<Option<Vec<BeforeImageRef>>> {
+    ) -> RowResult<Option<Vec<BeforeImageRef>>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
         // The first of an item's former versions is what it was, if it was there at all.
         let sql =
@@ -219,10 +222,13 @@ impl Reader {
         was: &BeforeImageRef,
         is: Option<&ItemVersion>,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<Option<ItemVersion>> {
+    ) -> RowResult<Option<ItemVersion>> {
         let (replaced, then) = match was.previous_version {
             Some((_, None)) => return Ok(None),
-            Some((seq, Some(row))) => (seq, self.read_previous_version(row, names)?),
+            Some((seq, Some(row))) => match self.read_previous_version(row, names)? {
+                Some(version) => (seq, version),
+                None => return Ok(None),
+            },
             None => match is {
                 Some(is) => (Seq::MAX, is.clone()),
                 None => return Ok(None),
@@ -242,7 +248,7 @@ impl Reader {
         &self,
         was: &BeforeImageRef,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<Option<ItemVersion>> {
+    ) -> RowResult<Option<ItemVersion>> {
         let row = match (was.row, was.previous_version) {
             (Some(row), _) => row,
             // A batch replaced it, and none put it there since.
@@ -258,15 +264,16 @@ impl Reader {
         };
         let sql = format!(
             "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
-             LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind >= {} THEN i.id END
+             LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind IN ({}) THEN i.id END
              WHERE i.id = ?1",
-            // Contacts are nowhere in time: three pages less.
-            Kind::Event as i64
+            // Three pages less are read of an item without a schedule.
+            Kind::numbers_where(Kind::has_schedule)
         );
         let mut select = self.conn.prepare_cached(&sql)?;
         let then =
             select.query_row([row], |row| self.item_version_from_row(row, names)).optional()?;
-        let mut then = then.ok_or_else(|| blob::missing_bytes_error(row))?;
+        let then = then.ok_or_else(|| RowError::missing_source_bytes(row))?;
+        let Some(mut then) = then else { return Ok(None) };
         if then.bytes.is_empty() {
             then.bytes = blob::require_source_bytes(&self.conn, then.meta.row)?.into();
         }
@@ -277,7 +284,7 @@ impl Reader {
         &self,
         row: i64,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<ItemVersion> {
+    ) -> rusqlite::Result<Option<ItemVersion>> {
         let sql = format!(
             "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.schedule
              FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.id = ?1"
@@ -287,28 +294,21 @@ impl Reader {
             .query_row([row], |row| self.item_version_from_row(row, names))
     }
 
+    /// Reads a version of an item; `None` if its kind is unknown.
     fn item_version_from_row(
         &self,
         row: &Row<'_>,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<ItemVersion> {
+    ) -> rusqlite::Result<Option<ItemVersion>> {
+        let Some(meta) = item_meta_with_names(row, names)? else { return Ok(None) };
         let time = row.get_ref(SCHEDULE_COLUMN)?.as_blob_or_null()?;
-        let times = time
-            .and_then(|data| interval_table::unpack_schedule(&self.conn, &self.extractor, data));
+        let times =
+            time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), data));
         let bytes = row.get_ref(BYTES_COLUMN)?.as_blob_or_null()?.unwrap_or_default().into();
-        Ok(ItemVersion {
-            meta: item_meta_with_names(row, names)?,
-            collection: row.get(3)?,
-            bytes,
-            schedule: times,
-        })
+        Ok(Some(ItemVersion { meta, collection: row.get(3)?, bytes, schedule: times }))
     }
 
-    fn read_previous_schedule(
-        &self,
-        seq: Seq,
-        handle: Handle,
-    ) -> rusqlite::Result<Option<Schedule>> {
+    fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> RowResult<Option<Schedule>> {
         let sql = "SELECT schedule FROM schedule_history WHERE seq = ?1 AND handle = ?2";
         let time: Option<Vec<u8>> = self
             .conn
@@ -316,7 +316,6 @@ impl Reader {
             .query_row((seq, handle.to_bytes()), |row| row.get(0))
             .optional()?
             .flatten();
-        Ok(time
-            .and_then(|data| interval_table::unpack_schedule(&self.conn, &self.extractor, &data)))
+        Ok(time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), &data)))
     }
 }

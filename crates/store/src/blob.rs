@@ -1,10 +1,12 @@
-//! Bytes: narrow rows for most items, and one shared row for what is large.
+//! Source bytes in the database: those of most items in a row of their own, large ones in a shared
+//! row of `blob`.
 
+use crate::error::{RowError, RowResult};
 use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes above this lie in `blob`, so that scans of `source` stay narrow.
+/// Bytes above this lie in `blob`, so that scans of `source_bytes` stay narrow.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Where bytes lie: in the row itself, or in `blob` under this hash. Exactly one is set, unless
@@ -55,15 +57,6 @@ pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Resul
 }
 
 /// The bytes of an item that exists: without them the store is damaged.
-pub(crate) fn require_source_bytes(conn: &Connection, item: i64) -> rusqlite::Result<Vec<u8>> {
-    read_source_bytes(conn, item)?.ok_or_else(|| missing_bytes_error(item))
-}
-
-/// An item without bytes, as SQLite would say it; [`crate::error::at`] makes it `Error::Damaged`.
-pub(crate) fn missing_bytes_error(item: i64) -> rusqlite::Error {
-    let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
-    rusqlite::Error::SqliteFailure(
-        corrupt,
-        Some(format!("the bytes of item row {item} are missing")),
-    )
+pub(crate) fn require_source_bytes(conn: &Connection, item: i64) -> RowResult<Vec<u8>> {
+    read_source_bytes(conn, item)?.ok_or_else(|| RowError::missing_source_bytes(item))
 }

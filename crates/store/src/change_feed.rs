@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::handle::Handle;
+use crate::meta::read_meta_number;
 use crate::reader::Reader;
-use crate::store::read_meta_number;
 use crate::{Kind, Seq};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fmt;
@@ -132,7 +132,7 @@ impl Reader {
             return Err(Error::CursorExpired);
         }
         let limit = limit.max(1);
-        let run = || -> rusqlite::Result<Vec<ChangeRecord>> {
+        let run = || -> rusqlite::Result<Vec<FeedRow>> {
             tx.prepare_cached(
                 "SELECT * FROM (
                    SELECT seq, ordinal, handle, kind, id AS row FROM item
@@ -155,24 +155,30 @@ impl Reader {
         let found = run().map_err(sqlite_error_at(&self.path))?;
         let last = found.last().filter(|_| found.len() >= limit);
         let next = match last {
-            Some(last) => ChangeCursor {
-                position: (last.seq, last.ordinal),
-                start_seq: cursor.start_seq,
-                ..now
-            },
+            Some((position, _)) => {
+                ChangeCursor { position: *position, start_seq: cursor.start_seq, ..now }
+            }
             None => now,
         };
-        Ok((found, next))
+        Ok((found.into_iter().filter_map(|(_, record)| record).collect(), next))
     }
 }
 
-fn change_record_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<ChangeRecord> {
-    let there: Option<i64> = row.get(4)?;
-    Ok(ChangeRecord {
-        seq: row.get(0)?,
-        ordinal: row.get(1)?,
-        handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(2)?),
-        kind: Kind::from_number(row.get(3)?),
-        effect: there.map_or(NetEffect::Removed, NetEffect::Put),
-    })
+/// A position in the feed, and the change there; `None`: the kind of the item is unknown.
+type FeedRow = ((Seq, i64), Option<ChangeRecord>);
+
+/// Reads a change with its position in the feed; no change if the kind of the item is unknown.
+fn change_record_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<FeedRow> {
+    let (seq, ordinal) = (row.get(0)?, row.get(1)?);
+    let handle = Handle::from_bytes(&row.get::<_, Vec<u8>>(2)?);
+    let stored: Option<i64> = row.get(4)?;
+    let effect = stored.map_or(NetEffect::Removed, NetEffect::Put);
+    let record = Kind::from_number(row.get(3)?).map(|kind| ChangeRecord {
+        seq,
+        ordinal,
+        handle,
+        kind,
+        effect,
+    });
+    Ok(((seq, ordinal), record))
 }

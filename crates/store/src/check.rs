@@ -3,8 +3,9 @@
 use crate::backup::TempCopy;
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::index_maintenance::{self, DerivedIndex};
-use crate::store::{MetaTable, Store, read_meta_number};
-use rusqlite::{Connection, ErrorCode};
+use crate::meta::{MetaTable, read_meta_number};
+use crate::store::Store;
+use rusqlite::Connection;
 use std::fs;
 
 /// What a check found.
@@ -218,9 +219,7 @@ impl Store {
                     let (stored, expected) = (stored.rows, expected.rows);
                     Fault::Index { set: set.name(), stored, expected }
                 }
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
-                    Fault::Malformed { set: set.name() }
-                }
+                Err(error) if error.is_damage() => Fault::Malformed { set: set.name() },
                 Err(error) => return Err(sqlite_error_at(&self.path)(error)),
             };
             report.faults.push(fault);

@@ -4,10 +4,9 @@
 //! Making, renaming and removing them is a change like any other and lies in `apply`.
 
 use crate::CollectionType;
-use crate::index_config::IndexConfig;
 use crate::interval_table;
-use crate::time_range::TimeTarget;
 use crate::uid_lookup::CollectionKey;
+use larder_extract::{IndexConfig, TimeTarget};
 use larder_index::interval;
 use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,16 +57,17 @@ pub(crate) fn read_collections(conn: &Connection) -> rusqlite::Result<Vec<Collec
     conn.prepare_cached(sql)?
         .query_map([], |row| {
             let of = CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
-            let summary = IndexConfig::from_stored(
-                row.get_ref(3)?.as_str()?,
-                CollectionType::from_number(row.get(4)?),
-            );
-            Ok(CollectionMeta {
+            let Some(collection_type) = CollectionType::from_number(row.get(4)?) else {
+                return Ok(None);
+            };
+            let summary = IndexConfig::from_stored(row.get_ref(3)?.as_str()?, collection_type);
+            Ok(Some(CollectionMeta {
                 collection_key: of,
                 name: row.get(2)?,
                 index_config: summary,
                 span_classes: Default::default(),
-            })
+            }))
         })?
+        .filter_map(Result::transpose)
         .collect()
 }

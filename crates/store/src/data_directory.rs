@@ -1,11 +1,12 @@
-//! The data directory: one directory is one person.
+//! The data directory, which holds the data of one person, and the names of its files.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | `data.db` (and `-wal`, `-shm`) | what exists nowhere else |
-//! | `lock`, `lock.queue` | the write lock, see `lock` |
-//! | `bell` | the number of the last batch, as decimal text: what other processes watch |
+//! | `data.db` (and `-wal`, `-shm`) | the store; nothing in it exists elsewhere |
+//! | `data.lock`, `data.lock-queue` | the write lock, see `lock` |
+//! | `data.notify` | the number of the last batch, as decimal text; other processes watch the file |
 //! | `data.db.before-*` | copies made before a migration or a restore |
+//! | `*.partial` | files that are being written, or that a killed process left |
 
 use crate::error::{Error, Result, file_error_at};
 use std::fs;
@@ -63,11 +64,10 @@ impl DataDirectory {
         self.dir.join("data.db-wal")
     }
 
-    /// Fails where batches were written, and the file that should hold them is empty: somebody or
-    /// something emptied it.
+    /// Fails if batches were written and the database file is empty: another program emptied it.
     pub(crate) fn check_not_truncated(&self) -> Result<()> {
-        let rung = std::fs::metadata(self.notify_path()).is_ok_and(|bell| bell.len() > 0);
-        if rung {
+        let has_batches = fs::metadata(self.notify_path()).is_ok_and(|file| file.len() > 0);
+        if has_batches {
             let what = "it is empty, though items were written to it".to_string();
             return Err(Error::Damaged { path: self.database_path(), what });
         }
@@ -115,14 +115,14 @@ impl DataDirectory {
         Ok(found)
     }
 
-    /// Is there a store here, as far as can be seen?
+    /// Returns whether the directory has a store, as far as the caller may see.
     #[must_use]
     pub fn has_store(&self) -> bool {
         self.database_path().exists()
     }
 
-    /// Is there a store here? A directory that may not be looked into is an error, not an empty
-    /// one.
+    /// Fails if the directory has no store. A directory that the caller may not read is an error of
+    /// its own.
     pub(crate) fn ensure_store_exists(&self) -> Result<()> {
         let path = self.database_path();
         match path.try_exists() {
@@ -132,7 +132,7 @@ impl DataDirectory {
         }
     }
 
-    /// Deletes what a backup, restore or migration that was killed left behind.
+    /// Deletes the partial files that a killed backup, restore or migration left.
     pub(crate) fn delete_partial_files(&self) -> Result<()> {
         for entry in fs::read_dir(&self.dir).map_err(file_error_at(&self.dir))? {
             let path = entry.map_err(file_error_at(&self.dir))?.path();

@@ -193,9 +193,66 @@ pub enum Error {
     },
 }
 
-/// Names the file to which an SQLite error belongs, and the ones that users can act on.
-pub(crate) fn sqlite_error_at(path: &std::path::Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
-    move |source| match source.sqlite_error_code() {
+/// The result of functions that do not know the path of the file, see [`sqlite_error_at`].
+pub(crate) type RowResult<T> = std::result::Result<T, RowError>;
+
+/// An error of a function that does not know the path of the file.
+#[derive(Debug)]
+pub(crate) enum RowError {
+    /// An error that SQLite reports.
+    Sqlite(rusqlite::Error),
+    /// The file is damaged: a row that others require is missing, or pages contradict each other.
+    Damaged(String),
+}
+
+impl RowError {
+    /// The error of a key of `meta` that every store has.
+    pub(crate) fn missing_meta(key: &str) -> RowError {
+        RowError::Damaged(format!("there is no value for {key:?} in its table meta"))
+    }
+
+    /// The error of an item without source bytes.
+    pub(crate) fn missing_source_bytes(item: i64) -> RowError {
+        RowError::Damaged(format!("the source bytes of item row {item} are missing"))
+    }
+
+    /// Returns whether the file is damaged, or no database at all.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            RowError::Damaged(_) => true,
+            RowError::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
+            ),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for RowError {
+    fn from(error: rusqlite::Error) -> RowError {
+        RowError::Sqlite(error)
+    }
+}
+
+impl From<rusqlite::types::FromSqlError> for RowError {
+    fn from(error: rusqlite::types::FromSqlError) -> RowError {
+        RowError::Sqlite(error.into())
+    }
+}
+
+/// Names the file to which an error of a row or of SQLite belongs, and tells apart the errors that
+/// users can act on.
+pub(crate) fn sqlite_error_at<E: Into<RowError>>(
+    path: &std::path::Path,
+) -> impl Fn(E) -> Error + '_ {
+    move |error| match error.into() {
+        RowError::Damaged(what) => Error::Damaged { path: path.to_path_buf(), what },
+        RowError::Sqlite(source) => name_sqlite_error(path, source),
+    }
+}
+
+fn name_sqlite_error(path: &std::path::Path, source: rusqlite::Error) -> Error {
+    match source.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => {
             Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
         }

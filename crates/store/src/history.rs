@@ -5,11 +5,11 @@
 
 use crate::error::{Result, sqlite_error_at};
 use crate::handle::Handle;
+use crate::meta::set_meta;
 use crate::purge::release_history_bytes;
 use crate::reader::Reader;
-use crate::store::set_meta;
 use crate::write_transaction::WriteTransaction;
-use crate::{Seq, blob, calendar_context};
+use crate::{Seq, blob, calendar_context_table};
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// The number of an operation, as `larder log` prints it.
@@ -83,7 +83,7 @@ pub(crate) fn prune(
             break;
         }
         bytes -= release_history_bytes(tx, "seq", seq)?;
-        calendar_context::release_history(tx, "seq", seq)?;
+        calendar_context_table::release_history(tx, "seq", seq)?;
         tx.prepare_cached("DELETE FROM item_history WHERE seq = ?1")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM collection_history WHERE seq <= ?1")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM schedule_history WHERE seq <= ?1")?.execute([seq])?;

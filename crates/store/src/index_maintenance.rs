@@ -4,17 +4,20 @@
 //! fingerprint that this program would fill it with; while it is being refilled `meta` says how far
 //! that has come.
 
-use crate::error::{Result, sqlite_error_at};
-use crate::event::ParsedSchedule;
-use crate::extractor::{Extractor, ExtractorCache, IndexEntry, SortKeys};
+use crate::error::{Result, RowResult, sqlite_error_at};
+use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_config::IndexConfig;
 use crate::index_pages::IndexPages;
 use crate::interval_table;
-use crate::series::{self, ItemLocation, SeriesMember};
-use crate::store::{MetaTable, Store, read_meta_number};
+use crate::meta::{MetaTable, read_meta_number};
+use crate::series::{self, ItemLocation};
+use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
-use crate::{Kind, Seq, term_encoding};
+use crate::{Kind, Seq};
+use larder_extract::{
+    ExtractedTerms, Extractor, IndexConfig, IndexEntry, ParsedSchedule, SeriesMember, SortKeys,
+    term,
+};
 use larder_index::{IndexId, SegmentBuffer, SortOp, TermSet, UnpackTerm, sort_term};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::{BTreeMap, HashSet};
@@ -29,7 +32,7 @@ const MAX_TAIL_ITEMS: usize = 50;
 /// Bytes of the index that are merged in one transaction.
 const MERGE_STEP_BYTES: i64 = 2 << 20;
 /// The packed form of terms.
-const UNPACK_TERM: UnpackTerm = term_encoding::unpack_term;
+const UNPACK_TERM: UnpackTerm = term::unpack_term;
 
 /// Terms that share a fingerprint, and are rebuilt together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,12 +117,12 @@ impl DerivedIndex {
     }
 
     /// Takes away all that it holds.
-    fn clear(self, conn: &Connection) -> rusqlite::Result<()> {
+    fn clear(self, conn: &Connection) -> RowResult<()> {
         match self {
             DerivedIndex::Text | DerivedIndex::Sort => {
                 larder_index::delete_all(&IndexPages::new(conn), self.index_id())
             }
-            DerivedIndex::Schedule => interval_table::clear(conn),
+            DerivedIndex::Schedule => Ok(interval_table::clear(conn)?),
         }
     }
 }
@@ -204,7 +207,7 @@ impl IndexUpdates {
     /// the batch.
     pub(crate) fn put(&mut self, item: i64, whose: ItemLocation, was: SortKeys, entry: IndexEntry) {
         if item <= self.last_text_item {
-            self.text.put(item, entry.terms);
+            self.text.put(item, to_term_set(entry.terms));
         }
         self.put_sort_keys(item, whose.collection, was, entry.sort_keys);
         if whose.is_in_calendar {
@@ -243,7 +246,7 @@ impl IndexUpdates {
         tx: &WriteTransaction<'_>,
         derivers: &mut ExtractorCache<'_>,
         seq: Seq,
-    ) -> rusqlite::Result<()> {
+    ) -> RowResult<()> {
         self.write_schedules(tx, derivers, seq)?;
         let pages = IndexPages::new(tx);
         let text = mem::take(&mut self.text);
@@ -286,7 +289,7 @@ impl IndexUpdates {
                 continue;
             };
             let member = SeriesMember {
-                item,
+                row: item,
                 recurrence_id: recurrence,
                 parsed_schedule: timing,
                 is_changed: true,
@@ -323,7 +326,7 @@ impl Store {
         loop {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
-            let step = || -> rusqlite::Result<bool> {
+            let step = || -> RowResult<bool> {
                 let tx = WriteTransaction::begin(&self.conn)?;
                 let more = compact_segments_step(&tx)?;
                 tx.commit()?;
@@ -392,7 +395,7 @@ impl Store {
         };
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
-        let step = || -> rusqlite::Result<u64> {
+        let step = || -> RowResult<u64> {
             let tx = WriteTransaction::begin(&self.conn)?;
             if set.read_state(&tx)?.unwrap_or_default() != state
                 || history::read_epoch(&tx)? != epoch
@@ -436,15 +439,15 @@ impl Store {
         last: i64,
         limit: usize,
     ) -> rusqlite::Result<Vec<ExtractedItem>> {
-        // Contacts are nowhere in time.
-        let least = if set == DerivedIndex::Schedule { Kind::Event } else { Kind::Contact } as i64;
-        let mut select = self.conn.prepare_cached(
-            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind >= ?3 ORDER BY id LIMIT ?2",
-        )?;
+        let is_in_index = |kind: Kind| set != DerivedIndex::Schedule || kind.has_schedule();
+        let sql = format!(
+            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind IN ({})
+             ORDER BY id LIMIT ?2",
+            Kind::numbers_where(is_in_index)
+        );
+        let mut select = self.conn.prepare_cached(&sql)?;
         let heads = select
-            .query_map((last, limit as i64, least), |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })?
+            .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
             .collect::<rusqlite::Result<Vec<(i64, Seq, i64)>>>()?;
         let mut derivers = ExtractorCache::new(&self.extractor);
         let derive = |(id, seq, collection)| {
@@ -475,7 +478,7 @@ struct ExtractedItem {
 
 /// Moves [`MERGE_STEP_BYTES`] of one of the inverted indexes towards fewer segments. Returns
 /// whether any of them had something to merge.
-fn compact_segments_step(tx: &WriteTransaction<'_>) -> rusqlite::Result<bool> {
+fn compact_segments_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
     for set in DerivedIndex::INVERTED {
         if larder_index::compact_step(&IndexPages::new(tx), set.index_id(), MERGE_STEP_BYTES)? {
             return Ok(true);
@@ -485,7 +488,7 @@ fn compact_segments_step(tx: &WriteTransaction<'_>) -> rusqlite::Result<bool> {
 }
 
 /// Merges each inverted index into one segment, without the terms of items that are gone.
-pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> RowResult<()> {
     DerivedIndex::INVERTED
         .into_iter()
         .try_for_each(|set| larder_index::merge_all(&IndexPages::new(tx), set.index_id()))
@@ -493,7 +496,7 @@ pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> rusqlite::Result<
 
 /// Takes away what nobody can use, so that nothing of it is left behind: sets that another program
 /// has filled, or that a rebuild is yet to begin with.
-pub(crate) fn clear_stale(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
+pub(crate) fn clear_stale(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
     for set in DerivedIndex::ALL {
         let state = set.read_state(conn)?.unwrap_or_default();
         let fingerprint = set.fingerprint(deriver);
@@ -515,7 +518,7 @@ fn index_page(
     set: DerivedIndex,
     deriver: &Extractor,
     page: &[ExtractedItem],
-) -> rusqlite::Result<()> {
+) -> RowResult<()> {
     let (mut gathered, mut derivers) = (SegmentBuffer::default(), ExtractorCache::new(deriver));
     let mut writer = interval_table::IntervalWriter::new(tx, deriver);
     for ExtractedItem { id, seq, index_config: summary, entry } in page {
@@ -550,18 +553,24 @@ fn index_page(
         gathered.put(*id, terms_in_index(set, entry, collection));
     }
     match set {
-        DerivedIndex::Schedule => writer.finish(),
+        DerivedIndex::Schedule => writer.finish()?,
         DerivedIndex::Text | DerivedIndex::Sort => {
             let seq = read_meta_number(tx, "last_seq")?;
-            gathered.flush(&IndexPages::new(tx), set.index_id(), seq, UNPACK_TERM)
+            gathered.flush(&IndexPages::new(tx), set.index_id(), seq, UNPACK_TERM)?;
         }
     }
+    Ok(())
+}
+
+/// Returns the terms of an item as the index takes them, without a copy.
+fn to_term_set(terms: ExtractedTerms) -> TermSet {
+    TermSet::from_encoded(terms.encoded_terms, terms.packed_terms, terms.is_oversized)
 }
 
 /// The terms of one set that an item of this collection gives.
 fn terms_in_index(set: DerivedIndex, entry: IndexEntry, collection: i64) -> TermSet {
     match set {
-        DerivedIndex::Text => entry.terms,
+        DerivedIndex::Text => to_term_set(entry.terms),
         DerivedIndex::Sort => {
             let place =
                 |(field, key): (u16, Vec<u8>)| sort_term(field, collection, &key, SortOp::Insert);
@@ -593,7 +602,7 @@ impl TableDigest {
 const STORED_FIELDS_TAG: &str = "kept";
 
 /// A digest of what the index holds of a set; the kept values go with the first one.
-pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> rusqlite::Result<TableDigest> {
+pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<TableDigest> {
     let mut digest = TableDigest::default();
     if set == DerivedIndex::Schedule {
         interval_table::for_each_record(conn, &mut |row| digest.add(row))?;
@@ -618,7 +627,7 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> rusqlite::R
 }
 
 /// Digests of what the index should hold, from the source bytes: of each set, in the order of
-/// [`IndexSet::ALL`].
+/// [`DerivedIndex::ALL`].
 pub(crate) fn expected_digests(
     conn: &Connection,
     deriver: &Extractor,

@@ -4,6 +4,7 @@
 //! Apart from `larder-index`, which names no SQL, and from the tables' description in `schema`.
 //! Statements are prepared once for each connection, and chunks are read in place.
 
+use crate::error::{RowError, RowResult};
 use larder_index::{
     ChunkPosition, Fence, IndexId, MalformedChunk, ReadPages, Segment, SegmentEnd, SegmentId,
     WritePages,
@@ -25,27 +26,24 @@ impl<'a> IndexPages<'a> {
 }
 
 /// Returns the row of a chunk; an error if no segment of the database has such a number.
-fn chunk_row(segment: SegmentId, chunk: i64) -> rusqlite::Result<i64> {
+fn chunk_row(segment: SegmentId, chunk: i64) -> RowResult<i64> {
     let first = segment.0.checked_mul(MAX_CHUNKS_PER_SEGMENT);
     first.and_then(|first| first.checked_add(chunk)).ok_or_else(malformed_chunk_error)
 }
 
-/// Returns SQLite's error for a damaged file, with a message about the index.
-fn malformed_chunk_error() -> rusqlite::Error {
-    rusqlite::Error::SqliteFailure(
-        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-        Some("a chunk of the index is malformed".into()),
-    )
+/// Returns the error of a chunk, or of a row that leads to one, that no program of ours wrote.
+fn malformed_chunk_error() -> RowError {
+    RowError::Damaged("a chunk of the index is malformed".into())
 }
 
 impl ReadPages for IndexPages<'_> {
-    type Error = rusqlite::Error;
+    type Error = RowError;
 
-    fn corruption(_: MalformedChunk) -> rusqlite::Error {
+    fn corruption(_: MalformedChunk) -> RowError {
         malformed_chunk_error()
     }
 
-    fn segments(&self, index: IndexId) -> rusqlite::Result<Vec<Segment>> {
+    fn segments(&self, index: IndexId) -> RowResult<Vec<Segment>> {
         let mut select = self.0.prepare_cached(
             "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, has_oversized,
                  merged_into
@@ -73,8 +71,8 @@ impl ReadPages for IndexPages<'_> {
         &self,
         segment: SegmentId,
         chunk: i64,
-        read: impl FnOnce(&[u8]) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<T> {
+        read: impl FnOnce(&[u8]) -> RowResult<T>,
+    ) -> RowResult<T> {
         let mut select = self.0.prepare_cached("SELECT data FROM idx_chunk WHERE id = ?1")?;
         let mut rows = select.query([chunk_row(segment, chunk)?])?;
         let row = rows.next()?.ok_or_else(malformed_chunk_error)?;
@@ -85,7 +83,7 @@ impl ReadPages for IndexPages<'_> {
         &self,
         segment: SegmentId,
         term: &[u8],
-    ) -> rusqlite::Result<Option<ChunkPosition>> {
+    ) -> RowResult<Option<ChunkPosition>> {
         self.0
             .prepare_cached(
                 "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1 AND first_term < ?2
@@ -93,9 +91,10 @@ impl ReadPages for IndexPages<'_> {
             )?
             .query_row((segment.0, term), chunk_position_from_row)
             .optional()
+            .map_err(RowError::from)
     }
 
-    fn first_fence(&self, segment: SegmentId) -> rusqlite::Result<Option<ChunkPosition>> {
+    fn first_fence(&self, segment: SegmentId) -> RowResult<Option<ChunkPosition>> {
         self.0
             .prepare_cached(
                 "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1
@@ -103,6 +102,7 @@ impl ReadPages for IndexPages<'_> {
             )?
             .query_row([segment.0], chunk_position_from_row)
             .optional()
+            .map_err(RowError::from)
     }
 }
 
@@ -116,7 +116,7 @@ impl WritePages for IndexPages<'_> {
         index: IndexId,
         max_seq: i64,
         has_oversized: bool,
-    ) -> rusqlite::Result<SegmentId> {
+    ) -> RowResult<SegmentId> {
         self.0
             .prepare_cached(
                 "INSERT INTO idx_segment(derived_index, max_seq, first_chunk, end_chunk, from_term,
@@ -127,64 +127,60 @@ impl WritePages for IndexPages<'_> {
         Ok(SegmentId(self.0.last_insert_rowid()))
     }
 
-    fn end(&self, segment: SegmentId) -> rusqlite::Result<SegmentEnd> {
+    fn end(&self, segment: SegmentId) -> RowResult<SegmentEnd> {
         self.0
             .prepare_cached("SELECT end_chunk, rank_delta FROM idx_segment WHERE id = ?1")?
             .query_row([segment.0], |row| {
                 Ok(SegmentEnd { next_chunk: row.get(0)?, rank_delta: row.get(1)? })
             })
+            .map_err(RowError::from)
     }
 
-    fn set_end(
-        &self,
-        segment: SegmentId,
-        end: SegmentEnd,
-        added_bytes: i64,
-    ) -> rusqlite::Result<()> {
+    fn set_end(&self, segment: SegmentId, end: SegmentEnd, added_bytes: i64) -> RowResult<()> {
         self.0
             .prepare_cached(
                 "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3, rank_delta = ?4
                  WHERE id = ?1",
             )?
             .execute((segment.0, end.next_chunk, added_bytes, end.rank_delta))
+            .map_err(RowError::from)
             .map(drop)
     }
 
-    fn insert_chunk(&self, segment: SegmentId, chunk: i64, bytes: &[u8]) -> rusqlite::Result<()> {
+    fn insert_chunk(&self, segment: SegmentId, chunk: i64, bytes: &[u8]) -> RowResult<()> {
         self.0
             .prepare_cached("INSERT INTO idx_chunk VALUES(?1, ?2)")?
             .execute((chunk_row(segment, chunk)?, bytes))
+            .map_err(RowError::from)
             .map(drop)
     }
 
-    fn insert_fence(&self, fence: Fence<'_>) -> rusqlite::Result<()> {
+    fn insert_fence(&self, fence: Fence<'_>) -> RowResult<()> {
         self.0
             .prepare_cached("INSERT INTO idx_fence VALUES(?1, ?2, ?3, ?4)")?
             .execute((fence.segment.0, fence.first_term, fence.chunk, fence.rank_delta))
+            .map_err(RowError::from)
             .map(drop)
     }
 
-    fn set_merge_target(&self, segment: SegmentId, target: SegmentId) -> rusqlite::Result<()> {
+    fn set_merge_target(&self, segment: SegmentId, target: SegmentId) -> RowResult<()> {
         self.0
             .prepare_cached("UPDATE idx_segment SET merged_into = ?2 WHERE id = ?1")?
             .execute((segment.0, target.0))
+            .map_err(RowError::from)
             .map(drop)
     }
 
-    fn delete_chunks(&self, segment: SegmentId, chunks: Range<i64>) -> rusqlite::Result<()> {
+    fn delete_chunks(&self, segment: SegmentId, chunks: Range<i64>) -> RowResult<()> {
         let (first, end) = (chunk_row(segment, chunks.start)?, chunk_row(segment, chunks.end)?);
         self.0
             .prepare_cached("DELETE FROM idx_chunk WHERE id >= ?1 AND id < ?2")?
             .execute((first, end))
+            .map_err(RowError::from)
             .map(drop)
     }
 
-    fn set_start(
-        &self,
-        segment: SegmentId,
-        first_chunk: i64,
-        from_term: &[u8],
-    ) -> rusqlite::Result<()> {
+    fn set_start(&self, segment: SegmentId, first_chunk: i64, from_term: &[u8]) -> RowResult<()> {
         // Each of the chunks before begins with `from_term` or with a smaller term, so the primary
         // key leads to their fences.
         self.0
@@ -197,16 +193,18 @@ impl WritePages for IndexPages<'_> {
                 "UPDATE idx_segment SET first_chunk = ?2, from_term = ?3 WHERE id = ?1",
             )?
             .execute((segment.0, first_chunk, from_term))
+            .map_err(RowError::from)
             .map(drop)
     }
 
-    fn delete_segment(&self, segment: &Segment) -> rusqlite::Result<()> {
+    fn delete_segment(&self, segment: &Segment) -> RowResult<()> {
         let id = segment.id.0;
         // The first chunk has no fence.
         if segment.chunks.end > 1 {
             self.0.prepare_cached("DELETE FROM idx_fence WHERE segment = ?1")?.execute([id])?;
         }
         self.delete_chunks(segment.id, segment.chunks.clone())?;
-        self.0.prepare_cached("DELETE FROM idx_segment WHERE id = ?1")?.execute([id]).map(drop)
+        self.0.prepare_cached("DELETE FROM idx_segment WHERE id = ?1")?.execute([id])?;
+        Ok(())
     }
 }

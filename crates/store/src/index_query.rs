@@ -5,11 +5,11 @@
 //! lookups.
 
 use crate::collection::CollectionMeta;
-use crate::extractor::Extractor;
+use crate::error::RowResult;
 use crate::index_pages::IndexPages;
 use crate::interval_search;
-use crate::time_range::TimeRange;
-use crate::{CollectionType, series, uid_lookup};
+use crate::{series, uid_lookup};
+use larder_extract::{Extractor, TimeRange};
 use larder_index::{IndexMatch, Matches, Segment, TermQuery};
 use rusqlite::Connection;
 
@@ -39,7 +39,7 @@ pub(crate) fn find_matches(
     segments: &[Segment],
     collections: &[&CollectionMeta],
     query: &IndexQuery,
-) -> rusqlite::Result<(Matches, u64)> {
+) -> RowResult<(Matches, u64)> {
     let mut external_entries = 0;
     let mut find_external = |query: &ExternalQuery| match query {
         ExternalQuery::Uids(uids) => {
@@ -66,14 +66,14 @@ fn find_uids(
     conn: &Connection,
     collections: &[&CollectionMeta],
     uids: &[String],
-) -> rusqlite::Result<Matches> {
+) -> RowResult<Matches> {
     let mut matches = Vec::with_capacity(uids.len());
     for collection in collections {
         let key = &collection.collection_key;
         for uid in uids {
             let master = uid_lookup::find_row(conn, key, uid, "")?;
             matches.extend(master.map(IndexMatch::exact));
-            if collection.index_config.collection_type() == CollectionType::Calendar {
+            if collection.index_config.collection_type().has_schedules() {
                 let overrides = series::find_overrides(conn, key.id, uid)?;
                 matches.extend(overrides.into_iter().map(|(item, _)| IndexMatch::exact(item)));
             }

@@ -4,7 +4,7 @@
 //! `larder_index::interval`). Entries are pure values; `interval_table` stores them.
 
 use crate::series_summary::{RecurrenceBucket, SeriesSummary};
-use crate::time_range::TimeTarget;
+use larder_extract::TimeTarget;
 use larder_time::civil::DAY_SECONDS;
 
 /// An entry of the interval index. Without a series summary, the schedule overlaps every time range

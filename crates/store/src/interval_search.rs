@@ -4,13 +4,11 @@
 //! accepted or rejected by their interval and their series summary; the series that remain are
 //! evaluated one by one at the end.
 
-use crate::CollectionType;
 use crate::collection::CollectionMeta;
-use crate::extractor::Extractor;
 use crate::interval_table::{layer, time_scale};
-use crate::schedule::{Overlap, Schedule};
 use crate::series_summary::SeriesSummary;
-use crate::time_range::{TimeRange, TimeTarget};
+use crate::zone_loader::load_zone;
+use larder_extract::{Extractor, Overlap, Schedule, TimeRange, TimeTarget};
 use larder_index::interval::{
     BucketPlan, CivilDay, TimeScale, class_in_partition, max_span_seconds, row_class, span_scale,
 };
@@ -144,9 +142,8 @@ pub(crate) fn search(
     };
     if range.from < range.to {
         let mut select = conn.prepare_cached(ENTRIES_IN_CLASS_SQL)?;
-        for collection in collections
-            .iter()
-            .filter(|known| known.index_config.collection_type() == CollectionType::Calendar)
+        for collection in
+            collections.iter().filter(|known| known.index_config.collection_type().has_schedules())
         {
             search.scan_spans(&mut select, collection)?;
             search.scan_buckets(&mut select, collection.collection_key.id, false)?;
@@ -337,12 +334,12 @@ impl IntervalSearcher<'_> {
                 }
             };
             let (conn, resolver, zones) =
-                (self.conn, &self.extractor.zone_resolver, &mut self.zone_cache);
+                (self.conn, self.extractor.zone_resolver(), &mut self.zone_cache);
             let schedule = Schedule::unpack(data, &mut |name| {
                 if let Some((_, zone)) = zones.iter().find(|(known, _)| known == name) {
                     return Some(zone.clone());
                 }
-                let zone = resolver.load_zone(conn, name)?;
+                let zone = load_zone(conn, resolver, name)?;
                 zones.push((name.to_string(), zone.clone()));
                 Some(zone)
             });

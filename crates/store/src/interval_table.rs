@@ -6,11 +6,11 @@
 //! short, so that a time range accepts, rejects or evaluates a series without a step into another
 //! table.
 
-use crate::extractor::Extractor;
 use crate::interval_entry::IntervalEntry;
-use crate::schedule::Schedule;
+use crate::schedule_intervals::interval_entries;
 use crate::series_summary::{RecurrenceBucket, SeriesSummary};
-use crate::time_range::TimeTarget;
+use crate::zone_loader::unpack_schedule;
+use larder_extract::{Extractor, Schedule, TimeTarget};
 use larder_index::interval::{
     DayBucket, IntervalLayer, TimeScale, bucket_class, class_in_partition, row_class, span_class,
     span_classes,
@@ -70,15 +70,6 @@ fn pack_series_column(
         bytes.extend_from_slice(schedule);
     }
     Some(bytes)
-}
-
-/// Unpacks a schedule, and loads its time zones.
-pub(crate) fn unpack_schedule(
-    conn: &Connection,
-    extractor: &Extractor,
-    data: &[u8],
-) -> Option<Schedule> {
-    Schedule::unpack(data, &mut |name| extractor.zone_resolver.load_zone(conn, name))
 }
 
 /// Returns the classes of spans that a collection has: one step for each, as most are absent.
@@ -141,7 +132,7 @@ impl<'a> IntervalWriter<'a> {
             names => Some(self.zone_set(&names.join(" "))?),
         };
         let data: Arc<[u8]> = schedule.pack().into();
-        self.entries.extend(schedule.interval_entries().into_iter().map(|entry| {
+        self.entries.extend(interval_entries(schedule).into_iter().map(|entry| {
             let row_class = entry_row_class(collection, &entry);
             let (start, end, summary) = (entry.start, entry.end, entry.series_summary);
             (row_class, start, end, item, entry.target, summary, Arc::clone(&data))
@@ -186,7 +177,7 @@ fn find_or_insert_zone_set(
     extractor: &Extractor,
     names: &str,
 ) -> rusqlite::Result<i64> {
-    let fingerprint = extractor.zone_resolver.fingerprint(names);
+    let fingerprint = extractor.zone_resolver().fingerprint(names);
     let found = conn
         .prepare_cached("SELECT id FROM idx_zone_set WHERE names = ?1 AND fingerprint = ?2")?
         .query_row((names, &*fingerprint), |row| row.get(0))
@@ -225,10 +216,8 @@ pub(crate) fn delete_item(
         .query_row([item], |row| row.get(0))
         .optional()?;
     let Some(data) = data else { return Ok(()) };
-    let entries = Schedule::entries_from_bytes(&data, &mut |name| {
-        extractor.zone_resolver.load_zone(conn, name)
-    });
-    for entry in entries {
+    let schedule = unpack_schedule(conn, extractor.zone_resolver(), &data);
+    for entry in schedule.iter().flat_map(interval_entries) {
         conn.prepare_cached(
             "DELETE FROM idx_interval
              WHERE row_class = ?1 AND start = ?2 AND end = ?3 AND item = ?4",
@@ -283,7 +272,7 @@ pub(crate) fn for_each_expected_record(
     let Some(schedule) = schedule else { return };
     let data = schedule.pack();
     each(DigestRecord::Schedule(item, &data));
-    for entry in schedule.interval_entries() {
+    for entry in interval_entries(schedule) {
         let numbers = [entry_row_class(collection, &entry), entry.start, entry.end, item];
         let series = pack_series_column(entry.target, entry.series_summary.as_ref(), &data);
         each(DigestRecord::Interval(numbers, series.as_deref()));

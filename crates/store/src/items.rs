@@ -6,15 +6,15 @@
 //! reader can tell is in `reader`.
 
 use crate::collection::CollectionMeta;
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_maintenance::DerivedIndex;
 use crate::index_pages::IndexPages;
 use crate::index_query::{self, IndexQuery};
 use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
-use crate::stored_fields::StoredFields;
 use crate::{Kind, Seq, blob, uid_lookup};
+use larder_extract::StoredFields;
 use larder_index::{Matches, ReadPages as _, Segment, SortIndex, SortPosition};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
@@ -40,7 +40,8 @@ pub struct ItemMeta {
     pub derived_uid: bool,
     /// The batch that last changed it.
     pub seq: Seq,
-    /// What the calendar around it says: a row of this file, to ask [`Reader::frame`] with.
+    /// What the calendar around it says: a row of this file, to ask [`Reader::calendar_context`]
+    /// with.
     pub calendar_context: Option<i64>,
 }
 
@@ -97,6 +98,8 @@ pub struct Candidate<'a> {
     pub row: i64,
     /// The row of its collection.
     pub collection: i64,
+    /// The kind.
+    kind: Kind,
     /// The batch that last changed it.
     pub seq: Seq,
     /// It has what was looked up. Otherwise it has more text than is indexed, and may have it.
@@ -111,7 +114,7 @@ const BYTES_COLUMN: usize = 10;
 impl Candidate<'_> {
     /// What is known of it besides.
     pub fn meta(&self) -> Result<ItemMeta> {
-        item_meta_from_row(self.sql_row, self.collections)
+        item_meta_of_kind(self.sql_row, self.kind, self.collections)
             .map_err(sqlite_error_at(&self.reader.path))
     }
 
@@ -121,7 +124,7 @@ impl Candidate<'_> {
         stored_fields_from_row(self.sql_row)
     }
 
-    /// Its bytes, as they came; best where [`RiceReader::for_each_candidate`] was asked for them.
+    /// Its bytes, as they came; best where [`Reader::for_each_candidate`] was asked for them.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         let bytes = match self.with_bytes {
             true => bytes_from_row(&self.reader.conn, self.sql_row, self.row),
@@ -137,47 +140,59 @@ fn contiguous_runs(rows: &[i64]) -> impl Iterator<Item = (i64, i64)> {
 }
 
 fn stored_fields_from_row<'a>(of: &'a Row<'_>) -> Option<StoredFields<'a>> {
-    StoredFields::from_bytes(of.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??)
+    let kind = Kind::from_number(of.get(2).ok()?)?;
+    let bytes = of.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??;
+    StoredFields::from_bytes(kind, bytes)
 }
 
-fn bytes_from_row<'a>(
-    conn: &Connection,
-    of: &'a Row<'_>,
-    row: i64,
-) -> rusqlite::Result<Cow<'a, [u8]>> {
+fn bytes_from_row<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> RowResult<Cow<'a, [u8]>> {
     Ok(match of.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
         Some(bytes) => Cow::Borrowed(bytes),
         None => Cow::Owned(blob::require_source_bytes(conn, row)?),
     })
 }
 
+/// Reads the metadata of an item; `None` if its kind is unknown.
 pub(crate) fn item_meta_from_row(
     row: &Row<'_>,
+    collections: &[CollectionMeta],
+) -> rusqlite::Result<Option<ItemMeta>> {
+    let kind = Kind::from_number(row.get(2)?);
+    kind.map(|kind| item_meta_of_kind(row, kind, collections)).transpose()
+}
+
+fn item_meta_of_kind(
+    row: &Row<'_>,
+    kind: Kind,
     collections: &[CollectionMeta],
 ) -> rusqlite::Result<ItemMeta> {
     let of: i64 = row.get(3)?;
     let known = collections.binary_search_by_key(&of, |known| known.collection_key.id).ok();
-    item_meta_in_collection(row, known.and_then(|at| collections.get(at)).map(|known| &known.name))
+    let name = known.and_then(|at| collections.get(at)).map(|known| &known.name);
+    item_meta_in_collection(row, kind, name)
 }
 
 /// The same, with the names of collections, by row.
 pub(crate) fn item_meta_with_names(
     row: &Row<'_>,
     names: &[(i64, Arc<str>)],
-) -> rusqlite::Result<ItemMeta> {
+) -> rusqlite::Result<Option<ItemMeta>> {
     let of: i64 = row.get(3)?;
     let known = names.binary_search_by_key(&of, |(row, _)| *row).ok();
-    item_meta_in_collection(row, known.and_then(|at| names.get(at)).map(|(_, name)| name))
+    let name = known.and_then(|at| names.get(at)).map(|(_, name)| name);
+    let kind = Kind::from_number(row.get(2)?);
+    kind.map(|kind| item_meta_in_collection(row, kind, name)).transpose()
 }
 
 fn item_meta_in_collection(
     row: &Row<'_>,
+    kind: Kind,
     collection: Option<&Arc<str>>,
 ) -> rusqlite::Result<ItemMeta> {
     Ok(ItemMeta {
         row: row.get(0)?,
         handle: Handle::from_bytes(row.get_ref(1)?.as_blob()?),
-        kind: Kind::from_number(row.get(2)?),
+        kind,
         collection: collection.map_or_else(|| Arc::from(""), Arc::clone),
         uid: row.get(4)?,
         derived_uid: row.get(5)?,
@@ -194,7 +209,7 @@ impl Reader {
         &self,
         remembered: &'k ReaderCache,
         set: DerivedIndex,
-    ) -> rusqlite::Result<Option<&'k [Segment]>> {
+    ) -> RowResult<Option<&'k [Segment]>> {
         let known = if set == DerivedIndex::Sort {
             &remembered.sort_segments
         } else {
@@ -214,7 +229,7 @@ impl Reader {
         &self,
         known: &'k ReaderCache,
         order: &IndexedOrder,
-    ) -> rusqlite::Result<Option<&'k [Segment]>> {
+    ) -> RowResult<Option<&'k [Segment]>> {
         let mut mine = known
             .collections
             .iter()
@@ -232,7 +247,7 @@ impl Reader {
 
     /// The item of this UID in this collection, with its bytes: the shortest way to one item.
     pub fn get(&self, collection: &str, uid: &str) -> Result<Option<(ItemMeta, Vec<u8>)>> {
-        let quick = || -> rusqlite::Result<Option<(ItemMeta, Vec<u8>)>> {
+        let quick = || -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
             // A collection keeps its key, so what is remembered, however old, leads to the item or
             // to none.
             let remembered = self.cache.borrow();
@@ -249,10 +264,10 @@ impl Reader {
             let mut rows = select.query((handle.to_bytes(), uid, collection))?;
             let Some(row) = rows.next()? else { return Ok(None) };
             // It may be another collection now that has this name, in a store that was restored.
-            let head = ItemMeta {
-                collection: Arc::clone(&known.name),
-                ..item_meta_from_row(row, std::slice::from_ref(known))?
+            let Some(meta) = item_meta_from_row(row, std::slice::from_ref(known))? else {
+                return Ok(None);
             };
+            let head = ItemMeta { collection: Arc::clone(&known.name), ..meta };
             let bytes = bytes_from_row(&self.conn, row, head.row)?.into_owned();
             Ok(Some((head, bytes)))
         };
@@ -262,11 +277,7 @@ impl Reader {
         }
     }
 
-    fn get_uncached(
-        &self,
-        collection: &str,
-        uid: &str,
-    ) -> rusqlite::Result<Option<(ItemMeta, Vec<u8>)>> {
+    fn get_uncached(&self, collection: &str, uid: &str) -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
         let _snapshot = self.begin_read_raw()?;
         let remembered = self.cache()?;
         let known = remembered.collections.iter().find(|known| *known.name == *collection);
@@ -295,7 +306,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             self.for_each_in_runs(&remembered, &mut contiguous_runs(rows), each)
@@ -303,15 +314,15 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives the rows and the bytes of the items in these rows to `each`, as [`Reader::items`]
-    /// does, without a look at anything else of them.
+    /// Gives the rows and the bytes of the items in these rows to `each`, as
+    /// [`Reader::for_each_item`] does, without a look at anything else of them.
     pub fn for_each_source(
         &self,
         rows: &[i64],
         each: &mut dyn FnMut(i64, &[u8]) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             // Most runs are of one row: there is nothing behind it to step to.
             let mut one =
@@ -319,7 +330,7 @@ impl Reader {
             let sql =
                 "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut many = self.conn.prepare_cached(sql)?;
-            let mut give = |item: i64, row: &Row<'_>| -> rusqlite::Result<bool> {
+            let mut give = |item: i64, row: &Row<'_>| -> RowResult<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
                     Some(bytes) => each(item, bytes),
                     None => each(item, &blob::require_source_bytes(&self.conn, item)?),
@@ -327,8 +338,10 @@ impl Reader {
             };
             for (first, last) in contiguous_runs(rows) {
                 if first == last {
-                    let given = one.query_row([first], |row| give(first, row)).optional()?;
-                    if given == Some(false) {
+                    let mut sources = one.query([first])?;
+                    if let Some(row) = sources.next()?
+                        && !give(first, row)?
+                    {
                         return Ok(());
                     }
                     continue;
@@ -350,7 +363,7 @@ impl Reader {
         remembered: &ReaderCache,
         runs: &mut dyn Iterator<Item = (i64, i64)>,
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
-    ) -> rusqlite::Result<()> {
+    ) -> RowResult<()> {
         let mut select = self.conn.prepare_cached(concat!(
             "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
             "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
@@ -359,7 +372,9 @@ impl Reader {
         for run in runs {
             let mut rows = select.query(run)?;
             while let Some(row) = rows.next()? {
-                let head = item_meta_from_row(row, &remembered.collections)?;
+                let Some(head) = item_meta_from_row(row, &remembered.collections)? else {
+                    continue;
+                };
                 let bytes = bytes_from_row(&self.conn, row, head.row)?;
                 if !each(head, &bytes) {
                     return Ok(());
@@ -390,8 +405,10 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<(i64, i64, Kind)>> {
         let run = || -> rusqlite::Result<Vec<(i64, i64, Kind)>> {
-            let each =
-                |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, Kind::from_number(row.get(2)?)));
+            let each = |row: &Row<'_>| -> rusqlite::Result<Option<(i64, i64, Kind)>> {
+                let (id, collection) = (row.get(0)?, row.get(1)?);
+                Ok(Kind::from_number(row.get(2)?).map(|kind| (id, collection, kind)))
+            };
             match collection {
                 Some(collection) => self
                     .conn
@@ -400,6 +417,7 @@ impl Reader {
                          WHERE collection = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
                     )?
                     .query_map((collection, after, limit as i64), each)?
+                    .filter_map(Result::transpose)
                     .collect(),
                 None => self
                     .conn
@@ -407,6 +425,7 @@ impl Reader {
                         "SELECT id, collection, kind FROM item WHERE id > ?1 ORDER BY id LIMIT ?2",
                     )?
                     .query_map((after, limit as i64), each)?
+                    .filter_map(Result::transpose)
                     .collect(),
             }
         };
@@ -423,7 +442,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, Option<StoredFields<'_>>) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let usable = self.segments(&remembered, DerivedIndex::Text)?.is_some();
@@ -435,7 +454,10 @@ impl Reader {
                 let mut rows = select.query(run)?;
                 while let Some(row) = rows.next()? {
                     let kept = if usable { stored_fields_from_row(row) } else { None };
-                    if !each(item_meta_from_row(row, &remembered.collections)?, kept) {
+                    let Some(meta) = item_meta_from_row(row, &remembered.collections)? else {
+                        continue;
+                    };
+                    if !each(meta, kept) {
                         return Ok(());
                     }
                 }
@@ -453,7 +475,7 @@ impl Reader {
         lookup: &IndexQuery,
         collections: &[i64],
     ) -> Result<Option<IndexMatches>> {
-        let run = || -> rusqlite::Result<Option<IndexMatches>> {
+        let run = || -> RowResult<Option<IndexMatches>> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let segments = self.segments(&remembered, DerivedIndex::Text)?;
@@ -486,7 +508,7 @@ impl Reader {
         each: &mut dyn FnMut(&Candidate<'_>) -> bool,
     ) -> Result<usize> {
         self.map_file_for_items(found.len().saturating_sub(from));
-        let mut run = || -> rusqlite::Result<usize> {
+        let mut run = || -> RowResult<usize> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let mut select = self.conn.prepare_cached(match with_bytes {
@@ -506,6 +528,7 @@ impl Reader {
                 if seq > named.valid_until {
                     continue;
                 }
+                let Some(kind) = Kind::from_number(row.get(2)?) else { continue };
                 let (of, sure) = (row, seq <= named.exact_until);
                 let (collections, collection) = (&remembered.collections, row.get(3)?);
                 let row = named.item;
@@ -517,6 +540,7 @@ impl Reader {
                     with_bytes,
                     row,
                     collection,
+                    kind,
                     seq,
                     exact: sure,
                 };
@@ -538,7 +562,7 @@ impl Reader {
         after: Option<&SortPosition>,
         limit: usize,
     ) -> Result<Option<Vec<SortPosition>>> {
-        let run = || -> rusqlite::Result<Option<Vec<SortPosition>>> {
+        let run = || -> RowResult<Option<Vec<SortPosition>>> {
             let (tx, _snapshot) = (&self.conn, self.begin_read_raw()?);
             let remembered = self.cache()?;
             let segments = self.sort_segments(&remembered, order)?;
@@ -570,14 +594,14 @@ impl Reader {
     /// How many items of an order lie before a place, whether or not an item is there, and how many
     /// there are, counted from the beginning also if it is `backwards`. Whatever lies before, it
     /// takes no longer; only of items with the place's own key the rows are read. `None` as with
-    /// [`Reader::places`].
+    /// [`Reader::sort_positions`].
     pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
-        let run = || -> rusqlite::Result<Option<(u64, u64)>> {
+        let run = || -> RowResult<Option<(u64, u64)>> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let segments = self.sort_segments(&remembered, order)?;
             let Some(segments) = segments else { return Ok(None) };
-            order.sort_index().rank(&IndexPages::new(&self.conn), segments, place).map(Some)
+            Ok(Some(order.sort_index().rank(&IndexPages::new(&self.conn), segments, place)?))
         };
         run().map_err(sqlite_error_at(&self.path))
     }

@@ -1,45 +1,47 @@
 //! The store: what a person owns, in SQLite files in one directory.
 //!
 //! Bytes come in as batches through [`Store::apply`], the only way to write; each batch is one
-//! transaction with one sequence number, and that number is the only news there is. Readers
+//! transaction with one sequence number, by which every consumer of changes reads on. Readers
 //! ([`Reader`]) open the same files read-only, from any process, and never wait for a writer.
 //!
-//! This crate is not a query language (that is `larder-query`, which gets one narrow door,
-//! [`Reader::rows`]) and not a parser (`larder-format`). It is apart because it is the one place
-//! that names SQLite: schema, locks, durability, history and repair are all here.
+//! This crate is neither a query language (`larder-query`) nor a parser (`larder-format`). It is
+//! apart because it is the one place that names SQLite: schema, locks, durability, history and
+//! repair are all here, and no SQL is passed in from outside.
 //!
-//! | module | what it holds |
+//! From the bottom up:
+//!
+//! | module | content |
 //! |---|---|
-//! | `directory` | the data directory, its files, the file systems it refuses |
-//! | `lock`, `bell` | the fair write lock; the bell that rings after a commit, and hearing it |
-//! | `schema` | the schema in prose and SQL, versions, migrations |
-//! | `batch`, `apply` | changes, and the one function that writes them |
-//! | `summary` | which fields of a collection are indexed, and how |
-//! | `kept` | values beside an item's row, for lists |
-//! | `contact` | what is derived from a contact's bytes, for the indexes |
-//! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
-//! | `reader`, `snapshot`, `items`, `changes`, `news` | reading, what is held still meanwhile, items by every way to them, which changed since a cursor, and what they were |
-//! | `history`, `undo` | operations and former versions; putting back what one changed |
-//! | `purge`, `check`, `backup` | erasing for good, verifying, copying |
+//! | `error`, `handle`, `packed_row_ids` | errors, the public ids of items, packed lists of rows |
+//! | `data_directory`, `lock`, `commit_notification` | the files of a store, the fair write lock, watching for commits |
+//! | `connection`, `schema`, `meta` | connections and their settings, the schema in prose and SQL with its migrations, single values |
+//! | `read_transaction`, `write_transaction` | one state of the store, and changes that are committed together |
+//! | `extractor_cache`, `calendar_context_table`, `zone_loader` | what `larder-extract` needs of the store: extractors by collection, calendar contexts, zones |
+//! | `series`, `series_summary` | schedules of the items with one UID, and their summaries for the interval index |
+//! | `blob`, `collection`, `uid_lookup` | source bytes, collections, finding an item by UID |
+//! | `index_pages`, `index_query` | the inverted index in tables, queries that indexes answer |
+//! | `schedule_intervals`, `interval_entry`, `interval_table`, `interval_search`, `zone_update` | the interval index in tables, and its upkeep when zone data change |
+//! | `index_maintenance` | fingerprints of derived data; filling, rebuilding and comparing it |
+//! | `reader`, `items`, `schedule_reader`, `change_feed`, `before_images` | reading: collections, items, schedules, changes after a cursor, and what was there before |
+//! | `batch`, `apply`, `history`, `undo` | changes, the one function that writes them, operations and replaced versions, undoing one |
+//! | `store`, `purge`, `check`, `backup` | opening a store for writing, erasing for good, verifying, copying |
 
 mod apply;
 mod backup;
 mod batch;
 mod before_images;
 mod blob;
-mod calendar_context;
+mod calendar_context_table;
 mod change_feed;
 mod check;
 mod collection;
 mod commit_notification;
-mod contact;
+mod connection;
 mod data_directory;
 mod error;
-mod event;
-mod extractor;
+mod extractor_cache;
 mod handle;
 mod history;
-mod index_config;
 mod index_maintenance;
 mod index_pages;
 mod index_query;
@@ -48,23 +50,21 @@ mod interval_search;
 mod interval_table;
 mod items;
 mod lock;
+mod meta;
 mod packed_row_ids;
 mod purge;
 mod read_transaction;
 mod reader;
-mod schedule;
+mod schedule_intervals;
 mod schedule_reader;
 mod schema;
 mod series;
 mod series_summary;
 mod store;
-mod stored_fields;
-pub mod term_encoding;
-mod term_extraction;
-mod time_range;
 mod uid_lookup;
 mod undo;
 mod write_transaction;
+mod zone_loader;
 mod zone_update;
 
 pub use crate::backup::RestoreReport;
@@ -72,17 +72,13 @@ pub use crate::batch::{
     AppliedBatch, BatchChange, ChangeOutcome, ItemPut, Operation, Precondition,
 };
 pub use crate::before_images::{FeedResult, ItemChange, ItemVersion, StoreStamp};
-pub use crate::calendar_context::{CalendarContext, VtimezoneText};
 pub use crate::change_feed::{ChangeCursor, ChangeRecord, NetEffect};
 pub use crate::check::{CheckReport, Fault};
 pub use crate::commit_notification::CommitWatcher;
 pub use crate::data_directory::DataDirectory;
 pub use crate::error::{Error, Result};
-pub use crate::event::{LineWarnings, ZoneResolver, ZoneUse, is_newer_revision};
-pub use crate::extractor::{Extractor, ParsedItem};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRecord, Version};
-pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};
 pub use crate::index_maintenance::DerivedIndex;
 pub use crate::index_query::{ExternalQuery, IndexQuery};
 pub use crate::interval_search::TimeRangeHits;
@@ -90,106 +86,19 @@ pub use crate::items::{Candidate, IndexMatches, IndexedOrder, ItemMeta};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::{DataVersion, ReadTransaction};
-pub use crate::reader::{Collection, CollectionProperties, Reader, SqlRow, SqlValue};
-pub use crate::schedule::{Alarm, ItemOccurrence, Overlap, Schedule, Trigger};
+pub use crate::reader::{Collection, CollectionProperties, Reader};
+pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::store::{Store, StoreOptions};
-pub use crate::stored_fields::{StoredFields, is_storable};
-pub use crate::term_encoding::WORD_PREFIX_CHARS;
-pub use crate::term_extraction::MIN_LONG_NUMBER_DIGITS;
-pub use crate::time_range::{TimeRange, TimeTarget};
 pub use crate::undo::{UndoConflict, UndoReport};
+pub use larder_extract::{
+    Alarm, CalendarContext, Extractor, FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence,
+    LineWarning, MIN_LONG_NUMBER_DIGITS, Overlap, ParsedItem, RejectedItem, Schedule, StoredFields,
+    TimeRange, TimeTarget, Trigger, VtimezoneText, WORD_PREFIX_CHARS, ZoneResolver, ZoneUse,
+    is_newer_revision, is_storable, term as term_encoding,
+};
+pub use larder_format::kind::{CollectionType, Kind};
 pub use larder_index::SortPosition;
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by
 /// a clock.
 pub type Seq = i64;
-
-/// What an item is. The numbers are stored and never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A vCard (RFC 6350, RFC 2426, vCard 2.1).
-    Contact = 1,
-    /// A VEVENT (RFC 5545, 3.6.1).
-    Event = 2,
-    /// A VTODO (3.6.2).
-    Task = 3,
-    /// A VJOURNAL (3.6.3).
-    Memo = 4,
-    /// Another component of a calendar (VFREEBUSY, VPOLL, ...): kept and exported, not searched.
-    Component = 5,
-}
-
-/// What a collection holds. The numbers are stored and never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CollectionType {
-    /// Contacts.
-    AddressBook = 1,
-    /// Events, tasks and memos together, and what else a calendar may hold.
-    Calendar = 2,
-}
-
-impl CollectionType {
-    /// The name used in output.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            CollectionType::AddressBook => "contacts",
-            CollectionType::Calendar => "calendar",
-        }
-    }
-
-    /// What it holds, in words.
-    #[must_use]
-    pub fn describe_items(self) -> &'static str {
-        match self {
-            CollectionType::AddressBook => "contacts",
-            CollectionType::Calendar => "events, tasks and memos",
-        }
-    }
-
-    /// The family with this stored number; contacts, if there is none.
-    pub(crate) fn from_number(number: i64) -> CollectionType {
-        if number == CollectionType::Calendar as i64 {
-            CollectionType::Calendar
-        } else {
-            CollectionType::AddressBook
-        }
-    }
-}
-
-impl Kind {
-    /// The singular name used on the command line and in output.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Contact => "contact",
-            Kind::Event => "event",
-            Kind::Task => "task",
-            Kind::Memo => "memo",
-            Kind::Component => "other",
-        }
-    }
-
-    /// What collections it is kept in.
-    #[must_use]
-    pub fn collection_type(self) -> CollectionType {
-        match self {
-            Kind::Contact => CollectionType::AddressBook,
-            Kind::Event | Kind::Task | Kind::Memo | Kind::Component => CollectionType::Calendar,
-        }
-    }
-
-    /// The kind with this stored number; what is not known is [`Kind::Other`].
-    #[must_use]
-    pub fn from_number(number: i64) -> Kind {
-        match number {
-            1 => Kind::Contact,
-            2 => Kind::Event,
-            3 => Kind::Task,
-            4 => Kind::Memo,
-            _ => Kind::Component,
-        }
-    }
-}

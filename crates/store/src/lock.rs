@@ -1,9 +1,10 @@
-//! The write lock, fair and blocking, and the bell that rings after a commit.
+//! The write lock, which is fair and blocks, and the notify file, which is written after a commit.
 //!
 //! SQLite's own lock is neither: a writer that loops re-takes it at once. Here a writer first takes
-//! `data.lock-queue`, then `data.lock`, then lets the queue go: whoever waits holds the queue, so the one who
-//! just let go of `data.lock` has to queue behind. The system releases both when a process dies; a lock
-//! file that still says [`WRITING_MARK`] tells the next writer that its owner died in mid-write.
+//! `data.lock-queue`, then `data.lock`, then releases the queue: a waiting writer holds the queue,
+//! so the writer that has just released `data.lock` comes after it. The system releases both locks
+//! when a process dies; a lock file that still holds [`WRITING_MARK`] tells the next writer that
+//! its owner died in the middle of a write.
 
 use crate::data_directory::DataDirectory;
 use crate::error::{Result, file_error_at};
@@ -12,8 +13,8 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// What is in the lock file while somebody writes, and afterwards. Both are of one length: to cut a
-/// file, and to let it grow again, costs the file system a step in its log each time.
+/// The content of the lock file during a write, and afterwards. Both have one length, as each
+/// change of a file's length is an entry in the file system's journal.
 const WRITING_MARK: &[u8; 8] = b"writing\n";
 const IDLE_MARK: &[u8; 8] = b"idle   \n";
 
@@ -26,19 +27,18 @@ pub(crate) struct LockFiles {
     notify_file: File,
 }
 
-/// The right to write, until dropped.
+/// The write lock, held until dropped.
 #[derive(Debug)]
 pub(crate) struct WriteLock<'a> {
     locks: &'a LockFiles,
-    /// The former owner died while it held the lock.
+    /// The previous owner died while it held the lock.
     pub(crate) unclean: bool,
-    /// Somebody made sure since that nothing is wrong.
+    /// The store was verified since.
     marked_clean: Cell<bool>,
 }
 
 impl WriteLock<'_> {
-    /// Takes the former owner's mark away: what it left was looked at, and nothing is wrong with
-    /// it.
+    /// Removes the mark of the previous owner: the store was verified, and nothing is wrong.
     pub(crate) fn mark_clean(&self) {
         self.marked_clean.set(true);
     }
@@ -72,7 +72,7 @@ impl LockFiles {
         })
     }
 
-    /// Waits for the right to write.
+    /// Waits for the write lock.
     pub(crate) fn acquire(&self) -> Result<WriteLock<'_>> {
         let (lock, queue) = (self.directory.lock_path(), self.directory.lock_queue_path());
         self.queue_file.lock().map_err(file_error_at(&queue))?;
@@ -88,12 +88,12 @@ impl LockFiles {
         Ok(WriteLock { locks: self, unclean, marked_clean: Cell::new(false) })
     }
 
-    /// Writes the number of the last batch where other processes watch. A bell that cannot be rung
-    /// is no error: watchers look at the store themselves once a second.
+    /// Writes the number of the last batch to the notify file. A failure is no error: watchers also
+    /// look at the store once a second.
     pub(crate) fn notify_commit(&self, seq: crate::Seq) {
         let number = format!("{seq}\n");
         let length = number.len() as u64;
-        let ring = || -> std::io::Result<()> {
+        let write = || -> std::io::Result<()> {
             self.notify_file.write_all_at(number.as_bytes(), 0)?;
             // Only a store that was restored counts from a smaller number.
             if self.notify_file.metadata()?.len() > length {
@@ -102,7 +102,7 @@ impl LockFiles {
                 Ok(())
             }
         };
-        let _unheard = ring();
+        let _unnoticed = write();
     }
 }
 

@@ -6,15 +6,16 @@
 //! next one.
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
-use crate::calendar_context;
-use crate::error::{Error, Result, file_error_at, sqlite_error_at};
-use crate::extractor::Extractor;
+use crate::calendar_context_table;
+use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
+use crate::meta::{read_meta_number, set_meta};
 use crate::reader::Reader;
-use crate::store::{Store, read_meta_number, set_meta};
+use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, history, index_maintenance};
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
+use larder_extract::Extractor;
+use rusqlite::{Connection, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] where a reader kept the old pages in use: the items are gone,
-    /// but bytes of them may be left until a purge is run again; [`RiceReader::is_purge_pending`]
+    /// but bytes of them may be left until a purge is run again; [`Reader::is_purge_pending`]
     /// tells.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
@@ -93,7 +94,7 @@ impl Store {
                 purge_copy(&copy, handles, deleted)?;
             }
         }
-        let run = || -> rusqlite::Result<bool> {
+        let run = || -> RowResult<bool> {
             merge_and_vacuum(&self.conn, &self.extractor)?;
             let patience: u32 =
                 self.conn.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
@@ -179,7 +180,7 @@ pub(crate) fn erase_item_history(
     handle: Handle,
 ) -> rusqlite::Result<(usize, i64)> {
     let bytes = release_history_bytes(tx, "handle", handle.to_bytes())?;
-    calendar_context::release_history(tx, "handle", handle.to_bytes())?;
+    calendar_context_table::release_history(tx, "handle", handle.to_bytes())?;
     tx.execute(
         "UPDATE item_history SET calendar_context = NULL WHERE handle = ?1",
         [handle.to_bytes()],
@@ -194,7 +195,7 @@ pub(crate) fn erase_item_history(
 
 /// Merges the inverted index into one segment, which says nothing of what was taken away, and
 /// rewrites all pages.
-fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
+fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
     let tx = WriteTransaction::begin(conn)?;
     index_maintenance::clear_stale(&tx, deriver)?;
     index_maintenance::merge_all_segments(&tx)?;
@@ -205,15 +206,14 @@ fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<
         [],
     )?;
     tx.commit()?;
-    conn.execute_batch("VACUUM")
+    conn.execute_batch("VACUUM").map_err(RowError::from)
 }
 
 /// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a
 /// repair set it aside, and it may hold the items' bytes.
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
     let Err(error) = erase_items_from_copy(copy, handles) else { return Ok(()) };
-    let code = error.sqlite_error_code();
-    if !matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
+    if !error.is_damage() {
         return Err(sqlite_error_at(copy)(error));
     }
     for end in ["-wal", "-shm", "-journal", ""] {
@@ -232,15 +232,12 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
 }
 
 /// Erases the items from a copy. Its indexes are simply emptied: a restore refills them.
-fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
+fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     let conn = Connection::open(copy)?;
     // Where pages contradict each other, bytes may lie where no query finds them.
     let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
-        return Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-            Some(verdict),
-        ));
+        return Err(RowError::Damaged(verdict));
     }
     conn.pragma_update(None, "secure_delete", true)?;
     let tx = WriteTransaction::begin(&conn)?;
@@ -268,7 +265,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()
         )?;
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
-    calendar_context::delete_unreferenced(&tx)?;
+    calendar_context_table::delete_unreferenced(&tx)?;
     erase_schedule_history(&tx)?;
     // Of whatever version the copy is.
     let tables = tx
@@ -280,5 +277,5 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()
     }
     tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'fingerprint:%'", [])?;
     tx.commit()?;
-    conn.execute_batch("VACUUM")
+    conn.execute_batch("VACUUM").map_err(RowError::from)
 }

@@ -5,13 +5,13 @@
 
 use crate::collection::{self, CollectionMeta};
 use crate::error::{Result, sqlite_error_at};
+use crate::meta::MetaTable;
 use crate::reader::Reader;
-use crate::store::MetaTable;
 use larder_index::Segment;
 use rusqlite::Connection;
 use std::sync::{Arc, OnceLock};
 
-/// What a reader sees, see [`Reader::moment`].
+/// What a reader sees, see [`Reader::data_version`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataVersion {
     reader_id: u64,

@@ -1,25 +1,25 @@
-//! Reading: a read-only connection, and the narrow door through which queries pass.
+//! Reading: a read-only connection, and what it tells of collections and single items.
 //!
 //! A reader never waits for a writer and never checkpoints. Each call is one short read
 //! transaction, so a reader that sleeps between calls holds nothing up; long answers resume by key.
 
-use crate::calendar_context::{self, CalendarContext};
+use crate::calendar_context_table;
+use crate::connection::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
-use crate::extractor::Extractor;
 use crate::handle::{Handle, HandlePrefix};
-use crate::index_config::IndexConfig;
 use crate::index_maintenance::DerivedIndex;
 use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_from_row};
 use crate::read_transaction::{ReadTransaction, ReaderCache, read_data_version};
 use crate::schema::{self, SchemaState};
-use crate::store::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
 use crate::{CollectionType, blob, series, uid_lookup};
+use larder_extract::CalendarContext;
+use larder_extract::Extractor;
+use larder_extract::IndexConfig;
 use larder_format::component::{CalendarVersion, Component};
 use larder_time::zone::ZoneDatabase;
 use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,52 +65,8 @@ pub struct CollectionProperties {
     /// Its name.
     pub name: String,
     /// The lines that it has of its own, as they came, see
-    /// [`Change::SetHead`](crate::BatchChange::SetCollectionProperties).
+    /// [`BatchChange::SetCollectionProperties`](crate::BatchChange::SetCollectionProperties).
     pub properties: Option<Vec<u8>>,
-}
-
-/// A value that is bound to a query's SQL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SqlValue {
-    /// A number.
-    Integer(i64),
-    /// Text.
-    Text(String),
-    /// Bytes.
-    Blob(Vec<u8>),
-}
-
-impl ToSql for SqlValue {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            SqlValue::Integer(number) => ValueRef::Integer(*number),
-            SqlValue::Text(text) => ValueRef::Text(text.as_bytes()),
-            SqlValue::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
-    }
-}
-
-/// A row of an answer, while it is being stepped over.
-pub struct SqlRow<'a>(&'a rusqlite::Row<'a>);
-
-impl SqlRow<'_> {
-    /// A number; 0 where the column holds none.
-    #[must_use]
-    pub fn integer(&self, column: usize) -> i64 {
-        self.0.get(column).unwrap_or_default()
-    }
-
-    /// A text; empty where the column holds none.
-    #[must_use]
-    pub fn text(&self, column: usize) -> String {
-        self.0.get(column).unwrap_or_default()
-    }
-
-    /// Bytes; `None` where the column holds none.
-    #[must_use]
-    pub fn blob(&self, column: usize) -> Option<&[u8]> {
-        self.0.get_ref(column).ok()?.as_blob_or_null().ok().flatten()
-    }
 }
 
 /// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite
@@ -130,7 +86,7 @@ impl Reader {
     /// Opens the store in `dir`, which stays as it is; time zones are those that are built in.
     ///
     /// # Errors
-    /// As [`RiceReader::open_with_zones`].
+    /// As [`Reader::open_with_zones`].
     pub fn open(dir: &Path) -> Result<Reader> {
         Reader::open_with_zones(dir, ZoneDatabase::open_bundled())
     }
@@ -139,7 +95,7 @@ impl Reader {
     /// zones, it is not used.
     ///
     /// # Errors
-    /// [`Error::Older`] where an older version made it: who opens it for writing migrates it.
+    /// [`Error::SchemaTooOld`] if an older version made it; opening it for writing migrates it.
     pub fn open_with_zones(dir: &Path, zones: Arc<ZoneDatabase>) -> Result<Reader> {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
@@ -227,29 +183,6 @@ impl Reader {
         let _kept = self.conn.execute_batch("PRAGMA shrink_memory");
     }
 
-    /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows
-    /// were given. The read transaction ends with the call: `each` must not wait for anybody.
-    pub fn for_each_sql_row(
-        &self,
-        sql: &str,
-        args: &[SqlValue],
-        each: &mut dyn FnMut(&SqlRow<'_>) -> bool,
-    ) -> Result<u64> {
-        let mut run = || -> rusqlite::Result<u64> {
-            let mut select = self.conn.prepare_cached(sql)?;
-            let mut rows = select.query(rusqlite::params_from_iter(args))?;
-            let mut given = 0;
-            while let Some(row) = rows.next()? {
-                given += 1;
-                if !each(&SqlRow(row)) {
-                    break;
-                }
-            }
-            Ok(given)
-        };
-        run().map_err(sqlite_error_at(&self.path))
-    }
-
     /// What derives sort keys in this store's order.
     #[must_use]
     pub fn extractor(&self) -> &Extractor {
@@ -280,7 +213,7 @@ impl Reader {
     }
 
     /// The rows of all collections, with what each has an index of. For what is looked up next that
-    /// holds within the same [`Reader::snapshot`].
+    /// holds within the same [`Reader::begin_read`].
     pub fn index_configs(&self) -> Result<Vec<(i64, Arc<IndexConfig>)>> {
         let run = || -> rusqlite::Result<Vec<(i64, Arc<IndexConfig>)>> {
             let _snapshot = self.begin_read_raw()?;
@@ -317,15 +250,18 @@ impl Reader {
                      FROM collection c WHERE c.removed = 0 ORDER BY c.name",
                 )?
                 .query_map([], |row| {
-                    let family = CollectionType::from_number(row.get(2)?);
-                    Ok(Collection {
+                    let Some(family) = CollectionType::from_number(row.get(2)?) else {
+                        return Ok(None);
+                    };
+                    Ok(Some(Collection {
                         row: row.get(0)?,
                         name: row.get(1)?,
                         collection_type: family,
                         item_count: row.get::<_, i64>(3)?.unsigned_abs(),
                         index_config: IndexConfig::from_stored(row.get_ref(4)?.as_str()?, family),
-                    })
+                    }))
                 })?
+                .filter_map(Result::transpose)
                 .collect()
         };
         run().map_err(sqlite_error_at(&self.path))
@@ -443,20 +379,24 @@ impl Reader {
             let _snapshot = self.begin_read_raw()?;
             let known = self.cache()?;
             let mut select = self.conn.prepare_cached(sql)?;
-            select.query_map(args, |row| item_meta_from_row(row, &known.collections))?.collect()
+            select
+                .query_map(args, |row| item_meta_from_row(row, &known.collections))?
+                .filter_map(Result::transpose)
+                .collect()
         };
         run().map_err(sqlite_error_at(&self.path))
     }
 
     /// What the calendar around an item says that the item needs.
     pub fn calendar_context(&self, row: i64) -> Result<Option<Arc<CalendarContext>>> {
-        calendar_context::read_context(&self.conn, row).map_err(sqlite_error_at(&self.path))
+        calendar_context_table::read_context(&self.conn, row).map_err(sqlite_error_at(&self.path))
     }
 
     /// Takes an item of a calendar apart, as one of its version of the format.
     #[must_use]
     pub fn parse_component<'b>(&self, head: &ItemMeta, bytes: &'b [u8]) -> Component<'b> {
-        let is_1 = |row| calendar_context::is_vcalendar_1(&self.conn, row).unwrap_or_default();
+        let is_1 =
+            |row| calendar_context_table::is_vcalendar_1(&self.conn, row).unwrap_or_default();
         let version = if head.calendar_context.is_some_and(is_1) {
             CalendarVersion::V1_0
         } else {

@@ -5,13 +5,12 @@
 
 use crate::collection::CollectionMeta;
 use crate::error::{Result, sqlite_error_at};
-use crate::extractor::ExtractorCache;
+use crate::extractor_cache::ExtractorCache;
 use crate::interval_search::{self, TimeRangeHits};
-use crate::interval_table::unpack_schedule;
 use crate::reader::Reader;
-use crate::schedule::Schedule;
 use crate::series;
-use crate::time_range::TimeRange;
+use crate::zone_loader::unpack_schedule;
+use larder_extract::{Schedule, TimeRange};
 use rusqlite::OptionalExtension as _;
 
 impl Reader {
@@ -58,7 +57,7 @@ impl Reader {
                         .query_row([item], |row| {
                             Ok(unpack_schedule(
                                 &self.conn,
-                                &self.extractor,
+                                self.extractor.zone_resolver(),
                                 row.get_ref(0)?.as_blob()?,
                             ))
                         })

@@ -47,11 +47,11 @@
 //! * `batch(seq, operation)`: the operation to which a batch belongs.
 //! * `item_history`: one row for each version that a batch replaced (`removed` 0) or removed (1).
 //!   `seq` is that batch and `since` the batch that had made the version; the other columns are as
-//!   in `item` and `source_bytes`. Rows are kept for 90 days or 64 MB, whichever is less; the newest
-//!   operation is always whole, and exempt from the second limit are also the operation before it
-//!   and one that is being undone. After a purge the row stays as a tombstone, without UID and
-//!   bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's schedule as
-//!   `idx_schedule.data` had it; NULL: none or unknown.
+//!   in `item` and `source_bytes`. Rows are kept for 90 days or 64 MB, whichever is less; the
+//!   newest operation is always whole, and exempt from the second limit are also the operation
+//!   before it and one that is being undone. After a purge the row stays as a tombstone, without
+//!   UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's schedule
+//!   as `idx_schedule.data` had it; NULL: none or unknown.
 //! * `schedule_history(seq, handle, schedule)`: the schedule of an item before a batch that changed
 //!   another item of its series. Rows are kept as long as those of `item_history`.
 //! * `collection_history`: the same for collections; `name` NULL: the collection did not exist.
@@ -62,20 +62,20 @@
 //!   not parse source bytes. They are filled together with the text index and valid only with it;
 //!   NULL where they would be too long. They are in the row of the item because one seek reads
 //!   both.
-//! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `inverted_index`. A segment
-//!   lists the items of each term of one index (`derived_index` 1: text, 2: sort) and speaks for
-//!   items that were last changed by batch `max_seq` or before. Terms before `from_term` have been
-//!   merged into the segment `merged_into`. Its chunks are the rows of `idx_chunk` whose `id` is
-//!   the segment's id times 2^24, plus `first_chunk` up to and without `end_chunk`; `idx_fence` has
-//!   the first term of each chunk but the first. `has_oversized`: the segment has items that are
-//!   always candidates. `rank_delta`: sort terms inserted minus sort terms removed, in
-//!   `idx_segment` of the whole segment, in `idx_fence` of the chunks before.
+//! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `larder-index` and
+//!   `index_pages`. A segment lists the items of each term of one index (`derived_index` 1: text,
+//!   2: sort) and speaks for items that were last changed by batch `max_seq` or before. Terms
+//!   before `from_term` have been merged into the segment `merged_into`. Its chunks are the rows of
+//!   `idx_chunk` whose `id` is the segment's id times 2^24, plus `first_chunk` up to and without
+//!   `end_chunk`; `idx_fence` has the first term of each chunk but the first. `has_oversized`: the
+//!   segment has items that are always candidates. `rank_delta`: sort terms inserted minus sort
+//!   terms removed, in `idx_segment` of the whole segment, in `idx_fence` of the chunks before.
 //! * `idx_schedule(item, zone_set, data)`: the schedule of an item, packed by `schedule`.
 //!   `zone_set`: a row of `idx_zone_set`, or NULL where no zone went into it.
 //! * `idx_zone_set(id, names, fingerprint)`: system zones by name and zone definitions by hash,
 //!   with the fingerprint of their rules when the schedules were computed.
 //! * `idx_interval(row_class, start, end, item, series_summary)`: occurrences and alarms by time,
-//!   see `interval_index`. `row_class` is the row id of the collection times 2^14 plus a class of
+//!   see `interval_table`. `row_class` is the row id of the collection times 2^14 plus a class of
 //!   length or of recurrence.
 
 use crate::data_directory::DataDirectory;
@@ -343,8 +343,8 @@ fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Resul
     conn.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", digest).map(drop)
 }
 
-/// Migrates the file from version `from` to the current one, after a copy of it was made. Fails with
-/// nothing changed, and no copy made, where the steps do not lead to the current version.
+/// Migrates the file from version `from` to the current one, after a copy of it was made. Fails
+/// with nothing changed, and no copy made, where the steps do not lead to the current version.
 pub(crate) fn migrate(
     conn: &mut Connection,
     directory: &DataDirectory,

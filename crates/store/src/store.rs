@@ -1,42 +1,28 @@
 //! Opening a store, and the one connection that may write.
 
+use crate::connection::{check_sqlite_version, open_connection, quick_check, set_write_pragmas};
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, sqlite_error_at};
-use crate::extractor::Extractor;
-use crate::index_config::IndexConfig;
 use crate::lock::{LockFiles, WriteLock};
+use crate::meta::{read_locale, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::schema::{self, SchemaState};
 use crate::write_transaction::WriteTransaction;
 use crate::{CollectionType, Seq, index_maintenance, series, uid_lookup};
+use larder_extract::Extractor;
+use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
-use rusqlite::config::DbConfig;
-use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
-const MIN_SQLITE_VERSION: i32 = 3_051_003;
 /// A writer checkpoints when the write-ahead log has this many pages, after it has let go of the
 /// lock: 4 MB.
 const CHECKPOINT_PAGES: i64 = 1 << 10;
 /// Where writers follow each other so fast that the log was never empty in between, one of them
 /// checkpoints before it lets go.
 const CHECKPOINT_UNDER_LOCK_PAGES: i64 = 3 << 10;
-/// Page cache of a reader, in kilobytes (negative, as the pragma has it).
-const READ_CACHE_KIB: i64 = -8192;
-/// Page cache of a writer: index rows of a batch fall all over their tables.
-const WRITE_CACHE_KIB: i64 = -16384;
-/// Statements that a connection keeps ready: more than there are, as reading one anew takes longer
-/// than most take to run.
-const STATEMENT_CACHE_CAPACITY: usize = 256;
-/// What the write-ahead log is cut back to when it begins anew, in bytes: more than single changes
-/// make of it until they are copied into the file. A commit that lets it grow waits for the file's
-/// length, too, which is a second write.
-const WAL_LIMIT_BYTES: i64 = 5 << 20;
-
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
@@ -142,12 +128,11 @@ impl Store {
                 select.query_row([collection], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
             .map_err(sqlite_error_at(&self.path))?;
-        Ok(self.extractor.with_index_config(match found {
-            Some((summary, family)) => {
-                IndexConfig::from_stored(&summary, CollectionType::from_number(family))
-            }
-            None => IndexConfig::shared_default(family),
-        }))
+        let config = found.and_then(|(config, number)| {
+            Some(IndexConfig::from_stored(&config, CollectionType::from_number(number)?))
+        });
+        let config = config.unwrap_or_else(|| IndexConfig::shared_default(family));
+        Ok(self.extractor.with_index_config(config))
     }
 
     /// What the collection of this name holds; `None`: there is none.
@@ -158,7 +143,7 @@ impl Store {
             .prepare_cached(sql)
             .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
             .map_err(sqlite_error_at(&self.path))?;
-        Ok(family.map(CollectionType::from_number))
+        Ok(family.and_then(CollectionType::from_number))
     }
 
     /// The calendars that have an item of this UID.
@@ -260,100 +245,6 @@ impl Store {
     }
 }
 
-/// Refuses a SQLite that can damage a store; ours is bundled, so this holds unless someone links
-/// another.
-pub(crate) fn check_sqlite_version() -> Result<()> {
-    let found = rusqlite::version_number();
-    if found < MIN_SQLITE_VERSION { Err(Error::SqliteTooOld { found }) } else { Ok(()) }
-}
-
-/// A connection with the pragmas that every one of ours has.
-pub(crate) fn open_connection(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
-    let conn = open_connection_without_cache(path, access)?;
-    set_read_cache_size(&conn)?;
-    Ok(conn)
-}
-
-/// The same before anything of the file was read; its page cache has no size yet.
-pub(crate) fn open_connection_without_cache(
-    path: &Path,
-    access: OpenFlags,
-) -> rusqlite::Result<Connection> {
-    let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    conn.busy_timeout(std::time::Duration::from_secs(10))?;
-    conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
-    // Without this, a statement that could use the index of collections' names, which is a partial
-    // one, is planned anew for each value that is bound to it: SQLite hopes to see by the value
-    // whether it may.
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    Ok(conn)
-}
-
-pub(crate) fn set_read_cache_size(conn: &Connection) -> rusqlite::Result<()> {
-    conn.pragma_update(None, "cache_size", READ_CACHE_KIB)
-}
-
-/// One number of `meta`.
-pub(crate) fn read_meta_number(conn: &Connection, key: &str) -> rusqlite::Result<i64> {
-    conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?.query_row([key], |row| row.get(0))
-}
-
-pub(crate) fn set_meta(conn: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
-    conn.prepare_cached("UPDATE meta SET value = ?2 WHERE key = ?1")?
-        .execute((key, value))
-        .map(drop)
-}
-
-/// All of `meta`, read at once.
-#[derive(Debug)]
-pub(crate) struct MetaTable(Vec<(String, Value)>);
-
-impl MetaTable {
-    pub(crate) fn read(conn: &Connection) -> rusqlite::Result<MetaTable> {
-        let mut select = conn.prepare_cached("SELECT key, value FROM meta")?;
-        select
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<Result<_, _>>()
-            .map(MetaTable)
-    }
-
-    fn value(&self, key: &str) -> Option<&Value> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
-    }
-
-    /// The text of this key; empty: there is none.
-    pub(crate) fn text(&self, key: &str) -> &str {
-        match self.value(key) {
-            Some(Value::Text(text)) => text,
-            _ => "",
-        }
-    }
-
-    /// The number of this key.
-    pub(crate) fn number(&self, key: &str) -> rusqlite::Result<i64> {
-        match self.value(key) {
-            Some(Value::Integer(number)) => Ok(*number),
-            _ => Err(rusqlite::Error::QueryReturnedNoRows),
-        }
-    }
-}
-
-pub(crate) fn read_locale(conn: &Connection) -> rusqlite::Result<String> {
-    conn.query_row("SELECT value FROM meta WHERE key = 'collation_locale'", [], |row| row.get(0))
-}
-
-/// Looks for contradictions within pages; much faster than the full integrity check.
-fn quick_check(conn: &Connection, path: &Path) -> Result<()> {
-    let verdict: String = conn
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(sqlite_error_at(path))?;
-    if verdict == "ok" {
-        Ok(())
-    } else {
-        Err(Error::Damaged { path: path.to_path_buf(), what: verdict })
-    }
-}
-
 /// Makes the file what this program expects, under the lock; says so where it may only be read.
 fn create_or_migrate(
     conn: &mut Connection,
@@ -401,13 +292,4 @@ fn create_or_migrate(
         .map_err(sqlite_error_at(&path))?;
     }
     Ok(None)
-}
-
-fn set_write_pragmas(conn: &Connection) -> rusqlite::Result<()> {
-    conn.pragma_update(None, "cache_size", WRITE_CACHE_KIB)?;
-    conn.pragma_update(None, "journal_mode", "wal")?;
-    conn.pragma_update(None, "synchronous", "full")?;
-    // SQLite would checkpoint within the commit, while others wait for our lock.
-    conn.pragma_update(None, "wal_autocheckpoint", 0)?;
-    conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)
 }

@@ -6,15 +6,16 @@
 //! matter.
 
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
-use crate::error::{Error, Result, sqlite_error_at};
-use crate::extractor::ItemContext;
+use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
+use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
 use crate::history::{
     self, OPERATION_COLUMNS, OperationId, OperationRecord, PURGE_VERB, operation_from_row,
 };
-use crate::index_config::IndexConfig;
-use crate::store::{Store, read_meta_number};
-use crate::{CollectionType, Seq, blob};
+use crate::meta::read_meta_number;
+use crate::store::Store;
+use crate::{CollectionType, Seq};
+use larder_extract::{IndexConfig, ItemContext};
 use rusqlite::OptionalExtension as _;
 use std::mem;
 use std::sync::Arc;
@@ -82,19 +83,18 @@ impl Store {
     /// An undo that was interrupted, or stopped short in this way, is completed by the next one.
     ///
     /// # Errors
-    /// [`Error::HistoryPruned`] where former versions are no longer kept, [`Error::Purged`],
-    /// [`Error::AlreadyUndone`], [`Error::NoOperation`]; [`Error::CollectionChanged`] where a
-    /// collection was renamed, indexed otherwise or removed since, [`Error::CollectionExists`]
-    /// where another has the name of one that has to come back.
+    /// [`Error::HistoryPruned`] where former versions are no longer kept,
+    /// [`Error::PurgeNotUndoable`], [`Error::AlreadyUndone`], [`Error::NoOperation`];
+    /// [`Error::CollectionChanged`] where a collection was renamed, indexed otherwise or removed
+    /// since, [`Error::CollectionExists`] where another has the name of one that has to come back.
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<UndoReport> {
         self.ensure_writable()?;
         // Before anything is read: what is read of a later epoch is refused when it is written.
         let epoch =
             history::read_epoch(&self.conn).map_err(crate::error::sqlite_error_at(&self.path))?;
         let of = self.find_undoable_operation(id)?;
-        let sql = crate::error::sqlite_error_at;
-        let handles = self.find_touched_items(id).map_err(sql(&self.path))?;
-        let conflicts = self.find_conflicts(id, &handles).map_err(sql(&self.path))?;
+        let handles = self.find_touched_items(id).map_err(sqlite_error_at(&self.path))?;
+        let conflicts = self.find_conflicts(id, &handles).map_err(sqlite_error_at(&self.path))?;
         if !conflicts.is_empty() {
             return Ok(UndoReport { conflicts, ..UndoReport::default() });
         }
@@ -107,7 +107,7 @@ impl Store {
             self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut undo)?;
         }
         for handle in handles {
-            let step = self.plan_undo_step(id, handle).map_err(sql(&self.path))?;
+            let step = self.plan_undo_step(id, handle).map_err(sqlite_error_at(&self.path))?;
             // Others may write meanwhile, and what they write make the store forget.
             self.ensure_history_kept(id)?;
             match step {
@@ -123,7 +123,9 @@ impl Store {
                 self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut undo)?;
             }
         }
-        pending.changes.extend(self.plan_collection_removals(id).map_err(sql(&self.path))?);
+        pending
+            .changes
+            .extend(self.plan_collection_removals(id).map_err(sqlite_error_at(&self.path))?);
         if undo.conflicts.is_empty() {
             // They are not made where an item of this last batch is in conflict.
             pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id)));
@@ -165,11 +167,7 @@ impl Store {
 
     /// An item that could not be put back, as it is now. Even if it is again what the operation
     /// left, the undo has to be run once more.
-    fn find_refused_conflict(
-        &self,
-        id: OperationId,
-        handle: Handle,
-    ) -> rusqlite::Result<UndoConflict> {
+    fn find_refused_conflict(&self, id: OperationId, handle: Handle) -> RowResult<UndoConflict> {
         if let UndoStep::Conflict(conflict) = self.plan_undo_step(id, handle)? {
             return Ok(conflict);
         }
@@ -232,11 +230,7 @@ impl Store {
             .collect()
     }
 
-    fn find_conflicts(
-        &self,
-        id: OperationId,
-        handles: &[Handle],
-    ) -> rusqlite::Result<Vec<UndoConflict>> {
+    fn find_conflicts(&self, id: OperationId, handles: &[Handle]) -> RowResult<Vec<UndoConflict>> {
         let mut conflicts = Vec::new();
         for &handle in handles {
             // What this operation changed last cannot be in conflict.
@@ -272,7 +266,7 @@ impl Store {
 
     /// Compares what an item was before the operation, what the operation left, and what is there
     /// now.
-    fn plan_undo_step(&self, id: OperationId, handle: Handle) -> rusqlite::Result<UndoStep> {
+    fn plan_undo_step(&self, id: OperationId, handle: Handle) -> RowResult<UndoStep> {
         let (item, seq) = self.find_current_item(handle)?;
         let now = match item {
             Some(item) => self.read_item_state(item)?,
@@ -333,12 +327,14 @@ impl Store {
         Ok(UndoStep::Change(Box::new(change), length))
     }
 
-    fn build_put(&self, state: ItemState, expect: Precondition) -> rusqlite::Result<BatchChange> {
+    fn build_put(&self, state: ItemState, expect: Precondition) -> RowResult<BatchChange> {
         let (name, summary, family): (String, String, i64) = self
             .conn
             .prepare_cached("SELECT name, index_config, type FROM collection WHERE id = ?1")?
             .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let summary = IndexConfig::from_stored(&summary, CollectionType::from_number(family));
+        let family = CollectionType::from_number(family)
+            .ok_or(rusqlite::Error::IntegralValueOutOfRange(2, family))?;
+        let summary = IndexConfig::from_stored(&summary, family);
         let deriver = self.extractor.with_index_config(summary);
         Ok(BatchChange::Put(ItemPut {
             collection: Arc::from(name),
@@ -349,24 +345,35 @@ impl Store {
         }))
     }
 
-    fn read_item_state(&self, item: i64) -> rusqlite::Result<Option<ItemState>> {
+    fn read_item_state(&self, item: i64) -> RowResult<Option<ItemState>> {
         // In one statement: others may remove the item meanwhile, which is no damage.
-        self.conn
+        let found: Option<(ItemState, bool)> = self
+            .conn
             .prepare_cached(
                 "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context
                  FROM item i LEFT JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
                  WHERE i.id = ?1",
             )?
             .query_row([item], |row| {
-                Ok(ItemState {
+                let context = read_item_context(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)?;
+                let Some(context) = context else { return Ok(None) };
+                let bytes: Option<Vec<u8>> = row.get(3)?;
+                let has_bytes = bytes.is_some();
+                let state = ItemState {
                     collection: row.get(0)?,
                     uid: row.get(1)?,
                     derived_uid: row.get(2)?,
-                    bytes: row.get::<_, Option<_>>(3)?.ok_or_else(|| blob::missing_bytes_error(item))?,
-                    context: ItemContext::from_columns(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)?,
-                })
+                    bytes: bytes.unwrap_or_default(),
+                    context,
+                };
+                Ok(Some((state, has_bytes)))
             })
-            .optional()
+            .optional()?
+            .flatten();
+        match found {
+            Some((_, false)) => Err(RowError::missing_source_bytes(item)),
+            found => Ok(found.map(|(state, _)| state)),
+        }
     }
 
     fn read_previous_versions(&self, handle: Handle) -> rusqlite::Result<Vec<PreviousVersion>> {
@@ -381,13 +388,12 @@ impl Store {
                 let uid: Option<String> = row.get(4)?;
                 let bytes: Option<Vec<u8>> = row.get(6)?;
                 let (collection, derived_uid) = (row.get(3)?, row.get(5)?);
-                let place =
-                    ItemContext::from_columns(&self.conn, row.get(7)?, row.get(8)?, row.get(9)?)?;
-                let state = uid.zip(bytes).map(|(uid, bytes)| ItemState {
+                let context = read_item_context(&self.conn, row.get(7)?, row.get(8)?, row.get(9)?)?;
+                let state = uid.zip(bytes).zip(context).map(|((uid, bytes), context)| ItemState {
                     collection,
                     uid,
                     derived_uid,
-                    context: place,
+                    context,
                     bytes,
                 });
                 Ok(PreviousVersion {
@@ -500,7 +506,8 @@ impl Store {
         )?;
         let rows = select.query_map([id], |row| {
             let (name, summary): (Option<String>, String) = (row.get(1)?, row.get(2)?);
-            let (head, family) = (row.get(6)?, CollectionType::from_number(row.get(8)?));
+            let head = row.get(6)?;
+            let Some(family) = CollectionType::from_number(row.get(8)?) else { return Ok(None) };
             let was = name.map(|name| CollectionState {
                 name,
                 removed: false,
@@ -516,12 +523,12 @@ impl Store {
                 collection_type: family,
                 properties: head,
             };
-            Ok(CollectionChange { collection: row.get(0)?, before: was, current: is })
+            Ok(Some(CollectionChange { collection: row.get(0)?, before: was, current: is }))
         })?;
         // The oldest row of a collection says what it was before the operation.
         let mut changed: Vec<CollectionChange> = Vec::new();
         for row in rows {
-            let row = row?;
+            let Some(row) = row? else { continue };
             if changed.iter().all(|known| known.collection != row.collection) {
                 changed.push(row);
             }

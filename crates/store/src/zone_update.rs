@@ -5,11 +5,12 @@
 //! between.
 
 use crate::error::{Result, sqlite_error_at};
-use crate::extractor::ExtractorCache;
+use crate::extractor_cache::ExtractorCache;
 use crate::index_maintenance::{DerivedIndex, rebuild_progress};
 use crate::interval_table::{IntervalWriter, ZONE_DATA_VERSION_KEY, write_zone_data_version};
+use crate::meta::MetaTable;
 use crate::series;
-use crate::store::{MetaTable, Store};
+use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashSet;
@@ -72,7 +73,7 @@ impl Store {
         let (mut rows, mut changed) = (select.query([])?, HashSet::new());
         while let Some(row) = rows.next()? {
             let (names, fingerprint): (String, String) = (row.get(1)?, row.get(2)?);
-            if *self.extractor.zone_resolver.fingerprint(&names) != fingerprint {
+            if *self.extractor.zone_resolver().fingerprint(&names) != fingerprint {
                 changed.insert(row.get(0)?);
             }
         }

@@ -43,7 +43,7 @@ pub(crate) fn large_card(uid: &str, fill: char, size: usize) -> Vec<u8> {
 }
 
 pub(crate) fn prepared(store: &Store, bytes: &[u8]) -> ParsedItem {
-    store.extractor().parse_contact(bytes.to_vec()).expect("a contact").0
+    store.extractor().parse_contact(bytes.to_vec()).expect("a contact")
 }
 
 /// A card on its way into a collection, under the UID it names or one made from its bytes.
@@ -87,6 +87,16 @@ pub(crate) fn contents_of(reader: &Reader) -> Contents {
         }
     }
     contents
+}
+
+/// The rows of all items, in their order.
+pub(crate) fn item_rows(reader: &Reader) -> Vec<i64> {
+    let mut rows = Vec::new();
+    for collection in reader.collections().unwrap() {
+        rows.extend(reader.item_rows(collection.row, 0, usize::MAX >> 1).unwrap());
+    }
+    rows.sort_unstable();
+    rows
 }
 
 impl Book {

@@ -58,7 +58,7 @@ pub(crate) fn put(
     expect: Precondition,
 ) -> BatchChange {
     let deriver = store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
-    let (prepared, ..) = deriver.parse_component(bytes.to_vec(), frame).expect("a component");
+    let prepared = deriver.parse_component(bytes.to_vec(), frame).expect("a component");
     let named = prepared.uid().map(str::to_string);
     BatchChange::Put(ItemPut {
         collection: Arc::from(collection),
@@ -430,33 +430,31 @@ fn a_purged_copy_is_sound() {
 fn odd_times_are_named() {
     let book = Book::new();
     let check = |lines: &str, said: &str| {
-        let (_, _, notes) = book
+        let parsed = book
             .store
             .extractor()
             .parse_component(component(lines), &CalendarContext::default())
             .unwrap();
-        let notes = notes.iter().map(|(line, what)| format!("{line}: {what}"));
+        let warnings = parsed.warnings().iter();
+        let notes = warnings.map(|warning| format!("{}: {}", warning.line, warning.text));
         assert_eq!(notes.collect::<Vec<_>>().join("; "), said, "{lines}");
     };
     let at = "DTSTART:20260305T120000Z";
     let day = "DTSTART;VALUE=DATE:20260305";
-    check(&format!("VEVENT\n{at}\nDTEND:20260305T110000Z"), "3: it ends before it begins");
-    check(&format!("VEVENT\n{day}\nDTEND;VALUE=DATE:20260304"), "3: it ends before it begins");
-    check(&format!("VTODO\n{at}\nDUE:20260305T110000Z"), "3: it ends before it begins");
+    check(&format!("VEVENT\n{at}\nDTEND:20260305T110000Z"), "3: DTEND is before the start");
+    check(&format!("VEVENT\n{day}\nDTEND;VALUE=DATE:20260304"), "3: DTEND is before the start");
+    check(&format!("VTODO\n{at}\nDUE:20260305T110000Z"), "3: DUE is before the start");
     check(
         &format!("VEVENT\n{day}\nDTEND:20260306T110000Z"),
-        "3: DTEND is a time, but it begins at a day",
+        "3: DTEND is a time, but the start is a date",
     );
     check(
         &format!("VEVENT\n{at}\nDTEND;VALUE=DATE:20260306"),
-        "3: DTEND is a day, but it begins at a time",
+        "3: DTEND is a date, but the start is a time",
     );
-    check(
-        &format!("VEVENT\n{at}\nDURATION:-PT1H"),
-        "3: DURATION is negative, so it does not count",
-    );
-    check("VEVENT\nSUMMARY:a", "1: it has no DTSTART, so no day has it");
-    check("VEVENT\nDTSTART:soon", "2: \"soon\" is no date and no date-time");
+    check(&format!("VEVENT\n{at}\nDURATION:-PT1H"), "3: a negative DURATION is ignored");
+    check("VEVENT\nSUMMARY:a", "1: no DTSTART: the event will not appear in the calendar");
+    check("VEVENT\nDTSTART:soon", "2: \"soon\" is neither a date nor a date-time");
     // What is a little loose, or has no time for a reason, is left alone.
     check(&format!("VEVENT\n{day}\nDTEND;VALUE=DATE:20260305"), "");
     check(&format!("VEVENT\n{at}\nDTEND:20260305T120000Z"), "");

@@ -273,8 +273,8 @@ fn bytes_that_are_no_contact_are_given_back() {
     let book = Book::new();
     let deriver = book.store.extractor();
     for bytes in [&b"nonsense"[..], b"", b"BEGIN:VCARD\r\nVERSION:3.0\r\nEND:VCARD\r\n"] {
-        let (back, _why) = deriver.parse_contact(bytes.to_vec()).unwrap_err();
-        assert_eq!(back, bytes);
+        let rejected = deriver.parse_contact(bytes.to_vec()).unwrap_err();
+        assert_eq!(rejected.bytes, bytes);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Erasing for good: no byte is left in any file.
 
 use crate::book::{Book, card, handle_of};
-use larder_store::{DataDirectory, Error, HandlePrefix, Operation, SqlRow};
+use larder_store::{DataDirectory, Error, HandlePrefix, Operation};
 use std::fs;
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
@@ -92,8 +92,9 @@ fn a_reader_in_mid_answer_is_in_the_way_or_not_and_then_it_is_done() {
     let handle = planted(&mut book);
     let reader = book.reader();
     let mut first = None;
+    let rows = crate::book::item_rows(&reader);
     reader
-        .for_each_sql_row("SELECT uid FROM item", &[], &mut |_: &SqlRow<'_>| {
+        .for_each_item(&rows, &mut |_, _| {
             first.get_or_insert_with(|| purge(&mut book, handle));
             true
         })
@@ -117,12 +118,13 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         let reader = book.reader();
         let mut first = None;
         let began = std::time::Instant::now();
-        let all = "SELECT i.uid, f.uid FROM item i, item_history f";
-        let mut look = |_: &SqlRow<'_>| {
-            first.get_or_insert_with(|| purge(&mut book, handle));
-            true
-        };
-        reader.for_each_sql_row(all, &[], &mut look).unwrap();
+        let rows = crate::book::item_rows(&reader);
+        reader
+            .for_each_item(&rows, &mut |_, _| {
+                first.get_or_insert_with(|| purge(&mut book, handle));
+                true
+            })
+            .unwrap();
         assert!(matches!(first, Some(Err(Error::ReaderBlocksPurge))), "{first:?}");
         assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
         assert_ne!(found_in(&book), [""; 0]);

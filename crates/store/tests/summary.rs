@@ -122,10 +122,10 @@ fn texts_that_are_no_summaries() {
     check("qqqqqqqqq:prefix", "there is no field \"qqqqqqqqq\" to index", "larder fields");
     check("mobile:phone", "the field mobile_phone cannot be indexed", "index of phone");
     check("photo:exact", "the field photo cannot be indexed", "larder fields");
-    check("title", "\"title\" does not say how to index it", "FIELD:KIND");
-    check("title:prefx", "\"prefx\" is no way to index title", "exact, prefix, suffix, phone");
-    check("title:", "\"\" is no way to index title", "FIELD:KIND");
-    check("title:prefix,,sort", "\"\" is no way to index title", "FIELD:KIND");
+    check("title", "\"title\" names no index", "FIELD:KIND");
+    check("title:prefx", "there is no index \"prefx\" for title", "exact, prefix, suffix, phone");
+    check("title:", "there is no index \"\" for title", "FIELD:KIND");
+    check("title:prefix,,sort", "there is no index \"\" for title", "FIELD:KIND");
     check("title:phone", "title holds no phone numbers", "phone:phone");
 }
 

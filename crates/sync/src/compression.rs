@@ -1,20 +1,20 @@
-//! Files that hold an address book in a wrapping that is not taken off here.
+//! Recognition of compressed files, for a hint to the user.
 //!
-//! It looks at the first bytes only. It is apart from `import`, which takes bytes as they are.
+//! Apart from `import`, which does not decompress: it reads the first bytes only.
 
 use std::io::Read as _;
 use std::path::Path;
 
-/// A program that takes the wrapping off, as a command that writes to standard output.
+/// A compression format, and the command that decompresses to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compression {
-    /// What the file is packed with.
+    /// The name of the format.
     pub format: &'static str,
-    /// The command that unpacks it, without the file's name.
+    /// The command without the file's name.
     pub unpack_command: &'static str,
 }
 
-/// First bytes, what they stand for, and how that is unpacked.
+/// First bytes, name of the format, command.
 const COMPRESSION_MAGIC_NUMBERS: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "gunzip -c"),
     (b"BZh", "bzip2", "bunzip2 -c"),
@@ -23,14 +23,14 @@ const COMPRESSION_MAGIC_NUMBERS: &[(&[u8], &str, &str)] = &[
     (b"PK\x03\x04", "zip", "unzip -p"),
 ];
 
-/// Is the file packed? `None` also where it is a folder, or cannot be read.
+/// Returns the compression of a file. `None`: not compressed, a folder, or unreadable.
 #[must_use]
 pub fn detect_compression(path: &Path) -> Option<Compression> {
-    // A pipe would lose what is read here.
+    // Only a regular file can be read twice; a pipe would lose these bytes.
     let file = path.is_file().then(|| std::fs::File::open(path).ok()).flatten()?;
     let mut first = Vec::new();
     file.take(8).read_to_end(&mut first).ok()?;
-    let (_, with, unpack) =
+    let (_, format, unpack_command) =
         COMPRESSION_MAGIC_NUMBERS.iter().find(|(magic, ..)| first.starts_with(magic))?;
-    Some(Compression { format: with, unpack_command: unpack })
+    Some(Compression { format, unpack_command })
 }

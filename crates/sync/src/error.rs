@@ -1,37 +1,37 @@
-//! What ends an import or an export. Bad input does not: that is named in events, and the rest is
-//! taken.
+//! The errors that end an import or an export. Bad input does not: it is reported in events, and
+//! the rest is imported.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What ends an import or an export. All that was committed before it is kept.
+/// An error that ends an import or an export. Batches that were committed before it stay.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
-    /// The file for what is not taken could not be made or written.
+    /// The file of rejected input could not be written.
     #[error("{path}: {source}")]
     RejectsFile {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file for what is not taken is one of those that are to be read.
-    #[error("{path} is one of the files to import, so what is not taken cannot be written to it")]
+    /// The file of rejected input is one of the inputs.
+    #[error("{path} is one of the files to import: rejected input cannot be written to it")]
     RejectsFileIsInput {
         /// The file.
         path: PathBuf,
     },
     /// The output of an export could not be written.
-    #[error("could not write the cards: {0}")]
+    #[error("cannot write the export: {0}")]
     Write(#[source] io::Error),
-    /// The system gave no thread to read with.
-    #[error("could not start a thread: {0}")]
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}")]
     SpawnThread(#[source] io::Error),
-    /// A thread that reads or parses ended in mid-work, which is a fault of this program.
-    #[error("a thread that reads the input ended too early; this is a fault in larder")]
+    /// A thread that reads or parses ended early, which is a bug.
+    #[error("a thread that reads the input ended early; this is a bug in larder")]
     ThreadDied,
 }

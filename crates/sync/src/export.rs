@@ -1,8 +1,8 @@
-//! Writing a collection out again, as its items came.
+//! Exports a collection byte for byte.
 //!
-//! It is apart from the store's reader because a file of many items asks for things that an item by
-//! itself does not: every item ends with a line end, all have one encoding, and those of a calendar
-//! have a calendar around them (`calendar`). Nothing else is changed.
+//! Apart from the store's reader because a file of many items has rules that one item does not:
+//! every item ends with a line end, all have one encoding, and calendar components stand in a
+//! calendar (`calendar`). Nothing else is changed.
 
 mod calendar;
 
@@ -12,35 +12,35 @@ use larder_store::{Collection, CollectionType, ItemMeta, Reader};
 use std::borrow::Cow;
 use std::io::{BufWriter, Write};
 
-/// Items that are looked up in one read transaction.
+/// The number of items that are read in one read transaction.
 const ITEMS_PER_READ: usize = 256;
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Debug, Default)]
 pub struct ExportReport {
-    /// Items written.
+    /// The number of items written.
     pub items: u64,
-    /// Items that the collection counts and that could not be read: the store is damaged.
+    /// The number of items that could not be read: the store is damaged.
     pub unreadable: u64,
-    /// What ended the reading before its time, if anything did. What was read before is written,
-    /// and `unread` counts the rest, as far as it can be counted.
+    /// The error that ended the reading early. The items before it are written, and `unreadable`
+    /// counts the others, as far as possible.
     pub error: Option<larder_store::Error>,
-    /// Those of them that came as UTF-16 and were written as UTF-8: one file has one encoding.
+    /// The number of items that were converted from UTF-16 to UTF-8: one file has one encoding.
     pub transcoded: u64,
-    /// Definitions of time zones written.
+    /// The number of time-zone definitions written.
     pub zones: u64,
-    /// Bytes written.
+    /// The number of bytes written.
     pub bytes: u64,
 }
 
-/// Writes the items of a collection to `out`, in the order in which they came.
+/// Writes the items of a collection to `out`, in the order in which they were added.
 ///
-/// No read transaction outlives a page, so a slow `out` holds no writer up. What is removed
-/// meanwhile is left out, what is added meanwhile comes at the end. Of a damaged store it is what
-/// can be read: the summary tells what is missing.
+/// No read transaction lasts longer than a page, so a slow `out` does not block writers. An item
+/// that is removed during the export is left out, one that is added comes at the end. Of a damaged
+/// store everything readable is written.
 ///
 /// # Errors
-/// [`Error::Write`] where `out` takes no more (a pipe whose reader left is `BrokenPipe` in there).
+/// [`Error::Write`] if `out` fails; a closed pipe is a `BrokenPipe` in it.
 pub fn export(
     reader: &Reader,
     collection: &Collection,
@@ -63,8 +63,8 @@ pub fn export(
     Ok(summary)
 }
 
-/// Goes through the items. Returns how many the collection counts when no more come, or when
-/// something ended the reading before its time.
+/// Calls `each` with every item. Returns the number of items in the collection, at the end or when
+/// an error ended the reading early.
 fn for_each_item(
     reader: &Reader,
     collection: &Collection,
@@ -72,14 +72,13 @@ fn for_each_item(
     each: &mut dyn FnMut(&mut ExportReport, &ItemMeta) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let mut after = i64::MIN;
-    // Where a page of many cannot be read, items are read one by one up to the one that is the
-    // cause.
+    // If a page cannot be read, its items are read one by one up to the damaged one.
     let mut limit = ITEMS_PER_READ;
     loop {
         match reader.items_after_row(collection, after, limit) {
             Ok(page) if page.is_empty() => match count_items(reader, collection, after) {
                 Ok(Some(all)) => return Ok(all),
-                // Somebody added items meanwhile.
+                // Another writer added items.
                 Ok(None) => {}
                 Err(error) => {
                     summary.error = Some(error);
@@ -104,8 +103,8 @@ fn for_each_item(
     }
 }
 
-/// The bytes of an item; `None`: it was removed meanwhile, or cannot be read, which the count at
-/// the end tells.
+/// Returns the bytes of an item. `None`: it was removed, or cannot be read, which the final count
+/// shows.
 fn read_source(reader: &Reader, row: i64, summary: &mut ExportReport) -> Option<Vec<u8>> {
     match reader.source_bytes(row) {
         Ok(bytes) => bytes,
@@ -116,13 +115,13 @@ fn read_source(reader: &Reader, row: i64, summary: &mut ExportReport) -> Option<
     }
 }
 
-/// How many items the collection counts; `None` where there are some behind row `after`.
+/// Returns the number of items in the collection. `None`: there are items after row `after`.
 fn count_items(
     reader: &Reader,
     collection: &Collection,
     after: i64,
 ) -> larder_store::Result<Option<u64>> {
-    // The count and the page are of one moment, so that what is added just now is not taken for
+    // The count and the page are read in one transaction, so that a new item is not counted as
     // unreadable.
     let _snapshot = reader.begin_read()?;
     if !reader.items_after_row(collection, after, 1)?.is_empty() {
@@ -133,7 +132,7 @@ fn count_items(
     Ok(Some(now))
 }
 
-/// Writes a part of the file that ends with a line end.
+/// Writes an item, with a line end if it has none.
 fn write_text(bytes: &[u8], out: &mut impl Write, summary: &mut ExportReport) -> Result<(), Error> {
     let bytes = match decode_utf16(bytes) {
         Some(text) => {
@@ -155,17 +154,17 @@ fn write_bytes(
     out.write_all(bytes).map_err(Error::Write)
 }
 
-/// What must follow an item so that the next can begin on its own line, in the item's own style.
+/// Returns the missing line end of an item, in the style of the item.
 fn missing_line_end(bytes: &[u8]) -> &'static [u8] {
     match bytes.last() {
         None | Some(b'\n') => b"",
-        // Half of the line end is there already.
+        // Half of the line end is present.
         Some(b'\r') => b"\n",
         Some(_) => detect_line_end(bytes).unwrap_or(b"\n"),
     }
 }
 
-/// How the first line ends that does.
+/// Returns the first line end.
 fn detect_line_end(bytes: &[u8]) -> Option<&'static [u8]> {
     let first = bytes.iter().position(|&byte| byte == b'\n')?;
     let is_crlf = bytes.get(..first).is_some_and(|line| line.ends_with(b"\r"));

@@ -1,9 +1,20 @@
-//! Taking address books and calendars in.
+//! Imports address books and calendars.
 //!
-//! This half is the writer: it runs in the calling thread, gets parsed cards in the order of the
-//! input from `pipeline`, gives them to the store in batches, and says what became of each. It does
-//! not read files and does not parse. `files` finds what to read, `rejects` keeps what is not
-//! taken.
+//! This module is the writer: it runs in the calling thread, receives parsed items in the order of
+//! the input from `pipeline`, and gives them to the store in batches. It reads no files and parses
+//! nothing.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `files` | the files to import |
+//! | `budget` | the limit on memory in flight |
+//! | `calendar` | the calendar around a component |
+//! | `prescan` | the first pass over a file of calendars |
+//! | `pipeline` | the threads that read and parse |
+//! | `routing` | the collection of an item |
+//! | `cancellation` | messages with METHOD:CANCEL |
+//! | `rejects` | the file of rejected input |
+//! | `report` | events and the result |
 
 mod budget;
 mod calendar;
@@ -40,59 +51,59 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Where cards go to, where nothing else is said.
+/// The default collection of contacts.
 pub const DEFAULT_CONTACTS_COLLECTION: &str = "contacts";
-/// Cards of the first batch, where nothing else is said.
+/// The number of items in the first batch.
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
-/// Other writers are kept out for this long at most: where a batch took longer, the next are
-/// smaller.
+/// The longest time for which a batch holds the lock: after a longer one the next is smaller.
 const TARGET_LOCK_TIME: Duration = Duration::from_millis(100);
-/// Where batches are soon written they grow to this: what they have in common, such as pages of an
-/// index in which keys lie anywhere, is written less often then.
+/// The largest batch that grows by itself. Large batches write the pages that their items share,
+/// such as those of an index with random keys, less often.
 const MAX_ADAPTIVE_BATCH_ITEMS: usize = 2 * DEFAULT_BATCH_ITEMS;
-/// No batch is cut below this many cards: a commit costs a sync of the disk, however small.
+/// The smallest batch that shrinks by itself: every commit costs an fsync.
 const MIN_ADAPTIVE_BATCH_ITEMS: usize = 100;
-/// The largest batch: more would keep other writers waiting for too long.
+/// The largest batch that a caller may ask for: a larger one blocks other writers for too long.
 pub const MAX_BATCH_ITEMS: usize = 4000;
-/// The largest card that is taken, in bytes, where nothing else is said: 32 MB.
+/// The default size of the largest item, in bytes.
 pub const DEFAULT_MAX_ITEM_BYTES: usize = 32 << 20;
-/// A batch with this many bytes is written, however few cards it has: what is derived from them
-/// takes several times as much memory.
+/// A batch of this size is written, however few items it has: its index rows need several times as
+/// much memory.
 const MAX_BATCH_BYTES: usize = 5 << 18;
-/// How far reading goes on between two words of progress.
+/// The number of bytes read between two progress events.
 const PROGRESS_INTERVAL_BYTES: u64 = 1 << 20;
-/// UIDs in messages are cut to this many characters.
+/// The length of a UID in messages.
 const MAX_UID_CHARS: usize = 80;
 
-/// Why a message is not taken.
-const OLDER_REASON: &str = "older than the one that is there, by SEQUENCE and DTSTAMP";
+/// The reason why an older revision is rejected.
+const OLDER_REASON: &str = "older than the stored item, by SEQUENCE and DTSTAMP";
 
-/// How to import.
+/// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// The collection that everything goes to; it is made where there is none. `None`: cards go to
-    /// [`DEFAULT_CONTACTS_COLLECTION`], what is in a calendar to one of the calendar's name, else
-    /// of the file's; a message to the one that has an item of its UID.
+    /// The collection of all items; it is created if it does not exist. `None`: contacts go to
+    /// [`DEFAULT_CONTACTS_COLLECTION`], calendar components to the collection with the name of
+    /// their calendar, else of the file; a scheduling message to the collection that contains its
+    /// UID.
     pub into: Option<String>,
-    /// Cards of one batch, 1 to [`MAX_BATCH_ITEMS`]: each batch is one transaction. `None`:
-    /// [`DEFAULT_BATCH_ITEMS`] at first, then as many as keep other writers out for a tenth of a
+    /// The number of items in a batch, 1 to [`MAX_BATCH_ITEMS`]: each batch is one transaction.
+    /// `None`: [`DEFAULT_BATCH_ITEMS`] at first, then as many as hold the lock for a tenth of a
     /// second.
     pub batch: Option<usize>,
-    /// The largest card that is taken, in bytes. Twice as much memory is needed for one.
+    /// The size of the largest item, in bytes. An item needs twice as much memory.
     pub max_item_bytes: usize,
-    /// Where what is not taken is kept. The file is replaced if something is rejected, and left
-    /// alone otherwise; a device or pipe is written to as it is.
+    /// The file of rejected input. It is replaced only if something is rejected; a device or pipe
+    /// is written directly.
     pub rejects: Option<PathBuf>,
-    /// Threads that parse, 1 at least.
+    /// The number of threads that parse, at least 1.
     pub threads: usize,
-    /// When the operation begins, for the log: milliseconds since 1970.
+    /// The start of the operation, for the log: milliseconds since 1970.
     pub at: i64,
-    /// Set it from anywhere to end the import: what was committed stays.
+    /// Set it to stop the import: committed batches stay.
     pub stop: Arc<AtomicBool>,
 }
 
 impl ImportOptions {
-    /// Everything as usual, parsed by one thread.
+    /// The default options, with one thread that parses.
     pub fn new(into: impl Into<String>, at: i64) -> ImportOptions {
         ImportOptions {
             into: Some(into.into()),
@@ -106,25 +117,24 @@ impl ImportOptions {
     }
 }
 
-/// Where cards come from.
+/// An input of an import.
 pub enum ImportInput {
-    /// A file, whatever its name, or a folder with all `.vcf`, `.vcard` and `.ics` files in and
-    /// below it.
+    /// A file of any name, or a folder with all `.vcf`, `.vcard` and `.ics` files in it and below.
     Path(PathBuf),
-    /// A stream, which is called "standard input" in messages.
+    /// A stream, named "standard input" in messages.
     Stdin(Box<dyn Read + Send>),
 }
 
-/// Takes the cards of all inputs into one collection, as one operation.
+/// Imports the items of all inputs as one operation.
 ///
-/// A card whose UID is in the collection already is an update, or nothing at all if its bytes are
-/// the same; a second card with one UID in the same import is kept beside the first. A card without
-/// a UID gets one made from its bytes. What is no card is named in `events` and, with
+/// An item whose UID is in the collection is an update, or unchanged if its bytes are the same. A
+/// second item with one UID in the same import is kept beside the first. An item without a UID gets
+/// one derived from its bytes. Rejected input is reported in `events` and, with
 /// [`rejects`](ImportOptions::rejects), kept.
 ///
 /// # Errors
-/// A store or rejects file that cannot be written ends the import; the batches before it are kept.
-/// Inputs that are missing, unreadable or broken are no errors: they are in the summary.
+/// A store or rejects file that cannot be written ends the import; earlier batches stay. Inputs
+/// that are missing, unreadable or damaged are no errors but part of the report.
 pub fn import(
     store: &mut Store,
     inputs: Vec<ImportInput>,
@@ -164,24 +174,23 @@ pub fn import(
         report: ImportReport::default(),
     };
     let result = writer.run(files);
-    // Also after an error: what was rejected until then has been named already.
+    // Also after an error: the rejects so far were reported.
     let rejects = writer.rejects.take().map_or(Ok(None), RejectsFile::finish);
     result?;
-    // Everything is in the store; that it is read a little faster is not worth an error.
+    // The import is complete; merging segments only makes reading faster, so an error is ignored.
     if writer.report.has_changes() && !writer.report.interrupted {
         let _unmerged = writer.store.merge_segments();
     }
     let mut summary = writer.report;
-    summary.zones.1 = writer.used_zones.len() as u64;
+    summary.zones_kept = writer.used_zones.len() as u64;
     summary.rejects_file = rejects?;
     summary.operation = writer.operation.id();
     Ok(summary)
 }
 
-/// Items that this import met and left as they were, by collection, UID and recurrence id, as
-/// hashes: a few million fit. What it wrote, the store knows. Two that share a hash only mean that
-/// the second card, if it is not what the store has under its UID, is kept beside that instead of
-/// replacing it.
+/// Hashes of the items that this import left unchanged, by collection, UID and recurrence id: a few
+/// million fit. The store knows those that it wrote. After a hash collision, a changed item is kept
+/// beside the stored one instead of replacing it.
 #[derive(Default)]
 struct UnchangedKeys {
     hashes: HashSet<u64>,
@@ -194,7 +203,7 @@ impl UnchangedKeys {
     }
 }
 
-/// The size of the batch after one of `size` cards that kept others out for so long.
+/// Returns the size of the next batch, after one of `size` items that held the lock for `held`.
 fn next_batch_size(size: usize, held: Duration) -> usize {
     let next = if held > TARGET_LOCK_TIME {
         size * 3 / 4
@@ -206,17 +215,17 @@ fn next_batch_size(size: usize, held: Duration) -> usize {
     next.clamp(MIN_ADAPTIVE_BATCH_ITEMS, MAX_ADAPTIVE_BATCH_ITEMS)
 }
 
-/// Where a change of the batch comes from.
+/// The origin of a change in the batch.
 struct Provenance {
     file: Arc<str>,
     line: u64,
     uid: String,
-    /// As [`UnchangedKeys`] has it.
+    /// The hash in [`UnchangedKeys`].
     hash: u64,
-    /// What it is, and where it goes to.
+    /// The kind and the collection of the item.
     kind: Kind,
     collection: Arc<str>,
-    /// Where it may not take the place of what is there: why, and its bytes.
+    /// If the item must not replace the stored one: the reason, and its bytes.
     conflict_reject: Option<(String, Vec<u8>)>,
 }
 
@@ -225,25 +234,25 @@ struct ImportWriter<'a> {
     options: &'a ImportOptions,
     events: &'a mut dyn FnMut(ImportEvent<'_>),
     operation: Operation,
-    /// Where cards go to.
+    /// The collection of contacts.
     contacts: Arc<str>,
-    /// What the collections hold.
+    /// The types of the collections.
     families: HashMap<Arc<str>, CollectionType>,
-    /// The own lines of the first calendar that went to each collection.
+    /// The properties of the first calendar in each collection.
     headers: HashMap<Arc<str>, Vec<u8>>,
-    /// The definitions of time zones that are used, by their hashes.
+    /// The hashes of the time-zone definitions that items use.
     used_zones: HashSet<[u8; 32]>,
     bytes_total: Option<u64>,
     bytes_reported: u64,
     unchanged_keys: UnchangedKeys,
     cancelled_uids: CancelledUids,
-    /// Where messages went, by UID.
+    /// The collections of scheduling messages, by UID.
     message_collections: HashMap<String, Arc<str>>,
-    /// The batch that is being filled, where each of its changes comes from, and its bytes.
+    /// The batch that is being filled, the origins of its changes, and its size in bytes.
     changes: Vec<BatchChange>,
     provenances: Vec<Provenance>,
     batch_bytes: usize,
-    /// Cards that fill it.
+    /// The number of items in a full batch.
     batch_size: usize,
     rejects: Option<RejectsFile>,
     report: ImportReport,
@@ -291,7 +300,7 @@ impl ImportWriter<'_> {
         Ok(())
     }
 
-    /// Is the import to end? What is in the unwritten batch is then left out.
+    /// Returns whether to stop. The unwritten batch is dropped then.
     fn poll_stop(&mut self) -> bool {
         self.report.interrupted |= self.options.stop.load(Ordering::Relaxed);
         self.report.interrupted
@@ -355,14 +364,14 @@ impl ImportWriter<'_> {
                 if cut {
                     self.warn(&notice(line, "END:VCALENDAR is missing".into()));
                 }
-                self.report.zones.0 += zones;
+                self.report.zones_defined += zones;
                 if late {
-                    let what = "a time zone is defined only behind what may need it, and was not known for that";
+                    let what = "a time zone is defined after items that may need it, which were imported without it";
                     self.warn(&notice(line, what.into()));
                 }
                 let into = self.target_collection(name);
-                // What a message says of itself is of no matter where nothing of it went, or where
-                // a calendar says it.
+                // The properties of a message do not matter if nothing of it was imported, or if it
+                // went to a named calendar.
                 let went =
                     !is_message || self.report.collections.iter().any(|known| **known == *into);
                 let kept = is_message && self.store.has_collection_properties(&into)?;
@@ -380,14 +389,14 @@ impl ImportWriter<'_> {
             PieceContent::InputEnd { empty } => {
                 self.report.files += 1;
                 if empty {
-                    self.warn(&notice(0, "nothing in this file".into()));
+                    self.warn(&notice(0, "the file is empty".into()));
                 }
             }
         }
         Ok(())
     }
 
-    /// Puts an item into the batch, which is written when it is full.
+    /// Adds an item to the batch, and writes the batch if it is full.
     fn add_item(
         &mut self,
         mut place: Provenance,
@@ -437,14 +446,14 @@ impl ImportWriter<'_> {
         Ok(())
     }
 
-    /// Is this an item of the last one's UID? With each batch all of a UID are looked at, so
-    /// thousands of changed occurrences are not divided into many.
+    /// Returns whether the item has the UID of the last one. Items of one UID are examined together
+    /// in each batch, so thousands of overrides are not split among many batches.
     fn is_uid_continued(&self, into: &Arc<str>, uid: &str) -> bool {
         let Some(BatchChange::Put(last)) = self.changes.last() else { return false };
         last.uid == uid && last.collection == *into
     }
 
-    /// Writes the batch, and says what became of it.
+    /// Writes the batch, and reports its outcomes.
     fn write_batch(&mut self) -> Result<(), Error> {
         if self.changes.is_empty() || self.poll_stop() {
             return Ok(());
@@ -474,7 +483,7 @@ impl ImportWriter<'_> {
         Ok(())
     }
 
-    /// Writes what the calendars say of themselves.
+    /// Writes the properties of the calendars.
     fn write_headers(&mut self) -> Result<(), Error> {
         let heads = std::mem::take(&mut self.headers);
         if heads.is_empty() || self.poll_stop() {
@@ -482,7 +491,7 @@ impl ImportWriter<'_> {
         }
         let mut changes = Vec::new();
         for (name, head) in heads {
-            // What goes into another calendar does not speak for that one.
+            // A calendar that goes into a collection of another name does not set its properties.
             if self.options.into.is_none() || !self.store.has_collection_properties(&name)? {
                 changes.push(BatchChange::SetCollectionProperties(name.to_string(), Some(head)));
             }
@@ -535,28 +544,25 @@ impl ImportWriter<'_> {
     }
 }
 
-/// The line of a problem: `first` is that of its card.
+/// Returns the line of a problem in an item that begins at line `first`.
 fn problem_line(first: u64, problem: &Problem) -> u64 {
     first + u64::from(problem.line.max(1)) - 1
 }
 
-/// What has to be in the place of an item so that it may be taken; and where that is not all the
-/// same, why it is not taken otherwise, and its bytes.
+/// Returns the precondition of an item, and, if the item may be rejected by it, the reason and its
+/// bytes.
 fn choose_expectation(
     prepared: &ParsedItem,
     cut: bool,
     method: &ItipMethod,
 ) -> (Precondition, Option<(String, Vec<u8>)>) {
     let (expect, reason) = match method {
-        // It may be half of an item.
+        // The item may be incomplete.
         _ if cut && prepared.kind() == Kind::Contact => (
             Precondition::Absent,
             "END:VCARD is missing, so it does not replace the one that is there",
         ),
-        _ if cut => (
-            Precondition::Absent,
-            "its END is missing, so it does not replace the one that is there",
-        ),
+        _ if cut => (Precondition::Absent, "no END line: it does not replace the stored item"),
         ItipMethod::None => return (Precondition::Any, None),
         ItipMethod::Publish | ItipMethod::Request => (Precondition::NotNewer, OLDER_REASON),
         ItipMethod::Cancel | ItipMethod::Partial(_) => {
@@ -568,7 +574,7 @@ fn choose_expectation(
     (expect, Some((reason.into(), prepared.bytes().to_vec())))
 }
 
-/// Text of the input as it may stand in a message: one line, without control characters, of bounded
+/// Prepares text of the input for a message: one line, without control characters, of limited
 /// length.
 fn sanitise_text(text: &str, limit: usize) -> String {
     let mut shown: String = text

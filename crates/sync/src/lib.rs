@@ -1,17 +1,21 @@
-//! Sources on disk: address books in, from files, folders and streams, and out again.
+//! Sources on disk: import of address books and calendars from files, folders and streams, and
+//! export.
 //!
-//! [`import()`] finds the files, splits them into cards, parses those in parallel and gives them to
-//! the one writer in the order in which they lie in the input; what is not taken is named and, if
-//! asked for, kept. [`export()`] writes a collection out again, byte for byte. [`card`] reads what
-//! a person typed or edited; [`add()`], [`replace_item()`], [`remove()`] and
-//! [`remove_collection()`] write it, or take it away, in batches; [`write_merge()`] makes one item
-//! of several.
+//! [`import()`] finds the files, splits them into items, parses these in parallel, and writes them
+//! in the order of the input. Rejected input is reported and, on request, kept. [`export()`] writes
+//! a collection byte for byte.
 //!
-//! This crate knows no syntax (`larder-format` splits and parses) and no SQL (`larder-store` writes
-//! and reads). It is apart because it is where bytes enter from outside: files that are missing,
-//! endless, broken or not what their name says are its business, and nobody else's. It prints
-//! nothing: what there is to say goes to the caller as [`ImportEvent`]s and comes back in a
-//! [`ImportReport`].
+//! This crate knows no syntax (`larder-format` splits and parses) and no SQL (`larder-store` reads
+//! and writes). It is apart because bytes enter from outside here: files that are missing, endless,
+//! damaged or misnamed concern no other crate. It prints nothing: an import reports
+//! [`ImportEvent`]s and returns an [`ImportReport`].
+//!
+//! | module | contents |
+//! |---|---|
+//! | `compression` | recognition of compressed files |
+//! | `error` | errors that end an import or an export |
+//! | `export` | export of a collection |
+//! | `import` | import into collections |
 
 mod compression;
 mod error;

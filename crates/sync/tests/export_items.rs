@@ -20,7 +20,7 @@ fn check(items: &[&[u8]], expected: &[u8], transcoded: u64) {
 
 fn put(book: &mut Book, items: &[&[u8]]) {
     let changes = items.iter().enumerate().map(|(number, bytes)| {
-        let (prepared, _) = book.store.extractor().parse_contact(bytes.to_vec()).unwrap();
+        let prepared = book.store.extractor().parse_contact(bytes.to_vec()).unwrap();
         let uid = format!("uid-{number}");
         let expect = Precondition::Absent;
         BatchChange::Put(ItemPut {

@@ -68,7 +68,7 @@ fn a_folder_or_file_with_nothing_in_it_is_said_to_be_so() {
         book.import(vec![path(book.path("folder")), path(book.path("empty.vcf"))], &options());
     assert_eq!(
         told.warnings,
-        ["folder: no .vcf, .vcard or .ics file in this folder", "empty.vcf: nothing in this file"]
+        ["folder: no .vcf, .vcard or .ics file in this folder", "empty.vcf: the file is empty"]
     );
     assert_eq!(told.summary.item_count(), 0);
     assert!(book.collection(INTO).is_none());

@@ -46,15 +46,15 @@ fn cards_are_taken() {
 
 #[test]
 fn what_is_no_card_is_named() {
-    check("hello\n", 0, &[(1, "text outside any card")]);
-    check(&format!("{A}hello\nthere\n{B}"), 2, &[(5, "text outside any card")]);
+    check("hello\n", 0, &[(1, "text outside any item")]);
+    check(&format!("{A}hello\nthere\n{B}"), 2, &[(5, "text outside any item")]);
     check(
         &format!("x\n{A}y\n{B}z"),
         2,
         &[
-            (1, "text outside any card"),
-            (6, "text outside any card"),
-            (11, "text outside any card"),
+            (1, "text outside any item"),
+            (6, "text outside any item"),
+            (11, "text outside any item"),
         ],
     );
     check(&format!("{A}END:VCARD\n{B}"), 2, &[(5, "END without BEGIN")]);
@@ -65,7 +65,7 @@ fn what_is_no_card_is_named() {
 
 #[test]
 fn a_stretch_is_named_once() {
-    check("one\ntwo\n\nEND:VCARD\nthree\n", 0, &[(1, "text outside any card")]);
+    check("one\ntwo\n\nEND:VCARD\nthree\n", 0, &[(1, "text outside any item")]);
     let ends = "END:VCARD\n".repeat(5);
     check(&format!("{ends}{A}{ends}"), 1, &[(1, "END without BEGIN"), (10, "END without BEGIN")]);
 }

@@ -31,5 +31,5 @@ pub mod civil;
 pub mod rule;
 pub mod series;
 pub mod value;
-mod varint;
+pub mod varint;
 pub mod zone;

@@ -1,7 +1,11 @@
-//! The varints of serialised rules and series, and a reader that rejects malformed bytes.
+//! Variable-length numbers (LEB128): the encoding of compiled series, and of the other packed values
+//! that are stored beside an item.
+//!
+//! The reader refuses numbers of more than 64 bits, which no writer wrote. Public because the packed
+//! values of an item are written by `larder-extract`, and hold a series packed here.
 
-/// Appends an unsigned number, seven bits a byte; all bytes but the last have the high bit set.
-pub(crate) fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
+/// Writes a number, seven bits a byte, the lowest first; the last byte is without the high bit.
+pub fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 128 {
         bytes.push(number as u8 | 128);
         number >>= 7;
@@ -9,27 +13,48 @@ pub(crate) fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Appends a signed number in zigzag encoding.
-pub(crate) fn put_signed_number(bytes: &mut Vec<u8>, number: i64) {
+/// Writes a number of either sign; numbers near zero are short.
+pub fn put_signed_number(bytes: &mut Vec<u8>, number: i64) {
     put_unsigned_number(bytes, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Reads varints. `None` at the end of the bytes, or for a number of more than 64 bits.
+/// Reads numbers. `None` at the end of the bytes, or where a number has more than 64 bits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct VarintReader<'b> {
+pub struct VarintReader<'b> {
     remaining: &'b [u8],
 }
 
 impl<'b> VarintReader<'b> {
-    pub(crate) fn new(bytes: &'b [u8]) -> VarintReader<'b> {
+    /// Returns a reader of these bytes.
+    #[must_use]
+    pub fn new(bytes: &'b [u8]) -> VarintReader<'b> {
         VarintReader { remaining: bytes }
     }
 
-    pub(crate) fn is_at_end(self) -> bool {
+    /// Returns whether all bytes are read.
+    #[must_use]
+    pub fn is_at_end(self) -> bool {
         self.remaining.is_empty()
     }
 
-    pub(crate) fn read_unsigned(&mut self) -> Option<u64> {
+    /// Returns the bytes that are not read yet.
+    #[must_use]
+    pub fn remaining(self) -> &'b [u8] {
+        self.remaining
+    }
+
+    /// Reads a number.
+    #[inline]
+    pub fn read_unsigned(&mut self) -> Option<u64> {
+        let (&first, rest) = self.remaining.split_first()?;
+        if first < 128 {
+            self.remaining = rest;
+            return Some(u64::from(first));
+        }
+        self.read_long_number()
+    }
+
+    fn read_long_number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.remaining.split_first()?;
@@ -46,14 +71,21 @@ impl<'b> VarintReader<'b> {
         None
     }
 
-    pub(crate) fn read_signed(&mut self) -> Option<i64> {
+    /// Reads a number of either sign.
+    pub fn read_signed(&mut self) -> Option<i64> {
         let number = self.read_unsigned()?;
         Some((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// Reads a count of members of at least one byte each.
-    pub(crate) fn read_count(&mut self) -> Option<usize> {
+    /// Reads the number of members that follow, each of one byte at least.
+    pub fn read_count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.read_unsigned()?).ok()?;
         (count <= self.remaining.len()).then_some(count)
+    }
+    /// Reads so many bytes.
+    pub fn read_bytes(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (bytes, rest) = self.remaining.split_at_checked(length)?;
+        self.remaining = rest;
+        Some(bytes)
     }
 }

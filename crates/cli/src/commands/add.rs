@@ -146,7 +146,7 @@ impl AddArgs {
     ) -> Result<CommandStatus, CommandFailure> {
         let draft = self
             .to_event_text()
-            .to_draft(&context.input_context())
+            .to_draft(&context.settings.user_locale)
             .map_err(|error| text_failure(&error))?;
         let failed = |error: std::io::Error| input_failure("a new UID", &Error::Random(error));
         let uid = uid_from_random(random_bytes().map_err(failed)?);
@@ -155,10 +155,11 @@ impl AddArgs {
             .map_err(|error| draft_failure(&error))?;
         let mut store = context.open_or_create_store()?;
         let into = self.target_collection(CollectionType::Calendar);
-        let (prepared, ..) = store
+        let prepared = store
             .extractor_for_collection(into, CollectionType::Calendar)?
             .parse_component(bytes, &frame)
-            .map_err(|(_, problem)| {
+            .map_err(|rejected| {
+                let problem = rejected.problem;
                 CommandFailure::new(FailureKind::Input, format!("line {}: {problem}", problem.line))
             })?;
         let mut operation =

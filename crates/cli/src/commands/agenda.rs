@@ -112,7 +112,7 @@ impl AgendaArgs {
         };
         let phrase = DateRange::parse_bounds(from, to, now, &user_locale.language)
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-        Ok(user_locale.to_time_range(&phrase, TimeTarget::Occurrences))
+        Ok(larder_query::window_to_time_range(user_locale, &phrase, TimeTarget::Occurrences))
     }
 }
 
@@ -137,7 +137,8 @@ fn print_days(
     Ok(())
 }
 
-/// Formats days as lines: headings, and entries with the row of their item, which the caller indents.
+/// Formats days as lines: headings, and entries with the row of their item, which the caller
+/// indents.
 pub(super) fn format_days(
     reader: &Reader,
     language: &Language,

@@ -40,8 +40,8 @@ enum CollectionsCommand {
     ///
     /// An index makes queries fast and the store larger; a query on a field without one reads every
     /// item. KIND is `exact` or `prefix` (whole values and their beginnings: one index), `suffix`,
-    /// `phone` (compared as numbers), `substring` (free words need it for every field they search) or
-    /// `sort`. Existing items are indexed again; until then queries are answered more slowly.
+    /// `phone` (compared as numbers), `substring` (free words need it for every field they search)
+    /// or `sort`. Existing items are indexed again; until then queries are answered more slowly.
     Index {
         /// The collection
         name: String,

@@ -29,8 +29,8 @@ use tempfile::TempPath;
 /// Options change events, tasks and memos. Of a recurring event they change one occurrence (--scope
 /// this), it and all later ones (future), or all of them.
 ///
-/// If the edited text is invalid, the editor opens again. If you give up, or another program changed
-/// the item in the meantime, your text is kept in a file.
+/// If the edited text is invalid, the editor opens again. If you give up, or another program
+/// changed the item in the meantime, your text is kept in a file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EditArgs {
     /// The item
@@ -221,9 +221,9 @@ impl EditArgs {
         let mut store = context.open_store()?;
         let detail = format!("{} in {}", head.handle, head.collection);
         let mut operation = Operation::new("edit", detail, now_milliseconds()).all_or_nothing();
-        let input = context.input_context();
-        let done =
-            event::edit_occurrences(&mut store, &mut operation, head, which, edit, &uid, &input);
+        let request = event::OccurrenceEdit { selector: which, edit, new_uid: &uid };
+        let locale = &context.settings.user_locale;
+        let done = event::edit_occurrences(&mut store, &mut operation, head, request, locale);
         let done = done.map_err(|error| edit_failure(error, "edit", &self.id))?;
         check_not_outdated(&done)?;
         let Some(operation) = done.operation else { return print_unchanged(context, head) };
@@ -286,9 +286,8 @@ fn print_new_time(
     let Some(prefix) = HandlePrefix::parse(&handle.to_string()) else { return Ok(()) };
     let Some(head) = reader.find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
     let letters = reader.unique_prefix_len(handle)?;
-    let when = event::read_start_and_end(reader, &head)?;
+    let event::ItemTimes { start, end } = event::read_item_times(reader, &head)?;
     let user_locale = &context.settings.user_locale;
-    let (start, end) = when.unwrap_or_default();
     let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), user_locale);
     let rule = event::read_rrule(reader, &head)?;
     let rule = rule
@@ -380,8 +379,8 @@ fn print_result_json(
     Ok(context.out.print_json(&json!({ "id": id, "changed": changed, "seq": seq }))?)
 }
 
-/// Runs the editor until the text is valid or unchanged, or the user gives up. Returns the new version
-/// with the file that holds the text.
+/// Runs the editor until the text is valid or unchanged, or the user gives up. Returns the new
+/// version with the file that holds the text.
 fn edit_interactively(
     context: &CommandContext,
     extractor: &Extractor,

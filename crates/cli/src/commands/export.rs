@@ -28,8 +28,8 @@ pub(crate) struct ExportArgs {
 const PARTIAL_SUFFIX: &str = ".partial";
 
 impl ExportArgs {
-    /// Returns the output formats. The export itself is bytes; with a file, the number of items can be
-    /// printed as JSON.
+    /// Returns the output formats. The export itself is bytes; with a file, the number of items can
+    /// be printed as JSON.
     pub(super) fn supported_formats(&self) -> &'static [OutputFormat] {
         match self.output {
             None => &[OutputFormat::Text, OutputFormat::Raw],

@@ -56,8 +56,8 @@ use serde_json::json;
 pub(crate) struct FindArgs {
     #[command(flatten)]
     query_args: QueryArgs,
-    /// Sort by this field, or by -FIELD in reverse; none keeps the order of import [default: file_as,
-    /// or start for events, tasks and memos]
+    /// Sort by this field, or by -FIELD in reverse; none keeps the order of import [default:
+    /// file_as, or start for events, tasks and memos]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Start the list at TEXT, or at the next entry after it
@@ -81,8 +81,8 @@ pub(crate) struct FindArgs {
     /// Print the query plan and its cost instead of results
     #[arg(long, conflicts_with = "count")]
     explain: bool,
-    /// List likely duplicate contacts in groups, by e-mail address, phone number or name; with QUERY,
-    /// only groups with a match
+    /// List likely duplicate contacts in groups, by e-mail address, phone number or name; with
+    /// QUERY, only groups with a match
     #[arg(long, conflicts_with_all = ["explain", "sort"])]
     duplicates: bool,
 }
@@ -209,9 +209,11 @@ impl FindArgs {
             // It comes first, as its range is the one that the answer is expanded in.
             all.insert(
                 0,
-                Query::Time(TimeTest::InRange(
-                    user_locale.to_time_range(&phrase, TimeTarget::Alarms),
-                )),
+                Query::Time(TimeTest::InRange(larder_query::window_to_time_range(
+                    user_locale,
+                    &phrase,
+                    TimeTarget::Alarms,
+                ))),
             );
         }
         Ok(match all.len() {
@@ -447,8 +449,8 @@ pub(super) fn calendar_item_row(
     )
 }
 
-/// Returns the row of a contact with these cells. Rows are buffered instead of cards, which may have
-/// photos of megabytes.
+/// Returns the row of a contact with these cells. Rows are buffered instead of cards, which may
+/// have photos of megabytes.
 pub(super) fn contact_list_row(
     reader: &Reader,
     head: &ItemMeta,

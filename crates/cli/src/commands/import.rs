@@ -45,8 +45,8 @@ pub(crate) struct ImportArgs {
     max_item: u64,
 }
 
-/// The maximum number of messages about single items. Further items are still counted and written to
-/// `--rejects`.
+/// The maximum number of messages about single items. Further items are still counted and written
+/// to `--rejects`.
 const MAX_ITEM_MESSAGES: u64 = 1000;
 const MAX_ITEM_MESSAGES_AND_ONE: u64 = MAX_ITEM_MESSAGES + 1;
 
@@ -136,7 +136,7 @@ impl ImportArgs {
         if summary.collections.is_empty() && !any {
             print_message(
                 "hint",
-                "larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)",
+                "larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR), not CSV or other formats",
             );
         }
     }
@@ -175,7 +175,7 @@ impl ImportArgs {
                 "unchanged": summary.unchanged, "beside": summary.duplicate_uids, "rejected": summary.rejected,
                 "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
                 "operation": summary.operation, "taken": counts_json(summary),
-                "zones_defined": summary.zones.0, "zones_kept": summary.zones.1,
+                "zones_defined": summary.zones_defined, "zones_kept": summary.zones_kept,
             }))?;
             return Ok(());
         }
@@ -193,9 +193,11 @@ impl ImportArgs {
                 context.out.print_line(format!("{files}, {bytes}"))?;
             }
         }
-        if summary.zones.0 > 0 {
-            let (defined, kept) =
-                (format_count(summary.zones.0, "time zone"), format_grouped(summary.zones.1));
+        if summary.zones_defined > 0 {
+            let (defined, kept) = (
+                format_count(summary.zones_defined, "time zone"),
+                format_grouped(summary.zones_kept),
+            );
             context.out.print_line(format!("{defined} defined, {kept} different"))?;
         }
         if summary.rejected > 0 {

@@ -17,8 +17,8 @@ use std::io;
 /// List operations, newest first, or the versions of one item
 ///
 /// ID is the ID of an item, also of a removed one; the number of an operation (fewer than eight
-/// digits) shows only that operation. Former versions are kept for 90 days, up to 64 MB. `larder log
-/// ID --format raw` prints the bytes of each version, oldest first.
+/// digits) shows only that operation. Former versions are kept for 90 days, up to 64 MB. `larder
+/// log ID --format raw` prints the bytes of each version, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Show the versions of this item, or the operation with this number
@@ -29,8 +29,8 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// Returns whether the argument is an item's ID. IDs are printed with at least eight letters, so a
-    /// shorter number is that of an operation.
+    /// Returns whether the argument is an item's ID. IDs are printed with at least eight letters,
+    /// so a shorter number is that of an operation.
     pub(super) fn is_about_item(&self) -> bool {
         let number = |id: &str| id.len() < 8 && id.bytes().all(|byte| byte.is_ascii_digit());
         self.id.as_deref().is_some_and(|id| !number(id))
@@ -168,7 +168,7 @@ fn print_versions(
         let bytes = version.bytes.as_deref().unwrap_or_default();
         match context.format {
             OutputFormat::Raw => {
-                super::show::item_format::print_raw(&mut context.out, bytes, false)?
+                super::show::item_format::print_raw(&mut context.out, bytes, false)?;
             }
             OutputFormat::Json => context.out.print_json(&json!({
                 "since": version.since, "until": version.until, "removed": version.removed,
@@ -216,8 +216,8 @@ fn print_version_event(
 /// Lines of a difference to print.
 const MAX_DIFFERENCE_LINES: usize = 200;
 
-/// Prints the lines that are in only one of two texts: removed ones in red, added ones in green. Cuts
-/// long lines and long lists.
+/// Prints the lines that are in only one of two texts: removed ones in red, added ones in green.
+/// Cuts long lines and long lists.
 pub(crate) fn print_difference(
     out: &mut OutputStream,
     before: &[u8],

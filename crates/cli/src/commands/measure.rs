@@ -11,7 +11,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, format_bytes};
 use crate::table::format_columns;
-use larder_measure::generate;
+use larder_generate as generate;
 use larder_measure::process_cost::{ProcessCost, min_median_max, run_command};
 use serde_json::json;
 use std::ffi::OsString;
@@ -67,8 +67,8 @@ enum GenerateCommand {
         #[command(flatten)]
         target: GenerateTargetArgs,
     },
-    /// A calendar over ten years in several time zones: events, a fifth of them recurring, tasks and
-    /// memos
+    /// A calendar over ten years in several time zones: events, a fifth of them recurring, tasks
+    /// and memos
     Calendar {
         /// The number of items
         number: u64,

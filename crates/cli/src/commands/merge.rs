@@ -111,11 +111,11 @@ impl From<MergeError> for CommandFailure {
         MergeError::Store(error) => error.into(),
         MergeError::TooFew => CommandFailure::new(FailureKind::Usage, what)
             .with_hint("`larder find --duplicates` lists likely duplicates"),
-        MergeError::DuplicateItem { handle } => {
-            CommandFailure::new(FailureKind::Usage, format!("{handle:.8} is given twice")).with_hint("give each ID once")
+        MergeError::DuplicateItem { .. } => {
+            CommandFailure::new(FailureKind::Usage, what).with_hint("give each ID once")
         }
-        MergeError::NotAContact { handle } => {
-            CommandFailure::new(FailureKind::Usage, format!("only contacts can be merged; {handle:.8} is not a contact"))
+        MergeError::NotAContact { handle, .. } => {
+            CommandFailure::new(FailureKind::Usage, what)
                 .with_hint(format!("`larder show {handle:.8}` shows it"))
         }
         MergeError::IncompleteCard { handle } => CommandFailure::new(FailureKind::Input, what).with_hint(format!(

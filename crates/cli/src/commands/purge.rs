@@ -11,8 +11,8 @@ use std::io::IsTerminal as _;
 
 /// Permanently delete items and their whole history from the store
 ///
-/// This cannot be undone. Copies outside the store's directory (backups, exports) are not deleted. A
-/// removed item can be purged by the ID that `larder remove` or `larder log` printed.
+/// This cannot be undone. Copies outside the store's directory (backups, exports) are not deleted.
+/// A removed item can be purged by the ID that `larder remove` or `larder log` printed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PurgeArgs {
     /// The items

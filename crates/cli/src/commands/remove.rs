@@ -120,13 +120,13 @@ impl RemoveArgs {
         let mut store = context.open_store()?;
         let mut operation =
             Operation::new("remove", head.handle.to_string(), now_milliseconds()).all_or_nothing();
-        let input = context.input_context();
+        let locale = &context.settings.user_locale;
         let done = larder_edit::event::remove_occurrences(
             &mut store,
             &mut operation,
             head,
             *which,
-            &input,
+            locale,
         );
         let done = done.map_err(|error| edit_failure(error, "remove", id))?;
         check_not_outdated(&done)?;
@@ -262,8 +262,8 @@ fn print_removed(
     Ok(CommandStatus::LeftOut)
 }
 
-/// Describes the conflicts. Items are looked up before the lock is taken, so another writer may come
-/// first.
+/// Describes the conflicts. Items are looked up before the lock is taken, so another writer may
+/// come first.
 fn conflict_text(removed: &RemovalOutcome) -> String {
     let left = removed.changed.len() as u64 + removed.already_removed;
     let items = format_count(left, "item");

@@ -49,8 +49,8 @@ pub(crate) struct WatchArgs {
     /// Print these fields
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     fields: Vec<String>,
-    /// Print the occurrences of each item within the `when:` range; the default on a terminal unless
-    /// --sort or --fields is given
+    /// Print the occurrences of each item within the `when:` range; the default on a terminal
+    /// unless --sort or --fields is given
     #[arg(long, conflicts_with = "sort")]
     expand: bool,
     /// Exit after N changes; 0 exits after the initial list

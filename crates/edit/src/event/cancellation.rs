@@ -1,8 +1,8 @@
-//! What a message by METHOD:CANCEL does to the items of its UID (RFC 5546, 3.2.5): they are marked
-//! as cancelled, and keep all else.
+//! Cancellation of items by a scheduling message with METHOD:CANCEL (RFC 5546, 3.2.5): the items
+//! are marked as cancelled and keep everything else.
 //!
-//! Nothing is written here. It is apart from [`scope`](super::scope), as it is the word of an
-//! organizer, which has a revision, and moves nothing.
+//! Nothing is written here. Apart from [`scope`](super::scope) because the organizer sends the
+//! message: it has a revision, and it moves nothing.
 
 use super::editable_component::{ComponentSchedule, EditableComponent};
 use super::scope::create_override;
@@ -10,100 +10,112 @@ use super::uid_group::{OverrideComponent, UidGroup};
 use larder_format::component::Component;
 use larder_store::{BatchChange, ParsedItem, is_newer_revision};
 
-/// What a message comes to.
+/// The result of a cancellation.
+#[derive(Debug)]
 pub enum CancelOutcome {
-    /// What has to be written so that it is marked; nothing where it is already.
+    /// The changes that mark the items; empty if they are marked already.
     Marked(Vec<BatchChange>),
-    /// What is there is newer than the message.
+    /// The item is newer than the message.
     Outdated,
-    /// It is about nothing that is there.
+    /// There is no item that the message refers to.
     NotFound,
 }
 
-/// Marks what a message is about: all of a series, one occurrence, or one and all that follow. An
-/// occurrence that was not changed before becomes a detached one. What is newer than the message
-/// stays as it is.
+/// Computes the changes that mark a series, one occurrence, or one and all following as cancelled.
+///
+/// An occurrence without an override gets one. Items that are newer than the message stay as they
+/// are.
 #[must_use]
-pub fn compute_cancellation(whole: &UidGroup<'_>, message: &ParsedItem) -> CancelOutcome {
-    let frame = message.calendar_context().map(|frame| (**frame).clone()).unwrap_or_default();
-    let message =
-        EditableComponent { uid: String::new(), bytes: message.bytes().to_vec(), context: frame };
-    let original = message.recurrence_id(whole.deriver);
-    let meant = match original.map(|(time, following)| (whole.recurrence_id_key(&time), following))
-    {
+pub fn compute_cancellation(group: &UidGroup<'_>, message: &ParsedItem) -> CancelOutcome {
+    let context = message.calendar_context().map(|context| (**context).clone()).unwrap_or_default();
+    let message = EditableComponent::new(message.bytes().to_vec(), context);
+    let targets = match message.recurrence_id(group.extractor) {
+        // A RECURRENCE-ID that cannot be resolved refers to nothing.
         None if Component::parse(&message.bytes).recurrence_id().is_some() => None,
-        None => target_series(whole, &message),
-        Some((key, following)) => target_occurrence(whole, key, following, &message),
+        None => target_series(group, &message),
+        Some(recurrence_id) => {
+            let key = group.recurrence_id_key(&recurrence_id.time);
+            target_occurrence(group, key, recurrence_id.following, &message)
+        }
     };
-    let Some(CancelTargets { components: mut parts, first_is_newer }) = meant else {
+    let Some(CancelTargets { components, first_is_newer }) = targets else {
         return CancelOutcome::NotFound;
     };
     if first_is_newer {
         return CancelOutcome::Outdated;
     }
-    for (part, _) in parts.iter_mut().filter(|(_, meant)| *meant) {
-        if !is_newer_revision(&part.bytes, &message.bytes) {
-            mark_cancelled(part, &message);
+    let mark = |CancelTarget { mut component, is_cancelled }| {
+        if is_cancelled && !is_newer_revision(&component.bytes, &message.bytes) {
+            mark_cancelled(&mut component, &message);
         }
-    }
-    let parts = parts.into_iter().map(|(part, _)| part).collect();
-    whole.compute_changes(parts).map_or(CancelOutcome::NotFound, CancelOutcome::Marked)
+        component
+    };
+    let components = components.into_iter().map(mark).collect();
+    group.compute_changes(components).map_or(CancelOutcome::NotFound, CancelOutcome::Marked)
 }
 
-/// All items of a UID, and which of them are meant.
+/// A component of the series, and whether the message cancels it.
+struct CancelTarget {
+    component: EditableComponent,
+    is_cancelled: bool,
+}
+
+/// All components of a UID.
 struct CancelTargets {
-    components: Vec<(EditableComponent, bool)>,
-    /// The one that the message names is newer.
+    components: Vec<CancelTarget>,
+    /// Whether the component that the message names is newer than the message.
     first_is_newer: bool,
 }
 
-/// All of them are meant. `None`: there is none.
-fn target_series(whole: &UidGroup<'_>, message: &EditableComponent) -> Option<CancelTargets> {
-    let detached = whole.overrides.iter().map(|one| &one.component);
-    let parts: Vec<_> =
-        whole.master.iter().chain(detached).map(|part| (part.clone(), true)).collect();
-    let first_is_newer = is_newer_revision(&parts.first()?.0.bytes, &message.bytes);
-    Some(CancelTargets { components: parts, first_is_newer })
+/// Targets every component. Returns `None` if there is none.
+fn target_series(group: &UidGroup<'_>, message: &EditableComponent) -> Option<CancelTargets> {
+    let overrides = group.overrides.iter().map(|one| &one.component);
+    let target =
+        |part: &EditableComponent| CancelTarget { component: part.clone(), is_cancelled: true };
+    let components: Vec<_> = group.master.iter().chain(overrides).map(target).collect();
+    let first_is_newer = is_newer_revision(&components.first()?.component.bytes, &message.bytes);
+    Some(CancelTargets { components, first_is_newer })
 }
 
-/// An occurrence is meant, or it and all that follow. `None`: there is no such one.
+/// Targets an occurrence, or it and all following. Returns `None` if there is no such occurrence.
 fn target_occurrence(
-    whole: &UidGroup<'_>,
+    group: &UidGroup<'_>,
     key: i64,
     following: bool,
     message: &EditableComponent,
 ) -> Option<CancelTargets> {
-    let mut changed = whole.overrides.clone();
-    let named = match changed.iter_mut().find(|one| one.key == Some(key)) {
+    let mut overrides = group.overrides.clone();
+    let named = match overrides.iter_mut().find(|one| one.key == Some(key)) {
         Some(named) => named,
         None => {
-            changed.push(OverrideComponent {
+            overrides.push(OverrideComponent {
                 key: Some(key),
                 following,
-                component: create_override_if_active(whole, key)?,
+                component: create_override_if_active(group, key)?,
             });
-            changed.last_mut()?
+            overrides.last_mut()?
         }
     };
-    if let (Some(plan), true) = (&whole.schedule, following) {
+    if let (Some(schedule), true) = (&group.schedule, following) {
         named.following = true;
-        named.set_recurrence_id(plan, &plan.form, 0);
+        named.set_recurrence_id(schedule, &schedule.form, 0);
     }
     let first_is_newer = is_newer_revision(&named.component.bytes, &message.bytes);
-    let is_meant =
-        |one: &OverrideComponent| one.key == Some(key) || following && one.key > Some(key);
-    let master = whole.master.iter().map(|part| (part.clone(), false));
-    let changed = changed.into_iter().map(|one| (is_meant(&one), one.component));
-    let parts = master.chain(changed.map(|(meant, part)| (part, meant))).collect();
-    Some(CancelTargets { components: parts, first_is_newer })
+    let master = group.master.iter();
+    let master = master.map(|part| CancelTarget { component: part.clone(), is_cancelled: false });
+    let overrides = overrides.into_iter().map(|one| CancelTarget {
+        is_cancelled: one.key == Some(key) || following && one.key > Some(key),
+        component: one.component,
+    });
+    Some(CancelTargets { components: master.chain(overrides).collect(), first_is_newer })
 }
 
-/// An occurrence of what is not cancelled, as a component of its own.
-fn create_override_if_active(whole: &UidGroup<'_>, key: i64) -> Option<EditableComponent> {
-    whole.check_format_version().ok()?;
-    whole.master.as_ref().filter(|master| !is_cancelled(master))?;
-    whole.schedule.as_ref().filter(|plan: &&ComponentSchedule| plan.is_recurring())?;
-    create_override(whole, key).ok()
+/// Creates an override for an occurrence of a series that is not cancelled as a whole.
+fn create_override_if_active(group: &UidGroup<'_>, key: i64) -> Option<EditableComponent> {
+    group.check_format_version().ok()?;
+    group.master.as_ref().filter(|master| !is_cancelled(master))?;
+    group.schedule.as_ref().filter(|schedule: &&ComponentSchedule| schedule.is_recurring())?;
+    create_override(group, key).ok()
 }
 
 fn is_cancelled(part: &EditableComponent) -> bool {
@@ -112,14 +124,15 @@ fn is_cancelled(part: &EditableComponent) -> bool {
         .any(|status| status.trim().eq_ignore_ascii_case("CANCELLED"))
 }
 
+/// Sets STATUS, and the revision of the message.
 fn mark_cancelled(part: &mut EditableComponent, message: &EditableComponent) {
     if !is_cancelled(part) {
         part.set_property("STATUS", &[], "CANCELLED");
     }
     for name in ["SEQUENCE", "DTSTAMP"] {
-        let (said, before) = (message.property_texts(name), part.property_texts(name));
-        if let Some(said) = said.first().filter(|said| before.first() != Some(said)) {
-            part.set_property(name, &[], said);
+        let (new, old) = (message.property_texts(name), part.property_texts(name));
+        if let Some(value) = new.first().filter(|value| old.first() != Some(value)) {
+            part.set_property(name, &[], value);
         }
     }
 }

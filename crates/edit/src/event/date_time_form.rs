@@ -1,4 +1,6 @@
-//! How a time is written in an item: as a date, in UTC, in a zone by its name, or floating.
+//! The form of a time in an item: a date, UTC, a named zone, or floating.
+//!
+//! Apart from the values because a changed item keeps the form that its program chose.
 
 use larder_format::component::{Component, TimeProperty};
 use larder_store::{CalendarContext, Extractor};
@@ -7,31 +9,43 @@ use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::value::IcalDateTime;
 use larder_time::zone::Zone;
 
-/// How the times of an item are written.
+/// The form of the times of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DateTimeForm {
     is_date: bool,
     clock: ZoneReference,
-    /// What the item calls its zone.
+    /// TZID as the item has it.
     tzid: Option<String>,
 }
 
 impl DateTimeForm {
-    pub(crate) fn new(is_date: bool, clock: &ZoneReference) -> DateTimeForm {
+    /// The form of dates.
+    pub(crate) fn date() -> DateTimeForm {
+        DateTimeForm { is_date: true, clock: ZoneReference::Floating, tzid: None }
+    }
+
+    /// The form of times by a clock.
+    pub(crate) fn date_time(clock: &ZoneReference) -> DateTimeForm {
         let tzid = match clock {
             ZoneReference::Zone(zone) => Some(zone.name().to_string()),
             _ => None,
         };
-        DateTimeForm { is_date, clock: clock.clone(), tzid }
+        DateTimeForm { is_date: false, clock: clock.clone(), tzid }
     }
 
-    /// The form of a property.
+    /// The form of a time.
+    pub(crate) fn from_date_time(time: &CalendarDateTime) -> DateTimeForm {
+        let form = DateTimeForm::date_time(&time.zone_reference);
+        DateTimeForm { is_date: time.is_date, ..form }
+    }
+
+    /// Returns the form of a property, and its time.
     pub(crate) fn from_time_property(
         timed: &TimeProperty<'_>,
-        deriver: &Extractor,
-        frame: &CalendarContext,
+        extractor: &Extractor,
+        context: &CalendarContext,
     ) -> Option<(DateTimeForm, CalendarDateTime)> {
-        let start = deriver.resolve_date_time(timed, frame)?;
+        let start = extractor.resolve_date_time(timed, context)?;
         let named =
             timed.tzid.as_deref().filter(|_| !start.is_date && !timed.text.ends_with(['Z', 'z']));
         let tzid = named.map(str::to_string);
@@ -41,15 +55,21 @@ impl DateTimeForm {
         ))
     }
 
-    /// The form of the first property of this name.
+    /// Returns the form of the first property of this name, and its time.
     pub(crate) fn from_named_property(
         name: &str,
         component: &Component<'_>,
-        deriver: &Extractor,
-        frame: &CalendarContext,
+        extractor: &Extractor,
+        context: &CalendarContext,
     ) -> Option<(DateTimeForm, CalendarDateTime)> {
         let timed = component.time_properties(name).find(|timed| !timed.text.is_empty())?;
-        DateTimeForm::from_time_property(&timed, deriver, frame)
+        DateTimeForm::from_time_property(&timed, extractor, context)
+    }
+
+    /// A time of this form.
+    pub(crate) fn to_date_time(&self, civil: CivilTime) -> CalendarDateTime {
+        let zone_reference = self.clock.clone();
+        CalendarDateTime { civil, is_date: self.is_date, zone_reference }
     }
 
     pub(crate) fn is_date(&self) -> bool {
@@ -60,7 +80,7 @@ impl DateTimeForm {
         &self.clock
     }
 
-    /// The zone of its clock; none if it floats.
+    /// Returns the zone. `None`: a date or floating.
     pub(crate) fn zone(&self) -> Option<&Zone> {
         match &self.clock {
             _ if self.is_date => None,
@@ -70,24 +90,24 @@ impl DateTimeForm {
         }
     }
 
-    /// The zone of its clock, if it needs a definition.
+    /// Returns the zone, if items need a definition of it.
     pub(crate) fn zone_to_define(&self) -> Option<&Zone> {
         self.zone().filter(|zone| **zone != Zone::UTC)
     }
 
-    /// The moment, or what the clock shows if it floats, in seconds.
+    /// Converts clock time to a key: the instant, or the clock time if floating, in seconds.
     pub(crate) fn civil_to_key(&self, civil: CivilTime) -> i64 {
         self.zone().map_or(civil.seconds(), |zone| zone.to_instant(civil).seconds())
     }
 
-    /// What the clock shows at a key.
+    /// Converts a key to clock time.
     pub(crate) fn key_to_civil(&self, key: i64) -> CivilTime {
         self.zone().map_or(CivilTime::from_seconds_clamped(key), |zone| {
             zone.to_civil(Instant::from_seconds_clamped(key))
         })
     }
 
-    /// The parameter that says how a value is meant.
+    /// Returns the parameters of a property of this form.
     pub(crate) fn params(&self) -> Vec<(&'static str, &str)> {
         match &self.tzid {
             _ if self.is_date => vec![("VALUE", "DATE")],
@@ -96,14 +116,13 @@ impl DateTimeForm {
         }
     }
 
-    /// A time as a value.
+    /// Formats the value of a property.
     pub(crate) fn format_value(&self, civil: CivilTime) -> String {
         let utc = self.clock == ZoneReference::Utc && self.tzid.is_none();
         IcalDateTime { civil, is_date: self.is_date, is_utc: utc && !self.is_date }.to_string()
     }
 
-    /// The last moment of a rule, as UNTIL has to have it: a date for dates, UTC where the clock
-    /// does not float.
+    /// Formats UNTIL: a date for dates, UTC for times in a zone.
     pub(crate) fn format_until(&self, last: CivilTime) -> String {
         match self.zone() {
             Some(zone) => format_utc(zone.to_instant(last)),
@@ -112,7 +131,7 @@ impl DateTimeForm {
     }
 }
 
-/// A moment as a value.
+/// Formats an instant as a value in UTC.
 pub(crate) fn format_utc(instant: Instant) -> String {
     IcalDateTime { civil: instant.to_civil(0), is_date: false, is_utc: true }.to_string()
 }

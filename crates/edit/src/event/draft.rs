@@ -1,4 +1,7 @@
-//! New events, tasks and memos, made of what a person said about them.
+//! New events, tasks and memos, ready to be written.
+//!
+//! Apart from [`new_event`](super::new_event), which makes a draft from words: a draft has times and
+//! no phrases.
 
 use super::date_time_form::{DateTimeForm, format_utc};
 use super::vtimezone::build_vtimezone;
@@ -11,59 +14,59 @@ use larder_time::value::IcalDuration;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What is to become an item.
+/// A new event, task or memo.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventDraft {
     /// An event, a task or a memo.
     pub kind: Kind,
-    /// What it is about.
+    /// The title.
     pub summary: String,
-    /// When it begins.
+    /// The start.
     pub start: Option<CalendarDateTime>,
-    /// When it ends, exclusive; of a task, when it is due, of which a day is the day itself. In UTC
-    /// where its clock cannot say it.
+    /// The end, exclusive; of a task the due time, where a date is the due date itself. In UTC if the
+    /// clock of the start shows the end twice or not at all.
     pub end: Option<CalendarDateTime>,
-    /// How long it takes, where that is said instead of when it ends.
+    /// The duration, as an alternative to the end.
     pub length: Option<IcalDuration>,
-    /// Where it is.
+    /// The place.
     pub location: Option<String>,
-    /// What it is about, at length.
+    /// A longer text.
     pub description: Option<String>,
-    /// How it recurs: a rule of RFC 5545.
+    /// The recurrence rule (RFC 5545).
     pub rule: Option<String>,
-    /// Until when it recurs, by the clock of its start: the last second, or the last day.
+    /// The end of the rule, by the clock of the start: the last second, or the last date.
     pub until: Option<CivilTime>,
-    /// Its categories.
+    /// The categories.
     pub categories: Vec<String>,
-    /// 1, the highest, to 9.
+    /// The priority, from 1, the highest, to 9.
     pub priority: Option<u8>,
-    /// How long before its beginning there is an alarm.
+    /// The times of the alarms before the start.
     pub alarms: Vec<IcalDuration>,
 }
 
-/// Why something cannot become an item.
+/// The reason why a draft is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventDraftError {
-    /// An event without a time.
-    #[error("an event needs a time at which it begins")]
+    /// An event without a start.
+    #[error("an event needs a start time")]
     NoStart,
-    /// It recurs, and from when is not known.
-    #[error("what recurs needs a time at which it begins")]
+    /// A rule without a start.
+    #[error("a recurring item needs a start time")]
     RecurringWithoutStart,
-    /// It ends before it begins.
-    #[error("it ends before it begins")]
+    /// The end is before the start.
+    #[error("the end is before the start")]
     EndBeforeStart,
-    /// One of both ends is a day, and the other a time.
-    #[error("one end is a day and the other a time")]
+    /// The start is a date and the end a time, or the reverse.
+    #[error("the start and the end must both be dates, or both be times")]
     MixedDateAndTime,
-    /// The rule is none.
+    /// The rule is invalid.
     #[error(transparent)]
     Rule(#[from] RuleError),
 }
 
 impl EventDraft {
-    /// A draft that says nothing but what it is.
+    /// A draft with a kind and a title.
     #[must_use]
     pub fn new(kind: Kind, summary: &str) -> EventDraft {
         EventDraft {
@@ -82,10 +85,10 @@ impl EventDraft {
         }
     }
 
-    /// The bytes of the item, and what the calendar around it says.
+    /// Returns the bytes of the item, and its calendar context.
     ///
     /// # Errors
-    /// What keeps it from being one.
+    /// The reason why the draft is invalid.
     pub fn to_component(
         &self,
         uid: &str,
@@ -105,7 +108,7 @@ impl EventDraft {
         .add_property("SEQUENCE", &[], "0")
         .add_text("SUMMARY", &self.summary);
         for (name, time) in self.time_properties() {
-            let form = DateTimeForm::new(time.is_date, &time.zone_reference);
+            let form = DateTimeForm::from_date_time(&time);
             draft = match self
                 .start
                 .as_ref()
@@ -139,12 +142,9 @@ impl EventDraft {
         if let Some(priority) = self.priority {
             draft = draft.add_property("PRIORITY", &[], &priority.to_string());
         }
+        let anchor = if self.start.is_some() { AlarmAnchor::Start } else { AlarmAnchor::End };
         for alarm in &self.alarms {
-            draft = draft.add_subcomponent(self::build_alarm(
-                &self.summary,
-                *alarm,
-                self.start.is_some(),
-            ));
+            draft = draft.add_subcomponent(build_alarm(&self.summary, *alarm, anchor));
         }
         Ok((draft.finish().into_bytes(), self.calendar_context()))
     }
@@ -168,7 +168,7 @@ impl EventDraft {
         }
     }
 
-    /// The properties that say when it is.
+    /// Returns DTSTART, and DTEND or DUE.
     fn time_properties(&self) -> Vec<(&'static str, CalendarDateTime)> {
         let mut times: Vec<(&'static str, CalendarDateTime)> = Vec::new();
         times.extend(self.start.clone().map(|start| ("DTSTART", start)));
@@ -185,19 +185,19 @@ impl EventDraft {
         times
     }
 
-    /// When it begins, or is due.
+    /// Returns the start, or the due time.
     fn start_or_due(&self) -> Option<&CalendarDateTime> {
         self.start.as_ref().or(self.end.as_ref())
     }
 
-    /// The rule by which it recurs, with until when.
+    /// Returns the rule with its end.
     ///
     /// # Errors
-    /// It is none.
+    /// [`EventDraftError::Rule`]
     pub fn rrule(&self) -> Result<Option<String>, EventDraftError> {
         let (Some(rule), Some(first)) = (&self.rule, self.start_or_due()) else { return Ok(None) };
         Rule::parse(rule)?;
-        let form = DateTimeForm::new(first.is_date, &first.zone_reference);
+        let form = DateTimeForm::from_date_time(first);
         Ok(Some(match self.until {
             Some(until) => format!("{rule};UNTIL={}", form.format_until(until)),
             None => rule.clone(),
@@ -205,54 +205,64 @@ impl EventDraft {
     }
 
     fn calendar_context(&self) -> CalendarContext {
-        let mut frame = CalendarContext::default();
+        let mut context = CalendarContext::default();
         for time in [&self.start, &self.end].into_iter().flatten() {
-            ensure_zone_defined(
-                &mut frame,
-                &DateTimeForm::new(time.is_date, &time.zone_reference),
-                time.civil,
-            );
+            ensure_zone_defined(&mut context, &DateTimeForm::from_date_time(time), time.civil);
         }
-        frame
+        context
     }
 }
 
-/// Each alarm once: a day and 24 hours are the same to who asks for both.
+/// Removes repeated alarms. A day and 24 hours are the same.
 pub(crate) fn dedup_alarms(mut alarms: Vec<IcalDuration>) -> Vec<IcalDuration> {
     let mut seen = HashSet::new();
-    alarms.retain(|of| seen.insert(of.days.saturating_mul(DAY_SECONDS).saturating_add(of.seconds)));
+    alarms.retain(|alarm| {
+        seen.insert(alarm.days.saturating_mul(DAY_SECONDS).saturating_add(alarm.seconds))
+    });
     alarms
 }
 
-/// An alarm so long before something begins, or is due.
+/// The time that an alarm is relative to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AlarmAnchor {
+    /// The start.
+    Start,
+    /// The end, or the due time of a task without a start.
+    End,
+}
+
+/// Builds an alarm before the start or the end of an item.
 pub(crate) fn build_alarm(
     summary: &str,
     before: IcalDuration,
-    begins: bool,
+    anchor: AlarmAnchor,
 ) -> writer::ComponentBuilder {
     let trigger = IcalDuration { days: -before.days, seconds: -before.seconds }.to_string();
-    let related: &[(&str, &str)] = if begins { &[] } else { &[("RELATED", "END")] };
+    let related: &[(&str, &str)] = match anchor {
+        AlarmAnchor::Start => &[],
+        AlarmAnchor::End => &[("RELATED", "END")],
+    };
     writer::ComponentBuilder::new("VALARM")
         .add_property("ACTION", &[], "DISPLAY")
         .add_text("DESCRIPTION", summary)
         .add_property("TRIGGER", related, &trigger)
 }
 
-/// Sees to it that a frame defines the zone of a time.
+/// Adds the definition of the zone of a time to a calendar context, unless it has one.
 pub(crate) fn ensure_zone_defined(
-    frame: &mut CalendarContext,
+    context: &mut CalendarContext,
     form: &DateTimeForm,
     civil: CivilTime,
 ) {
     let Some(zone) = form.zone_to_define() else { return };
-    if frame.zone_definition(zone.name()).is_none() {
-        frame.zone_definitions.extend(build_vtimezone(zone, civil.date().year).map(Arc::new));
+    if context.zone_definition(zone.name()).is_none() {
+        context.zone_definitions.extend(build_vtimezone(zone, civil.date().year).map(Arc::new));
     }
 }
 
-/// The time so much later: days on the clock, and then seconds.
+/// Adds a duration to a time: first days of clock time, then elapsed seconds.
 pub(crate) fn add_duration(start: &CalendarDateTime, length: IcalDuration) -> CivilTime {
-    let form = DateTimeForm::new(start.is_date, &start.zone_reference);
+    let form = DateTimeForm::from_date_time(start);
     let day = start.civil.saturating_add(length.days.saturating_mul(DAY_SECONDS));
     if length.seconds == 0 {
         return day;
@@ -260,9 +270,10 @@ pub(crate) fn add_duration(start: &CalendarDateTime, length: IcalDuration) -> Ci
     form.key_to_civil(form.civil_to_key(day).saturating_add(length.seconds))
 }
 
-/// When something ends that takes so long, by its clock; in UTC where that clock cannot say it.
+/// Returns the end of an item with a duration, by the clock of the start, or in UTC if that clock
+/// cannot represent it.
 pub(crate) fn end_after(start: &CalendarDateTime, length: IcalDuration) -> CalendarDateTime {
-    let form = DateTimeForm::new(start.is_date, &start.zone_reference);
+    let form = DateTimeForm::from_date_time(start);
     let day =
         form.civil_to_key(start.civil.saturating_add(length.days.saturating_mul(DAY_SECONDS)));
     let key = day.saturating_add(length.seconds);
@@ -272,19 +283,19 @@ pub(crate) fn end_after(start: &CalendarDateTime, length: IcalDuration) -> Calen
     CalendarDateTime::from_civil(CivilTime::from_seconds_clamped(key), ZoneReference::Utc)
 }
 
-/// Does a clock say when something ends that begins then? Not in an hour that it shows twice; and
-/// where it leaves out the beginning, programs do not agree about when that is.
+/// Returns whether a clock represents the end of an item without doubt. It does not in an hour that
+/// it shows twice, nor after a start that it skips, which programs read differently.
 pub(crate) fn is_end_representable(form: &DateTimeForm, start: CivilTime, end: i64) -> bool {
     form.key_to_civil(form.civil_to_key(start)) == start
         && form.civil_to_key(form.key_to_civil(end)) == end
 }
 
-/// So many seconds as a value.
+/// Formats a duration of elapsed seconds.
 pub(crate) fn format_duration(seconds: i64) -> String {
     IcalDuration { days: 0, seconds }.to_string()
 }
 
-/// The key of a time.
+/// Returns the key of a time.
 pub(crate) fn start_to_key(time: &CalendarDateTime) -> i64 {
-    DateTimeForm::new(time.is_date, &time.zone_reference).civil_to_key(time.civil)
+    DateTimeForm::from_date_time(time).civil_to_key(time.civil)
 }

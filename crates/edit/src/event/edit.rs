@@ -1,81 +1,80 @@
-//! What a person wants to be otherwise in an event, a task or a memo, and how one component is
-//! changed by it.
+//! Changes to a single event, task or memo.
 //!
-//! Which of the components of a series are changed, and what else moves with them, is for
-//! [`scope`](super::scope).
+//! Apart from [`scope`](super::scope), which decides which components of a series change, and what
+//! moves along with them.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
 use super::draft::{
-    add_duration, build_alarm, dedup_alarms, format_duration, is_end_representable,
+    AlarmAnchor, add_duration, build_alarm, dedup_alarms, format_duration, is_end_representable,
 };
 use super::editable_component::{ComponentSchedule, EditableComponent};
 use super::editable_field;
-use super::new_event::{EventRequestError, InputContext, format_civil, resolve_clock};
-use larder_date_phrase::{Language, PhraseError, PointInTime, parse_duration};
+use super::new_event::{EventRequestError, check_end_not_before_start, resolve_clock};
+use larder_date_phrase::{PhraseError, PointInTime, UserLocale, parse_duration};
 use larder_format::component::{Component, ComponentKind};
 use larder_store::Extractor;
 use larder_time::civil::{CivilTime, DAY_SECONDS};
 use larder_time::rule::Rule;
-use larder_time::series::{CalendarDateTime, ZoneReference};
+use larder_time::series::ZoneReference;
 use larder_time::value::IcalDuration;
 use larder_time::zone::Zone;
 
-/// What is to be otherwise, each as it was typed.
+/// A change to an event, a task or a memo, as the user typed it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventEdit {
-    /// When it begins. A time alone is on the day on which it is, a day alone at the time at which
-    /// it is.
+    /// The new start. A time without a date keeps the date, a date without a time keeps the time.
     pub start: Option<String>,
-    /// When it ends, or is due; a day belongs to it.
+    /// The new end, or due time. A date is the last day.
     pub end: Option<String>,
-    /// How long it takes.
+    /// The new duration.
     pub length: Option<String>,
-    /// How much later it begins: `+1h`, `-2 days`.
+    /// The distance by which to move it: `+1h`, `-2 days`.
     pub shift: Option<String>,
-    /// The zone of its clock.
+    /// The new time zone.
     pub zone: Option<String>,
-    /// Its rule; none if it is empty.
+    /// The new rule; an empty text removes the rule.
     pub rule: Option<String>,
-    /// It is to be of whole days.
+    /// Whether to make it an all-day item.
     pub all_day: bool,
-    /// How long before its beginning there are to be alarms, instead of those that are there.
+    /// The times of the new alarms before the start; they replace all alarms.
     pub alarms: Option<Vec<String>>,
-    /// Names of fields, and what they are to be; an empty one is taken out.
+    /// Names of fields and their new values; an empty value removes the field.
     pub fields: Vec<(String, String)>,
 }
 
 impl EventEdit {
-    /// What of it concerns an occurrence that was changed by itself: what that has of its series,
-    /// and not of its own. The times are not in it, as they hang on those of the series.
+    /// Returns the part of the edit that applies to an override: the fields and alarms that it still
+    /// inherits from its series. Times depend on those of the series and are left out.
     pub(super) fn restrict_to_inherited(
         &self,
-        of: &EditableComponent,
+        component: &EditableComponent,
         series: &EditableComponent,
     ) -> EventEdit {
-        let same = |(name, _): &&(String, String)| editable_field::is_field_equal(name, of, series);
+        let is_inherited =
+            |(name, _): &&(String, String)| editable_field::is_field_equal(name, component, series);
         EventEdit {
-            alarms: self.alarms.clone().filter(|_| of.has_same_alarms(series)),
-            fields: self.fields.iter().filter(same).cloned().collect(),
+            alarms: self.alarms.clone().filter(|_| component.has_same_alarms(series)),
+            fields: self.fields.iter().filter(is_inherited).cloned().collect(),
             ..EventEdit::default()
         }
     }
 
-    /// Is there more in another one that is no time?
+    /// Returns whether another edit sets fields or alarms that this one does not.
     pub(super) fn is_missing_fields_of(&self, other: &EventEdit) -> bool {
         self.fields.len() < other.fields.len() || self.alarms.is_none() && other.alarms.is_some()
     }
 
-    /// Is nothing to be otherwise?
+    /// Returns whether the edit changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == EventEdit::default()
     }
 
-    /// Takes a field and its value in: `summary=Lunch`.
+    /// Adds a new value of a field.
     ///
     /// # Errors
-    /// There is no such field, or it is not one that can be set.
+    /// [`Error::UnknownField`]
     pub fn set_field(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let time = match name.to_ascii_lowercase().as_str() {
             "start" | "dtstart" => Some(&mut self.start),
@@ -94,53 +93,53 @@ impl EventEdit {
     }
 }
 
-/// When something is to be.
+/// The new time of a component.
 #[derive(Debug, Clone)]
 pub(super) struct NewTime {
     pub(super) form: DateTimeForm,
     pub(super) start: CivilTime,
-    /// Its end, exclusive; `None`: it takes as long as before.
+    /// The new end, exclusive. `None`: the duration stays.
     pub(super) end: Option<CivilTime>,
-    /// How long it takes, where that is said instead.
+    /// The new duration, as an alternative to the end.
     duration: Option<IcalDuration>,
-    /// When it begins, of what was only due before.
+    /// The new start of a task that had only a due time.
     task_start: Option<CivilTime>,
 }
 
 impl NewTime {
-    /// A beginning, and as long as before.
+    /// A new start with the old duration.
     pub(super) fn new(form: DateTimeForm, start: CivilTime) -> NewTime {
         NewTime { form, start, end: None, duration: None, task_start: None }
     }
 
-    /// The same for so many seconds.
+    /// Sets the duration in seconds.
     pub(super) fn with_duration(self, seconds: i64) -> NewTime {
         let days = if self.form.is_date() { seconds / DAY_SECONDS } else { 0 };
         let length = Some(IcalDuration { days, seconds: seconds - days * DAY_SECONDS });
         NewTime { duration: length, end: None, ..self }
     }
 
-    /// The same so many seconds later on the clock.
+    /// Moves it by seconds of clock time.
     pub(super) fn shift_by(self, seconds: i64) -> NewTime {
-        let later = |of: Option<CivilTime>| of.map(|of| of.saturating_add(seconds));
-        let (end, begin) = (later(self.end), later(self.task_start));
-        NewTime { start: self.start.saturating_add(seconds), end, task_start: begin, ..self }
+        let shift = |time: Option<CivilTime>| time.map(|time| time.saturating_add(seconds));
+        let (end, task_start) = (shift(self.end), shift(self.task_start));
+        NewTime { start: self.start.saturating_add(seconds), end, task_start, ..self }
     }
 
-    /// Sees to it that a component that is at `own` is then instead.
+    /// Sets the time of a component whose schedule is `own`.
     pub(super) fn apply_to(
         &self,
         part: &mut EditableComponent,
         own: &ComponentSchedule,
-        deriver: &Extractor,
+        extractor: &Extractor,
     ) {
-        let task = *Component::parse(&part.bytes).kind() == ComponentKind::Task;
-        let name = if task { "DUE" } else { "DTEND" };
+        let is_task = *Component::parse(&part.bytes).kind() == ComponentKind::Task;
+        let name = if is_task { "DUE" } else { "DTEND" };
         let end = match (self.end, self.duration) {
             _ if own.start_property == name => None,
             (Some(end), _) => Some((self.form.clone(), self.form.civil_to_key(end))),
             (None, Some(length)) => Some((self.form.clone(), self.end_key(length))),
-            (None, None) => self.end_with_same_duration(part, own, name, deriver),
+            (None, None) => self.end_with_same_duration(part, own, name, extractor),
         };
         part.set_time(own.start_property, &self.form, self.start);
         if let Some(begin) = self.task_start {
@@ -157,10 +156,10 @@ impl NewTime {
             return;
         }
         part.remove_property("DURATION");
-        // A day that a task is due is the day itself.
-        let itself = task && form.is_date() && self.has_end();
+        // A due date is the day itself, and not the day after it.
+        let is_due_date = is_task && form.is_date() && self.has_end();
         let end = form.key_to_civil(key);
-        let end = if itself { end.saturating_add(-DAY_SECONDS).max(self.start) } else { end };
+        let end = if is_due_date { end.saturating_add(-DAY_SECONDS).max(self.start) } else { end };
         part.set_time(name, &form, end);
     }
 
@@ -168,7 +167,7 @@ impl NewTime {
         self.end.is_some() || self.duration.is_some()
     }
 
-    /// The key of the time so much later than its beginning.
+    /// Returns the key of the end for a duration.
     fn end_key(&self, length: IcalDuration) -> i64 {
         let IcalDuration { days, seconds } = length;
         self.form
@@ -176,17 +175,17 @@ impl NewTime {
             .saturating_add(seconds)
     }
 
-    /// The end, if it is said, of what takes as long as before.
+    /// Returns the new end of a component that has an end and keeps its duration.
     fn end_with_same_duration(
         &self,
         part: &EditableComponent,
         own: &ComponentSchedule,
         name: &str,
-        deriver: &Extractor,
+        extractor: &Extractor,
     ) -> Option<(DateTimeForm, i64)> {
         let component = Component::parse(&part.bytes);
         let (form, end) =
-            DateTimeForm::from_named_property(name, &component, deriver, &part.context)?;
+            DateTimeForm::from_named_property(name, &component, extractor, &part.context)?;
         if self.form.is_date() != own.form.is_date() {
             let length = if self.form.is_date() { DAY_SECONDS } else { 3600 };
             return Some((
@@ -204,22 +203,22 @@ impl NewTime {
     }
 }
 
-/// An edit, by whom, and of what store.
+/// An edit with what is needed to apply it.
 #[derive(Clone, Copy)]
 pub(super) struct EditContext<'a> {
     pub(super) edit: &'a EventEdit,
-    pub(super) input: &'a InputContext<'a>,
-    pub(super) deriver: &'a Extractor,
+    pub(super) locale: &'a UserLocale,
+    pub(super) extractor: &'a Extractor,
 }
 
 impl EditContext<'_> {
-    /// When this component is to be; `None`: when it is.
+    /// Returns the new time of a component. `None`: its time stays.
     pub(super) fn resolve_new_time(
         &self,
         part: &EditableComponent,
     ) -> Result<Option<NewTime>, Error> {
-        match part.schedule(self.deriver) {
-            Some(plan) => self.resolve_occurrence_time(&plan, plan.start),
+        match part.schedule(self.extractor) {
+            Some(schedule) => self.resolve_occurrence_time(&schedule, schedule.start),
             None if self.has_time_change() => Err(Error::NoTime),
             None => Ok(None),
         }
@@ -230,23 +229,23 @@ impl EditContext<'_> {
         *all_day || [start, end, length, shift, zone].into_iter().any(Option::is_some)
     }
 
-    /// When an occurrence is to be that is at `seen`.
+    /// Returns the new time of an occurrence that starts at `seen`.
     pub(super) fn resolve_occurrence_time(
         &self,
-        plan: &ComponentSchedule,
+        schedule: &ComponentSchedule,
         seen: CivilTime,
     ) -> Result<Option<NewTime>, Error> {
         if !self.has_time_change() {
             return Ok(None);
         }
-        let mut form = plan.form.clone();
+        let mut form = schedule.form.clone();
         if let Some(zone) = self.edit.zone.as_deref().filter(|_| !form.is_date()) {
-            form = DateTimeForm::new(false, &resolve_clock(Some(zone), self.input)?);
+            form = DateTimeForm::date_time(&resolve_clock(Some(zone), self.locale)?);
         }
-        // What only has a day that it is due has no other time.
-        let due = plan.start_property == "DUE";
-        let said = if due { &self.edit.end } else { &self.edit.start };
-        let (form, start) = match said {
+        // The due time of a task without a start takes the place of the start.
+        let has_only_due = schedule.start_property == "DUE";
+        let new_start = if has_only_due { &self.edit.end } else { &self.edit.start };
+        let (form, start) = match new_start {
             Some(text) => self.parse_start(text, &form, seen)?,
             None => (form, seen),
         };
@@ -255,20 +254,20 @@ impl EditContext<'_> {
             None => start,
         };
         let mut target = NewTime::new(form, start);
-        match due {
+        match has_only_due {
             true => target.task_start = self.resolve_task_start(&target)?,
             false if self.edit.length.is_some() => {
                 target.duration = self.parse_duration(&target.form)?;
             }
-            false => target.end = self.resolve_end(plan, &target)?,
+            false => target.end = self.resolve_end(schedule, &target)?,
         }
         if self.edit.all_day {
-            target = to_all_day(target, plan);
+            target = to_all_day(target, schedule);
         }
         Ok(Some(target))
     }
 
-    /// When something begins that was only due.
+    /// Reads the new start of a task that had only a due time.
     fn resolve_task_start(&self, target: &NewTime) -> Result<Option<CivilTime>, Error> {
         if self.edit.length.is_some() {
             return Err(EventRequestError::NoStart.into());
@@ -278,36 +277,43 @@ impl EditContext<'_> {
         if form.is_date() != target.form.is_date() {
             return Err(Error::MixedDateAndTime);
         }
-        check_end_not_before_start(&form, begin, target.start, self.input.language)?;
+        check_end_not_before_start(
+            &form.to_date_time(begin),
+            &form.to_date_time(target.start),
+            &self.locale.language,
+        )?;
         Ok(Some(begin))
     }
 
-    /// How long it takes, if that is said.
+    /// Reads the new duration.
     fn parse_duration(&self, form: &DateTimeForm) -> Result<Option<IcalDuration>, Error> {
         let Some(text) = &self.edit.length else { return Ok(None) };
-        let length = parse_duration(text, self.input.language)?;
+        let length = parse_duration(text, &self.locale.language)?;
         if form.is_date() && length.seconds != 0 {
             return Err(PhraseError::MissingStart { text: text.clone() }.into());
         }
         Ok(Some(length))
     }
 
-    /// When it ends, exclusive, if that is said.
+    /// Reads the new end, exclusive.
     fn resolve_end(
         &self,
-        plan: &ComponentSchedule,
+        schedule: &ComponentSchedule,
         target: &NewTime,
     ) -> Result<Option<CivilTime>, Error> {
         let (form, start) = (&target.form, target.start);
-        let language = self.input.language;
         let Some(text) = &self.edit.end else { return Ok(None) };
-        let end = self.parse_end(text, plan, form, start)?;
+        let end = self.parse_end(text, schedule, form, start)?;
         let last = if form.is_date() { end.saturating_add(-DAY_SECONDS) } else { end };
-        check_end_not_before_start(form, start, last, language)?;
+        check_end_not_before_start(
+            &form.to_date_time(start),
+            &form.to_date_time(last),
+            &self.locale.language,
+        )?;
         Ok(Some(end))
     }
 
-    /// Reads a beginning, for something that is at `seen` by the clock of `form`.
+    /// Reads a new start of an occurrence that starts at `seen` by the clock of `form`.
     fn parse_start(
         &self,
         text: &str,
@@ -315,8 +321,8 @@ impl EditContext<'_> {
         seen: CivilTime,
     ) -> Result<(DateTimeForm, CivilTime), Error> {
         let reading = self.input_zone(form);
-        let now = reading.to_civil(self.input.now);
-        let moment = PointInTime::parse(text, now, self.input.language)?;
+        let now = reading.to_civil(self.locale.now);
+        let moment = PointInTime::parse(text, now, &self.locale.language)?;
         if moment.is_date {
             let time = if form.is_date() { 0 } else { seen.second_of_day() };
             return Ok((
@@ -324,42 +330,46 @@ impl EditContext<'_> {
                 CivilTime::midnight(moment.at.day_number()).saturating_add(time),
             ));
         }
-        // A time alone is on the day on which it is.
+        // A time without a date keeps the date.
         let here = if moment.is_time_only { to_input_civil(form, &reading, seen) } else { now };
         let at = moment.at.saturating_add((here.day_number() - now.day_number()) * DAY_SECONDS);
         if form.is_date() {
-            let clock = resolve_clock(self.edit.zone.as_deref(), self.input)?;
-            return Ok((DateTimeForm::new(false, &clock), at));
+            let clock = resolve_clock(self.edit.zone.as_deref(), self.locale)?;
+            return Ok((DateTimeForm::date_time(&clock), at));
         }
         Ok((form.clone(), from_input_civil(form, &reading, at)))
     }
 
-    /// By whose clock a time is read: that of the zone that was named, else of whoever speaks.
+    /// Returns the zone in which times are read: the new zone of the edit, else that of the user.
     fn input_zone(&self, form: &DateTimeForm) -> Zone {
         match form.zone().filter(|_| self.edit.zone.is_some()) {
             Some(zone) => zone.clone(),
-            None => self.input.local.clone(),
+            None => self.locale.zone.clone(),
         }
     }
 
-    /// Reads an end. A day alone is at the time at which it ended, or belongs to it.
+    /// Reads a new end. A date without a time keeps the time of the end, or is the last day.
     fn parse_end(
         &self,
         text: &str,
-        plan: &ComponentSchedule,
+        schedule: &ComponentSchedule,
         form: &DateTimeForm,
         start: CivilTime,
     ) -> Result<CivilTime, Error> {
         let reading = self.input_zone(form);
-        let (here, now) = (to_input_civil(form, &reading, start), reading.to_civil(self.input.now));
-        let moment = PointInTime::parse_end(text, here, now, self.input.language)?;
+        let (here, now) =
+            (to_input_civil(form, &reading, start), reading.to_civil(self.locale.now));
+        let moment = PointInTime::parse_end(text, here, now, &self.locale.language)?;
         let day = CivilTime::midnight(moment.at.day_number());
         match (form.is_date(), moment.is_date) {
             (true, true) => Ok(day.saturating_add(DAY_SECONDS)),
             (true, false) => Err(Error::MixedDateAndTime),
             (false, false) => Ok(from_input_civil(form, &reading, moment.at)),
-            (false, true) => Ok(match plan.end_civil().second_of_day() {
-                time if time != 0 && plan.duration_seconds() > 0 && !plan.form.is_date() => {
+            (false, true) => Ok(match schedule.end_civil().second_of_day() {
+                time if time != 0
+                    && schedule.duration_seconds() > 0
+                    && !schedule.form.is_date() =>
+                {
                     day.saturating_add(time)
                 }
                 _ => from_input_civil(form, &reading, day.saturating_add(DAY_SECONDS)),
@@ -373,49 +383,53 @@ impl EditContext<'_> {
             Some(length) => (-1, length),
             None => (1, text.strip_prefix('+').unwrap_or(text)),
         };
-        let IcalDuration { days, seconds } = parse_duration(length, self.input.language)?;
+        let IcalDuration { days, seconds } = parse_duration(length, &self.locale.language)?;
         Ok(IcalDuration { days: sign * days, seconds: sign * seconds })
     }
 
-    /// Gives it these alarms, and no other.
+    /// Replaces the alarms.
     fn set_alarms(&self, part: &mut EditableComponent, alarms: &[String]) -> Result<(), Error> {
         part.remove_subcomponents("VALARM");
-        let begins = !part.property_texts("DTSTART").is_empty();
+        let anchor = match part.property_texts("DTSTART").is_empty() {
+            false => AlarmAnchor::Start,
+            true => AlarmAnchor::End,
+        };
         let summary = part.summary();
-        let said = alarms.iter().filter(|text| !text.trim().is_empty());
-        let all = said.map(|text| parse_duration(text, self.input.language));
+        let texts = alarms.iter().filter(|text| !text.trim().is_empty());
+        let all = texts.map(|text| parse_duration(text, &self.locale.language));
         for before in dedup_alarms(all.collect::<Result<_, _>>()?) {
-            part.append_subcomponent(build_alarm(&summary, before, begins));
+            part.append_subcomponent(build_alarm(&summary, before, anchor));
         }
         Ok(())
     }
 
-    /// A new rule has to have the beginning: else it would mean something else to each program.
+    /// Fails if a new rule does not produce the start: programs read such a rule differently.
     fn ensure_start_matches_rule(&self, part: &EditableComponent) -> Result<(), Error> {
-        let Some(plan) = part.schedule(self.deriver) else { return Ok(()) };
+        let Some(schedule) = part.schedule(self.extractor) else { return Ok(()) };
         for text in part.property_texts("RRULE") {
             let rule = Rule::parse(&text)?;
-            if rule.occurrences_from(plan.start, plan.start).next() != Some(plan.start) {
+            if rule.occurrences_from(schedule.start, schedule.start).next() != Some(schedule.start)
+            {
                 return Err(Error::NeedsStart);
             }
         }
         Ok(())
     }
 
-    /// Changes one component, of which it is known when it is to be.
+    /// Applies the edit to a component with a resolved time.
     pub(super) fn apply(
         &self,
         part: &mut EditableComponent,
         target: &Option<NewTime>,
     ) -> Result<(), Error> {
         let before = part.bytes.clone();
-        editable_field::set_fields(part, &self.edit.fields, self.input.now)?;
+        editable_field::set_fields(part, &self.edit.fields, self.locale.now)?;
         if let Some(alarms) = &self.edit.alarms {
             self.set_alarms(part, alarms)?;
         }
         let timeless = part.bytes.clone();
-        let whole = part.property_texts("RECURRENCE-ID").is_empty();
-        if let Some(rule) = self.edit.rule.as_ref().filter(|_| whole) {
+        let is_master = part.property_texts("RECURRENCE-ID").is_empty();
+        if let Some(rule) = self.edit.rule.as_ref().filter(|_| is_master) {
             match rule.trim() {
                 "" => {
                     for name in ["RRULE", "RDATE", "EXDATE", "EXRULE"] {
@@ -428,76 +442,54 @@ impl EditContext<'_> {
                 }
             }
         }
-        if let (Some(target), Some(own)) = (target, part.schedule(self.deriver)) {
-            target.apply_to(part, &own, self.deriver);
+        if let (Some(target), Some(own)) = (target, part.schedule(self.extractor)) {
+            target.apply_to(part, &own, self.extractor);
         }
-        if self.edit.rule.is_some() && whole {
+        if self.edit.rule.is_some() && is_master {
             self.ensure_start_matches_rule(part)?;
         }
         if part.bytes != before {
-            part.bump_revision(self.input.now, part.bytes != timeless);
+            part.bump_revision(self.locale.now, part.bytes != timeless);
         }
         Ok(())
     }
 }
 
-/// Of whole days, what is at a time.
-fn to_all_day(target: NewTime, plan: &ComponentSchedule) -> NewTime {
+/// Makes a time an all-day one.
+fn to_all_day(target: NewTime, schedule: &ComponentSchedule) -> NewTime {
     if target.form.is_date() {
         return target;
     }
-    let said = target.duration.map(|length| target.form.key_to_civil(target.end_key(length)));
-    let NewTime { form, start, end, task_start: begin, .. } = target;
+    let end_by_duration =
+        target.duration.map(|length| target.form.key_to_civil(target.end_key(length)));
+    let NewTime { form, start, end, task_start, .. } = target;
     let day = |civil: CivilTime| CivilTime::midnight(civil.day_number());
-    let length = if plan.form.is_date() { 0 } else { plan.duration_seconds() };
+    let length = if schedule.form.is_date() { 0 } else { schedule.duration_seconds() };
     let end = end
-        .or(said)
+        .or(end_by_duration)
         .unwrap_or_else(|| form.key_to_civil(form.civil_to_key(start).saturating_add(length)));
     let last = if end > start { end.saturating_add(-1) } else { start };
-    let form = DateTimeForm::new(true, &ZoneReference::Floating);
-    let (start, end, begin) =
-        (day(start), Some(day(last).saturating_add(DAY_SECONDS)), begin.map(day));
-    NewTime { form, start, end, duration: None, task_start: begin }
+    let form = DateTimeForm::date();
+    let end = Some(day(last).saturating_add(DAY_SECONDS));
+    NewTime { form, start: day(start), end, duration: None, task_start: task_start.map(day) }
 }
 
-/// An end is not before its beginning.
-fn check_end_not_before_start(
-    form: &DateTimeForm,
-    start: CivilTime,
-    end: CivilTime,
-    language: &Language,
-) -> Result<(), EventRequestError> {
-    if form.civil_to_key(start) <= form.civil_to_key(end) {
-        return Ok(());
-    }
-    let (start, end) = (
-        format_civil(start, form.is_date(), language),
-        format_civil(end, form.is_date(), language),
-    );
-    Err(EventRequestError::EndBeforeStart { start, end })
-}
-
-/// What another clock shows when that of a form shows this; the same where it floats.
+/// Converts a time by the clock of a form to another zone. A floating time stays.
 fn to_input_civil(form: &DateTimeForm, reading: &Zone, civil: CivilTime) -> CivilTime {
     form.zone().map_or(civil, |zone| reading.to_civil(zone.to_instant(civil)))
 }
 
-/// So much later: days on the clock, and then seconds; of days, whole days.
+/// Adds a duration: first days of clock time, then elapsed seconds. A date stays a date.
 fn add_duration_to_civil(form: &DateTimeForm, from: CivilTime, length: IcalDuration) -> CivilTime {
-    let start = CalendarDateTime {
-        civil: from,
-        is_date: form.is_date(),
-        zone_reference: form.clock().clone(),
-    };
-    let civil = add_duration(&start, length);
+    let civil = add_duration(&form.to_date_time(from), length);
     if form.is_date() { CivilTime::midnight(civil.day_number()) } else { civil }
 }
 
-/// What the clock of a form shows when another one shows this; the same where it floats.
+/// Converts a time in another zone to the clock of a form. A floating time stays.
 fn from_input_civil(form: &DateTimeForm, reading: &Zone, civil: CivilTime) -> CivilTime {
     match form.clock() {
         ZoneReference::Floating => civil,
-        // As it was said, even if the clock leaves it out on that day.
+        // In the same zone the time stays as typed, even if the clock skips it on that day.
         _ if form.zone() == Some(reading) => civil,
         _ => form.key_to_civil(reading.to_instant(civil).seconds()),
     }

@@ -1,5 +1,7 @@
-//! One component of a series while it is being changed: its bytes, what is around it, and what it
-//! says of time.
+//! One component of a series while it is changed, and its schedule.
+//!
+//! Apart from [`edit`](super::edit) because it knows how a property is written and nothing of the
+//! request: every change of bytes passes here.
 
 use super::date_time_form::{DateTimeForm, format_utc};
 use super::draft::ensure_zone_defined;
@@ -14,7 +16,7 @@ use larder_time::series::{CalendarDateTime, Occurrence, OverrideMode, Series};
 use larder_time::zone::Zone;
 use std::sync::Arc;
 
-/// A component, and what the calendar around it says.
+/// A component and its calendar context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EditableComponent {
     pub(crate) uid: String,
@@ -22,7 +24,10 @@ pub(crate) struct EditableComponent {
     pub(crate) context: CalendarContext,
 }
 
-/// When a component is, by itself.
+/// The schedule of a component without its overrides.
+///
+/// Occurrences are known by keys: the original start as an instant, or, of a floating series, the
+/// clock time in seconds.
 #[derive(Debug, Clone)]
 pub(crate) struct ComponentSchedule {
     pub(crate) form: DateTimeForm,
@@ -32,30 +37,48 @@ pub(crate) struct ComponentSchedule {
     series: Series,
 }
 
-/// What becomes of a value of a list.
+/// The change to one value of EXDATE or RDATE.
 pub(crate) enum ValueEdit {
     Keep,
     Drop,
-    /// It is written so, in the form of the series.
+    /// The new value, in the form of the series.
     Write(String),
 }
 
+/// A RECURRENCE-ID with its time zone resolved.
+pub(crate) struct ResolvedRecurrenceId {
+    pub(crate) time: CalendarDateTime,
+    /// Whether the override applies to all following occurrences (RANGE=THISANDFUTURE).
+    pub(crate) following: bool,
+}
+
 impl EditableComponent {
-    pub(crate) fn schedule(&self, deriver: &Extractor) -> Option<ComponentSchedule> {
+    /// A component whose UID is not changed.
+    pub(crate) fn new(bytes: Vec<u8>, context: CalendarContext) -> EditableComponent {
+        EditableComponent { uid: String::new(), bytes, context }
+    }
+
+    pub(crate) fn set_uid(&mut self, uid: &str) {
+        self.uid = uid.to_string();
+        self.set_property("UID", &[], uid);
+    }
+
+    /// Returns `None` if the component has neither DTSTART nor DUE.
+    pub(crate) fn schedule(&self, extractor: &Extractor) -> Option<ComponentSchedule> {
         let component = Component::parse(&self.bytes);
         let named = |name| {
             Some((
                 name,
-                DateTimeForm::from_named_property(name, &component, deriver, &self.context)?,
+                DateTimeForm::from_named_property(name, &component, extractor, &self.context)?,
             ))
         };
         let (name, (form, start)) = named("DTSTART").or_else(|| named("DUE"))?;
-        let description = deriver.series_spec(&component, &self.context)?;
-        let (series, _) = Series::new(&description, StepBudget::default());
+        let spec = extractor.series_spec(&component, &self.context)?;
+        let (series, _) = Series::new(&spec, StepBudget::default());
         Some(ComponentSchedule { form, start: start.civil, start_property: name, series })
     }
 
-    /// Gives a property one value.
+    /// Replaces a property by one value.
     pub(crate) fn set_property(&mut self, name: &str, params: &[(&str, &str)], value: &str) {
         self.replace_bytes(edit::set_property(&self.bytes, name, params, value));
     }
@@ -84,7 +107,7 @@ impl EditableComponent {
         self.replace_bytes(edit::append_subcomponent(&self.bytes, part));
     }
 
-    /// What it is about.
+    /// Returns SUMMARY, or an empty text.
     pub(crate) fn summary(&self) -> String {
         let field = find_calendar_field("summary");
         field.and_then(|field| Component::parse(&self.bytes).first_value(field)).unwrap_or_default()
@@ -96,7 +119,7 @@ impl EditableComponent {
         }
     }
 
-    /// Gives a property as many values as there are.
+    /// Replaces a property by one line for each value.
     pub(crate) fn set_property_values(&mut self, name: &str, values: &[String]) {
         let mut values = values.iter();
         match values.next() {
@@ -108,26 +131,26 @@ impl EditableComponent {
         }
     }
 
-    /// Takes out the alarms that ring at a moment of their own. They are of the series, not of each
-    /// occurrence, and ring once.
+    /// Removes the alarms with an absolute time. They belong to the whole series and ring once.
     pub(crate) fn remove_absolute_alarms(&mut self) {
         self.replace_bytes(edit::remove_subcomponents(&self.bytes, &|part| {
             part.name() == "VALARM" && is_absolute_alarm(part)
         }));
-        // vCalendar 1.0 has no others.
+        // All alarms of vCalendar 1.0 are absolute.
         for name in ["DALARM", "AALARM", "PALARM", "MALARM"] {
             self.remove_property(name);
         }
     }
 
-    /// Has a property as another component of its calendar has it.
+    /// Copies a property from another component, with the definition of its time zone.
     pub(crate) fn copy_property(&mut self, other: &EditableComponent, name: &str) {
         self.remove_property(name);
-        for timed in
-            Component::parse(&other.bytes).time_properties(name).filter(|of| !of.text.is_empty())
+        for timed in Component::parse(&other.bytes)
+            .time_properties(name)
+            .filter(|line| !line.text.is_empty())
         {
             let params = [("TZID", &timed.tzid), ("VALUE", &timed.value_type)];
-            let params = params.iter().filter_map(|(name, of)| Some((*name, of.as_deref()?)));
+            let params = params.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
             self.append_property(name, &params.collect::<Vec<_>>(), &timed.text);
             let zone = timed.tzid.as_deref().and_then(|tzid| other.context.zone_definition(tzid));
             if let Some(zone) =
@@ -138,11 +161,11 @@ impl EditableComponent {
         }
     }
 
-    /// Do the alarms of another component ring as these do? Those that ring at a moment of their
-    /// own are of the series alone.
+    /// Returns whether another component has the same alarms. Absolute alarms, which belong to the
+    /// series alone, are not compared.
     pub(crate) fn has_same_alarms(&self, other: &EditableComponent) -> bool {
         const ALARM_PROPERTIES: [&str; 4] = ["TRIGGER", "ACTION", "REPEAT", "DURATION"];
-        let rings = |part: &EditableComponent| -> Vec<[Vec<String>; 4]> {
+        let alarms_of = |part: &EditableComponent| -> Vec<[Vec<String>; 4]> {
             let component = Component::parse(&part.bytes);
             let alarms = component.subcomponents().iter().filter(|part| part.name() == "VALARM");
             let texts = |part: &component::Subcomponent<'_>, name: &str| -> Vec<String> {
@@ -151,7 +174,7 @@ impl EditableComponent {
             let relative = alarms.filter(|part| !is_absolute_alarm(part));
             relative.map(|part| ALARM_PROPERTIES.map(|name| texts(part, name))).collect()
         };
-        rings(self) == rings(other)
+        alarms_of(self) == alarms_of(other)
     }
 
     pub(crate) fn property_texts(&self, name: &str) -> Vec<String> {
@@ -160,13 +183,13 @@ impl EditableComponent {
         texts.filter(|text| !text.is_empty()).collect()
     }
 
-    /// Decides about each value of EXDATE or RDATE. Lines with nothing to change stay as they are.
+    /// Edits each value of EXDATE or RDATE. If no value changes, the lines stay as they are.
     pub(crate) fn edit_list_values(
         &mut self,
         name: &str,
-        deriver: &Extractor,
+        extractor: &Extractor,
         form: &DateTimeForm,
-        fate: &mut dyn FnMut(&CalendarDateTime, &str) -> ValueEdit,
+        edit_value: &mut dyn FnMut(&CalendarDateTime, &str) -> ValueEdit,
     ) {
         let bytes = self.bytes.clone();
         let component = Component::parse(&bytes);
@@ -176,11 +199,11 @@ impl EditableComponent {
             let (mut kept, mut written) = (Vec::new(), Vec::new());
             for text in timed.text.split(',') {
                 let first = text.split('/').next().unwrap_or_default();
-                let start = deriver.resolve_date_time(
+                let start = extractor.resolve_date_time(
                     &TimeProperty { text: first.into(), ..timed.clone() },
                     &self.context,
                 );
-                match start.map_or(ValueEdit::Keep, |start| fate(&start, text)) {
+                match start.map_or(ValueEdit::Keep, |start| edit_value(&start, text)) {
                     ValueEdit::Keep => kept.push(text.to_string()),
                     ValueEdit::Drop => changed = true,
                     ValueEdit::Write(text) => {
@@ -193,12 +216,15 @@ impl EditableComponent {
                 let params = [("TZID", &timed.tzid), ("VALUE", &timed.value_type)];
                 let params = params.into_iter();
                 let params =
-                    params.filter_map(|(name, of)| Some((name, of.as_deref()?.to_string())));
+                    params.filter_map(|(name, value)| Some((name, value.as_deref()?.to_string())));
                 append_list_line(&mut lines, params.collect(), kept.join(","));
             }
             if !written.is_empty() {
-                let mut params: Vec<(&'static str, String)> =
-                    form.params().into_iter().map(|(name, of)| (name, of.to_string())).collect();
+                let mut params: Vec<(&'static str, String)> = form
+                    .params()
+                    .into_iter()
+                    .map(|(name, value)| (name, value.to_string()))
+                    .collect();
                 if written.iter().any(|text| text.contains('/')) {
                     params.push(("VALUE", "PERIOD".to_string()));
                 }
@@ -209,16 +235,16 @@ impl EditableComponent {
             return;
         }
         self.remove_property(name);
-        for (params, value) in lines {
+        for ListLine { params, values } in lines {
             let params: Vec<(&str, &str)> =
-                params.iter().map(|(name, of)| (*name, &**of)).collect();
-            self.append_property(name, &params, &value);
+                params.iter().map(|(name, value)| (*name, &**value)).collect();
+            self.append_property(name, &params, &values);
         }
     }
 
-    /// Notes that it was changed, and whether that concerns when it is. Where it has an organizer,
-    /// its revision is that of their messages, which would be older else (RFC 5546, 2.1.4), and
-    /// stays.
+    /// Sets LAST-MODIFIED and DTSTAMP, and increments SEQUENCE if the times changed. The revision of
+    /// an item with an organizer stays: a higher one would make the next message of the organizer
+    /// look outdated (RFC 5546, 2.1.4).
     pub(crate) fn bump_revision(&mut self, now: Instant, rescheduled: bool) {
         self.set_property("LAST-MODIFIED", &[], &format_utc(now));
         if self.property_texts("ORGANIZER").iter().any(|organizer| !organizer.trim().is_empty()) {
@@ -235,48 +261,52 @@ impl EditableComponent {
         }
     }
 
-    /// Which occurrence it stands for.
-    pub(crate) fn recurrence_id(&self, deriver: &Extractor) -> Option<(CalendarDateTime, bool)> {
+    /// Returns the occurrence that the component overrides.
+    pub(crate) fn recurrence_id(&self, extractor: &Extractor) -> Option<ResolvedRecurrenceId> {
         let component = Component::parse(&self.bytes);
         let timed = component.recurrence_id()?;
         let following =
             timed.range.as_deref().is_some_and(|range| range.eq_ignore_ascii_case("THISANDFUTURE"));
-        Some((deriver.resolve_date_time(&timed, &self.context)?, following))
+        let time = extractor.resolve_date_time(&timed, &self.context)?;
+        Some(ResolvedRecurrenceId { time, following })
     }
 }
 
-/// The parameters and the values of a line.
-type ListLine = (Vec<(&'static str, String)>, String);
+/// A line of EXDATE or RDATE.
+struct ListLine {
+    params: Vec<(&'static str, String)>,
+    values: String,
+}
 
-/// Adds values, to a line of the same parameters if there is one: each line takes a look at all of
-/// the component. Does an alarm ring at a moment of its own, and not before or after its item?
+/// Returns whether an alarm has an absolute time, and not one relative to its item.
 fn is_absolute_alarm(alarm: &component::Subcomponent<'_>) -> bool {
     let trigger = alarm.time_properties("TRIGGER").find(|timed| !timed.text.is_empty());
     trigger.is_some_and(|timed| !timed.text.contains(['P', 'p']))
 }
 
+/// Appends values to the line with the same parameters, or as a new line. Fewer lines are faster,
+/// as writing each one parses the component.
 fn append_list_line(
     lines: &mut Vec<ListLine>,
     params: Vec<(&'static str, String)>,
     values: String,
 ) {
-    match lines.iter_mut().find(|(known, _)| *known == params) {
-        Some((_, known)) => {
-            known.push(',');
-            known.push_str(&values);
+    match lines.iter_mut().find(|line| line.params == params) {
+        Some(line) => {
+            line.values.push(',');
+            line.values.push_str(&values);
         }
-        None => lines.push((params, values)),
+        None => lines.push(ListLine { params, values }),
     }
 }
 
 impl ComponentSchedule {
-    /// The moment that a value of a list means in this series, or what its clock shows if it
-    /// floats: what it is known by.
+    /// Returns the key of a value of EXDATE or RDATE.
     pub(crate) fn recurrence_key(&self, time: &CalendarDateTime) -> i64 {
         self.series.lenient_key(time)
     }
 
-    /// The same of a RECURRENCE-ID, which as a day means what is planned on that day.
+    /// Returns the key of a RECURRENCE-ID. A date refers to the occurrence on that day.
     pub(crate) fn recurrence_id_key(&self, time: &CalendarDateTime) -> i64 {
         self.series.recurrence_id_key(time)
     }
@@ -285,20 +315,20 @@ impl ComponentSchedule {
         self.form.key_to_civil(key)
     }
 
-    /// How long its first takes, in seconds.
+    /// Returns the duration of the first occurrence.
     pub(crate) fn duration_seconds(&self) -> i64 {
         let first = self.occurrences_from(Instant::MIN.seconds()).next();
         first.map_or(0, |one| one.end.seconds().saturating_sub(one.start.seconds()))
     }
 
-    /// When its first ends, by its clock.
+    /// Returns the end of the first occurrence in clock time.
     pub(crate) fn end_civil(&self) -> CivilTime {
         self.form.key_to_civil(
             self.form.civil_to_key(self.start).saturating_add(self.duration_seconds()),
         )
     }
 
-    /// The key so many seconds later on the clock.
+    /// Moves a key by seconds of clock time.
     pub(crate) fn shift_key(&self, key: i64, seconds: i64) -> i64 {
         if seconds == 0 {
             key
@@ -311,18 +341,18 @@ impl ComponentSchedule {
         self.series.is_recurring()
     }
 
-    /// What is planned at or after a key, in order.
+    /// Returns the occurrences from a key on, in order.
     pub(crate) fn occurrences_from(&self, key: i64) -> impl Iterator<Item = Occurrence> + '_ {
         let (from, budget) = (Instant::from_seconds_clamped(key), StepBudget::default());
-        // By this clock, the moment of what floats is what its clock shows.
+        // In UTC, the instant of a floating time is its clock time.
         let all =
             self.series.occurrences(from, Instant::MAX, &Zone::UTC, OverrideMode::Exclude, budget);
         all.filter(move |one| one.original.seconds() >= key)
     }
 
-    /// The last that is planned before a key.
+    /// Returns the last occurrence before a key.
     pub(crate) fn last_key_before(&self, key: i64) -> Option<i64> {
-        // Most recur often, and none less than once in some centuries.
+        // Short spans first: most series recur often. The rarest recur once in some centuries.
         [3600, 2 * DAY_SECONDS, 40 * DAY_SECONDS, 800 * DAY_SECONDS, 200_000 * DAY_SECONDS]
             .into_iter()
             .find_map(|span| {
@@ -337,7 +367,7 @@ impl ComponentSchedule {
             })
     }
 
-    /// What is planned for a key.
+    /// Returns the occurrence with this key.
     pub(crate) fn occurrence_at(&self, key: i64) -> Option<Occurrence> {
         let (from, to) = (
             Instant::from_seconds_clamped(key),
@@ -348,33 +378,33 @@ impl ComponentSchedule {
         all.find(|one| one.original.seconds() == key)
     }
 
-    /// The day of what is planned for a key, by this clock; without one, or where it floats, by its
-    /// own.
-    pub(crate) fn day_of_key(&self, key: i64, by: Option<&Zone>) -> i64 {
-        match by.filter(|_| self.form.zone().is_some()) {
+    /// Returns the day of a key in `zone`; without a zone, or if the series is floating, by the clock
+    /// of the series.
+    pub(crate) fn day_of_key(&self, key: i64, zone: Option<&Zone>) -> i64 {
+        match zone.filter(|_| self.form.zone().is_some()) {
             Some(zone) => zone.to_civil(Instant::from_seconds_clamped(key)).day_number(),
             None => self.key_to_civil(key).day_number(),
         }
     }
 
-    /// The keys of what is planned on a day by this clock; without one, by its own.
-    pub(crate) fn keys_on_day(&self, day: i64, by: Option<&Zone>) -> Vec<i64> {
-        // Whatever the clocks, it is not further away than two days.
+    /// Returns the keys of the occurrences on a day in `zone`, or by the clock of the series.
+    pub(crate) fn keys_on_day(&self, day: i64, zone: Option<&Zone>) -> Vec<i64> {
+        // The same day begins within two days in all zones.
         let around =
             |days: i64| Instant::from_seconds_clamped(CivilTime::midnight(day + days).seconds());
         let (from, to, budget) = (around(-2), around(3), StepBudget::default());
         let all = self.series.occurrences(from, to, &Zone::UTC, OverrideMode::Exclude, budget);
         let keys = all.map(|one| one.original.seconds());
-        keys.filter(|key| self.day_of_key(*key, by) == day).collect()
+        keys.filter(|key| self.day_of_key(*key, zone) == day).collect()
     }
 
-    /// The first that is planned.
+    /// Returns the key of the first occurrence.
     pub(crate) fn first_key(&self) -> Option<i64> {
         self.occurrences_from(Instant::MIN.seconds()).next().map(|one| one.original.seconds())
     }
 }
 
-/// What a value of RDATE says behind its beginning, as a length.
+/// Returns the duration of a value of RDATE that is a period.
 pub(crate) fn period_duration(text: &str) -> Option<String> {
     use larder_time::value::{IcalDuration, Period, PeriodEnd};
     let period = Period::parse(text).ok()?;

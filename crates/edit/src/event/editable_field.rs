@@ -1,6 +1,6 @@
-//! The fields of an event, a task or a memo that a person can set, and the values that they take.
+//! The fields of an event, a task or a memo that can be set, and their values.
 //!
-//! Times are no fields: they are for [`edit`](super::edit).
+//! Apart from [`edit`](super::edit), which sets times: those of a series depend on each other.
 
 use super::Error;
 use super::date_time_form::format_utc;
@@ -9,22 +9,22 @@ use larder_format::component::{Component, ComponentKind};
 use larder_format::writer::escape_text;
 use larder_time::civil::Instant;
 
-/// How a property has its value.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EditableValueType {
     Text,
     TextList,
-    /// One of these, in capital letters.
+    /// One of these words.
     Keyword(&'static str),
-    /// One that depends on what it is of.
+    /// A word that depends on the kind of the component.
     Status,
-    /// Up to this.
+    /// A number up to this one.
     Number(u8),
     Uri,
     Color,
 }
 
-/// The fields that can be set, by their names in the table of fields, and their properties.
+/// The fields that can be set: name in the table of fields, property, type.
 const EDITABLE_FIELDS: &[(&str, &str, EditableValueType)] = &[
     ("summary", "SUMMARY", EditableValueType::Text),
     ("description", "DESCRIPTION", EditableValueType::Text),
@@ -42,7 +42,7 @@ const EDITABLE_FIELDS: &[(&str, &str, EditableValueType)] = &[
     ("color", "COLOR", EditableValueType::Color),
 ];
 
-/// Can it be set?
+/// Fails if a field cannot be set.
 pub(super) fn check_editable(name: &str) -> Result<(), Error> {
     find_property(name).map(drop)
 }
@@ -54,15 +54,15 @@ fn find_property(name: &str) -> Result<(&'static str, EditableValueType), Error>
     Ok((property, *value))
 }
 
-/// Does a field say the same of both? What says that a task is done is set together, and therefore
-/// is the same together.
+/// Returns whether two components have the same value of a field. The properties that mark a task as
+/// completed are set together, and are compared together.
 pub(super) fn is_field_equal(
     name: &str,
     one: &EditableComponent,
     other: &EditableComponent,
 ) -> bool {
     let Ok((property, value)) = find_property(name) else { return false };
-    let says = |part: &EditableComponent, name: &str| match value {
+    let values = |part: &EditableComponent, name: &str| match value {
         EditableValueType::TextList => {
             part.property_texts(name).join(",").split(',').map(|one| one.trim().into()).collect()
         }
@@ -73,13 +73,13 @@ pub(super) fn is_field_equal(
         "STATUS" | "PERCENT-COMPLETE" if is_task => COMPLETION_PROPERTIES,
         _ => &[property],
     };
-    names.iter().all(|name| says(one, name) == says(other, name))
+    names.iter().all(|name| values(one, name) == values(other, name))
 }
 
-/// What says together whether a task is done.
+/// The properties that mark a task as completed.
 const COMPLETION_PROPERTIES: &[&str] = &["STATUS", "PERCENT-COMPLETE", "COMPLETED"];
 
-/// Sets these fields; one that is to be nothing is taken out.
+/// Sets fields. An empty value removes the property.
 pub(super) fn set_fields(
     part: &mut EditableComponent,
     fields: &[(String, String)],
@@ -107,7 +107,7 @@ pub(super) fn set_fields(
 }
 
 impl EditableValueType {
-    /// How a value is written; `None`: it is none.
+    /// Formats a value. Returns `None` if it is invalid.
     fn format_value(self, kind: &ComponentKind, text: &str) -> Option<String> {
         let plain = text.trim();
         if plain.is_empty() {
@@ -132,8 +132,9 @@ impl EditableValueType {
                 let (scheme, rest) = plain.split_once(':')?;
                 let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
                     && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-                let whole = !rest.is_empty() && !plain.contains(|c: char| c.is_whitespace());
-                (named && whole && !plain.contains(char::is_control)).then(|| plain.to_string())
+                let is_complete = !rest.is_empty() && !plain.contains(|c: char| c.is_whitespace());
+                (named && is_complete && !plain.contains(char::is_control))
+                    .then(|| plain.to_string())
             }
             EditableValueType::Color => {
                 plain.chars().all(|c| c.is_ascii_alphabetic()).then(|| plain.to_ascii_lowercase())
@@ -141,7 +142,7 @@ impl EditableValueType {
         }
     }
 
-    /// What a value has to be.
+    /// Describes valid values, for error messages.
     fn describe_expected(self, kind: &ComponentKind) -> String {
         match self {
             EditableValueType::Text | EditableValueType::TextList => "a text".into(),
@@ -152,14 +153,14 @@ impl EditableValueType {
                 _ => "TENTATIVE, CONFIRMED or CANCELLED".into(),
             },
             EditableValueType::Number(most) => format!("a number from 0 to {most}"),
-            EditableValueType::Uri => "an address, as https://example.org/".into(),
-            EditableValueType::Color => "the name of a colour, as turquoise".into(),
+            EditableValueType::Uri => "an address such as https://example.org/".into(),
+            EditableValueType::Color => "the name of a colour such as turquoise".into(),
         }
     }
 }
 
-/// Keeps what says that a task is done together: STATUS, COMPLETED and PERCENT-COMPLETE. What was
-/// set counts, the status first.
+/// Keeps STATUS, COMPLETED and PERCENT-COMPLETE of a task consistent. STATUS decides if it was set,
+/// else PERCENT-COMPLETE.
 fn update_completion(part: &mut EditableComponent, changed: &[&str], now: Instant) {
     const PERCENT_COMPLETE: &str = "PERCENT-COMPLETE";
     let [status, percent] = ["STATUS", PERCENT_COMPLETE]
@@ -168,8 +169,8 @@ fn update_completion(part: &mut EditableComponent, changed: &[&str], now: Instan
     if !by_status && !changed.contains(&PERCENT_COMPLETE) {
         return;
     }
-    let whole = percent.trim() == "100";
-    let is_done = if by_status { status.eq_ignore_ascii_case("COMPLETED") } else { whole };
+    let is_full = percent.trim() == "100";
+    let is_done = if by_status { status.eq_ignore_ascii_case("COMPLETED") } else { is_full };
     if is_done {
         part.set_property("STATUS", &[], "COMPLETED");
         part.set_property(PERCENT_COMPLETE, &[], "100");
@@ -180,7 +181,7 @@ fn update_completion(part: &mut EditableComponent, changed: &[&str], now: Instan
     }
     part.remove_property("COMPLETED");
     match by_status {
-        true if whole => part.remove_property(PERCENT_COMPLETE),
+        true if is_full => part.remove_property(PERCENT_COMPLETE),
         true => {}
         false => {
             let begun = !matches!(percent.trim(), "" | "0");

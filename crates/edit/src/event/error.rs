@@ -1,78 +1,78 @@
-//! Why a change of an event cannot be made.
+//! Reasons why an event, a task or a memo cannot be changed.
+//!
+//! Apart from its users because every module that changes a component returns it.
 
 use super::new_event::EventRequestError;
 use larder_date_phrase::PhraseError;
 use larder_format::problem::Problem;
 use larder_time::rule::RuleError;
 
-/// Why a change of an event, a task or a memo cannot be made. Nothing of it is done then.
+/// The reason why a change to an event, a task or a memo is impossible. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
-    /// It recurs, and it was not said what is meant.
-    #[error("it recurs: say which of its occurrences are meant")]
+    /// The item recurs, and the scope is missing.
+    #[error("the item recurs: choose which occurrences to change")]
     NeedsScope,
-    /// One occurrence, or it and those that follow, and it was not said which.
-    #[error("it recurs: say which of its occurrences is meant")]
+    /// The scope starts at an occurrence, and the occurrence is missing.
+    #[error("the item recurs: choose the occurrence to change")]
     NeedsOccurrence,
-    /// There is none at that time.
-    #[error("there is no occurrence at that time ({0})")]
+    /// The series has no such occurrence.
+    #[error("no occurrence at {0}")]
     NoOccurrence(String),
-    /// Several on that day.
-    #[error("there are several occurrences on that day: say at what time")]
+    /// The day has several occurrences.
+    #[error("several occurrences on that day: add the time of one")]
     AmbiguousOccurrence,
-    /// It has no time at all.
-    #[error("it has no time that could be changed")]
+    /// The item has no time to change.
+    #[error("the item has no time")]
     NoTime,
-    /// It cannot be divided at that occurrence.
-    #[error(
-        "it cannot be divided there: its rule means something else when it begins with that occurrence"
-    )]
+    /// The series cannot be split at the occurrence.
+    #[error("cannot split the series there: its rule would produce other occurrences")]
     CannotSplit,
-    /// Its rule has too many occurrences to count them.
-    #[error("its rule has too many occurrences to count them")]
+    /// The rule has too many occurrences to count.
+    #[error("cannot split the series: its rule has too many occurrences to count")]
     TooManyOccurrences,
-    /// The new beginning does not match the rule.
-    #[error("its rule does not have the new beginning: give it a new rule, too")]
+    /// The new start is no occurrence of the rule.
+    #[error("the rule does not produce the new start: set a new rule, too")]
     NeedsRule,
-    /// A rule for one occurrence.
-    #[error("one occurrence has no rule")]
+    /// A rule for a single occurrence.
+    #[error("a single occurrence cannot have a rule")]
     RuleOnOccurrence,
-    /// The beginning does not match the new rule.
-    #[error("its new rule does not have its beginning: give it a new beginning, too")]
+    /// The start is no occurrence of the new rule.
+    #[error("the new rule does not produce the start: set a new start, too")]
     NeedsStart,
-    /// One of its ends is a day and the other a time.
-    #[error("one end is a day and the other a time")]
+    /// The start is a date and the end a time, or the reverse.
+    #[error("the start and the end must both be dates, or both be times")]
     MixedDateAndTime,
-    /// There is no such property, or it cannot be set like this.
-    #[error("{0:?} cannot be set")]
+    /// The field does not exist, or cannot be set.
+    #[error("field {0:?} cannot be set")]
     UnknownField(String),
-    /// A property does not take such a value.
-    #[error("{text:?} is no {name}: write {expected}")]
+    /// The field does not take the value.
+    #[error("{text:?} is not a valid {name}: use {expected}")]
     InvalidValue {
         /// The field.
         name: String,
-        /// What was said.
+        /// The value.
         text: String,
-        /// What would do.
+        /// A description of valid values.
         expected: String,
     },
-    /// A calendar of the format before iCalendar.
-    #[error("it is a vCalendar 1.0, whose occurrences cannot be changed one by one")]
+    /// The item is a vCalendar 1.0.
+    #[error("occurrences in vCalendar 1.0 format cannot be changed")]
     UnsupportedVersion,
-    /// What would become of it is no item.
+    /// The changed item would be invalid.
     #[error("line {}: {}", .0.line, .0)]
     InvalidItem(Problem),
-    /// A zone, a time or a length is none.
+    /// A zone, a time or a duration is invalid.
     #[error(transparent)]
     Request(#[from] EventRequestError),
-    /// A time or a length is none.
+    /// A date phrase is invalid.
     #[error(transparent)]
     Phrase(#[from] PhraseError),
-    /// A rule is none.
+    /// A rule is invalid.
     #[error(transparent)]
     Rule(#[from] RuleError),
 }

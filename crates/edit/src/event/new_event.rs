@@ -1,142 +1,130 @@
-//! What a person says of a new event, task or memo, in a sentence and in options, and what is
-//! understood.
+//! New events, tasks and memos in words: a sentence and options.
 //!
-//! Options win over the sentence. Times are read by the clock of whoever speaks, or by that of the
-//! zone that is named. What is not said to take any time takes an hour, or a day. A task that is
-//! said to be at a time is due then. What recurs begins when its rule first has it.
+//! Options win over the sentence. Times are read in the zone of the user, or in the zone that is
+//! named. Without a duration, an event takes an hour, or a day. The time of a task is its due time.
+//! A recurring item starts at the first occurrence of its rule.
 
 use super::draft::{EventDraft, dedup_alarms, end_after, start_to_key};
-use larder_date_phrase::{Language, PhraseError, PointInTime, Sentence, parse_duration};
+use larder_date_phrase::{
+    Language, PhraseError, PointInTime, Sentence, UserLocale, parse_duration,
+};
 use larder_store::Kind;
 use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
 use larder_time::rule::{Rule, RuleError};
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::value::IcalDuration;
-use larder_time::zone::{Zone, ZoneDatabase};
+use larder_time::zone::Zone;
 
-/// How long something takes of which only the beginning is said.
+/// The duration of an event that has only a start.
 const DEFAULT_DURATION_SECONDS: i64 = 3600;
-/// Zones that do the same for so long, ten years, are taken for the same.
+/// Zones with the same offsets for ten years are taken for the same.
 const ZONE_COMPARISON_SECONDS: i64 = 3_653 * DAY_SECONDS;
 
-/// Who speaks, when, and where.
-#[derive(Debug, Clone, Copy)]
-pub struct InputContext<'a> {
-    /// The time.
-    pub now: Instant,
-    /// The clock of whoever speaks.
-    pub local: &'a Zone,
-    /// The zones that can be named.
-    pub zones: &'a ZoneDatabase,
-    /// In which words.
-    pub language: &'a Language,
-}
-
-/// What a person says, each as it was typed.
+/// A new event, task or memo, as the user typed it.
 #[derive(Debug, Clone, Default)]
 pub struct EventRequest {
-    /// What it is to be; `None`: an event, if it has a time.
+    /// The kind. `None`: a task if it is due, else an event.
     pub kind: Option<Kind>,
     /// A sentence: "Lunch with Anna tomorrow 12:30 for 1h at Bistro".
     pub text: String,
-    /// What it is about.
+    /// The title.
     pub summary: Option<String>,
-    /// When it begins.
+    /// The start.
     pub start: Option<String>,
-    /// When it ends, or is due; a day belongs to it.
+    /// The end, or due time. A date is the last day.
     pub end: Option<String>,
-    /// How long it takes.
+    /// The duration.
     pub length: Option<String>,
-    /// It is of whole days.
+    /// Whether it is an all-day item.
     pub all_day: bool,
-    /// Where it is.
+    /// The place.
     pub location: Option<String>,
-    /// What it is about, at length.
+    /// A longer text.
     pub description: Option<String>,
-    /// How it recurs: a rule of RFC 5545.
+    /// The recurrence rule (RFC 5545).
     pub rule: Option<String>,
-    /// How it recurs, in words: "monday until june".
+    /// The recurrence rule in words: "monday until june".
     pub every: Option<String>,
-    /// Its categories.
+    /// The categories.
     pub categories: Vec<String>,
-    /// 1, the highest, to 9.
+    /// The priority, from 1, the highest, to 9.
     pub priority: Option<u8>,
-    /// How long before its beginning there are alarms.
+    /// The times of the alarms before the start.
     pub alarms: Vec<String>,
-    /// The zone of its clock: a name, `utc`, or `floating`.
+    /// The time zone: a name, `utc`, or `floating`.
     pub zone: Option<String>,
 }
 
-/// Why it is not understood.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventRequestError {
-    /// A time or a length is none.
+    /// A date phrase is invalid.
     #[error(transparent)]
     Phrase(#[from] PhraseError),
     /// There is no such zone.
-    #[error("no time zone is called {0:?}")]
+    #[error("unknown time zone {0:?}")]
     UnknownZone(String),
-    /// It may be a task or a memo as well.
-    #[error("no time was found in it, so it is not clear what it is")]
+    /// Without a time it may be a task or a memo.
+    #[error("no date or time found: it could be an event, a task or a memo")]
     AmbiguousKind,
-    /// Nothing was said.
-    #[error("nothing says what it is about")]
+    /// The title is missing.
+    #[error("missing title")]
     NoSummary,
-    /// It takes time, and from when is not known.
-    #[error("how long it takes is said, and not when it begins")]
+    /// A duration without a start.
+    #[error("a duration needs a start time")]
     NoStart,
-    /// A memo that ends, or is due.
-    #[error("a memo has no end and is not due: make it a task or an event")]
+    /// A memo with an end or a due time.
+    #[error("a memo cannot have an end or a due time: make it a task or an event")]
     MemoWithEnd,
-    /// It ends before it begins.
-    #[error("it would end before it begins: {end} is before {start}")]
+    /// The end is before the start.
+    #[error("the end ({end}) is before the start ({start})")]
     EndBeforeStart {
-        /// When it begins.
+        /// The start.
         start: String,
-        /// When it ends.
+        /// The end.
         end: String,
     },
-    /// The rule is none.
+    /// The rule is invalid.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// The rule has nothing from the beginning on.
-    #[error("the rule {0} has no day on which it could begin")]
+    /// The rule has no occurrence from the start on.
+    #[error("the rule {0} has no occurrence after the start")]
     NeverOccurs(String),
-    /// "--every" was given something that does not recur.
-    #[error("{0:?} does not say how often: write monday, day, 2 weeks or month")]
+    /// `every` is no repetition.
+    #[error("{0:?} is not a repetition; use for example monday, day, 2 weeks or month")]
     NoFrequency(String),
 }
 
-/// The clock of this zone.
+/// Resolves the name of a zone; without a name, the zone of the user.
 ///
 /// # Errors
 /// [`EventRequestError::UnknownZone`]
 pub fn resolve_clock(
     name: Option<&str>,
-    speaker: &InputContext<'_>,
+    locale: &UserLocale,
 ) -> Result<ZoneReference, EventRequestError> {
-    // What no zone does stays what that clock shows.
+    // If no known zone has the offsets of the user's clock, times are floating.
     let zone = match name.map(str::trim) {
-        None => match find_named_zone(speaker) {
+        None => match find_named_zone(locale) {
             Some(zone) => zone,
             None => return Ok(ZoneReference::Floating),
         },
         Some(name) if name.eq_ignore_ascii_case("floating") => return Ok(ZoneReference::Floating),
         Some(name) => {
-            let resolved = speaker.zones.resolve(name, None, None, speaker.now, speaker.now);
+            let resolved = locale.zones.resolve(name, None, None, locale.now, locale.now);
             resolved.zone.ok_or_else(|| EventRequestError::UnknownZone(name.to_string()))?
         }
     };
     Ok(if zone == Zone::UTC { ZoneReference::Utc } else { ZoneReference::Zone(zone) })
 }
 
-/// The zone of whoever speaks, by a name that other programs know. One that has none (a rule in TZ)
-/// is a zone that does the same.
-fn find_named_zone(speaker: &InputContext<'_>) -> Option<Zone> {
-    let InputContext { now, local, zones, .. } = speaker;
+/// Returns the zone of the user under a name that other programs know. For a zone without a name (a
+/// rule in TZ) that is a zone with the same offsets.
+fn find_named_zone(locale: &UserLocale) -> Option<Zone> {
+    let UserLocale { now, zone: local, zones, .. } = locale;
     if zones.get(local.name()).is_some() {
-        return Some((*local).clone());
+        return Some(local.clone());
     }
     if local.offset_bounds() == (0, 0) {
         return Some(Zone::UTC);
@@ -144,31 +132,27 @@ fn find_named_zone(speaker: &InputContext<'_>) -> Option<Zone> {
     zones.find_equivalent(local, None, *now, now.saturating_add(ZONE_COMPARISON_SECONDS))
 }
 
-/// What the clock shows at a moment, or that of whoever speaks, where it floats.
-pub(crate) fn civil_on_clock(
-    clock: &ZoneReference,
-    at: Instant,
-    speaker: &InputContext<'_>,
-) -> CivilTime {
+/// Returns the clock time at an instant. A floating clock is that of the user.
+pub(crate) fn civil_on_clock(clock: &ZoneReference, at: Instant, locale: &UserLocale) -> CivilTime {
     match clock {
         ZoneReference::Utc => at.to_civil(0),
-        ZoneReference::Floating => speaker.local.to_civil(at),
+        ZoneReference::Floating => locale.zone.to_civil(at),
         ZoneReference::Zone(zone) => zone.to_civil(at),
     }
 }
 
 impl EventRequest {
-    /// What is understood.
+    /// Resolves the phrases of the request.
     ///
     /// # Errors
-    /// Why it is not.
-    pub fn to_draft(&self, speaker: &InputContext<'_>) -> Result<EventDraft, EventRequestError> {
+    /// The reason why the request is refused.
+    pub fn to_draft(&self, locale: &UserLocale) -> Result<EventDraft, EventRequestError> {
         if self.text.trim().is_empty() && self.summary.is_none() {
             return Err(EventRequestError::NoSummary);
         }
-        let (clock, sentence) = self.parse_on_clock(speaker)?;
-        let now = civil_on_clock(&clock, speaker.now, speaker);
-        let (start, end) = self.resolve_times(&sentence, &clock, now, speaker)?;
+        let (clock, sentence) = self.parse_on_clock(locale)?;
+        let now = civil_on_clock(&clock, locale.now, locale);
+        let (start, end) = self.resolve_times(&sentence, &clock, now, locale)?;
         let kind = match self.kind {
             Some(kind) => kind,
             None if sentence.is_due => Kind::Task,
@@ -183,18 +167,19 @@ impl EventRequest {
         (draft.start, draft.end) = (start, end);
         draft.rule = self.rule.clone().or(sentence.rule);
         draft.until = sentence.until.filter(|_| self.rule.is_none());
-        let length = self.length.is_some() || sentence.duration.is_some();
+        let has_length = self.length.is_some() || sentence.duration.is_some();
+        let has_end = self.end.is_some() || has_length || sentence.has_stated_end;
         if kind == Kind::Task {
-            convert_to_due(&mut draft, self.end.is_some() || length || sentence.has_stated_end);
+            convert_to_due(&mut draft, has_end);
         }
-        if kind == Kind::Memo && (self.end.is_some() || length || sentence.has_stated_end) {
+        if kind == Kind::Memo && has_end {
             return Err(EventRequestError::MemoWithEnd);
         }
-        if draft.start.is_none() && length {
+        if draft.start.is_none() && has_length {
             return Err(EventRequestError::NoStart);
         }
         align_start_to_rule(&mut draft)?;
-        check_end_not_before_start(&draft, speaker.language)?;
+        check_draft_times(&draft, &locale.language)?;
         draft.location = self.location.clone().or(sentence.location);
         draft.description.clone_from(&self.description);
         draft.categories = sentence.categories;
@@ -202,21 +187,21 @@ impl EventRequest {
         draft.priority = self.priority.or(sentence.priority);
         draft.alarms = sentence.alarms;
         for alarm in &self.alarms {
-            draft.alarms.push(parse_duration(alarm, speaker.language)?);
+            draft.alarms.push(parse_duration(alarm, &locale.language)?);
         }
         draft.alarms = dedup_alarms(draft.alarms);
         Ok(draft)
     }
 
-    /// The clock that is meant, and the sentence by it: tomorrow begins where that clock says so.
+    /// Returns the clock, and the sentence parsed by it: the clock decides when tomorrow begins.
     fn parse_on_clock(
         &self,
-        speaker: &InputContext<'_>,
+        locale: &UserLocale,
     ) -> Result<(ZoneReference, Sentence), EventRequestError> {
         let by = |name: Option<&str>| {
-            let clock = resolve_clock(name, speaker)?;
-            let now = civil_on_clock(&clock, speaker.now, speaker);
-            let sentence = self.parse_sentence(now, speaker)?;
+            let clock = resolve_clock(name, locale)?;
+            let now = civil_on_clock(&clock, locale.now, locale);
+            let sentence = self.parse_sentence(now, locale)?;
             Ok((clock, sentence))
         };
         let (clock, sentence) = by(self.zone.as_deref())?;
@@ -226,30 +211,30 @@ impl EventRequest {
         }
     }
 
-    /// The sentence, with what is said of how it recurs.
+    /// Parses the sentence, and the repetition in `every`.
     fn parse_sentence(
         &self,
         now: CivilTime,
-        speaker: &InputContext<'_>,
+        locale: &UserLocale,
     ) -> Result<Sentence, EventRequestError> {
-        let sentence = Sentence::parse(&self.text, now, speaker.language)?;
+        let sentence = Sentence::parse(&self.text, now, &locale.language)?;
         let due = self.kind == Some(Kind::Task) && self.end.is_some() && self.start.is_none();
         let Some(every) = &self.every else {
-            // What is only said to recur begins when it is due.
+            // The due time of a recurring task wins over the first day of its rule.
             let start = sentence.start.filter(|_| !due || sentence.rule.is_none());
             return Ok(Sentence { start, ..sentence });
         };
-        // From when it recurs is said elsewhere; here it may be said how it does, and until when.
+        // `every` may set the rule and its end; the start is read from the other parts first.
         let from = match &self.start {
-            Some(start) => PointInTime::parse(start, now, speaker.language)?.at,
+            Some(start) => PointInTime::parse(start, now, &locale.language)?.at,
             None => sentence.start.unwrap_or(now),
         };
-        let (repeated, rule) = parse_recurrence(every, from, speaker.language)?;
-        let begun = self.start.is_some() || sentence.start.is_some() || due;
-        if begun && !repeated.is_all_day {
+        let (repeated, rule) = parse_recurrence(every, from, &locale.language)?;
+        let has_start = self.start.is_some() || sentence.start.is_some() || due;
+        if has_start && !repeated.is_all_day {
             return Err(EventRequestError::NoFrequency(every.clone()));
         }
-        let (start, date, end, ended) = match begun {
+        let (start, date, end, ended) = match has_start {
             true => (sentence.start, sentence.is_all_day, sentence.end, sentence.has_stated_end),
             false => (repeated.start, repeated.is_all_day, repeated.end, repeated.has_stated_end),
         };
@@ -265,15 +250,15 @@ impl EventRequest {
         })
     }
 
-    /// When it begins and ends. What of that is not said takes an hour, or a day.
+    /// Returns the start and the end, with the default duration if there is none.
     fn resolve_times(
         &self,
         sentence: &Sentence,
         clock: &ZoneReference,
         now: CivilTime,
-        speaker: &InputContext<'_>,
+        locale: &UserLocale,
     ) -> Result<(Option<CalendarDateTime>, Option<CalendarDateTime>), EventRequestError> {
-        let language = speaker.language;
+        let language = &locale.language;
         let day = |civil: CivilTime| CivilTime::midnight(civil.day_number());
         let at = |civil: CivilTime, date: bool| match date || self.all_day {
             true => CalendarDateTime::from_date(day(civil)),
@@ -292,7 +277,7 @@ impl EventRequest {
                 let moment = PointInTime::parse_end(end, from, now, language)?;
                 let timed = start.as_ref().is_some_and(|start| !start.is_date);
                 Some(match moment.is_date || self.all_day {
-                    // The day belongs to it.
+                    // The date is the last day.
                     true if timed => CalendarDateTime::from_civil(
                         day(moment.at).saturating_add(DAY_SECONDS),
                         clock.clone(),
@@ -315,7 +300,7 @@ impl EventRequest {
         Ok((start, end))
     }
 
-    /// How long it takes, unless it is said when it ends.
+    /// Returns the duration, unless the sentence has an end.
     fn resolve_duration(
         &self,
         sentence: &Sentence,
@@ -338,7 +323,7 @@ impl EventRequest {
     }
 }
 
-/// What is said of how something recurs, and the rule; nothing else may be said there.
+/// Parses a repetition. Returns its sentence and its rule. Any other phrase in it is an error.
 pub(super) fn parse_recurrence(
     every: &str,
     from: CivilTime,
@@ -347,7 +332,7 @@ pub(super) fn parse_recurrence(
     let every = every.trim();
     let unknown = || EventRequestError::NoFrequency(every.to_string());
     let (mut found, mut failed) = (None, None);
-    // "daily" and "jeden Montag" say it themselves.
+    // "daily" and "jeden Montag" are repetitions without the word "every".
     for text in [every.to_string(), format!("every {every}")] {
         let sentence = match Sentence::parse(&text, from, language) {
             Ok(sentence) => sentence,
@@ -368,65 +353,72 @@ pub(super) fn parse_recurrence(
     found.ok_or_else(|| failed.map_or_else(unknown, EventRequestError::Phrase))
 }
 
-/// Makes of the times of an event those of a task: it is due when it is said to be, and begins only
-/// where it takes time.
-fn convert_to_due(draft: &mut EventDraft, lasts: bool) {
-    // A day that it is due is the day itself.
+/// Converts the times of an event to those of a task: the start becomes the due time, unless the
+/// request has an end, too.
+fn convert_to_due(draft: &mut EventDraft, has_end: bool) {
+    // A due date is the day itself, and not the day after it.
     if let Some(end) = draft.end.as_mut().filter(|end| end.is_date) {
         end.civil = end.civil.saturating_add(-DAY_SECONDS);
     }
-    if !lasts && let Some(start) = draft.start.take() {
+    if !has_end && let Some(start) = draft.start.take() {
         draft.end = Some(start);
     }
-    // What recurs needs a beginning.
+    // A rule needs a start.
     if draft.rule.is_some() && draft.start.is_none() {
         draft.start.clone_from(&draft.end);
     }
 }
 
-/// Sees to it that what recurs begins when its rule first has it.
+/// Moves the start of a recurring item to the first occurrence of its rule.
 fn align_start_to_rule(draft: &mut EventDraft) -> Result<(), EventRequestError> {
     let (Some(text), Some(start)) = (&draft.rule, &mut draft.start) else { return Ok(()) };
     let rule = Rule::parse(text)?;
     let first = rule.occurrences_from(start.civil, start.civil).next();
     let first = first.filter(|first| draft.until.is_none_or(|until| *first <= until));
     let first = first.ok_or_else(|| EventRequestError::NeverOccurs(text.clone()))?;
-    let away = first.seconds() - start.civil.seconds();
+    let shift_seconds = first.seconds() - start.civil.seconds();
     let seconds =
         draft.end.as_ref().map_or(0, |end| start_to_key(end).saturating_sub(start_to_key(start)));
     start.civil = first;
     match &mut draft.end {
-        // By its clock it could not be said when it ends.
+        // The end is in UTC because the clock of the start could not represent it.
         Some(end) if end.zone_reference != start.zone_reference => {
             *end = end_after(start, IcalDuration { days: 0, seconds });
         }
-        Some(end) => end.civil = end.civil.saturating_add(away),
+        Some(end) => end.civil = end.civil.saturating_add(shift_seconds),
         None => {}
     }
     Ok(())
 }
 
-fn check_end_not_before_start(
-    draft: &EventDraft,
-    language: &Language,
-) -> Result<(), EventRequestError> {
+/// Fails if the end of a draft is before its start.
+fn check_draft_times(draft: &EventDraft, language: &Language) -> Result<(), EventRequestError> {
     let (Some(start), Some(end)) = (&draft.start, &draft.end) else { return Ok(()) };
+    if start.is_date != end.is_date {
+        return Ok(());
+    }
     let mut last = end.clone();
     if end.is_date && draft.kind != Kind::Task {
         last.civil = end.civil.saturating_add(-DAY_SECONDS);
     }
-    if start.is_date != end.is_date || start_to_key(start) <= start_to_key(&last) {
-        return Ok(());
-    }
-    let (start, end) = (
-        format_civil(start.civil, start.is_date, language),
-        format_civil(last.civil, last.is_date, language),
-    );
-    Err(EventRequestError::EndBeforeStart { start, end })
+    check_end_not_before_start(start, &last, language)
 }
 
-/// A time in words, for messages: `Fri 6 Mar 2026, 09:30`.
-pub(super) fn format_civil(civil: CivilTime, date: bool, language: &Language) -> String {
+/// Fails if an end is before its start. `last` is the end; of an all-day item, the last day.
+pub(super) fn check_end_not_before_start(
+    start: &CalendarDateTime,
+    last: &CalendarDateTime,
+    language: &Language,
+) -> Result<(), EventRequestError> {
+    if start_to_key(start) <= start_to_key(last) {
+        return Ok(());
+    }
+    let format = |time: &CalendarDateTime| format_civil(time.civil, time.is_date, language);
+    Err(EventRequestError::EndBeforeStart { start: format(start), end: format(last) })
+}
+
+/// Formats a time for messages: `Fri 6 Mar 2026, 09:30`.
+fn format_civil(civil: CivilTime, date: bool, language: &Language) -> String {
     let (day, second) = (language.date(civil.date()), civil.second_of_day());
     match date {
         true => day,

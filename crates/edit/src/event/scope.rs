@@ -1,14 +1,14 @@
-//! Changes by scope: one occurrence, it and all that follow, or all.
+//! Changes by recurrence scope: one occurrence, it and all following, or all.
 //!
-//! Here is what becomes of the items of a UID; what a person wants of an occurrence is
-//! [`EventEdit`]. They mean what the modes of evolution-data-server mean: *this* makes a detached
-//! occurrence, or takes one out by EXDATE; *future* shortens the rule, and what follows goes on
-//! under a UID of its own; *all* changes the master, and what hangs on its times moves along.
+//! Decides which items of a UID change; [`EventEdit`](super::edit::EventEdit) decides how a single
+//! component changes. The scopes are the modes of evolution-data-server: *this* creates an
+//! override, or removes the occurrence with an EXDATE; *this and future* ends the rule before the
+//! occurrence, and the following ones continue under a new UID; *all* changes the master, and moves
+//! everything that depends on its times.
 
 use super::Error;
-use super::edit::{EditContext, EventEdit, NewTime};
+use super::edit::{EditContext, NewTime};
 use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit, period_duration};
-use super::new_event::InputContext;
 use super::rule_text::{until_key, with_rule_end};
 use super::series_shift::{shift_date_lists, shift_rules};
 use super::uid_group::{OverrideComponent, UidGroup};
@@ -16,129 +16,143 @@ use larder_store::{BatchChange, Extractor};
 use larder_time::civil::{DAY_SECONDS, Instant};
 use larder_time::rule::{Rule, RuleEnd, StepBudget};
 
-/// Which occurrences are meant.
+/// The occurrences that a change applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecurrenceScope {
-    /// One of them.
+    /// One occurrence.
     This,
-    /// One, and those that follow it.
+    /// One occurrence and all following.
     ThisAndFuture,
-    /// All of them.
+    /// All occurrences.
     All,
 }
 
-/// Occurrences that are compared to see whether a divided series is what it was.
+/// A scope, and the key of its occurrence by [`UidGroup::find_occurrence`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OccurrenceTarget {
+    pub(super) scope: Option<RecurrenceScope>,
+    pub(super) key: Option<i64>,
+}
+
+/// A scope with the occurrence that it needs.
+#[derive(Debug, Clone, Copy)]
+enum ResolvedTarget {
+    /// This occurrence.
+    One(i64),
+    /// This occurrence and all following. It is not the first.
+    Following(i64),
+    /// Everything, with the occurrence that the user sees.
+    All(RecurrenceScope, Option<i64>),
+}
+
+/// The number of occurrences that are compared to verify the split of a series.
 const MAX_COMPARED_OCCURRENCES: usize = 256;
 
-/// What has to be written to take occurrences away. The key is of the occurrence that is meant, by
-/// [`UidGroup::find_occurrence`].
+/// Computes the changes that remove occurrences.
 ///
 /// # Errors
-/// Why it cannot be done.
-pub fn compute_removal(
-    whole: &UidGroup<'_>,
-    scope: Option<RecurrenceScope>,
-    key: Option<i64>,
+/// The reason why the removal is impossible.
+pub(super) fn compute_removal(
+    group: &UidGroup<'_>,
+    target: OccurrenceTarget,
     now: Instant,
 ) -> Result<Vec<BatchChange>, Error> {
-    let (scope, key) = resolve_scope(whole, scope, key)?;
-    let parts = match (scope, key) {
-        (RecurrenceScope::This, Some(key)) => exclude_occurrence(whole, key, now)?,
-        (RecurrenceScope::ThisAndFuture, Some(key)) if !is_first(whole, key) => {
-            truncate_series(whole, key, now)?
-        }
-        _ => Vec::new(),
+    let parts = match target.resolve(group)? {
+        ResolvedTarget::One(key) => exclude_occurrence(group, key, now),
+        ResolvedTarget::Following(key) => truncate_series(group, key, now)?,
+        ResolvedTarget::All(..) => Vec::new(),
     };
-    whole.compute_changes(parts)
+    group.compute_changes(parts)
 }
 
-/// What a change of occurrences comes to.
-pub struct SeriesEdit {
-    /// What has to be written.
-    pub changes: Vec<BatchChange>,
-    /// Changed occurrences that stay, though a new rule does not have them.
-    pub orphaned_overrides: usize,
-    /// Changed occurrences that keep what they say otherwise than the series.
-    pub diverged_overrides: usize,
+/// A changed series.
+pub(super) struct SeriesEdit {
+    /// The changes to apply.
+    pub(super) changes: Vec<BatchChange>,
+    /// The number of overrides that stay although the new rule has no such occurrence.
+    pub(super) orphaned_overrides: usize,
+    /// The number of overrides that keep a value of their own where the series was changed.
+    pub(super) diverged_overrides: usize,
 }
 
-/// What has to be written to change occurrences. What follows gets the new UID, where it needs one.
+/// Computes the changes that edit occurrences. If the series is split, the second part gets
+/// `new_uid`.
 ///
 /// # Errors
-/// Why it cannot be done.
-pub fn compute_edit(
-    whole: &UidGroup<'_>,
-    scope: Option<RecurrenceScope>,
-    key: Option<i64>,
-    edit: &EventEdit,
-    uid: &str,
-    speaker: &InputContext<'_>,
+/// The reason why the change is impossible.
+pub(super) fn compute_edit(
+    group: &UidGroup<'_>,
+    target: OccurrenceTarget,
+    context: &EditContext<'_>,
+    new_uid: &str,
 ) -> Result<SeriesEdit, Error> {
-    let (scope, key) = resolve_scope(whole, scope, key)?;
-    let asked = EditContext { edit, input: speaker, deriver: whole.deriver };
-    let (early, changed) = match (scope, key) {
-        (RecurrenceScope::This, Some(key)) => (edit_one_occurrence(whole, key, &asked)?, None),
-        (RecurrenceScope::ThisAndFuture, Some(key)) if !is_first(whole, key) => {
-            let (early, late) = split_series(whole, key, &asked, uid)?;
+    let (early, edited) = match target.resolve(group)? {
+        ResolvedTarget::One(key) => (edit_one_occurrence(group, key, context)?, None),
+        ResolvedTarget::Following(key) => {
+            let (early, late) = split_series(group, key, context, new_uid)?;
             (early, Some(late))
         }
-        (_, key) => {
-            let all = EditedSeries::new(whole.master.clone(), whole.overrides.clone());
-            // What leads all that follow it is no exception, but a part of the series.
-            let leads =
-                |key| whole.overrides.iter().any(|one| one.following && one.key == Some(key));
-            let own = key.filter(|key| scope == RecurrenceScope::ThisAndFuture || leads(*key));
-            (Vec::new(), Some(all.apply_edit(key, own, &asked)?))
+        ResolvedTarget::All(scope, key) => {
+            let series = EditedSeries::new(group.master.clone(), group.overrides.clone());
+            // An override of all following occurrences is a part of the series, not an exception.
+            let is_range =
+                |key| group.overrides.iter().any(|one| one.following && one.key == Some(key));
+            let is_edited = |key: &i64| scope == RecurrenceScope::ThisAndFuture || is_range(*key);
+            let edited_override = key.filter(is_edited);
+            (Vec::new(), Some(series.apply_edit(key, edited_override, context)?))
         }
     };
-    let ruled = changed.as_ref().filter(|_| edit.rule.is_some());
-    let astray = ruled.map_or(0, |changed| changed.count_orphaned_overrides(whole.deriver));
-    let apart = changed.as_ref().map_or(0, |changed| changed.diverged_overrides);
+    let has_new_rule = context.edit.rule.is_some();
+    let orphaned_overrides = edited
+        .as_ref()
+        .filter(|_| has_new_rule)
+        .map_or(0, |edited| edited.count_orphaned_overrides(group.extractor));
+    let diverged_overrides = edited.as_ref().map_or(0, |edited| edited.diverged_overrides);
     let parts = early
         .into_iter()
-        .chain(changed.into_iter().flat_map(EditedSeries::into_components))
+        .chain(edited.into_iter().flat_map(EditedSeries::into_components))
         .collect();
-    Ok(SeriesEdit {
-        changes: whole.compute_changes(parts)?,
-        orphaned_overrides: astray,
-        diverged_overrides: apart,
-    })
+    let changes = group.compute_changes(parts)?;
+    Ok(SeriesEdit { changes, orphaned_overrides, diverged_overrides })
 }
 
-/// What is meant: without a word of it all of what happens once, and of one occurrence that was
-/// named, it alone.
-fn resolve_scope(
-    whole: &UidGroup<'_>,
-    scope: Option<RecurrenceScope>,
-    key: Option<i64>,
-) -> Result<(RecurrenceScope, Option<i64>), Error> {
-    whole.check_format_version()?;
-    let once = whole.overrides.is_empty()
-        && !whole.schedule.as_ref().is_some_and(ComponentSchedule::is_recurring);
-    match (scope, key) {
-        _ if once && whole.master.is_some() => Ok((RecurrenceScope::All, None)),
-        (None, None) => Err(Error::NeedsScope),
-        (None, Some(_)) => Ok((RecurrenceScope::This, key)),
-        (Some(RecurrenceScope::This | RecurrenceScope::ThisAndFuture), None) => {
-            Err(Error::NeedsOccurrence)
+impl OccurrenceTarget {
+    /// Resolves the scope. Default: everything for a single item, the named occurrence for a
+    /// series.
+    fn resolve(self, group: &UidGroup<'_>) -> Result<ResolvedTarget, Error> {
+        group.check_format_version()?;
+        let is_single = group.overrides.is_empty()
+            && !group.schedule.as_ref().is_some_and(ComponentSchedule::is_recurring);
+        if is_single && group.master.is_some() {
+            return Ok(ResolvedTarget::All(RecurrenceScope::All, None));
         }
-        (Some(scope), key) => Ok((scope, key)),
+        match (self.scope, self.key) {
+            (None, None) => Err(Error::NeedsScope),
+            (None | Some(RecurrenceScope::This), Some(key)) => Ok(ResolvedTarget::One(key)),
+            (Some(RecurrenceScope::This | RecurrenceScope::ThisAndFuture), None) => {
+                Err(Error::NeedsOccurrence)
+            }
+            (Some(RecurrenceScope::ThisAndFuture), Some(key)) if !is_first(group, key) => {
+                Ok(ResolvedTarget::Following(key))
+            }
+            (Some(scope), key) => Ok(ResolvedTarget::All(scope, key)),
+        }
     }
 }
 
-/// Is nothing before this occurrence?
-fn is_first(whole: &UidGroup<'_>, key: i64) -> bool {
-    let planned = whole.schedule.as_ref().and_then(ComponentSchedule::first_key);
-    let detached = whole.overrides.iter().filter_map(|one| one.key).min();
-    planned.into_iter().chain(detached).min().is_none_or(|first| key <= first)
+/// Returns whether no occurrence precedes this one.
+fn is_first(group: &UidGroup<'_>, key: i64) -> bool {
+    let first = group.schedule.as_ref().and_then(ComponentSchedule::first_key);
+    let first_override = group.overrides.iter().filter_map(|one| one.key).min();
+    first.into_iter().chain(first_override).min().is_none_or(|first| key <= first)
 }
 
-/// The items of one UID while they are being changed.
+/// The components of one UID while they are changed.
 #[derive(Debug, Clone)]
 struct EditedSeries {
     master: Option<EditableComponent>,
     overrides: Vec<OverrideComponent>,
-    /// Changed occurrences that keep what they say otherwise than the series.
+    /// The number of overrides that keep a value of their own where the series was changed.
     diverged_overrides: usize,
 }
 
@@ -152,389 +166,422 @@ impl EditedSeries {
     }
 }
 
-/// All but one occurrence.
-fn exclude_occurrence(
-    whole: &UidGroup<'_>,
-    key: i64,
-    now: Instant,
-) -> Result<Vec<EditableComponent>, Error> {
-    let detached: Vec<OverrideComponent> =
-        whole.overrides.iter().filter(|one| one.key != Some(key)).cloned().collect();
-    let mut master = whole.master.clone();
-    if let (Some(part), Some(plan)) = (&mut master, &whole.schedule)
-        && plan.occurrence_at(key).is_some()
+/// Returns the series without one occurrence.
+fn exclude_occurrence(group: &UidGroup<'_>, key: i64, now: Instant) -> Vec<EditableComponent> {
+    let overrides: Vec<OverrideComponent> =
+        group.overrides.iter().filter(|one| one.key != Some(key)).cloned().collect();
+    let mut master = group.master.clone();
+    if let (Some(part), Some(schedule)) = (&mut master, &group.schedule)
+        && schedule.occurrence_at(key).is_some()
     {
-        part.append_property(
-            "EXDATE",
-            &plan.form.params(),
-            &plan.form.format_value(plan.key_to_civil(key)),
-        );
+        let value = schedule.form.format_value(schedule.key_to_civil(key));
+        part.append_property("EXDATE", &schedule.form.params(), &value);
         part.bump_revision(now, true);
-        let nothing = part.schedule(whole.deriver).is_none_or(|plan| plan.first_key().is_none());
-        if nothing && detached.is_empty() {
+        let new_schedule = part.schedule(group.extractor);
+        let is_empty = new_schedule.is_none_or(|schedule| schedule.first_key().is_none());
+        if is_empty && overrides.is_empty() {
             master = None;
         }
     }
-    Ok(EditedSeries::new(master, detached).into_components())
+    EditedSeries::new(master, overrides).into_components()
 }
 
-/// What is before an occurrence.
+/// Returns the occurrences before one.
 fn truncate_series(
-    whole: &UidGroup<'_>,
+    group: &UidGroup<'_>,
     key: i64,
     now: Instant,
 ) -> Result<Vec<EditableComponent>, Error> {
-    let earlier = |one: &&OverrideComponent| one.key.is_none_or(|of| of < key);
-    let detached = whole.overrides.iter().filter(earlier).cloned().collect();
-    let mut master = whole.master.clone();
-    if let (Some(part), Some(plan)) = (&mut master, &whole.schedule) {
-        let (rules, _) = split_rules(part, plan, key)?;
-        part.set_property_values("RRULE", &rules);
-        let mut early = |of: i64, _: &str| if of < key { ValueEdit::Keep } else { ValueEdit::Drop };
-        edit_date_lists(part, plan, whole, &mut early);
+    let is_early = |one: &&OverrideComponent| one.key.is_none_or(|other| other < key);
+    let overrides = group.overrides.iter().filter(is_early).cloned().collect();
+    let mut master = group.master.clone();
+    if let (Some(part), Some(schedule)) = (&mut master, &group.schedule) {
+        let rules = split_rules(part, schedule, key)?;
+        part.set_property_values("RRULE", &rules.early);
+        edit_date_lists(part, schedule, group, &mut |other| match other < key {
+            true => ValueEdit::Keep,
+            false => ValueEdit::Drop,
+        });
         part.bump_revision(now, true);
     }
-    Ok(EditedSeries::new(master, detached).into_components())
+    Ok(EditedSeries::new(master, overrides).into_components())
 }
 
-/// Decides about the values of EXDATE and RDATE by their keys.
+/// Edits the values of EXDATE and RDATE by their keys.
 fn edit_date_lists(
     part: &mut EditableComponent,
-    plan: &ComponentSchedule,
-    whole: &UidGroup<'_>,
-    fate: &mut dyn FnMut(i64, &str) -> ValueEdit,
+    schedule: &ComponentSchedule,
+    group: &UidGroup<'_>,
+    edit_value: &mut dyn FnMut(i64) -> ValueEdit,
 ) {
     for name in ["EXDATE", "RDATE"] {
-        part.edit_list_values(name, whole.deriver, &plan.form, &mut |start, text| {
-            fate(plan.recurrence_key(start), text)
+        part.edit_list_values(name, group.extractor, &schedule.form, &mut |start, _| {
+            edit_value(schedule.recurrence_key(start))
         });
     }
 }
 
-/// The rules up to an occurrence, and from it on.
+/// The rules of a series that is split at an occurrence.
+#[derive(Default)]
+struct SplitRules {
+    /// The rules of the occurrences before the split.
+    early: Vec<String>,
+    /// The rules from the occurrence on.
+    late: Vec<String>,
+}
+
+/// Splits the rules of a series at an occurrence.
 fn split_rules(
     part: &EditableComponent,
-    plan: &ComponentSchedule,
+    schedule: &ComponentSchedule,
     key: i64,
-) -> Result<(Vec<String>, Vec<String>), Error> {
-    let (mut early, mut late) = (Vec::new(), Vec::new());
-    let step = if plan.form.is_date() { DAY_SECONDS } else { 1 };
+) -> Result<SplitRules, Error> {
+    let mut rules = SplitRules::default();
+    let step = if schedule.form.is_date() { DAY_SECONDS } else { 1 };
     for text in part.property_texts("RRULE") {
         let Ok(rule) = Rule::parse(&text) else {
-            early.push(text);
+            rules.early.push(text);
             continue;
         };
         if let Some(count) = rule.count() {
-            let (matches, passed) = count_occurrences_before(plan, &rule, key, count)?;
+            let split = count_occurrences_before(schedule, &rule, key, count)?;
+            let passed = split.occurrences_before;
             if passed >= count {
-                early.push(text);
+                rules.early.push(text);
                 continue;
             }
             if passed > 0 {
-                early.push(with_rule_end(&text, Some(format!("COUNT={passed}"))));
+                rules.early.push(with_rule_end(&text, Some(format!("COUNT={passed}"))));
             }
-            let left = count - passed + u64::from(!matches);
-            late.push(with_rule_end(&text, Some(format!("COUNT={left}"))));
+            let left = count - passed + u64::from(!split.is_occurrence);
+            rules.late.push(with_rule_end(&text, Some(format!("COUNT={left}"))));
         } else {
-            let last = plan.last_key_before(key).unwrap_or(key.saturating_sub(step));
-            let over = rule.occurrences_from(plan.start, plan.key_to_civil(key)).next().is_none()
-                && plan
-                    .occurrence_at(key)
-                    .is_none_or(|_| until_key(&plan.form, &rule).is_some_and(|end| end < key));
-            if over {
-                early.push(text);
+            let last = schedule.last_key_before(key).unwrap_or(key.saturating_sub(step));
+            let at = schedule.key_to_civil(key);
+            let ends_before_key =
+                || until_key(&schedule.form, &rule).is_some_and(|until| until < key);
+            let is_over = rule.occurrences_from(schedule.start, at).next().is_none()
+                && (schedule.occurrence_at(key).is_none() || ends_before_key());
+            if is_over {
+                rules.early.push(text);
                 continue;
             }
-            early.push(with_rule_end(
-                &text,
-                Some(format!("UNTIL={}", plan.form.format_until(plan.key_to_civil(last)))),
-            ));
-            late.push(text);
+            let until = schedule.form.format_until(schedule.key_to_civil(last));
+            rules.early.push(with_rule_end(&text, Some(format!("UNTIL={until}"))));
+            rules.late.push(text);
         }
     }
-    Ok((early, late))
+    Ok(rules)
 }
 
-/// Does the occurrence match the rule, and how many of its own are before it? The start takes one,
-/// whether it matches or not.
+/// The position of an occurrence in a rule with COUNT.
+struct CountedSplit {
+    /// Whether the rule produces the occurrence.
+    is_occurrence: bool,
+    /// The number of occurrences of the rule before it.
+    occurrences_before: u64,
+}
+
+/// Counts the occurrences of a rule before an occurrence. DTSTART counts, whether the rule produces
+/// it or not.
 fn count_occurrences_before(
-    plan: &ComponentSchedule,
+    schedule: &ComponentSchedule,
     rule: &Rule,
     key: i64,
     count: u64,
-) -> Result<(bool, u64), Error> {
+) -> Result<CountedSplit, Error> {
     let endless = rule.clone().with_end(RuleEnd::Never);
-    let mut all =
-        endless.occurrences_from(plan.start, plan.start).with_budget(StepBudget::default());
+    let mut occurrences =
+        endless.occurrences_from(schedule.start, schedule.start).with_budget(StepBudget::default());
     let mut number = 0;
-    let mut first = true;
-    for civil in all.by_ref() {
-        if std::mem::take(&mut first) && civil != plan.start {
+    let mut is_first = true;
+    for civil in occurrences.by_ref() {
+        if std::mem::take(&mut is_first) && civil != schedule.start {
             number += 1;
         }
-        let of = plan.form.civil_to_key(civil);
-        if of >= key || number >= count {
-            return Ok((of == key, number));
+        let other = schedule.form.civil_to_key(civil);
+        if other >= key || number >= count {
+            let is_occurrence = other == key;
+            return Ok(CountedSplit { is_occurrence, occurrences_before: number });
         }
         number += 1;
     }
-    if all.is_exhausted() { Err(Error::TooManyOccurrences) } else { Ok((false, number)) }
+    match occurrences.is_exhausted() {
+        true => Err(Error::TooManyOccurrences),
+        false => Ok(CountedSplit { is_occurrence: false, occurrences_before: number }),
+    }
 }
 
-/// One occurrence changed: as a detached one.
+/// Changes one occurrence by an override.
 fn edit_one_occurrence(
-    whole: &UidGroup<'_>,
+    group: &UidGroup<'_>,
     key: i64,
-    asked: &EditContext<'_>,
+    context: &EditContext<'_>,
 ) -> Result<Vec<EditableComponent>, Error> {
-    if asked.edit.rule.is_some() {
+    if context.edit.rule.is_some() {
         return Err(Error::RuleOnOccurrence);
     }
-    let mut series = EditedSeries::new(whole.master.clone(), whole.overrides.clone());
+    let mut series = EditedSeries::new(group.master.clone(), group.overrides.clone());
     if let Some(one) = series.overrides.iter_mut().find(|one| one.key == Some(key)) {
-        let target = asked.resolve_new_time(&one.component)?;
-        asked.apply(&mut one.component, &target)?;
+        let new_time = context.resolve_new_time(&one.component)?;
+        context.apply(&mut one.component, &new_time)?;
         return Ok(series.into_components());
     }
-    let part = create_override(whole, key)?;
-    let mut one = OverrideComponent { key: Some(key), following: false, component: part };
-    let target = asked.resolve_new_time(&one.component)?;
-    asked.apply(&mut one.component, &target)?;
+    let component = create_override(group, key)?;
+    let mut one = OverrideComponent { key: Some(key), following: false, component };
+    let new_time = context.resolve_new_time(&one.component)?;
+    context.apply(&mut one.component, &new_time)?;
     series.overrides.push(one);
     Ok(series.into_components())
 }
 
-/// The occurrence as a component of its own: the master's properties, or those of the one that
-/// changed all that follow.
-pub(super) fn create_override(whole: &UidGroup<'_>, key: i64) -> Result<EditableComponent, Error> {
-    let (Some(master), Some(plan)) = (&whole.master, &whole.schedule) else {
+/// Creates an override for an occurrence, with the properties of the master, or of the override
+/// whose range contains the occurrence.
+pub(super) fn create_override(group: &UidGroup<'_>, key: i64) -> Result<EditableComponent, Error> {
+    let (Some(master), Some(schedule)) = (&group.master, &group.schedule) else {
         return Err(Error::NoTime);
     };
-    let occurrence = plan
+    let occurrence = schedule
         .occurrence_at(key)
-        .ok_or_else(|| Error::NoOccurrence(plan.key_to_civil(key).to_string()))?;
-    let ranges = whole.overrides.iter().filter(|one| one.following && one.key < Some(key));
+        .ok_or_else(|| Error::NoOccurrence(schedule.key_to_civil(key).to_string()))?;
+    let ranges = group.overrides.iter().filter(|one| one.following && one.key < Some(key));
     let range = ranges.max_by_key(|one| one.key);
     let mut part = range.map_or(master, |range| &range.component).clone();
-    let own = part.schedule(whole.deriver).ok_or(Error::NoTime)?;
-    // From the one that it is a copy of, so far on the clock.
-    let from = range.and_then(|range| range.key).map_or(plan.start, |key| plan.key_to_civil(key));
+    let copied = part.schedule(group.extractor).ok_or(Error::NoTime)?;
+    // The occurrence is as far from the copied component as it is from that one's original time.
+    let from =
+        range.and_then(|range| range.key).map_or(schedule.start, |key| schedule.key_to_civil(key));
     let delta = occurrence.original_civil.seconds() - from.seconds();
     for name in ["RRULE", "RDATE", "EXDATE", "EXRULE"] {
         part.remove_property(name);
     }
     part.remove_absolute_alarms();
-    let start = own.start.saturating_add(delta);
-    let target = NewTime::new(own.form.clone(), start);
-    target.apply_to(&mut part, &own, whole.deriver);
-    if let Some(length) = whole.rdate_duration(key) {
+    let start = copied.start.saturating_add(delta);
+    NewTime::new(copied.form.clone(), start).apply_to(&mut part, &copied, group.extractor);
+    if let Some(duration) = group.rdate_duration(key) {
         part.remove_property("DTEND");
-        part.set_property("DURATION", &[], &length);
+        part.set_property("DURATION", &[], &duration);
     }
     part.remove_property("RECURRENCE-ID");
-    part.append_property(
-        "RECURRENCE-ID",
-        &plan.form.params(),
-        &plan.form.format_value(plan.key_to_civil(key)),
-    );
+    let value = schedule.form.format_value(schedule.key_to_civil(key));
+    part.append_property("RECURRENCE-ID", &schedule.form.params(), &value);
     Ok(part)
 }
 
 impl UidGroup<'_> {
-    /// How long an occurrence takes of which an RDATE says so itself.
+    /// Returns the duration of an occurrence whose RDATE is a period.
     fn rdate_duration(&self, key: i64) -> Option<String> {
-        let (mut master, plan) = (self.master.clone()?, self.schedule.as_ref()?);
-        let mut length = None;
-        master.edit_list_values("RDATE", self.deriver, &plan.form, &mut |start, text| {
-            if plan.recurrence_key(start) == key {
-                length = length.take().or_else(|| period_duration(text));
+        let (mut master, schedule) = (self.master.clone()?, self.schedule.as_ref()?);
+        let mut duration = None;
+        master.edit_list_values("RDATE", self.extractor, &schedule.form, &mut |start, text| {
+            if schedule.recurrence_key(start) == key {
+                duration = duration.take().or_else(|| period_duration(text));
             }
             ValueEdit::Keep
         });
-        length
+        duration
     }
 }
 
-/// An occurrence and all that follow changed: they go on under another UID.
+/// Splits a series at an occurrence, and changes the second part. Returns the components of the
+/// first part, and the second part, which has the new UID.
 fn split_series(
-    whole: &UidGroup<'_>,
+    group: &UidGroup<'_>,
     key: i64,
-    asked: &EditContext<'_>,
-    uid: &str,
+    context: &EditContext<'_>,
+    new_uid: &str,
 ) -> Result<(Vec<EditableComponent>, EditedSeries), Error> {
-    let parts = truncate_series(whole, key, asked.input.now)?;
-    let (rest, shift) = build_following_series(whole, key, uid, asked)?;
-    verify_split(whole, &parts, &rest, key, shift)?;
-    let seen = whole.schedule.as_ref().map_or(key, |plan| plan.shift_key(key, shift));
-    Ok((parts, rest.apply_edit(Some(seen), Some(seen), asked)?))
+    let early = truncate_series(group, key, context.locale.now)?;
+    let late = build_following_series(group, key, new_uid, context)?;
+    verify_split(group, &early, &late, key)?;
+    let schedule = group.schedule.as_ref();
+    let seen = schedule.map_or(key, |schedule| schedule.shift_key(key, late.shift_seconds));
+    Ok((early, late.series.apply_edit(Some(seen), Some(seen), context)?))
 }
 
-/// An occurrence and what follows it, under another UID, and how much later they are on the clock
-/// than they were planned.
+/// The second part of a series that was split.
+struct FollowingSeries {
+    series: EditedSeries,
+    /// The distance of its occurrences from those of the whole series, in seconds of its clock.
+    shift_seconds: i64,
+}
+
+/// Builds a series of an occurrence and all following, with a new UID.
 fn build_following_series(
-    whole: &UidGroup<'_>,
+    group: &UidGroup<'_>,
     key: i64,
-    uid: &str,
-    asked: &EditContext<'_>,
-) -> Result<(EditedSeries, i64), Error> {
-    // What changed it and all that follow is what it goes on with.
-    let leading = whole.overrides.iter().filter(|one| one.following && one.key <= Some(key));
-    let leading = leading.max_by_key(|one| one.key);
-    let leads = |one: &OverrideComponent| leading.is_some_and(|leading| leading.key == one.key);
-    let later = |one: &&OverrideComponent| one.key.is_some_and(|of| of >= key) && !leads(one);
-    let mut detached: Vec<OverrideComponent> =
-        whole.overrides.iter().filter(later).cloned().collect();
-    for one in &mut detached {
-        one.component.uid = uid.to_string();
-        one.component.set_property("UID", &[], uid);
+    new_uid: &str,
+    context: &EditContext<'_>,
+) -> Result<FollowingSeries, Error> {
+    // The series continues with the last override that changed all following occurrences.
+    let ranges = group.overrides.iter().filter(|one| one.following && one.key <= Some(key));
+    let range = ranges.max_by_key(|one| one.key);
+    let is_range = |one: &OverrideComponent| range.is_some_and(|range| range.key == one.key);
+    let is_late =
+        |one: &&OverrideComponent| one.key.is_some_and(|other| other >= key) && !is_range(one);
+    let mut overrides: Vec<OverrideComponent> =
+        group.overrides.iter().filter(is_late).cloned().collect();
+    for one in &mut overrides {
+        one.component.set_uid(new_uid);
     }
-    let (Some(master), Some(plan)) = (&whole.master, &whole.schedule) else {
-        return match leading {
+    let (Some(master), Some(schedule)) = (&group.master, &group.schedule) else {
+        let series = EditedSeries::new(None, overrides);
+        return match range {
             Some(_) => Err(Error::CannotSplit),
-            None => Ok((EditedSeries::new(None, detached), 0)),
+            None => Ok(FollowingSeries { series, shift_seconds: 0 }),
         };
     };
-    let occurrence = plan.occurrence_at(key).ok_or(Error::CannotSplit)?;
+    let occurrence = schedule.occurrence_at(key).ok_or(Error::CannotSplit)?;
     let mut part = master.clone();
-    let (_, rules) = split_rules(&part, plan, key)?;
-    part.uid = uid.to_string();
-    part.set_property("UID", &[], uid);
-    let target = NewTime::new(plan.form.clone(), occurrence.original_civil);
-    target.apply_to(&mut part, plan, whole.deriver);
-    part.set_property_values("RRULE", &rules);
+    let rules = split_rules(&part, schedule, key)?;
+    part.set_uid(new_uid);
+    let new_time = NewTime::new(schedule.form.clone(), occurrence.original_civil);
+    new_time.apply_to(&mut part, schedule, group.extractor);
+    part.set_property_values("RRULE", &rules.late);
     part.remove_absolute_alarms();
-    let mut late = |of: i64, _: &str| if of < key { ValueEdit::Drop } else { ValueEdit::Keep };
-    edit_date_lists(&mut part, plan, whole, &mut late);
-    match leading {
-        None => Ok((EditedSeries::new(Some(part), detached), 0)),
-        Some(leading) => promote_override_to_master(&part, detached, leading, asked),
+    edit_date_lists(&mut part, schedule, group, &mut |other| match other < key {
+        true => ValueEdit::Drop,
+        false => ValueEdit::Keep,
+    });
+    match range {
+        None => {
+            let series = EditedSeries::new(Some(part), overrides);
+            Ok(FollowingSeries { series, shift_seconds: 0 })
+        }
+        Some(range) => promote_override_to_master(&part, overrides, range, context),
     }
 }
 
-/// A series with this change of all of it for its master: where that is later on the clock, all
-/// that hangs on its times is.
+/// Makes the override of all following occurrences the master of their series. Everything that
+/// depends on the times of the master moves as far as the override was moved.
 fn promote_override_to_master(
     planned: &EditableComponent,
-    mut detached: Vec<OverrideComponent>,
-    leading: &OverrideComponent,
-    asked: &EditContext<'_>,
-) -> Result<(EditedSeries, i64), Error> {
-    let plan = planned.schedule(asked.deriver).ok_or(Error::CannotSplit)?;
-    let mut part = leading.component.clone();
-    let own = part.schedule(asked.deriver).ok_or(Error::CannotSplit)?;
-    let (true, Some(key)) = (own.form == plan.form, leading.key) else {
+    mut overrides: Vec<OverrideComponent>,
+    range: &OverrideComponent,
+    context: &EditContext<'_>,
+) -> Result<FollowingSeries, Error> {
+    let schedule = planned.schedule(context.extractor).ok_or(Error::CannotSplit)?;
+    let mut part = range.component.clone();
+    let range_schedule = part.schedule(context.extractor).ok_or(Error::CannotSplit)?;
+    let (true, Some(key)) = (range_schedule.form == schedule.form, range.key) else {
         return Err(Error::CannotSplit);
     };
-    let shift = own.start.seconds() - plan.key_to_civil(key).seconds();
-    part.uid.clone_from(&planned.uid);
-    part.set_property("UID", &[], &planned.uid);
+    let shift_seconds = range_schedule.start.seconds() - schedule.key_to_civil(key).seconds();
+    part.set_uid(&planned.uid);
     part.remove_property("RECURRENCE-ID");
-    let start = plan.start.saturating_add(shift);
-    let target = NewTime::new(plan.form.clone(), start);
-    target.apply_to(&mut part, &own, asked.deriver);
+    let start = schedule.start.saturating_add(shift_seconds);
+    let new_time = NewTime::new(schedule.form.clone(), start);
+    new_time.apply_to(&mut part, &range_schedule, context.extractor);
     for name in ["RRULE", "EXRULE", "RDATE", "EXDATE"] {
         part.copy_property(planned, name);
     }
-    if shift != 0 {
-        shift_rules(&mut part, &plan, &plan.form, shift)?;
-        shift_date_lists(&mut part, &plan, &plan.form, shift, asked);
+    if shift_seconds != 0 {
+        shift_rules(&mut part, &schedule, &schedule.form, shift_seconds)?;
+        shift_date_lists(&mut part, &schedule, &schedule.form, shift_seconds, context);
     }
-    for one in &mut detached {
-        one.set_recurrence_id(&plan, &plan.form, shift);
-        one.key = one.key.map(|key| plan.shift_key(key, shift));
+    for one in &mut overrides {
+        one.set_recurrence_id(&schedule, &schedule.form, shift_seconds);
+        one.key = one.key.map(|key| schedule.shift_key(key, shift_seconds));
     }
-    Ok((EditedSeries::new(Some(part), detached), shift))
+    Ok(FollowingSeries { series: EditedSeries::new(Some(part), overrides), shift_seconds })
 }
 
-/// Do both parts together have the occurrences that the whole has?
+/// Fails unless both parts together have the occurrences of the whole series.
 fn verify_split(
-    whole: &UidGroup<'_>,
+    group: &UidGroup<'_>,
     early: &[EditableComponent],
-    rest: &EditedSeries,
+    late: &FollowingSeries,
     key: i64,
-    shift: i64,
 ) -> Result<(), Error> {
-    let Some(plan) = &whole.schedule else { return Ok(()) };
-    let keys = |plan: &ComponentSchedule, from: i64, to: i64| -> Vec<i64> {
-        let keys = plan.occurrences_from(from).map(|one| one.original.seconds());
-        keys.take_while(|of| *of < to).take(MAX_COMPARED_OCCURRENCES).collect()
+    let Some(schedule) = &group.schedule else { return Ok(()) };
+    let keys = |schedule: &ComponentSchedule, from: i64, to: i64| -> Vec<i64> {
+        let keys = schedule.occurrences_from(from).map(|one| one.original.seconds());
+        keys.take_while(|key| *key < to).take(MAX_COMPARED_OCCURRENCES).collect()
     };
-    let late = rest.master.as_ref().and_then(|master| master.schedule(whole.deriver));
-    let late = late.map_or_else(Vec::new, |plan| keys(&plan, i64::MIN, i64::MAX));
-    let first = early.iter().find(|part| part.recurrence_id(whole.deriver).is_none());
-    let first = first.and_then(|part| part.schedule(whole.deriver));
+    let late_master = late.series.master.as_ref();
+    let late_schedule = late_master.and_then(|master| master.schedule(group.extractor));
+    let late_keys =
+        late_schedule.map_or_else(Vec::new, |schedule| keys(&schedule, i64::MIN, i64::MAX));
+    let early_master = early.iter().find(|part| part.recurrence_id(group.extractor).is_none());
+    let early_schedule = early_master.and_then(|part| part.schedule(group.extractor));
     let since = key.saturating_sub(400 * DAY_SECONDS);
-    let first = first.map_or_else(Vec::new, |plan| keys(&plan, since, i64::MAX));
-    let planned = keys(plan, key, i64::MAX).into_iter().map(|of| plan.shift_key(of, shift));
-    let same = late == planned.collect::<Vec<_>>() && first == keys(plan, since, key);
-    if same { Ok(()) } else { Err(Error::CannotSplit) }
+    let early_keys =
+        early_schedule.map_or_else(Vec::new, |schedule| keys(&schedule, since, i64::MAX));
+    let planned = keys(schedule, key, i64::MAX).into_iter();
+    let planned = planned.map(|key| schedule.shift_key(key, late.shift_seconds));
+    let is_equal =
+        late_keys == planned.collect::<Vec<_>>() && early_keys == keys(schedule, since, key);
+    if is_equal { Ok(()) } else { Err(Error::CannotSplit) }
 }
 
 impl EditedSeries {
-    /// All of it changed, as somebody wants it who sees this occurrence; where that was changed
-    /// itself, and is no exception, it is changed by its own time, too.
+    /// Changes the whole series for a user who sees the occurrence `seen_key`. The override
+    /// `edited_override` is changed by its own time; all other overrides keep what they changed.
     fn apply_edit(
         mut self,
-        key: Option<i64>,
-        own: Option<i64>,
-        asked: &EditContext<'_>,
+        seen_key: Option<i64>,
+        edited_override: Option<i64>,
+        context: &EditContext<'_>,
     ) -> Result<EditedSeries, Error> {
         let Some(master) = &mut self.master else {
             for one in &mut self.overrides {
-                let target = asked.resolve_new_time(&one.component)?;
-                asked.apply(&mut one.component, &target)?;
+                let new_time = context.resolve_new_time(&one.component)?;
+                context.apply(&mut one.component, &new_time)?;
             }
             return Ok(self);
         };
-        let Some(plan) = master.schedule(asked.deriver) else {
-            let target = asked.resolve_new_time(master)?;
-            asked.apply(master, &target)?;
+        let Some(schedule) = master.schedule(context.extractor) else {
+            let new_time = context.resolve_new_time(master)?;
+            context.apply(master, &new_time)?;
             return Ok(self);
         };
-        // What is seen is the occurrence, at its own time if it was moved.
-        let seen = key.map_or(plan.start, |key| plan.key_to_civil(key));
-        let target = asked.resolve_occurrence_time(&plan, seen)?;
-        let delta = target.as_ref().map_or(0, |of| of.start.seconds() - seen.seconds());
-        let target = target.map(|of| of.shift_by(plan.start.seconds() - seen.seconds()));
-        let moved = target.as_ref().filter(|of| delta != 0 || of.form != plan.form);
-        let form = moved.map(|of| of.form.clone());
+        let seen = seen_key.map_or(schedule.start, |key| schedule.key_to_civil(key));
+        let new_time = context.resolve_occurrence_time(&schedule, seen)?;
+        let delta = new_time.as_ref().map_or(0, |time| time.start.seconds() - seen.seconds());
+        let new_time =
+            new_time.map(|time| time.shift_by(schedule.start.seconds() - seen.seconds()));
+        let moved = new_time.as_ref().filter(|time| delta != 0 || time.form != schedule.form);
+        let new_form = moved.map(|time| time.form.clone());
         let before = master.clone();
-        asked.apply(master, &target)?;
-        let now = master.schedule(asked.deriver);
-        let now = now.filter(|now| now.form.is_date() == plan.form.is_date());
-        let lasts = now.map(|now| now.duration_seconds());
-        if let Some(form) = &form {
-            if asked.edit.rule.is_none() {
-                shift_rules(master, &plan, form, delta)?;
+        context.apply(master, &new_time)?;
+        let new_schedule = master.schedule(context.extractor);
+        let new_duration = new_schedule
+            .filter(|new| new.form.is_date() == schedule.form.is_date())
+            .map(|new| new.duration_seconds());
+        if let Some(form) = &new_form {
+            if context.edit.rule.is_none() {
+                shift_rules(master, &schedule, form, delta)?;
             }
-            shift_date_lists(master, &plan, form, delta, asked);
+            shift_date_lists(master, &schedule, form, delta, context);
         }
         for one in &mut self.overrides {
-            if own.is_some() && one.key == own {
-                let target = asked.resolve_new_time(&one.component)?;
-                asked.apply(&mut one.component, &target)?;
-                if let Some(form) = &form {
-                    one.set_recurrence_id(&plan, form, delta);
+            if edited_override.is_some() && one.key == edited_override {
+                let new_time = context.resolve_new_time(&one.component)?;
+                context.apply(&mut one.component, &new_time)?;
+                if let Some(form) = &new_form {
+                    one.set_recurrence_id(&schedule, form, delta);
                 }
                 continue;
             }
-            let mut follows = one.apply_series_edit(&before, &plan, lasts, asked)?;
-            if let Some(form) = &form {
-                follows &= one.shift_with_series(&plan, form, delta, asked);
+            let mut follows = one.apply_series_edit(&before, &schedule, new_duration, context)?;
+            if let Some(form) = &new_form {
+                follows &= one.shift_with_series(&schedule, form, delta, context);
             }
             self.diverged_overrides += usize::from(!follows);
         }
         Ok(self)
     }
 
-    /// Changed occurrences that the rule does not have.
-    fn count_orphaned_overrides(&self, deriver: &Extractor) -> usize {
-        let plan = self.master.as_ref().and_then(|master| master.schedule(deriver));
-        let Some(plan) = plan else { return 0 };
-        let original =
-            |one: &&OverrideComponent| one.component.recurrence_id(deriver).map(|(time, _)| time);
-        let is_planned = |time| plan.occurrence_at(plan.recurrence_id_key(&time)).is_some();
-        let strays = |one: &&OverrideComponent| original(one).is_some_and(|time| !is_planned(time));
-        self.overrides.iter().filter(strays).count()
+    /// Counts the overrides of occurrences that the rule does not produce.
+    fn count_orphaned_overrides(&self, extractor: &Extractor) -> usize {
+        let schedule = self.master.as_ref().and_then(|master| master.schedule(extractor));
+        let Some(schedule) = schedule else { return 0 };
+        let is_orphaned = |one: &&OverrideComponent| {
+            one.component.recurrence_id(extractor).is_some_and(|recurrence_id| {
+                let key = schedule.recurrence_id_key(&recurrence_id.time);
+                schedule.occurrence_at(key).is_none()
+            })
+        };
+        self.overrides.iter().filter(is_orphaned).count()
     }
 }

@@ -1,8 +1,8 @@
-//! What hangs on a series, when that is changed: its rules, its EXDATE and RDATE, and its changed
-//! occurrences.
+//! The parts of a series that depend on its times, when these change: rules, EXDATE and RDATE, and
+//! overrides.
 //!
-//! What is meant by a change, and of what it consists, is for [`scope`](super::scope). This is
-//! apart as it is the same for all that follow and for all.
+//! Which occurrences change is decided in [`scope`](super::scope). Apart from it because a change
+//! of all occurrences and one of all following move the same parts.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
@@ -13,34 +13,37 @@ use super::uid_group::OverrideComponent;
 use larder_time::civil::CivilTime;
 use larder_time::rule::{Frequency, Rule, RuleEnd};
 
-/// The rules of a master that was moved.
+/// Moves the rules of a master. `delta` is in seconds of the clock.
+///
+/// # Errors
+/// [`Error::NeedsRule`] if a rule produced the old start and does not produce the new one.
 pub(super) fn shift_rules(
     master: &mut EditableComponent,
-    plan: &ComponentSchedule,
+    schedule: &ComponentSchedule,
     form: &DateTimeForm,
     delta: i64,
 ) -> Result<(), Error> {
-    let start = plan.start.saturating_add(delta);
+    let start = schedule.start.saturating_add(delta);
     let mut rules = Vec::new();
     for text in master.property_texts("RRULE") {
         let Ok(rule) = Rule::parse(&text) else {
             rules.push(text);
             continue;
         };
-        let matches = |rule: &Rule, start: CivilTime| {
+        let produces = |rule: &Rule, start: CivilTime| {
             let endless = rule.clone().with_end(RuleEnd::Never);
             endless.occurrences_from(start, start).next() == Some(start)
         };
         let mut text = text;
-        if matches(&rule, plan.start) && rule.frequency() == Frequency::Weekly {
-            text = rotate_byday(&text, start.day_number() - plan.start.day_number());
+        if produces(&rule, schedule.start) && rule.frequency() == Frequency::Weekly {
+            text = rotate_byday(&text, start.day_number() - schedule.start.day_number());
         }
-        if matches(&rule, plan.start) && !matches(&Rule::parse(&text)?, start) {
+        if produces(&rule, schedule.start) && !produces(&Rule::parse(&text)?, start) {
             return Err(Error::NeedsRule);
         }
-        if let (None, Some(end)) = (rule.count(), until_key(&plan.form, &rule)) {
-            let last = plan.key_to_civil(end).saturating_add(delta);
-            let last = if plan.form.is_date() && !form.is_date() {
+        if let (None, Some(until)) = (rule.count(), until_key(&schedule.form, &rule)) {
+            let last = schedule.key_to_civil(until).saturating_add(delta);
+            let last = if schedule.form.is_date() && !form.is_date() {
                 CivilTime::midnight(last.day_number()).saturating_add(start.second_of_day())
             } else {
                 last
@@ -55,20 +58,20 @@ pub(super) fn shift_rules(
     Ok(())
 }
 
-/// EXDATE and RDATE of a master that was moved: they still meet what they met.
+/// Moves EXDATE and RDATE of a master, so that they refer to the same occurrences as before.
 pub(super) fn shift_date_lists(
     master: &mut EditableComponent,
-    plan: &ComponentSchedule,
+    schedule: &ComponentSchedule,
     form: &DateTimeForm,
     delta: i64,
-    asked: &EditContext<'_>,
+    context: &EditContext<'_>,
 ) {
     for name in ["EXDATE", "RDATE"] {
-        master.edit_list_values(name, asked.deriver, form, &mut |start, text| {
-            let value = form
-                .format_value(plan.key_to_civil(plan.recurrence_key(start)).saturating_add(delta));
+        master.edit_list_values(name, context.extractor, form, &mut |start, text| {
+            let old = schedule.key_to_civil(schedule.recurrence_key(start));
+            let value = form.format_value(old.saturating_add(delta));
             ValueEdit::Write(match period_duration(text) {
-                Some(length) if !form.is_date() => format!("{value}/{length}"),
+                Some(duration) if !form.is_date() => format!("{value}/{duration}"),
                 _ => value,
             })
         });
@@ -76,61 +79,65 @@ pub(super) fn shift_date_lists(
 }
 
 impl OverrideComponent {
-    /// Changes what a changed occurrence has of its series: `before` and `plan` are that before,
-    /// `lasts` says how long it takes now. False: it keeps something of its own.
+    /// Applies a series edit to an override, for the properties that it still inherits. `before`
+    /// and `schedule` are the series before the edit, `new_duration` its duration in seconds after
+    /// it. Returns `false` if the override keeps a value of its own.
     pub(super) fn apply_series_edit(
         &mut self,
         before: &EditableComponent,
-        plan: &ComponentSchedule,
-        lasts: Option<i64>,
-        asked: &EditContext<'_>,
+        schedule: &ComponentSchedule,
+        new_duration: Option<i64>,
+        context: &EditContext<'_>,
     ) -> Result<bool, Error> {
-        let inherited = asked.edit.restrict_to_inherited(&self.component, before);
-        let mut whole = !inherited.is_missing_fields_of(asked.edit);
-        let own = self
+        let inherited = context.edit.restrict_to_inherited(&self.component, before);
+        let mut follows = !inherited.is_missing_fields_of(context.edit);
+        let own_schedule = self
             .component
-            .schedule(asked.deriver)
-            .filter(|own| own.form.is_date() == plan.form.is_date());
-        let mut target = None;
-        if let (Some(own), Some(lasts)) =
-            (own, lasts.filter(|lasts| *lasts != plan.duration_seconds()))
-        {
-            let same = own.duration_seconds() == plan.duration_seconds();
-            target = same.then(|| NewTime::new(own.form, own.start).with_duration(lasts));
-            whole &= same;
+            .schedule(context.extractor)
+            .filter(|own| own.form.is_date() == schedule.form.is_date());
+        let new_duration = new_duration.filter(|duration| *duration != schedule.duration_seconds());
+        let mut new_time = None;
+        if let (Some(own), Some(duration)) = (own_schedule, new_duration) {
+            let is_inherited = own.duration_seconds() == schedule.duration_seconds();
+            new_time =
+                is_inherited.then(|| NewTime::new(own.form, own.start).with_duration(duration));
+            follows &= is_inherited;
         }
-        EditContext { edit: &inherited, ..*asked }.apply(&mut self.component, &target)?;
-        Ok(whole)
+        EditContext { edit: &inherited, ..*context }.apply(&mut self.component, &new_time)?;
+        Ok(follows)
     }
 
-    /// A changed occurrence of a series that was moved. Where it was at the time it was planned
-    /// for, or leads all that follow it, it is moved as well. False: it was moved by itself.
+    /// Moves an override along with its series. Its own time moves if it is still the original
+    /// one, or if the override applies to all following occurrences. Returns `false` if its own
+    /// time stays.
     pub(super) fn shift_with_series(
         &mut self,
-        plan: &ComponentSchedule,
+        schedule: &ComponentSchedule,
         form: &DateTimeForm,
         delta: i64,
-        asked: &EditContext<'_>,
+        context: &EditContext<'_>,
     ) -> bool {
         let Some(key) = self.key else { return true };
-        let own = self.component.schedule(asked.deriver);
-        let goes =
-            |own: &ComponentSchedule| self.following || own.form.civil_to_key(own.start) == key;
-        let own = own.filter(|own| own.form == plan.form && goes(own));
-        let went = own.is_some();
+        let is_movable = |own: &ComponentSchedule| {
+            let is_original = || own.form.civil_to_key(own.start) == key;
+            own.form == schedule.form && (self.following || is_original())
+        };
+        let own = self.component.schedule(context.extractor).filter(is_movable);
+        let is_moved = own.is_some();
         if let Some(own) = own {
-            let target = NewTime::new(form.clone(), own.start.saturating_add(delta));
-            target.apply_to(&mut self.component, &own, asked.deriver);
+            let new_time = NewTime::new(form.clone(), own.start.saturating_add(delta));
+            new_time.apply_to(&mut self.component, &own, context.extractor);
         }
-        self.set_recurrence_id(plan, form, delta);
-        self.component.bump_revision(asked.input.now, true);
-        went
+        self.set_recurrence_id(schedule, form, delta);
+        self.component.bump_revision(context.locale.now, true);
+        is_moved
     }
 
-    /// It stands for what has become of its occurrence: in this form, so much later on the clock.
+    /// Sets RECURRENCE-ID to the new time of its occurrence: in this form, and `delta` seconds
+    /// later by the clock.
     pub(super) fn set_recurrence_id(
         &mut self,
-        plan: &ComponentSchedule,
+        schedule: &ComponentSchedule,
         form: &DateTimeForm,
         delta: i64,
     ) {
@@ -139,7 +146,7 @@ impl OverrideComponent {
         if self.following {
             params.push(("RANGE", "THISANDFUTURE"));
         }
-        let value = form.format_value(plan.key_to_civil(key).saturating_add(delta));
+        let value = form.format_value(schedule.key_to_civil(key).saturating_add(delta));
         self.component.set_property("RECURRENCE-ID", &params, &value);
     }
 }

@@ -1,5 +1,8 @@
-//! All items of one UID: a master and its detached occurrences, and which of their occurrences is
-//! meant.
+//! The items of one UID: a master and its overrides.
+//!
+//! Apart from [`scope`](super::scope) because a cancellation by message changes the same items, and
+//! because it is the only part that reads the store: it finds the occurrence that a user names, and
+//! turns changed components into a batch.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
@@ -13,98 +16,115 @@ use larder_time::value::IcalDateTime;
 use larder_time::zone::Zone;
 use std::sync::Arc;
 
-/// All items of one UID, as they are.
+/// The items of one UID as they are stored.
 #[derive(Debug)]
 pub struct UidGroup<'d> {
-    pub(crate) deriver: &'d Extractor,
+    pub(crate) extractor: &'d Extractor,
     collection: Arc<str>,
     pub(crate) uid: String,
     derived_uid: bool,
-    /// Where each is stored, by its recurrence id.
-    stored: Vec<(String, Handle, Seq, Vec<u8>)>,
+    stored: Vec<StoredComponent>,
     pub(crate) master: Option<EditableComponent>,
+    /// The schedule of the master.
     pub(crate) schedule: Option<ComponentSchedule>,
     pub(crate) overrides: Vec<OverrideComponent>,
-    /// What the items of detached occurrences stand for, by their recurrence ids.
-    override_keys: Vec<(String, i64)>,
     has_vcalendar_1: bool,
 }
 
-/// A changed occurrence.
+/// An item of the group in the store.
+#[derive(Debug)]
+struct StoredComponent {
+    recurrence_id: String,
+    handle: Handle,
+    seq: Seq,
+    bytes: Vec<u8>,
+    /// The key of the occurrence that the item overrides.
+    override_key: Option<i64>,
+}
+
+/// An override.
 #[derive(Debug, Clone)]
 pub(crate) struct OverrideComponent {
-    /// Which it stands for; `None`: that is not known.
+    /// The key of the overridden occurrence. `None` if RECURRENCE-ID cannot be resolved.
     pub(crate) key: Option<i64>,
+    /// Whether the override applies to all following occurrences (RANGE=THISANDFUTURE).
     pub(crate) following: bool,
     pub(crate) component: EditableComponent,
 }
 
-/// An occurrence, as a person names it.
+/// An occurrence as a user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OccurrenceRef {
-    /// By the RECURRENCE-ID: in UTC, or by the clock of the series.
+    /// By RECURRENCE-ID: in UTC, or by the clock of the series.
     RecurrenceId(IcalDateTime),
-    /// By the clock of whoever asks.
+    /// By the time in the zone of the user.
     Local(CivilTime),
-    /// By its moment; of what floats, as the clock of whoever asks shows it.
+    /// By its instant; a floating time is read in the zone of the user.
     Instant(Instant),
-    /// By its day, by the clock of whoever asks.
+    /// By its day in the zone of the user.
     Day(CivilTime),
 }
 
 impl<'d> UidGroup<'d> {
-    /// Reads all items of the UID of one of them.
+    /// Reads all items with the UID of an item.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub fn read(
         reader: &Reader,
-        deriver: &'d Extractor,
-        head: &ItemMeta,
+        extractor: &'d Extractor,
+        item: &ItemMeta,
     ) -> Result<UidGroup<'d>, Error> {
-        let mut whole = UidGroup {
-            deriver,
-            collection: Arc::clone(&head.collection),
-            uid: head.uid.clone(),
-            derived_uid: head.derived_uid,
+        let mut group = UidGroup {
+            extractor,
+            collection: Arc::clone(&item.collection),
+            uid: item.uid.clone(),
+            derived_uid: item.derived_uid,
             stored: Vec::new(),
             master: None,
             schedule: None,
             overrides: Vec::new(),
-            override_keys: Vec::new(),
             has_vcalendar_1: false,
         };
         let _snapshot = reader.begin_read()?;
-        let mut detached = Vec::new();
-        for head in reader.find_series_of_item(head)? {
-            let Some(bytes) = reader.source_bytes(head.row)? else { continue };
-            let frame = head
+        // Overrides are resolved by the schedule of the master, which may be read after them.
+        let mut overrides = Vec::new();
+        for item in reader.find_series_of_item(item)? {
+            let Some(bytes) = reader.source_bytes(item.row)? else { continue };
+            let context = item
                 .calendar_context
                 .map(|row| reader.calendar_context(row))
                 .transpose()?
-                .flatten();
-            let frame =
-                frame.map_or_else(CalendarContext::default, |frame| CalendarContext::clone(&frame));
-            whole.has_vcalendar_1 |= frame.is_vcalendar_1;
-            whole.stored.push((head.recurrence_id.clone(), head.handle, head.seq, bytes.clone()));
-            let part = EditableComponent { uid: head.uid, bytes, context: frame };
-            match head.recurrence_id.is_empty() {
-                true => whole.master = Some(part),
-                false => detached.push((head.recurrence_id, part)),
+                .flatten()
+                .map_or_else(CalendarContext::default, |context| (*context).clone());
+            group.has_vcalendar_1 |= context.is_vcalendar_1;
+            let component = EditableComponent { uid: item.uid, bytes: bytes.clone(), context };
+            match item.recurrence_id.is_empty() {
+                true => group.master = Some(component),
+                false => overrides.push((group.stored.len(), component)),
             }
+            group.stored.push(StoredComponent {
+                recurrence_id: item.recurrence_id,
+                handle: item.handle,
+                seq: item.seq,
+                bytes,
+                override_key: None,
+            });
         }
-        whole.schedule = whole.master.as_ref().and_then(|master| master.schedule(deriver));
-        for (of, part) in detached {
-            let original = part.recurrence_id(deriver);
-            let following = original.as_ref().is_some_and(|(_, following)| *following);
-            let key = original.map(|(time, _)| whole.recurrence_id_key(&time));
-            whole.override_keys.extend(key.map(|key| (of, key)));
-            whole.overrides.push(OverrideComponent { key, following, component: part });
+        group.schedule = group.master.as_ref().and_then(|master| master.schedule(extractor));
+        for (at, component) in overrides {
+            let recurrence_id = component.recurrence_id(extractor);
+            let following = recurrence_id.as_ref().is_some_and(|id| id.following);
+            let key = recurrence_id.map(|id| group.recurrence_id_key(&id.time));
+            if let Some(stored) = group.stored.get_mut(at) {
+                stored.override_key = key;
+            }
+            group.overrides.push(OverrideComponent { key, following, component });
         }
-        Ok(whole)
+        Ok(group)
     }
 
-    /// Are there several occurrences?
+    /// Returns whether the UID can have several occurrences.
     #[must_use]
     pub fn is_recurring(&self) -> bool {
         self.schedule.as_ref().is_some_and(ComponentSchedule::is_recurring)
@@ -117,22 +137,23 @@ impl<'d> UidGroup<'d> {
         self.stored.len()
     }
 
-    /// What one of its items stands for.
+    /// Returns the key of the occurrence that an item overrides.
     #[must_use]
-    pub fn item_key(&self, head: &ItemMeta) -> Option<i64> {
-        self.find_override_key(&head.recurrence_id)
+    pub fn item_key(&self, item: &ItemMeta) -> Option<i64> {
+        self.find_override_key(&item.recurrence_id)
     }
 
-    /// What a RECURRENCE-ID means here.
+    /// Returns the key of the occurrence that a RECURRENCE-ID refers to.
     pub(crate) fn recurrence_id_key(&self, time: &CalendarDateTime) -> i64 {
         match &self.schedule {
-            Some(plan) => plan.recurrence_id_key(time),
-            None => DateTimeForm::new(time.is_date, &time.zone_reference).civil_to_key(time.civil),
+            Some(schedule) => schedule.recurrence_id_key(time),
+            None => DateTimeForm::from_date_time(time).civil_to_key(time.civil),
         }
     }
 
-    fn find_override_key(&self, recurrence: &str) -> Option<i64> {
-        self.override_keys.iter().find(|(name, _)| name == recurrence).map(|(_, key)| *key)
+    fn find_override_key(&self, recurrence_id: &str) -> Option<i64> {
+        let stored = self.stored.iter().find(|stored| stored.recurrence_id == recurrence_id)?;
+        stored.override_key
     }
 
     pub(crate) fn check_format_version(&self) -> Result<(), Error> {
@@ -143,28 +164,28 @@ impl<'d> UidGroup<'d> {
         }
     }
 
-    /// The occurrence that is meant: one that is planned, or was changed, for that time, else one
-    /// that was moved there.
+    /// Finds the key of an occurrence: one that is planned or overridden for this time, else one
+    /// that was moved to this time.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// [`Error::NoOccurrence`] and [`Error::AmbiguousOccurrence`].
     pub fn find_occurrence(&self, at: OccurrenceRef, local: &Zone) -> Result<i64, Error> {
-        let mut found = match at {
-            // The RECURRENCE-ID of a series: by the clock of that.
+        let mut keys = match at {
+            // A date as RECURRENCE-ID is a day by the clock of the series.
             OccurrenceRef::RecurrenceId(IcalDateTime { is_date: true, civil, .. }) => {
                 self.keys_on_day(civil.day_number(), None)
             }
             OccurrenceRef::Day(civil) => self.keys_on_day(civil.day_number(), Some(local)),
             _ => self.keys_at_time(at, local),
         };
-        found.sort_unstable();
-        found.dedup();
-        match found[..] {
+        keys.sort_unstable();
+        keys.dedup();
+        match keys[..] {
             [key] => Ok(key),
             [] => Err(Error::NoOccurrence(match at {
                 OccurrenceRef::RecurrenceId(stamp) => stamp.to_string(),
                 OccurrenceRef::Local(civil) => civil.to_string(),
-                OccurrenceRef::Instant(moment) => local.to_civil(moment).to_string(),
+                OccurrenceRef::Instant(instant) => local.to_civil(instant).to_string(),
                 OccurrenceRef::Day(civil) => {
                     IcalDateTime { civil, is_date: true, is_utc: false }.to_string()
                 }
@@ -173,109 +194,105 @@ impl<'d> UidGroup<'d> {
         }
     }
 
-    /// What is on a day by this clock; without one, by that of the series.
-    fn keys_on_day(&self, day: i64, by: Option<&Zone>) -> Vec<i64> {
-        let mut found: Vec<i64> = Vec::new();
-        if let Some(plan) = &self.schedule {
-            found.extend(plan.keys_on_day(day, by));
+    /// Returns the keys of the occurrences on a day, in `zone` or by the clock of the series.
+    fn keys_on_day(&self, day: i64, zone: Option<&Zone>) -> Vec<i64> {
+        let mut keys: Vec<i64> = Vec::new();
+        if let Some(schedule) = &self.schedule {
+            keys.extend(schedule.keys_on_day(day, zone));
         }
-        let is_on = |one: &&OverrideComponent| match (&self.schedule, one.key) {
-            (Some(plan), Some(key)) => plan.day_of_key(key, by) == day,
+        let is_on_day = |one: &&OverrideComponent| match (&self.schedule, one.key) {
+            (Some(schedule), Some(key)) => schedule.day_of_key(key, zone) == day,
             (None, Some(key)) => CivilTime::from_seconds_clamped(key).day_number() == day,
             _ => false,
         };
-        found.extend(self.overrides.iter().filter(is_on).filter_map(|one| one.key));
-        if found.is_empty() {
-            let moved = self.overrides.iter().filter(|one| {
-                let plan = one.component.schedule(self.deriver);
-                plan.is_some_and(|plan| {
-                    plan.day_of_key(plan.form.civil_to_key(plan.start), by) == day
+        keys.extend(self.overrides.iter().filter(is_on_day).filter_map(|one| one.key));
+        if keys.is_empty() {
+            let is_moved_to_day = |one: &&OverrideComponent| {
+                one.component.schedule(self.extractor).is_some_and(|own| {
+                    own.day_of_key(own.form.civil_to_key(own.start), zone) == day
                 })
-            });
-            found.extend(moved.filter_map(|one| one.key));
+            };
+            keys.extend(self.overrides.iter().filter(is_moved_to_day).filter_map(|one| one.key));
         }
-        found
+        keys
     }
 
     fn keys_at_time(&self, at: OccurrenceRef, local: &Zone) -> Vec<i64> {
-        let key = |plan: &ComponentSchedule| match at {
+        let to_key = |schedule: &ComponentSchedule| match at {
             OccurrenceRef::RecurrenceId(IcalDateTime { is_utc: true, civil, .. })
-                if plan.form.zone().is_some() =>
+                if schedule.form.zone().is_some() =>
             {
                 civil.seconds()
             }
-            OccurrenceRef::Local(civil) if plan.form.zone().is_some() => {
+            OccurrenceRef::Local(civil) if schedule.form.zone().is_some() => {
                 local.to_instant(civil).seconds()
             }
-            OccurrenceRef::Instant(moment) if plan.form.zone().is_some() => moment.seconds(),
-            OccurrenceRef::Instant(moment) => plan.form.civil_to_key(local.to_civil(moment)),
+            OccurrenceRef::Instant(instant) if schedule.form.zone().is_some() => instant.seconds(),
+            OccurrenceRef::Instant(instant) => schedule.form.civil_to_key(local.to_civil(instant)),
             OccurrenceRef::RecurrenceId(IcalDateTime { civil, .. })
             | OccurrenceRef::Local(civil)
-            | OccurrenceRef::Day(civil) => plan.form.civil_to_key(civil),
+            | OccurrenceRef::Day(civil) => schedule.form.civil_to_key(civil),
         };
-        let known = |key: &i64| {
-            let detached = self.overrides.iter().any(|one| one.key == Some(*key));
-            detached
-                || self.schedule.as_ref().is_some_and(|plan| plan.occurrence_at(*key).is_some())
+        let has_occurrence = |key: &i64| {
+            let is_overridden = self.overrides.iter().any(|one| one.key == Some(*key));
+            is_overridden
+                || self
+                    .schedule
+                    .as_ref()
+                    .is_some_and(|schedule| schedule.occurrence_at(*key).is_some())
         };
-        let item = match at {
+        let override_key = match at {
             OccurrenceRef::RecurrenceId(stamp) => self.find_override_key(&stamp.to_string()),
             _ => None,
         };
-        let planned = match (&self.schedule, at) {
-            (Some(plan), _) => Some(key(plan)),
+        let planned_key = match (&self.schedule, at) {
+            (Some(schedule), _) => Some(to_key(schedule)),
             (None, OccurrenceRef::RecurrenceId(stamp)) => Some(stamp.civil.seconds()),
             (None, _) => None,
         };
-        if let Some(key) = item.or(planned.filter(known)) {
+        if let Some(key) = override_key.or(planned_key.filter(has_occurrence)) {
             return vec![key];
         }
         let moved = self.overrides.iter().filter(|one| {
-            let plan = one.component.schedule(self.deriver);
-            plan.is_some_and(|plan| plan.form.civil_to_key(plan.start) == key(&plan))
+            let own = one.component.schedule(self.extractor);
+            own.is_some_and(|own| own.form.civil_to_key(own.start) == to_key(&own))
         });
         moved.filter_map(|one| one.key).collect()
     }
 
-    /// What has to be written so that these parts are what is there.
+    /// Computes the changes after which these components are stored, and no others of the UID.
     pub(crate) fn compute_changes(
         &self,
-        parts: Vec<EditableComponent>,
+        components: Vec<EditableComponent>,
     ) -> Result<Vec<BatchChange>, Error> {
-        let (mut puts, mut hit) = (Vec::new(), vec![false; self.stored.len()]);
-        for part in parts {
-            let EditableComponent { uid, bytes, context: frame } = part;
-            let (prepared, ..) = self
-                .deriver
-                .parse_component(bytes, &frame)
-                .map_err(|(_, problem)| Error::InvalidItem(problem))?;
-            let same = |stored: &(String, Handle, Seq, Vec<u8>)| {
-                uid == self.uid && stored.0 == prepared.recurrence_id()
+        let (mut puts, mut is_kept) = (Vec::new(), vec![false; self.stored.len()]);
+        for EditableComponent { uid, bytes, context } in components {
+            let parsed = self
+                .extractor
+                .parse_component(bytes, &context)
+                .map_err(|rejected| Error::InvalidItem(rejected.problem))?;
+            let is_same = |stored: &StoredComponent| {
+                uid == self.uid && stored.recurrence_id == parsed.recurrence_id()
             };
-            let mut expect = Precondition::Absent;
-            if let Some(at) = self.stored.iter().position(same)
-                && let (Some(stored), Some(hit)) = (self.stored.get(at), hit.get_mut(at))
+            let mut precondition = Precondition::Absent;
+            if let Some(at) = self.stored.iter().position(is_same)
+                && let (Some(stored), Some(is_kept)) = (self.stored.get(at), is_kept.get_mut(at))
             {
-                *hit = true;
-                if stored.3 == prepared.bytes() {
+                *is_kept = true;
+                if stored.bytes == parsed.bytes() {
                     continue;
                 }
-                expect = Precondition::UnchangedSince(stored.2);
+                precondition = Precondition::UnchangedSince(stored.seq);
             }
             let derived_uid = self.derived_uid && uid == self.uid;
             let collection = Arc::clone(&self.collection);
-            puts.push(BatchChange::Put(ItemPut {
-                collection,
-                uid,
-                derived_uid,
-                parsed: prepared,
-                precondition: expect,
-            }));
+            let put = ItemPut { collection, uid, derived_uid, parsed, precondition };
+            puts.push(BatchChange::Put(put));
         }
-        let gone = self.stored.iter().zip(hit).filter(|(_, hit)| !hit);
-        let mut changes: Vec<BatchChange> = gone
-            .map(|((_, handle, seq, _), _)| {
-                BatchChange::Remove(*handle, Precondition::UnchangedSince(*seq))
+        let removed = self.stored.iter().zip(is_kept).filter(|(_, is_kept)| !is_kept);
+        let mut changes: Vec<BatchChange> = removed
+            .map(|(stored, _)| {
+                BatchChange::Remove(stored.handle, Precondition::UnchangedSince(stored.seq))
             })
             .collect();
         changes.extend(puts);

@@ -1,29 +1,29 @@
-//! Definitions of time zones for new items: what a zone of the system does, as a VTIMEZONE says it.
+//! Time-zone definitions for new items: a zone of the system as a VTIMEZONE.
 //!
-//! A zone that changes its clock by the same rule year after year is defined by that rule, from the
-//! first year in which it did, so that all items of that zone have one definition. What is
-//! irregular is listed for the years around.
+//! A zone that changes its clock by the same rules every year is defined by these rules, from their
+//! first year on, so that all items in the zone share one definition. The changes of an irregular
+//! zone are listed for the years around the item.
 
 use super::rule_text::WEEKDAY_CODES;
 use larder_format::writer::{ComponentBuilder, escape_text};
-use larder_store::VtimezoneText as Defined;
+use larder_store::VtimezoneText;
 use larder_time::civil::{
     CivilTime, DAY_SECONDS, Instant, Weekday, days_in_month, first_day_of_year,
 };
 use larder_time::value::UtcOffset;
 use larder_time::zone::Zone;
 
-/// Years that are looked at: zones are of one mind about what comes later.
+/// The years that are examined. The rules of the last one are assumed to stay.
 const FIRST_YEAR: i32 = 1970;
 const LAST_YEAR: i32 = 2037;
-/// Of an irregular zone, the changes of the decade are listed, and of so many years from its
-/// beginning.
+/// The number of years for which the changes of an irregular zone are listed, from the year before
+/// the decade on.
 const LISTED_YEARS: i32 = 16;
 
-/// The definition of a zone for something that begins in a year; `None`: it is UTC, which needs
-/// none.
+/// Builds the definition of a zone for an item that starts in a year. Returns `None` for UTC, which
+/// needs none.
 #[must_use]
-pub fn build_vtimezone(zone: &Zone, year: i32) -> Option<Defined> {
+pub fn build_vtimezone(zone: &Zone, year: i32) -> Option<VtimezoneText> {
     if *zone == Zone::UTC {
         return None;
     }
@@ -37,19 +37,19 @@ pub fn build_vtimezone(zone: &Zone, year: i32) -> Option<Defined> {
         (true, true) => draft.add_subcomponent(fixed_offset_observance(zone, since)),
         (_, false) => add_listed_onsets(zone, year, draft),
     };
-    Defined::new(draft.finish().as_bytes())
+    VtimezoneText::new(draft.finish().as_bytes())
 }
 
-/// A change of the clock.
+/// A change of the offset.
 #[derive(Debug, Clone, Copy)]
 struct Onset {
-    /// What the clock showed when it was changed.
+    /// The clock time of the change, before it.
     local_time: CivilTime,
     offset_from: i32,
     offset_to: i32,
 }
 
-/// The changes of a year.
+/// Returns the changes in a year.
 fn find_onsets(zone: &Zone, year: i32) -> Vec<Onset> {
     let new_year = |year: i32| {
         Instant::from_seconds_clamped(first_day_of_year(year.clamp(1, 9999)) * DAY_SECONDS)
@@ -62,11 +62,11 @@ fn find_onsets(zone: &Zone, year: i32) -> Vec<Onset> {
     changes.into_iter().map(onset).filter(|onset| onset.offset_from != onset.offset_to).collect()
 }
 
-/// A change that comes every year by the same rule.
+/// A yearly change of the offset.
 #[derive(Debug, Clone)]
 struct YearlyTransition {
     first: Onset,
-    /// Which of its weekday in the month it can be: 1 to 5 from the front, -1 the last.
+    /// The possible positions of its weekday in the month: 1 to 5, or -1 for the last.
     nth: Vec<i8>,
 }
 
@@ -81,7 +81,7 @@ impl YearlyTransition {
         }
     }
 
-    /// The rule of this year and of the year before, if there is one for both.
+    /// Returns the rule that covers this year and the year before, if there is one.
     fn intersect(&self, before: &YearlyTransition) -> Option<YearlyTransition> {
         let key = |onset: &Onset| {
             let weekday = Weekday::from_day_number(onset.local_time.day_number());
@@ -105,14 +105,14 @@ impl YearlyTransition {
     }
 }
 
-/// Since which year the clock is changed by the same rules every year, and these.
+/// Returns the yearly rules of a zone, and the first year in which they apply.
 fn find_yearly_rules(zone: &Zone) -> (i32, Vec<YearlyTransition>) {
-    let of = |year: i32| -> Vec<YearlyTransition> {
+    let in_year = |year: i32| -> Vec<YearlyTransition> {
         find_onsets(zone, year).into_iter().map(YearlyTransition::from_onset).collect()
     };
-    let (mut since, mut slots) = (LAST_YEAR, of(LAST_YEAR));
+    let (mut since, mut slots) = (LAST_YEAR, in_year(LAST_YEAR));
     for year in (FIRST_YEAR..LAST_YEAR).rev() {
-        let before = of(year);
+        let before = in_year(year);
         let both = slots.iter().zip(&before).map(|(slot, before)| slot.intersect(before));
         match both.collect::<Option<Vec<_>>>() {
             Some(both) if before.len() == slots.len() => (since, slots) = (year, both),
@@ -122,7 +122,7 @@ fn find_yearly_rules(zone: &Zone) -> (i32, Vec<YearlyTransition>) {
     (since, slots)
 }
 
-/// One offset, since the last change.
+/// Builds an observance of the offset since the last change.
 fn fixed_offset_observance(zone: &Zone, since: i32) -> ComponentBuilder {
     let last = (FIRST_YEAR..since).rev().find_map(|year| find_onsets(zone, year).pop());
     build_observance(last.unwrap_or_else(|| {

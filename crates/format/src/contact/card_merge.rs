@@ -21,10 +21,9 @@ use super::version_conversion::{
     self, BinaryValue, ParamValues, PropertyWriter, VcardStyle, add_values, convert_params,
     strip_position_params,
 };
-use crate::decoding::{split_raw, split_structured, unescape_text};
-use crate::edit::{decode_text, splice};
-use crate::field_values::clean_text;
+use crate::decoding::{clean_text, split_raw, split_structured, unescape_text};
 use crate::property::Property;
+use crate::splice::{decode_text, splice};
 use card_layout::{
     CanonicalProperty, CardLayout, LARDER_PREFIX, has_content, has_value, original_name,
 };

@@ -8,7 +8,7 @@ use super::FieldSource::{
     HasAlarm, IsAllDay, IsDone, ListProperties, Person, Position, Properties, Recurs,
 };
 use super::FieldType::{Binary, Flag, Text, Uid, Uri};
-use super::{Field, field_row, find_in_table};
+use super::{Field, field_row, find_field};
 
 /// All fields of calendar components.
 #[rustfmt::skip] // A table is read by its columns.
@@ -53,5 +53,5 @@ pub const CALENDAR_FIELDS: &[Field] = &[
 /// Returns the calendar field with this name or alias, in any case, with `-` for `_`.
 #[must_use]
 pub fn find_calendar_field(name: &str) -> Option<&'static Field> {
-    find_in_table(CALENDAR_FIELDS, name)
+    find_field(CALENDAR_FIELDS, name)
 }

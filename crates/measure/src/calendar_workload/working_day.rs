@@ -6,7 +6,7 @@
 //! looked at.
 
 use super::{WorkloadClient, format_day, month_start_before};
-use crate::generate::dates::DayNumber;
+use larder_generate::dates::DayNumber;
 use larder_query::Error;
 use larder_query::views::{QuerySyntax, View, ViewQuery};
 use std::sync::Arc;

@@ -295,7 +295,7 @@ pub fn format_date(at: i64, clock: UtcOffsetFn<'_>) -> String {
     const MONTH_NAMES: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (year, month, day) =
-        crate::generate::civil_date(local_seconds(at, clock).div_euclid(86_400));
+        larder_generate::civil_date(local_seconds(at, clock).div_euclid(86_400));
     let month = MONTH_NAMES.get((month as usize).wrapping_sub(1)).unwrap_or(&"");
     format!("{day} {month} {year}")
 }

@@ -12,6 +12,7 @@ use larder_format::field::Field;
 use larder_format::property::Property;
 use larder_store::{
     ItemChange, ItemOccurrence, ItemVersion, Kind, Reader, Schedule, TimeRange, TimeTarget,
+    schedule_bounds,
 };
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
@@ -122,7 +123,8 @@ impl ItemProbe for LazyVersion<'_> {
     }
 
     fn time_spans(&self, target: TimeTarget) -> [Option<(i64, i64)>; 2] {
-        [self.version.schedule.as_ref().and_then(|schedule| schedule.bounds(target)), None]
+        let schedule = self.version.schedule.as_ref();
+        [schedule.and_then(|schedule| schedule_bounds(schedule, target)), None]
     }
 }
 

@@ -16,7 +16,8 @@ use super::interface::ADDRESS_BOOK;
 use super::registry::object_path;
 use super::service::{EdsService, book_path};
 use larder_edit::item_text::find_single_card;
-use larder_format::contact::{Contact, ProblemKind, insert_uid};
+use larder_format::contact::{Contact, ProblemKind};
+use larder_format::edit::insert_uid;
 use larder_format::phone::ParsedPhoneNumber;
 use larder_query::views::{QuerySyntax, ViewQuery};
 use larder_query::{MatchOp, Query};
@@ -438,10 +439,9 @@ fn parse_single_card(text: &str) -> Result<(Vec<u8>, Option<String>), CallError>
 
 /// A card made ready to be kept.
 fn prepare_card(deriver: &Extractor, bytes: Vec<u8>) -> Result<ParsedItem, CallError> {
-    match deriver.parse_contact(bytes) {
-        Ok((prepared, _)) => Ok(prepared),
-        Err((_, problem)) => Err(CallError::new(INVALID_ARG, problem.to_string())),
-    }
+    deriver
+        .parse_contact(bytes)
+        .map_err(|rejected| CallError::new(INVALID_ARG, rejected.problem.to_string()))
 }
 
 fn uid_conflict_error() -> CallError {

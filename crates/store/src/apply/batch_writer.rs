@@ -6,20 +6,23 @@
 
 use super::{ApplyError, Prefetched, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
-use crate::calendar_context::{self, ContextRefCounts};
-use crate::event::is_newer_revision;
-use crate::extractor::{Extractor, ExtractorCache, SortKeys};
+use crate::calendar_context_table::{self, ContextRefCounts};
+use crate::error::RowResult;
+use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::history::OperationId;
 use crate::index_maintenance::IndexUpdates;
+use crate::meta::{MetaTable, set_meta};
 use crate::series::ItemLocation;
-use crate::store::{MetaTable, set_meta};
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
 use crate::write_transaction::WriteTransaction;
 use crate::{CollectionType, Kind, Seq, blob, history, purge};
+use larder_extract::is_newer_revision;
+use larder_extract::{Extractor, SortKeys};
 use larder_format::contact::{derive_uid, is_same_card};
 use rusqlite::{CachedStatement, OptionalExtension as _};
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 /// What stands in the transaction under the UID of what arrives.
 enum ExistingItem {
@@ -125,7 +128,7 @@ impl<'a> BatchWriter<'a> {
         known: &'a Prefetched,
         operation: &Operation,
         meta: &MetaTable,
-    ) -> rusqlite::Result<BatchWriter<'a>> {
+    ) -> RowResult<BatchWriter<'a>> {
         Ok(BatchWriter {
             tx,
             extractors: ExtractorCache::new(deriver),
@@ -240,7 +243,7 @@ impl<'a> BatchWriter<'a> {
                 set_meta(tx, key, now)?;
             }
         }
-        calendar_context::delete_unreferenced(tx)?;
+        calendar_context_table::delete_unreferenced(tx)?;
         Ok((epoch.to_string(), id))
     }
 
@@ -462,7 +465,7 @@ impl<'a> BatchWriter<'a> {
         ))?;
         let whose =
             ItemLocation::new(put.parsed.kind(), into.id, &put.uid, put.parsed.recurrence_id());
-        let place = blob::store_bytes(self.tx, put.parsed.bytes)?;
+        let place = blob::store_bytes(self.tx, put.parsed.into_bytes())?;
         self.inserts.source_bytes(self.tx)?.execute((id, place.bytes, place.blob_hash))?;
         self.added += 1;
         self.index_updates.put(id, whose, SortKeys::new(), entry);
@@ -482,7 +485,7 @@ impl<'a> BatchWriter<'a> {
         let ordinal = self.next_ordinal();
         self.log_item_version(item, ordinal, false)?;
         let (kind, frame) = (put.parsed.kind(), self.acquire_calendar_context(&put)?);
-        let place = blob::store_bytes(self.tx, put.parsed.bytes)?;
+        let place = blob::store_bytes(self.tx, put.parsed.into_bytes())?;
         self.tx
             .prepare_cached("UPDATE source_bytes SET bytes = ?2, blob_hash = ?3 WHERE item = ?1")?
             .execute((item.id, place.bytes, place.blob_hash))?;
@@ -518,7 +521,7 @@ impl<'a> BatchWriter<'a> {
             .prepare_cached("SELECT calendar_context FROM item WHERE id = ?1")?
             .query_row([item.id], |row| row.get(0))?;
         let frame = match row {
-            Some(row) => calendar_context::read_context(self.tx, row)?,
+            Some(row) => calendar_context_table::read_context(self.tx, row)?,
             None => None,
         };
         Ok(frame
@@ -543,14 +546,7 @@ impl<'a> BatchWriter<'a> {
         removed: bool,
     ) -> rusqlite::Result<()> {
         self.tx
-            .prepare_cached(
-                "INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid,
-                                    recurrence_id, uid_origin, bytes, blob_hash, calendar_context, item, schedule)
-                 SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence_id,
-                        i.uid_origin, s.bytes, s.blob_hash, i.calendar_context, i.id,
-                        CASE i.kind WHEN 1 THEN NULL ELSE (SELECT data FROM idx_schedule WHERE item = i.id) END
-                 FROM item i JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
-            )?
+            .prepare_cached(&LOG_ITEM_VERSION_SQL)?
             .execute((item.id, self.seq, ordinal, removed))?;
         // The place moves from `source` to `former`: the number of a blob's users stays the same.
         self.history_bytes += self
@@ -628,6 +624,21 @@ impl<'a> BatchWriter<'a> {
     }
 }
 
+/// Copies an item into `item_history`, with its schedule if its kind has one.
+static LOG_ITEM_VERSION_SQL: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid,
+                                  recurrence_id, uid_origin, bytes, blob_hash, calendar_context,
+                                  item, schedule)
+         SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence_id,
+                i.uid_origin, s.bytes, s.blob_hash, i.calendar_context, i.id,
+                CASE WHEN i.kind IN ({}) THEN
+                    (SELECT data FROM idx_schedule WHERE item = i.id) END
+         FROM item i JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
+        Kind::numbers_where(Kind::has_schedule)
+    )
+});
+
 /// As `item.derived_uid` has it.
 fn encode_uid_origin(derived_uid: bool, names_uid: bool) -> i64 {
     i64::from(derived_uid) * (1 + i64::from(names_uid))
@@ -643,8 +654,8 @@ fn stored_item_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredItem>
         handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(1)?),
         seq: row.get(2)?,
         location: ItemLocation {
-            is_in_calendar: Kind::from_number(row.get(3)?).collection_type()
-                == CollectionType::Calendar,
+            is_in_calendar: Kind::from_number(row.get(3)?)
+                .is_some_and(|kind| kind.collection_type().has_schedules()),
             collection: row.get(4)?,
             uid: row.get(5)?,
             recurrence_id: row.get(6)?,

@@ -1,10 +1,10 @@
-//! The calendar around items that are written out: its own lines, each time zone once, and as many
-//! calendars as there must be.
+//! Exports calendar components with a calendar around them: its properties, each time zone once,
+//! and as many calendars as needed.
 //!
-//! Mostly that is one. Items that mean different things by one name of a zone, or are of another
-//! version, cannot be in one calendar; nor can what names a zone that nobody knows be where that
-//! name is defined. And an item that was never closed goes on until its calendar ends, so it gets
-//! one to itself. It is apart as address books need none of it.
+//! Usually that is one. Items with different definitions of one TZID, or of different versions,
+//! need different calendars; so does an item with an undefined TZID that another item's calendar
+//! defines. An item without END lasts until its calendar ends, so it gets a calendar of its own.
+//! Apart from `export` because address books need none of it.
 
 use super::{ExportReport, detect_line_end, for_each_item, read_source, write_bytes, write_text};
 use crate::error::Error;
@@ -19,12 +19,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::sync::Arc;
 
-/// What a calendar says of itself that nothing is known of.
+/// PRODID of a calendar whose own properties are unknown.
 const PRODID: &str = "PRODID:-//Larder//Larder//EN";
-/// So many calendars are looked at for one in which there is room for a frame.
+/// The number of calendars that are tried for a calendar context.
 const MAX_CALENDARS_TRIED: usize = 8;
 
-/// Writes a calendar: one, or several one after the other where its items need that.
+/// Writes the calendars of a collection, one after the other.
 pub(super) fn export_calendar(
     reader: &Reader,
     collection: &Collection,
@@ -43,7 +43,7 @@ pub(super) fn export_calendar(
     let mut all = for_each_item(reader, collection, summary, &mut |summary, head| {
         let at = match objects.by_context.get(&head.calendar_context) {
             Some(at) => *at,
-            // It was added meanwhile, and the zones of the first calendar are written.
+            // It was added during the export, after the zones of the first calendar were written.
             None => objects.assign_context(reader, head.calendar_context, 1)?,
         };
         match objects.list.get_mut(at) {
@@ -80,27 +80,27 @@ pub(super) fn export_calendar(
     Ok(())
 }
 
-/// What has to come behind all else.
+/// Items that follow the calendars.
 #[derive(Default)]
 struct DeferredItems {
     unclosed: Vec<UnclosedItem>,
-    /// Rows of items, by their frames, that name a zone which nobody knows, and which their
-    /// calendar would define.
+    /// The rows of items, by calendar context, with a TZID that is undefined for them and defined
+    /// in the calendar of their version.
     floating: BTreeMap<Option<i64>, Vec<i64>>,
-    /// The frame that was looked at last.
+    /// The calendar context that was read last.
     last_context: Option<(Option<i64>, Arc<CalendarContext>)>,
 }
 
-/// An item that goes on until something around it ends.
+/// An item without END.
 struct UnclosedItem {
     row: i64,
     context: Option<i64>,
-    /// It is in no calendar.
+    /// Whether it is outside any calendar.
     is_bare: bool,
 }
 
-/// Writes a calendar that is not the first one. Returns how many of its items were removed
-/// meanwhile.
+/// Writes a calendar after the first one. Returns the number of its items that were removed in
+/// between.
 fn write_further_calendar(
     reader: &Reader,
     heads: &CalendarHeaders,
@@ -129,7 +129,7 @@ fn write_further_calendar(
     Ok(gone)
 }
 
-/// Writes an item into a calendar that defines these zones, or notes that it has to come behind.
+/// Writes an item into a calendar with these zones, or defers it.
 fn write_item(
     reader: &Reader,
     (row, frame): (i64, Option<i64>),
@@ -154,7 +154,7 @@ fn write_item(
     Ok(())
 }
 
-/// Writes an item that is not closed, with its calendar or behind one.
+/// Writes an item without END into a calendar of its own, or after one.
 fn write_unclosed(
     reader: &Reader,
     heads: &CalendarHeaders,
@@ -165,7 +165,7 @@ fn write_unclosed(
     let Some(bytes) = read_source(reader, row, summary) else { return Ok(()) };
     let frame = read_context(reader, frame)?;
     if bare {
-        // What comes next begins a calendar, and that ends it.
+        // The item ends where the next calendar begins.
         heads.write_begin(&CalendarContext::default(), false, out, summary)?;
         heads.write_end(out, summary)?;
         write_zones(&frame, out, summary)?;
@@ -193,7 +193,7 @@ fn write_zones(
     Ok(())
 }
 
-/// Does an item name a zone that nobody knows, and that would be known in this calendar?
+/// Returns whether an item has a TZID that is undefined for it and defined in this calendar.
 fn detect_zone_gain(
     reader: &Reader,
     bytes: &[u8],
@@ -219,8 +219,8 @@ fn detect_zone_gain(
     Ok(uses.iter().any(|zone| zone.zone_match == ZoneMatch::Floating && is_new(&zone.tzid)))
 }
 
-/// Does an item of a calendar end with its bytes, or only with its calendar? `None`: it goes on
-/// behind the end of that.
+/// Returns whether an item ends with its bytes, or only with its calendar. `None`: it does not end
+/// even there.
 fn detect_end(bytes: &[u8]) -> Option<bool> {
     let text = decode_utf16(bytes).map(String::into_bytes);
     let bytes = text.as_deref().unwrap_or(bytes);
@@ -241,12 +241,12 @@ fn detect_end(bytes: &[u8]) -> Option<bool> {
     found.filter(|_| pieces == 3)
 }
 
-/// What the calendars say of themselves.
+/// The properties of the calendars.
 struct CalendarHeaders {
     own: Option<Vec<u8>>,
-    /// By which names a calendar is known: all that are written are parts of it.
+    /// The properties with the name of the calendar: they are repeated in each.
     names: Vec<u8>,
-    /// One kind of line ends a file, as far as it is for us to say.
+    /// The line end of lines that are not part of an item.
     line_end: &'static [u8],
 }
 
@@ -273,7 +273,7 @@ impl CalendarHeaders {
         Ok(CalendarHeaders { own, names, line_end: end.unwrap_or(b"\r\n") })
     }
 
-    /// Begins a calendar for what is in this frame.
+    /// Writes the beginning of a calendar with this context.
     fn write_begin(
         &self,
         frame: &CalendarContext,
@@ -284,7 +284,7 @@ impl CalendarHeaders {
         self.write_line("BEGIN:VCALENDAR", out, summary)?;
         let version =
             if frame.is_vcalendar_1 { CalendarVersion::V1_0 } else { CalendarVersion::V2_0 };
-        // Where there are several, what is said of itself by the first is not true of all.
+        // The properties of the first calendar need not hold for the others.
         match self
             .own
             .as_deref()
@@ -315,22 +315,22 @@ impl CalendarHeaders {
     }
 }
 
-/// Frames that go together into one calendar: of one version, and with no two definitions of one
-/// name.
+/// A calendar of the export: calendar contexts of one version, with at most one definition of each
+/// TZID.
 #[derive(Default)]
 struct OutputCalendar {
     context: CalendarContext,
-    /// The definitions by their names.
+    /// The hashes of the definitions, by TZID.
     zone_hashes: HashMap<String, [u8; 32]>,
-    /// The items that wait to be written.
+    /// The rows of the items to write.
     rows: Vec<i64>,
 }
 
-/// The calendars, and in which of them the items of each frame are.
+/// The calendars of the export, and the assignment of calendar contexts to them.
 struct OutputCalendars {
     list: Vec<OutputCalendar>,
     by_context: HashMap<Option<i64>, usize>,
-    /// In which one a definition is, and which is the last one that has the name.
+    /// The calendar of each definition, and the last calendar with each TZID.
     by_definition: HashMap<[u8; 32], usize>,
     last_by_tzid: HashMap<String, usize>,
 }
@@ -348,8 +348,8 @@ impl OutputCalendars {
         }
     }
 
-    /// Finds a calendar for a frame, from one of this number on. Thousands may have definitions of
-    /// one name, so it is looked for only where there is likely to be room.
+    /// Assigns a calendar context to a calendar with a number of at least `from`. Thousands of
+    /// contexts may define one TZID, so only likely calendars are tried.
     fn assign_context(
         &mut self,
         reader: &Reader,

@@ -1,11 +1,11 @@
-//! How much may be in memory between the thread that reads and the one that writes.
+//! A limit on the memory between the thread that reads and the one that writes.
 //!
-//! It counts; it holds nothing itself. It is apart because it is the only place where the reading
-//! thread waits for the writing one, and so the only place where the two could wait for each other.
+//! It counts bytes and holds none. Apart from the pipeline because it is the only place where the
+//! reading thread waits for the writing one.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that may be in flight. Closing it wakes and turns away whoever waits.
+/// A number of bytes that may be in flight. Closing it wakes and turns away all waiting threads.
 pub(super) struct MemoryBudget {
     limit: usize,
     state: Mutex<BudgetState>,
@@ -23,8 +23,8 @@ impl MemoryBudget {
         MemoryBudget { limit, state: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Waits until `cost` fits. What is larger than the whole budget passes when nothing else is in
-    /// flight. False where the budget was closed.
+    /// Waits until `cost` fits. A larger cost than the whole budget passes when nothing else is in
+    /// flight. Returns `false` if the budget was closed.
     pub(super) fn acquire(&self, cost: usize) -> bool {
         let mut state = self.lock();
         while !state.closed && state.used > 0 && state.used + cost > self.limit {
@@ -34,7 +34,7 @@ impl MemoryBudget {
         !state.closed
     }
 
-    /// Gives back what was taken.
+    /// Returns bytes to the budget.
     pub(super) fn release(&self, cost: usize) {
         let mut state = self.lock();
         state.used = state.used.saturating_sub(cost);
@@ -42,7 +42,7 @@ impl MemoryBudget {
         self.freed.notify_all();
     }
 
-    /// Nothing is wanted any more.
+    /// Closes the budget.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.freed.notify_all();
@@ -52,7 +52,7 @@ impl MemoryBudget {
         self.lock().closed
     }
 
-    /// The counts are whole after every statement, so a thread that panicked did not break them.
+    /// The counts are consistent after every statement, so a panicked thread did not break them.
     fn lock(&self) -> MutexGuard<'_, BudgetState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

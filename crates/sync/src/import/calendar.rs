@@ -1,9 +1,8 @@
-//! The calendar around the components of a file: what it says of itself, and the time zones that it
-//! defines.
+//! The calendar around the components of a file: its name, purpose and calendar context.
 //!
-//! It is gathered while a file is read, so a component knows what was said before it; what is said
-//! behind it is known where the file was looked through [`ahead`](super::ahead). Components without
-//! a calendar around them belong to one that says nothing.
+//! It is gathered while a file is read, so a component gets what precedes it; what follows it is
+//! known only after a first pass ([`prescan`](super::prescan)). Components outside any calendar
+//! belong to an empty one. Apart from the pipeline because address books have no calendars.
 
 use larder_edit::calendar_context_builder::{CalendarContextBuilder, ZoneAddition};
 use larder_format::component::Component;
@@ -12,9 +11,9 @@ use larder_format::property::Property;
 use larder_store::CalendarContext;
 use std::sync::Arc;
 
-/// What a calendar, or a definition, costs beside its bytes.
+/// The memory for a calendar or a definition in addition to its bytes.
 const CALENDAR_OVERHEAD_BYTES: usize = 512;
-/// Where a calendar has no name, and its file neither.
+/// The name of a calendar if neither it nor its file has one.
 const UNNAMED_CALENDAR: &str = "calendar";
 
 /// A calendar while it is read.
@@ -36,55 +35,55 @@ pub(crate) struct OpenCalendar {
     enclosing: Option<Arc<EnclosingCalendar>>,
 }
 
-/// What a component has around it.
+/// The calendar around a component.
 pub(crate) struct EnclosingCalendar {
-    /// What the calendar is called: by itself, else by its file.
+    /// The name of the calendar, else of its file.
     pub(crate) name: Arc<str>,
-    /// The version of the format, and the definitions of time zones.
+    /// The calendar context.
     pub(crate) context: Arc<CalendarContext>,
-    /// What it is sent for.
+    /// The purpose of the calendar.
     pub(crate) method: ItipMethod,
-    /// It is a message about items, and not a calendar of its own.
+    /// Whether it is a scheduling message, and not a calendar of its own.
     pub(crate) is_message: bool,
 }
 
-/// What a calendar is sent for (METHOD of RFC 5546).
+/// The purpose of a calendar (METHOD; RFC 5546).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ItipMethod {
-    /// It is not sent, as far as one can see.
+    /// The calendar has no METHOD, or an unknown one.
     None,
-    /// Its items are as their organizer has them, at some time, for whoever wants them.
+    /// PUBLISH: the items of an organizer, for anyone.
     Publish,
-    /// The same, for those who are asked to come.
+    /// REQUEST: the items of an organizer, for their attendees.
     Request,
-    /// They are called off.
+    /// CANCEL: the items are cancelled.
     Cancel,
-    /// What it says of an item is not all of it: an answer, a proposal, one more occurrence.
+    /// A part of an item: a reply, a proposal, or one more occurrence.
     Partial(String),
 }
 
-/// What a calendar said until its end.
+/// The result of a calendar at its end.
 pub(crate) struct FinishedCalendar {
     pub(crate) name: Arc<str>,
-    /// As [`EnclosingCalendar`] has it.
+    /// Whether it is a scheduling message.
     pub(crate) is_message: bool,
-    /// Its own lines.
+    /// The properties of the calendar, without METHOD.
     pub(crate) header: Vec<u8>,
-    /// How many time zones it defined.
+    /// The number of its time-zone definitions.
     pub(crate) zone_count: u64,
-    /// One of them was defined too late for what was before it.
+    /// Whether a time zone is defined after a component.
     pub(crate) has_late_zone: bool,
-    /// Nothing was in it, not even its end.
+    /// Whether it contains nothing, not even its end.
     pub(crate) is_truncated: bool,
 }
 
 impl OpenCalendar {
-    /// The calendar of components that have none around them, in a file of this name.
+    /// The calendar of components outside any calendar in a file of this name.
     pub(crate) fn for_file(stem: Arc<str>) -> OpenCalendar {
         OpenCalendar { stem, ..OpenCalendar::default() }
     }
 
-    /// Another one begins in the same file.
+    /// Starts the next calendar of the file.
     pub(crate) fn begin_next(&mut self) {
         *self = OpenCalendar::for_file(Arc::clone(&self.stem));
     }
@@ -117,12 +116,12 @@ impl OpenCalendar {
         true
     }
 
-    /// A component is in it.
+    /// Records that the calendar contains a component.
     pub(crate) fn mark_used(&mut self) {
         self.has_component = true;
     }
 
-    /// What a component that comes now has around it.
+    /// Returns the calendar around the next component.
     pub(crate) fn enclosing_calendar(&mut self) -> Arc<EnclosingCalendar> {
         let make = || {
             let context = Arc::new(self.context.build());
@@ -138,7 +137,7 @@ impl OpenCalendar {
         Arc::clone(self.enclosing.get_or_insert_with(make))
     }
 
-    /// It ends.
+    /// Ends the calendar.
     pub(crate) fn finish(&mut self, closed: bool) -> FinishedCalendar {
         let around = self.enclosing_calendar();
         FinishedCalendar {
@@ -151,14 +150,14 @@ impl OpenCalendar {
         }
     }
 
-    /// How much it holds, in bytes.
+    /// Returns the memory that the calendar uses, in bytes.
     pub(super) fn memory_cost(&self) -> usize {
         let zones = self.context.zones().iter();
         let zones = zones.map(|zone| CALENDAR_OVERHEAD_BYTES + zone.bytes().len());
         CALENDAR_OVERHEAD_BYTES + self.context.header().len() + zones.sum::<usize>()
     }
 
-    /// The same calendar for who reads it again, if it said something behind a component.
+    /// Returns the calendar for the second pass, if it has a property or a zone after a component.
     pub(crate) fn take_if_late(&mut self) -> Option<OpenCalendar> {
         if !self.has_late_property && !self.has_late_zone {
             return None;
@@ -187,13 +186,14 @@ impl ItipMethod {
         }
     }
 
-    /// Is it for some people, about items that they may have already, in whichever calendar?
+    /// Returns whether the method addresses certain people, about items that they may have in any
+    /// of their calendars.
     fn is_addressed(&self) -> bool {
         matches!(self, ItipMethod::Request | ItipMethod::Cancel | ItipMethod::Partial(_))
     }
 }
 
-/// METHOD says what a message is for, and nothing of the calendar.
+/// Removes METHOD, which describes a message and not the calendar.
 fn remove_method(head: &[u8]) -> Vec<u8> {
     // An empty line may stand within a folded one; it is not exported.
     let whole: Vec<u8> = (head.split_inclusive(|&byte| byte == b'\n'))
@@ -213,7 +213,7 @@ fn remove_method(head: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// X-WR-CALNAME, or NAME of RFC 7986.
+/// Returns X-WR-CALNAME, or NAME (RFC 7986).
 fn calendar_name(calendar: &Component<'_>) -> Option<String> {
     let mut names = ["X-WR-CALNAME", "NAME"].into_iter().flat_map(|name| {
         calendar.properties_named(name).map(|property| unescape_text(&property.text()).into_owned())
@@ -221,7 +221,7 @@ fn calendar_name(calendar: &Component<'_>) -> Option<String> {
     names.find_map(|name| Some(sanitise_collection_name(&name)).filter(|name| !name.is_empty()))
 }
 
-/// A text as the name of a collection: in one line, without slashes, and not too long.
+/// Converts text to the name of a collection: one line, without slashes, of limited length.
 fn sanitise_collection_name(text: &str) -> String {
     let plain = |c: char| if c.is_control() || c == '/' { ' ' } else { c };
     let name: String = text.chars().take(200).map(plain).collect();

@@ -1,8 +1,8 @@
-//! Messages that call something off: they mark what is in the store, where any other item of a file
-//! takes its place.
+//! Messages with METHOD:CANCEL: they mark stored items as cancelled, where any other item of a file
+//! replaces the stored one.
 //!
-//! What becomes of the items of a UID is for [`larder_edit::event`]. It is apart as it is the one
-//! thing of an import that depends on what was stored before.
+//! [`larder_edit::event`] computes the changes. Apart from the writer because it is the only part
+//! of an import that depends on the stored items.
 
 use super::{ImportWriter, OLDER_REASON, Provenance};
 use crate::error::Error;
@@ -60,7 +60,7 @@ impl ImportWriter<'_> {
         };
         let applied = self.store.apply(&mut self.operation, changes)?;
         if applied.outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
-            let reason = "what it cancels was changed by somebody else in the meantime";
+            let reason = "the item to cancel was changed by another program in the meantime";
             return self.reject_message(place, &prepared, reason).map(|()| None);
         }
         self.record_collection(&place.collection);

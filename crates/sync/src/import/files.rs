@@ -1,7 +1,7 @@
-//! Finding the files to import.
+//! Finds the files to import.
 //!
-//! It reads no content. It is apart so that what counts as an address book on disk, and in which
-//! order they come, can be read in one place.
+//! Reads no content. Apart from the import so that the rules for names, folders and order are in
+//! one place.
 
 use super::{ImportDiagnostic, ImportInput};
 use std::collections::HashSet;
@@ -10,34 +10,34 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// How standard input is called in messages.
+/// The name of standard input in messages.
 const STANDARD_INPUT: &str = "standard input";
-/// Names of inputs that are written out in the log before "and N more".
+/// The number of input names in the log before "and N more".
 const MAX_LISTED_INPUTS: usize = 3;
-/// What address books and calendars are called.
+/// The extensions of address books and calendars.
 const FILE_EXTENSIONS: &[&str] = &["vcf", "vcard", "ics", "ical", "ifb", "icalendar", "vcs"];
-/// Those of them that calendars are called.
+/// The extensions of calendars.
 const CALENDAR_EXTENSIONS: &[&str] = &["ics", "ical", "ifb", "icalendar", "vcs"];
-/// What a list of names is cut to, in characters.
+/// The length of a list of names, in characters.
 const MAX_NAMES_CHARS: usize = 200;
 
-/// One stream of bytes to read.
+/// A stream of bytes to read.
 pub(super) enum InputSource {
-    /// A file that was there when it was looked for.
+    /// A file that existed when it was found.
     File(PathBuf),
-    /// A stream that is open already.
+    /// An open stream.
     Stream(Box<dyn Read + Send>),
 }
 
 impl InputSource {
-    /// Is it a calendar, by its name?
+    /// Returns whether the name is that of a calendar.
     pub(super) fn has_calendar_extension(&self) -> bool {
         let InputSource::File(path) = self else { return false };
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         CALENDAR_EXTENSIONS.contains(&&*ending)
     }
 
-    /// Its name without folder and ending; nothing for a stream.
+    /// Returns the file's name without folder and extension; empty for a stream.
     pub(super) fn stem(&self) -> String {
         match self {
             InputSource::File(path) => {
@@ -57,26 +57,26 @@ impl fmt::Display for InputSource {
     }
 }
 
-/// What was found where the inputs point to.
+/// The files of the inputs.
 #[derive(Default)]
 pub(super) struct InputFiles {
-    /// In the order in which they are to be read.
+    /// The files in the order in which they are read.
     pub(super) sources: Vec<InputSource>,
-    /// Bytes of all of them.
+    /// The size of all files in bytes.
     pub(super) bytes: u64,
-    /// One of them is no regular file: its length is not known, and reading it may wait for ever.
+    /// Whether an input is not a regular file: its length is unknown, and reading it may block for
+    /// ever.
     pub(super) is_unbounded: bool,
-    /// What is missing or may not be read.
+    /// Inputs that are missing or not accessible.
     pub(super) unreadable: Vec<ImportDiagnostic>,
-    /// Folders that hold nothing to import.
+    /// Folders without a file to import.
     pub(super) empty_folders: Vec<ImportDiagnostic>,
-    /// Folders that were walked, by their real names, so that a symbolic link cannot lead in
-    /// circles.
+    /// The canonical paths of visited folders, so that a symbolic link cannot lead in circles.
     visited_folders: HashSet<PathBuf>,
 }
 
 impl InputFiles {
-    /// Looks where the inputs point to: files as they are, folders with all below them.
+    /// Resolves the inputs: files as they are, folders with everything below them.
     pub(super) fn find(inputs: Vec<ImportInput>) -> InputFiles {
         let mut files = InputFiles::default();
         for input in inputs {
@@ -91,7 +91,7 @@ impl InputFiles {
         files
     }
 
-    /// Is this path one of the files, under whatever name?
+    /// Returns whether a path is one of the files, under any name.
     pub(super) fn contains(&self, path: &Path) -> bool {
         let Ok(real) = fs::canonicalize(path) else { return false };
         self.sources.iter().any(|source| match source {
@@ -128,15 +128,15 @@ impl InputFiles {
             .push(ImportDiagnostic::for_file(path.display().to_string(), io_reason(error)));
     }
 
-    /// The address books and calendars in a folder and below it, by name. Hidden ones are left out:
-    /// they belong to programs, and hold half-written copies as often as not.
+    /// Adds the address books and calendars in a folder and below it, by name. Hidden ones are
+    /// skipped: they belong to programs, and often are half-written copies.
     fn add_folder(&mut self, path: &Path) {
         let names = match fs::canonicalize(path).and_then(|real| self.list_folder(path, real)) {
             Ok(names) => names,
             Err(error) => return self.add_unreadable(path, &error),
         };
         for path in names {
-            // A link is followed to what it stands for.
+            // A symbolic link is followed.
             match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => self.add_folder(&path),
                 Ok(meta) if meta.is_file() && has_known_extension(&path) => {
@@ -169,7 +169,7 @@ fn has_known_extension(path: &Path) -> bool {
     FILE_EXTENSIONS.iter().any(|wanted| ending.eq_ignore_ascii_case(wanted))
 }
 
-/// What the system said, as the reason in a notice: without its number where the words are enough.
+/// Formats an I/O error as a reason, without its number if the words are enough.
 pub(super) fn io_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".into(),
@@ -178,7 +178,7 @@ pub(super) fn io_reason(error: &io::Error) -> String {
     }
 }
 
-/// The names of the inputs, for the log: short, without their folders.
+/// Returns the names of the inputs for the log: short, without folders.
 pub(super) fn describe_inputs(inputs: &[ImportInput]) -> String {
     let mut names: Vec<String> = inputs
         .iter()

@@ -1,17 +1,16 @@
-//! From files to parsed cards: one thread reads and splits, several parse, and the caller gets what
-//! they found in the order in which it lies in the input, whoever was done first.
+//! From files to parsed items: one thread reads and splits, several parse, and the caller receives
+//! the results in the order of the input.
 //!
-//! Nothing is written here, and nothing decided about a card. It is apart so that all that concerns
-//! threads is in one place:
+//! Nothing is written or decided here. Apart from the writer so that everything about threads is in
+//! one place:
 //!
-//! * pieces travel in parcels, each with a channel of its own for its answer; the caller holds the
-//!   receiving ends in order, so order needs no sorting;
-//! * the reading thread waits for nothing but the input and the [`MemoryBudget`], the parsing ones
-//!   for nothing but work, the caller for nothing but the next answer: no two can wait for each
-//!   other;
-//! * dropping the [`ImportPipeline`] closes the budget and the channels, and with that ends every
-//!   thread. They are waited for, unless one may be stuck in reading a terminal or a pipe: that one
-//!   ends with the process, and touches nothing until then.
+//! * pieces travel in groups, each with a channel for its result; the caller holds the receivers in
+//!   order, so no sorting is needed;
+//! * the reading thread waits only for the input and the [`MemoryBudget`], the parsing threads only
+//!   for work, the caller only for the next result: no deadlock is possible;
+//! * dropping the [`ImportPipeline`] closes the budget and the channels, and so ends every thread.
+//!   They are joined, unless one may be blocked reading a terminal or a pipe: that one ends with
+//!   the process.
 
 use super::budget::MemoryBudget;
 use super::calendar::{EnclosingCalendar, FinishedCalendar, OpenCalendar};
@@ -29,112 +28,111 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// Bytes asked of the system at once.
+/// The size of a read call.
 const READ_BUFFER_BYTES: usize = 128 << 10;
-/// A parcel that costs this much is sent off.
+/// The cost of a full group of pieces.
 const JOB_BYTES: usize = 64 << 10;
-/// What all parcels in flight may cost together.
+/// The cost of all groups in flight.
 const MAX_IN_FLIGHT_BYTES: usize = 8 << 20;
-/// What a piece costs beside its bytes.
+/// The cost of a piece in addition to its bytes.
 const PIECE_OVERHEAD_BYTES: usize = 256;
-/// Index rows take some four times the bytes they are made from; but text beyond this is not
-/// indexed, and photos, which make cards large, have no rows.
+/// The index rows of an item are some four times as large as its bytes; but longer text is not
+/// indexed, and photos, which make items large, have no rows.
 const MAX_INDEXED_BYTES: usize = 64 << 10;
-/// How often a caller that waits for a slow input gets to look around.
+/// The interval at which a caller that waits for a slow input can do other work.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// An item after parsing: ready for the store, with what there is to say about it, by line; or its
-/// bytes and why it is none.
+/// A parsed item and its warnings, or the bytes of an invalid one and the reason.
 pub(super) type ItemParseResult = Result<(ParsedItem, Vec<ItemWarning>), (Vec<u8>, Problem)>;
 
-/// What there is to say about a line of an item.
+/// A warning about a line of an item.
 pub(super) struct ItemWarning {
     /// The line within the item, from 1.
     pub(super) line: u32,
     pub(super) reason: String,
-    /// The item is not closed.
+    /// Whether the item has no END.
     pub(super) is_truncated: bool,
 }
 
-/// What derives the items of each family.
+/// The extractors of both types of collections.
 #[derive(Clone)]
 pub(super) struct ImportExtractors {
     pub(super) contacts: Extractor,
     pub(super) calendar: Extractor,
 }
 
-/// A piece of an input. `C` is an item: its bytes, later what was made of them.
+/// A piece of an input. `C` is an item: first its bytes, later the result of parsing.
 pub(super) struct InputPiece<C> {
     /// The input's name.
     pub(super) file: Arc<str>,
-    /// The line on which it begins, from 1.
+    /// The first line, from 1.
     pub(super) line: u64,
     pub(super) content: PieceContent<C>,
 }
 
-/// What a piece is.
+/// The content of a piece.
 pub(super) enum PieceContent<C> {
-    /// A card, or a component of a calendar, and what that calendar says.
+    /// An item, and the calendar around a component.
     Item(C, Option<Arc<EnclosingCalendar>>),
-    /// A calendar has ended.
+    /// The end of a calendar.
     CalendarEnd(FinishedCalendar),
-    /// Bytes that are not taken: the first of a stretch, with the reason, or more of it.
+    /// Rejected bytes: the first of a stretch, with the reason, or more of it.
     Skipped { why: Option<String>, bytes: Vec<u8> },
-    /// The input could not be opened, or not be read to its end.
+    /// The input could not be read to its end.
     Unreadable(io::Error),
-    /// The input was read to its end; was there anything but blank lines in it?
+    /// The end of the input; `empty` if it contained only blank lines.
     InputEnd { empty: bool },
 }
 
-/// How to read.
+/// Settings of the pipeline.
 pub(super) struct PipelineSettings {
     pub(super) threads: usize,
     pub(super) max_item: usize,
-    /// The bytes of what is not taken are wanted.
+    /// Whether the rejected bytes are needed.
     pub(super) keep_rejects: bool,
 }
 
-/// What has been found, in the order of the input.
+/// Pieces in the order of the input.
 pub(super) struct ParsedPieces {
     pub(super) pieces: Vec<InputPiece<ItemParseResult>>,
-    /// Bytes of the input read when it was sent off.
+    /// The number of bytes that were read before these pieces were sent.
     pub(super) bytes_done: u64,
-    /// What to give back once `found` is dealt with.
+    /// The cost to return to the budget.
     cost: usize,
 }
 
-/// What the caller gets next.
+/// The next output of the pipeline.
 pub(super) enum PipelineOutput {
     Pieces(ParsedPieces),
-    /// Nothing yet: a moment to see whether to go on.
+    /// Nothing yet: the caller can check whether to stop.
     Waiting,
     End,
 }
 
-/// A parcel on its way to a parsing thread.
+/// A group of pieces for a parsing thread.
 struct ParseJob {
     pieces: Vec<InputPiece<Vec<u8>>>,
     answer: SyncSender<Vec<InputPiece<ItemParseResult>>>,
 }
 
-/// The caller's half of a parcel.
+/// A group of pieces that is being parsed.
 struct PendingPieces {
     answer: Receiver<Vec<InputPiece<ItemParseResult>>>,
     bytes_done: u64,
     cost: usize,
 }
 
-/// The threads at work, and what comes out of them.
+/// The running threads and their output.
 pub(super) struct ImportPipeline {
     pending: Option<Receiver<PendingPieces>>,
     budget: Arc<MemoryBudget>,
     threads: Vec<JoinHandle<()>>,
-    /// Reading never waits for somebody outside, so the threads can be waited for at any time.
+    /// Whether the reading thread never blocks on an external writer, so that it can be joined.
     can_join: bool,
 }
 
 impl ImportPipeline {
-    /// Starts to read.
+    /// Starts the threads.
     pub(super) fn start(
         files: InputFiles,
         derivers: &ImportExtractors,
@@ -182,7 +180,7 @@ impl ImportPipeline {
         Ok(())
     }
 
-    /// The next parcel, in the order of the input.
+    /// Returns the next pieces in the order of the input.
     pub(super) fn next(&mut self) -> Result<PipelineOutput, Error> {
         let Some(tickets) = &self.pending else { return Ok(PipelineOutput::End) };
         match tickets.recv_timeout(POLL_INTERVAL) {
@@ -193,7 +191,7 @@ impl ImportPipeline {
             }
             Err(RecvTimeoutError::Timeout) => Ok(PipelineOutput::Waiting),
             Err(RecvTimeoutError::Disconnected) => {
-                // The reading thread is done, and with it all others.
+                // The reading thread has ended, and with it all others.
                 self.pending = None;
                 match self.join() {
                     true => Ok(PipelineOutput::End),
@@ -203,12 +201,12 @@ impl ImportPipeline {
         }
     }
 
-    /// Makes room for more, once a parcel is dealt with.
+    /// Returns the cost of processed pieces to the budget.
     pub(super) fn release_budget(&self, cost: usize) {
         self.budget.release(cost);
     }
 
-    /// Waits for all threads. Did every one end as it should?
+    /// Joins all threads. Returns whether none panicked.
     fn join(&mut self) -> bool {
         let mut well = true;
         for thread in self.threads.drain(..) {
@@ -234,18 +232,18 @@ impl Drop for ImportPipeline {
     }
 }
 
-/// A parsing thread: ends when the reading one is gone and no work is left.
+/// A parsing thread. It ends when the reading thread has ended and no work is left.
 fn run_parser(
     jobs: &Mutex<Receiver<ParseJob>>,
     budget: &MemoryBudget,
     derivers: &ImportExtractors,
 ) {
     loop {
-        // Held while waiting: the others wait for the lock instead, which is the same.
+        // The lock is held while waiting: the other threads wait for the lock instead.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(ParseJob { pieces: found, answer }) = job else { return };
         if budget.is_closed() {
-            // The import ended early, and wants no answer.
+            // The import was stopped and needs no result.
             return;
         }
         let found = found.into_iter().map(|found| found.parse(derivers)).collect();
@@ -266,14 +264,18 @@ fn parse_item(
             ProblemKind::MissingCardEnd | ProblemKind::MissingComponentEnd
         ),
     };
-    let Some(around) = around else {
-        let (prepared, problems) = derivers.contacts.parse_contact(bytes)?;
-        return Ok((prepared, problems.iter().map(said).collect()));
+    let parsed = match around {
+        None => derivers.contacts.parse_contact(bytes),
+        Some(around) => derivers.calendar.parse_component(bytes, &around.context),
     };
-    let (prepared, problems, notes) = derivers.calendar.parse_component(bytes, &around.context)?;
-    let notes =
-        notes.into_iter().map(|(line, reason)| ItemWarning { line, reason, is_truncated: false });
-    Ok((prepared, problems.iter().map(said).chain(notes).collect()))
+    let parsed = parsed.map_err(|rejected| (rejected.bytes, rejected.problem))?;
+    let warnings = parsed.warnings().iter().map(|warning| ItemWarning {
+        line: warning.line,
+        reason: warning.text.clone(),
+        is_truncated: false,
+    });
+    let warnings = parsed.problems().iter().map(said).chain(warnings).collect();
+    Ok((parsed, warnings))
 }
 
 impl InputPiece<Vec<u8>> {
@@ -312,21 +314,21 @@ struct InputReader {
     max_item: usize,
     /// The input that is being read.
     file: Arc<str>,
-    /// The parcel that is being filled, and its cost.
+    /// The pieces of the next group, and their cost.
     pieces: Vec<InputPiece<Vec<u8>>>,
     cost: usize,
     bytes_done: u64,
-    /// Somebody still wants what is found.
+    /// Whether the caller still waits for results.
     is_wanted: bool,
-    /// The last piece was text between cards: more of that is the same stretch.
+    /// Whether the last piece was text between items: more of it belongs to the same stretch.
     in_stretch: bool,
-    /// Nothing was found in this input yet.
+    /// Whether nothing was found in this input so far.
     empty: bool,
-    /// It holds calendars, by its name or by what was found.
+    /// Whether it contains calendars, by its name or its content.
     has_calendars: bool,
-    /// Lines of the calendar were left out.
+    /// Whether properties of the calendar were left out.
     is_header_full: bool,
-    /// What is known of calendars that are still to come.
+    /// The late calendars that the first pass found.
     late_calendars: LateCalendars,
     /// The calendar that is open.
     calendar: OpenCalendar,
@@ -350,8 +352,8 @@ impl InputReader {
         self.send_job();
     }
 
-    /// Reads one input. With an error, what is left in the splitter is the half of a card: better
-    /// forgotten than written over the whole one.
+    /// Reads one input. After a read error the rest in the splitter is an incomplete item, which is
+    /// dropped rather than written over the complete one.
     fn read_input(&mut self, source: InputSource, chunk: &mut [u8]) -> io::Result<()> {
         let stem = Arc::from(source.stem());
         self.late_calendars = LateCalendars::for_stream(Arc::clone(&stem));
@@ -421,8 +423,7 @@ impl InputReader {
             }
             StreamPiece::Skipped { line, bytes, why, first } => {
                 let between = !matches!(why, SkipReason::TooLarge);
-                // A file of nothing but text and stray ENDs is one stretch, however many lines it
-                // has.
+                // A file of nothing but text and stray END lines is one stretch, however long.
                 let first = first && !(between && self.in_stretch);
                 self.in_stretch = between;
                 self.add_skipped(line, first.then(|| self.skip_reason(&why)), bytes);
@@ -430,7 +431,7 @@ impl InputReader {
         }
     }
 
-    /// Lines of the calendar itself. What it has no room for is left out, and named once.
+    /// Adds properties of the calendar. Those beyond the limit are left out and reported once.
     fn add_calendar_lines(&mut self, line: u64, bytes: &[u8]) {
         let rest = self.calendar.add_lines(bytes);
         if rest.is_empty() {
@@ -449,10 +450,10 @@ impl InputReader {
         }
     }
 
-    /// Why bytes outside of all items are not taken.
+    /// Returns the reason why bytes outside all items are rejected.
     fn skip_reason(&self, why: &SkipReason) -> String {
         match (why, self.has_calendars) {
-            (SkipReason::Outside, false) => "text outside any card".into(),
+            (SkipReason::Outside, false) => "text outside any item".into(),
             (SkipReason::Outside, true) => "text outside any calendar".into(),
             (SkipReason::TooLarge, of_calendars) => {
                 let what = if of_calendars { "component" } else { "card" };
@@ -488,7 +489,7 @@ impl InputReader {
     }
 }
 
-/// A number of bytes in the largest unit of which it is a whole number.
+/// Formats a number of bytes in the largest unit of which it is a multiple.
 fn format_size(bytes: usize) -> String {
     match bytes {
         b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MB", b >> 20),

@@ -1,10 +1,9 @@
-//! Looking through a file before it is read: what its calendars say behind their components.
+//! A first pass over a file of calendars, for properties that follow the components that need them.
 //!
-//! A calendar may define a time zone, or say its name, behind what needs it (RFC 5545, 3.6, asks
-//! for no order), and a million components cannot wait in memory for that. So a file of calendars
-//! is read twice, the first time for nothing but that, and a calendar that says all before its
-//! first component, as nearly all do, is not remembered. A stream passes only once. It is apart
-//! because it takes no item in.
+//! A calendar may define a time zone, or have its name, after a component (RFC 5545, 3.6, asks for
+//! no order), and a million components cannot wait in memory for it. So a file of calendars is read
+//! twice. A calendar that has everything before its first component, as nearly all do, is not
+//! remembered. A stream is read only once. Apart from the pipeline because it parses no item.
 
 use super::calendar::OpenCalendar;
 use larder_format::splitter::{Splitter, StreamPiece};
@@ -12,11 +11,10 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// So much is remembered of a file, in bytes: of more such calendars no more is known than of those
-/// in a stream.
+/// The memory for late calendars of a file. Further ones are treated like those of a stream.
 const PRESCAN_LIMIT_BYTES: usize = 32 << 20;
 
-/// The calendars of a file that say something behind a component, by their numbers.
+/// The calendars of a file with a property or zone after a component, by their numbers.
 #[derive(Default)]
 pub(super) struct LateCalendars {
     stem: Arc<str>,
@@ -24,24 +22,24 @@ pub(super) struct LateCalendars {
     next_number: u64,
 }
 
-/// The calendar that is looked at.
+/// The calendar that is being read.
 struct Prescan {
     late_calendars: LateCalendars,
     calendar: OpenCalendar,
     has_pieces: bool,
-    /// What is left of [`PRESCAN_LIMIT_BYTES`].
+    /// The rest of [`PRESCAN_LIMIT_BYTES`].
     remaining_bytes: usize,
-    /// The file begins with a card, so it is an address book.
+    /// Whether the file begins with a card and so is an address book.
     is_address_book: bool,
 }
 
 impl LateCalendars {
-    /// Nothing is known of a stream of this name.
+    /// The result for a stream of this name: nothing is known.
     pub(super) fn for_stream(stem: Arc<str>) -> LateCalendars {
         LateCalendars { stem, ..LateCalendars::default() }
     }
 
-    /// Looks through a file, as long as somebody wants to know.
+    /// Reads a file while `wanted` returns `true`.
     pub(super) fn scan_file(
         input: &mut dyn Read,
         stem: Arc<str>,
@@ -73,7 +71,7 @@ impl LateCalendars {
         Ok(LateCalendars { next_number: 0, ..looking.late_calendars })
     }
 
-    /// The calendar that comes now: the first one is what is around components before any calendar.
+    /// Returns the next calendar. The first is that of the components before any calendar.
     pub(super) fn next_calendar(&mut self) -> OpenCalendar {
         let number = self.next_number;
         self.next_number += 1;
@@ -92,7 +90,7 @@ impl Prescan {
                 self.calendar.add_lines(bytes);
             }
             StreamPiece::Component { name: "VTIMEZONE", bytes, .. } => {
-                // What has no name is named when the file is read.
+                // A definition without a TZID is reported when the file is read.
                 let _has_name = self.calendar.add_zone(bytes);
             }
             StreamPiece::Component { name: "VCARD", .. } => {

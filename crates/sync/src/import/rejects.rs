@@ -1,35 +1,33 @@
-//! The file that keeps what an import did not take, so that a person can mend it and import it
-//! again.
+//! The file of rejected input, for a person to correct and import again.
 //!
-//! It holds the bytes as they came, stretch after stretch, with a line feed only where a stretch
-//! does not end its last line. It is written beside its target under a hidden name and takes the
-//! target's place at the end, if there is anything in it: a file of an earlier import is left alone
-//! by one that rejects nothing, and is replaced by one that does.
+//! It contains the bytes as they came, with a line feed only after a stretch that does not end with
+//! one. It is written beside its target under a hidden name and renamed at the end, if it is not
+//! empty: an import without rejects leaves the file of an earlier import alone.
 
 use crate::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Hidden names that are tried before giving up.
+/// The number of hidden names to try.
 const MAX_NAME_ATTEMPTS: u32 = 100;
 
-/// A file for rejected bytes, being written.
+/// A file of rejected bytes while it is written.
 pub(super) struct RejectsFile {
     target: PathBuf,
-    /// The hidden file; `None` where the target is a device or a pipe and is written to as it is.
+    /// The hidden file. `None`: the target is a device or a pipe and is written directly.
     hidden: Option<PathBuf>,
     out: BufWriter<File>,
     has_content: bool,
-    /// The last stretch ended its last line.
+    /// Whether the last stretch ended with a line end.
     is_line_ended: bool,
 }
 
 impl RejectsFile {
-    /// Makes the hidden file, so that a folder that cannot be written to is known before anything
-    /// is imported.
+    /// Creates the hidden file, so that a folder without write permission is reported before the
+    /// import.
     pub(super) fn create(path: &Path) -> Result<RejectsFile, Error> {
-        // A symbolic link stays one: what it points to is replaced.
+        // The target of a symbolic link is replaced, and not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let open = || match fs::metadata(&target) {
             Ok(meta) if meta.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -47,7 +45,7 @@ impl RejectsFile {
         }
     }
 
-    /// Adds bytes; `first` where they begin a stretch.
+    /// Adds bytes of a new stretch, or more bytes of the last one.
     pub(super) fn add(&mut self, bytes: &[u8], first: bool) -> Result<(), Error> {
         if first && !self.is_line_ended {
             self.out.write_all(b"\n").map_err(|source| self.to_error(source))?;
@@ -62,7 +60,7 @@ impl RejectsFile {
         Ok(())
     }
 
-    /// Puts the file in its place and returns that, or takes it away where nothing was rejected.
+    /// Renames the file to its target and returns that, or removes the file if it is empty.
     pub(super) fn finish(mut self) -> Result<Option<PathBuf>, Error> {
         if !self.has_content {
             return Ok(None);
@@ -85,14 +83,14 @@ impl RejectsFile {
 impl Drop for RejectsFile {
     fn drop(&mut self) {
         if let Some(hidden) = &self.hidden {
-            // Nothing can be done about a file that will not go away; it is hidden and named after
-            // us.
+            // A hidden file that cannot be removed is harmless.
             drop(fs::remove_file(hidden));
         }
     }
 }
 
-/// A new file beside `target`, for its owner only: what is rejected is as private as what is taken.
+/// Creates a file beside `target`, readable only by its owner: rejected input is as private as
+/// imported input.
 fn create_hidden_file(target: &Path) -> io::Result<(File, PathBuf)> {
     let Some(name) = target.file_name() else { return Err(io::ErrorKind::InvalidInput.into()) };
     let mut options = OpenOptions::new();

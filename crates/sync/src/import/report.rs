@@ -1,42 +1,43 @@
-//! What an import says: while it runs ([`ImportEvent`]), and in the end ([`ImportReport`]).
+//! The events of an import while it runs ([`ImportEvent`]), and its result ([`ImportReport`]).
 //!
-//! It is apart as who shows an import reads nothing else of it.
+//! Apart from the import because a caller that shows one needs nothing else.
 
 use larder_store::{ChangeOutcome, Kind, OperationId};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What there is to say while an import runs. Events come from the calling thread, in the order of
-/// the input, but for second cards with one UID, which are known only after their batch is written.
+/// An event of a running import. Events come from the calling thread, in the order of the input,
+/// except those about second items with one UID, which are known only after their batch is written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImportEvent<'a> {
-    /// Something was not taken.
+    /// Input was rejected.
     Rejected(&'a ImportDiagnostic),
-    /// Something was taken, but a person should know this about it.
+    /// An item was imported with a problem.
     Warning(&'a ImportDiagnostic),
-    /// A file or folder could not be read, or not to its end.
+    /// A file or folder could not be read to its end.
     Unreadable(&'a ImportDiagnostic),
-    /// How far it is.
+    /// The progress.
     Progress {
-        /// Bytes read, of which all but some 12 MB are dealt with.
+        /// The number of bytes read; all but the last 12 MB or so are processed.
         bytes_done: u64,
-        /// Bytes to read; `None` where that is not known.
+        /// The number of bytes to read. `None`: unknown.
         bytes_total: Option<u64>,
-        /// Items that are in the store now: added, updated, kept beside others, or there before.
+        /// The number of items that are in the store: added, updated, kept beside others, or
+        /// unchanged.
         items: u64,
     },
 }
 
-/// Something about a place in the input. Shown as `FILE:LINE: REASON`.
+/// A diagnostic for a place in the input. Its text is `FILE:LINE: REASON`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportDiagnostic {
     /// The file's name as it was given, or "standard input".
     pub file: String,
-    /// The line, from 1; 0 where it is about the whole file.
+    /// The line, from 1; 0 for the whole file.
     pub line: u64,
-    /// What there is to say: short, without a final period.
+    /// The reason: short, without a final period.
     pub reason: String,
 }
 
@@ -55,63 +56,65 @@ impl fmt::Display for ImportDiagnostic {
     }
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Files read to their end.
+    /// The number of files read to their end.
     pub files: u64,
-    /// New items.
+    /// The number of new items.
     pub added: u64,
-    /// Items that got new bytes.
+    /// The number of items with new bytes.
     pub updated: u64,
-    /// Messages that something is called off: what they are about was marked.
+    /// The number of cancellations that marked an item.
     pub cancelled: u64,
-    /// Items that were there already with the same bytes, or were marked already.
+    /// The number of items that had the same bytes, or were cancelled already.
     pub unchanged: u64,
-    /// New items that had the UID of another in this import, and are kept beside it under one of
-    /// their own.
+    /// The number of new items whose UID another item of this import has, and that are kept under a
+    /// UID derived from their bytes.
     pub duplicate_uids: u64,
-    /// Stretches of the input that were not taken.
+    /// The number of rejected stretches of the input.
     pub rejected: u64,
-    /// Warnings about what was taken, and about folders and files with nothing in them.
+    /// The number of warnings about imported items, and about empty files and folders.
     pub warnings: u64,
-    /// Time zones that were defined, and how many different definitions of those are used and kept.
-    pub zones: (u64, u64),
-    /// What was taken, by collection and kind, in the order in which they came.
+    /// The number of time-zone definitions in the input.
+    pub zones_defined: u64,
+    /// The number of different definitions that items use, and that are kept.
+    pub zones_kept: u64,
+    /// The imported items by collection and kind, in the order of the input.
     pub counts: Vec<CollectionCounts>,
-    /// The collections that it all went to, in the order in which they came.
+    /// The collections of all imported items, in the order of the input.
     pub collections: Vec<String>,
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// What to undo it by; `None` where nothing changed.
+    /// The operation, for undo. `None` if nothing changed.
     pub operation: Option<OperationId>,
-    /// Files and folders that could not be read, or not to their end.
+    /// Files and folders that could not be read to their end.
     pub unreadable: Vec<ImportDiagnostic>,
-    /// The file that keeps what was rejected, if one was written.
+    /// The file of rejected input, if one was written.
     pub rejects_file: Option<PathBuf>,
-    /// It was told to stop before the end.
+    /// Whether the import was stopped early.
     pub interrupted: bool,
 }
 
-/// What of one kind went to one collection.
+/// The imported items of one kind in one collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionCounts {
     /// The collection.
     pub collection: Arc<str>,
     /// The kind.
     pub kind: Kind,
-    /// New items, those beside others with their UID too.
+    /// The number of new items, with those kept beside another of their UID.
     pub added: u64,
-    /// Items that got new bytes.
+    /// The number of items with new bytes.
     pub updated: u64,
-    /// Messages that something is called off: what they are about was marked.
+    /// The number of cancellations that marked an item.
     pub cancelled: u64,
-    /// Items that were there already with the same bytes, or were marked already.
+    /// The number of items that had the same bytes, or were cancelled already.
     pub unchanged: u64,
 }
 
 impl ImportReport {
-    /// Counts an item of a kind that went to a collection.
+    /// Counts an item of a kind in a collection.
     pub(super) fn count_outcome(
         &mut self,
         collection: &Arc<str>,
@@ -126,7 +129,7 @@ impl ImportReport {
         });
     }
 
-    /// Counts a message that something is called off.
+    /// Counts a cancellation.
     pub(super) fn count_cancellation(&mut self, collection: &Arc<str>, kind: Kind, changed: bool) {
         let (cancelled, unchanged) = (u64::from(changed), u64::from(!changed));
         self.cancelled += cancelled;
@@ -155,13 +158,13 @@ impl ImportReport {
         self.counts.push(taken);
     }
 
-    /// Items of the input that are in the store now.
+    /// Returns the number of items of the input that are in the store.
     #[must_use]
     pub fn item_count(&self) -> u64 {
         self.added + self.updated + self.cancelled + self.unchanged + self.duplicate_uids
     }
 
-    /// Did the store change?
+    /// Returns whether the store changed.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         self.added + self.updated + self.cancelled + self.duplicate_uids > 0

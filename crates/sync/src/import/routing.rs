@@ -1,7 +1,7 @@
-//! Where an item goes: to the collection that was named, else to that of its calendar, or of what a
-//! message is about.
+//! Chooses the collection of an item: the one that was named, else that of its calendar, or of the
+//! item that a scheduling message refers to.
 //!
-//! It is apart from the writing of batches, as nothing of a batch matters to it.
+//! Apart from the writing of batches, which does not depend on it.
 
 use super::calendar::EnclosingCalendar;
 use super::{ImportDiagnostic, ImportWriter, Provenance, sanitise_text};
@@ -9,12 +9,12 @@ use crate::error::Error;
 use larder_store::{BatchChange, CollectionType, Kind, ParsedItem};
 use std::sync::Arc;
 
-/// Of so many UIDs it is remembered where their messages went.
+/// The number of UIDs whose collection is remembered.
 const MAX_MESSAGE_UIDS: usize = 10_000;
 
 impl ImportWriter<'_> {
-    /// The collection of an item. What a message is about is looked for in all calendars, if that
-    /// message names none: it goes to the one that has its UID.
+    /// Chooses the collection of an item. A scheduling message in a calendar without a name goes to
+    /// the calendar that contains its UID.
     pub(super) fn choose_collection(
         &mut self,
         around: Option<&EnclosingCalendar>,
@@ -56,12 +56,12 @@ impl ImportWriter<'_> {
         Ok(into)
     }
 
-    /// The collection of a calendar of this name.
+    /// Returns the collection of a calendar of this name.
     pub(super) fn target_collection(&self, calendar: Arc<str>) -> Arc<str> {
         if self.options.into.is_some() { Arc::clone(&self.contacts) } else { calendar }
     }
 
-    /// What a collection holds: where there is none yet, such as the first item that goes to it.
+    /// Returns the type of a collection; a new one has the type of its first item.
     fn resolve_family(
         &mut self,
         collection: &Arc<str>,
@@ -75,7 +75,7 @@ impl ImportWriter<'_> {
         Ok(family)
     }
 
-    /// Notes that something went to a collection.
+    /// Records that an item went to a collection.
     pub(super) fn record_collection(&mut self, collection: &str) {
         if self.report.collections.last().is_none_or(|last| last != collection)
             && !self.report.collections.iter().any(|known| known == collection)
@@ -84,7 +84,7 @@ impl ImportWriter<'_> {
         }
     }
 
-    /// Does the collection hold items of this kind? If not, it is left out.
+    /// Returns whether the collection holds items of this kind. If not, the item is skipped.
     pub(super) fn check_family(
         &mut self,
         place: &Provenance,

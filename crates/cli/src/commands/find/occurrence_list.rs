@@ -105,8 +105,8 @@ pub(crate) fn no_time_range_failure() -> CommandFailure {
 /// Items that a warning about incomplete expansions names.
 const MAX_NAMED_ITEMS: usize = 3;
 
-/// Warns about items whose recurrence rules were not fully expanded, so that their occurrences may be
-/// incomplete.
+/// Warns about items whose recurrence rules were not fully expanded, so that their occurrences may
+/// be incomplete.
 pub(crate) fn warn_of_uncertain_items(
     context: &CommandContext,
     reader: &Reader,

@@ -43,7 +43,7 @@ fn is_same_block(first: &str, next: &str) -> bool {
     match first {
         _ if first.starts_with("    ") => next.starts_with("    "),
         _ if first.starts_with('|') => next.starts_with('|'),
-        _ => is_plain(next) && !(next.starts_with("    ") && !first.starts_with("* ")),
+        _ => is_plain(next) && (first.starts_with("* ") || !next.starts_with("    ")),
     }
 }
 

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 /// Analyse a query log: frequency and cost of queries, lifetimes of views, value of the cache
 ///
-/// Views that were never closed are listed with client and query. With OTHER, compares the logs from
-/// before and after a change. --html writes a self-contained page with charts. docs/queries.md
+/// Views that were never closed are listed with client and query. With OTHER, compares the logs
+/// from before and after a change. --html writes a self-contained page with charts. docs/queries.md
 /// documents the format of the log and the report.
 #[derive(Debug, clap::Args)]
 pub(crate) struct QueryLogArgs {

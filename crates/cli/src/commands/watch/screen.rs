@@ -160,8 +160,8 @@ impl WatchScreen {
         Ok(())
     }
 
-    /// Clears a terminal whose size has changed, as its contents are unknown. After a suspension, draws
-    /// the list below whatever another program has printed.
+    /// Clears a terminal whose size has changed, as its contents are unknown. After a suspension,
+    /// draws the list below whatever another program has printed.
     fn check_terminal(
         &mut self,
         context: &mut CommandContext,
@@ -297,8 +297,8 @@ fn truncate_days(days: &mut Vec<AgendaDay<'_>>, room: usize) -> usize {
     sizes.iter().sum::<usize>() - shown.iter().sum::<usize>()
 }
 
-/// Returns how many entries of each day are visible, with a heading for each day: all, or as many as
-/// leave room for one more line.
+/// Returns how many entries of each day are visible, with a heading for each day: all, or as many
+/// as leave room for one more line.
 fn visible_counts(sizes: &[usize], room: usize) -> Vec<usize> {
     if sizes.iter().sum::<usize>() + sizes.len() <= room {
         return sizes.to_vec();

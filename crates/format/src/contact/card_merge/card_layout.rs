@@ -6,10 +6,10 @@
 use super::super::version_conversion::{BinaryValue, POSITION_PARAMS, VcardStyle};
 use super::super::{Contact, Problem, ProblemKind};
 use crate::content_line::content_lines;
-use crate::decoding::{self, split_raw, unescape_text};
-use crate::edit::detect_line_end;
-use crate::field_values::{clean_text, normalise_date, strip_scheme};
+use crate::decoding::{self, clean_text, split_raw, unescape_text};
+use crate::field_values::{normalise_date, strip_scheme};
 use crate::property::Property;
+use crate::splice::detect_line_end;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

@@ -1,0 +1,360 @@
+//! The extractor: dispatches by kind, and names the rules that it follows in fingerprints.
+//!
+//! It needs no store and no lock, so importers share one between threads. The module of a kind holds
+//! the rules of that kind. All rules are part of a fingerprint: a change of a rule needs a new
+//! version number here.
+
+use crate::calendar_context::CalendarContext;
+use crate::event::{self, ZoneResolver, ZoneUse};
+use crate::field_extraction::FieldExtractor;
+use crate::index_config::IndexConfig;
+use crate::parsed_item::{
+    IndexEntry, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
+};
+use crate::schedule::ParsedSchedule;
+use crate::{component, contact};
+use larder_format::collate::Collator;
+use larder_format::component::{Component, TimeProperty};
+use larder_format::contact::Contact;
+use larder_format::fold::{FOLD_VERSION, collect_digits, fold, split_words};
+use larder_format::kind::{CollectionType, Kind};
+use larder_time::civil::Instant;
+use larder_time::series::{CalendarDateTime, SeriesSpec};
+use larder_time::zone::{Zone, ZoneDatabase};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::mem;
+use std::sync::{Arc, LazyLock};
+
+/// The version of the rules for terms, sort keys and stored fields, and of the default index
+/// configurations.
+const EXTRACTION_VERSION: u32 = 6;
+/// The version of the rules for schedules.
+const SCHEDULE_VERSION: u32 = 2;
+/// Texts whose folded forms tell one version of the folding rules and of the Unicode tables from
+/// another: marks, case, scripts, and letters that Unicode added late.
+const FOLD_PROBES: &[&str] = &[
+    "Straße ẞ Müller Łódź Nguyễn ﬁ",
+    "İstanbul ı I Ǆ",
+    "Ελλάς ᾼ",
+    "Ёлка Ӣ",
+    "שָׁלוֹם",
+    "مُحَمَّد محـــمد ٠١٢",
+    "が か\u{3099} 한국 王〇",
+    "हिन्दी สมชาย می\u{200c}خواهم",
+    "Ა Ꭰ \u{a7dc} \u{1c89} \u{10d50} \u{16ea0}",
+    "a\0b \u{fffe}\u{ffff}",
+];
+
+/// Extracts the index entries of items by an index configuration. Cheap to clone, shared by
+/// threads.
+#[derive(Debug, Clone)]
+pub struct Extractor {
+    fields: FieldExtractor,
+    zone_resolver: Arc<ZoneResolver>,
+}
+
+/// Construction, and the parts of an extractor.
+impl Extractor {
+    /// Returns an extractor whose sort keys follow the order of `locale` (`sv`, `de_DE.UTF-8`,
+    /// ...), with the default index configuration of contacts and the time zones that are compiled
+    /// in.
+    #[must_use]
+    pub fn new(locale: &str) -> Extractor {
+        Extractor::with_zones(locale, ZoneDatabase::open_bundled())
+    }
+
+    /// Like [`new`](Extractor::new), with this database of time zones.
+    #[must_use]
+    pub fn with_zones(locale: &str, zones: Arc<ZoneDatabase>) -> Extractor {
+        let fields = FieldExtractor {
+            collator: Arc::new(Collator::new(locale)),
+            index_config: IndexConfig::shared_default(CollectionType::AddressBook),
+        };
+        Extractor { fields, zone_resolver: Arc::new(ZoneResolver::new(zones)) }
+    }
+
+    /// Returns the same extractor with another index configuration.
+    #[must_use]
+    pub fn with_index_config(&self, index_config: Arc<IndexConfig>) -> Extractor {
+        let fields = FieldExtractor { index_config, ..self.fields.clone() };
+        Extractor { fields, zone_resolver: Arc::clone(&self.zone_resolver) }
+    }
+
+    /// Returns the index configuration.
+    #[must_use]
+    pub fn index_config(&self) -> &Arc<IndexConfig> {
+        &self.fields.index_config
+    }
+
+    /// Returns the database of time zones.
+    #[must_use]
+    pub fn zone_database(&self) -> &Arc<ZoneDatabase> {
+        self.zone_resolver.zone_database()
+    }
+
+    /// Returns the resolver of time zones.
+    #[must_use]
+    pub fn zone_resolver(&self) -> &ZoneResolver {
+        &self.zone_resolver
+    }
+
+    /// Returns whether this is the index configuration of the extractor.
+    #[must_use]
+    pub fn has_index_config(&self, index_config: &Arc<IndexConfig>) -> bool {
+        Arc::ptr_eq(self.index_config(), index_config) || self.index_config() == index_config
+    }
+
+    /// Returns the sort key of a text: of its first 512 characters.
+    #[must_use]
+    pub fn sort_key(&self, text: &str) -> Vec<u8> {
+        self.fields.sort_key(text)
+    }
+}
+
+/// Items that come in.
+impl Extractor {
+    /// Parses a vCard, and extracts its entry.
+    ///
+    /// # Errors
+    /// The bytes are no contact: they are returned with the problem.
+    #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
+    pub fn parse_contact(&self, bytes: Vec<u8>) -> Result<ParsedItem, RejectedItem> {
+        let contact = Contact::parse(&bytes);
+        if let Some(&problem) = contact.fatal_problem() {
+            drop(contact);
+            return Err(RejectedItem { bytes, problem });
+        }
+        let entry = contact::extract(&self.fields, &contact);
+        let (uid, problems) = (contact.uid(), contact.problems().to_vec());
+        drop(contact);
+        Ok(ParsedItem {
+            bytes,
+            entry,
+            index_config: Arc::clone(self.index_config()),
+            uid,
+            context: ItemContext::for_contact(),
+            problems,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Parses a component of a calendar, and extracts its entry.
+    ///
+    /// # Errors
+    /// The bytes are no component: they are returned with the problem.
+    #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
+    pub fn parse_component(
+        &self,
+        bytes: Vec<u8>,
+        calendar: &CalendarContext,
+    ) -> Result<ParsedItem, RejectedItem> {
+        let component = Component::parse_with_version(&bytes, calendar.version());
+        if let Some(&problem) = component.fatal_problem() {
+            drop(component);
+            return Err(RejectedItem { bytes, problem });
+        }
+        let kind = Kind::from_component(component.kind());
+        let mut warnings = Vec::new();
+        let entry = self.extract_component(&component, kind, calendar, &mut warnings);
+        let recurrence_id = match &entry.parsed_schedule {
+            Some(schedule) => schedule.recurrence_id().to_string(),
+            None => String::new(),
+        };
+        let tzids: Vec<String> = component.tzids().iter().map(ToString::to_string).collect();
+        let calendar_context = calendar.subset_for(&tzids).map(Arc::new);
+        let (uid, problems) = (component.uid(), component.problems().to_vec());
+        drop(component);
+        Ok(ParsedItem {
+            bytes,
+            entry,
+            index_config: Arc::clone(self.index_config()),
+            uid,
+            context: ItemContext { kind, recurrence_id, calendar_context },
+            problems,
+            warnings,
+        })
+    }
+
+    /// Returns an item from bytes that are stored already: their UID and problems are not read
+    /// again.
+    #[must_use]
+    pub fn parse_stored(&self, bytes: Vec<u8>, context: ItemContext) -> ParsedItem {
+        ParsedItem {
+            entry: self.extract(&bytes, &context),
+            bytes,
+            index_config: Arc::clone(self.index_config()),
+            uid: None,
+            context,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes the entry out of an item. An entry that was extracted by another index configuration
+    /// is extracted again.
+    #[must_use]
+    pub fn take_or_extract(&self, item: &mut ParsedItem) -> IndexEntry {
+        if self.has_index_config(&item.index_config) {
+            mem::take(&mut item.entry)
+        } else {
+            self.extract(&item.bytes, &item.context)
+        }
+    }
+}
+
+/// The dispatch by kind.
+impl Extractor {
+    /// Extracts the entry of these bytes, however malformed: stored items are indexed as they are.
+    #[must_use]
+    pub fn extract(&self, bytes: &[u8], context: &ItemContext) -> IndexEntry {
+        match context.kind {
+            Kind::Contact => contact::extract(&self.fields, &Contact::parse(bytes)),
+            kind @ (Kind::Event | Kind::Task | Kind::Memo | Kind::Component) => {
+                let component = Component::parse_with_version(bytes, context.calendar_version());
+                let default = CalendarContext::default();
+                let calendar = context.calendar_context.as_deref().unwrap_or(&default);
+                self.extract_component(&component, kind, calendar, &mut Vec::new())
+            }
+        }
+    }
+
+    /// Extracts the sort keys of these bytes.
+    #[must_use]
+    pub fn extract_sort_keys(&self, bytes: &[u8], context: &ItemContext) -> SortKeys {
+        match context.kind {
+            Kind::Contact => contact::extract_sort_keys(&self.fields, &Contact::parse(bytes)),
+            Kind::Event | Kind::Task | Kind::Memo => {
+                let component = Component::parse_with_version(bytes, context.calendar_version());
+                event::extract_sort_keys(&self.fields, &component)
+            }
+            Kind::Component => SortKeys::new(),
+        }
+    }
+
+    /// Extracts the schedule of these bytes by themselves; `None` if their kind has none.
+    #[must_use]
+    pub fn extract_schedule(
+        &self,
+        bytes: &[u8],
+        context: &ItemContext,
+    ) -> Option<Box<ParsedSchedule>> {
+        if !context.kind.has_schedule() {
+            return None;
+        }
+        let component = Component::parse_with_version(bytes, context.calendar_version());
+        let default = CalendarContext::default();
+        let calendar = context.calendar_context.as_deref().unwrap_or(&default);
+        let zones = &self.zone_resolver;
+        let schedule =
+            event::parse_schedule(&component, context.kind, calendar, zones, &mut Vec::new());
+        Some(Box::new(schedule))
+    }
+
+    fn extract_component(
+        &self,
+        component: &Component<'_>,
+        kind: Kind,
+        calendar: &CalendarContext,
+        warnings: &mut Vec<LineWarning>,
+    ) -> IndexEntry {
+        if kind.is_searchable() {
+            let zones = &self.zone_resolver;
+            event::extract(&self.fields, zones, component, kind, calendar, warnings)
+        } else {
+            component::extract(component)
+        }
+    }
+}
+
+/// Times of components.
+impl Extractor {
+    /// Returns the zones that the names in a component mean.
+    #[must_use]
+    pub fn zone_uses(&self, component: &Component<'_>, calendar: &CalendarContext) -> Vec<ZoneUse> {
+        event::find_zone_uses(component, calendar, &self.zone_resolver)
+    }
+
+    /// Returns the instant that a property of a component names: in `local_zone` where the property
+    /// names no other zone.
+    #[must_use]
+    pub fn resolve_instant(
+        &self,
+        component: &Component<'_>,
+        calendar: &CalendarContext,
+        property: &str,
+        local_zone: &Zone,
+    ) -> Option<Instant> {
+        event::resolve_instant(&self.zone_resolver, component, calendar, property, local_zone)
+    }
+
+    /// Returns the date or time in a property; `None` if the value is malformed.
+    #[must_use]
+    pub fn resolve_date_time(
+        &self,
+        property: &TimeProperty<'_>,
+        calendar: &CalendarContext,
+    ) -> Option<CalendarDateTime> {
+        event::resolve_date_time(property, calendar, &self.zone_resolver)
+    }
+
+    /// Returns the start, the length and the rules of a component by itself; `None` if it has no
+    /// time.
+    #[must_use]
+    pub fn series_spec(
+        &self,
+        component: &Component<'_>,
+        calendar: &CalendarContext,
+    ) -> Option<SeriesSpec> {
+        let kind = Kind::from_component(component.kind());
+        if !kind.has_schedule() {
+            return None;
+        }
+        let zones = &self.zone_resolver;
+        event::parse_schedule(component, kind, calendar, zones, &mut Vec::new()).into_series_spec()
+    }
+}
+
+/// Fingerprints: texts that differ where derived data would.
+impl Extractor {
+    /// Returns the fingerprint of terms and stored fields.
+    #[must_use]
+    pub fn text_fingerprint(&self) -> String {
+        format!("rules {EXTRACTION_VERSION}, folding {FOLD_VERSION}, tables {}", *TABLES_DIGEST)
+    }
+
+    /// Returns the fingerprint of schedules, time zones aside.
+    #[must_use]
+    pub fn time_fingerprint(&self) -> String {
+        format!("times {SCHEDULE_VERSION}")
+    }
+
+    /// Returns the fingerprint of sort keys.
+    #[must_use]
+    pub fn sort_fingerprint(&self) -> String {
+        let collation = self.fields.collator.fingerprint();
+        format!("rules {EXTRACTION_VERSION}, folding {FOLD_VERSION}, {collation}")
+    }
+}
+
+/// The digests of the folding tables, by their effect on [`FOLD_PROBES`], and of the table of
+/// fields of each type of collection.
+static TABLES_DIGEST: LazyLock<String> = LazyLock::new(|| {
+    let mut folding = String::new();
+    for folded in FOLD_PROBES.iter().map(|probe| fold(probe)) {
+        let words: Vec<&str> = split_words(&folded).collect();
+        let _never_fails = writeln!(folding, "{folded:?} {words:?} {}", collect_digits(&folded));
+    }
+    let mut digests = short_digest(&folding);
+    for collection_type in CollectionType::all() {
+        let rows: Vec<String> =
+            collection_type.fields().iter().map(|field| field.fingerprint_text()).collect();
+        let digest = short_digest(&rows.join("\n"));
+        let _never_fails = write!(digests, " {}:{digest}", collection_type.name());
+    }
+    digests
+});
+
+fn short_digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,81 @@
+//! Terms, stored fields and sort keys from the fields of an item, by an index configuration.
+//!
+//! Apart from the modules of the kinds because items of all kinds are indexed by the same means.
+
+use crate::index_config::{FieldIndex, IndexConfig};
+use crate::parsed_item::{IndexEntry, SortKeys};
+use crate::stored_fields::{self, is_storable};
+use crate::term_extraction::{TermCollector, prefix_chars};
+use larder_format::collate::Collator;
+use larder_format::field::Field;
+use std::sync::Arc;
+
+/// Sort keys are made of at most this many characters: texts that differ only after them are in no
+/// order.
+const MAX_SORT_KEY_CHARS: usize = 512;
+/// Sort keys are cut to this many bytes, so that a position in an order fits into a chunk of the
+/// index.
+const MAX_SORT_KEY_BYTES: usize = 1000;
+
+/// An item of any kind, as far as its fields matter.
+pub(crate) trait FieldValues {
+    /// Returns the values of a field, in the order of the item.
+    fn values(&self, field: &Field) -> Vec<String>;
+
+    /// Returns the first value of a field.
+    fn first(&self, field: &Field) -> Option<String>;
+
+    /// Returns whether the item names a UID.
+    fn has_uid(&self) -> bool;
+}
+
+/// Extracts the entries of fields. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct FieldExtractor {
+    pub(crate) collator: Arc<Collator>,
+    pub(crate) index_config: Arc<IndexConfig>,
+}
+
+impl FieldExtractor {
+    /// Returns the sort key of the first [`MAX_SORT_KEY_CHARS`] characters of a text.
+    pub(crate) fn sort_key(&self, text: &str) -> Vec<u8> {
+        let mut key = self.collator.sort_key(prefix_chars(text, MAX_SORT_KEY_CHARS));
+        key.truncate(MAX_SORT_KEY_BYTES);
+        key
+    }
+
+    /// Extracts the entry of an item that has these fields.
+    pub(crate) fn extract(&self, item: &impl FieldValues, fields: &'static [Field]) -> IndexEntry {
+        let mut terms = TermCollector::default();
+        let mut stored = Vec::new();
+        for field in fields.iter().filter(|field| field.is_indexed) {
+            let values = item.values(field);
+            terms.add(field, &self.index_config, &values);
+            if is_storable(field)
+                && (self.index_config.has_text_index(field) || field.name == "rev")
+            {
+                stored.push((field, values));
+            }
+        }
+        IndexEntry {
+            terms: terms.into_terms(),
+            has_uid: item.has_uid(),
+            stored_fields: stored_fields::pack(stored),
+            sort_keys: self.extract_sort_keys(item, fields),
+            parsed_schedule: None,
+        }
+    }
+
+    /// Extracts the sort keys of an item that has these fields.
+    pub(crate) fn extract_sort_keys(
+        &self,
+        item: &impl FieldValues,
+        fields: &'static [Field],
+    ) -> SortKeys {
+        let sorted =
+            fields.iter().filter(|field| self.index_config.has_index(field, FieldIndex::Sort));
+        sorted
+            .map(|field| (field.id, self.sort_key(&item.first(field).unwrap_or_default())))
+            .collect()
+    }
+}

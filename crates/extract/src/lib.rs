@@ -1,0 +1,60 @@
+//! From source bytes to everything that is derived from them: terms, sort keys, stored fields, and
+//! the schedule.
+//!
+//! ```text
+//! source bytes + calendar context --> Extractor --> ParsedItem --> index, interval index, lists
+//! ```
+//!
+//! Everything here is pure: no file, no environment, no clock, no SQL. So importers extract in
+//! parallel before they take the lock, and derived data can be rebuilt and compared at any time. The
+//! database of time zones is passed in. The crate is apart from `larder-store`, which writes the
+//! results, and from `larder-index`, which stores terms without a notion of items.
+//!
+//! The rules here are part of the fingerprints of derived data: a change of a rule needs a new
+//! version number in `extractor`, so that stores rebuild what they derived by the old rule.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `extractor` | [`Extractor`]: the dispatch by kind, and the fingerprints |
+//! | `contact` | contacts |
+//! | `event` | events, tasks and memos: fields, times, time zones |
+//! | `component` | other components of a calendar |
+//! | `parsed_item` | the result: [`ParsedItem`], [`IndexEntry`], warnings |
+//! | `field_extraction` | terms, stored fields and sort keys from the fields of any kind |
+//! | `term_extraction` | the terms of one item |
+//! | `term` | the encoding of terms, which extraction and queries share |
+//! | `stored_fields` | field values that are stored beside an item's row |
+//! | `index_config` | index configurations: which fields are indexed, and how |
+//! | `calendar_context` | the version and the time-zone definitions around a component |
+//! | `schedule` | times and alarms of an item: occurrences in a time range, packing |
+//! | `series` | the schedules of items with one UID: master and overrides |
+
+mod calendar_context;
+mod component;
+mod contact;
+mod event;
+mod extractor;
+mod field_extraction;
+mod index_config;
+mod parsed_item;
+mod schedule;
+mod series;
+mod stored_fields;
+pub mod term;
+mod term_extraction;
+
+pub use crate::calendar_context::{CalendarContext, VtimezoneText};
+pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, is_newer_revision};
+pub use crate::extractor::Extractor;
+pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};
+pub use crate::parsed_item::{
+    IndexEntry, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
+};
+pub use crate::schedule::{
+    Alarm, ItemOccurrence, Overlap, ParsedSchedule, Schedule, ScheduleForm, TimeRange, TimeTarget,
+    Trigger,
+};
+pub use crate::series::{MAX_FUTURE_OVERRIDES, SeriesMember, combine_schedules};
+pub use crate::stored_fields::{StoredFields, is_storable};
+pub use crate::term::WORD_PREFIX_CHARS;
+pub use crate::term_extraction::{ExtractedTerms, MIN_LONG_NUMBER_DIGITS};

@@ -1,0 +1,111 @@
+//! Generators: input of a chosen size, made from a seed.
+//!
+//! Not a collection of hard cases (the samples and the corpora are that) and not a writer for cards
+//! that exist: only what is drawn here is written here, in the ways programs write it, so that it
+//! cannot lean on the parser it is there to measure. Every generator is a pure function of its
+//! arguments.
+//!
+//! # The mix of [`contacts`]
+//!
+//! | what | share |
+//! |---|---|
+//! | version | 2.1: 20 %, 3.0: 50 %, 4.0: 30 % |
+//! | line ends | CRLF; LF on an eighth of the 3.0 and 4.0 cards; one kind within a card |
+//! | names | 19 cultures by weight: Latin letters plain and with accents (German, French, Spanish, Polish, Czech, Nordic, Turkish, Vietnamese), Greek, Cyrillic (Russian, Ukrainian), Arabic, Hebrew, Devanagari, Thai, Chinese, Japanese, Korean; common names are commoner |
+//! | a second given name | a fifth, where the culture has them |
+//! | phones | 1: 50 %, 2: 30 %, 3: 20 %; international and national forms of 18 countries |
+//! | e-mail addresses | 1: 55 %, 2: 30 %, 3: 15 %; all under names reserved by RFC 2606 |
+//! | postal addresses | 1: 75 %, 2: 25 %; the first at home, the second at work |
+//! | organisation | 60 %, with a department on half of these, and a title on two thirds |
+//! | nickname, categories | 15 %, 35 % (3.0 and 4.0 only) |
+//! | birthday, note, web page | 40 %, 50 %, 30 % |
+//! | photo | 2 %: 2 to 12 kB of noise between the first and last bytes of a JPEG file |
+//! | groups (`item1.`) | a third of the 3.0 cards, with labels on them |
+//! | extensions (`X-`) | about half of the cards |
+//! | UID | all of 3.0 and 4.0, three quarters of 2.1; in the shapes that different programs give |
+//! | REV | all |
+//!
+//! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1 a value that is not
+//! plain ASCII, or too long for its line, is quoted-printable with soft line breaks; elsewhere
+//! lines are folded at 75 octets, never inside a character (RFC 6350 section 3.2).
+//!
+//! # The mix of [`calendar()`]
+//!
+//! | what | share |
+//! |---|---|
+//! | kinds | VEVENT 92 %, VTODO 6 %, VJOURNAL 2 %; or VEVENT alone |
+//! | recurring | 20 %: of these weekly 40 % (on two days a third), fortnightly 10 %, Monday to Friday 8 %, daily 12 %, monthly by day 10 %, by numbered weekday 12 %, yearly 8 % (birthdays) |
+//! | their end | 10 % have none, half of the yearly ones; else COUNT or UNTIL, three occurrences at least: two weeks to a year, median about ten weeks; yearly ones 4 to 12 years |
+//! | EXDATE | one to three on 15 % of the recurring |
+//! | detached occurrences | 3 %, each of a master shortly before it: most moved by hours or by days, a tenth by months |
+//! | whole days | 15 % (and most VJOURNALs) |
+//! | more than a day | 4 % of what does not recur, up to two weeks |
+//! | zones | of what has times: Europe/Berlin under two names, America/New_York, Asia/Tokyo, UTC 17 %, floating 3 %; definitions stand at the beginning, once |
+//! | dates | the first days are spread evenly over 2017 to 2026 |
+//! | alarm | 30 %: before the start, a few at the end or absolute, repeating, acknowledged |
+//! | organizer and one to three attendees | 25 % |
+//! | location, description, categories | 50 %, 40 %, 25 % |
+//! | extensions (`X-`) | three quarters |
+//! | UID, DTSTAMP, CREATED, LAST-MODIFIED, SEQUENCE, SUMMARY, CLASS | all |
+//!
+//! A component is about 600 bytes long, in the order and the folding of EDS, with CRLF. Subjects
+//! are in twenty languages.
+
+mod calendar;
+mod calendar_queries;
+mod contact;
+mod contact_texts;
+mod countries;
+pub mod dates;
+mod event;
+mod event_texts;
+mod ical_writer;
+mod line_writer;
+mod person_names;
+mod random;
+mod vcard_writer;
+mod zones;
+
+use std::io;
+
+pub use self::calendar::{write_calendar, write_zone_definitions};
+pub use self::calendar_queries::write_queries;
+
+use self::contact::FakeContact;
+use self::line_writer::LineWriter;
+use self::person_names::Culture;
+use self::random::SplitMix64;
+
+/// Year, month and day of a day counted from 1970-01-01.
+pub fn civil_date(day: i64) -> (i64, u64, u64) {
+    dates::DayNumber(day).to_date()
+}
+
+/// How many bytes are gathered before they are handed on.
+const FLUSH_BYTES: usize = 64 * 1024;
+
+/// Writes `n` vCards in the mix that the head of this module describes.
+///
+/// The same `n` and `seed` give the same bytes. Contact `i` does not depend on `n`, so a smaller
+/// book is the beginning of a larger one with the same seed. Memory does not grow with `n`.
+/// Different seeds give different people, but some of them have names in common, as people do.
+///
+/// # Errors
+/// Whatever `out` answers to a write.
+pub fn write_contacts(n: u64, seed: u64, out: &mut dyn io::Write) -> io::Result<()> {
+    let cultures = Culture::load_all();
+    let mut book = Vec::with_capacity(FLUSH_BYTES * 2);
+    let mut line = Vec::new();
+    for index in 0..n {
+        let contact = FakeContact::draw(&cultures, &mut SplitMix64::from_seed(seed, index));
+        vcard_writer::write_contact(
+            &contact,
+            &mut LineWriter::new(contact.line_ending, &mut line, &mut book),
+        );
+        if book.len() >= FLUSH_BYTES {
+            out.write_all(&book)?;
+            book.clear();
+        }
+    }
+    out.write_all(&book)
+}

@@ -1,0 +1,224 @@
+//! The table of calendar contexts, and that of time-zone definitions.
+//!
+//! Thousands of items share a context, and many calendars a definition, so each is stored once and
+//! counts its users (`schema` describes the tables). `larder-extract` has the meaning of both.
+
+use larder_extract::{CalendarContext, VtimezoneText};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The number of a format's version in the table.
+const VCALENDAR_1_NUMBER: i64 = 1;
+const ICALENDAR_NUMBER: i64 = 2;
+
+/// The frames of a batch: which rows they are, and how many users they gain and lose by it.
+#[derive(Debug, Default)]
+pub(crate) struct ContextRefCounts {
+    cached_rows: Vec<(Arc<CalendarContext>, i64)>,
+    count_changes: BTreeMap<i64, i64>,
+}
+
+/// So many frames are remembered by a batch.
+const MAX_CACHED_CONTEXTS: usize = 32;
+
+impl ContextRefCounts {
+    /// The row of this frame, written where it is new, with one more user.
+    pub(crate) fn acquire(
+        &mut self,
+        conn: &Connection,
+        frame: &Arc<CalendarContext>,
+    ) -> rusqlite::Result<i64> {
+        let same = |known: &&(Arc<CalendarContext>, i64)| {
+            Arc::ptr_eq(&known.0, frame) || known.0 == *frame
+        };
+        let row = match self.cached_rows.iter().find(same) {
+            Some((_, row)) => *row,
+            None => {
+                let row = find_or_insert(conn, frame)?;
+                if self.cached_rows.len() >= MAX_CACHED_CONTEXTS {
+                    self.cached_rows.clear();
+                }
+                self.cached_rows.push((Arc::clone(frame), row));
+                row
+            }
+        };
+        *self.count_changes.entry(row).or_default() += 1;
+        Ok(row)
+    }
+
+    /// Writes how many users there are now. What lost its last one goes with the next
+    /// [`delete_unreferenced`].
+    pub(crate) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+        for (row, more) in std::mem::take(&mut self.count_changes) {
+            conn.prepare_cached(
+                "UPDATE calendar_context SET ref_count = ref_count + ?2 WHERE id = ?1",
+            )?
+            .execute((row, more))?;
+        }
+        Ok(())
+    }
+}
+
+fn find_or_insert(conn: &Connection, frame: &CalendarContext) -> rusqlite::Result<i64> {
+    let mut zones = Vec::new();
+    for zone in &frame.zone_definitions {
+        zones.push(find_or_insert_zone(conn, zone)?.to_string());
+    }
+    let version = if frame.is_vcalendar_1 { VCALENDAR_1_NUMBER } else { ICALENDAR_NUMBER };
+    let key = (version, zones.join(" "));
+    let known = conn
+        .prepare_cached("SELECT id FROM calendar_context WHERE icalendar_version = ?1 AND zone_definitions = ?2")?
+        .query_row((key.0, &key.1), |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    conn.execute("INSERT INTO calendar_context(icalendar_version, zone_definitions, ref_count) VALUES(?1, ?2, 0)", key)?;
+    Ok(conn.last_insert_rowid())
+}
+
+fn find_or_insert_zone(conn: &Connection, zone: &VtimezoneText) -> rusqlite::Result<i64> {
+    let known = conn
+        .prepare_cached("SELECT id FROM zone_definition WHERE hash = ?1")?
+        .query_row([&zone.hash()[..]], |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    conn.execute(
+        "INSERT INTO zone_definition(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
+        (&zone.hash()[..], zone.tzid(), zone.bytes()),
+    )?;
+    Ok(conn.last_insert_rowid())
+}
+
+/// The former versions with this key go: their frames have fewer users.
+pub(crate) fn release_history(
+    conn: &Connection,
+    column: &'static str,
+    key: impl rusqlite::ToSql,
+) -> rusqlite::Result<()> {
+    let sql = format!(
+        "SELECT calendar_context, count(*) FROM item_history WHERE {column} = ?1 AND calendar_context IS NOT NULL GROUP BY calendar_context"
+    );
+    let lost: Vec<(i64, i64)> = conn
+        .prepare_cached(&sql)?
+        .query_map([key], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (row, uses) in lost {
+        conn.prepare_cached(
+            "UPDATE calendar_context SET ref_count = ref_count - ?2 WHERE id = ?1",
+        )?
+        .execute((row, uses))?;
+    }
+    Ok(())
+}
+
+/// Takes away the frames that nothing uses, and the definitions that no frame names.
+pub(crate) fn delete_unreferenced(conn: &Connection) -> rusqlite::Result<()> {
+    if conn.prepare_cached("DELETE FROM calendar_context WHERE ref_count <= 0")?.execute([])? == 0 {
+        return Ok(());
+    }
+    let lists: Vec<String> = conn
+        .prepare("SELECT zone_definitions FROM calendar_context")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let used: std::collections::BTreeSet<i64> =
+        lists.iter().flat_map(|list| parse_row_ids(list)).collect();
+    let there: Vec<i64> = conn
+        .prepare("SELECT id FROM zone_definition")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for unused in there.into_iter().filter(|row| !used.contains(row)) {
+        conn.execute("DELETE FROM zone_definition WHERE id = ?1", [unused])?;
+    }
+    Ok(())
+}
+
+fn parse_row_ids(list: &str) -> impl Iterator<Item = i64> + '_ {
+    list.split(' ').filter_map(|number| number.parse().ok())
+}
+
+/// The frame in this row.
+pub(crate) fn read_context(
+    conn: &Connection,
+    row: i64,
+) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
+    let found: Option<(i64, String)> = conn
+        .prepare_cached(
+            "SELECT icalendar_version, zone_definitions FROM calendar_context WHERE id = ?1",
+        )?
+        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((version, list)) = found else { return Ok(None) };
+    let mut zones = Vec::new();
+    for number in parse_row_ids(&list) {
+        zones.extend(read_zone(conn, number)?.map(Arc::new));
+    }
+    Ok(Some(Arc::new(CalendarContext {
+        is_vcalendar_1: version == VCALENDAR_1_NUMBER,
+        zone_definitions: zones,
+    })))
+}
+
+/// Is the frame in this row that of a vCalendar 1.0?
+pub(crate) fn is_vcalendar_1(conn: &Connection, row: i64) -> rusqlite::Result<bool> {
+    let version: Option<i64> = conn
+        .prepare_cached("SELECT icalendar_version FROM calendar_context WHERE id = ?1")?
+        .query_row([row], |row| row.get(0))
+        .optional()?;
+    Ok(version == Some(VCALENDAR_1_NUMBER))
+}
+
+fn read_zone(conn: &Connection, row: i64) -> rusqlite::Result<Option<VtimezoneText>> {
+    conn.prepare_cached("SELECT tzid, hash, bytes FROM zone_definition WHERE id = ?1")?
+        .query_row([row], |row| {
+            Ok(VtimezoneText::from_parts(row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .optional()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone_named(tzid: &str) -> Arc<VtimezoneText> {
+        let bytes = format!("BEGIN:VTIMEZONE\r\nTZID:{tzid}\r\nEND:VTIMEZONE\r\n");
+        Arc::new(VtimezoneText::new(bytes.as_bytes()).expect("a definition with a name"))
+    }
+
+    #[test]
+    fn frames_are_kept_once_and_go_with_their_last_user() {
+        let conn = Connection::open_in_memory().expect("a database");
+        crate::schema::create_tables(&conn, "und").expect("the tables");
+        let (a, b) = (zone_named("A"), zone_named("B"));
+        let both = Arc::new(CalendarContext {
+            is_vcalendar_1: false,
+            zone_definitions: vec![Arc::clone(&a), b],
+        });
+        let one = Arc::new(CalendarContext { is_vcalendar_1: false, zone_definitions: vec![a] });
+        let mut frames = ContextRefCounts::default();
+        let first = frames.acquire(&conn, &both).expect("a row");
+        assert_eq!(
+            frames.acquire(&conn, &Arc::new(CalendarContext::clone(&both))).expect("a row"),
+            first
+        );
+        let second = frames.acquire(&conn, &one).expect("a row");
+        assert_ne!(first, second);
+        frames.write(&conn).expect("written");
+        assert_eq!(read_context(&conn, first).expect("readable").as_deref(), Some(&*both));
+        let count = |table: &str| -> i64 {
+            conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
+                .expect("a count")
+        };
+        assert_eq!((count("calendar_context"), count("zone_definition")), (2, 2));
+        conn.execute(
+            "UPDATE calendar_context SET ref_count = ref_count - 2 WHERE id = ?1",
+            [first],
+        )
+        .expect("fewer users");
+        delete_unreferenced(&conn).expect("swept");
+        assert_eq!((count("calendar_context"), count("zone_definition")), (1, 1));
+    }
+}

@@ -1,0 +1,64 @@
+//! The table `meta`: single values of a store by key, which the head of `schema` lists.
+//!
+//! Apart from `store` because every module that reads or writes uses it.
+
+use crate::error::{RowError, RowResult};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _};
+
+/// Reads the number with this key.
+pub(crate) fn read_meta_number(conn: &Connection, key: &str) -> RowResult<i64> {
+    conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| RowError::missing_meta(key))
+}
+
+/// Writes the number with this key, which is there already.
+pub(crate) fn set_meta(conn: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE meta SET value = ?2 WHERE key = ?1")?
+        .execute((key, value))
+        .map(drop)
+}
+
+/// All values of `meta`, read at once.
+#[derive(Debug)]
+pub(crate) struct MetaTable(Vec<(String, Value)>);
+
+impl MetaTable {
+    /// Reads the table.
+    pub(crate) fn read(conn: &Connection) -> rusqlite::Result<MetaTable> {
+        let mut select = conn.prepare_cached("SELECT key, value FROM meta")?;
+        select
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()
+            .map(MetaTable)
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    /// Returns the text with this key; empty: there is none.
+    pub(crate) fn text(&self, key: &str) -> &str {
+        match self.value(key) {
+            Some(Value::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// Returns the number with this key.
+    pub(crate) fn number(&self, key: &str) -> RowResult<i64> {
+        match self.value(key) {
+            Some(Value::Integer(number)) => Ok(*number),
+            _ => Err(RowError::missing_meta(key)),
+        }
+    }
+}
+
+/// Reads the locale of the sort keys.
+pub(crate) fn read_locale(conn: &Connection) -> RowResult<String> {
+    conn.query_row("SELECT value FROM meta WHERE key = 'collation_locale'", [], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| RowError::missing_meta("collation_locale"))
+}

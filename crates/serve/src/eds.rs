@@ -21,8 +21,10 @@ mod card;
 mod client_view;
 mod eds_source;
 mod interface;
+mod object_path;
 mod registry;
 mod service;
+mod view_calls;
 
 use larder_query::query_log::QueryLogSink;
 use service::EdsService;

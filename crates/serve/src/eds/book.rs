@@ -13,8 +13,8 @@ use super::call_error::{
 use super::card::{CardRenderer, book_revision};
 use super::eds_source::{EdsSource, KeyFile, collection_of};
 use super::interface::ADDRESS_BOOK;
-use super::registry::object_path;
-use super::service::{EdsService, book_path};
+use super::object_path::{book_path, object_path};
+use super::service::EdsService;
 use larder_edit::item_text::find_single_card;
 use larder_format::contact::{Contact, ProblemKind};
 use larder_format::edit::insert_uid;

@@ -10,7 +10,8 @@ use super::call_error::{
 };
 use super::eds_source::{EdsSource, KeyFile, collection_of, is_reserved, read_sources};
 use super::interface::{BusInterface, OBJECT_MANAGER, SOURCE, SOURCE_REMOVABLE, SOURCE_WRITABLE};
-use super::service::{EdsService, ROOT_PATH};
+use super::object_path::{ROOT_PATH, object_path};
+use super::service::EdsService;
 use larder_edit::{list_collection, remove_collection};
 use larder_store::{BatchChange, Kind, Operation};
 use std::collections::BTreeMap;
@@ -204,10 +205,4 @@ impl EdsService {
 /// Is it the same source, perhaps with another text?
 fn is_same_source(a: &EdsSource, b: &EdsSource) -> bool {
     (a.number, &a.uid) == (b.number, &b.uid)
-}
-
-/// A path that is one; where it were none, the root.
-pub(super) fn object_path(path: &str) -> ObjectPath<'static> {
-    ObjectPath::try_from(path.to_string())
-        .unwrap_or_else(|_| ObjectPath::from_static_str_unchecked("/"))
 }

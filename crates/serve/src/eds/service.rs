@@ -8,12 +8,13 @@
 use super::bus::{MethodCall, PropertyValues};
 use super::call_error::CallError;
 use super::card::CardRenderer;
-use super::client_view::{ClientView, ReadyViews, open_store_views, view_path};
+use super::client_view::{ClientView, ReadyViews, open_store_views};
 use super::eds_source::{EdsSource, read_sources};
 use super::interface::{
     ADDRESS_BOOK, ADDRESS_BOOK_FACTORY, ADDRESS_BOOK_VIEW, BusInterface, INTROSPECTABLE,
     OBJECT_MANAGER, PEER, PROPERTIES, SOURCE, SOURCE_MANAGER, introspection_xml,
 };
+use super::object_path::{ROOT_PATH, book_path, is_above, process_id, view_path};
 use super::{BUS_NAME, BUS_PATH, EdsOptions, Error};
 use larder_query::QueryContext;
 use larder_query::views::Views;
@@ -24,9 +25,6 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use zbus::Message;
 use zbus::message::{Flags, Type};
-
-/// The root of all paths.
-pub(super) const ROOT_PATH: &str = "/org/gnome/evolution/dataserver";
 
 /// The service, between two messages.
 pub(super) struct EdsService {
@@ -419,20 +417,4 @@ fn owner_changed_match_rule(client: &str) -> String {
     format!(
         "type='signal',sender='{BUS_NAME}',interface='{BUS_NAME}',member='NameOwnerChanged',arg0='{client}'"
     )
-}
-
-/// Is the first of two paths above the second?
-fn is_above(path: &str, other: &str) -> bool {
-    other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// This process, as it is called in paths: who finds another one behind the same name does not take
-/// its objects for ours.
-fn process_id() -> String {
-    std::process::id().to_string()
-}
-
-/// The path of a book, by its collection's row.
-pub(super) fn book_path(row: i64) -> String {
-    format!("{ROOT_PATH}/Subprocess/{}/{row}", std::process::id())
 }

@@ -1,8 +1,8 @@
-//! Views: what a client keeps in sight of a book.
+//! An open view of a client, and the signals of its events.
 //!
-//! A view belongs to the client that opened it, and ends with it. It is silent until it is started;
-//! then it gives what there is, and after each change of the book what came, changed and went of
-//! what it asks for, and the word that this was all. Its signals go to its client alone.
+//! A view belongs to the client that opened it, and ends with it. It sends nothing until it is
+//! started. Then it sends the items of its query, and after each change of the book the items
+//! added, modified and removed, followed by `Complete`. Its signals go to its client alone.
 
 use super::EdsOptions;
 use super::bus::{build_signal, replace_nul};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 use zbus::Message;
 
-/// So many bytes of contacts are in one signal, and no fewer than one contact.
+/// A signal is sent once its contacts reach this size; it has at least one contact.
 const MAX_SIGNAL_CARD_BYTES: usize = 256 << 10;
 
 /// An open view.
@@ -31,13 +31,13 @@ pub(super) struct ClientView {
     pub(super) view_query: ViewQuery,
     pub(super) initial: bool,
     pub(super) interest: CardInterest,
-    /// The view on the store, while it is started.
+    /// The view of the query crate, while this one is started.
     pub(super) store_view: Option<views::View>,
-    /// The client has a whole answer, and is told what becomes of it.
+    /// Whether the client has the whole answer and now gets changes only.
     pub(super) has_full_answer: bool,
 }
 
-/// Views that have something to tell, and what says so to whom waits for it.
+/// The views that have events to deliver, and the signal that wakes the service for them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadyViews {
     views: Arc<Mutex<BTreeSet<u64>>>,
@@ -49,7 +49,7 @@ impl ReadyViews {
         self.views.lock().unwrap_or_else(PoisonError::into_inner).insert(view);
     }
 
-    /// One of the views, which has to say next time whether there is more.
+    /// Removes one view and returns its number. The caller adds it again if it has more events.
     pub(super) fn take(&self) -> Option<u64> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner).pop_first()
     }
@@ -63,18 +63,18 @@ impl ReadyViews {
     }
 }
 
-/// What a client wants of each contact.
+/// The part of each contact that a client wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CardInterest {
     FullCard,
-    /// No more than UID and REV.
+    /// A card with UID and REV only.
     UidAndRev,
-    /// UIDs, and no card.
+    /// The UID without a card.
     Uids,
 }
 
 impl CardInterest {
-    /// As the fields that clients name.
+    /// Returns the interest that these field names of a client express.
     pub(super) fn from_field_names(fields: &[String]) -> CardInterest {
         let short = |field: &String| {
             ["id", "uid", "rev"].iter().any(|name| field.eq_ignore_ascii_case(name))
@@ -89,7 +89,7 @@ impl CardInterest {
     }
 }
 
-/// Opens the store for views, which are kept up to date by themselves.
+/// Opens the store for views, which keep themselves up to date.
 pub(super) fn open_store_views(options: &EdsOptions) -> Result<Views, larder_query::Error> {
     let (clock, zones) = (options.clock, Arc::clone(&options.store.zones));
     let clock = Arc::new(move || Instant::from_seconds_clamped(clock().div_euclid(1000)));
@@ -111,33 +111,33 @@ impl ClientView {
         build_signal(&path, ADDRESS_BOOK_VIEW.name, member, Some(&self.client), body)
     }
 
-    /// The signals that say a piece of news.
+    /// Appends the signals that report an event.
     pub(super) fn build_event_signals(
         &self,
         number: u64,
-        tell: ViewEvent,
+        event: ViewEvent,
         cards: &mut CardRenderer,
         reader: &Reader,
         out: &mut Vec<Message>,
     ) -> Result<(), CallError> {
-        let (member, told) = match tell {
-            // The protocol has no word for it. What the client knows comes again, and what is gone
-            // it keeps until it asks anew.
+        let (member, items) = match event {
+            // The protocol has no signal for a reset. The client gets its items again; it keeps a
+            // removed one until it opens the view again.
             ViewEvent::Reset => return Ok(()),
             ViewEvent::Complete(_) => {
                 out.extend(self.build_view_signal(number, "Complete", &("", "")));
                 return Ok(());
             }
-            ViewEvent::Removed(gone) => {
-                let uids: Vec<String> = gone.iter().map(|gone| replace_nul(&gone.uid)).collect();
+            ViewEvent::Removed(removed) => {
+                let uids: Vec<String> = removed.iter().map(|item| replace_nul(&item.uid)).collect();
                 out.extend(self.build_view_signal(number, "ObjectsRemoved", &uids));
                 return Ok(());
             }
-            ViewEvent::Added(told) => ("ObjectsAdded", told),
-            ViewEvent::Modified(told) => ("ObjectsModified", told),
+            ViewEvent::Added(items) => ("ObjectsAdded", items),
+            ViewEvent::Modified(items) => ("ObjectsModified", items),
         };
         let (mut texts, mut bytes) = (Vec::new(), 0);
-        for item in told {
+        for item in items {
             let Some(head) = item.head else { continue };
             if bytes >= MAX_SIGNAL_CARD_BYTES {
                 out.extend(self.build_view_signal(number, member, &mem::take(&mut texts)));
@@ -157,7 +157,7 @@ impl ClientView {
         Ok(())
     }
 
-    /// What a client is told of a contact: a card and the UID, or the UID.
+    /// Appends the texts that report a contact: its card and UID, or its UID alone.
     fn append_item(
         &self,
         texts: &mut Vec<String>,

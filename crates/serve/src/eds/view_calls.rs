@@ -1,7 +1,7 @@
 //! The calls of views, and the delivery of view events to their clients.
 //!
-//! It is apart from `client_view` because it needs the whole service: the store's views, the
-//! contacts' cards and the queue of messages.
+//! The module is apart from `client_view` because it needs the whole service: the store's views,
+//! the cards and the queues of messages.
 
 use super::bus::{MethodCall, replace_nul};
 use super::call_error::CallError;
@@ -14,28 +14,28 @@ use std::mem;
 use std::sync::Arc;
 use zbus::Message;
 
-/// The flag that what there is at the beginning is wanted.
+/// The flag of a client that wants the items that match when the view is started.
 const NOTIFY_INITIAL_FLAG: u32 = 1;
 
-/// What a view was told.
+/// The result of delivering one view event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeliveryProgress {
-    /// There was nothing.
+    /// The view had no event.
     Nothing,
-    /// A part of the news.
+    /// The event was a part of an answer or a batch.
     Partial,
-    /// That this was all, up to a batch.
+    /// The view is complete up to this batch.
     Complete(Seq),
-    /// That its answer comes anew.
+    /// The view was reset: its answer follows again.
     Reset,
 }
 
 impl EdsService {
-    /// Opens a view, and gives its path. It is silent until it is started.
+    /// Opens a view and returns its path. The view sends nothing until it is started.
     pub(super) fn add_client_view(
         &mut self,
         row: i64,
-        question: ViewQuery,
+        view_query: ViewQuery,
         client: &str,
     ) -> String {
         self.last_view_number += 1;
@@ -44,7 +44,7 @@ impl EdsService {
         let view = ClientView {
             client,
             collection_row: row,
-            view_query: question,
+            view_query,
             initial,
             interest,
             store_view: None,
@@ -54,7 +54,7 @@ impl EdsService {
         view_path(self.last_view_number)
     }
 
-    /// What a view is asked.
+    /// Handles a call of a view.
     pub(super) fn handle_view_call(
         &mut self,
         number: u64,
@@ -81,13 +81,14 @@ impl EdsService {
         call.reply(&())
     }
 
-    /// What there is follows behind the reply, as fast as it is taken.
+    /// Starts a view. Its items follow the reply, as fast as the bus accepts them.
     fn start_view(&mut self, number: u64) -> Result<(), CallError> {
         let Some(view) = self.client_views.get_mut(&number) else { return Ok(()) };
-        let (news, bell) = (self.ready_views.clone(), Arc::clone(&self.ready_views.notify));
+        let (ready_views, notify) =
+            (self.ready_views.clone(), Arc::clone(&self.ready_views.notify));
         let wake = Arc::new(move || {
-            news.add(number);
-            bell.notify_one();
+            ready_views.add(number);
+            notify.notify_one();
         });
         let options = ViewOptions {
             client: Arc::clone(&view.client),
@@ -114,18 +115,18 @@ impl EdsService {
         Ok(())
     }
 
-    /// Tells what views of these books have to tell up to a batch, and that this was all, even
-    /// where it was nothing. Other views wait, and so do those that are still being told their
-    /// answer, which comes with its own word that it is whole: nobody who writes waits for an
-    /// answer of somebody else.
+    /// Delivers the events of the views of these books up to a batch, and `Complete` even to a view
+    /// without an event. Other views wait, and so do views whose first answer is still being
+    /// delivered, which ends with a `Complete` of its own: a writer never waits for another
+    /// client's answer.
     pub(super) fn deliver_to_books(&mut self, books: &[i64], seq: Seq) {
-        let of_books = |(number, view): (&u64, &ClientView)| {
+        let is_concerned = |(number, view): (&u64, &ClientView)| {
             (view.store_view.is_some()
                 && view.has_full_answer
                 && books.contains(&view.collection_row))
             .then_some(*number)
         };
-        let concerned: Vec<u64> = self.client_views.iter().filter_map(of_books).collect();
+        let concerned: Vec<u64> = self.client_views.iter().filter_map(is_concerned).collect();
         for number in concerned {
             self.ready_views.remove(number);
             self.deliver_until(number, seq);
@@ -133,7 +134,7 @@ impl EdsService {
         }
     }
 
-    /// Tells what a view has to tell up to a batch, at least that this was all.
+    /// Delivers the events of a view up to a batch, or at least `Complete`.
     fn deliver_until(&mut self, number: u64, seq: Seq) {
         let mut silent = true;
         loop {
@@ -149,7 +150,7 @@ impl EdsService {
         }
     }
 
-    /// Tells the next piece of what one view has to tell.
+    /// Delivers the next event of one view that has any, and returns the messages to send.
     pub(super) fn deliver_next(&mut self) -> Vec<Message> {
         if let Some(number) = self.ready_views.take() {
             self.deliver_chunk(number);
@@ -158,7 +159,7 @@ impl EdsService {
         mem::take(&mut self.before_reply)
     }
 
-    /// A view that has more to tell is to be asked again.
+    /// Marks a view as ready again if it has more events.
     fn requeue(&self, number: u64) {
         let running = self.client_views.get(&number).and_then(|view| view.store_view.as_ref());
         if running.is_some_and(views::View::has_pending_events) {
@@ -166,35 +167,35 @@ impl EdsService {
         }
     }
 
-    /// Tells a piece of what a view has to tell.
+    /// Delivers one event of a view.
     fn deliver_chunk(&mut self, number: u64) -> DeliveryProgress {
         let Some(view) = self.client_views.get_mut(&number) else {
             return DeliveryProgress::Nothing;
         };
-        let told = match view.store_view.as_mut().map(views::View::try_next) {
-            Some(Ok(Some(tell))) => {
-                let piece = match tell {
+        let delivered = match view.store_view.as_mut().map(views::View::try_next) {
+            Some(Ok(Some(event))) => {
+                let progress = match event {
                     ViewEvent::Complete(seq) => DeliveryProgress::Complete(seq),
                     ViewEvent::Reset => DeliveryProgress::Reset,
                     _ => DeliveryProgress::Partial,
                 };
                 view.has_full_answer = (view.has_full_answer
-                    || matches!(piece, DeliveryProgress::Complete(_)))
-                    && piece != DeliveryProgress::Reset;
-                let told = view.build_event_signals(
+                    || matches!(progress, DeliveryProgress::Complete(_)))
+                    && progress != DeliveryProgress::Reset;
+                let delivered = view.build_event_signals(
                     number,
-                    tell,
+                    event,
                     &mut self.cards,
                     &self.reader,
                     &mut self.before_reply,
                 );
-                told.map(|()| piece)
+                delivered.map(|()| progress)
             }
             Some(Ok(None)) | None => return DeliveryProgress::Nothing,
             Some(Err(error)) => Err(error.into()),
         };
-        // A view that cannot be told what happens is better stopped, with the reason, than silent.
-        told.unwrap_or_else(|failure: CallError| {
+        // A view that cannot report changes is stopped with the reason, rather than left silent.
+        delivered.unwrap_or_else(|failure: CallError| {
             view.store_view = None;
             let body = (failure.name.as_str(), replace_nul(&failure.message));
             self.before_reply.extend(view.build_view_signal(number, "Complete", &body));

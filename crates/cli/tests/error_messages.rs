@@ -459,8 +459,12 @@ fn editor_failures_are_explained() {
     for (script, text, what) in [
         ("echo scribbles >\"$1\"", "scribbles\n", "text outside the item"),
         ("sed -i /^UID/d \"$1\"", "FN:Anna", "missing line UID:anna-1"),
-        ("sed -i s/anna-1/anna-9/ \"$1\"", "UID:anna-9", "the UID has to stay \"anna-1\""),
-        ("sed -i /^END/d \"$1\"", "X-KEEP", "END:VCARD is missing"),
+        (
+            "sed -i s/anna-1/anna-9/ \"$1\"",
+            "UID:anna-9",
+            "the UID cannot be changed: it must stay \"anna-1\"",
+        ),
+        ("sed -i /^END/d \"$1\"", "X-KEEP", "missing END:VCARD"),
         (
             "cat \"$1\" \"$1\" >\"$1\".two; mv \"$1\".two \"$1\"",
             "END:VCARD",

@@ -52,10 +52,10 @@ pub enum Error {
         problem: Problem,
     },
     /// An edited card may be incomplete.
-    #[error("missing line END:VCARD")]
+    #[error("missing END:VCARD")]
     MissingCardEnd,
     /// An edited component may be incomplete.
-    #[error("missing line END:{name}")]
+    #[error("missing END:{name}")]
     MissingComponentEnd {
         /// The name of the component.
         name: String,

@@ -22,7 +22,7 @@ pub(crate) struct SourceFile {
     pub(crate) documented_items: Vec<DocumentedItem>,
 }
 
-/// What a definition defines.
+/// The kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DefinitionKind {
     Module,

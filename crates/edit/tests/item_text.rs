@@ -8,7 +8,7 @@ use larder_store::Extractor;
 const CARD: &str = "BEGIN:VCARD\nVERSION:4.0\nUID:a\nFN:Anna\nEND:VCARD\n";
 
 /// The UIDs taken, then `LINE: REMARK` for each.
-fn typed(text: &str) -> Result<String, Error> {
+fn parse_text(text: &str) -> Result<String, Error> {
     let typed = SplitText::from_bytes(text.as_bytes())?
         .parse_items(&Extractor::new("C"), &mut || Ok([7; 16]))?;
     let taken = typed.items.iter().map(|card| card.uid().unwrap_or_default().to_string());
@@ -18,7 +18,7 @@ fn typed(text: &str) -> Result<String, Error> {
 
 #[test]
 fn what_is_typed() {
-    let check = |text: &str, expect: &str| match typed(text) {
+    let check = |text: &str, expect: &str| match parse_text(text) {
         Ok(typed) => assert_eq!(typed, expect, "{text}"),
         Err(error) => assert_eq!(format!("error: {error}"), expect, "{text}"),
     };

@@ -49,7 +49,7 @@ fn check_round_trip(query: &Query) {
 
 /// A message says something, of a place that is in the text or just behind it.
 fn check_syntax_error(text: &str, error: &SyntaxError) {
-    assert!(!error.what.is_empty(), "nothing is said");
+    assert!(!error.message.is_empty(), "nothing is said");
     assert!(
         (1..=text.chars().count() + 1).contains(&error.at),
         "{error}: there is no such place in the text"

@@ -25,6 +25,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "larder-query",
         &["larder-format", "larder-time", "larder-date-phrase", "larder-extract", "larder-store"],
     ),
+    ("larder-present", &["larder-format", "larder-time", "larder-date-phrase", "larder-query"]),
     ("larder-edit", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
     (
         "larder-sync",
@@ -61,6 +62,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "larder-extract",
             "larder-store",
             "larder-query",
+            "larder-present",
             "larder-edit",
             "larder-sync",
             "larder-hg",

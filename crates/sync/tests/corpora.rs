@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Returns a folder of the corpora, or prints that it is missing and returns `None`.
 pub(crate) fn corpora(folder: &str, test: &str) -> Option<PathBuf> {
     let sibling = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
-    let root = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from).join(folder);
+    let root = std::env::var_os("LARDER_CORPORA").map_or(sibling, PathBuf::from).join(folder);
     if root.is_dir() {
         return Some(root);
     }

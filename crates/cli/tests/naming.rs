@@ -1,6 +1,6 @@
 //! The rules for names and for the form of comments, held over every source file.
 //!
-//! Apart from the invariants of the architecture because these rules concern words: a name is a
+//! Separate from the invariants of the architecture because these rules concern words: a name is a
 //! term of its field, documentation is a statement, and a comment fits into 100 columns.
 
 use crate::source_tree::{DefinitionKind, SourceFile, source_files};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const MAX_COMMENT_COLUMNS: usize = 100;
 
 /// Names that say nothing about their subject.
-const EMPTY_NAMES: &[&str] =
+pub(crate) const EMPTY_NAMES: &[&str] =
     &["utils", "util", "common", "core", "types", "helpers", "helper", "misc"];
 
 /// Prepositions, conjunctions, adverbs, pronouns and question words: none is a name by itself.
@@ -325,7 +325,7 @@ fn comments_fit_into_their_columns() {
 }
 
 #[test]
-fn documentation_states() {
+fn documentation_consists_of_statements() {
     let found: Vec<String> = source_files().iter().flat_map(find_questions).collect();
     assert_none(&found, "documentation begins with a verb or a noun and asks nothing");
 }

@@ -18,7 +18,7 @@ pub(crate) enum SpanUnit {
     Longer,
 }
 
-/// The meaning of a phrase: a span of civil time with an exclusive end.
+/// The meaning of a phrase: a span of local time. Its end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CalendarSpan {
     pub(crate) from: CivilTime,

@@ -333,7 +333,7 @@ impl Vocabulary {
     }
 
     /// The notation that every language shares.
-    pub(crate) fn common() -> &'static Vocabulary {
+    pub(crate) fn shared_notation() -> &'static Vocabulary {
         static PARSED: OnceLock<Vocabulary> = OnceLock::new();
         PARSED.get_or_init(|| Vocabulary::parse("", COMMON_SOURCE).0)
     }

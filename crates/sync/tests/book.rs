@@ -17,7 +17,7 @@ pub(crate) struct Book {
 
 /// The report of an import, as a person sees it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ImportOutcome {
     pub(crate) summary: ImportReport,
     pub(crate) rejected: Vec<String>,
     pub(crate) warnings: Vec<String>,
@@ -44,7 +44,11 @@ impl Book {
         self.folder.path().join("files").join(name)
     }
 
-    pub(crate) fn import(&mut self, inputs: Vec<ImportInput>, options: &ImportOptions) -> Told {
+    pub(crate) fn import(
+        &mut self,
+        inputs: Vec<ImportInput>,
+        options: &ImportOptions,
+    ) -> ImportOutcome {
         self.try_import(inputs, options).unwrap()
     }
 
@@ -53,30 +57,34 @@ impl Book {
         &mut self,
         inputs: Vec<ImportInput>,
         options: &ImportOptions,
-    ) -> Result<Told, Error> {
-        let mut told = Told::default();
+    ) -> Result<ImportOutcome, Error> {
+        let mut outcome = ImportOutcome::default();
         let folder = format!("{}/", self.path("").display().to_string().trim_end_matches('/'));
         let summary = import(&mut self.store, inputs, options, &mut |event| match event {
             ImportEvent::Rejected(notice) => {
-                told.rejected.push(notice.to_string().replace(&folder, ""));
+                outcome.rejected.push(notice.to_string().replace(&folder, ""));
             }
             ImportEvent::Warning(notice) => {
-                told.warnings.push(notice.to_string().replace(&folder, ""));
+                outcome.warnings.push(notice.to_string().replace(&folder, ""));
             }
             ImportEvent::Unreadable(notice) => {
-                told.unreadable.push(notice.to_string().replace(&folder, ""));
+                outcome.unreadable.push(notice.to_string().replace(&folder, ""));
             }
             _ => {}
         })?;
-        assert_eq!(summary.rejected, told.rejected.len() as u64);
-        assert_eq!(summary.warnings, told.warnings.len() as u64);
-        assert_eq!(summary.unreadable.len(), told.unreadable.len());
-        told.summary = summary;
-        Ok(told)
+        assert_eq!(summary.rejected, outcome.rejected.len() as u64);
+        assert_eq!(summary.warnings, outcome.warnings.len() as u64);
+        assert_eq!(summary.unreadable.len(), outcome.unreadable.len());
+        outcome.summary = summary;
+        Ok(outcome)
     }
 
     /// Imports bytes as standard input.
-    pub(crate) fn take(&mut self, bytes: impl AsRef<[u8]>, options: &ImportOptions) -> Told {
+    pub(crate) fn take(
+        &mut self,
+        bytes: impl AsRef<[u8]>,
+        options: &ImportOptions,
+    ) -> ImportOutcome {
         self.import(vec![stream(bytes)], options)
     }
 

@@ -39,7 +39,7 @@ impl<'b> VarintReader<'b> {
 
     /// Returns the bytes that are not read yet.
     #[must_use]
-    pub fn remaining(self) -> &'b [u8] {
+    pub fn remaining_bytes(self) -> &'b [u8] {
         self.remaining
     }
 

@@ -79,7 +79,7 @@ impl Schedule {
             0 => {
                 let zone = names.first().and_then(|name| find_zone(name));
                 let series =
-                    Series::from_bytes(rest.remaining(), &mut |code| match (code, &zone) {
+                    Series::from_bytes(rest.remaining_bytes(), &mut |code| match (code, &zone) {
                         (1, _) => ZoneReference::Utc,
                         (2, Some(zone)) => ZoneReference::Zone(zone.clone()),
                         _ => ZoneReference::Floating,

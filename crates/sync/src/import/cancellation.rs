@@ -12,7 +12,7 @@ use larder_store::{ChangeOutcome, CollectionType, ItemMeta, Kind, ParsedItem, Re
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What this import has marked.
+/// The UIDs that this import has marked as cancelled.
 pub(super) struct CancelledUids {
     /// The last batch before the import.
     since: Seq,

@@ -81,7 +81,7 @@ impl Store {
         let began = Instant::now();
         self.verify_before_write(&lock)?;
         let mut applied =
-            self.write_batch(operation, changes, known).map_err(|trouble| match trouble {
+            self.write_batch(operation, changes, known).map_err(|error| match error {
                 ApplyError::Row(error) => sqlite_error_at(&self.path)(error),
                 ApplyError::Store(error) => error,
             })?;
@@ -150,7 +150,7 @@ impl Store {
         let mut known = Prefetched { seq, epoch, ..Prefetched::default() };
         let mut finder = UidFinder::new(&self.conn)?;
         let mut collections: HashMap<&str, Option<uid_lookup::CollectionKey>> = HashMap::new();
-        let mut derivers = ExtractorCache::new(&self.extractor);
+        let mut extractors = ExtractorCache::new(&self.extractor);
         for (index, change) in changes.iter().enumerate() {
             let found: Option<(i64, Seq, i64)> = match change {
                 BatchChange::Put(put) => {
@@ -159,12 +159,12 @@ impl Store {
                         collections.insert(&put.collection, found);
                     }
                     match collections.get(&*put.collection) {
-                        Some(Some(of)) => {
+                        Some(Some(key)) => {
                             let (uid, recurrence) = (&put.uid, put.parsed.recurrence_id());
-                            match finder.find(of, uid, recurrence)? {
+                            match finder.find(key, uid, recurrence)? {
                                 UidLookup::Item(row) => self.find_item_by_row(row)?,
                                 UidLookup::Free(handle) => {
-                                    known.free_handles.insert(index, (of.id, handle));
+                                    known.free_handles.insert(index, (key.id, handle));
                                     None
                                 }
                                 UidLookup::HandleTaken => None,
@@ -182,12 +182,12 @@ impl Store {
                 _ => None,
             };
             if let Some((id, seq, collection)) = found
-                && let Some(stored) = derivers.read_item(&self.conn, id)?
+                && let Some(stored) = extractors.read_item(&self.conn, id)?
                 && !is_unchanged_put(change, &stored.bytes)
             {
-                let deriver = derivers.for_collection(&self.conn, collection)?;
-                let keys = deriver.extract_sort_keys(&stored.bytes, &stored.context);
-                let summary = Arc::clone(deriver.index_config());
+                let extractor = extractors.for_collection(&self.conn, collection)?;
+                let keys = extractor.extract_sort_keys(&stored.bytes, &stored.context);
+                let summary = Arc::clone(extractor.index_config());
                 known.replaced.insert(index, ReplacedSortKeys { seq, index_config: summary, keys });
             }
         }

@@ -128,9 +128,9 @@ fn ensure_replaceable(to: &Path) -> Result<()> {
 fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let source =
         open_connection(from, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite_error_at(from))?;
-    let standing = schema::read_schema_state(&source, from)?;
-    schema::refuse_development_schema(&source, standing, from)?;
-    match standing {
+    let schema_state = schema::read_schema_state(&source, from)?;
+    schema::refuse_development_schema(&source, schema_state, from)?;
+    match schema_state {
         SchemaState::Empty => {
             return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });
         }
@@ -147,7 +147,7 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let mut staged =
         TempCopy { conn: open_connection(&path, access).map_err(sqlite_error_at(&path))?, path };
-    if let SchemaState::Older(major, minor) = standing {
+    if let SchemaState::Older(major, minor) = schema_state {
         schema::migrate(&mut staged.conn, directory, (major, minor), schema::MIGRATIONS)?;
     }
     staged

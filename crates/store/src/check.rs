@@ -79,23 +79,23 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
         "SELECT count(*) FROM source_bytes WHERE item NOT IN (SELECT id FROM item)",
     ),
     (
-        "sources that are neither in their row nor in a blob",
+        "source bytes that are neither in their row nor in a blob",
         "SELECT count(*) FROM source_bytes WHERE (bytes IS NULL) = (blob_hash IS NULL)
             OR (blob_hash IS NOT NULL AND blob_hash NOT IN (SELECT hash FROM blob))",
     ),
     (
-        "blobs with a wrong number of users",
+        "blobs with a wrong reference count",
         "SELECT count(*) FROM blob b WHERE ref_count <>
            (SELECT count(*) FROM source_bytes WHERE blob_hash = b.hash)
            + (SELECT count(*) FROM item_history WHERE blob_hash = b.hash)",
     ),
     (
-        "items in no collection",
+        "items without a collection",
         "SELECT count(*) FROM item WHERE collection NOT IN
            (SELECT id FROM collection WHERE removed = 0)",
     ),
     (
-        "items of a batch that is not in the log",
+        "items whose batch is not in the log",
         "SELECT count(*) FROM item WHERE seq NOT IN (SELECT seq FROM batch)",
     ),
     (
@@ -103,41 +103,41 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
         "SELECT count(*) FROM (SELECT 1 FROM item GROUP BY collection, uid, recurrence_id HAVING count(*) > 1)",
     ),
     (
-        "batches of no operation",
+        "batches without an operation",
         "SELECT count(*) FROM batch WHERE operation NOT IN (SELECT id FROM operation)",
     ),
     (
-        "batches after the last number",
+        "batches after the last sequence number",
         "SELECT count(*) FROM batch WHERE seq > (SELECT value FROM meta WHERE key = 'last_seq')",
     ),
     (
-        "bytes of former versions counted wrongly",
+        "wrong counts of the bytes in the history",
         "SELECT (SELECT value FROM meta WHERE key = 'history_bytes') <>
            (SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
             FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash)",
     ),
     (
-        "frames with a wrong number of users",
+        "calendar contexts with a wrong reference count",
         "SELECT count(*) FROM calendar_context f WHERE ref_count <>
            (SELECT count(*) FROM item WHERE calendar_context = f.id) + (SELECT count(*) FROM item_history WHERE calendar_context = f.id)",
     ),
     (
-        "items and former versions whose frame is missing",
+        "items and versions whose calendar context is missing",
         "SELECT (SELECT count(*) FROM item WHERE calendar_context IS NOT NULL AND calendar_context NOT IN (SELECT id FROM calendar_context))
            + (SELECT count(*) FROM item_history WHERE calendar_context IS NOT NULL AND calendar_context NOT IN (SELECT id FROM calendar_context))",
     ),
     (
-        "definitions of time zones in no frame",
+        "time-zone definitions that no calendar context names",
         "SELECT count(*) FROM zone_definition WHERE id NOT IN
            (SELECT value FROM calendar_context, json_each('[' || replace(zone_definitions, ' ', ',') || ']'))",
     ),
     (
-        "frames with a definition that is missing",
+        "calendar contexts with a missing time-zone definition",
         "SELECT count(*) FROM calendar_context, json_each('[' || replace(zone_definitions, ' ', ',') || ']')
          WHERE value NOT IN (SELECT id FROM zone_definition)",
     ),
     (
-        "entries of the time index without an item",
+        "entries of the interval index without an item",
         "SELECT (SELECT count(*) FROM idx_schedule WHERE item NOT IN (SELECT id FROM item))
            + (SELECT count(*) FROM idx_interval WHERE item NOT IN (SELECT item FROM idx_schedule))",
     ),

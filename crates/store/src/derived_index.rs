@@ -50,11 +50,11 @@ impl DerivedIndex {
         }
     }
 
-    pub(crate) fn fingerprint(self, deriver: &Extractor) -> String {
+    pub(crate) fn fingerprint(self, extractor: &Extractor) -> String {
         match self {
-            DerivedIndex::Text => deriver.text_fingerprint(),
-            DerivedIndex::Sort => deriver.sort_fingerprint(),
-            DerivedIndex::Schedule => deriver.time_fingerprint(),
+            DerivedIndex::Text => extractor.text_fingerprint(),
+            DerivedIndex::Sort => extractor.sort_fingerprint(),
+            DerivedIndex::Schedule => extractor.time_fingerprint(),
         }
     }
 
@@ -79,19 +79,19 @@ impl DerivedIndex {
     }
 
     /// Returns whether the index is complete and has the current fingerprint.
-    pub(crate) fn is_current(self, meta: &MetaTable, deriver: &Extractor) -> bool {
-        meta.text(self.meta_key()) == self.fingerprint(deriver)
+    pub(crate) fn is_current(self, meta: &MetaTable, extractor: &Extractor) -> bool {
+        meta.text(self.meta_key()) == self.fingerprint(extractor)
             && (self != DerivedIndex::Schedule
                 || meta.text(interval_table::ZONE_DATA_VERSION_KEY)
-                    == deriver.zone_database().data_version())
+                    == extractor.zone_database().data_version())
     }
 
     pub(crate) fn is_complete(
         self,
         conn: &Connection,
-        deriver: &Extractor,
+        extractor: &Extractor,
     ) -> rusqlite::Result<bool> {
-        Ok(self.read_state(conn)?.as_deref() == Some(&self.fingerprint(deriver)))
+        Ok(self.read_state(conn)?.as_deref() == Some(&self.fingerprint(extractor)))
     }
 
     /// Returns the number of its inverted index.
@@ -111,25 +111,25 @@ impl DerivedIndex {
 }
 
 /// Marks all indexes of a new, empty store as complete.
-pub(crate) fn mark_complete(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
+pub(crate) fn mark_complete(conn: &Connection, extractor: &Extractor) -> rusqlite::Result<()> {
     for set in DerivedIndex::ALL {
-        set.write_state(conn, &set.fingerprint(deriver))?;
+        set.write_state(conn, &set.fingerprint(extractor))?;
     }
-    interval_table::write_zone_data_version(conn, deriver)
+    interval_table::write_zone_data_version(conn, extractor)
 }
 
 /// Marks the indexes stale that a program with another fingerprint began to fill since this store
 /// was opened: with rows of both fingerprints, an index is of no use. The next refresh rebuilds it.
 pub(crate) fn invalidate_stale(
     conn: &Connection,
-    deriver: &Extractor,
+    extractor: &Extractor,
     meta: &MetaTable,
 ) -> rusqlite::Result<()> {
     for set in DerivedIndex::ALL {
-        let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(deriver));
+        let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(extractor));
         let others = set == DerivedIndex::Schedule
             && meta.text(interval_table::ZONE_DATA_VERSION_KEY)
-                != deriver.zone_database().data_version();
+                != extractor.zone_database().data_version();
         if others || (state != fingerprint && rebuild_progress(state, &fingerprint).is_none()) {
             set.invalidate(conn)?;
         }
@@ -146,10 +146,10 @@ pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> RowResult<()> {
 
 /// Deletes the rows of indexes that this program cannot use: those with another fingerprint, or
 /// whose rebuild has not begun.
-pub(crate) fn clear_stale(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
+pub(crate) fn clear_stale(conn: &Connection, extractor: &Extractor) -> RowResult<()> {
     for set in DerivedIndex::ALL {
         let state = set.read_state(conn)?.unwrap_or_default();
-        let fingerprint = set.fingerprint(deriver);
+        let fingerprint = set.fingerprint(extractor);
         if state != fingerprint && rebuild_progress(&state, &fingerprint).is_none() {
             set.clear(conn)?;
         }

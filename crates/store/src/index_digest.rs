@@ -63,17 +63,18 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
 /// of [`DerivedIndex::ALL`].
 pub(crate) fn expected_digests(
     conn: &Connection,
-    deriver: &Extractor,
+    extractor: &Extractor,
 ) -> rusqlite::Result<[TableDigest; 3]> {
-    let (mut digests, mut derivers) = ([TableDigest::default(); 3], ExtractorCache::new(deriver));
+    let (mut digests, mut extractors) =
+        ([TableDigest::default(); 3], ExtractorCache::new(extractor));
     let mut select = conn.prepare("SELECT id, collection FROM item ORDER BY id")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (item, collection): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let stored = derivers.read_item(conn, item)?;
-        let entry = stored.map(|stored| derivers.extract(conn, &stored)).transpose()?;
+        let stored = extractors.read_item(conn, item)?;
+        let entry = stored.map(|stored| extractors.extract(conn, &stored)).transpose()?;
         let entry = entry.unwrap_or_default();
-        let times = series::compute_schedule(conn, &mut derivers, item)?;
+        let times = series::compute_schedule(conn, &mut extractors, item)?;
         interval_table::for_each_expected_record(collection, item, times.as_ref(), &mut |row| {
             digests[2].add(row);
         });

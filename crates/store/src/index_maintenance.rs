@@ -165,17 +165,17 @@ impl Store {
         let heads = select
             .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
             .collect::<rusqlite::Result<Vec<(i64, Seq, i64)>>>()?;
-        let mut derivers = ExtractorCache::new(&self.extractor);
+        let mut extractors = ExtractorCache::new(&self.extractor);
         let derive = |(id, seq, collection)| {
             let summary =
-                Arc::clone(derivers.for_collection(&self.conn, collection)?.index_config());
+                Arc::clone(extractors.for_collection(&self.conn, collection)?.index_config());
             let entry = match set {
                 // Computed when it is written: it depends on other items, which other writers may
                 // change.
                 DerivedIndex::Schedule => None,
                 _ => {
-                    let stored = derivers.read_item(&self.conn, id)?;
-                    stored.map(|stored| derivers.extract(&self.conn, &stored)).transpose()?
+                    let stored = extractors.read_item(&self.conn, id)?;
+                    stored.map(|stored| extractors.extract(&self.conn, &stored)).transpose()?
                 }
             };
             Ok(ExtractedItem { id, seq, index_config: summary, entry: entry.unwrap_or_default() })
@@ -207,11 +207,11 @@ fn compact_segments_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
 fn index_page(
     tx: &WriteTransaction<'_>,
     set: DerivedIndex,
-    deriver: &Extractor,
+    extractor: &Extractor,
     page: &[ExtractedItem],
 ) -> RowResult<()> {
-    let (mut gathered, mut derivers) = (SegmentBuffer::default(), ExtractorCache::new(deriver));
-    let mut writer = interval_table::IntervalWriter::new(tx, deriver);
+    let (mut gathered, mut extractors) = (SegmentBuffer::default(), ExtractorCache::new(extractor));
+    let mut writer = interval_table::IntervalWriter::new(tx, extractor);
     for ExtractedItem { id, seq, index_config: summary, entry } in page {
         let now: Option<(Seq, i64)> = tx
             .prepare_cached("SELECT seq, collection FROM item WHERE id = ?1")?
@@ -220,19 +220,20 @@ fn index_page(
         let Some((now, collection)) = now else { continue };
         if set == DerivedIndex::Schedule {
             // The schedule depends on other items of the UID.
-            let times = series::compute_schedule(tx, &mut derivers, *id)?;
+            let times = series::compute_schedule(tx, &mut extractors, *id)?;
             writer.put(collection, *id, times.as_ref(), false)?;
             continue;
         }
-        let entry =
-            if now == *seq && derivers.for_collection(tx, collection)?.has_index_config(summary) {
-                entry.clone()
-            } else {
-                match derivers.read_item(tx, *id)? {
-                    Some(stored) => derivers.extract(tx, &stored)?,
-                    None => continue,
-                }
-            };
+        let entry = if now == *seq
+            && extractors.for_collection(tx, collection)?.has_index_config(summary)
+        {
+            entry.clone()
+        } else {
+            match extractors.read_item(tx, *id)? {
+                Some(stored) => extractors.extract(tx, &stored)?,
+                None => continue,
+            }
+        };
         if set == DerivedIndex::Text {
             // Versions before 1.2 stored the same `uid_origin` for items without a UID and items
             // with the UID of another.

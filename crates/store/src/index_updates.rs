@@ -49,9 +49,9 @@ struct SortUpdate {
 }
 
 impl IndexUpdates {
-    pub(crate) fn begin(deriver: &Extractor, meta: &MetaTable) -> IndexUpdates {
+    pub(crate) fn begin(extractor: &Extractor, meta: &MetaTable) -> IndexUpdates {
         let reach = |set: DerivedIndex| -> i64 {
-            let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(deriver));
+            let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(extractor));
             let all = if state == fingerprint { i64::MAX } else { 0 };
             rebuild_progress(state, &fingerprint).unwrap_or(all)
         };
@@ -71,27 +71,33 @@ impl IndexUpdates {
     }
 
     /// Sets the entry of an item of this collection. `was`: its sort keys before the batch.
-    pub(crate) fn put(&mut self, item: i64, whose: ItemLocation, was: SortKeys, entry: IndexEntry) {
+    pub(crate) fn put(
+        &mut self,
+        item: i64,
+        location: ItemLocation,
+        was: SortKeys,
+        entry: IndexEntry,
+    ) {
         if item <= self.last_text_item {
             self.text.put(item, to_term_set(entry.terms));
         }
-        self.put_sort_keys(item, whose.collection, was, entry.sort_keys);
-        if whose.is_in_calendar {
+        self.put_sort_keys(item, location.collection, was, entry.sort_keys);
+        if location.is_in_calendar {
             self.schedules.insert(
                 item,
-                ScheduleUpdate { location: whose, parsed_schedule: Some(entry.parsed_schedule) },
+                ScheduleUpdate { location, parsed_schedule: Some(entry.parsed_schedule) },
             );
         }
     }
 
     /// Removes the entry of an item of this collection. `was`: its sort keys before the batch.
-    pub(crate) fn remove(&mut self, item: i64, whose: ItemLocation, was: SortKeys) {
+    pub(crate) fn remove(&mut self, item: i64, location: ItemLocation, was: SortKeys) {
         if item <= self.last_text_item {
             self.text.remove(item);
         }
-        self.put_sort_keys(item, whose.collection, was, SortKeys::new());
-        if whose.is_in_calendar {
-            self.schedules.insert(item, ScheduleUpdate { location: whose, parsed_schedule: None });
+        self.put_sort_keys(item, location.collection, was, SortKeys::new());
+        if location.is_in_calendar {
+            self.schedules.insert(item, ScheduleUpdate { location, parsed_schedule: None });
         }
     }
 
@@ -110,10 +116,10 @@ impl IndexUpdates {
     pub(crate) fn write(
         &mut self,
         tx: &WriteTransaction<'_>,
-        derivers: &mut ExtractorCache<'_>,
+        extractors: &mut ExtractorCache<'_>,
         seq: Seq,
     ) -> RowResult<()> {
-        self.write_schedules(tx, derivers, seq)?;
+        self.write_schedules(tx, extractors, seq)?;
         let pages = IndexPages::new(tx);
         let text = mem::take(&mut self.text);
         text.flush(&pages, DerivedIndex::Text.index_id(), seq, UNPACK_TERM)?;
@@ -135,22 +141,22 @@ impl IndexUpdates {
     fn write_schedules(
         &mut self,
         tx: &WriteTransaction<'_>,
-        derivers: &mut ExtractorCache<'_>,
+        extractors: &mut ExtractorCache<'_>,
         seq: Seq,
     ) -> rusqlite::Result<()> {
-        let mut writer = interval_table::IntervalWriter::new(tx, derivers.base());
+        let mut writer = interval_table::IntervalWriter::new(tx, extractors.base());
         let mut changed: BTreeMap<(i64, String), Vec<SeriesMember>> = BTreeMap::new();
-        let (mut new, mut own) = (HashSet::new(), HashSet::new());
-        for (item, ScheduleUpdate { location: whose, parsed_schedule: is }) in
+        let (mut new, mut changed_items) = (HashSet::new(), HashSet::new());
+        for (item, ScheduleUpdate { location, parsed_schedule: is }) in
             mem::take(&mut self.schedules)
         {
-            own.insert(item);
-            if whose.is_new {
+            changed_items.insert(item);
+            if location.is_new {
                 new.insert(item);
             }
-            let ItemLocation { collection, uid, recurrence_id: recurrence, .. } = whose;
+            let ItemLocation { collection, uid, recurrence_id: recurrence, .. } = location;
             let Some(timing) = is else {
-                interval_table::delete_item(tx, derivers.base(), collection, item)?;
+                interval_table::delete_item(tx, extractors.base(), collection, item)?;
                 changed.entry((collection, uid)).or_default();
                 continue;
             };
@@ -163,12 +169,12 @@ impl IndexUpdates {
             changed.entry((collection, uid)).or_default().push(member);
         }
         for ((collection, uid), members) in changed {
-            let times = series::compute_schedules(tx, derivers, collection, &uid, members)?;
+            let times = series::compute_schedules(tx, extractors, collection, &uid, members)?;
             for (item, times) in
                 times.into_iter().filter(|(item, _)| *item <= self.last_schedule_item)
             {
                 // The former schedule of a changed item is in `item_history`.
-                if !own.contains(&item) {
+                if !changed_items.contains(&item) {
                     history::log_schedule(tx, seq, item)?;
                 }
                 writer.put(collection, item, times.as_ref(), new.contains(&item))?;

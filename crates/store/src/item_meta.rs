@@ -51,8 +51,8 @@ pub(crate) fn item_meta_of_kind(
     kind: Kind,
     collections: &[CollectionMeta],
 ) -> rusqlite::Result<ItemMeta> {
-    let of: i64 = row.get(3)?;
-    let known = collections.binary_search_by_key(&of, |known| known.collection_key.id).ok();
+    let collection: i64 = row.get(3)?;
+    let known = collections.binary_search_by_key(&collection, |known| known.collection_key.id).ok();
     let name = known.and_then(|at| collections.get(at)).map(|known| &known.name);
     item_meta_in_collection(row, kind, name)
 }
@@ -63,8 +63,8 @@ pub(crate) fn item_meta_with_names(
     row: &Row<'_>,
     names: &[(i64, Arc<str>)],
 ) -> rusqlite::Result<Option<ItemMeta>> {
-    let of: i64 = row.get(3)?;
-    let known = names.binary_search_by_key(&of, |(row, _)| *row).ok();
+    let collection: i64 = row.get(3)?;
+    let known = names.binary_search_by_key(&collection, |(row, _)| *row).ok();
     let name = known.and_then(|at| names.get(at)).map(|(_, name)| name);
     let kind = Kind::from_number(row.get(2)?);
     kind.map(|kind| item_meta_in_collection(row, kind, name)).transpose()

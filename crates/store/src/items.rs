@@ -111,9 +111,9 @@ fn contiguous_runs(rows: &[i64]) -> impl Iterator<Item = (i64, i64)> {
     rows.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((*run.first()?, *run.last()?)))
 }
 
-fn stored_fields_from_row<'a>(of: &'a Row<'_>) -> Option<StoredFields<'a>> {
-    let kind = Kind::from_number(of.get(2).ok()?)?;
-    let bytes = of.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??;
+fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredFields<'a>> {
+    let kind = Kind::from_number(row.get(2).ok()?)?;
+    let bytes = row.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??;
     StoredFields::from_bytes(kind, bytes)
 }
 
@@ -152,11 +152,11 @@ impl Reader {
         known: &'k ReaderCache,
         order: &IndexedOrder,
     ) -> RowResult<Option<&'k [Segment]>> {
-        let mut mine = known
+        let mut selected = known
             .collections
             .iter()
             .filter(|known| order.collections.contains(&known.collection_key.id));
-        match mine.all(|known| known.index_config.has_sort_index(order.field)) {
+        match selected.all(|known| known.index_config.has_sort_index(order.field)) {
             true => self.segments(known, DerivedIndex::Sort),
             false => Ok(None),
         }
@@ -406,13 +406,18 @@ impl Reader {
                 return Ok(None);
             }
             let known = remembered.collections.iter();
-            let asked: Vec<&CollectionMeta> = known
+            let selected: Vec<&CollectionMeta> = known
                 .filter(|known| {
                     collections.is_empty() || collections.contains(&known.collection_key.id)
                 })
                 .collect();
-            let (named, read) =
-                index_query::find_matches(&self.conn, &self.extractor, segments, &asked, lookup)?;
+            let (named, read) = index_query::find_matches(
+                &self.conn,
+                &self.extractor,
+                segments,
+                &selected,
+                lookup,
+            )?;
             Ok(Some(IndexMatches { matches: named, entries_read: read }))
         };
         run().map_err(sqlite_error_at(&self.path))

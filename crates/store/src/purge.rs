@@ -144,9 +144,9 @@ fn erase_schedule_history(conn: &Connection) -> rusqlite::Result<()> {
 
 /// Merges each inverted index into one segment, without the terms of deleted items, and rewrites
 /// all pages.
-fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
+fn merge_and_vacuum(conn: &Connection, extractor: &Extractor) -> RowResult<()> {
     let tx = WriteTransaction::begin(conn)?;
-    derived_index::clear_stale(&tx, deriver)?;
+    derived_index::clear_stale(&tx, extractor)?;
     derived_index::merge_all_segments(&tx)?;
     erase_schedule_history(&tx)?;
     history::set_schedule_history_start(&tx, None)?;

@@ -164,12 +164,12 @@ impl Reader {
         // This begins the transaction. Otherwise SQLite would read the schema in one of its own.
         let version = read_data_version(conn).map_err(sqlite_error_at(&path))?;
         set_read_cache_size(conn).map_err(sqlite_error_at(&path))?;
-        let standing = schema::read_schema_state(conn, &path)?;
-        schema::refuse_development_schema(conn, standing, &path)?;
-        if let SchemaState::Older(major, minor) = standing {
+        let schema_state = schema::read_schema_state(conn, &path)?;
+        schema::refuse_development_schema(conn, schema_state, &path)?;
+        if let SchemaState::Older(major, minor) = schema_state {
             return Err(Error::SchemaTooOld { path, major, minor });
         }
-        if standing == SchemaState::Empty {
+        if schema_state == SchemaState::Empty {
             directory.check_not_truncated()?;
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }
@@ -260,11 +260,11 @@ impl Reader {
         let run = || -> rusqlite::Result<Vec<i64>> {
             let _snapshot = self.begin_read_raw()?;
             let known = self.cache()?;
-            let asked = known.collections.iter();
-            let mut asked: Vec<_> =
-                asked.filter(|known| name.is_none_or(|name| *known.name == *name)).collect();
-            asked.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(asked.into_iter().map(|known| known.collection_key.id).collect())
+            let collections = known.collections.iter();
+            let mut selected: Vec<_> =
+                collections.filter(|known| name.is_none_or(|name| *known.name == *name)).collect();
+            selected.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(selected.into_iter().map(|known| known.collection_key.id).collect())
         };
         run().map_err(sqlite_error_at(&self.path))
     }
@@ -291,7 +291,7 @@ impl Reader {
             Ok(known
                 .collections
                 .iter()
-                .map(|of| (of.collection_key.id, Arc::clone(&of.name)))
+                .map(|collection| (collection.collection_key.id, Arc::clone(&collection.name)))
                 .collect())
         };
         run().map_err(sqlite_error_at(&self.path))
@@ -307,15 +307,18 @@ impl Reader {
                      FROM collection c WHERE c.removed = 0 ORDER BY c.name",
                 )?
                 .query_map([], |row| {
-                    let Some(family) = CollectionType::from_number(row.get(2)?) else {
+                    let Some(collection_type) = CollectionType::from_number(row.get(2)?) else {
                         return Ok(None);
                     };
                     Ok(Some(Collection {
                         row: row.get(0)?,
                         name: row.get(1)?,
-                        collection_type: family,
+                        collection_type,
                         item_count: row.get::<_, i64>(3)?.unsigned_abs(),
-                        index_config: IndexConfig::from_stored(row.get_ref(4)?.as_str()?, family),
+                        index_config: IndexConfig::from_stored(
+                            row.get_ref(4)?.as_str()?,
+                            collection_type,
+                        ),
                     }))
                 })?
                 .filter_map(Result::transpose)
@@ -328,18 +331,18 @@ impl Reader {
     /// counting items.
     pub fn list_collection_properties(
         &self,
-        family: CollectionType,
+        collection_type: CollectionType,
     ) -> Result<Vec<CollectionProperties>> {
         let sql = "SELECT id, name, properties FROM collection WHERE removed = 0 AND type = ?1 ORDER BY id";
         let run = || -> rusqlite::Result<Vec<CollectionProperties>> {
-            let said = |row: &rusqlite::Row<'_>| {
+            let read_row = |row: &rusqlite::Row<'_>| {
                 Ok(CollectionProperties {
                     row: row.get(0)?,
                     name: row.get(1)?,
                     properties: row.get(2)?,
                 })
             };
-            self.conn.prepare_cached(sql)?.query_map([family as i64], said)?.collect()
+            self.conn.prepare_cached(sql)?.query_map([collection_type as i64], read_row)?.collect()
         };
         run().map_err(sqlite_error_at(&self.path))
     }
@@ -359,7 +362,7 @@ impl Reader {
     pub fn find_by_uid(&self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemMeta>> {
         let _snapshot = self.begin_read()?;
         let run = || -> rusqlite::Result<Vec<i64>> {
-            let of = self
+            let keys = self
                 .conn
                 .prepare_cached(
                     "SELECT id, handle_key FROM collection
@@ -370,8 +373,8 @@ impl Reader {
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let mut rows = Vec::new();
-            for of in of {
-                rows.extend(uid_lookup::find_row(&self.conn, &of, uid, "")?);
+            for key in keys {
+                rows.extend(uid_lookup::find_row(&self.conn, &key, uid, "")?);
             }
             Ok(rows)
         };
@@ -393,11 +396,11 @@ impl Reader {
     pub fn find_series(&self, collection: &str, uid: &str) -> Result<Vec<ItemMeta>> {
         let _snapshot = self.begin_read()?;
         let run = || -> rusqlite::Result<Vec<i64>> {
-            let of = uid_lookup::find_collection(&self.conn, collection)?;
-            let Some(of) = of else { return Ok(Vec::new()) };
+            let key = uid_lookup::find_collection(&self.conn, collection)?;
+            let Some(key) = key else { return Ok(Vec::new()) };
             let mut rows: Vec<i64> =
-                uid_lookup::find_row(&self.conn, &of, uid, "")?.into_iter().collect();
-            let detached = series::find_overrides(&self.conn, of.id, uid)?;
+                uid_lookup::find_row(&self.conn, &key, uid, "")?.into_iter().collect();
+            let detached = series::find_overrides(&self.conn, key.id, uid)?;
             rows.extend(detached.into_iter().map(|(row, _)| row));
             Ok(rows)
         };

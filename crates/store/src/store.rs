@@ -85,15 +85,9 @@ impl Store {
             (conn, read_only)
         };
         let locale = read_locale(&conn).map_err(sqlite_error_at(&path))?;
-        let deriver = Extractor::with_zones(&locale, options.zones.clone());
-        let mut store = Store {
-            directory,
-            path,
-            conn,
-            lock_files: locks,
-            extractor: deriver,
-            newer_schema: read_only,
-        };
+        let extractor = Extractor::with_zones(&locale, options.zones.clone());
+        let mut store =
+            Store { directory, path, conn, lock_files: locks, extractor, newer_schema: read_only };
         if store.newer_schema.is_none() {
             store.refresh()?;
         }
@@ -118,7 +112,7 @@ impl Store {
     pub fn extractor_for_collection(
         &self,
         collection: &str,
-        family: CollectionType,
+        collection_type: CollectionType,
     ) -> Result<Extractor> {
         let sql = "SELECT index_config, type FROM collection WHERE name = ?1 AND removed = 0";
         let found: Option<(String, i64)> = self
@@ -131,19 +125,19 @@ impl Store {
         let config = found.and_then(|(config, number)| {
             Some(IndexConfig::from_stored(&config, CollectionType::from_number(number)?))
         });
-        let config = config.unwrap_or_else(|| IndexConfig::shared_default(family));
+        let config = config.unwrap_or_else(|| IndexConfig::shared_default(collection_type));
         Ok(self.extractor.with_index_config(config))
     }
 
     /// Returns the type of the collection with this name; `None`: there is none.
     pub fn collection_type(&self, collection: &str) -> Result<Option<CollectionType>> {
         let sql = "SELECT type FROM collection WHERE name = ?1 AND removed = 0";
-        let family: Option<i64> = self
+        let collection_type: Option<i64> = self
             .conn
             .prepare_cached(sql)
             .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
             .map_err(sqlite_error_at(&self.path))?;
-        Ok(family.and_then(CollectionType::from_number))
+        Ok(collection_type.and_then(CollectionType::from_number))
     }
 
     /// Returns the calendars that have an item with this UID.
@@ -155,9 +149,9 @@ impl Store {
             let mut rows = select.query([CollectionType::Calendar as i64])?;
             let mut names = Vec::new();
             while let Some(row) = rows.next()? {
-                let of = uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
-                if uid_lookup::find_row(&self.conn, &of, uid, "")?.is_some()
-                    || series::has_overrides(&self.conn, of.id, uid)?
+                let key = uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
+                if uid_lookup::find_row(&self.conn, &key, uid, "")?.is_some()
+                    || series::has_overrides(&self.conn, key.id, uid)?
                 {
                     names.push(row.get(2)?);
                 }
@@ -253,16 +247,16 @@ fn create_or_migrate(
     options: &StoreOptions,
 ) -> Result<Option<String>> {
     let path = directory.database_path();
-    let standing = schema::read_schema_state(conn, &path)?;
-    schema::refuse_development_schema(conn, standing, &path)?;
-    if let SchemaState::NewerMinor(major, minor) = standing {
+    let schema_state = schema::read_schema_state(conn, &path)?;
+    schema::refuse_development_schema(conn, schema_state, &path)?;
+    if let SchemaState::NewerMinor(major, minor) = schema_state {
         return Ok(Some(format!("{major}.{minor}")));
     }
     set_write_pragmas(conn).map_err(sqlite_error_at(&path))?;
-    if standing == SchemaState::Empty {
+    if schema_state == SchemaState::Empty {
         directory.check_not_truncated()?;
     }
-    match standing {
+    match schema_state {
         SchemaState::Empty if !options.create => {
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }

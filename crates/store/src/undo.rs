@@ -332,12 +332,12 @@ impl Store {
         let family = CollectionType::from_number(family)
             .ok_or(rusqlite::Error::IntegralValueOutOfRange(2, family))?;
         let summary = IndexConfig::from_stored(&summary, family);
-        let deriver = self.extractor.with_index_config(summary);
+        let extractor = self.extractor.with_index_config(summary);
         Ok(BatchChange::Put(ItemPut {
             collection: Arc::from(name),
             uid: state.uid,
             derived_uid: state.derived_uid,
-            parsed: deriver.parse_stored(state.bytes, state.context),
+            parsed: extractor.parse_stored(state.bytes, state.context),
             precondition: expect,
         }))
     }

@@ -198,7 +198,7 @@ impl CalendarRun {
                 self.apply_change(BatchChange::RenameCollection(from, to));
             }
             Action::Drop(n) => {
-                self.apply_change(BatchChange::RemoveCollection(CALENDARS[n % 3].into()))
+                self.apply_change(BatchChange::RemoveCollection(CALENDARS[n % 3].into()));
             }
             // More than 90 days, after which versions are pruned.
             Action::Later => self.now += 100 * crate::book::DAY_MS,

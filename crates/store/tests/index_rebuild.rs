@@ -238,12 +238,15 @@ fn faults_are_named() {
     };
     check("DELETE FROM source_bytes WHERE item = 2", "1 items without source bytes");
     check("INSERT INTO source_bytes VALUES(99, x'00', NULL)", "1 source bytes without an item");
-    check("UPDATE source_bytes SET bytes = NULL WHERE item = 2", "1 sources that are neither");
-    check("UPDATE blob SET ref_count = 7", "1 blobs with a wrong number of users");
-    check("UPDATE collection SET removed = 1", "6 items in no collection");
-    check("DELETE FROM batch WHERE seq = 1", "items of a batch that is not in the log");
-    check("DELETE FROM operation WHERE id = 1", "1 batches of no operation");
-    check("UPDATE meta SET value = 1 WHERE key = 'last_seq'", "2 batches after the last number");
+    check("UPDATE source_bytes SET bytes = NULL WHERE item = 2", "1 source bytes that are neither");
+    check("UPDATE blob SET ref_count = 7", "1 blobs with a wrong reference count");
+    check("UPDATE collection SET removed = 1", "6 items without a collection");
+    check("DELETE FROM batch WHERE seq = 1", "items whose batch is not in the log");
+    check("DELETE FROM operation WHERE id = 1", "1 batches without an operation");
+    check(
+        "UPDATE meta SET value = 1 WHERE key = 'last_seq'",
+        "2 batches after the last sequence number",
+    );
     check("UPDATE meta SET value = 1 WHERE key = 'history_bytes'", "counted wrongly");
     check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index does not hold");
     check("DELETE FROM idx_segment WHERE derived_index = 2", "the sort index does not hold");

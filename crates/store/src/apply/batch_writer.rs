@@ -123,20 +123,20 @@ fn prepare_once<'s, 'a>(
 impl<'a> BatchWriter<'a> {
     pub(super) fn begin(
         tx: &'a WriteTransaction<'a>,
-        deriver: &'a Extractor,
+        extractor: &'a Extractor,
         known: &'a Prefetched,
         operation: &Operation,
         meta: &MetaTable,
     ) -> RowResult<BatchWriter<'a>> {
         Ok(BatchWriter {
             tx,
-            extractors: ExtractorCache::new(deriver),
+            extractors: ExtractorCache::new(extractor),
             prefetched: known,
             seq: meta.number("last_seq")? + 1,
             ordinal: 0,
             last_item_row: meta.number("last_item")?,
             history_bytes: meta.number("history_bytes")?,
-            index_updates: IndexUpdates::begin(deriver, meta),
+            index_updates: IndexUpdates::begin(extractor, meta),
             context_refs: ContextRefCounts::default(),
             new_handles: HashSet::new(),
             unchanged_items: HashSet::new(),
@@ -309,19 +309,19 @@ impl<'a> BatchWriter<'a> {
             return Ok(SortKeys::new());
         }
         let collection = item.location.collection;
-        let deriver = self.extractors.for_collection(self.tx, collection)?;
+        let extractor = self.extractors.for_collection(self.tx, collection)?;
         if let Some(ReplacedSortKeys { seq, index_config: summary, keys }) =
             self.prefetched.replaced.get(&index)
             && *seq == item.seq
-            && deriver.has_index_config(summary)
+            && extractor.has_index_config(summary)
         {
             return Ok(keys.clone());
         }
         let Some(stored) = self.extractors.read_item(self.tx, item.id)? else {
             return Ok(SortKeys::new());
         };
-        let deriver = self.extractors.for_collection(self.tx, collection)?;
-        Ok(deriver.extract_sort_keys(&stored.bytes, &stored.context))
+        let extractor = self.extractors.for_collection(self.tx, collection)?;
+        Ok(extractor.extract_sort_keys(&stored.bytes, &stored.context))
     }
 
     fn put_item(&mut self, index: usize, put: ItemPut) -> Result<ChangeOutcome, ApplyError> {

@@ -306,7 +306,7 @@ fn a_text_replaces_an_event() {
     "#);
     home.write("new.ics", text.replace("END:VEVENT", ""));
     assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @"
-    ! error: new.ics: missing line END:VEVENT
+    ! error: new.ics: missing END:VEVENT
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");

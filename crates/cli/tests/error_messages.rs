@@ -80,11 +80,11 @@ fn usage_errors_have_hints() {
     hint: "larder fields" lists them all; quote a word that contains a colon
     "#);
     assert_snapshot!(check(&["find", "\"anna"]), @r#"
-    error: a quote that is not closed (at character 1 of the query)
+    error: unclosed quote (at character 1 of the query)
     hint: add a " at the end of the phrase
     "#);
     assert_snapshot!(check(&["find", "(anna"]), @r#"
-    error: a "(" that is not closed (at character 1 of the query)
+    error: unclosed "(" (at character 1 of the query)
     hint: add a ")", or quote the word that contains it
     "#);
     assert_snapshot!(check(&["find", "anna or"]), @r#"
@@ -459,8 +459,12 @@ fn editor_failures_are_explained() {
     for (script, text, what) in [
         ("echo scribbles >\"$1\"", "scribbles\n", "text outside the item"),
         ("sed -i /^UID/d \"$1\"", "FN:Anna", "missing line UID:anna-1"),
-        ("sed -i s/anna-1/anna-9/ \"$1\"", "UID:anna-9", "the UID has to stay \"anna-1\""),
-        ("sed -i /^END/d \"$1\"", "X-KEEP", "END:VCARD is missing"),
+        (
+            "sed -i s/anna-1/anna-9/ \"$1\"",
+            "UID:anna-9",
+            "the UID cannot be changed: it must stay \"anna-1\"",
+        ),
+        ("sed -i /^END/d \"$1\"", "X-KEEP", "missing END:VCARD"),
         (
             "cat \"$1\" \"$1\" >\"$1\".two; mv \"$1\".two \"$1\"",
             "END:VCARD",

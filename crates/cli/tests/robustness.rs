@@ -40,7 +40,11 @@ fn an_item_with_a_derived_uid_can_be_edited() {
     assert!(home.ok(&["show", &id]).contains("assigned by Larder"));
     home.write("new.vcf", second.replace("anna-1", &uid));
     let run = home.code(&["edit", &id, "--from", "new.vcf"], 3);
-    assert!(run.stderr().contains("the UID has to stay \"anna-1\""), "{}", run.shown());
+    assert!(
+        run.stderr().contains("the UID cannot be changed: it must stay \"anna-1\""),
+        "{}",
+        run.shown()
+    );
     home.assert_store_is_sound();
 }
 

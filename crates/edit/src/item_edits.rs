@@ -29,8 +29,8 @@ pub struct AddedItem {
     pub handle: Option<Handle>,
 }
 
-/// Adds items to a collection, which is created if there is none of this name, and calls `each` with
-/// every result. Returns the number of skipped items.
+/// Adds items to a collection, which is created if there is none of this name, and calls `each`
+/// with every result. Returns the number of skipped items.
 ///
 /// # Errors
 /// Errors of the store and of `each`. The batches before the error stay.

@@ -1,9 +1,9 @@
 //! Contacts and calendar components as text: new items that a person typed, and items that come
 //! back from an editor.
 //!
-//! Pure functions from bytes to parsed items, or to the problems of the text. Apart from the import,
-//! which reads streams of any size and skips bad items: here a person waits, the text is in memory,
-//! and one bad line is worth a refusal.
+//! Pure functions from bytes to parsed items, or to the problems of the text. Apart from the
+//! import, which reads streams of any size and skips bad items: here a person waits, the text is in
+//! memory, and one bad line is worth a refusal.
 
 use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, ZoneAddition};
 use larder_format::component::Component;
@@ -52,10 +52,10 @@ pub enum Error {
         problem: Problem,
     },
     /// An edited card may be incomplete.
-    #[error("missing line END:VCARD")]
+    #[error("missing END:VCARD")]
     MissingCardEnd,
     /// An edited component may be incomplete.
-    #[error("missing line END:{name}")]
+    #[error("missing END:{name}")]
     MissingComponentEnd {
         /// The name of the component.
         name: String,
@@ -302,8 +302,8 @@ impl ParsedText {
     }
 }
 
-/// Parses the only card of an edited text. It must be complete and keep the UID of the item: the one
-/// in its bytes `before`, else `uid`, the one that it is stored under.
+/// Parses the only card of an edited text. It must be complete and keep the UID of the item: the
+/// one in its bytes `before`, else `uid`, the one that it is stored under.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -332,9 +332,9 @@ pub fn parse_edited_card(
     }
 }
 
-/// Parses the only component of an edited text, with the calendar context of its item. In addition to
-/// the rules of [`parse_edited_card`], RECURRENCE-ID must stay. The component gets the time of the
-/// change, and the diagnostics that an import would report are returned with it.
+/// Parses the only component of an edited text, with the calendar context of its item. In addition
+/// to the rules of [`parse_edited_card`], RECURRENCE-ID must stay. The component gets the time of
+/// the change, and the diagnostics that an import would report are returned with it.
 ///
 /// # Errors
 /// The rule that the text breaks.

@@ -71,7 +71,7 @@ fn what_comes_back_from_an_editor() {
     check(CARD, &format!("{changed}more\n"), "line 6: text outside the item");
     check(CARD, "", "expected one card, found 0");
     check(CARD, &CARD.repeat(2), "expected one card, found 2");
-    check(CARD, CARD.trim_end_matches("END:VCARD\n"), "missing line END:VCARD");
+    check(CARD, CARD.trim_end_matches("END:VCARD\n"), "missing END:VCARD");
     check(CARD, &CARD.replace("UID:a\n", ""), "missing line UID:a");
     check(CARD, &CARD.replace("UID:a", "UID:b"), "the UID cannot be changed: it must stay \"a\"");
     // An item without a UID of its own may be given the one it is kept under, and no other.

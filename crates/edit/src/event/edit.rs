@@ -44,8 +44,8 @@ pub struct EventEdit {
 }
 
 impl EventEdit {
-    /// Returns the part of the edit that applies to an override: the fields and alarms that it still
-    /// inherits from its series. Times depend on those of the series and are left out.
+    /// Returns the part of the edit that applies to an override: the fields and alarms that it
+    /// still inherits from its series. Times depend on those of the series and are left out.
     pub(super) fn restrict_to_inherited(
         &self,
         component: &EditableComponent,

@@ -242,9 +242,9 @@ impl EditableComponent {
         }
     }
 
-    /// Sets LAST-MODIFIED and DTSTAMP, and increments SEQUENCE if the times changed. The revision of
-    /// an item with an organizer stays: a higher one would make the next message of the organizer
-    /// look outdated (RFC 5546, 2.1.4).
+    /// Sets LAST-MODIFIED and DTSTAMP, and increments SEQUENCE if the times changed. The revision
+    /// of an item with an organizer stays: a higher one would make the next message of the
+    /// organizer look outdated (RFC 5546, 2.1.4).
     pub(crate) fn bump_revision(&mut self, now: Instant, rescheduled: bool) {
         self.set_property("LAST-MODIFIED", &[], &format_utc(now));
         if self.property_texts("ORGANIZER").iter().any(|organizer| !organizer.trim().is_empty()) {
@@ -378,8 +378,8 @@ impl ComponentSchedule {
         all.find(|one| one.original.seconds() == key)
     }
 
-    /// Returns the day of a key in `zone`; without a zone, or if the series is floating, by the clock
-    /// of the series.
+    /// Returns the day of a key in `zone`; without a zone, or if the series is floating, by the
+    /// clock of the series.
     pub(crate) fn day_of_key(&self, key: i64, zone: Option<&Zone>) -> i64 {
         match zone.filter(|_| self.form.zone().is_some()) {
             Some(zone) => zone.to_civil(Instant::from_seconds_clamped(key)).day_number(),

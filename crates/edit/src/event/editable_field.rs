@@ -54,8 +54,8 @@ fn find_property(name: &str) -> Result<(&'static str, EditableValueType), Error>
     Ok((property, *value))
 }
 
-/// Returns whether two components have the same value of a field. The properties that mark a task as
-/// completed are set together, and are compared together.
+/// Returns whether two components have the same value of a field. The properties that mark a task
+/// as completed are set together, and are compared together.
 pub(super) fn is_field_equal(
     name: &str,
     one: &EditableComponent,

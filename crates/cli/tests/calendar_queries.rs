@@ -5,7 +5,7 @@ use crate::test_home::{ANNA, Home};
 use insta::assert_snapshot;
 
 fn find_lines(home: &Home, args: &[&str]) -> String {
-    run_in(home, "Europe/Berlin", "C.UTF-8", args).find_lines()
+    run_in(home, "Europe/Berlin", "C.UTF-8", args).masked_output()
 }
 
 #[test]
@@ -391,16 +391,16 @@ fn the_zone_used_is_shown() {
 fn calendars_are_created() {
     let home = Home::new();
     let create = ["collections", "create", "work", "--kind", "calendar"];
-    assert_snapshot!(home.run(&create).find_lines(), @"work created");
+    assert_snapshot!(home.run(&create).masked_output(), @"work created");
     let create =
         ["collections", "create", "rare", "--kind", "calendar", "--index", "summary:prefix"];
-    assert_snapshot!(home.run(&create).find_lines(), @"rare created");
-    assert_snapshot!(home.run(&["collections", "--format", "json"]).find_lines(), @r#"
+    assert_snapshot!(home.run(&create).masked_output(), @"rare created");
+    assert_snapshot!(home.run(&["collections", "--format", "json"]).masked_output(), @r#"
     {"name":"rare","kind":"calendar","items":0,"index":"summary:exact,prefix"}
     {"name":"work","kind":"calendar","items":0,"index":"default"}
     "#);
-    assert_snapshot!(home.run(&["collections", "index", "rare"]).find_lines(), @"summary               exact, prefix");
-    assert_snapshot!(home.run(&["collections", "create", "x", "--kind", "mail"]).find_lines(), @r#"
+    assert_snapshot!(home.run(&["collections", "index", "rare"]).masked_output(), @"summary               exact, prefix");
+    assert_snapshot!(home.run(&["collections", "create", "x", "--kind", "mail"]).masked_output(), @r#"
     ! error: invalid value "mail" for --kind <KIND>
     ! hint: possible values: contact, calendar
     exit 2

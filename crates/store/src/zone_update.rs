@@ -15,8 +15,8 @@ use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashSet;
 
-/// Upper bound of the rows of `idx_schedule` that one step reads: to read all of them would block other
-/// writers for long.
+/// Upper bound of the rows of `idx_schedule` that one step reads: to read all of them would block
+/// other writers for long.
 const MAX_SCANNED_ROWS_PER_TX: i64 = 50_000;
 
 /// The items of one step.

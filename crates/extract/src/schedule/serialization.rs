@@ -1,6 +1,6 @@
-//! The packed form of a schedule: flags; the beginning of an open one; the row of the override, where
-//! the item stands for the occurrences that follow one; the names of the time zones, that of the
-//! start first; the alarms; and the series, as `larder-time` packs it.
+//! The packed form of a schedule: flags; the beginning of an open one; the row of the override,
+//! where the item stands for the occurrences that follow one; the names of the time zones, that of
+//! the start first; the alarms; and the series, as `larder-time` packs it.
 
 use super::{Alarm, Schedule, ScheduleForm, Trigger};
 use larder_time::civil::Instant;

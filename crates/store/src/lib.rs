@@ -20,7 +20,7 @@
 //! | `schema`, `meta` | the schema with its migrations, single values |
 //! | `write_transaction`, `blob` | changes that are committed together, source bytes |
 //! | `extractor_cache` | the extractors of the collections |
-//! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by their stored names |
+//! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
 //! | `series`, `series_summary` | schedules of the items with one UID, and their summaries |
 //! | `history` | operations and replaced versions: recording, pruning and erasing them |
 //! | `schedule_intervals`, `interval_entry` | the intervals of a schedule |

@@ -16,18 +16,18 @@ pub(crate) const MINUTE: i64 = 60 * SECOND;
 
 /// What is asked: the question, the kind, the collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Asked {
+pub(crate) struct LoggedQueryLine {
     pub(crate) query: String,
     pub(crate) kind: Option<&'static str>,
     pub(crate) collection: Option<&'static str>,
 }
 
-pub(crate) fn asked(
+pub(crate) fn parse_query_line(
     query: &str,
     kind: Option<&'static str>,
     collection: Option<&'static str>,
-) -> Asked {
-    Asked { query: query.into(), kind, collection }
+) -> LoggedQueryLine {
+    LoggedQueryLine { query: query.into(), kind, collection }
 }
 
 /// A process that answers, and writes what it does.
@@ -37,8 +37,8 @@ pub(crate) struct Process {
     /// What the old calendar without an index has to visit.
     pub(crate) archive: u64,
     /// What was used longest ago first: question, number, bytes.
-    kept: Vec<(Asked, u64, u64)>,
-    views: BTreeMap<u64, (Asked, &'static str)>,
+    kept: Vec<(LoggedQueryLine, u64, u64)>,
+    views: BTreeMap<u64, (LoggedQueryLine, &'static str)>,
     next: u64,
     seq: u64,
     /// The most bytes that were kept.
@@ -75,7 +75,14 @@ impl Process {
     }
 
     /// What every answer says. The work is made up from the question, and so always the same.
-    fn answer(&self, client: &str, it: &Asked, from: &str, number: u64, bytes: u64) -> String {
+    fn answer(
+        &self,
+        client: &str,
+        it: &LoggedQueryLine,
+        from: &str,
+        number: u64,
+        bytes: u64,
+    ) -> String {
         let (scanned, returned) = work(it, self.archive);
         let us = match from {
             "run" => 60 + scanned * 3 / 4 + returned * 2 + (number * 7919) % 97,
@@ -92,7 +99,7 @@ impl Process {
     }
 
     /// From where the answer comes, its number and its bytes.
-    fn find(&mut self, at: i64, it: &Asked) -> (&'static str, u64, u64) {
+    fn find(&mut self, at: i64, it: &LoggedQueryLine) -> (&'static str, u64, u64) {
         if let Some(place) = self.kept.iter().position(|(of, ..)| of == it) {
             let answer = self.kept.remove(place);
             self.kept.push(answer.clone());
@@ -103,26 +110,26 @@ impl Process {
         let (number, bytes) = (self.number(), 120 + returned * 96);
         if bytes <= self.budget {
             self.kept.push((it.clone(), number, bytes));
-            while self.held() > self.budget {
+            while self.peak_bytes() > self.budget {
                 let (_, number, bytes) = self.kept.remove(0);
-                self.gone(at, number, bytes, "budget");
+                self.evict(at, number, bytes, "budget");
             }
-            self.peak = self.peak.max(self.held());
+            self.peak = self.peak.max(self.peak_bytes());
         }
         ("run", number, bytes)
     }
 
-    fn held(&self) -> u64 {
+    fn peak_bytes(&self) -> u64 {
         self.kept.iter().map(|(.., bytes)| bytes).sum()
     }
 
-    pub(crate) fn query(&mut self, at: i64, client: &'static str, it: &Asked) {
+    pub(crate) fn query(&mut self, at: i64, client: &'static str, it: &LoggedQueryLine) {
         let (from, number, bytes) = self.find(at, it);
         let answer = self.answer(client, it, from, number, bytes);
         self.line(at, &format!(r#""event":"query",{answer}"#));
     }
 
-    pub(crate) fn open(&mut self, at: i64, client: &'static str, it: &Asked) -> u64 {
+    pub(crate) fn open(&mut self, at: i64, client: &'static str, it: &LoggedQueryLine) -> u64 {
         let (from, number, bytes) = self.find(at, it);
         let view = self.number();
         let answer = self.answer(client, it, from, number, bytes);
@@ -154,7 +161,7 @@ impl Process {
         self.lines.iter().map(|(_, line)| format!("{line}\n")).collect()
     }
 
-    fn gone(&mut self, at: i64, number: u64, bytes: u64, why: &str) {
+    fn evict(&mut self, at: i64, number: u64, bytes: u64, why: &str) {
         self.line(
             at,
             &format!(r#""event":"drop","answer":{number},"why":"{why}","bytes":{bytes}"#),
@@ -171,16 +178,16 @@ impl Process {
         most: usize,
     ) {
         self.seq += 1;
-        let touched = |it: &Asked| {
+        let touched = |it: &LoggedQueryLine| {
             it.collection.is_none_or(|name| name == collection)
                 && it.kind.is_none_or(|name| name == kind)
         };
         let (stale, kept) =
             std::mem::take(&mut self.kept).into_iter().partition(|(it, ..)| touched(it));
         self.kept = kept;
-        let stale: Vec<(Asked, u64, u64)> = stale;
+        let stale: Vec<(LoggedQueryLine, u64, u64)> = stale;
         for (_, number, bytes) in stale {
-            self.gone(at, number, bytes, "stale");
+            self.evict(at, number, bytes, "stale");
         }
         let views: Vec<(u64, &str)> = self
             .views
@@ -202,7 +209,7 @@ impl Process {
 }
 
 /// Visited and given.
-fn work(it: &Asked, archive: u64) -> (u64, u64) {
+fn work(it: &LoggedQueryLine, archive: u64) -> (u64, u64) {
     let sum = it.query.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
     let returned = match it.query.len() {
         _ if it.query.contains("occur-in") => 12 + sum % 60,
@@ -236,7 +243,7 @@ pub(crate) fn day_of(archive: u64) -> String {
     let mut phone = Process::new(7033, EIGHT + 411 * MINUTE, 0);
     let mut lines = Vec::new();
     // Open from the morning to the evening.
-    let today = asked(&days(33, 1), Some("event"), None);
+    let today = parse_query_line(&days(33, 1), Some("event"), None);
     let all_day = service.open(EIGHT - SECOND, "calendar", &today);
     for minute in 0..600 {
         let at = EIGHT + minute * MINUTE;
@@ -246,7 +253,11 @@ pub(crate) fn day_of(archive: u64) -> String {
             minute % 60 / 15 * 15
         );
         for collection in ["Work", "Home"] {
-            service.query(at, "alarms", &asked(&alarms, Some("event"), Some(collection)));
+            service.query(
+                at,
+                "alarms",
+                &parse_query_line(&alarms, Some("event"), Some(collection)),
+            );
         }
         if minute % 20 == 5 {
             service.query(at + 2 * SECOND, "greeter", &today);
@@ -261,7 +272,7 @@ pub(crate) fn day_of(archive: u64) -> String {
             panel.open(
                 at + 3 * SECOND,
                 "panel-clock",
-                &asked(&days(28 + minute / 31, 28), None, None),
+                &parse_query_line(&days(28 + minute / 31, 28), None, None),
             );
         }
         let (collection, kind) = match minute % 10 {
@@ -280,7 +291,7 @@ pub(crate) fn day_of(archive: u64) -> String {
     service.close(EIGHT + 600 * MINUTE, all_day);
     service.end(EIGHT + 601 * MINUTE);
     panel.end(EIGHT + 602 * MINUTE);
-    let friends = asked("(exists \"email\")", Some("contact"), Some("Friends"));
+    let friends = parse_query_line("(exists \"email\")", Some("contact"), Some("Friends"));
     phone.open(EIGHT + 412 * MINUTE, "phone-sync", &friends);
     for process in [service, panel, phone] {
         lines.extend(process.lines);
@@ -294,9 +305,9 @@ fn browse(service: &mut Process, at: i64, minute: i64) {
     let mut at = at;
     for step in [0, 1, 2, 3, 2, 1, 0] {
         let first = (1 + minute / 120 + step) * 28;
-        let month = asked(&days(first, 28), Some("event"), Some("Work"));
-        let home = asked(&days(first, 28), Some("event"), Some("Home"));
-        let archive = asked(&days(first, 28), Some("event"), Some("Archive"));
+        let month = parse_query_line(&days(first, 28), Some("event"), Some("Work"));
+        let home = parse_query_line(&days(first, 28), Some("event"), Some("Home"));
+        let archive = parse_query_line(&days(first, 28), Some("event"), Some("Archive"));
         let views = [month, home, archive].map(|it| {
             at += 4_000;
             service.open(at, "calendar", &it)
@@ -315,7 +326,7 @@ fn type_a_name(service: &mut Process, at: i64, number: usize) {
     let mut at = at;
     for end in 1..=name.len() {
         let query = format!(r#"(contains "x-evolution-any-field" "{}")"#, &name[..end]);
-        let view = service.open(at, "contacts", &asked(&query, Some("contact"), None));
+        let view = service.open(at, "contacts", &parse_query_line(&query, Some("contact"), None));
         at += 180_000;
         service.close(at, view);
     }
@@ -324,7 +335,7 @@ fn type_a_name(service: &mut Process, at: i64, number: usize) {
 /// `larder find`, which keeps nothing.
 fn command(pid: u64, at: i64) -> Vec<(i64, String)> {
     let mut process = Process::new(pid, at, 0);
-    process.query(at + 2_000, "find", &asked("(word \"budget\")", None, None));
+    process.query(at + 2_000, "find", &parse_query_line("(word \"budget\")", None, None));
     process.end(at + 9_000);
     process.lines
 }

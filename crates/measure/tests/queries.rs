@@ -126,7 +126,7 @@ fn what_is_asked_often() {
 }
 
 /// Who opened it, its process and its number, how long it lived.
-fn never(lines: &str) -> Vec<(String, u64, u64, ViewEnd, u64)> {
+fn unclosed_views(lines: &str) -> Vec<(String, u64, u64, ViewEnd, u64)> {
     let it = report(&log(lines)).lifetimes;
     it.unclosed
         .iter()
@@ -141,7 +141,7 @@ fn who_never_closes() {
             .iter()
             .map(|(client, a, b, end, us)| (client.to_string(), *a, *b, *end, *us))
             .collect();
-        assert_eq!(never(lines), expect, "{lines}");
+        assert_eq!(unclosed_views(lines), expect, "{lines}");
     };
     check("1 5 start budget=0\n2 5 open view=1\n9 5 close view=1\n10 5 end", &[]);
     check(

@@ -1,6 +1,6 @@
 //! The replay: small logs by hand, and any log against one that was made with the other budget.
 
-use crate::day::{Process, asked};
+use crate::day::{Process, parse_query_line};
 use crate::queries::log;
 use larder_measure::query_log::cache_simulation::{CacheReport, UNLIMITED_BYTES};
 use larder_measure::query_log::read_log;
@@ -127,12 +127,16 @@ const COLLECTIONS: [&str; 2] = ["Work", "Home"];
 const KINDS: [&str; 2] = ["event", "contact"];
 
 /// The same acts with a budget.
-fn played(acts: &[Act], budget: u64) -> Process {
+fn replay(acts: &[Act], budget: u64) -> Process {
     let mut process = Process::new(1, 0, budget);
     let question = |number: usize| {
         let collection = [None, Some(COLLECTIONS[0]), Some(COLLECTIONS[1])][number % 3];
         let kind = [None, Some(KINDS[0]), Some(KINDS[1])][number / 3 % 3];
-        asked(&format!("(word \"{}\")", "x".repeat(1 + number % 4 * 30)), kind, collection)
+        parse_query_line(
+            &format!("(word \"{}\")", "x".repeat(1 + number % 4 * 30)),
+            kind,
+            collection,
+        )
     };
     for (at, act) in acts.iter().enumerate() {
         let at = at as i64;
@@ -173,12 +177,12 @@ proptest! {
         own in prop_oneof![Just(0_u64), 500..20_000_u64],
         other in 1..20_000_u64,
     ) {
-        let log = played(&acts, own);
+        let log = replay(&acts, own);
         let it = worth(&log.log(), other);
         prop_assert_eq!(it.hits, log.hits());
         prop_assert_eq!(it.recorded.map(|trial| (trial.hits, trial.peak_bytes)), Some((log.hits(), log.peak)));
         for trial in &it.trials {
-            let there = played(&acts, trial.budget_bytes);
+            let there = replay(&acts, trial.budget_bytes);
             prop_assert_eq!((trial.hits, trial.peak_bytes), (there.hits(), there.peak), "{}", trial.budget_bytes);
         }
         prop_assert_eq!(it.trials.last().map(|trial| trial.budget_bytes), Some(UNLIMITED_BYTES));

@@ -81,7 +81,7 @@ pub(crate) fn write_charts(figures: &FigureTable, dir: &Path) -> Result<()> {
     Ok(std::fs::write(dir.join("index.html"), page)?)
 }
 
-/// What takes a chart with its name.
+/// Receives a chart with its name.
 pub(crate) type AddChartFn<'a> = dyn FnMut(&str, &BenchChart<'_>) -> Result<()> + 'a;
 
 /// A row of the table; with a line for at most 20 hits where that was asked, too.

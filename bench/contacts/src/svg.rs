@@ -33,9 +33,9 @@ pub(crate) struct BenchLine {
 /// A chart: what it shows, and how numbers are written.
 pub(crate) struct BenchChart<'a> {
     pub(crate) title: &'a str,
-    /// What its values are.
+    /// The unit of its values.
     pub(crate) about: &'a str,
-    /// What is along the lower edge: its name, and a mark and its name for each place.
+    /// The lower axis: its name, and a mark and its name for each position.
     pub(crate) x_label: &'a str,
     pub(crate) x_marks: Vec<(f64, String)>,
     /// Both axes are logarithmic, or neither.

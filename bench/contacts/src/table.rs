@@ -3,7 +3,7 @@
 use crate::Result;
 use std::collections::HashMap;
 
-/// What was measured of one row.
+/// The measurements of one row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowFigure {
     pub(crate) median: f64,
@@ -124,7 +124,7 @@ pub(crate) fn goal_micros(row: &str, goal: f64, n: u64) -> f64 {
     }
 }
 
-/// What is held against the goal: of saving the larger one of wall and processor time, of a process
+/// The figure that is compared with the goal: of saving the larger one of wall and processor time, of a process
 /// the latter.
 pub(crate) fn measured_nanos(row: &str, figure: &RowFigure) -> f64 {
     match row {

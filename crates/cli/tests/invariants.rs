@@ -1,8 +1,9 @@
 //! The invariants of the architecture, checked against the manifests (`cargo metadata`) and the
 //! sources.
 //!
-//! Most checks read the sources as lines of text: comment lines do not count, and a word in a string
-//! counts like any other. Separate from `naming` and `module_graph`, which parse the sources.
+//! Most checks read the sources as lines of text: comment lines do not count, and a word in a
+//! string counts like any other. Separate from `naming` and `module_graph`, which parse the
+//! sources.
 
 use crate::naming::EMPTY_NAMES;
 use crate::source_tree::source_files;

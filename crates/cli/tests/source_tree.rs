@@ -1,8 +1,8 @@
 //! The sources of the workspace as syntax trees, for the tests of names, prose and structure. Not a
 //! test itself.
 //!
-//! Separate from those tests because they share the parsed files: each file is parsed once by `syn`,
-//! and nothing depends on line breaks.
+//! Separate from those tests because they share the parsed files: each file is parsed once by
+//! `syn`, and nothing depends on line breaks.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -14,7 +14,7 @@ pub(crate) const EIGHT: i64 = 1_772_438_400 * SECOND;
 pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const MINUTE: i64 = 60 * SECOND;
 
-/// What is asked: the question, the kind, the collection.
+/// A query of the log: its text, kind and collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LoggedQueryLine {
     pub(crate) query: String,
@@ -34,7 +34,7 @@ pub(crate) fn parse_query_line(
 pub(crate) struct Process {
     pid: u64,
     budget: u64,
-    /// What the old calendar without an index has to visit.
+    /// The rows that a calendar without an index visits.
     pub(crate) archive: u64,
     /// What was used longest ago first: question, number, bytes.
     kept: Vec<(LoggedQueryLine, u64, u64)>,

@@ -260,7 +260,7 @@ fn who_is_slow() {
                 it.source.as_str(),
                 work.us.sum,
                 work.us.max,
-                work.scanned_per_returned(),
+                work.rows_per_item(),
                 worst,
             )
         })

@@ -30,7 +30,7 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at character {at} of the query)")]
 pub struct SyntaxError {
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// The position, in characters from the start of the text, from 1.
     pub at: usize,

@@ -3,13 +3,14 @@
 //! Apart from `sexp`, which parses the syntax of programs into the same query.
 //!
 //! ```text
-//! line   = terms that all have to match; "or" between terms needs one side only
-//! term   = [ "-" | "not" ] ( "(" line ")" | field ":" value | "uid:" uid "," uid ... | "has:" field | word )
-//! value  = text        the field contains it        "=" text   it is the whole value
-//!          text "*"    the value begins with it     "*" text   the value ends with it
-//!          nothing     the field is there           "~" text   the folded value matches the pattern
-//! field  = a row of the table, or a property of the vCard that begins with "X-"
-//! word   = a word, or a phrase in double quotes; \" and \\ stand for themselves inside
+//! line  = terms that must all match; "or" between terms needs one side only
+//! term  = [ "-" | "not" ] ( "(" line ")" | field ":" value | "uid:" uid "," uid ...
+//!         | "has:" field | word )
+//! value = text      the field contains it        "=" text   it is the whole value
+//!         text "*"  the value begins with it     "*" text   the value ends with it
+//!         nothing   the field is present         "~" text   the folded value matches
+//! field = a row of the table, or a vCard property that begins with "X-"
+//! word  = a word, or a phrase in double quotes; \" and \\ escape a quote and a backslash
 //! ```
 //!
 //! Terms about time, such as `when:today..+7d`, are in `calendar`. An empty line matches every

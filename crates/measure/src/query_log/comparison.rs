@@ -40,7 +40,7 @@ pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
         figure("worst time", cost.executed.us.max as f64, MeasureUnit::Time),
         figure(
             "visited per item given",
-            cost.executed.scanned_per_returned().unwrap_or(0.0),
+            cost.executed.rows_per_item().unwrap_or(0.0),
             MeasureUnit::Count,
         ),
         figure(

@@ -50,7 +50,7 @@ impl QueryWork {
 
     /// Items visited for each that is given; `None` where none is.
     #[must_use]
-    pub fn scanned_per_returned(&self) -> Option<f64> {
+    pub fn rows_per_item(&self) -> Option<f64> {
         (self.returned > 0).then(|| self.scanned as f64 / self.returned as f64)
     }
 }

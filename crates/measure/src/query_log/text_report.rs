@@ -116,7 +116,7 @@ pub fn format_count_range(least: u64, most: u64) -> String {
 #[must_use]
 pub fn format_scan_ratio(work: &QueryWork) -> String {
     let round = |ratio: f64| MeasureUnit::Count.format((ratio * 10.0).round() / 10.0);
-    work.scanned_per_returned().map_or("-".into(), round)
+    work.rows_per_item().map_or("-".into(), round)
 }
 
 /// `no view`, `1 view`, `3 - 4 views`.

@@ -3,8 +3,9 @@
 //! Apart from `search_line`, as these terms need the user's time zone and language.
 //!
 //! ```text
-//! when:WINDOW      an occurrence is in it         alarm:WINDOW     an alarm rings in it
-//! start:WINDOW     it begins in it (DTSTART)      due:WINDOW       it is due in it; also end:, completed:, created:, modified:
+//! when:WINDOW      an occurrence is in it         alarm:WINDOW     an alarm goes off in it
+//! start:WINDOW     DTSTART is in it               due:WINDOW       DUE is in it
+//! also end:, completed:, created:, modified:
 //! is:recurring     is:completed  is:overdue  is:cancelled  is:all-day  is:event  is:task  is:memo
 //! priority:high    1 to 4; normal: 5; low: 6 to 9; or a number
 //! ```

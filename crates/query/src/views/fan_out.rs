@@ -11,14 +11,14 @@ use larder_store::{ItemChange, Kind, Reader};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What one poll has found for the queries.
+/// The changes that one poll found for the queries.
 pub(super) struct ChangeFanOut<'a> {
     reader: &'a Reader,
     registry: &'a QueryRegistry,
     /// The queries that the current item may concern.
     affected: Vec<QueryId>,
     pub(super) collector: ChangeCollector,
-    /// What only the query log needs; `None` without one.
+    /// The counts for the query log; `None` without one.
     pub(super) statistics: Option<FanOutStatistics>,
     pub(super) item_count: usize,
 }

@@ -149,7 +149,7 @@ fn work_json(work: &QueryWork) -> Value {
         "scanned": work.scanned,
         "tested": work.tested,
         "returned": work.returned,
-        "scanned_per_returned": work.scanned_per_returned(),
+        "scanned_per_returned": work.rows_per_item(),
     })
 }
 

@@ -112,7 +112,7 @@ impl LookupPlan {
         words: String,
     ) -> CandidateSet {
         CandidateSet::Lookup(LookupPlan {
-            selectivity: selectivity,
+            selectivity,
             lookup,
             exact,
             description: words,

@@ -68,7 +68,7 @@ pub(crate) fn write(book: &mut Book, action: &StoreAction) {
         StoreAction::Components(n, _)
             if has_collection(book, 2 + n % 2, CollectionType::AddressBook) => {}
         StoreAction::Cards(n, cards) => {
-            book.put(COLLECTIONS[n % 2], cards.iter().map(String::as_str))
+            book.put(COLLECTIONS[n % 2], cards.iter().map(String::as_str));
         }
         StoreAction::Components(n, of) => {
             book.put_components(COLLECTIONS[2 + n % 2], of.iter().map(String::as_str));

@@ -55,7 +55,7 @@ pub(crate) fn parse_description(text: &str) -> SeriesSpec {
             "RRULE" => description.rules.push(Rule::parse(value).expect("a rule")),
             "EXRULE" => description.exrules.push(Rule::parse(value).expect("a rule")),
             "EXDATE" => {
-                description.exdates.extend(value.split(',').map(|at| start(at, &zone_reference)))
+                description.exdates.extend(value.split(',').map(|at| start(at, &zone_reference)));
             }
             "RDATE" => {
                 let extra = |at: &str| match at.split_once('/') {

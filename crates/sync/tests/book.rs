@@ -1,4 +1,4 @@
-//! A store of its own for each test, and what an import into it said.
+//! A store of its own for each test, and the results of imports into it.
 
 use larder_store::{Collection, Store, StoreOptions};
 use larder_sync::{Error, ImportEvent, ImportInput, ImportOptions, ImportReport, export, import};
@@ -15,9 +15,9 @@ pub(crate) struct Book {
     pub(crate) store: Store,
 }
 
-/// An import, as a person sees it.
+/// The result and the events of an import.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ImportResult {
     pub(crate) summary: ImportReport,
     pub(crate) rejected: Vec<String>,
     pub(crate) warnings: Vec<String>,
@@ -44,7 +44,11 @@ impl Book {
         self.folder.path().join("files").join(name)
     }
 
-    pub(crate) fn import(&mut self, inputs: Vec<ImportInput>, options: &ImportOptions) -> Told {
+    pub(crate) fn import(
+        &mut self,
+        inputs: Vec<ImportInput>,
+        options: &ImportOptions,
+    ) -> ImportResult {
         self.try_import(inputs, options).unwrap()
     }
 
@@ -53,8 +57,8 @@ impl Book {
         &mut self,
         inputs: Vec<ImportInput>,
         options: &ImportOptions,
-    ) -> Result<Told, Error> {
-        let mut told = Told::default();
+    ) -> Result<ImportResult, Error> {
+        let mut told = ImportResult::default();
         let folder = format!("{}/", self.path("").display().to_string().trim_end_matches('/'));
         let summary = import(&mut self.store, inputs, options, &mut |event| match event {
             ImportEvent::Rejected(notice) => {
@@ -76,7 +80,11 @@ impl Book {
     }
 
     /// Imports bytes as standard input.
-    pub(crate) fn take(&mut self, bytes: impl AsRef<[u8]>, options: &ImportOptions) -> Told {
+    pub(crate) fn take(
+        &mut self,
+        bytes: impl AsRef<[u8]>,
+        options: &ImportOptions,
+    ) -> ImportResult {
         self.import(vec![stream(bytes)], options)
     }
 

@@ -2,7 +2,7 @@
 //! and bytes come back as they came. And the zones of calendars: as many are kept as differ and are
 //! used.
 
-use crate::book::{Book, Told, options, path};
+use crate::book::{Book, ImportResult, options, path};
 use crate::corpora::{corpora, files, position};
 use larder_query::{Query, SearchRequest, find, full_scan};
 use larder_sync::ImportOptions;
@@ -33,7 +33,7 @@ impl Count {
     }
 }
 
-fn into(name: String) -> ImportOptions {
+fn options_into(name: String) -> ImportOptions {
     ImportOptions { into: Some(name), ..options() }
 }
 
@@ -58,7 +58,7 @@ fn kind_of(line: &str) -> String {
 }
 
 /// The items without their last line end; what has no END comes last in an export.
-fn ended(items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+fn without_last_line_ends(items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut items: Vec<Vec<u8>> =
         items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect();
     let begin = |item: &[u8]| item.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec();
@@ -72,9 +72,9 @@ fn ended(items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
     let shown = file.display();
     let bytes = std::fs::read(file).unwrap();
-    let options = into(format!("file-{number}"));
+    let options = options_into(format!("file-{number}"));
     let name = options.into.clone().unwrap();
-    let Told { summary, rejected, warnings, .. } = book.import(vec![path(file)], &options);
+    let ImportResult { summary, rejected, warnings, .. } = book.import(vec![path(file)], &options);
     assert_eq!((summary.files, summary.updated), (1, 0), "{shown}");
     rejected.iter().for_each(|line| is_named(line, file));
     count.files += 1;
@@ -101,14 +101,17 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
     assert_eq!(book.store.last_seq().unwrap(), seq, "{shown}");
 
     let exported = book.export(&name);
-    let copy = into(format!("copy-{number}"));
+    let copy = options_into(format!("copy-{number}"));
     let told = book.take(&exported, &copy);
     assert!(told.rejected.is_empty(), "{shown}: {:?}", told.rejected);
     let copies = book.items(copy.into.as_deref().unwrap());
     // One file has one encoding: UTF-16 is exported as UTF-8.
     let wide = items.iter().any(|item| item.iter().take(2).any(|&byte| byte == 0));
     assert_eq!(copies.len(), items.len(), "{shown}");
-    assert!(wide || ended(copies) == ended(items), "{shown}: items differ");
+    assert!(
+        wide || without_last_line_ends(copies) == without_last_line_ends(items),
+        "{shown}: items differ"
+    );
     // What the calendar says around its items comes along, too.
     let once_more = book.export(copy.into.as_deref().unwrap());
     assert!(once_more == exported, "{shown}: the export of an export differs");
@@ -181,7 +184,7 @@ fn zone_counts(book: &Book) -> (usize, usize) {
     (definitions.len(), contexts.len())
 }
 
-fn generated(n: u64, events: bool) -> Vec<u8> {
+fn generate_calendar(n: u64, events: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     larder_generate::write_zone_definitions(n, 1, events, &mut bytes).unwrap();
     bytes
@@ -192,12 +195,12 @@ fn generated(n: u64, events: bool) -> Vec<u8> {
 fn hundreds_of_copies_of_a_zone() {
     for n in [538, 814] {
         let mut book = Book::new();
-        let told = book.take(generated(n, false), &options());
+        let told = book.take(generate_calendar(n, false), &options());
         let summary = &told.summary;
         assert_eq!((summary.zones_defined, summary.zones_kept, summary.item_count()), (n, 0, 0));
         assert_eq!(zone_counts(&book), (0, 0));
 
-        let told = book.take(generated(n, true), &options());
+        let told = book.take(generate_calendar(n, true), &options());
         let summary = &told.summary;
         assert_eq!((summary.zones_defined, summary.zones_kept, summary.added), (n, 6, n));
         assert_eq!(zone_counts(&book), (6, 6));
@@ -206,7 +209,7 @@ fn hundreds_of_copies_of_a_zone() {
         assert_eq!(text.matches("BEGIN:VTIMEZONE").count(), 6);
 
         // Another calendar shares them.
-        book.take(generated(n, true), &into("another".into()));
+        book.take(generate_calendar(n, true), &options_into("another".into()));
         assert_eq!(zone_counts(&book), (6, 6));
         assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     }

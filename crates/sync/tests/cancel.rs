@@ -1,6 +1,6 @@
 //! Messages by METHOD:CANCEL: what they are about is marked, and keeps all else.
 
-use crate::book::{Book, Told};
+use crate::book::{Book, ImportResult};
 use larder_edit::item_text::SplitText;
 use larder_store::{CollectionType, Operation, Store};
 use larder_sync::ImportOptions;
@@ -43,14 +43,14 @@ fn message(method: &str, components: &[&str]) -> String {
     format!("BEGIN:VCALENDAR\nVERSION:2.0\nMETHOD:{method}\n{text}END:VCALENDAR\n")
 }
 
-fn take(book: &mut Book, text: &str) -> Told {
+fn take(book: &mut Book, text: &str) -> ImportResult {
     let options =
         ImportOptions { into: Some(CALENDAR.into()), ..ImportOptions::new(CALENDAR, 1_000) };
     book.take(text, &options)
 }
 
 /// What is told of each item: when, what, its state and its revision.
-fn shown(book: &Book) -> Vec<String> {
+fn describe_items(book: &Book) -> Vec<String> {
     let line = |item: &String, name: &str| {
         let mut lines = item.lines().filter_map(|line| line.split_once([':', ';']));
         lines.find(|(of, _)| *of == name).map_or("-", |(_, value)| value).to_string()
@@ -73,7 +73,7 @@ fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3])
     let mut book = calendar(there);
     let text = message("CANCEL", components);
     let told = take(&mut book, &text);
-    assert_eq!(shown(&book), expect, "{components:?}");
+    assert_eq!(describe_items(&book), expect, "{components:?}");
     let summary = &told.summary;
     assert_eq!([summary.cancelled, summary.unchanged, summary.rejected], counts, "{told:?}");
     assert_eq!(summary.added + summary.updated + summary.duplicate_uids, 0, "{told:?}");
@@ -191,7 +191,7 @@ fn in_the_same_import() {
     let counts = (told.cancelled, told.unchanged, told.added, told.duplicate_uids);
     assert_eq!(counts, (2, 1, 0, 0), "{told:?}");
     let ends = ["Daily CANCELLED 2", "Moved CANCELLED 3"];
-    assert!(shown(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
+    assert!(describe_items(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
 }
 
 /// A message that names no calendar is about what is in one already, whatever its file is called.

@@ -1,6 +1,6 @@
 //! Every vCard file of the corpora: nothing is lost, nothing is changed.
 
-use crate::book::{Book, Told, options, path};
+use crate::book::{Book, ImportResult, options, path};
 use larder_sync::ImportOptions;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ fn check(book: &mut Book, file: &Path, number: usize) {
         rejects: Some(rejects.clone()),
         ..options()
     };
-    let Told { summary, .. } = book.import(vec![path(file)], &options);
+    let ImportResult { summary, .. } = book.import(vec![path(file)], &options);
     assert_eq!((summary.files, summary.updated), (1, 0), "{}", file.display());
 
     let items = book.items(options.into.as_deref().unwrap());

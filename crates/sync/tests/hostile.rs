@@ -1,7 +1,7 @@
 //! Calendars made to cost: each is taken or named, and what it costs to ask afterwards is bounded,
 //! by steps and rows and not by a clock.
 
-use crate::book::{Book, Told, options};
+use crate::book::{Book, ImportResult, options};
 use larder_query::{Query, SearchRequest, TimeTest, expand_occurrences, find};
 use larder_store::{TimeRange, TimeTarget};
 use larder_sync::ImportOptions;
@@ -28,23 +28,23 @@ fn event(lines: &str) -> String {
     format!("BEGIN:VEVENT\r\n{lines}END:VEVENT\r\n")
 }
 
-/// Found in a window, and its occurrences there, as far as they are given.
+/// Whether an item matches a time range, and its occurrences there, up to the limit.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct RangeMatch {
     found: usize,
     occurrences: usize,
     cut: bool,
 }
 
 /// Imports, asks for a window and what happens there, and checks.
-fn take(book: &mut Book, text: &str, asked: &TimeRange) -> (Told, Seen) {
+fn take(book: &mut Book, text: &str, asked: &TimeRange) -> (ImportResult, RangeMatch) {
     // In few batches: each reads what else has the UIDs of its items.
     let told = book.take(text, &ImportOptions { batch: Some(4000), ..options() });
     assert_eq!(book.store.check().unwrap().faults, []);
     (told, ask(book, asked))
 }
 
-fn ask(book: &Book, window: &TimeRange) -> Seen {
+fn ask(book: &Book, window: &TimeRange) -> RangeMatch {
     let reader = book.store.open_reader().unwrap();
     let asked = SearchRequest {
         query: Query::Time(TimeTest::InRange(window.clone())),
@@ -52,7 +52,11 @@ fn ask(book: &Book, window: &TimeRange) -> Seen {
     };
     let answer = find(&reader, &asked).unwrap();
     let expansion = expand_occurrences(&reader, &answer, window, 10_000).unwrap();
-    Seen { found: answer.len(), occurrences: expansion.occurrences.len(), cut: expansion.truncated }
+    RangeMatch {
+        found: answer.len(),
+        occurrences: expansion.occurrences.len(),
+        cut: expansion.truncated,
+    }
 }
 
 /// Rules that go on for ever, that never match, that say nothing, and that are too much for a
@@ -69,7 +73,7 @@ fn rules() {
         assert_eq!(told.summary.added, 1, "{lines}");
         let said = told.warnings.join("; ");
         let as_said = said.contains(warning) && warning.is_empty() == said.is_empty();
-        if seen != (Seen { found, occurrences, cut }) || !as_said {
+        if seen != (RangeMatch { found, occurrences, cut }) || !as_said {
             wrong.push(format!("{lines}: {seen:?}, {said:?}"));
         }
     };
@@ -159,7 +163,7 @@ fn a_million_dates() {
     let text = calendar(&event(&format!("UID:a\nDTSTART:20260301T000000Z\n{dates}")));
     let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
     assert_eq!(told.summary.added, 1);
-    assert_eq!(seen, Seen { found: 1, occurrences: 24, cut: false });
+    assert_eq!(seen, RangeMatch { found: 1, occurrences: 24, cut: false });
 }
 
 #[test]
@@ -176,7 +180,7 @@ fn thousands_of_detached_occurrences() {
     }
     let (told, seen) = take(&mut book, &calendar(&text), &window("20260310", "20260311"));
     assert_eq!((told.summary.added, told.warnings), (10_001, vec![]));
-    assert_eq!(seen, Seen { found: 1, occurrences: 1, cut: false });
+    assert_eq!(seen, RangeMatch { found: 1, occurrences: 1, cut: false });
 }
 
 /// All of a UID are looked at with each batch, so there are few of them.
@@ -214,7 +218,7 @@ fn hundreds_that_are_followed() {
     }
     let (told, seen) = take(&mut book, &calendar(&text), &window("20260310", "20260311"));
     assert_eq!(told.summary.added, 301);
-    assert_eq!(seen, Seen { found: 1, occurrences: 1, cut: false });
+    assert_eq!(seen, RangeMatch { found: 1, occurrences: 1, cut: false });
     let seen = ask(&book, &window("20261110", "20261111"));
     assert_eq!((seen.occurrences, seen.cut), (1, false));
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 const MB: u64 = 1 << 20;
 
 /// Counts what is read through it.
-struct Counted<R>(R, Arc<AtomicU64>);
+struct CountingReader<R>(R, Arc<AtomicU64>);
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.0.read(buffer)?;
         self.1.fetch_add(read as u64, Ordering::Relaxed);
@@ -66,7 +66,7 @@ fn check_bound(input: impl Read + Send + 'static, rejects: bool, bound: u64) -> 
     let mut slept = false;
     book.file("x", "");
     let options = ImportOptions { rejects: rejects.then(|| book.path("rejects")), ..options() };
-    let counted = ImportInput::Stdin(Box::new(Counted(input, Arc::clone(&read))));
+    let counted = ImportInput::Stdin(Box::new(CountingReader(input, Arc::clone(&read))));
     let summary = import(&mut book.store, vec![counted], &options, &mut |event| {
         if !slept && !matches!(event, ImportEvent::Warning(_)) {
             slept = true;

@@ -4,7 +4,7 @@ use crate::book::{Book, card, options, path, stream};
 use larder_sync::{Error, ImportOptions};
 use std::path::Path;
 
-fn with(rejects: &Path) -> ImportOptions {
+fn options_with_rejects(rejects: &Path) -> ImportOptions {
     ImportOptions { rejects: Some(rejects.to_path_buf()), max_item_bytes: 4 << 10, ..options() }
 }
 
@@ -13,7 +13,7 @@ fn check(input: impl AsRef<[u8]>, kept: Option<&[u8]>) {
     let mut book = Book::new();
     book.file("folder/x", "");
     let target = book.path("folder/rejects.vcf");
-    let told = book.take(input, &with(&target));
+    let told = book.take(input, &options_with_rejects(&target));
     assert_eq!(told.summary.rejects_file.is_some(), kept.is_some(), "{told:?}");
     assert_eq!(std::fs::read(&target).ok().as_deref(), kept);
     let files = std::fs::read_dir(book.path("folder")).unwrap().count();
@@ -41,7 +41,7 @@ fn a_stretch_begins_on_its_own_line() {
     let target = book.path("rejects.vcf");
     let one = book.file("1.vcf", "no line end");
     let two = book.file("2.vcf", "END:VCARD\r\n");
-    book.import(vec![path(one), path(two)], &with(&target));
+    book.import(vec![path(one), path(two)], &options_with_rejects(&target));
     assert_eq!(std::fs::read_to_string(target).unwrap(), "no line end\nEND:VCARD\r\n");
 }
 
@@ -56,9 +56,9 @@ fn a_card_that_is_too_large_is_kept_whole() {
 fn an_earlier_file_is_replaced_only_by_rejects() {
     let mut book = Book::new();
     let target = book.file("rejects.vcf", "earlier");
-    book.take(card("a", "Ada"), &with(&target));
+    book.take(card("a", "Ada"), &options_with_rejects(&target));
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "earlier");
-    book.take("later", &with(&target));
+    book.take("later", &options_with_rejects(&target));
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "later");
 }
 
@@ -67,7 +67,9 @@ fn a_place_that_cannot_be_written_to_is_known_first() {
     let mut book = Book::new();
     book.file("folder/x", "");
     for target in [book.path("folder"), book.path("nowhere/rejects.vcf"), "/".into()] {
-        let error = book.try_import(vec![stream(card("a", "Ada"))], &with(&target)).unwrap_err();
+        let error = book
+            .try_import(vec![stream(card("a", "Ada"))], &options_with_rejects(&target))
+            .unwrap_err();
         assert!(matches!(error, Error::RejectsFile { .. }), "{error}");
         assert_eq!(book.store.last_seq().unwrap(), 0);
     }
@@ -79,12 +81,12 @@ fn a_link_stays_a_link_and_a_device_a_device() {
     let mut book = Book::new();
     let real = book.file("real", "earlier");
     std::os::unix::fs::symlink(&real, book.path("link")).unwrap();
-    book.take("later", &with(&book.path("link")));
+    book.take("later", &options_with_rejects(&book.path("link")));
     assert!(book.path("link").is_symlink());
     assert_eq!(std::fs::read_to_string(real).unwrap(), "later");
 
     std::os::unix::fs::symlink("/dev/null", book.path("null")).unwrap();
-    let told = book.take("gone", &with(&book.path("null")));
+    let told = book.take("gone", &options_with_rejects(&book.path("null")));
     assert_eq!(told.summary.rejects_file.as_deref(), Some(Path::new("/dev/null")));
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
@@ -96,6 +98,6 @@ fn what_is_rejected_is_private() {
     let mut book = Book::new();
     book.file("x", "");
     let target = book.path("rejects.vcf");
-    book.take("text", &with(&target));
+    book.take("text", &options_with_rejects(&target));
     assert_eq!(std::fs::metadata(target).unwrap().permissions().mode() & 0o777, 0o600);
 }

@@ -7,20 +7,20 @@
     reason = "tests fail by panics"
 )]
 
-mod around;
 mod book;
+mod calendar_contexts;
 mod calendars;
 mod cancel;
 mod compression;
 mod corpora;
+mod determinism;
+mod early_end;
 mod export_items;
 mod files;
 mod hostile;
 mod import_table;
-mod interrupted;
 mod limits;
 mod rejects;
-mod repeated;
 
 /// A file that is not a module here would never be run.
 #[test]

@@ -1,7 +1,7 @@
 //! The same input again changes nothing, and how it is cut up and how many work on it makes no
 //! difference.
 
-use crate::book::{Book, INTO, Told, card, options};
+use crate::book::{Book, INTO, ImportResult, card, options};
 use larder_sync::{ImportInput, ImportOptions};
 use proptest::prelude::*;
 use std::io::{self, Read};
@@ -39,7 +39,7 @@ fn run(
     text: &str,
     sizes: &[usize],
     options: &ImportOptions,
-) -> (Told, Vec<Vec<u8>>, Option<Vec<u8>>) {
+) -> (ImportResult, Vec<Vec<u8>>, Option<Vec<u8>>) {
     let mut book = Book::new();
     book.file("x", "");
     let rejects = book.path("rejects");

@@ -1,6 +1,6 @@
 //! What a calendar says around its items: on the way in, wherever it is said, and on the way out.
 
-use crate::book::{Book, Told, options, path};
+use crate::book::{Book, ImportResult, options, path};
 use larder_query::{Query, SearchRequest, find, full_scan};
 use larder_sync::ImportOptions;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 const INTO: &str = "calendar";
 
-fn into(name: &str) -> ImportOptions {
+fn options_into(name: &str) -> ImportOptions {
     ImportOptions { into: Some(name.into()), ..options() }
 }
 
@@ -28,8 +28,8 @@ fn zone(tzid: &str, offset: &str) -> String {
     )
 }
 
-/// How many items are found, by the index and without it.
-fn found(book: &Book, question: &str) -> usize {
+/// Returns the number of matches, which the index and the full scan agree on.
+fn count_matches(book: &Book, question: &str) -> usize {
     let reader = book.store.open_reader().unwrap();
     let asked =
         SearchRequest { query: Query::parse(question).unwrap(), ..SearchRequest::default() };
@@ -42,7 +42,7 @@ fn found(book: &Book, question: &str) -> usize {
 /// frames.
 fn goes_round(book: &mut Book) -> String {
     let exported = book.export(INTO);
-    let told = book.take(&exported, &into("copy"));
+    let told = book.take(&exported, &options_into("copy"));
     assert_eq!(told.rejected, [""; 0]);
     let ended = |items: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
         let mut items: Vec<Vec<u8>> =
@@ -51,13 +51,13 @@ fn goes_round(book: &mut Book) -> String {
         items
     };
     assert_eq!(ended(book.items("copy")), ended(book.items(INTO)));
-    let back = book.take(&exported, &into(INTO)).summary;
+    let back = book.take(&exported, &options_into(INTO)).summary;
     assert!(!back.has_changes(), "{back:?}");
     String::from_utf8(exported).unwrap()
 }
 
 /// Returns the numbers of time-zone definitions: in the input, and kept.
-fn zones(told: &Told) -> (u64, u64) {
+fn zones(told: &ImportResult) -> (u64, u64) {
     (told.summary.zones_defined, told.summary.zones_kept)
 }
 
@@ -67,16 +67,16 @@ fn a_zone_may_be_defined_behind_what_needs_it() {
     let late = calendar(&format!("{timed}{}", zone("Moon", "+0730")));
     let mut book = Book::new();
     let file = book.file("late.ics", format!("{late}{}", calendar(&event("b", ""))));
-    let told = book.import(vec![path(&file)], &into(INTO));
+    let told = book.import(vec![path(&file)], &options_into(INTO));
     assert_eq!((told.summary.added, zones(&told)), (2, (1, 1)));
     assert!(!told.warnings.iter().any(|said| said.contains("zone")), "{told:?}");
     let exported = book.export(INTO);
     assert!(String::from_utf8(exported).unwrap().contains("TZID:Moon\n"));
     let early = calendar(&format!("{}{timed}", zone("Moon", "+0730")));
-    assert!(!book.take(early, &into(INTO)).summary.has_changes());
+    assert!(!book.take(early, &options_into(INTO)).summary.has_changes());
 
     // A stream passes only once: what comes too late is said.
-    let told = Book::new().take(late, &into(INTO));
+    let told = Book::new().take(late, &options_into(INTO));
     assert_eq!(zones(&told), (1, 0));
     assert!(
         told.warnings
@@ -102,7 +102,8 @@ fn a_zone_that_is_defined_otherwise_is_news() {
     let mut book = Book::new();
     let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDURATION:PT1H\n");
     for (offset, changed) in [("+0730", true), ("+0730", false), ("-0100", true)] {
-        let told = book.take(calendar(&format!("{}{timed}", zone("Moon", offset))), &into(INTO));
+        let told =
+            book.take(calendar(&format!("{}{timed}", zone("Moon", offset))), &options_into(INTO));
         assert_eq!(told.summary.has_changes(), changed, "{offset}");
     }
     assert!(goes_round(&mut book).contains("-0100"));
@@ -121,7 +122,7 @@ fn definitions_of_one_name() {
         let both = format!("{}{both}", zone("Moon", &offset));
         write!(text, "{}", calendar(&both)).unwrap();
     }
-    book.take(text, &into(INTO));
+    book.take(text, &options_into(INTO));
     let exported = goes_round(&mut book);
     assert_eq!(exported.matches("BEGIN:VCALENDAR").count(), 600);
 }
@@ -133,19 +134,22 @@ fn what_is_not_closed_swallows_nothing() {
     for open in ["", "BEGIN:VALARM\nEND:VALARM\n", "BEGIN:VEVENT\nUID:c\nEND:VEVENT\n"] {
         let open = format!("BEGIN:X-THING\nUID:x\n{open}");
         let mut book = Book::new();
-        book.take(format!("{}{}", calendar(&format!("{a}{open}")), calendar(&b)), &into(INTO));
+        book.take(
+            format!("{}{}", calendar(&format!("{a}{open}")), calendar(&b)),
+            &options_into(INTO),
+        );
         assert_eq!(book.items(INTO).len(), 3);
         goes_round(&mut book);
         // Outside any calendar the END of one does not end it.
         let mut book = Book::new();
-        book.take(format!("{a}{open}END:VCALENDAR\nX:1\n{}", calendar(&b)), &into(INTO));
+        book.take(format!("{a}{open}END:VCALENDAR\nX:1\n{}", calendar(&b)), &options_into(INTO));
         assert_eq!(book.items(INTO).len(), 3);
         goes_round(&mut book);
     }
     let mut book = Book::new();
-    book.take(calendar(&a.replace("END:VEVENT\n", "")), &into(INTO));
+    book.take(calendar(&a.replace("END:VEVENT\n", "")), &options_into(INTO));
     let exported = book.export(INTO);
-    assert!(!book.take(exported, &into(INTO)).summary.has_changes());
+    assert!(!book.take(exported, &options_into(INTO)).summary.has_changes());
 }
 
 #[test]
@@ -153,12 +157,12 @@ fn one_kind_of_line_end() {
     let text = calendar(&event("a", "DTSTART:20260301T120000Z\n"));
     for text in [text.clone(), text.replace('\n', "\r\n")] {
         let mut book = Book::new();
-        book.take(&text, &into(INTO));
+        book.take(&text, &options_into(INTO));
         assert_eq!(book.export(INTO), text.as_bytes());
         // Items alone say it, too.
         let mut book = Book::new();
         let bare = text.split_inclusive('\n').skip(3).take(4).collect::<String>();
-        book.take(&bare, &into(INTO));
+        book.take(&bare, &options_into(INTO));
         let exported = book.export(INTO);
         let lines = text.matches("\r\n").count();
         assert_eq!(String::from_utf8(exported).unwrap().matches("\r\n").count(), lines);
@@ -172,15 +176,15 @@ fn a_calendar_of_version_1() {
         let lines = "CATEGORIES:Meeting;Travel\nDTSTART:20260301T120000Z\n";
         let text = calendar(&event("a", lines));
         let mut book = Book::new();
-        book.take(text.replace("VERSION:2.0", &format!("VERSION:{version}")), &into(INTO));
+        book.take(text.replace("VERSION:2.0", &format!("VERSION:{version}")), &options_into(INTO));
         book
     };
     let mut book = one("1.0");
-    assert_eq!(found(&book, "category:=travel"), 1);
-    assert_eq!(found(&one("2.0"), "category:=travel"), 0);
+    assert_eq!(count_matches(&book, "category:=travel"), 1);
+    assert_eq!(count_matches(&one("2.0"), "category:=travel"), 0);
     let exported = goes_round(&mut book);
     assert!(exported.contains("VERSION:1.0\n"), "{exported}");
-    assert_eq!(found(&book, "category:=travel"), 2);
+    assert_eq!(count_matches(&book, "category:=travel"), 2);
 }
 
 /// A calendar that is a message says how it is to be taken: what is older, or only an answer,
@@ -193,16 +197,16 @@ fn messages() {
             let stamp = format!("DTSTAMP:202603{stamp}T000000Z\n");
             event("a", &format!("SUMMARY:{title}\n{sequence}{stamp}DTSTART:20260401T000000Z\n"))
         };
-        book.take(calendar(&one("there", "SEQUENCE:3\n", "05")), &into(INTO));
+        book.take(calendar(&one("there", "SEQUENCE:3\n", "05")), &options_into(INTO));
         let arriving = one("arriving", sequence, stamp);
         let message = calendar(&format!("{method}{arriving}"));
-        let told: Told = book.take(&message, &into(INTO));
+        let told: ImportResult = book.take(&message, &options_into(INTO));
         let case = format!("{method:?} {sequence:?} {stamp}: {told:?}");
         let changed = told.summary.updated + told.summary.cancelled;
         assert_eq!(changed, u64::from(updated), "{case}");
         assert_eq!(told.rejected.len(), usize::from(!updated), "{case}");
         // Where there is nothing yet, it is taken.
-        assert_eq!(book.take(&message, &into("another")).summary.added, 1, "{case}");
+        assert_eq!(book.take(&message, &options_into("another")).summary.added, 1, "{case}");
         let exported = book.export("another");
         assert!(!String::from_utf8(exported).unwrap().contains("METHOD"));
     };
@@ -232,7 +236,7 @@ fn more_lines_than_there_is_room_for() {
     }
     writeln!(text, "{}END:VCALENDAR", event("a", "")).unwrap();
     let target = book.file("rejects", "");
-    let options = ImportOptions { rejects: Some(target.clone()), ..into(INTO) };
+    let options = ImportOptions { rejects: Some(target.clone()), ..options_into(INTO) };
     let told = book.take(&text, &options);
     let [said] = &told.rejected[..] else { panic!("{:?}", told.rejected) };
     assert!(said.ends_with("a calendar's own lines beyond 64 KB"), "{said}");
@@ -253,7 +257,7 @@ fn a_zone_without_a_name() {
     let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDURATION:PT1H\n");
     let text = calendar(&format!("{nameless}{timed}{empty}{}", zone("Moon", "+0100")));
     let (file, target) = (book.file("file.ics", text), book.file("rejects", ""));
-    let options = ImportOptions { rejects: Some(target.clone()), ..into(INTO) };
+    let options = ImportOptions { rejects: Some(target.clone()), ..options_into(INTO) };
     let told = book.import(vec![path(file)], &options);
     let reason = "a time zone without a TZID";
     assert_eq!(told.rejected, [4, 16].map(|line| format!("file.ics:{line}: {reason}")));
@@ -267,7 +271,7 @@ fn words_of_calendars() {
     let mut book = Book::new();
     let mut check = |name: &str, text: String, reason: &str| {
         let file = book.file(name, text);
-        let options = ImportOptions { max_item_bytes: 1 << 10, ..into(name) };
+        let options = ImportOptions { max_item_bytes: 1 << 10, ..options_into(name) };
         let told = book.import(vec![path(file)], &options);
         let said: Vec<&str> =
             told.rejected.iter().filter_map(|said| said.split_once(": ")).map(|of| of.1).collect();
@@ -306,8 +310,8 @@ fn part() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The items of a collection and what their frames say, in some order.
-fn framed(book: &Book, name: &str) -> Vec<(Vec<u8>, bool, Vec<[u8; 32]>)> {
+/// Returns the items of a collection with their calendar contexts, sorted.
+fn items_with_contexts(book: &Book, name: &str) -> Vec<(Vec<u8>, bool, Vec<[u8; 32]>)> {
     let Some(collection) = book.collection(name) else { return Vec::new() };
     let reader = book.store.open_reader().unwrap();
     let heads = reader.items_after_row(&collection, i64::MIN, 1000).unwrap();
@@ -338,16 +342,16 @@ proptest! {
         let text = if crlf { parts.concat().replace('\n', "\r\n") } else { parts.concat() };
         let mut book = Book::new();
         let file = book.file("file.ics", &text);
-        let first = book.import(vec![path(&file)], &into(INTO)).summary;
-        let again = book.import(vec![path(&file)], &into(INTO)).summary;
+        let first = book.import(vec![path(&file)], &options_into(INTO)).summary;
+        let again = book.import(vec![path(&file)], &options_into(INTO)).summary;
         prop_assert!(!again.has_changes(), "{again:?}");
         prop_assert_eq!(first.item_count(), again.item_count());
         let exported = book.export(INTO);
         let shown = String::from_utf8_lossy(&exported).into_owned();
-        let told = book.take(&exported, &into("copy"));
+        let told = book.take(&exported, &options_into("copy"));
         prop_assert!(told.rejected.is_empty(), "{told:?}\n{shown}");
-        prop_assert_eq!(framed(&book, "copy"), framed(&book, INTO), "{}", shown);
-        let back = book.take(&exported, &into(INTO)).summary;
+        prop_assert_eq!(items_with_contexts(&book, "copy"), items_with_contexts(&book, INTO), "{}", shown);
+        let back = book.take(&exported, &options_into(INTO)).summary;
         prop_assert!(!back.has_changes(), "{back:?}\n{shown}");
         prop_assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     }

@@ -25,9 +25,9 @@ fn stuck(input: impl Read + Send + 'static) -> (ImportInput, Sender<()>) {
 }
 
 /// Fails in mid-read.
-struct Failing<R>(R);
+struct FailingReader<R>(R);
 
-impl<R: Read> Read for Failing<R> {
+impl<R: Read> Read for FailingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer)? {
             0 => Err(io::Error::other("the disk went away")),
@@ -36,9 +36,9 @@ impl<R: Read> Read for Failing<R> {
     }
 }
 
-struct Panicking;
+struct PanickingReader;
 
-impl Read for Panicking {
+impl Read for PanickingReader {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         panic!("this panic belongs to the test")
     }
@@ -120,7 +120,7 @@ fn a_stop_does_not_wait_for_the_input() {
 fn what_came_before_a_read_error_is_taken() {
     let mut book = Book::new();
     let cut = format!("{}BEGIN:VCARD\r\nUID:b\r\nFN:Half\r\n", card("a", "Ada"));
-    let input = ImportInput::Stdin(Box::new(Failing(io::Cursor::new(cut))));
+    let input = ImportInput::Stdin(Box::new(FailingReader(io::Cursor::new(cut))));
     let next = book.file("next.vcf", card("c", "Cy"));
     let told = book.import(vec![input, path(next)], &options());
     assert_eq!(told.unreadable, ["standard input: the disk went away"]);
@@ -132,7 +132,7 @@ fn what_came_before_a_read_error_is_taken() {
 fn a_panic_while_reading_is_an_error() {
     let error = within_a_minute(|| {
         Book::new()
-            .try_import(vec![ImportInput::Stdin(Box::new(Panicking))], &options())
+            .try_import(vec![ImportInput::Stdin(Box::new(PanickingReader))], &options())
             .unwrap_err()
     });
     assert!(matches!(error, Error::ThreadDied), "{error}");

@@ -1,4 +1,4 @@
-# The two commands: `make demo` and `make test`. The others are for those who work on Larder.
+# Users need `make demo` and `make test`; the other targets are for development.
 
 BOOK ?=
 CARGO ?= cargo
@@ -7,13 +7,13 @@ BIN = $(or $(CARGO_TARGET_DIR),target)/release/larder
 .PHONY: demo test torture fuzz coverage bench man help
 
 help:
-	@echo "make demo [BOOK=file.vcf]   build, and run the main job on the sample address books and calendars (or on your book)"
-	@echo "make test                   build and run all tests; prints what it left out, and why"
-	@echo "make torture                the long tests: a thousand kill points, full disks, live views, fuzzing"
-	@echo "make fuzz SECONDS=600       every fuzz target for that long"
-	@echo "make coverage               line coverage by crate"
-	@echo "make bench                  the benchmarks under bench/, beside predecessor and floor"
-	@echo "make man                    man pages and shell completions into target/man, target/completions"
+	@echo "make demo [BOOK=file.vcf]   build, and show the main features on the sample files (or on your address book)"
+	@echo "make test                   build and run all tests; lists tests that were left out, with the reason"
+	@echo "make torture                long tests: 1,000 kills, full disks, live views, fuzzing"
+	@echo "make fuzz SECONDS=600       run each fuzz target for that many seconds"
+	@echo "make coverage               print line coverage by crate"
+	@echo "make bench                  benchmarks in bench/, against evolution-data-server and plain SQLite"
+	@echo "make man                    write manual pages and shell completions to target/man, target/completions"
 
 demo:
 	@scripts/prepare.sh build
@@ -41,7 +41,7 @@ coverage:
 bench:
 	@scripts/prepare.sh build
 	@missed=; for script in bench/[TM][0-9]*.sh; do "$$script" || missed="$$missed $$script"; done; \
-	[ -z "$$missed" ] || { echo "a goal is missed, or something failed:$$missed"; exit 1; }
+	[ -z "$$missed" ] || { echo "these benchmarks missed a goal or failed:$$missed"; exit 1; }
 
 man:
 	@$(CARGO) build --release --package larder

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Fuzzes one parser, or all of them in turn: fuzz/run.sh TARGET|all [SECONDS], 60 seconds each if not said.
+# Fuzzes one parser, or all of them in turn: fuzz/run.sh TARGET|all [SECONDS], by default 60 seconds each.
 #
 # It needs a stable Rust and a C++ compiler (libFuzzer is built from source), no nightly and no cargo-fuzz: the
-# coverage instrumentation is a pass of LLVM that rustc runs when told to. Inputs that reach something new are
-# kept in target/fuzz-corpus/TARGET, which starts from the samples; an input that breaks a promise is
-# written to target/fuzz-found, and the script ends with 1. To run it again: the program and the file's name.
+# coverage instrumentation is an LLVM pass that rustc runs on request. Inputs that reach new code are added to
+# target/fuzz-corpus/TARGET, which starts with the samples. An input that makes a target panic is written to
+# target/fuzz-found, and the exit code is 1. To repeat it, run the program with the name of that file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 all="lines split contact component decode fold line sexp address join stored_formats rule series phrase"
@@ -28,7 +28,7 @@ base=${CARGO_TARGET_DIR:-$PWD/target}
 instrumented="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
 	-Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Coverflow-checks -Ccodegen-units=1"
-# --target: build scripts and macros run on their own and must not be instrumented.
+# --target: build scripts and macros run on the host and must not be instrumented.
 bins=$(printf -- '--bin %s ' $all)
 RUSTFLAGS=$(tr -s '\n\t' '  ' <<<"$instrumented") CARGO_TARGET_DIR=$base/fuzz CARGO_PROFILE_RELEASE_LTO=off \
 	cargo build --quiet --release --target "$host" -p larder-fuzz --features libfuzzer $bins

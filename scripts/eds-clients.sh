@@ -1,16 +1,16 @@
 #!/bin/sh
-# Runs the test programs that evolution-data-server installs for its address books, unmodified, against `larder serve --eds`, and
-# without names against that service itself too: each program on a bus of its own, with a home of its own.
+# Runs the unmodified test programs of evolution-data-server's address books against `larder serve --eds`, and without
+# program names also against evolution-data-server itself. Each program has a bus and a home directory of its own.
 #
-#     scripts/eds-clients.sh target/debug/larder                     all test-book-client-* programs, and how many pass
-#     scripts/eds-clients.sh target/debug/larder test-book-client-get-view ...      these; fails where one does not pass
+#     scripts/eds-clients.sh target/debug/larder                     all test-book-client-* programs, with the number that pass
+#     scripts/eds-clients.sh target/debug/larder test-book-client-get-view ...      these; fails if one of them does not pass
 #
-# Exit codes: 0 done; 1 a program that was named does not pass; 77 something is not installed.
+# Exit codes: 0 all named programs pass; 1 a named program does not pass; 77 a needed program is not installed.
 set -eu
 
 installed=/usr/share/installed-tests/evolution-data-server
 larder=${1:?usage: eds-clients.sh LARDER [PROGRAM...]}
-[ -x "$larder" ] || { echo "there is no program $larder" >&2; exit 2; }
+[ -x "$larder" ] || { echo "$larder is not an executable file" >&2; exit 2; }
 larder=$(realpath "$larder")
 shift
 
@@ -21,7 +21,7 @@ missing() {
 command -v dbus-run-session >/dev/null || missing dbus-run-session dbus
 [ -d "$installed" ] || missing "the test programs of evolution-data-server" evolution-data-server-tests
 locale -a 2>/dev/null | grep -qi '^en_us\.utf-\{0,1\}8$' ||
-    echo "note: one program asks for the locale en_US.UTF-8, which is not here: localedef -i en_US -f UTF-8 en_US.UTF-8" >&2
+    echo "note: one program needs the locale en_US.UTF-8, which is missing; run localedef -i en_US -f UTF-8 en_US.UTF-8" >&2
 
 named=$#
 if [ "$named" = 0 ]; then
@@ -33,7 +33,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 
-# The bus: the system's services, or ours and no others.
+# Starts a bus with the system's services, or with larder's only.
 bus() { # SERVICES
     cat <<XML
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -50,7 +50,7 @@ XML
 bus "<standard_session_servicedirs/>" >"$dir/eds.conf"
 bus "<servicedir>$dir/services</servicedir>" >"$dir/larder.conf"
 
-# Runs one program: prints how many of its tests passed, and fails where the program does.
+# Runs one program, prints the number of its tests that passed, and fails if the program fails.
 try() { # SERVICE PROGRAM
     home=$dir/home
     rm -rf "$home"

@@ -1,18 +1,18 @@
 #!/bin/sh
-# Installs what is missing to build (`prepare.sh build`) and to test (`prepare.sh test`). Rust, and what this
-# user may not install, it leaves alone: there it names the one command to run.
+# Installs the missing programs needed to build (`prepare.sh build`) and to test (`prepare.sh test`). For Rust, and
+# for programs that this user may not install, it prints the command to run instead.
 set -eu
 cd "$(dirname "$0")/.."
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# fail WHAT-IS-WRONG COMMAND
+# fail PROBLEM COMMAND
 fail() {
-    printf 'error: %s; run this, and then make again:\n    %s\n' "$1" "$2" >&2
+    printf 'error: %s; run this command and then make again:\n    %s\n' "$1" "$2" >&2
     exit 1
 }
 
-# may_install: can something be installed without asking? Sets what has it done as root.
+# may_install: succeeds if packages can be installed without a password. Sets as_root to the prefix of commands.
 may_install() {
     as_root=
     [ "$(id -u)" = 0 ] && return
@@ -20,8 +20,8 @@ may_install() {
     has sudo && sudo -n true 2>/dev/null
 }
 
-# need COMMAND WHAT DEBIAN FEDORA ARCH ALPINE: the last four are the package that brings the command, under
-# the names that distributions give it.
+# need COMMAND NAME DEBIAN FEDORA ARCH ALPINE: installs the package of a command; the last four are its names in
+# the distributions.
 need() {
     has "$1" && return
     if has apt-get; then
@@ -33,7 +33,7 @@ need() {
     elif has apk; then
         install="apk add $6"
     else
-        echo "error: $2 is missing; install the package that brings the command $1, and then make again" >&2
+        echo "error: $2 is missing; install the package with the command $1 and run make again" >&2
         exit 1
     fi
     if ! may_install; then
@@ -43,28 +43,28 @@ need() {
     echo "installing $2, which is missing ..." >&2
     if ! log=$(run_install 2>&1 </dev/null) || ! has "$1"; then
         printf '%s\n' "$log" | tail -n 6 >&2
-        echo "error: $2 is still missing, because this failed, as shown above; make again once that is mended:" >&2
+        echo "error: $2 is still missing because this command failed, as shown above; fix the cause and run make again:" >&2
         echo "    $as_root${as_root:+ }$install" >&2
         exit 1
     fi
 }
 
-# want FILE WHAT DEBIAN: what only some tests need, and say so where it is missing. Installed where that goes without asking.
+# want FILE NAME DEBIAN: installs a package that only some tests need, if that is possible without a password.
 want() {
     [ -e "$1" ] && return
     has apt-get && may_install || return 0
     echo "installing $2, which is missing ..." >&2
     install="apt-get install -y --no-install-recommends $3"
-    log=$(run_install 2>&1 </dev/null) || { echo "note: $2 could not be installed; the tests of it will be left out" >&2; }
+    log=$(run_install 2>&1 </dev/null) || { echo "note: $2 could not be installed; the tests that need it will be left out" >&2; }
 }
 
-# shellcheck disable=SC2086  # these are several words
+# shellcheck disable=SC2086  # split into words on purpose
 run_install() {
     noninteractive="$as_root env DEBIAN_FRONTEND=noninteractive"
     $noninteractive $install || { has apt-get && $noninteractive apt-get update && $noninteractive $install; }
 }
 
-# need_rust WHAT-IS-WRONG
+# need_rust PROBLEM
 need_rust() {
     home=${CARGO_HOME:-${HOME:-}/.cargo}
     if [ -x "$home/bin/cargo" ] && [ "$(command -v cargo)" != "$home/bin/cargo" ]; then
@@ -91,7 +91,7 @@ if [ "${1:-build}" = test ]; then
     want /usr/bin/dbus-run-session "a D-Bus daemon" dbus
     want /usr/share/installed-tests/evolution-data-server "the test programs of evolution-data-server" evolution-data-server-tests
     want /usr/share/i18n/locales/en_US "the definitions of locales" locales
-    # One of these programs asks for it.
+    # One of the test programs needs this locale.
     if has localedef && [ "$(id -u)" = 0 ] && ! locale -a 2>/dev/null | grep -qi '^en_us\.utf-\{0,1\}8$'; then
         localedef -i en_US -f UTF-8 en_US.UTF-8 >/dev/null 2>&1 || true
     fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Formatting, lints, documentation, and all tests. Tests that need what this machine has not say so; the
-# end repeats it. With LARDER_REQUIRE_ALL=1 leaving one out is a failure.
+# Checks formatting, lints and documentation, and runs all tests. A test that needs a program missing on this
+# machine reports that it was left out; the end lists all of them. With LARDER_REQUIRE_ALL=1 that is a failure.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -29,9 +29,9 @@ if [ -s "$LARDER_LEFT_OUT" ]; then
     echo
     sort -u "$LARDER_LEFT_OUT"
     if [ "${LARDER_REQUIRE_ALL:-}" = 1 ]; then
-        echo "error: tests were left out, and here none may be" >&2
+        echo "error: tests were left out, and LARDER_REQUIRE_ALL=1 requires all of them" >&2
         exit 1
     fi
 else
-    echo "nothing was left out"
+    echo "no test was left out"
 fi

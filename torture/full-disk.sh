@@ -1,10 +1,10 @@
 #!/bin/bash
-# Lets the disk fill up at many points of an import: torture/full-disk.sh [STEP-KB], every 150 KB if not said.
+# Fills the disk at many points of an import: torture/full-disk.sh [STEP-KB], by default every 150 KB.
 #
-# Each point is a tmpfs of one more step, from what holds no store at all to what holds the whole import.
-# There an import has to end with exit 4 (or 0, where all fits), and leave a store that is sound and holds
-# whole batches only; with room made, the same import has to complete it. Mounting takes root's rights;
-# without them it says "left out".
+# Each point is a tmpfs that is one step larger than the last one, from a size too small for a store to one that
+# holds the whole import. The import must end with exit code 4 (or 0 if all fits) and leave a store that passes
+# `larder check` and contains complete batches only. Once the disk is enlarged, the same import must complete.
+# Mounting needs root; without it the script prints "left out".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 step=${1:-150}
@@ -40,7 +40,7 @@ for ((size = 100; ; size += step)); do
 	mount -o remount,size=256m "$disk"
 	if "$larder" check >"$work/check" 2>&1; then
 		kept=$("$larder" find --count 2>"$work/check") || [ $? = 1 ] || fail "find"
-		[ $((${kept:-0} % batch)) = 0 ] || fail "$kept contacts are no whole batches"
+		[ $((${kept:-0} % batch)) = 0 ] || fail "$kept contacts are not a multiple of the batch size"
 	else
 		grep -q 'there is no store' "$work/check" || fail "check"
 		unopened=$((unopened + 1))
@@ -53,4 +53,4 @@ for ((size = 100; ; size += step)); do
 	[ $code = 0 ] && break
 	full=$((full + 1))
 done
-echo "$points sizes of disk, $full of them full in mid-import, $unopened of these before there was a store"
+echo "$points disk sizes: $full ran full during the import, $unopened of these before the store was created"

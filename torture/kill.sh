@@ -1,10 +1,10 @@
 #!/bin/bash
-# Kills imports of a book and of a calendar in mid-write, many times: torture/kill.sh [N], 1,000 kills each if not said.
+# Kills imports of an address book and of a calendar while they write: torture/kill.sh [N], by default 1,000 kills each.
 #
-# The tests that `make test` runs with 50 kills (crates/cli/tests/kill.rs), with another number: what is checked
-# after each kill is written there. LARDER_KILL_SEED repeats a run that failed; the run prints it.
+# These are the tests that `make test` runs with 50 kills (crates/cli/tests/crash_recovery.rs); the checks after each kill are
+# there. LARDER_KILL_SEED repeats a failed run; the run prints its seed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kills=${1:-1000}
-echo "$kills kills each"
-LARDER_KILL_POINTS=$kills cargo test --quiet -p larder --test runner -- kill:: --nocapture
+echo "$kills kills of each import"
+LARDER_KILL_POINTS=$kills cargo test --quiet -p larder --test runner -- crash_recovery:: --nocapture

@@ -1,4 +1,4 @@
-//! What is made of bytes: lines, properties, items, values, folded text.
+//! Targets of the format crate: content lines, properties, items, values and folded text.
 
 use larder_format::collate::Collator;
 use larder_format::component::{self, CalendarVersion, Component};
@@ -16,8 +16,8 @@ use std::sync::LazyLock;
 /// White space between lines and items.
 const BLANK_BYTES: &[u8] = b" \t\r\n";
 
-/// Content lines and properties: the lines are the bytes, but for blank lines; a property keeps its
-/// line.
+/// Content lines and properties: except for blank lines, the concatenated lines are the input, and
+/// each property refers to its own line.
 pub fn check_lines(data: &[u8]) {
     let mut rest = data;
     let mut number = 0;
@@ -43,7 +43,7 @@ pub fn check_lines(data: &[u8]) {
     assert!(rest.iter().all(|byte| BLANK_BYTES.contains(byte)), "lines end before the bytes do");
 }
 
-/// What came out of a splitter, with the parts of a stretch put together.
+/// The result of splitting; the parts of a rejected stretch are joined.
 #[derive(Debug, PartialEq, Eq)]
 enum SplitOutput {
     Item { name: String, line: u64, bytes: Vec<u8>, closed: bool },
@@ -51,8 +51,8 @@ enum SplitOutput {
     StrayBytes { line: u64, bytes: Vec<u8>, why: SkipReason },
 }
 
-/// Two cards joined: a card again, of the same UID, with the e-mail addresses of both, that can be
-/// added to. The first byte says where the second card begins.
+/// Merges two cards: the result is a card with the UID of the first and the e-mail addresses of
+/// both, and a property can be added to it. The first byte says where the second card begins.
 pub fn check_join(data: &[u8]) {
     let [cut, cards @ ..] = data else { return };
     let (base, other) = cards.split_at(cards.len() * usize::from(*cut) / 255);
@@ -72,9 +72,9 @@ pub fn check_join(data: &[u8]) {
     }
 }
 
-/// The splitter: the same pieces whatever the chunks, which together are the bytes, but for white
-/// space between them. The first byte says how long the chunks are, the second how long an item may
-/// be.
+/// The splitter gives the same pieces for any size of chunks, and except for white space between
+/// them the pieces are the input. The first byte is the size of the chunks, the second the largest
+/// size of an item.
 pub fn check_split(data: &[u8]) {
     let [chunk, limit, stream @ ..] = data else { return };
     let limit = match limit {
@@ -85,7 +85,8 @@ pub fn check_split(data: &[u8]) {
     let in_chunks = split_in_chunks(stream, usize::from(*chunk) % 67 + 1, limit);
     assert_eq!(at_once, in_chunks, "chunks of {} bytes", chunk % 67 + 1);
 
-    // A byte order mark is skipped, and in UTF-16 the other half of each blank.
+    // The splitter skips a byte order mark, and in UTF-16 the other byte of each white-space
+    // character.
     let skipped = b" \t\r\n\0\xef\xbb\xbf\xfe\xff";
     let mut rest = stream;
     for piece in &at_once {
@@ -140,7 +141,7 @@ fn split_in_chunks(stream: &[u8], chunk: usize, limit: usize) -> Vec<SplitOutput
     whole
 }
 
-/// What follows `piece`, of which only skipped bytes may stand before.
+/// Returns the input after `piece`, before which only skipped bytes may stand.
 fn strip_next_piece<'a>(rest: &'a [u8], piece: &[u8], skipped: &[u8]) -> &'a [u8] {
     let mut at = 0;
     loop {
@@ -154,7 +155,7 @@ fn strip_next_piece<'a>(rest: &'a [u8], piece: &[u8], skipped: &[u8]) -> &'a [u8
     }
 }
 
-/// Contacts: any field of any card can be asked for, and a UID that is put in can be read.
+/// Contacts: every field of every card can be read, and an inserted UID is read again.
 pub fn check_contact(data: &[u8]) {
     let card = Contact::parse(data);
     assert!(card.properties().len() <= MAX_PROPERTIES_PER_ITEM + 1, "too many properties");
@@ -191,7 +192,7 @@ pub fn check_contact(data: &[u8]) {
     }
 }
 
-/// Components of calendars: each property is in one place, and a UID that is put in can be read.
+/// Components: each property is in one place, and an inserted UID is read again.
 pub fn check_component(data: &[u8]) {
     let item = Component::parse_with_version(data, CalendarVersion::from_calendar_lines(data));
     let inside = item.subcomponents().iter().map(|part| part.properties().len() + 1).sum::<usize>();
@@ -227,7 +228,7 @@ pub fn check_component(data: &[u8]) {
     }
 }
 
-/// What is set in a component is read, what is removed is not, and all else stays.
+/// A property that is set in a component is read again, a removed one is gone, and all others stay.
 fn check_edits(data: &[u8], item: &Component<'_>) {
     let count =
         |item: &Component<'_>| item.properties().len() - item.properties_named("X-FUZZ").count();
@@ -274,14 +275,14 @@ pub fn check_decode(data: &[u8]) {
         check_escapes(text);
         for separator in [';', ','] {
             let raw: Vec<&str> = from::split_raw(text, separator).collect();
-            assert_eq!(raw.join(&separator.to_string()), text, "parts are the text");
+            assert_eq!(raw.join(&separator.to_string()), text, "the joined parts are not the text");
             let parts = from::split_structured(text, separator);
-            assert_eq!(parts.len(), raw.len(), "as many parts");
+            assert_eq!(parts.len(), raw.len(), "the number of parts differs");
         }
     }
 }
 
-/// What is escaped as RFC 6350 section 3.4 says comes back as it was.
+/// A text escaped by RFC 6350, section 3.4, is unescaped to itself.
 fn check_escapes(text: &str) {
     assert!(from::unescape_text(text).len() <= text.len(), "unescaped text grew");
     let mut escaped = String::new();
@@ -327,8 +328,8 @@ pub fn check_fold(data: &[u8]) {
     assert!(digits.bytes().all(|digit| digit.is_ascii_digit()), "{digits:?}");
     assert_eq!(text::collect_digits(&digits), digits, "digits of digits");
     let key = ROOT_COLLATOR.sort_key(&given);
-    assert_eq!(key, ROOT_COLLATOR.sort_key(&given), "another key the second time");
-    // To make a collator takes far longer than all of the above.
+    assert_eq!(key, ROOT_COLLATOR.sort_key(&given), "the sort key differs the second time");
+    // Creating a collator takes far longer than all checks above.
     if let Some(name) = given.lines().next().filter(|name| (1..12).contains(&name.len())) {
         let named = Collator::new(name);
         let again = Collator::new(named.locale());

@@ -1,14 +1,15 @@
-//! Fuzz targets, one for each parser: what has to hold for any bytes at all.
+//! Fuzz targets, one for each parser: the properties that hold for any bytes.
 //!
-//! A target is a function from bytes to nothing that panics where a promise is broken. That a
-//! parser does not panic itself is the least of them; most targets also take the result apart or
-//! write it out again, because a wrong answer is as bad as none.
+//! A target is a function of bytes that returns nothing and panics where a property does not hold.
+//! The weakest property is that the parser does not panic. Most targets also inspect the result or
+//! write it out and parse it again, because a wrong result is as bad as a panic.
 //!
-//! They are no unit tests: what a parser makes of a given input is written in the tests of its
-//! crate. They are apart from these because `run.sh` builds them with coverage instrumentation, and
-//! because the programs in `src/bin` link libFuzzer, which wants a C++ compiler.
+//! The targets are not unit tests: the expected result of a given input is in the tests of the
+//! parser's crate. They are a crate of their own because `run.sh` builds them with coverage
+//! instrumentation, and because the programs in `src/bin` link libFuzzer, which needs a C++
+//! compiler.
 
-#![allow(clippy::missing_panics_doc, reason = "to panic is how a target speaks")]
+#![allow(clippy::missing_panics_doc, reason = "a target reports a failure by a panic")]
 
 mod format;
 mod phrase;
@@ -24,7 +25,7 @@ pub use crate::query::{check_address, check_search_line, check_sexp};
 pub use crate::stored_formats::check_stored_formats;
 pub use crate::time::{check_rule, check_series};
 
-/// A target: given any bytes, it returns, or panics because a promise is broken.
+/// A target: returns for any bytes, or panics because a property does not hold.
 pub type FuzzTarget = fn(&[u8]);
 
 /// All targets, by the names of their programs.

@@ -1,9 +1,10 @@
-//! What people and programs type: search lines, S-expressions, handles, cursors.
+//! Targets of typed text: search lines, S-expressions, handles and cursors.
 
 use larder_query::{Query, SyntaxError};
 use larder_store::{ChangeCursor, HandlePrefix};
 
-/// The search line: what parses is written out as an S-expression that means the same.
+/// The search line: a query that parses is written as an S-expression that parses to the same
+/// query.
 pub fn check_search_line(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Query::parse(&text) {
@@ -12,8 +13,8 @@ pub fn check_search_line(data: &[u8]) {
     }
 }
 
-/// The S-expressions of evolution-data-server: what parses, parses again from what it is written
-/// as.
+/// The S-expressions of evolution-data-server: a query that parses is written as a text that parses
+/// to the same query.
 pub fn check_sexp(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Query::parse_sexp(&text) {
@@ -22,20 +23,20 @@ pub fn check_sexp(data: &[u8]) {
     }
 }
 
-/// How items and places in the log are named on the command line: handles and cursors.
+/// Handles and cursors of the change feed, as the command line takes them.
 pub fn check_address(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Some(cursor) = ChangeCursor::parse(&text) {
         assert_eq!(
             ChangeCursor::parse(&cursor.to_string()),
             Some(cursor),
-            "a cursor, written and read"
+            "a cursor changed when written and read"
         );
     }
     let Some(prefix) = HandlePrefix::parse(&text) else { return };
-    assert_eq!(HandlePrefix::parse(&text.to_ascii_uppercase()), Some(prefix), "in capitals");
+    assert_eq!(HandlePrefix::parse(&text.to_ascii_uppercase()), Some(prefix), "upper case");
     for length in 1..text.len() {
-        assert!(HandlePrefix::parse(&text[..length]).is_some(), "a beginning of a beginning");
+        assert!(HandlePrefix::parse(&text[..length]).is_some(), "a prefix of a prefix is invalid");
     }
 }
 
@@ -43,15 +44,15 @@ fn check_round_trip(query: &Query) {
     let written = query.to_string();
     match Query::parse_sexp(&written) {
         Ok(read) => assert_eq!(read, *query, "written as {written}"),
-        Err(error) => panic!("{query:?} is written as {written}, which is refused: {error}"),
+        Err(error) => panic!("{query:?} is written as {written}, which does not parse: {error}"),
     }
 }
 
-/// A message says something, of a place that is in the text or just behind it.
+/// A syntax error has a message, and a position in the text or directly after it.
 fn check_syntax_error(text: &str, error: &SyntaxError) {
-    assert!(!error.what.is_empty(), "nothing is said");
+    assert!(!error.message.is_empty(), "the message is empty");
     assert!(
         (1..=text.chars().count() + 1).contains(&error.at),
-        "{error}: there is no such place in the text"
+        "{error}: the position is not in the text"
     );
 }

@@ -1,4 +1,4 @@
-//! What is made of times: values and rules from text, compiled series from bytes.
+//! Targets of the time crate: values and rules from text, compiled series from bytes.
 
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::rule::{LastOccurrence, Rule, StepBudget};
@@ -6,9 +6,10 @@ use larder_time::series::{OverrideMode, Series, ZoneReference};
 use larder_time::value::{IcalDateTime, IcalDuration, Period, UtcOffset};
 use larder_time::zone::Zone;
 
-/// Values and rules: what was read comes back from its text; a rule that is entered anywhere gives
-/// what one gives that is walked, its masks hold what it gives, and its last occurrence is the
-/// last. The first line is the start, the rest the rule.
+/// Values and rules: a value that parses is written as a text that parses to the same value. The
+/// occurrences of a rule from a later start are those of the full walk; the rule's masks contain
+/// all occurrences; its last occurrence is not before the first one. The first line is the start,
+/// the rest is the rule.
 pub fn check_rule(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (first, rest) = text.split_once('\n').unwrap_or(("", &text));
@@ -57,18 +58,18 @@ fn check_occurrences(rule: &Rule, start: CivilTime) {
     if let Some(middle) = all.get(all.len() / 2) {
         let found: Vec<CivilTime> = rule.occurrences_from(start, *middle).take(3).collect();
         let expected = &all[all.len() / 2..];
-        assert_eq!(found.first(), expected.first(), "sought from {middle}");
+        assert_eq!(found.first(), expected.first(), "from {middle}");
     }
     if let (LastOccurrence::At(last), Some(first)) =
         (rule.last_occurrence(start, budget), all.first())
     {
         assert!(last >= *first, "the last, {last}, is before the first, {first}");
-        assert!(rule.until_bound().is_none_or(|bound| last <= bound), "{last} is behind the end");
+        assert!(rule.until_bound().is_none_or(|bound| last <= bound), "{last} is after the end");
     }
 }
 
-/// A compiled series of any bytes that are one: it comes back as the same bytes, and a window holds
-/// what is in it.
+/// A compiled series: bytes that parse are written as the same bytes, and the occurrences of a time
+/// range lie in the range.
 pub fn check_series(data: &[u8]) {
     let [kind, bytes @ ..] = data else { return };
     let clock = || if kind % 2 == 0 { ZoneReference::Utc } else { ZoneReference::Floating };

@@ -1,11 +1,11 @@
-//! Every target over every input: each parser has to bear what was meant for another.
+//! Runs every target over every input: each parser also gets the inputs of the others.
 
 use larder_fuzz::TARGETS;
 use std::fs;
 use std::path::Path;
 
-/// Bytes that have broken parsers of this kind.
-const NASTY: &[&[u8]] = &[
+/// Bytes that often break parsers of these formats.
+const ADVERSARIAL_INPUTS: &[&[u8]] = &[
     b"",
     b"\0",
     b"\r",
@@ -69,10 +69,10 @@ fn run(name: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn nasty_inputs() {
-    for bytes in NASTY {
+fn every_target_accepts_adversarial_inputs() {
+    for bytes in ADVERSARIAL_INPUTS {
         run("from the table", bytes);
-        // The splitter reads its chunk length and limit from two bytes in front.
+        // The splitter reads the size of its chunks and its limit from the first two bytes.
         for front in [[0, 0], [2, 0], [66, 200], [6, 255]] {
             run("from the table, as a stream", &[&front[..], bytes].concat());
         }
@@ -80,14 +80,14 @@ fn nasty_inputs() {
 }
 
 #[test]
-fn deep_nesting_ends() {
+fn deep_nesting_is_bounded() {
     for text in ["(", "-", "(not ", "not ", "(and (or ", "BEGIN:A\n"] {
         run("nested", text.repeat(20_000).as_bytes());
     }
 }
 
 #[test]
-fn samples_whole_and_cut() {
+fn every_target_accepts_whole_and_truncated_samples() {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../samples/contacts");
     for entry in fs::read_dir(samples).expect("the samples") {
         let path = entry.expect("an entry").path();

@@ -1,7 +1,9 @@
 //! Times of items as text: `Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague`.
 
-use larder_query::local_time::{LocalTimeSpan, format_clock};
-use larder_query::{UserLocale, description};
+use larder_present::description;
+use larder_present::local_time::{describe_due, describe_span, format_clock};
+use larder_query::UserLocale;
+use larder_query::local_time::LocalTimeSpan;
 use larder_store::Kind;
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
@@ -18,12 +20,14 @@ pub(crate) fn format_times(
     let due = end.filter(|_| kind == Kind::Task);
     let first = start.or(end)?;
     let mut text = match (start, due) {
-        (Some(start), None) => LocalTimeSpan::from_start_and_end(start, end).describe(language),
+        (Some(start), None) => {
+            describe_span(&LocalTimeSpan::from_start_and_end(start, end), language)
+        }
         (start, due) => {
             let begins = start
                 .filter(|start| due != Some(start))
                 .map(|start| LocalTimeSpan::from_start_and_end(start, None));
-            let begins = begins.map(|when| format!("{}, ", when.describe_due(language)));
+            let begins = begins.map(|when| format!("{}, ", describe_due(&when, language)));
             // In the zone of the start, which is printed after it.
             let timed = start.filter(|start| !start.is_date);
             let until = |due| {
@@ -31,7 +35,7 @@ pub(crate) fn format_times(
                     LocalTimeSpan::from_start_and_end(at, Some(due))
                 })
             };
-            let due = due.map(|due| format!("due {}", until(due).describe_due(language)));
+            let due = due.map(|due| format!("due {}", describe_due(&until(due), language)));
             format!("{}{}", begins.unwrap_or_default(), due.unwrap_or_default())
         }
     };
@@ -66,8 +70,9 @@ fn format_local_equivalent(time: &CalendarDateTime, user_locale: &UserLocale) ->
     let at = zone.to_instant(time.civil);
     let civil = user_locale.zone.to_civil(at);
     let here = CalendarDateTime::from_civil(civil, ZoneReference::Floating);
-    (civil != zone.to_civil(at))
-        .then(|| LocalTimeSpan::from_start_and_end(&here, None).describe_due(&user_locale.language))
+    (civil != zone.to_civil(at)).then(|| {
+        describe_due(&LocalTimeSpan::from_start_and_end(&here, None), &user_locale.language)
+    })
 }
 
 /// Returns the time of day if it does not exist on that day, as clocks are set forward.

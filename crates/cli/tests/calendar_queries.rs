@@ -384,7 +384,7 @@ fn the_zone_used_is_shown() {
     let named = "Europe/Berlin (the system's, for W. Europe Standard Time)";
     check("W. Europe Standard Time", "", &format!("12:00 {named}"));
     check("Our Town", "+0117", "11:43 Our Town (as the file defines it)");
-    check("Nowhere", "", "12:00 Nowhere (not known: by the clock of whoever asks)");
+    check("Nowhere", "", "12:00 Nowhere (unknown: treated as floating)");
 }
 
 #[test]

@@ -80,11 +80,11 @@ fn usage_errors_have_hints() {
     hint: "larder fields" lists them all; quote a word that contains a colon
     "#);
     assert_snapshot!(check(&["find", "\"anna"]), @r#"
-    error: a quote that is not closed (at character 1 of the query)
+    error: unclosed quote (at character 1 of the query)
     hint: add a " at the end of the phrase
     "#);
     assert_snapshot!(check(&["find", "(anna"]), @r#"
-    error: a "(" that is not closed (at character 1 of the query)
+    error: unclosed "(" (at character 1 of the query)
     hint: add a ")", or quote the word that contains it
     "#);
     assert_snapshot!(check(&["find", "anna or"]), @r#"

@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "larder-query",
         &["larder-format", "larder-time", "larder-date-phrase", "larder-extract", "larder-store"],
     ),
+    ("larder-present", &["larder-format", "larder-time", "larder-date-phrase", "larder-query"]),
     ("larder-edit", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
     (
         "larder-sync",
@@ -57,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "larder-extract",
             "larder-store",
             "larder-query",
+            "larder-present",
             "larder-edit",
             "larder-sync",
             "larder-hg",

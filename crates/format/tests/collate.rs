@@ -1,9 +1,9 @@
-//! The order of names.
+//! Collation: the order of names.
 
 use larder_format::collate::{Collator, primary_weights};
 use proptest::prelude::*;
 
-/// In the order of the locale, is this sorted?
+/// Checks that these texts are sorted in the order of the locale.
 #[track_caller]
 fn check(locale: &str, sorted: &[&str]) {
     let collator = Collator::new(locale);
@@ -23,8 +23,8 @@ fn orders() {
     check("cs", &["cz", "da", "hz", "chata", "ia"]);
 }
 
-/// Of the key of a text, what is before accents and case is the beginning of the keys of all that
-/// begin with it.
+/// The part of a sort key that precedes accents and case is a prefix of the keys of all texts that
+/// begin with the same letters.
 #[test]
 fn letters_of_keys() {
     let check = |locale: &str, beginning: &str, text: &str, expect: bool| {

@@ -1,4 +1,4 @@
-//! Components of calendars, taken apart.
+//! Parsing of calendar components into properties and subcomponents.
 
 use crate::corpora::calendars;
 use crate::split::split;
@@ -10,7 +10,7 @@ use larder_format::edit::insert_uid;
 use larder_format::field::CALENDAR_FIELDS;
 use proptest::prelude::*;
 
-/// What is told about it, as `line: problem`; what is refused says so.
+/// Checks the problems of a component, as `line: problem`, and the refusal if there is one.
 #[track_caller]
 fn check(item: impl AsRef<[u8]>, expect: &[&str]) {
     let component = Component::parse(item.as_ref());
@@ -26,7 +26,8 @@ fn check(item: impl AsRef<[u8]>, expect: &[&str]) {
 #[test]
 fn what_is_silent() {
     check("BEGIN:VEVENT\nUID:a\nDTSTART:20260101\nEND:VEVENT\n", &[]);
-    // Line ends, blank lines, no UID, DTSTAMP or DTSTART, a date without its type.
+    // Line ends, blank lines, no UID, DTSTAMP or DTSTART, and a date without its type are no
+    // problems.
     check("BEGIN:VEVENT\r\n\r\nSUMMARY:x\r\r\nEND:VEVENT", &[]);
     check("\u{feff}begin : vevent \nSUMMARY:x\nend:vevent\n", &[]);
     check("BEGIN:VEVENT\rSUMMARY:x\rEND:VEVENT\r", &[]);
@@ -71,7 +72,7 @@ fn problems() {
     );
 }
 
-/// A fold behind BEGIN or END is what is left of a line that was lost: names are not folded.
+/// A fold after BEGIN or END is the rest of a line that was lost: names are not folded.
 #[test]
 fn folds_behind_markers() {
     let item = "BEGIN:VEVENT\n lost\nUID:a\nBEGIN:VALARM\n\tlost\nEND:VALARM\r\n lost\r\nSUMMARY:b\nEND:VEVENT\n";
@@ -207,7 +208,7 @@ fn identity() {
     assert_eq!(Component::parse(&insert_uid(&wide, "ä")).uid().as_deref(), Some("ä"));
 }
 
-/// Each component of the corpora is read, and hardly any is refused.
+/// Every component of the corpora is parsed, and few are refused.
 #[test]
 fn real_components() {
     let (mut taken, mut refused) = (0, Vec::new());
@@ -269,7 +270,8 @@ proptest! {
         let _version = CalendarVersion::from_calendar_lines(&bytes);
     }
 
-    /// Lines go to the component, to a part, or are told; and the same in UTF-16.
+    /// Every line belongs to the component or to one subcomponent, or is reported; the same holds
+    /// in UTF-16.
     #[test]
     fn no_line_is_taken_twice(text in lines()) {
         let component = Component::parse(text.as_bytes());

@@ -3,7 +3,7 @@
 use larder_format::contact::{Contact, MAX_PROPERTIES_PER_ITEM, VcardVersion, convert_card};
 use proptest::prelude::*;
 
-/// `line: problem` for each problem, then the refusal.
+/// Formats each problem as `line: problem`, then the refusal.
 fn show(card: &[u8]) -> Vec<String> {
     let contact = Contact::parse(card);
     let problems = contact.problems().iter().map(|p| format!("{}: {p}", p.line));
@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// A card in the words of another version.
+/// A card is converted to another version.
 #[test]
 fn written_as_another_version() {
     #[track_caller]

@@ -1,4 +1,5 @@
-//! Real files: each is split and read, nothing panics, no byte is lost. They are read in place.
+//! The corpora: each file is split and parsed, nothing panics, and no byte is lost. Files are read
+//! in place.
 
 use crate::split::split;
 use larder_format::contact::Contact;
@@ -6,12 +7,12 @@ use larder_format::edit::insert_uid;
 use larder_format::field::{CONTACT_FIELDS, find_contact_field};
 use std::path::{Path, PathBuf};
 
-/// The vCard files of the corpora; without the corpora none, and that is said.
+/// Returns the vCard files of the corpora. Without the corpora it returns none and prints that.
 pub(crate) fn vcards(test: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files(test, "vcf", &["vcf", "vcard"], 200)
 }
 
-/// The calendars of the corpora.
+/// Returns the calendars of the corpora.
 pub(crate) fn calendars(test: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files(test, "ics", &["ics", "ical", "vcs"], 2700)
 }
@@ -47,7 +48,7 @@ fn no_byte_is_lost() {
         let found = split([&bytes[..]], 32 << 20);
         assert_eq!(found, split(bytes.chunks(97), 32 << 20), "{}", path.display());
         let mut rest = &bytes[..];
-        // Marks of byte order, and the other halves of blanks in UTF-16.
+        // Byte order marks, and the zero bytes of blanks in UTF-16.
         let skips =
             |byte: &u8| byte.is_ascii_whitespace() || b"\0\xef\xbb\xbf\xfe\xff".contains(byte);
         for piece in found.iter().filter(|piece| !piece.bytes.is_empty()) {
@@ -60,8 +61,8 @@ fn no_byte_is_lost() {
     }
 }
 
-/// All components that the files have lines for, but for those that lie in others: in polls, and
-/// where a name is broken.
+/// All components that the files have BEGIN lines for are found, except those inside other
+/// components: in polls, and after a broken name.
 #[test]
 fn components_are_counted() {
     let mut counts = std::collections::BTreeMap::new();

@@ -98,7 +98,7 @@ fn items_in_utf16() {
     check(b"\xfe\xff\0B\0\xfc", Some("Bü"));
     check(b"B\0E\0\0\xd8", Some("BE\u{fffd}"));
     check(b"\0b\0e\0g", Some("beg"));
-    // One zero makes no UTF-16: the same rule as where items are found.
+    // One zero byte does not make a text UTF-16. The splitter has the same rule.
     check(b"B\0EGIN:VCARD", None);
     check(b"BEGIN:VCARD", None);
     check(b"", None);

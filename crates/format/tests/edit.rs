@@ -1,4 +1,4 @@
-//! Writing lines and components, and changing one thing in a component.
+//! Writing of lines and components, and changes of one property in a component.
 
 use larder_format::component::Component;
 use larder_format::content_line::content_lines;
@@ -82,7 +82,8 @@ fn parts_are_removed() {
         &EVENT.replace("BEGIN:VALARM\nSUMMARY:e\nEND:VALARM\n", ""),
     );
     check(remove_subcomponents(EVENT.as_bytes(), &summary("d")), EVENT);
-    // With what is inside, and where an END is missing, to the END of what is around; others stay.
+    // A subcomponent is removed with its contents and, where its END is missing, up to the END of
+    // the component around it. Others stay.
     let one = "BEGIN:VALARM\r\nSUMMARY:1\r\nBEGIN:X\r\n folded\r\nEND:VALARM\r\n";
     let two = "BEGIN:VALARM\r\nSUMMARY:2\r\n";
     let event = format!("BEGIN:VEVENT\r\n{one}X-A:1\r\n{two}END:VEVENT\r\n");
@@ -101,7 +102,7 @@ fn what_is_no_component_or_no_line() {
         assert_eq!(remove_property(item.as_bytes(), "UID"), None);
         assert_eq!(append_property(item.as_bytes(), "UID:a"), None);
     }
-    // What is behind a mark of UTF-8 is no UTF-16.
+    // Bytes after a UTF-8 byte order mark are not UTF-16.
     let mixed: Vec<u8> = EVENT.encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(set_property(&[b"\xef\xbb\xbf", &mixed[..]].concat(), "UID", &[], "a"), None);
     for line in ["", "a", "UID", "A:1\nB:2", "END:VEVENT", "begin:X", " A:1", "\rA:1"] {
@@ -145,7 +146,7 @@ fn line_ends_and_encodings_stay() {
     // A lone CR is a line end only before a name.
     let event = b"BEGIN:VEVENT\rUID:a\rX-A:1\nlost\r\nEND:VEVENT";
     check(remove_property(event, "X-A"), "BEGIN:VEVENT\rUID:a\r\nlost\r\nEND:VEVENT");
-    // A soft break that has no rest would take the next line.
+    // A soft break without a continuation would take the next line.
     let event = b"BEGIN:VEVENT\nUID;ENCODING=QUOTED-PRINTABLE:a=\nEND:VEVENT\n";
     check(
         append_property(event, "X-A:1"),
@@ -188,8 +189,8 @@ fn components_are_written() {
     );
 }
 
-/// Without two lone CRs in a row: one of them is a part of the value, which changes when the line
-/// behind is taken out.
+/// Generates events without two lone CRs in a row: one of them is a part of the value, which
+/// changes when the line after it is removed.
 fn events() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
         "UID:a",
@@ -213,7 +214,7 @@ fn events() -> impl Strategy<Value = String> {
     })
 }
 
-/// All properties with their bytes, but for those of a name.
+/// Returns all properties with their bytes, except those with this name.
 fn others(item: &[u8], name: &str) -> Vec<(usize, Vec<u8>)> {
     let component = Component::parse(item);
     let parts = component.subcomponents().iter().flat_map(|part| {
@@ -226,7 +227,8 @@ fn others(item: &[u8], name: &str) -> Vec<(usize, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// What is set is read, what is removed is not, and all else is as before.
+    /// A property that was set is read back, a property that was removed is not found, and all
+    /// others are unchanged.
     #[test]
     fn only_one_thing_changes(event in events(), value in "[^\\p{C}]{0,100}", wide in any::<bool>()) {
         let item: Vec<u8> = match wide {
@@ -247,7 +249,7 @@ proptest! {
         prop_assert_eq!(others(&removed, "SUMMARY"), others(&item, "SUMMARY"));
     }
 
-    /// A line is read as it was meant, whatever is in it.
+    /// A written line is read back with the same value and parameter, whatever they contain.
     #[test]
     fn lines_come_back(value in any::<String>(), param in any::<String>()) {
         let text = escape_text(&value);

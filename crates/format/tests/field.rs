@@ -1,4 +1,4 @@
-//! The table of fields, and what the fields of a card are.
+//! The table of fields, and the values that a card has for each field.
 
 use larder_format::component::{CalendarVersion, Component};
 use larder_format::contact::Contact;
@@ -8,7 +8,7 @@ use larder_format::field::{
 };
 use std::collections::HashSet;
 
-/// The values of a field in a card with these lines.
+/// Returns the values of a field in a card with these lines.
 fn values(lines: &str, name: &str) -> Vec<String> {
     let card = format!("BEGIN:VCARD\n{lines}\nEND:VCARD\n");
     Contact::parse(card.as_bytes()).values(find_contact_field(name).expect(name))

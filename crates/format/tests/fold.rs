@@ -1,4 +1,4 @@
-//! Folding, words, digits.
+//! Case folding, words, digits.
 
 use larder_format::fold::{collect_digits, fold, is_cjk, split_words};
 use proptest::prelude::*;
@@ -108,7 +108,7 @@ proptest! {
         }
     }
 
-    /// The words are parts of the text, in order, and what is between them is no letter.
+    /// The words are parts of the text, in order, and the text between them has no letters.
     #[test]
     fn words_lose_no_letter(text in any::<String>()) {
         let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();

@@ -1,4 +1,4 @@
-//! Derived UIDs, sameness, and the UID that is put in.
+//! Derived UIDs, equality of cards, and the insertion of a UID.
 
 use larder_format::contact::{Contact, derive_uid, is_same_card};
 use larder_format::edit::insert_uid;

@@ -1,4 +1,4 @@
-//! Two cards joined: each kind of property, each version, and nothing lost.
+//! Merges of two cards: each kind of property, each version, and nothing lost.
 
 mod said;
 
@@ -10,7 +10,7 @@ use larder_format::property::Property;
 use proptest::prelude::*;
 use said::{Said, gave_way, loose, params_of, said, said_by};
 
-/// A card of these lines.
+/// Returns a card of these lines.
 fn card(version: &str, lines: &str) -> String {
     format!("BEGIN:VCARD\r\nVERSION:{version}\r\n{}END:VCARD\r\n", with_ends(lines))
 }
@@ -19,7 +19,7 @@ fn with_ends(lines: &str) -> String {
     lines.lines().map(|line| format!("{}\r\n", line.trim_start_matches('|'))).collect()
 }
 
-/// Joins cards of these lines, and compares all lines but the first two and the last.
+/// Merges cards of these lines, and compares all lines except the first two and the last.
 #[track_caller]
 fn check(versions: [&str; 2], base: &str, other: &str, expect: &str) {
     let (base, other) = (card(versions[0], base), card(versions[1], other));
@@ -59,7 +59,7 @@ fn parameters_are_united() {
     v3("TEL;TYPE=home:1", "TEL;TYPE=work,pref:1", "TEL;TYPE=work;TYPE=home:1");
     v3("TEL;TYPE=home:1", "TEL;TYPE=HOME:1", "TEL;TYPE=home:1");
     v3("EMAIL:a@b", "EMAIL;X-OWN=\"a:b\":a@b", "EMAIL;X-OWN=\"a:b\":a@b");
-    // Two that contradict each other are two values.
+    // Values whose parameters contradict each other are two values.
     v3("NOTE;LANGUAGE=de:x", "NOTE;LANGUAGE=en:x", "NOTE;LANGUAGE=de:x\nNOTE;LANGUAGE=en:x");
     v3(
         "NOTE:x",
@@ -81,7 +81,7 @@ fn no_second_first() {
     v3(slot, "TEL;X-EVOLUTION-UI-SLOT=2:1", slot);
     v3(slot, "TEL;X-EVOLUTION-UI-SLOT=1;TYPE=home:2", &format!("{slot}\nTEL;TYPE=home:2"));
     v3("TEL:1", "TEL;TYPE=pref:1\nTEL;TYPE=\"home,PREF\":2", "TEL:1\nTEL;TYPE=home:2");
-    // Of what the base has not, they stay.
+    // The preferences of values that the base lacks stay.
     let mails = "EMAIL;X-EVOLUTION-UI-SLOT=1:a@b\nEMAIL;TYPE=pref;X-EVOLUTION-UI-SLOT=2:c@d";
     v3(slot, mails, &format!("{slot}\n{mails}"));
     v3("FN:A\nEMAIL:", mails, &format!("FN:A\nEMAIL:\n{mails}"));
@@ -93,7 +93,7 @@ fn no_second_first() {
     check(["4.0", "3.0"], "FN:A", "TEL;TYPE=pref:2", "FN:A\nTEL;TYPE=pref;PREF=1:2");
 }
 
-/// A line that gives way gets no parameters, too.
+/// A line that is replaced takes no parameters over, either.
 #[test]
 fn two_changes_of_one_line() {
     let v3 = |base: &str, other: &str, expect: &str| check(["3.0", "3.0"], base, other, expect);
@@ -124,11 +124,11 @@ fn what_may_stand_once() {
     v3("FN:A\nREV:1", "REV:2\nBDAY:1970", "FN:A\nREV:1\nBDAY:1970");
     check(["4.0", "3.0"], "FN:Anna", "FN:Anna S", "FN:Anna\nFN:Anna S");
     check(["4.0", "4.0"], "FN:A\nGENDER:F", "GENDER:O", "FN:A\nGENDER:F\nX-LARDER-GENDER:O");
-    // A name that is part of the other one gives way to it.
+    // A name that is part of the other name is replaced by it.
     v3("FN:A\nN:Berg;;;;", "N:Berg;Anna;;Dr.;", "FN:A\nN:Berg;Anna;;Dr.;");
     v3("FN:A\nN:;;;;", "N:Berg;Anna;;;", "FN:A\nN:Berg;Anna;;;");
     v3("FN:A\nN:Berg;Anna;;;", "N:Berg;;;;", "FN:A\nN:Berg;Anna;;;\nX-LARDER-N:Berg;;;;");
-    // What was kept of a third card is not kept twice.
+    // A value kept from a third card is not kept twice.
     v3("FN:A\nBDAY:1970", "X-LARDER-BDAY:1970\nNOTE:x", "FN:A\nBDAY:1970\nNOTE:x");
 }
 
@@ -182,7 +182,7 @@ fn versions_are_translated() {
 fn pictures_are_translated() {
     let both = |a: [&str; 2], b: [&str; 2]| {
         check([a[0], b[0]], "FN:A", b[1], &format!("FN:A\n{}", a[1]));
-        // It is the same picture.
+        // Both are the same picture.
         check([a[0], b[0]], a[1], b[1], a[1]);
     };
     both(
@@ -232,7 +232,7 @@ fn what_is_no_property_is_kept_as_text() {
     );
 }
 
-/// The base's encoding and line ends are those of the result, and its own bytes stay.
+/// The result has the encoding and the line ends of the base, whose own bytes stay.
 #[test]
 fn bytes_of_the_base() {
     let base = "BEGIN:VCARD\nVERSION:3.0\nFN:A\n B\nX:\n  odd\nEND:VCARD";
@@ -255,7 +255,7 @@ fn bytes_of_the_base() {
     let latin = b"BEGIN:VCARD\nFN:\xe4\nEND:VCARD\n";
     let expect = b"BEGIN:VCARD\nFN:\xe4\nTEL:1\nEND:VCARD\n";
     assert_eq!(merge_cards(latin, b"BEGIN:VCARD\nTEL:1\nEND:VCARD\n"), Some(expect.to_vec()));
-    // To half a card nothing can be added.
+    // Nothing can be added to half a card.
     assert_eq!(merge_cards(b"BEGIN:VCARD\nFN:A\n", other.as_bytes()), None);
     assert_eq!(
         merge_cards(b"BEGIN:VCARD\nFN:A\nAGENT:\nBEGIN:VCARD\nEND:VCARD\n", other.as_bytes()),
@@ -263,8 +263,9 @@ fn bytes_of_the_base() {
     );
 }
 
-/// The base's lines are the first ones, each as it was but for parameters behind the name; what
-/// follows them the other card says, and makes none of it the first where the base has one.
+/// Checks that the result begins with the lines of the base, unchanged except for parameters after
+/// the name; that the lines after them come from the other card; and that none of these is
+/// preferred where the base has a preferred value.
 #[track_caller]
 fn nothing_is_made_up(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<'_>) {
     let shown = || {
@@ -302,11 +303,12 @@ fn nothing_is_made_up(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<
     }
 }
 
-/// Every value of the two is in what they were joined to, with its parameters, and nothing else.
+/// Checks that every value of the two cards is in the result, with its parameters, and nothing
+/// else.
 fn nothing_is_lost(base: &[u8], other: &[u8]) {
     let Some(once) = merge_cards(base, other) else {
-        // Lone CRs end lines only before a property's name, so that a soft break there has no end;
-        // and what stands before two breaks in a row is changed by any line that follows.
+        // A lone CR ends a line only before the name of a property, so a soft break there has no
+        // end; and a line before two breaks in a row changes with any line that follows.
         let text = String::from_utf8_lossy(base);
         assert!(!text.contains('\n') || text.contains("==\n") || text.contains("==\r"), "{text}");
         return;
@@ -316,7 +318,7 @@ fn nothing_is_lost(base: &[u8], other: &[u8]) {
     let wide = base.contains(&0);
     assert!(wide || loose(base) == loose(&once), "{:?} {:?}", loose(base), loose(&once));
     let there = said(&cards[2]);
-    // What the base says was compared by its lines.
+    // The values of the base were compared by their lines.
     for one in said(&cards[1]) {
         let found = |known: &Said| known.is(&one.name, &one.value) && known.has_params_of(&one);
         assert!(
@@ -331,7 +333,7 @@ fn nothing_is_lost(base: &[u8], other: &[u8]) {
     }
     let twice = merge_cards(&once, other).expect("a card that was joined can be joined again");
     assert_eq!(String::from_utf8_lossy(&once), String::from_utf8_lossy(&twice), "joined again");
-    // The lists of phone numbers and addresses are those of both.
+    // The result has the phone numbers and addresses of both.
     for field in CONTACT_FIELDS.iter().filter(|field| ["phone", "email"].contains(&field.name)) {
         let key = |value: &String| value.to_lowercase().replace(['-', ' '], "");
         let found: Vec<String> = Contact::parse(&once).values(field).iter().map(key).collect();
@@ -444,7 +446,7 @@ fn any_card() -> impl Strategy<Value = String> {
     )
 }
 
-/// A card of few names and values, so that many lines say the same with other parameters.
+/// Generates a card of few names and values, so that many lines differ only in their parameters.
 fn alike() -> impl Strategy<Value = String> {
     let names = vec!["N", "X-LARDER-N", "BDAY", "X-LARDER-BDAY", "NOTE", "item1.NOTE", "NICKNAME"];
     let params = vec!["", "", ";TYPE=home", ";TYPE=pref", ";LANGUAGE=de", ";LANGUAGE=en", ";X-A=1"];
@@ -481,7 +483,7 @@ proptest! {
     }
 }
 
-/// Cards of all programs joined with their neighbours, which other programs wrote in other
+/// Cards of all programs are merged with their neighbours, which other programs wrote in other
 /// versions.
 #[test]
 fn nothing_is_lost_of_real_cards() {

@@ -60,7 +60,7 @@ fn unfolded_lines_are_borrowed() {
 }
 
 proptest! {
-    /// Nothing is lost but blank lines, and numbers grow.
+    /// Only blank lines are left out, and line numbers ascend.
     #[test]
     fn raw_parts_make_the_whole(bytes in "([A-Z:;= \t\r\n]|=\n|QUOTED-PRINTABLE){0,60}") {
         let (mut rest, mut number) = (bytes.as_bytes(), 0);

@@ -1,4 +1,5 @@
-//! calcard reads the same values: names, e-mail addresses and phone numbers of the corpora's cards.
+//! The crate calcard parses the same values: names, e-mail addresses and phone numbers of the cards
+//! of the corpora.
 
 use crate::corpora::vcards;
 use crate::split::split;
@@ -6,13 +7,14 @@ use calcard::vcard::{VCardProperty, VCardValue};
 use calcard::{Entry, Parser};
 use larder_format::contact::Contact;
 
-/// Cards where the two differ: the end of the path, and why.
+/// Cards for which the two parsers differ: the end of the path, and the reason.
 const EXCEPTIONS: &[(&str, &str)] = &[(
     "libebook/vcard/5.vcf",
     "it writes QUOTED-PRINTABLE without ENCODING=, which calcard does not know",
 )];
 
-/// The values of a property as calcard reads them: parts joined by the separator it took away.
+/// Returns the values of a property as calcard parses them: its parts joined by the separator that
+/// it removed.
 fn theirs(card: &calcard::vcard::VCard, name: &VCardProperty) -> Vec<String> {
     let text = |value: &VCardValue| match value {
         VCardValue::Component(parts) => parts.join(","),

@@ -19,7 +19,7 @@ fn numbers_as_they_are_written() {
         ("0043 664 1234567", "", Some((43, "6641234567", ""))),
         ("0664/1234567", "AT", Some((0, "6641234567", ""))),
         ("0664/1234567", "at", Some((0, "6641234567", ""))),
-        // Without a region, and with one that is none, by the digits.
+        // Without a region, or with an unknown one, numbers are compared by their digits.
         ("0664/1234567", "", Some((0, "6641234567", ""))),
         ("0664/1234567", "XX", Some((0, "6641234567", ""))),
         ("tel:+43-664-1234567", "", Some((43, "6641234567", ""))),
@@ -110,7 +110,8 @@ fn regions() {
     }
 }
 
-/// The metadata of every region can be read: the crate finds out only when a number of it is.
+/// The metadata of every region can be read. The crate detects damage only when it parses a number
+/// of the region.
 #[test]
 fn every_region_reads_numbers() {
     let letters = || (b'A'..=b'Z').map(char::from);

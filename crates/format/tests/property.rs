@@ -8,7 +8,8 @@ fn parse(line: &[u8]) -> Property<'_> {
     Property::parse(content_lines(line).next().expect("a line"))
 }
 
-/// `group|name|param=value,value|...|text`, with `!` for an open quote and `?` for an unknown line.
+/// Formats as `group|name|param=value,value|...|text`, with `!` for an open quote and `?` for an
+/// unknown line.
 fn show(property: &Property<'_>) -> String {
     let mut shown = property.group().map(|group| format!("{group}|")).unwrap_or_default();
     shown += property.name();
@@ -93,7 +94,7 @@ fn types() {
     }
 }
 
-/// A card may have millions of them, and every look at a type would take them all.
+/// A property may have millions of parameters, and every test of its type would read them all.
 #[test]
 fn of_very_many_parameters_the_first_are_looked_at() {
     for (between, values) in [(";", 1), (",", 256)] {

@@ -1,9 +1,9 @@
-//! A stream of bytes, split into items.
+//! Splitting of a stream of bytes into items.
 
 use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
 use proptest::prelude::*;
 
-/// A piece on its own, with the parts of a stretch joined.
+/// A piece that owns its bytes, with the parts of a stretch joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) name: String,
@@ -12,8 +12,8 @@ pub(crate) struct Found {
     pub(crate) closed: bool,
 }
 
-/// Splits what comes in these chunks. Stretches are named `outside`, `too long` and `end`, the
-/// parts of calendars `begins`, `lines` and `ends`.
+/// Splits an input that arrives in these chunks. Stretches are named `outside`, `too long` and
+/// `end`, the parts of calendars `begins`, `lines` and `ends`.
 pub(crate) fn split<'b>(chunks: impl IntoIterator<Item = &'b [u8]>, max_item: usize) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let mut sink = |piece: StreamPiece<'_>| match piece {
@@ -61,7 +61,7 @@ pub(crate) fn split<'b>(chunks: impl IntoIterator<Item = &'b [u8]>, max_item: us
     found
 }
 
-/// `name line[!] bytes` for each piece; `!`: a component that is not closed.
+/// Compares pieces as `name line[!] bytes`; `!` is a component without END.
 #[track_caller]
 fn check_with(input: &[u8], max_item: usize, expect: &[(&str, u64, &str)]) {
     for size in [1, 3, 7, usize::MAX] {
@@ -173,12 +173,12 @@ fn calendars() {
 #[test]
 fn calendars_that_are_broken() {
     let begins = ("begins", 1, "BEGIN:VCALENDAR\n");
-    // A component ends with its calendar.
+    // The end of a calendar ends its components.
     check(
         "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\nEND:VCALENDAR\n",
         &[begins, ("VEVENT!", 2, "BEGIN:VEVENT\nUID:a\n"), ("ends", 4, "END:VCALENDAR\n")],
     );
-    // And where another one begins that cannot be in it.
+    // The beginning of a component that cannot be nested ends the one before it.
     check(
         "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nBEGIN:VEVENT\nBEGIN:X-A\nEND:VTODO\nBEGIN:VEVENT\nEND:VEVENT\n",
         &[
@@ -189,10 +189,10 @@ fn calendars_that_are_broken() {
             ("ends!", 8, ""),
         ],
     );
-    // A poll is about events.
+    // A poll contains events.
     let poll = "BEGIN:VPOLL\nBEGIN:VEVENT\nEND:VEVENT\nEND:VPOLL\n";
     check(poll, &[("VPOLL", 1, poll)]);
-    // Calendars are in nothing.
+    // Calendars are not nested.
     check(
         "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VCALENDAR\nBEGIN:VTODO\nBEGIN:VCALENDAR\nEND:VCALENDAR\nEND:VCALENDAR\n",
         &[
@@ -207,7 +207,7 @@ fn calendars_that_are_broken() {
             ("end", 7, "END:VCALENDAR\n"),
         ],
     );
-    // An END of nothing divides the lines around it.
+    // An END without BEGIN separates the lines around it.
     check(
         "BEGIN:VCALENDAR\n folded\nEND:VEVENT\nno colon\nEND:VCALENDAR\nx\n",
         &[
@@ -219,7 +219,7 @@ fn calendars_that_are_broken() {
             ("outside", 6, "x\n"),
         ],
     );
-    // Lines of a calendar behind a card belong to nothing.
+    // Lines of a calendar after a card belong to nothing.
     check(
         "BEGIN:VCALENDAR\nBEGIN:VCARD\nEND:VCARD\nX:1\nEND:VCALENDAR\n",
         &[
@@ -401,7 +401,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// How the bytes are cut into chunks does not matter, and none but blanks and marks are lost.
+    /// The sizes of the chunks do not matter, and only blanks and byte order marks are left out.
     #[test]
     fn chunks_do_not_matter(
         bytes in stream(),
@@ -422,7 +422,7 @@ proptest! {
         prop_assert_eq!(&split(chunks, max_item), &whole);
         prop_assert_eq!(&split(bytes.chunks(1), max_item), &whole);
 
-        // Calendars are closed once, and none is in another.
+        // Each calendar is closed once, and none is inside another.
         let mut inside = false;
         for found in &whole {
             match &*found.name {
@@ -450,7 +450,7 @@ proptest! {
     }
 }
 
-/// A name as long as names may be behind a lone CR, with its colon in the next chunk.
+/// A name of the greatest allowed length follows a lone CR, with its colon in the next chunk.
 #[test]
 fn a_colon_that_comes_late() {
     for length in 98..=102 {

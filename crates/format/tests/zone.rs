@@ -1,4 +1,4 @@
-//! Definitions of time zones.
+//! Time-zone definitions.
 
 use crate::corpora::calendars;
 use crate::split::split;
@@ -84,8 +84,8 @@ fn equal_texts() {
     assert_ne!(normalise_definition(PRAGUE.replace("+0200", "+0300").as_bytes()), plain);
 }
 
-/// As the specification counts them: 1,785 definitions that are closed have 299 texts. The others
-/// have no name or no observance.
+/// The counts are those of the specification: 1,785 closed definitions have 299 distinct texts. The
+/// others have no name or no observance.
 #[test]
 fn real_definitions() {
     let (mut closed, mut read, mut texts) = (0, 0, HashSet::new());
@@ -112,7 +112,7 @@ proptest! {
         prop_assert!(VtimezoneDefinition::parse(&bytes).is_none() && once.len() <= bytes.len() * 2 + 1);
     }
 
-    /// Where no line end is missing a second time changes nothing.
+    /// Where no line end is missing, a second normalization changes nothing.
     #[test]
     fn once_is_enough(texts in prop::collection::vec("[!-~][ -~]{0,20}", 0..8)) {
         let once = normalise_definition(format!("BEGIN:VTIMEZONE\n{}", texts.join("\r\n")).as_bytes());

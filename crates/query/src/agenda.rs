@@ -1,81 +1,76 @@
-//! What is on: occurrences with what lists show of their items, and the days on which they are.
+//! Occurrences with the fields of their items that lists show, and counts of occurrences.
 //!
-//! Where an answer is wanted as occurrences, [`occurrences`] gives them; [`read_agenda`] asks for
-//! all that happens in a window, and [`days`] puts that into days. Printing is the caller's matter,
-//! but the words of a time are made here.
+//! [`list_occurrences`] expands a result; [`read_agenda`] searches a time range. Apart from
+//! `expansion`, which reads no item. Text is made by `larder-present`.
 
 use crate::error::Error;
-use crate::execution::{SearchRequest, find};
+use crate::execution::find;
 use crate::expansion::{expand_occurrences, has_time_range};
-use crate::local_time::{
-    LocalTimeSpan, describe_duration, format_clock, format_end_clock, zone_name,
-};
+use crate::local_time::{DayRange, LocalTimeSpan, zone_name};
 use crate::query::Query;
 use crate::result_set::ResultSet;
+use crate::search_request::SearchRequest;
 use crate::time_test::TimeTest;
 use larder_format::field::{Field, find_calendar_field};
 use larder_store::{ItemMeta, ItemOccurrence, Kind, Reader, Schedule, TimeRange};
-use larder_time::civil::{CivilTime, Date, Instant};
 use larder_time::series::Series;
 use larder_time::zone::Zone;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Items that are asked in one transaction.
+/// The most schedules read in one transaction.
 const ITEMS_PER_TX: usize = 1024;
-/// Something that goes on for longer is shown on so many days.
-const MAX_DAYS_PER_OCCURRENCE: i64 = 1000;
 
-/// What lists show of an item.
+/// The fields of an item that lists show.
 #[derive(Debug, Clone)]
 pub struct ItemSummary {
-    /// The item.
+    /// The item's metadata.
     pub head: ItemMeta,
-    /// What it is about, and where.
+    /// SUMMARY.
     pub summary: String,
-    /// Where it is.
+    /// LOCATION.
     pub location: String,
     /// STATUS, in upper case.
     pub status: String,
-    /// It takes time that stays free.
+    /// The item does not make its time busy (TRANSP).
     pub transparent: bool,
-    /// It recurs, or stands for an occurrence of what does.
+    /// The item is a series, or an override of one.
     pub is_recurring: bool,
-    /// A task that is done.
+    /// The item is a completed task.
     pub is_done: bool,
-    /// A task that has a time until when it is to be done.
+    /// The item is a task with a due time.
     pub has_due: bool,
-    /// The zone of its own clock; `None`: it floats, or is of whole days.
+    /// The time zone that the item names; `None` for floating times and dates.
     pub zone: Option<String>,
-    /// When it is first; `None`: it has no time of its own.
+    /// The first occurrence; `None` if the item has no time.
     pub first: Option<LocalTimeSpan>,
 }
 
 /// An occurrence of an item.
 #[derive(Debug, Clone)]
 pub struct AgendaEntry {
-    /// What it is an occurrence of.
+    /// The item.
     pub item: Arc<ItemSummary>,
     /// The occurrence.
     pub occurrence: ItemOccurrence,
-    /// When it is, by the clock of who asks.
+    /// Its time in the user's time zone.
     pub local_time: LocalTimeSpan,
 }
 
-/// Occurrences, in the order of their beginnings; of alarms, in the order in which they ring.
+/// Occurrences by start, or alarms by the time when they ring.
 #[derive(Debug, Clone, Default)]
 pub struct OccurrenceList {
-    /// They.
+    /// The occurrences.
     pub entries: Vec<AgendaEntry>,
-    /// There are more than were asked for.
+    /// There are more than the limit.
     pub truncated: bool,
-    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a
-    /// COUNT.
+    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
+    /// bounds.
     pub uncertain_rows: Vec<i64>,
 }
 
 impl ItemSummary {
-    /// Was it called off?
+    /// Returns whether STATUS is CANCELLED.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.status == "CANCELLED"
@@ -83,53 +78,60 @@ impl ItemSummary {
 }
 
 impl AgendaEntry {
-    /// Which occurrence of its series it is, as RECURRENCE-ID would have it; empty where it does
-    /// not recur.
+    /// Returns the recurrence-id of the occurrence; empty if the item does not recur.
     #[must_use]
     pub fn recurrence_id(&self) -> String {
-        let of = &self.occurrence.occurrence;
-        if !self.item.head.recurrence_id.is_empty() && (of.is_override || of.tag.is_none()) {
+        let occurrence = &self.occurrence.occurrence;
+        if !self.item.head.recurrence_id.is_empty()
+            && (occurrence.is_override || occurrence.tag.is_none())
+        {
             return self.item.head.recurrence_id.clone();
         }
         match (self.item.is_recurring, self.occurrence.is_date, self.occurrence.is_floating) {
             (false, ..) => self.item.head.recurrence_id.clone(),
-            (true, true, _) => {
-                of.original_civil.to_string().split('T').next().map(Into::into).unwrap_or_default()
-            }
-            (true, false, true) => of.original_civil.to_string(),
-            (true, false, false) => format!("{}Z", of.original.to_civil(0)),
+            (true, true, _) => occurrence
+                .original_civil
+                .to_string()
+                .split('T')
+                .next()
+                .map(Into::into)
+                .unwrap_or_default(),
+            (true, false, true) => occurrence.original_civil.to_string(),
+            (true, false, false) => format!("{}Z", occurrence.original.to_civil(0)),
         }
     }
 
-    /// The days on which an agenda has it.
-    fn shown_days(&self) -> (i64, i64) {
+    /// The days on which an agenda lists the occurrence: a task with a due time on that day only.
+    #[must_use]
+    pub fn agenda_days(&self) -> DayRange {
         let last = self.local_time.last_day();
-        if self.item.has_due { (last, last) } else { (self.local_time.from.day_number(), last) }
+        let first = if self.item.has_due { last } else { self.local_time.from.day_number() };
+        DayRange { first, last }
     }
 }
 
-/// When the items of an answer happen, or their alarms ring, in a window: the first `limit`.
+/// Lists the first `limit` occurrences, or alarms, of the items of a result in a time range.
 ///
 /// # Errors
-/// What the store reports.
+/// Errors of the store.
 pub fn list_occurrences(
     reader: &Reader,
-    answer: &ResultSet,
-    window: &TimeRange,
+    result: &ResultSet,
+    time_range: &TimeRange,
     limit: usize,
 ) -> Result<OccurrenceList, Error> {
-    let expansion = expand_occurrences(reader, answer, window, limit)?;
+    let expansion = expand_occurrences(reader, result, time_range, limit)?;
     let mut rows: Vec<i64> = expansion.occurrences.iter().map(|(row, _)| *row).collect();
     rows.sort_unstable();
     rows.dedup();
-    let briefs = read_item_summaries(reader, &rows, &window.local_zone)?;
-    let entry = |(row, occurring): (i64, ItemOccurrence)| {
-        // What was removed since is left out.
-        let item = Arc::clone(briefs.get(&row)?);
+    let summaries = read_item_summaries(reader, &rows, &time_range.local_zone)?;
+    let entry = |(row, occurrence): (i64, ItemOccurrence)| {
+        // Items that were removed since are left out.
+        let item = Arc::clone(summaries.get(&row)?);
         Some(AgendaEntry {
             item,
-            occurrence: occurring,
-            local_time: LocalTimeSpan::from_occurrence(&occurring, &window.local_zone),
+            occurrence,
+            local_time: LocalTimeSpan::from_occurrence(&occurrence, &time_range.local_zone),
         })
     };
     let entries = expansion.occurrences.into_iter().filter_map(entry).collect();
@@ -140,10 +142,10 @@ pub fn list_occurrences(
     })
 }
 
-/// What lists show of the items in these rows, by the clock of who asks.
+/// Reads the fields that lists show of the items in these rows.
 ///
 /// # Errors
-/// What the store reports.
+/// Errors of the store.
 pub fn read_item_summaries(
     reader: &Reader,
     rows: &[i64],
@@ -153,8 +155,8 @@ pub fn read_item_summaries(
     let fields: Vec<&'static Field> =
         ["summary", "location", "status", "transp"].into_iter().filter_map(named).collect();
     let mut found: HashMap<i64, ItemSummary> = HashMap::with_capacity(rows.len());
-    ResultSet::from_rows(rows).for_each_projected(reader, &fields, &mut |head, of| {
-        let mut values = fields.iter().map(|field| of.first(field).unwrap_or_default());
+    ResultSet::from_rows(rows).for_each_projected(reader, &fields, &mut |head, item| {
+        let mut values = fields.iter().map(|field| item.first(field).unwrap_or_default());
         let mut next = || values.next().unwrap_or_default().trim().to_string();
         let (summary, location) = (next(), next());
         let status = next().to_ascii_uppercase();
@@ -162,7 +164,7 @@ pub fn read_item_summaries(
         let (recurs, done, due) = (!head.recurrence_id.is_empty(), false, false);
         let (head, zone, first) = (head.clone(), None, None);
         let row = head.row;
-        let brief = ItemSummary {
+        let summary_of_item = ItemSummary {
             head,
             summary,
             location,
@@ -174,80 +176,82 @@ pub fn read_item_summaries(
             zone,
             first,
         };
-        found.insert(row, brief);
+        found.insert(row, summary_of_item);
         true
     })?;
-    let mut timed = |row: i64, times: &Schedule| {
-        if let Some(brief) = found.get_mut(&row) {
-            brief.is_recurring |= times.is_recurring();
-            brief.zone = zone_name(times);
-            brief.first = LocalTimeSpan::from_first_occurrence(times, local);
+    let mut add_times = |row: i64, schedule: &Schedule| {
+        if let Some(summary_of_item) = found.get_mut(&row) {
+            summary_of_item.is_recurring |= schedule.is_recurring();
+            summary_of_item.zone = zone_name(schedule);
+            summary_of_item.first = LocalTimeSpan::from_first_occurrence(schedule, local);
         }
         true
     };
-    reader.for_each_schedule(rows, &mut timed)?;
+    reader.for_each_schedule(rows, &mut add_times)?;
     let tasks =
-        rows.iter().filter(|row| found.get(row).is_some_and(|of| of.head.kind == Kind::Task));
+        rows.iter().filter(|row| found.get(row).is_some_and(|item| item.head.kind == Kind::Task));
     let tasks: Vec<i64> = tasks.copied().collect();
     let fields: Vec<&'static Field> = ["due", "done"].into_iter().filter_map(named).collect();
-    ResultSet::from_rows(&tasks).for_each_projected(reader, &fields, &mut |head, of| {
-        if let (Some(brief), [due, done]) = (found.get_mut(&head.row), fields.as_slice()) {
-            brief.has_due = of.first(due).is_some();
-            brief.is_done = of.first(done).is_some();
+    ResultSet::from_rows(&tasks).for_each_projected(reader, &fields, &mut |head, item| {
+        if let (Some(summary_of_item), [due, done]) = (found.get_mut(&head.row), fields.as_slice())
+        {
+            summary_of_item.has_due = item.first(due).is_some();
+            summary_of_item.is_done = item.first(done).is_some();
         }
         true
     })?;
-    Ok(found.into_iter().map(|(row, brief)| (row, Arc::new(brief))).collect())
+    Ok(found.into_iter().map(|(row, summary_of_item)| (row, Arc::new(summary_of_item))).collect())
 }
 
-/// Rows of items of which it is not sure that they answer the question as they do, or do not: their
-/// rules cannot be followed as far as its time, or not to the end of a COUNT. What a negation left
-/// out for that is not among them.
+/// Returns the rows of items whose match is uncertain: their rules cannot be expanded up to the
+/// time range, or to the end of a COUNT, within bounds. Items that a negation excluded are not
+/// among them.
 ///
 /// # Errors
-/// What the store reports.
-pub fn find_uncertain_rows(reader: &Reader, answer: &ResultSet) -> Result<Vec<i64>, Error> {
-    let mut unsure = answer.uncertain_rows.clone();
-    let rows = if has_time_range(&answer.query) { answer.rows() } else { Vec::new() };
+/// Errors of the store.
+pub fn find_uncertain_rows(reader: &Reader, result: &ResultSet) -> Result<Vec<i64>, Error> {
+    let mut uncertain = result.uncertain_rows.clone();
+    let rows = if has_time_range(&result.query) { result.rows() } else { Vec::new() };
     for page in rows.chunks(ITEMS_PER_TX) {
-        reader.for_each_schedule(page, &mut |row, times| {
-            let is_counted = times.series().is_none_or(Series::has_resolved_ends);
-            unsure.extend((!is_counted).then_some(row));
+        reader.for_each_schedule(page, &mut |row, schedule| {
+            let is_counted = schedule.series().is_none_or(Series::has_resolved_ends);
+            uncertain.extend((!is_counted).then_some(row));
             true
         })?;
     }
-    unsure.sort_unstable();
-    unsure.dedup();
-    Ok(unsure)
+    uncertain.sort_unstable();
+    uncertain.dedup();
+    Ok(uncertain)
 }
 
-/// How many there are.
+/// A number of occurrences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OccurrenceCount {
-    /// So many were counted.
+    /// The number.
     pub number: u64,
-    /// Rows of items of which not all could be counted within bounds, or not the end of a COUNT.
+    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
+    /// bounds.
     pub uncertain_rows: Vec<i64>,
 }
 
-/// How many occurrences, or alarms, the items of an answer have in a window.
+/// Counts the occurrences, or alarms, of the items of a result in a time range.
 ///
 /// # Errors
-/// What the store reports.
+/// Errors of the store.
 pub fn count_occurrences(
     reader: &Reader,
-    answer: &ResultSet,
-    window: &TimeRange,
+    result: &ResultSet,
+    time_range: &TimeRange,
 ) -> Result<OccurrenceCount, Error> {
     let mut count = OccurrenceCount {
-        uncertain_rows: answer.uncertain_rows.clone(),
+        uncertain_rows: result.uncertain_rows.clone(),
         ..OccurrenceCount::default()
     };
-    for page in answer.rows().chunks(ITEMS_PER_TX) {
-        reader.for_each_schedule(page, &mut |row, times| {
-            let (number, whole) = times.count_in(window);
+    for page in result.rows().chunks(ITEMS_PER_TX) {
+        reader.for_each_schedule(page, &mut |row, schedule| {
+            let (number, is_complete) = schedule.count_in(time_range);
             count.number += number;
-            if !whole {
+            if !is_complete {
                 count.uncertain_rows.push(row);
             }
             true
@@ -258,160 +262,53 @@ pub fn count_occurrences(
     Ok(count)
 }
 
-/// What is on in a window: events, and tasks where they are due; the first `limit`. In all
-/// collections if none is named.
+/// Finds the first `limit` events and due tasks in a time range: in these collections, or in all if
+/// the list is empty.
 ///
 /// # Errors
-/// An unknown collection, or what the store reports.
+/// An unknown collection, or an error of the store.
 pub fn read_agenda(
     reader: &Reader,
     collections: &[String],
-    window: &TimeRange,
+    time_range: &TimeRange,
     limit: usize,
 ) -> Result<OccurrenceList, Error> {
-    read_agenda_with(&mut |question| find(reader, question), reader, collections, window, limit)
+    read_agenda_with(&mut |request| find(reader, request), reader, collections, time_range, limit)
 }
 
-/// The same, for who wants to know what is asked for it: `ask` answers, as [`find`](crate::find())
-/// does.
+/// Like [`read_agenda`], with a function that runs each search in place of [`find`](crate::find()),
+/// for callers that log it.
 ///
 /// # Errors
 /// As [`read_agenda`].
 pub fn read_agenda_with(
-    ask: &mut dyn FnMut(&SearchRequest) -> Result<ResultSet, Error>,
+    search: &mut dyn FnMut(&SearchRequest) -> Result<ResultSet, Error>,
     reader: &Reader,
     collections: &[String],
-    window: &TimeRange,
+    time_range: &TimeRange,
     limit: usize,
 ) -> Result<OccurrenceList, Error> {
-    // Memos are not on anywhere.
+    // An agenda has no memos.
     let query = Query::And(vec![
-        Query::Time(TimeTest::InRange(window.clone())),
+        Query::Time(TimeTest::InRange(time_range.clone())),
         Query::Or(vec![Query::Kind(Kind::Event), Query::Kind(Kind::Task)]),
     ]);
-    let mut ask = |collection: Option<&String>| {
+    let mut search_collection = |collection: Option<&String>| {
         let (query, collection) = (query.clone(), collection.cloned());
-        ask(&SearchRequest { query, collection, ..SearchRequest::default() })
+        search(&SearchRequest { query, collection, ..SearchRequest::default() })
     };
     let mut names: Vec<&String> = collections.iter().collect();
     names.sort_unstable();
     names.dedup();
-    let mut answer = ask(names.pop())?;
+    let mut result = search_collection(names.pop())?;
     for name in names {
-        answer.merge(ask(Some(name))?);
+        result.merge(search_collection(Some(name))?);
     }
-    let mut found = list_occurrences(reader, &answer, window, limit)?;
-    let shown = first_and_last_day(window);
+    let mut found = list_occurrences(reader, &result, time_range, limit)?;
+    let page_days = DayRange::from_time_range(time_range);
     found.entries.retain(|entry| {
-        let (first, last) = entry.shown_days();
         matches!(entry.item.head.kind, Kind::Event | Kind::Task)
-            && first <= shown.1
-            && last >= shown.0
+            && entry.agenda_days().overlaps(page_days)
     });
     Ok(found)
-}
-
-/// The first and the last day of a window.
-fn first_and_last_day(window: &TimeRange) -> (i64, i64) {
-    let day = |at: Instant| window.local_zone.to_civil(at).day_number();
-    (day(window.from), day(Instant::from_seconds_clamped(window.to.seconds().saturating_sub(1))))
-}
-
-/// A day with something on it.
-#[derive(Debug, Clone)]
-pub struct AgendaDay<'e> {
-    /// Which day.
-    pub date: Date,
-    /// What is on it: whole days first, then in the order of time.
-    pub entries: Vec<DayEntry<'e>>,
-}
-
-/// An occurrence, as it is on one day.
-#[derive(Debug, Clone)]
-pub struct DayEntry<'e> {
-    /// The occurrence.
-    pub entry: &'e AgendaEntry,
-    /// Which of its days it is, from 1.
-    pub day_number: i64,
-    /// On how many days it is.
-    pub day_count: i64,
-    /// When it begins; `None`: on an earlier day, or it is of whole days.
-    pub from: Option<CivilTime>,
-    /// When it has ended; `None`: on a later day, or it is of whole days.
-    pub to: Option<CivilTime>,
-}
-
-impl DayEntry<'_> {
-    /// Its time on this day: `09:30-10:00`, `09:30`, `all day`, `23:00-`, `-01:00`, `due 17:00`,
-    /// `due`.
-    #[must_use]
-    pub fn time_text(&self) -> String {
-        if self.entry.item.has_due {
-            return self.to.map_or("due".into(), |to| format!("due {}", format_clock(to)));
-        }
-        match (self.from.map(format_clock), self.to.map(format_end_clock)) {
-            (Some(from), Some(_)) if self.entry.local_time.seconds() == 0 => from,
-            (Some(from), Some(to)) => format!("{from}-{to}"),
-            (Some(from), None) => format!("{from}-"),
-            (None, Some(to)) => format!("-{to}"),
-            (None, None) => "all day".into(),
-        }
-    }
-
-    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where the
-    /// clock is changed meanwhile, so that its times do not say so.
-    #[must_use]
-    pub fn part_text(&self) -> Option<String> {
-        let when = &self.entry.local_time;
-        let by_clock = when.to.seconds() - when.from.seconds();
-        let changed = || !when.all_day && by_clock != when.seconds();
-        match self.day_count > 1 {
-            true => Some(format!("day {} of {}", self.day_number, self.day_count)),
-            false => changed().then(|| describe_duration(when.seconds())),
-        }
-    }
-
-    /// Whole days come first, and events before tasks.
-    fn sort_key(&self) -> (bool, bool, CivilTime, CivilTime) {
-        let timed = self.from.or(self.to);
-        let begins = if self.entry.item.has_due { self.to } else { self.from };
-        let least = CivilTime::MIN;
-        (
-            timed.is_some(),
-            self.entry.item.has_due && timed.is_none(),
-            begins.unwrap_or(least),
-            self.to.unwrap_or(least),
-        )
-    }
-}
-
-/// Puts occurrences into the days of a window; days without any are left out.
-#[must_use]
-pub fn group_by_day<'e>(entries: &'e [AgendaEntry], window: &TimeRange) -> Vec<AgendaDay<'e>> {
-    let mut days: BTreeMap<i64, Vec<DayEntry<'e>>> = BTreeMap::new();
-    let (first_shown, last_shown) = first_and_last_day(window);
-    for entry in entries {
-        let (first, last) = entry.shown_days();
-        let (from, to) = (first.max(first_shown), last.min(last_shown));
-        for day in from..=to.min(from.saturating_add(MAX_DAYS_PER_OCCURRENCE)) {
-            days.entry(day).or_default().push(entry_on_day(entry, day, (first, last)));
-        }
-    }
-    let day = |(day, mut entries): (i64, Vec<DayEntry<'e>>)| {
-        entries.sort_by_key(DayEntry::sort_key);
-        AgendaDay { date: Date::from_day_number(day), entries }
-    };
-    days.into_iter().map(day).collect()
-}
-
-fn entry_on_day(entry: &AgendaEntry, day: i64, (first, last): (i64, i64)) -> DayEntry<'_> {
-    let timed = !entry.local_time.all_day;
-    let (from, to) = (entry.local_time.from, entry.local_time.to);
-    DayEntry {
-        entry,
-        day_number: day - first + 1,
-        day_count: last - first + 1,
-        from: (timed && day == from.day_number()).then_some(from),
-        to: (timed && day == last).then_some(to),
-    }
 }

@@ -1,54 +1,53 @@
-//! Busy time: when somebody has no time, merged, as RFC 5545 (3.6.4) and RFC 4791 (7.10) have it.
+//! Busy periods: when a calendar has no free time, merged (RFC 5545, 3.6.4; RFC 4791, 7.10).
 //!
-//! Events take time unless they are transparent or cancelled; what is tentative may take it. Where
-//! both overlap it is taken. Nothing else is told of an event.
+//! Events take time unless they are transparent or cancelled. Where a tentative event overlaps a
+//! certain one, the time is busy. A period reveals nothing else of its events. Apart from `agenda`,
+//! which keeps the events.
 
 use crate::agenda::AgendaEntry;
-use larder_format::component::derive_uid;
-use larder_format::writer::ComponentBuilder;
 use larder_store::{Kind, TimeRange};
 use larder_time::civil::Instant;
-use larder_time::value::IcalDateTime;
 
-/// Time that is taken.
+/// A busy period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusyPeriod {
-    /// From when.
+    /// The start.
     pub from: Instant,
-    /// Until when.
+    /// The end.
     pub to: Instant,
-    /// Perhaps it is not.
+    /// All events in it are tentative.
     pub tentative: bool,
 }
 
-/// A stretch of time, and whether it is tentative.
-type BusySpan = (Instant, Instant, bool);
-
-/// The time that these occurrences take in a window, in order; no two of one sort touch each other.
+/// Returns the busy periods of a time range, in order. Adjacent periods differ in certainty.
 #[must_use]
-pub fn busy_periods(entries: &[AgendaEntry], window: &TimeRange) -> Vec<BusyPeriod> {
-    let taking = entries.iter().filter(|entry| {
+pub fn busy_periods(entries: &[AgendaEntry], time_range: &TimeRange) -> Vec<BusyPeriod> {
+    let busy_entries = entries.iter().filter(|entry| {
         let item = &entry.item;
         item.head.kind == Kind::Event && !item.transparent && !item.is_cancelled()
     });
-    let taken = taking.map(|entry| {
-        let of = &entry.occurrence.occurrence;
-        let tentative = entry.item.status == "TENTATIVE";
-        (of.start.max(window.from), of.end.min(window.to), tentative)
+    let periods = busy_entries.map(|entry| {
+        let occurrence = &entry.occurrence.occurrence;
+        BusyPeriod {
+            from: occurrence.start.max(time_range.from),
+            to: occurrence.end.min(time_range.to),
+            tentative: entry.item.status == "TENTATIVE",
+        }
     });
-    combine_by_certainty(&taken.collect::<Vec<_>>())
+    combine_by_certainty(&periods.collect::<Vec<_>>())
 }
 
-fn combine_by_certainty(taken: &[BusySpan]) -> Vec<BusyPeriod> {
+fn combine_by_certainty(periods: &[BusyPeriod]) -> Vec<BusyPeriod> {
     let spans = |tentative: bool| {
-        let spans = taken.iter().filter(|(from, to, of)| from < to && *of == tentative);
-        merge_spans(spans.map(|(from, to, _)| (*from, *to)).collect())
+        let spans =
+            periods.iter().filter(|busy| busy.from < busy.to && busy.tentative == tentative);
+        merge_spans(spans.map(|busy| (busy.from, busy.to)).collect())
     };
-    let (sure, perhaps) = (spans(false), spans(true));
+    let (certain, tentative) = (spans(false), spans(true));
     let as_busy = |tentative| move |(from, to)| BusyPeriod { from, to, tentative };
     let mut all: Vec<BusyPeriod> =
-        subtract_spans(&perhaps, &sure).into_iter().map(as_busy(true)).collect();
-    all.extend(sure.into_iter().map(as_busy(false)));
+        subtract_spans(&tentative, &certain).into_iter().map(as_busy(true)).collect();
+    all.extend(certain.into_iter().map(as_busy(false)));
     all.sort_unstable_by_key(|busy| busy.from);
     all
 }
@@ -65,18 +64,18 @@ fn merge_spans(mut spans: Vec<(Instant, Instant)>) -> Vec<(Instant, Instant)> {
     merged
 }
 
-/// What of these spans no other covers; both are merged.
+/// Returns the parts of these spans that no other covers. Both lists are merged.
 fn subtract_spans(
     spans: &[(Instant, Instant)],
     others: &[(Instant, Instant)],
 ) -> Vec<(Instant, Instant)> {
-    let mut left = Vec::new();
+    let mut remaining = Vec::new();
     let mut others = others.iter().peekable();
     for &(mut from, to) in spans {
         while others.next_if(|(_, end)| *end <= from).is_some() {}
         while let Some(&&(begin, end)) = others.peek().filter(|(begin, _)| *begin < to) {
             if from < begin {
-                left.push((from, begin));
+                remaining.push((from, begin));
             }
             from = end.max(from);
             if end >= to {
@@ -85,32 +84,10 @@ fn subtract_spans(
             others.next();
         }
         if from < to {
-            left.push((from, to));
+            remaining.push((from, to));
         }
     }
-    left
-}
-
-/// A calendar with one VFREEBUSY that tells so.
-#[must_use]
-pub fn format_free_busy(busy: &[BusyPeriod], window: &TimeRange, now: Instant) -> String {
-    let stamp = |at: Instant| {
-        IcalDateTime { civil: at.to_civil(0), is_date: false, is_utc: true }.to_string()
-    };
-    let mut draft = ComponentBuilder::new("VFREEBUSY")
-        .add_property("DTSTAMP", &[], &stamp(now))
-        .add_property("DTSTART", &[], &stamp(window.from))
-        .add_property("DTEND", &[], &stamp(window.to));
-    for busy in busy {
-        let period = format!("{}/{}", stamp(busy.from), stamp(busy.to));
-        let kind = if busy.tentative { "BUSY-TENTATIVE" } else { "BUSY" };
-        draft = draft.add_property("FREEBUSY", &[("FBTYPE", kind)], &period);
-    }
-    let uid = derive_uid(draft.clone().finish().as_bytes());
-    let calendar = ComponentBuilder::new("VCALENDAR")
-        .add_property("VERSION", &[], "2.0")
-        .add_property("PRODID", &[], "-//Larder//EN");
-    calendar.add_subcomponent(draft.add_property("UID", &[], &uid)).finish()
+    remaining
 }
 
 #[cfg(test)]
@@ -118,28 +95,30 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is so at each second of a minute: sure, tentative or free.
-    fn seconds(spans: &[BusySpan]) -> Vec<Option<bool>> {
+    /// Returns for each second of a minute whether it is tentative; `None` if it is free.
+    fn tentative_seconds(periods: &[BusyPeriod]) -> Vec<Option<bool>> {
         let at = |second: i64| {
             let at = Instant::from_seconds_clamped(second);
-            let here = spans.iter().filter(|(from, to, _)| *from <= at && at < *to);
-            here.map(|(.., tentative)| *tentative).min()
+            let covering = periods.iter().filter(|busy| busy.from <= at && at < busy.to);
+            covering.map(|busy| busy.tentative).min()
         };
         (0..60).map(at).collect()
     }
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_nothing_overlaps(
+        fn merged_periods_cover_the_same_time_and_do_not_overlap(
             spans in prop::collection::vec((0_i64..60, 0_i64..60, any::<bool>()), 0..12)
         ) {
             let instant = Instant::from_seconds_clamped;
-            let taken: Vec<BusySpan> =
-                spans.iter().map(|(from, to, of)| (instant(*from), instant(*to), *of)).collect();
-            let busy = combine_by_certainty(&taken);
-            let told = busy.iter().map(|busy| (busy.from, busy.to, busy.tentative));
-            let told: Vec<BusySpan> = told.collect();
-            prop_assert_eq!(seconds(&told), seconds(&taken));
+            let periods = spans.into_iter().map(|(from, to, tentative)| BusyPeriod {
+                from: instant(from),
+                to: instant(to),
+                tentative,
+            });
+            let periods: Vec<BusyPeriod> = periods.collect();
+            let busy = combine_by_certainty(&periods);
+            prop_assert_eq!(tentative_seconds(&busy), tentative_seconds(&periods));
             for pair in busy.windows(2) {
                 prop_assert!(pair[0].to <= pair[1].from);
                 prop_assert!(pair[0].to < pair[1].from || pair[0].tentative != pair[1].tentative);

@@ -1,33 +1,31 @@
-//! Likely twins: cards that are perhaps of one person.
+//! Duplicates: contacts that may be the same person.
 //!
-//! Two cards are joined by a value that both have, the name shown, an e-mail address or a phone
+//! Two cards are joined by a common value, which is a full name, an e-mail address or a phone
 //! number:
 //!
-//! * An address or a number joins cards whose names can be one person's: all words of the one are
-//!   words of the other, or their first letters. Where only two cards have it, their names need not
-//!   agree (`Mum` and `Helga Berg`): those groups come last.
-//! * A name of one word joins only cards that do not disagree: both have e-mail addresses, but none
-//!   in common; or phone numbers; or organisations. A name that more than five cards have is that
-//!   of several people, and joins none.
-//! * An address or a number that more than fifty cards have joins none: it is a switchboard's.
-//! * Nothing joins two cards with different birthdays, a list and a person, or somebody and the
-//!   organisation they are with.
+//! * An address or a number joins cards whose names agree: all words of one name, or their
+//!   initials, are in the other. If only two cards have the value, their names may differ (`Mum`
+//!   and `Helga Berg`); such groups come last.
+//! * A name of one word joins only cards without a disagreement: both have e-mail addresses but
+//!   none in common, or phone numbers, or organisations. A name of more than five cards joins none.
+//! * An address or a number of more than fifty cards joins none: it may be a switchboard.
+//! * Nothing joins cards with different birthdays, a list and a person, or a person and their
+//!   organisation.
 //!
-//! Names are compared folded, in any order of their words; phone numbers as `eqphone_national`
-//! does, if they have six digits at least and the same extension. What is joined to one of a group
-//! belongs to the group. Work is bounded: of very many numbers with one ending the first are
-//! compared by the numbering plans, the others as they are dialled.
+//! Names are compared folded, in any order of their words; phone numbers as by `eqphone_national`,
+//! if they have at least six digits and the same extension. Joins are transitive. Work is bounded:
+//! of very many numbers with the same ending, only the first are compared by the numbering plans.
 //!
-//! It is apart from `run` because it asks what cards have in common, and not what one of them is.
-//! One scan keeps eight bytes a value, and what several cards seem to have is then compared by the
-//! cards themselves.
+//! Apart from `execution` because it compares items with each other. One scan keeps eight bytes for
+//! each value; cards that seem to have a value in common are then read again.
 
 mod phone_comparison;
 
 use crate::error::Error;
-use crate::execution::{SearchRequest, find};
+use crate::execution::find;
 use crate::query::{Query, QueryContext};
 use crate::result_set::ResultSet;
+use crate::search_request::SearchRequest;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, find_contact_field};
 use larder_format::fold::{fold, split_words};
@@ -37,34 +35,35 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::rc::Rc;
 
-/// Rows of items read in one transaction.
+/// The most cards read in one transaction.
 const CARDS_PER_TX: usize = 256;
-/// A value of more cards than this joins none of them.
+/// The most cards that an address or a number joins.
 const MAX_CARDS_PER_VALUE: usize = 50;
-/// A name of more cards than this is that of several people.
+/// The most cards that a name joins.
 const MAX_CARDS_PER_NAME: usize = 5;
-/// Of more values of a field than this in one card the rest is not compared.
+/// The most values of a field of one card that are compared.
 const MAX_VALUES_PER_FIELD: usize = 64;
-/// Nor the rest of more names than this, nor what is longer.
+/// The most names of one card that are compared.
 const MAX_NAMES_PER_CARD: usize = 8;
+/// The longest name that is compared.
 const MAX_NAME_BYTES: usize = 250;
-/// Pairs of cards about which is kept whether they are one person's.
+/// The most pairs of cards whose comparison is cached.
 const MAX_CACHED_PAIRS: usize = 8192;
-/// Cards that are kept, since twins are met once for each value they have in common.
+/// The most cards that are cached: duplicates are compared once for each common value.
 const MAX_CACHED_CARDS: usize = 256;
 
-/// Cards that are perhaps of one person.
+/// Contacts that may be the same person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuplicateGroup {
-    /// What they have in common, two of them at least each time.
+    /// The values that at least two of them have in common.
     pub reasons: Vec<DuplicateReason>,
-    /// Their rows, in the order in which they came.
+    /// Their rows, in ascending order.
     pub rows: Vec<i64>,
     confidence: u8,
 }
 
 impl DuplicateGroup {
-    /// The cards, as an answer.
+    /// Returns the cards as a result set.
     #[must_use]
     pub fn result_set(&self) -> ResultSet {
         ResultSet::from_rows(&self.rows)
@@ -80,37 +79,37 @@ pub struct DuplicateReason {
     pub value: String,
 }
 
-/// Groups of likely twins, those that are surest first: in the collection, with one card at least
-/// that answers the question, and as many as the limit allows.
+/// Finds groups of duplicates in a collection, the most certain first. At least one card of each
+/// group matches the query; the limit is the number of groups.
 ///
 /// # Errors
-/// An unknown collection, or what the store reports.
+/// An unknown collection, or an error of the store.
 pub fn find_duplicates(
     reader: &Reader,
-    asked: &SearchRequest,
-    settings: &QueryContext,
+    request: &SearchRequest,
+    context: &QueryContext,
 ) -> Result<Vec<DuplicateGroup>, Error> {
-    let mut search = DuplicateSearch::new(reader, settings);
-    let all = SearchRequest { collection: asked.collection.clone(), ..SearchRequest::default() };
+    let mut search = DuplicateSearch::new(reader, context);
+    let all = SearchRequest { collection: request.collection.clone(), ..SearchRequest::default() };
     search.rows = find(reader, &all)?.rows();
     search.scan()?;
     search.compare_all()?;
     let mut groups = search.into_groups();
-    if asked.query != Query::All {
-        let answers = find(reader, &SearchRequest { sort: None, limit: None, ..asked.clone() })?;
-        let answers: HashSet<i64> = answers.rows().into_iter().collect();
-        groups.retain(|group| group.rows.iter().any(|row| answers.contains(row)));
+    if request.query != Query::All {
+        let matches = find(reader, &SearchRequest { sort: None, limit: None, ..request.clone() })?;
+        let matches: HashSet<i64> = matches.rows().into_iter().collect();
+        groups.retain(|group| group.rows.iter().any(|row| matches.contains(row)));
     }
-    groups.truncate(asked.limit.unwrap_or(usize::MAX));
+    groups.truncate(request.limit.unwrap_or(usize::MAX));
     Ok(groups)
 }
 
-/// Something that cards can have in common, in the form in which it is compared.
+/// A value that cards may have in common, in the form that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum MatchKey {
     Email(String),
     Phone(DialledNumber),
-    /// The folded words in their order in the alphabet.
+    /// The folded words, sorted.
     Name(String),
 }
 
@@ -128,29 +127,29 @@ impl MatchKey {
     }
 }
 
-/// A hash whose last bits are the kind: 1 for an address, 2 for a number, 3 for a name.
+/// Returns a hash whose last two bits are the kind: 1 for an address, 2 for a number, 3 for a name.
 fn hash_key(kind: u32, text: &str) -> u32 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     (hasher.finish() >> 32) as u32 & !3 | kind
 }
 
-/// How many cards may have a value of this hash, if it is to join any.
+/// Returns how many cards a value of this hash may join.
 fn max_cards_per_hash(hash: u32) -> usize {
     if hash & 3 == 3 { MAX_CARDS_PER_NAME } else { MAX_CARDS_PER_VALUE }
 }
 
-/// What of a card is compared.
+/// The values of a card that are compared.
 #[derive(Debug, Default)]
 struct MatchKeys {
-    /// Each with its hash, and as the card has it.
+    /// Each key with its hash, and the value in the card.
     keys: Vec<(u32, MatchKey, String)>,
     org: Vec<String>,
     birth: String,
     is_list: bool,
 }
 
-/// The folded words of a name, in the order of the alphabet.
+/// Returns the folded words of a name, sorted.
 fn sort_words(name: &str) -> String {
     let folded = fold(name);
     let mut words: Vec<&str> = split_words(&folded).collect();
@@ -171,7 +170,7 @@ impl MatchKeys {
             is_list: first("list") == "1",
             ..MatchKeys::default()
         };
-        // Where a card has no name, its e-mail address is shown.
+        // The full name of a card without a name is its e-mail address.
         let is_name = |name: &String| !name.contains('@') && name.len() <= MAX_NAME_BYTES;
         for name in values("full_name").into_iter().filter(is_name).take(MAX_NAMES_PER_CARD) {
             let sorted = sort_words(&name);
@@ -179,7 +178,7 @@ impl MatchKeys {
                 facts.keys.push((hash_key(3, &sorted), MatchKey::Name(sorted), name));
             }
         }
-        // The addresses of a list are those of its members.
+        // A list has the addresses of its members.
         if facts.is_list {
             return facts;
         }
@@ -210,7 +209,7 @@ impl MatchKeys {
         })
     }
 
-    /// Are these certainly two?
+    /// Returns whether these are certainly different.
     fn contradicts(&self, other: &MatchKeys) -> bool {
         let works_at = |person: &MatchKeys, firm: &MatchKeys| {
             person.org.iter().any(|org| firm.names().any(|name| name == org))
@@ -222,7 +221,7 @@ impl MatchKeys {
             || works_at(other, self)
     }
 
-    /// Do both have addresses, numbers or organisations, and none in common?
+    /// Returns whether both have addresses, numbers or organisations, but none in common.
     fn disagrees(&self, other: &MatchKeys, plans: &mut PhoneComparer<'_>) -> bool {
         fn differ<T>(a: &[T], b: &[T], mut same: impl FnMut(&T, &T) -> bool) -> bool {
             !a.is_empty() && !b.is_empty() && !a.iter().any(|a| b.iter().any(|b| same(a, b)))
@@ -242,7 +241,7 @@ impl MatchKeys {
             || (differ(&a, &b, |a, b| a == b) && differ(&a, &b, |a, b| plans.compare(a, b)))
     }
 
-    /// Can these be one person's names? `None`: one of them has no name.
+    /// Returns whether the names agree; `None` if one of the cards has no name.
     fn names_agree(&self, other: &MatchKeys, words: usize) -> Option<bool> {
         if self.names().next().is_none() || other.names().next().is_none() {
             return None;
@@ -253,8 +252,8 @@ impl MatchKeys {
     }
 }
 
-/// Are all words of one name, so many at least, in the other? A single letter is the beginning of
-/// one.
+/// Returns whether all words of one name, and at least `least`, are in the other. A single letter
+/// is an initial.
 fn is_name_within(short: &str, long: &str, least: usize) -> bool {
     let mut left: Vec<&str> = long.split(' ').collect();
     let mut number = 0;
@@ -272,7 +271,7 @@ fn is_name_within(short: &str, long: &str, least: usize) -> bool {
     number >= least
 }
 
-/// Two birthdays, and not the same: where a year is missing, by month and day.
+/// Returns whether two birthdays differ: by month and day if a year is missing.
 fn has_other_birthday(a: &str, b: &str) -> bool {
     let year = |date: &str| date.starts_with(|c: char| c.is_ascii_digit());
     let day = |date: &str| date.get(date.len().saturating_sub(5)..).map(str::to_string);
@@ -280,8 +279,8 @@ fn has_other_birthday(a: &str, b: &str) -> bool {
     known && if years { a != b } else { day(a) != day(b) }
 }
 
-/// How two cards are asked about: by a word that is their name, by their name, by an address or a
-/// number of these two only, or of others too.
+/// How two cards are compared: by a common name of one word, by a longer name, by an address or a
+/// number of these two only, or by one of other cards, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum MatchRule {
     OneWordName,
@@ -290,7 +289,7 @@ enum MatchRule {
     CommonValue,
 }
 
-/// How sure it is that two cards are of one person, if they are at all.
+/// Returns whether it is certain that two cards are the same person; `None` if they are not joined.
 fn match_confidence(
     by: MatchRule,
     a: &MatchKeys,
@@ -306,26 +305,26 @@ fn match_confidence(
     }
 }
 
-/// The search, from the scan to the groups. Cards are numbered in the order of their rows.
+/// A search for duplicates. Cards are numbered in the order of their rows.
 struct DuplicateSearch<'a> {
     reader: &'a Reader,
     region: Option<&'a str>,
     rows: Vec<i64>,
-    /// The hash of a value, and the number of the card that has it.
+    /// The hash of each value, with the number of its card.
     values: Vec<u64>,
     cached_keys: HashMap<u32, Rc<MatchKeys>>,
     phone_comparer: PhoneComparer<'a>,
-    /// Whether two cards are one person's, as it was found.
+    /// The results of comparisons.
     cached_verdicts: HashMap<(u32, u32, MatchRule), Option<bool>>,
-    /// For each card one that it is joined to, or itself.
+    /// The parent of each card in its group (union-find).
     parents: Vec<u32>,
-    /// Why, with one of the cards, and how sure.
+    /// A card of a group, the reason, and whether it is certain.
     reasons: Vec<(u32, DuplicateReason, bool)>,
 }
 
 impl<'a> DuplicateSearch<'a> {
-    fn new(reader: &'a Reader, settings: &'a QueryContext) -> DuplicateSearch<'a> {
-        let region = settings.region.as_deref();
+    fn new(reader: &'a Reader, context: &'a QueryContext) -> DuplicateSearch<'a> {
+        let region = context.region.as_deref();
         DuplicateSearch {
             reader,
             region,
@@ -339,13 +338,13 @@ impl<'a> DuplicateSearch<'a> {
         }
     }
 
-    /// Reads every card once, a page a transaction.
+    /// Reads every card once, one page a transaction.
     fn scan(&mut self) -> Result<(), Error> {
         let (region, values, mut first) = (self.region, &mut self.values, 0);
         for page in self.rows.chunks(CARDS_PER_TX) {
             self.reader.for_each_item(page, &mut |head, bytes| {
                 let number = first + page.partition_point(|row| *row < head.row);
-                // More cards than that are in no book.
+                // No collection has more cards.
                 let Ok(number) = u32::try_from(number) else { return false };
                 let facts = MatchKeys::from_card(&Contact::parse(bytes), region);
                 let value = |hash: u32| u64::from(hash) << 32 | u64::from(number);
@@ -417,7 +416,7 @@ impl<'a> DuplicateSearch<'a> {
         let phones: Vec<Option<&DialledNumber>> =
             values.iter().map(|value| value.phone()).collect();
         let same = self.phone_comparer.group_equal(&phones);
-        let mut said = HashSet::new();
+        let mut known_reasons = HashSet::new();
         for (at, ((a, one), of_one)) in facts.iter().zip(&own).enumerate() {
             let mut firsts = HashMap::new();
             for first in of_one {
@@ -425,8 +424,8 @@ impl<'a> DuplicateSearch<'a> {
                     firsts.entry(*place).or_insert(first);
                 }
             }
-            let common = |of_other: &Vec<(usize, &String)>| {
-                of_other.iter().find_map(|(place, _)| firsts.get(place).copied())
+            let common = |values_of_other: &Vec<(usize, &String)>| {
+                values_of_other.iter().find_map(|(place, _)| firsts.get(place).copied())
             };
             let common: Vec<_> = own.iter().map(common).collect();
             let shared_by = common.iter().flatten().count();
@@ -446,10 +445,10 @@ impl<'a> DuplicateSearch<'a> {
                 {
                     let reason = DuplicateReason { field: shared.field(), value: (*shown).clone() };
                     self.union(*a, *b);
-                    // Once for each group is enough, of many cards.
-                    let told = (self.root(*a), reason, sure);
-                    if said.insert(told.clone()) {
-                        self.reasons.push(told);
+                    // Once for each group is enough.
+                    let reason = (self.root(*a), reason, sure);
+                    if known_reasons.insert(reason.clone()) {
+                        self.reasons.push(reason);
                     }
                 }
             }
@@ -457,7 +456,7 @@ impl<'a> DuplicateSearch<'a> {
         Ok(())
     }
 
-    /// What there is to compare of these cards; those that are gone are left out.
+    /// Reads the values of these cards. Cards that were removed are left out.
     fn load_match_keys(&mut self, cards: &[u32]) -> Result<Vec<(u32, Rc<MatchKeys>)>, Error> {
         if self.cached_keys.len() > MAX_CACHED_CARDS {
             self.cached_keys.clear();
@@ -480,13 +479,13 @@ impl<'a> DuplicateSearch<'a> {
         Ok(found.collect())
     }
 
-    /// The first card that a card is joined to.
+    /// Returns the root of a card's group.
     fn root(&mut self, card: u32) -> u32 {
         let mut card = card;
         while let Some(&above) = self.parents.get(card as usize)
             && above != card
         {
-            // Each look halves the way of the next one.
+            // Path halving.
             let further = self.parents.get(above as usize).copied().unwrap_or(above);
             if let Some(place) = self.parents.get_mut(card as usize) {
                 *place = further;
@@ -541,7 +540,7 @@ impl<'a> DuplicateSearch<'a> {
     }
 }
 
-/// What kinds of reasons are worth: an address is more than a number, a number more than a name.
+/// Returns the weight of reasons: an address counts more than a number, a number more than a name.
 fn reason_weight(reasons: &[DuplicateReason]) -> u8 {
     let worth = [("email", 4), ("phone", 3), ("full_name", 2)];
     let is_one = |field: &str| reasons.iter().any(|reason| reason.field == field);

@@ -1,18 +1,18 @@
-//! What can be wrong with a question, or go wrong while it is answered.
+//! Errors of a search, and of the text of a query.
 
-/// Why a question has no answer.
+/// The reason that a search failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is no question.
+    /// The text cannot be parsed.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// A field to sort by that does not exist.
+    /// The field to sort by does not exist.
     #[error("there is no field {name:?} to sort by")]
     NoField {
-        /// The name asked for.
+        /// The name in the request.
         name: String,
-        /// The field that was perhaps meant.
+        /// The field with the most similar name.
         nearest: Option<&'static str>,
     },
     /// A query id of live views that no query is registered under: its last view was closed.
@@ -21,28 +21,28 @@ pub enum Error {
         /// The id.
         id: u32,
     },
-    /// The store could not answer.
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
 }
 
-/// What is wrong with the text of a question, and where.
+/// An error in the text of a query, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} (at character {at} of the query)")]
+#[error("{message} (at character {at} of the query)")]
 pub struct SyntaxError {
-    /// What is wrong, and with what.
-    pub what: String,
-    /// Where it begins: characters from the beginning of the text, from 1.
+    /// What is wrong.
+    pub message: String,
+    /// The position, in characters from the start of the text, from 1.
     pub at: usize,
-    /// What to do about it.
+    /// How to correct it.
     pub hint: Option<String>,
 }
 
 impl SyntaxError {
     /// An error at byte `at` of `text`.
-    pub(crate) fn new(text: &str, at: usize, what: impl Into<String>) -> SyntaxError {
+    pub(crate) fn new(text: &str, at: usize, message: impl Into<String>) -> SyntaxError {
         let before = text.get(..at).map_or(0, |before| before.chars().count());
-        SyntaxError { what: what.into(), at: before + 1, hint: None }
+        SyntaxError { message: message.into(), at: before + 1, hint: None }
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> SyntaxError {

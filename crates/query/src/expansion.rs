@@ -1,9 +1,8 @@
-//! Occurrences instead of items: when in a window what an answer has happens, or when its alarms
-//! ring.
+//! Expansion: the occurrences, or alarms, of the items of a result in a time range.
 //!
-//! The index knows of each item what it is in time, so no item is read for it. Work is bounded: of
-//! a rule that happens every second only so much is given as was asked for, and it is said that
-//! there is more.
+//! Schedules are in the index, so no item is read. Work is bounded: the number of occurrences is
+//! limited, and a flag tells whether there are more. Apart from `agenda`, which adds the fields
+//! that lists show.
 
 use crate::error::Error;
 use crate::query::Query;
@@ -11,51 +10,50 @@ use crate::result_set::ResultSet;
 use crate::time_test::TimeTest;
 use larder_store::{ItemOccurrence, Reader, TimeRange};
 
-/// Items that are asked in one transaction.
+/// The most schedules read in one transaction.
 const ITEMS_PER_TX: usize = 1024;
 
-/// When the items of an answer happen in a window.
+/// The occurrences of the items of a result in a time range.
 #[derive(Debug, Clone, Default)]
 pub struct Expansion {
-    /// Rows of items, and an occurrence of each, in the order of their beginnings; of alarms in the
-    /// order in which they ring.
+    /// Rows of items with an occurrence each, by start; alarms by the time when they ring.
     pub occurrences: Vec<(i64, ItemOccurrence)>,
-    /// There are more than were asked for.
+    /// There are more than the limit.
     pub truncated: bool,
-    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a
-    /// COUNT.
+    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
+    /// bounds.
     pub uncertain_rows: Vec<i64>,
 }
 
-/// Finds when the items of an answer happen in a window: the first `limit` of each, and in all.
+/// Finds the first `limit` occurrences of the items of a result in a time range.
 ///
 /// # Errors
-/// What the store reports.
+/// Errors of the store.
 pub fn expand_occurrences(
     reader: &Reader,
-    answer: &ResultSet,
-    window: &TimeRange,
+    result: &ResultSet,
+    time_range: &TimeRange,
     limit: usize,
 ) -> Result<Expansion, Error> {
     let mut expansion =
-        Expansion { uncertain_rows: answer.uncertain_rows.clone(), ..Expansion::default() };
-    let rows = answer.rows();
+        Expansion { uncertain_rows: result.uncertain_rows.clone(), ..Expansion::default() };
+    let rows = result.rows();
     for page in rows.chunks(ITEMS_PER_TX) {
-        reader.for_each_schedule(page, &mut |row, times| {
-            let mut left = limit;
-            let whole = times.for_each_in(window, &mut |occurring| {
-                if left == 0 {
+        reader.for_each_schedule(page, &mut |row, schedule| {
+            let mut remaining = limit;
+            let is_complete = schedule.for_each_in(time_range, &mut |occurrence| {
+                if remaining == 0 {
                     expansion.truncated = true;
                     return false;
                 }
-                left -= 1;
-                expansion.occurrences.push((row, occurring));
+                remaining -= 1;
+                expansion.occurrences.push((row, occurrence));
                 true
             });
-            if !whole {
+            if !is_complete {
                 expansion.uncertain_rows.push(row);
             }
-            // What comes behind the limit is not needed for the next items, either.
+            // Occurrences behind the limit are dropped early, to bound memory.
             if expansion.occurrences.len() > limit.saturating_mul(2) {
                 apply_limit(&mut expansion, limit);
             }
@@ -69,30 +67,34 @@ pub fn expand_occurrences(
 }
 
 fn apply_limit(expansion: &mut Expansion, limit: usize) {
-    let when = |occurring: &ItemOccurrence| match occurring.alarm {
+    let sort_time = |occurrence: &ItemOccurrence| match occurrence.alarm {
         Some((at, _)) => at,
-        None => occurring.occurrence.start,
+        None => occurrence.occurrence.start,
     };
-    // In place: a stable sort takes as much memory again.
-    expansion.occurrences.sort_unstable_by_key(|(row, occurring)| {
-        (when(occurring), occurring.occurrence.start, *row, occurring.alarm.map(|(_, line)| line))
+    // In place: a stable sort would need as much memory again.
+    expansion.occurrences.sort_unstable_by_key(|(row, occurrence)| {
+        (
+            sort_time(occurrence),
+            occurrence.occurrence.start,
+            *row,
+            occurrence.alarm.map(|(_, line)| line),
+        )
     });
     expansion.truncated |= expansion.occurrences.len() > limit;
     expansion.occurrences.truncate(limit);
 }
 
-/// The window in which a question wants something to be, where it wants one: what all of its
-/// answers have in common.
+/// Returns the time range in which every match of a query has an occurrence, if the query has one.
 #[must_use]
 pub fn required_time_range(query: &Query) -> Option<&TimeRange> {
     match query {
-        Query::Time(TimeTest::InRange(window)) => Some(window),
+        Query::Time(TimeTest::InRange(time_range)) => Some(time_range),
         Query::And(all) => all.iter().find_map(required_time_range),
         _ => None,
     }
 }
 
-/// Does any part of a question ask for a window?
+/// Returns whether any part of a query is a time range.
 pub(crate) fn has_time_range(query: &Query) -> bool {
     match query {
         Query::Time(TimeTest::InRange(_)) => true,

@@ -1,9 +1,10 @@
-//! An item as a question sees it: its values, and what it is in time, each read when it is asked
-//! for.
+//! An item as a predicate sees it: its values and its schedule, each read when it is tested.
 //!
-//! There are two: the item itself, taken apart ([`Item`]), and what is kept beside it
-//! ([`StoredFieldsItem`]), which is read faster and tells less. `matcher` puts questions to them.
+//! There are two implementations: the parsed item ([`DecodedItem`]), and its stored fields
+//! ([`StoredFieldsItem`]), which are faster to read and incomplete. Apart from `matcher`, which
+//! tests them.
 
+use crate::local_time::read_schedule;
 use crate::time_test::DateProperty;
 use larder_format::component::Component;
 use larder_format::contact::Contact;
@@ -17,58 +18,58 @@ use larder_time::zone::Zone;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// What a question is put to.
+/// The values of an item that a predicate tests.
 pub(crate) trait ItemFields {
-    /// Does a value of the field pass? `None`: there is no value.
+    /// Returns whether a value of the field passes; `None` if there is no value.
     fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool>;
 
-    /// Its properties; none, if this is only what is kept.
+    /// The properties; none if only stored fields are available.
     fn properties(&self) -> &[Property<'_>];
 
-    /// The UID that it names itself.
+    /// The UID in the source.
     fn uid(&self) -> Option<String>;
 
-    /// What it is.
+    /// The kind of the item.
     fn kind(&self) -> Kind;
 
-    /// What it is in time.
+    /// The schedule.
     fn schedule(&self) -> Option<Cow<'_, Schedule>>;
 
-    /// The moment that a property names; by this clock where it names no other.
+    /// The instant in a property; read in `local` if the property names no time zone.
     fn property_instant(&self, stamp: DateProperty, local: &Zone) -> Option<Instant>;
 
-    /// Is it a task, of which an occurrence was due before the end of this window?
+    /// Returns whether this is a task with an occurrence that was due before the end of the range.
     fn is_overdue(&self, _: &TimeRange) -> bool {
         false
     }
 
-    /// Whether it answers cannot be told within bounds.
+    /// Records that the test could not be decided within bounds.
     fn mark_uncertain(&self) {}
 }
 
-/// An item, taken apart.
+/// A parsed item.
 #[derive(Debug)]
 pub struct DecodedItem<'a> {
     pub(crate) reader: &'a Reader,
     pub(crate) head: &'a ItemMeta,
     pub(crate) parsed: ParsedSource<'a>,
     pub(crate) schedule_origin: ScheduleOrigin<'a>,
-    /// It could not be told within bounds whether it answers.
+    /// A test could not be decided within bounds.
     pub(crate) uncertain: Cell<bool>,
 }
 
-/// Where what an item is in time is known from.
+/// Where the schedule of an item comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ScheduleOrigin<'a> {
-    /// It is kept beside the item.
+    /// The index.
     Stored,
-    /// It is worked out anew.
+    /// The source: it is derived again.
     Recomputed,
-    /// It was this.
+    /// The caller.
     Given(Option<&'a Schedule>),
 }
 
-/// A card or a component.
+/// The parsed source of an item.
 #[derive(Debug)]
 pub(crate) enum ParsedSource<'a> {
     Card(Contact<'a>),
@@ -101,7 +102,7 @@ impl<'a> ParsedSource<'a> {
 }
 
 impl<'a> DecodedItem<'a> {
-    /// Takes an item apart.
+    /// Parses the source bytes of an item.
     #[must_use]
     pub fn new(reader: &'a Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> DecodedItem<'a> {
         let (parsed, uncertain) = (ParsedSource::parse(reader, head, bytes), Cell::new(false));
@@ -114,9 +115,8 @@ impl<'a> DecodedItem<'a> {
         self.parsed.first(field)
     }
 
-    /// The values of a field that are searched.
+    /// The values of a field; none for an item of a kind that is not searched.
     pub(crate) fn searched_values(&self, field: &Field) -> Vec<String> {
-        // What is only kept is not searched.
         if self.head.kind == Kind::Component { Vec::new() } else { self.parsed.values(field) }
     }
 }
@@ -151,7 +151,8 @@ impl ItemFields for DecodedItem<'_> {
                 self.reader.recompute_schedule(self.head.row).ok().flatten().map(Cow::Owned)
             }
             ScheduleOrigin::Stored => {
-                read_schedule_or_none(self.reader, self.head.row).map(Cow::Owned)
+                // The next read of the search reports an error of the store.
+                read_schedule(self.reader, self.head.row).ok().flatten().map(Cow::Owned)
             }
             ScheduleOrigin::Given(times) => times.map(Cow::Borrowed),
         }
@@ -175,13 +176,13 @@ impl ItemFields for DecodedItem<'_> {
             .and_then(|row| self.reader.calendar_context(row).ok().flatten());
         let frame = frame.unwrap_or_default();
         let (deriver, local) = (self.reader.extractor(), &window.local_zone);
-        let said = |name: &str| component.time_properties(name).next();
-        let start = |name: &str| deriver.resolve_date_time(&said(name)?, &frame);
+        let written = |name: &str| component.time_properties(name).next();
+        let start = |name: &str| deriver.resolve_date_time(&written(name)?, &frame);
         let due = start("DUE");
-        if self.head.kind != Kind::Task || (due.is_none() && said("DURATION").is_none()) {
+        if self.head.kind != Kind::Task || (due.is_none() && written("DURATION").is_none()) {
             return false;
         }
-        // A day is due until it is over.
+        // A date is due until the end of that day.
         let day_after = |day: i64| local.to_instant(CivilTime::midnight(day + 1));
         let times = if self.head.recurrence_id.is_empty() { self.schedule() } else { None };
         if let (Some(due), None) = (&due, times.as_ref().filter(|times| times.is_recurring())) {
@@ -195,16 +196,18 @@ impl ItemFields for DecodedItem<'_> {
             due.civil.day_number()
                 - start("DTSTART").map_or(due.civil.day_number(), |start| start.civil.day_number())
         });
-        // They take as long as each other, so the first is due first.
+        // All occurrences have the same duration, so the first is due first.
         let mut overdue = None;
-        let whole = times.or_else(|| self.schedule()).is_none_or(|times| {
-            times.for_each_in(window, &mut |ItemOccurrence { occurrence: of, .. }| {
-                let due = days.map_or(of.end, |days| day_after(of.start_civil.day_number() + days));
+        let is_complete = times.or_else(|| self.schedule()).is_none_or(|times| {
+            times.for_each_in(window, &mut |ItemOccurrence { occurrence, .. }| {
+                let due = days.map_or(occurrence.end, |days| {
+                    day_after(occurrence.start_civil.day_number() + days)
+                });
                 overdue = Some(due < window.to);
                 false
             })
         });
-        if overdue.is_none() && !whole {
+        if overdue.is_none() && !is_complete {
             self.mark_uncertain();
         }
         overdue.unwrap_or_default()
@@ -215,12 +218,12 @@ impl ItemFields for DecodedItem<'_> {
     }
 }
 
-/// What is kept of an item.
+/// The stored fields of an item.
 pub(crate) struct StoredFieldsItem<'a> {
     pub(crate) reader: &'a Reader,
     pub(crate) head: &'a ItemMeta,
     pub(crate) stored_fields: StoredFields<'a>,
-    /// It could not be told within bounds whether it answers.
+    /// A test could not be decided within bounds.
     pub(crate) uncertain: &'a Cell<bool>,
 }
 
@@ -244,7 +247,8 @@ impl ItemFields for StoredFieldsItem<'_> {
     }
 
     fn schedule(&self) -> Option<Cow<'_, Schedule>> {
-        read_schedule_or_none(self.reader, self.head.row).map(Cow::Owned)
+        // The next read of the search reports an error of the store.
+        read_schedule(self.reader, self.head.row).ok().flatten().map(Cow::Owned)
     }
 
     fn property_instant(&self, _: DateProperty, _: &Zone) -> Option<Instant> {
@@ -256,7 +260,7 @@ impl ItemFields for StoredFieldsItem<'_> {
     }
 }
 
-/// A card alone, of which nobody asks more.
+/// A contact that is in no store.
 impl ItemFields for Contact<'_> {
     fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
         let values = self.values(field);
@@ -282,14 +286,4 @@ impl ItemFields for Contact<'_> {
     fn property_instant(&self, _: DateProperty, _: &Zone) -> Option<Instant> {
         None
     }
-}
-
-fn read_schedule_or_none(reader: &Reader, row: i64) -> Option<Schedule> {
-    let mut found = None;
-    // Where the store cannot be read, the question that this is part of meets the same error.
-    let _read = reader.for_each_schedule(&[row], &mut |_, times| {
-        found = Some(times.clone());
-        false
-    });
-    found
 }

@@ -1,33 +1,54 @@
-//! One question for every kind of item: parsed from text, planned for the index, run in place.
+//! One query type for every kind of item: parsed from text, planned for the indexes, executed.
 //!
-//! A [`Query`] is written in two ways that give the same value: the search line that people type
-//! ([`Query::parse`]) and the S-expressions of evolution-data-server ([`Query::parse_sexp`]).
-//! [`find`] lets the planner look up what the index can answer, and tests what is left;
-//! [`full_scan`] answers the same by testing every item. For any store and any question the two
-//! agree: the one property that this crate's tests are about.
-//! [`find_duplicates`](find_duplicates()) asks something else: which items are perhaps the same.
+//! A [`Query`] is written in two ways: as the search line that people type ([`Query::parse`]) and
+//! as an S-expression of evolution-data-server ([`Query::parse_sexp`]). [`find`] lets the planner
+//! look up what the indexes can answer, and tests the remaining candidates; [`full_scan`] tests
+//! every item. For any store and any query both give the same result: the property that the tests
+//! of this crate are about.
 //!
-//! A [`View`](views::View) stays open, and is told what changes in its answer; all views of a
-//! process are [`Views`](views::Views). What was asked, and what it cost, goes to a [`query_log`]
-//! if one is wanted.
+//! | module | contents |
+//! |---|---|
+//! | `agenda` | occurrences with the fields that lists show; counts of occurrences |
+//! | `busy_time` | busy periods of a time range |
+//! | `calendar_properties` | the properties of a calendar itself |
+//! | `collector` | hits with their sort keys |
+//! | `cursor` | [`SortedCursor`]: steps through a sorted collection |
+//! | `duplicates` | [`find_duplicates`](find_duplicates()): contacts that may be the same person |
+//! | `error` | errors of a search, and of the text of a query |
+//! | `execution` | [`find`] and [`full_scan`] |
+//! | `expansion` | the occurrences of a result in a time range |
+//! | `item` | the values of an item that a predicate tests |
+//! | [`local_time`] | times of items in the user's time zone |
+//! | `matcher` | [`Matcher`]: the predicate of a query |
+//! | `plan` | [`Plan`]: what the indexes look up for a query |
+//! | `projection` | a few fields of each item of a result |
+//! | `query` | [`Query`], and the context that it is parsed in |
+//! | [`query_log`] | the record of each query and its cost |
+//! | `result_domain` | whether a query is about contacts or calendars |
+//! | `result_set` | [`ResultSet`]: the items of a result, page by page |
+//! | `search_line` | parser of search lines |
+//! | `search_request` | [`SearchRequest`]: a query with collection, order and limit |
+//! | `sexp` | parser of S-expressions |
+//! | `sort_bound` | bounds between the items of a sorted collection |
+//! | `sorted_scan` | items in an indexed order |
+//! | `time_test` | tests of an item's schedule |
+//! | `value_matcher` | the test of one value |
+//! | `verification` | the test of candidates |
+//! | [`views`] | queries that stay open and report changes |
 //!
-//! A [`SortedCursor`] steps through a sorted book, from any letter on, without reading what lies
-//! between.
-//!
-//! This crate is not the store: it names no file and no SQLite, and passes through
-//! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in
-//! place with it, while others write. `examples/who.rs` is such a program:
+//! The crate names no file and no SQLite: it reads through [`larder_store::Reader`]. Any Rust
+//! program can query a store with it while other programs write. `examples/contact_names.rs` is
+//! such a program:
 //!
 //! ```no_run
-#![doc = include_str!("../examples/who.rs")]
+#![doc = include_str!("../examples/contact_names.rs")]
 //! ```
 
 mod agenda;
 mod busy_time;
+mod calendar_properties;
 mod collector;
-mod colour;
 mod cursor;
-pub mod description;
 mod duplicates;
 mod error;
 mod execution;
@@ -42,23 +63,25 @@ pub mod query_log;
 mod result_domain;
 mod result_set;
 mod search_line;
+mod search_request;
 mod sexp;
 mod sort_bound;
+mod sorted_scan;
 mod time_test;
 mod value_matcher;
+mod verification;
 pub mod views;
 
 pub use crate::agenda::{
-    AgendaDay, AgendaEntry, DayEntry, ItemSummary, OccurrenceCount, OccurrenceList,
-    count_occurrences, find_uncertain_rows, group_by_day, list_occurrences, read_agenda,
-    read_agenda_with, read_item_summaries,
+    AgendaEntry, ItemSummary, OccurrenceCount, OccurrenceList, count_occurrences,
+    find_uncertain_rows, list_occurrences, read_agenda, read_agenda_with, read_item_summaries,
 };
-pub use crate::busy_time::{BusyPeriod, busy_periods, format_free_busy};
-pub use crate::colour::calendar_colour;
+pub use crate::busy_time::{BusyPeriod, busy_periods};
+pub use crate::calendar_properties::read_calendar_properties;
 pub use crate::cursor::{FilingLetter, SortedCursor};
 pub use crate::duplicates::{DuplicateGroup, DuplicateReason, find_duplicates};
 pub use crate::error::{Error, SyntaxError};
-pub use crate::execution::{SearchRequest, SortSpec, find, full_scan};
+pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
 pub use crate::local_time::window_to_time_range;
@@ -70,8 +93,9 @@ pub use crate::query::{
 };
 pub use crate::result_domain::{ResultDomain, is_calendar_field, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
+pub use crate::search_request::{SearchRequest, SortSpec};
 pub use crate::time_test::{DateProperty, TimeTest};
 pub use larder_date_phrase::UserLocale;
 pub use larder_format::contact::Contact;
 pub use larder_format::field::{Field, find_contact_field};
-pub use larder_store::{ItemMeta, Reader};
+pub use larder_store::{Alarm, ItemMeta, Kind, Reader, TimeRange, Trigger, ZoneUse};

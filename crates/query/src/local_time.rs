@@ -1,49 +1,51 @@
-//! When something is, by the clock of who asks: for programs and for people.
+//! Times of items in the user's time zone: spans, days, and the time range of a date phrase.
 //!
-//! A moment is told with the offset of that clock; a day, and what floats, without one. What an
-//! occurrence is, `larder-time` knows; here it is written.
+//! Apart from `agenda`, as single items have times, too. Their text is made by `larder-present`.
 
-use larder_date_phrase::{DateRange, Language, UserLocale};
+use larder_date_phrase::{DateRange, UserLocale};
 use larder_store::{ItemOccurrence, Reader, Schedule, TimeRange, TimeTarget};
-use larder_time::civil::{CivilTime, DAY_SECONDS, Date, Instant};
+use larder_time::civil::{CivilTime, Instant};
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
 
-/// When something is, by the clock of who asks.
+/// The start and end of an occurrence in the user's time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalTimeSpan {
-    /// When it begins, as that clock shows it.
+    /// The start.
     pub from: CivilTime,
-    /// When it has ended; of days, the midnight after the last.
+    /// The end; of whole days, the midnight after the last.
     pub to: CivilTime,
-    /// It is of whole days.
+    /// The occurrence takes whole days.
     pub all_day: bool,
-    /// It is by the clock of whoever asks.
+    /// The item names no time zone.
     pub floating: bool,
-    /// How far that clock is from UTC, at its beginning and at its end.
-    offsets: (i32, i32),
+    /// The UTC offset at the start, in seconds.
+    pub start_offset: i32,
+    /// The UTC offset at the end, in seconds.
+    pub end_offset: i32,
 }
 
 impl LocalTimeSpan {
-    /// An occurrence.
+    /// Converts an occurrence.
     #[must_use]
-    pub fn from_occurrence(occurring: &ItemOccurrence, local: &Zone) -> LocalTimeSpan {
-        let of = &occurring.occurrence;
-        let (from, to) = match occurring.is_date {
-            true => (of.start_civil, of.end_civil),
-            false => (local.to_civil(of.start), local.to_civil(of.end)),
+    pub fn from_occurrence(occurrence: &ItemOccurrence, local: &Zone) -> LocalTimeSpan {
+        let span = &occurrence.occurrence;
+        let (from, to) = match occurrence.is_date {
+            true => (span.start_civil, span.end_civil),
+            false => (local.to_civil(span.start), local.to_civil(span.end)),
         };
         LocalTimeSpan {
             from,
             to,
-            all_day: occurring.is_date,
-            floating: occurring.is_floating,
-            offsets: (local.offset(of.start), local.offset(of.end)),
+            all_day: occurrence.is_date,
+            floating: occurrence.is_floating,
+            start_offset: local.offset(span.start),
+            end_offset: local.offset(span.end),
         }
     }
 
-    /// From one time until another, by the clock of the first: what that clock leaves out is later.
-    /// Without an end, it is a moment, or a day.
+    /// Converts a start and an end, both to the time zone of the start. A time that is skipped
+    /// there is moved forward. Without an end, the span is empty, or one day.
     #[must_use]
     pub fn from_start_and_end(
         start: &CalendarDateTime,
@@ -52,7 +54,14 @@ impl LocalTimeSpan {
         let end = end.unwrap_or(start);
         if start.is_date {
             let (from, to) = (start.civil, end.civil);
-            return LocalTimeSpan { from, to, all_day: true, floating: true, offsets: (0, 0) };
+            return LocalTimeSpan {
+                from,
+                to,
+                all_day: true,
+                floating: true,
+                start_offset: 0,
+                end_offset: 0,
+            };
         }
         let floating = start.zone_reference == ZoneReference::Floating;
         let zone_of = |clock: &ZoneReference| match clock {
@@ -62,104 +71,74 @@ impl LocalTimeSpan {
         let (zone, until) = (zone_of(&start.zone_reference), zone_of(&end.zone_reference));
         let (first, last) = (zone.to_instant(start.civil), until.to_instant(end.civil));
         let (from, to) = (zone.to_civil(first), zone.to_civil(last));
-        let offsets = (zone.offset(first), zone.offset(last));
-        LocalTimeSpan { from, to, all_day: false, floating, offsets }
+        LocalTimeSpan {
+            from,
+            to,
+            all_day: false,
+            floating,
+            start_offset: zone.offset(first),
+            end_offset: zone.offset(last),
+        }
     }
 
-    /// An item: its first occurrence. `None`: it has no time of its own.
+    /// Converts the first occurrence of an item; `None` if the item has no time.
     #[must_use]
-    pub fn from_first_occurrence(times: &Schedule, local: &Zone) -> Option<LocalTimeSpan> {
-        let (from, to, what) = (Instant::MIN, Instant::MAX, TimeTarget::Occurrences);
-        let everything = TimeRange { from, to, local_zone: local.clone(), target: what };
+    pub fn from_first_occurrence(schedule: &Schedule, local: &Zone) -> Option<LocalTimeSpan> {
+        let everything = TimeRange {
+            from: Instant::MIN,
+            to: Instant::MAX,
+            local_zone: local.clone(),
+            target: TimeTarget::Occurrences,
+        };
         let mut first = None;
-        times.for_each_in(&everything, &mut |occurring| {
-            first = Some(LocalTimeSpan::from_occurrence(&occurring, local));
+        schedule.for_each_in(&everything, &mut |occurrence| {
+            first = Some(LocalTimeSpan::from_occurrence(&occurrence, local));
             false
         });
         first
     }
 
-    /// When it begins, as RFC 3339 has it: `2026-03-06T09:30:00+01:00`; a day is `2026-03-06`, and
-    /// what floats has no offset.
-    #[must_use]
-    pub fn format_start(&self) -> String {
-        self.format_time(self.from, self.offsets.0)
-    }
-
-    /// When it has ended, written in the same way; of days, the day after the last.
-    #[must_use]
-    pub fn format_end(&self) -> String {
-        self.format_time(self.to, self.offsets.1)
-    }
-
-    /// Until when a task is to be done: its end; of days, the last.
-    #[must_use]
-    pub fn format_due(&self) -> String {
-        if self.all_day {
-            format_date(Date::from_day_number(self.last_day()))
-        } else {
-            self.format_end()
-        }
-    }
-
-    /// Until when a task is to be done, in words.
-    #[must_use]
-    pub fn describe_due(&self, language: &Language) -> String {
-        let last = language.date(Date::from_day_number(self.last_day()));
-        if self.all_day { last } else { format!("{last}, {}", format_clock(self.to)) }
-    }
-
-    fn format_time(&self, at: CivilTime, offset: i32) -> String {
-        match (self.all_day, self.floating) {
-            (true, _) => format_date(at.date()),
-            (false, true) => format_civil(at),
-            (false, false) => format!("{}{}", format_civil(at), format_offset(offset)),
-        }
-    }
-
-    /// When it begins, for a list: `2026-03-06 09:30`, or the day alone.
-    #[must_use]
-    pub fn format_for_list(&self) -> String {
-        match self.all_day {
-            true => format_date(self.from.date()),
-            false => format!("{} {}", format_date(self.from.date()), format_clock(self.from)),
-        }
-    }
-
-    /// The last day on which it is.
+    /// The number of the last day (see [`CivilTime::day_number`]).
     #[must_use]
     pub fn last_day(&self) -> i64 {
-        let whole = self.to.second_of_day() == 0 && self.to > self.from;
-        (self.to.day_number() - i64::from(whole)).max(self.from.day_number())
+        let ends_at_midnight = self.to.second_of_day() == 0 && self.to > self.from;
+        (self.to.day_number() - i64::from(ends_at_midnight)).max(self.from.day_number())
     }
 
-    /// In words: `Fri 6 Mar 2026, 09:30-10:00 (30 minutes)`.
+    /// The elapsed time, in seconds: changes of the UTC offset do not count.
     #[must_use]
-    pub fn describe(&self, language: &Language) -> String {
-        let (first, last) = (self.from.date(), Date::from_day_number(self.last_day()));
-        let (first, until) = (language.date(first), language.date(last));
-        let days = self.last_day() - self.from.day_number() + 1;
-        match (self.all_day, days) {
-            (true, 1) => format!("{first}, all day"),
-            (true, _) => format!("{first} to {until} ({})", describe_duration(days * DAY_SECONDS)),
-            (false, _) if self.seconds() == 0 => format!("{first}, {}", format_clock(self.from)),
-            (false, 1) => {
-                let (from, to) = (format_clock(self.from), format_end_clock(self.to));
-                format!("{first}, {from}-{to} ({})", describe_duration(self.seconds()))
-            }
-            (false, _) => {
-                let (from, to, last) =
-                    (format_clock(self.from), format_clock(self.to), self.to.date());
-                let (last, length) = (language.date(last), describe_duration(self.seconds()));
-                format!("{first}, {from} to {last}, {to} ({length})")
-            }
+    pub fn seconds(&self) -> i64 {
+        let start = self.from.seconds() - i64::from(self.start_offset);
+        let end = self.to.seconds() - i64::from(self.end_offset);
+        end - start
+    }
+}
+
+/// Days by their numbers (see [`CivilTime::day_number`]), both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DayRange {
+    /// The first day.
+    pub first: i64,
+    /// The last day.
+    pub last: i64,
+}
+
+impl DayRange {
+    /// The days that a time range touches, in its own time zone.
+    #[must_use]
+    pub fn from_time_range(time_range: &TimeRange) -> DayRange {
+        let day = |instant: Instant| time_range.local_zone.to_civil(instant).day_number();
+        let last_second = time_range.to.seconds().saturating_sub(1);
+        DayRange {
+            first: day(time_range.from),
+            last: day(Instant::from_seconds_clamped(last_second)),
         }
     }
 
-    /// How long it takes, whatever the clock does meanwhile.
-    pub(crate) fn seconds(&self) -> i64 {
-        let (from, to) = self.offsets;
-        (self.to.seconds() - i64::from(to)) - (self.from.seconds() - i64::from(from))
+    /// Returns whether the two ranges have a day in common.
+    #[must_use]
+    pub fn overlaps(self, other: DayRange) -> bool {
+        self.first <= other.last && self.last >= other.first
     }
 }
 
@@ -175,10 +154,11 @@ pub fn window_to_time_range(
     TimeRange { from, to, local_zone: locale.zone.clone(), target }
 }
 
-/// The zone that an item's own clock stands in; `None`: it floats, is of days, or has no time.
+/// Returns the time zone that an item names; `None` for floating times, dates, and items without a
+/// time.
 #[must_use]
-pub fn zone_name(times: &Schedule) -> Option<String> {
-    let series = times.series()?;
+pub fn zone_name(schedule: &Schedule) -> Option<String> {
+    let series = schedule.series()?;
     match series.zone_reference() {
         _ if series.is_date() => None,
         ZoneReference::Zone(zone) => Some(zone.name().to_string()),
@@ -187,76 +167,15 @@ pub fn zone_name(times: &Schedule) -> Option<String> {
     }
 }
 
-/// What the item in this row is in time.
+/// Reads the schedule of the item in this row.
 ///
 /// # Errors
-/// What the store reports.
+/// Errors of the store.
 pub fn read_schedule(reader: &Reader, row: i64) -> Result<Option<Schedule>, larder_store::Error> {
     let mut found = None;
-    reader.for_each_schedule(&[row], &mut |_, times| {
-        found = Some(times.clone());
+    reader.for_each_schedule(&[row], &mut |_, schedule| {
+        found = Some(schedule.clone());
         false
     })?;
     Ok(found)
-}
-
-/// A moment as RFC 3339 has it, by this clock.
-#[must_use]
-pub fn format_instant(at: Instant, local: &Zone) -> String {
-    format!("{}{}", format_civil(local.to_civil(at)), format_offset(local.offset(at)))
-}
-
-/// `09:30`
-#[must_use]
-pub fn format_clock(at: CivilTime) -> String {
-    let second = at.second_of_day();
-    format!("{:02}:{:02}", second / 3600, second / 60 % 60)
-}
-
-/// The same of an end: midnight is that of the day that ends, `24:00`.
-#[must_use]
-pub fn format_end_clock(at: CivilTime) -> String {
-    if at.second_of_day() == 0 { "24:00".into() } else { format_clock(at) }
-}
-
-/// `2026-03-06`
-#[must_use]
-pub fn format_date(date: Date) -> String {
-    format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)
-}
-
-fn format_civil(at: CivilTime) -> String {
-    format!("{}T{}:{:02}", format_date(at.date()), format_clock(at), at.second_of_day() % 60)
-}
-
-/// `+01:00`, or `Z`. RFC 3339 knows no seconds there.
-fn format_offset(offset: i32) -> String {
-    let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs() / 60);
-    match minutes {
-        0 => "Z".into(),
-        _ => format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60),
-    }
-}
-
-/// So many seconds in words: `1 hour 30 minutes`.
-#[must_use]
-pub fn describe_duration(seconds: i64) -> String {
-    let units = [
-        ("week", 7 * DAY_SECONDS),
-        ("day", DAY_SECONDS),
-        ("hour", 3600),
-        ("minute", 60),
-        ("second", 1),
-    ];
-    let mut left = seconds.max(0);
-    let mut parts = Vec::new();
-    for (noun, size) in units {
-        // Days that are whole weeks are weeks, others are counted.
-        let number = if noun == "week" && left % size != 0 { 0 } else { left / size };
-        left -= number * size;
-        if number > 0 {
-            parts.push(format!("{number} {noun}{}", if number == 1 { "" } else { "s" }));
-        }
-    }
-    if parts.is_empty() { "no time".into() } else { parts.join(" ") }
 }

@@ -1,14 +1,14 @@
-//! What a question means for an item: the plain test of one parsed card or component. The planner's
-//! answer is right when it is this one's.
+//! The predicate of a query: the test of one parsed item. It defines the result of a query; every
+//! plan must agree with it.
 //!
-//! A [`Matcher`] is made once a question, and then tests many items: texts are folded, patterns
-//! compiled and numbers read when it is made, and of an item only the values are decoded that the
-//! question looks at. As the fields of contacts are not those of what is in calendars, it is made
-//! ready for each. What is asked of an item is in `item`; how one value passes, in `compare`.
+//! A [`Matcher`] is made once for a query and tests many items. Texts are folded and patterns
+//! compiled when it is made, and only the values that the query looks at are decoded. Contacts and
+//! calendar items have different fields, so it has one predicate for each. Apart from `item`, which
+//! reads the values, and `value_matcher`, which tests one.
 //!
-//! The functions mean what they mean to evolution-data-server's own evaluator in memory
-//! (`e-book-backend-sexp.c`), with its SQL evaluator's folding on both sides;
-//! `tests/eds_functions.rs` lists where they differ on purpose.
+//! The functions have the semantics of evolution-data-server's evaluator in memory
+//! (`e-book-backend-sexp.c`), with the folding of its SQL evaluator on both sides;
+//! `tests/eds_functions.rs` lists the deliberate differences.
 
 use crate::item::{DecodedItem, ItemFields, StoredFieldsItem};
 use crate::query::{Comparison, FieldSelector, FieldTest, NumericOperand, Query};
@@ -27,22 +27,21 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
 
-/// A question made ready to be put to many items. Of a family no item of which answers it, nothing
-/// is kept.
+/// A prepared query. A type of collection that has no match has no predicate.
 #[derive(Debug, Clone)]
 pub struct Matcher {
-    contacts: Option<Box<FamilyMatcher>>,
-    calendar: Option<Box<FamilyMatcher>>,
+    contacts: Option<Box<CollectionTypeMatcher>>,
+    calendar: Option<Box<CollectionTypeMatcher>>,
     ignores_indexes: bool,
 }
 
-/// The question as it is put to items of one family.
+/// The predicate for one type of collection.
 #[derive(Debug, Clone)]
-struct FamilyMatcher {
+struct CollectionTypeMatcher {
     predicate: Predicate,
-    /// The fields that it looks at; `None`: it looks at whole items.
+    /// The fields that the predicate reads; `None` if it needs whole items.
     fields: Option<Box<[&'static Field]>>,
-    /// It looks at UIDs.
+    /// The predicate reads UIDs.
     has_uid_test: bool,
 }
 
@@ -65,20 +64,19 @@ enum Predicate {
     Number(NumericOperand, Comparison, i64),
 }
 
-/// The fields that a test of one field looks at.
+/// The fields that a test of one field reads.
 #[derive(Debug, Clone)]
 struct FieldSet {
     fields: &'static [&'static Field],
-    /// Is no value as good as an empty one? Not so where evolution-data-server has a list.
-    or_empty: bool,
+    /// A missing field counts as an empty value, unless evolution-data-server has a list there.
+    missing_is_empty: bool,
 }
 
 impl Matcher {
-    /// Makes a question ready. A pattern that cannot be compiled, which no parser lets through,
-    /// matches nothing.
+    /// Prepares a query. A pattern that cannot be compiled matches nothing; the parsers refuse it.
     #[must_use]
     pub fn new(query: &Query) -> Matcher {
-        let of = |family| {
+        let prepare = |family| {
             let node = Predicate::from_query(query, family);
             if matches!(node, Predicate::Constant(false)) {
                 return None;
@@ -86,71 +84,74 @@ impl Matcher {
             let mut fields = Vec::new();
             let fields = node.collect_fields(&mut fields).then_some(fields.into());
             let uids = node.has_uid_test();
-            Some(Box::new(FamilyMatcher { predicate: node, fields, has_uid_test: uids }))
+            Some(Box::new(CollectionTypeMatcher { predicate: node, fields, has_uid_test: uids }))
         };
         Matcher {
-            contacts: of(CollectionType::AddressBook),
-            calendar: of(CollectionType::Calendar),
+            contacts: prepare(CollectionType::AddressBook),
+            calendar: prepare(CollectionType::Calendar),
             ignores_indexes: false,
         }
     }
 
-    /// Does the card answer the question, kept under this UID? A question about UIDs is about those
-    /// under which items are kept, and about those that their cards name.
+    /// Returns whether a contact that is stored under this UID matches. A test of UIDs matches by
+    /// the UID of the store and by that of the source.
     #[must_use]
     pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
-        self.contacts.as_ref().is_some_and(|of| of.predicate.matches(uid, card))
+        self.contacts.as_ref().is_some_and(|matcher| matcher.predicate.matches(uid, card))
     }
 
-    /// Does the item answer the question?
+    /// Returns whether an item matches.
     #[must_use]
     pub fn matches_item(&self, item: &DecodedItem<'_>) -> bool {
-        self.for_family(item.head).is_some_and(|of| of.predicate.matches(&item.head.uid, item))
+        self.for_item(item.head)
+            .is_some_and(|matcher| matcher.predicate.matches(&item.head.uid, item))
     }
 
-    /// Does something answer the question that is, or was, this item?
+    /// Returns whether values of this item, current or former, match.
     pub(crate) fn matches_fields(&self, head: &ItemMeta, values: &impl ItemFields) -> bool {
-        self.for_family(head).is_some_and(|of| of.predicate.matches(&head.uid, values))
+        self.for_item(head).is_some_and(|matcher| matcher.predicate.matches(&head.uid, values))
     }
 
-    /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has
-    /// to be asked. Where there is a doubt, it is said.
+    /// Returns whether an item matches by its stored fields; `None` if they do not suffice. Sets
+    /// `is_uncertain` if the test could not be decided within bounds.
     pub(crate) fn matches_stored_fields(
         &self,
         reader: &Reader,
         head: &ItemMeta,
-        kept: &StoredFields<'_>,
-        doubt: &Cell<bool>,
+        fields: &StoredFields<'_>,
+        is_uncertain: &Cell<bool>,
     ) -> Option<bool> {
         if self.ignores_indexes {
             return None;
         }
-        let Some(of) = self.for_family(head) else { return Some(false) };
-        let fields = of.fields.as_ref().filter(|_| !(of.has_uid_test && head.derived_uid))?;
-        let item = StoredFieldsItem { reader, head, stored_fields: *kept, uncertain: doubt };
-        fields
+        let Some(matcher) = self.for_item(head) else { return Some(false) };
+        let tested =
+            matcher.fields.as_ref().filter(|_| !(matcher.has_uid_test && head.derived_uid))?;
+        let item =
+            StoredFieldsItem { reader, head, stored_fields: *fields, uncertain: is_uncertain };
+        tested
             .iter()
-            .all(|field| kept.has_field(field))
-            .then(|| of.predicate.matches(&head.uid, &item))
+            .all(|field| fields.has_field(field))
+            .then(|| matcher.predicate.matches(&head.uid, &item))
     }
 
-    /// Can what is kept of an item answer the question?
+    /// Returns whether stored fields may decide the test.
     pub(crate) fn can_use_stored_fields(&self) -> bool {
-        let mut families = [&self.contacts, &self.calendar].into_iter().flatten();
-        !self.ignores_indexes && families.any(|of| of.fields.is_some())
+        let mut matchers = [&self.contacts, &self.calendar].into_iter().flatten();
+        !self.ignores_indexes && matchers.any(|matcher| matcher.fields.is_some())
     }
 
-    /// The same question, put to items as they are, and not to anything that is derived from them.
+    /// Makes the matcher read source bytes only, and no derived data.
     pub(crate) fn without_indexes(self) -> Matcher {
         Matcher { ignores_indexes: true, ..self }
     }
 
-    /// Is it put to nothing that is derived?
+    /// Returns whether the matcher reads no derived data.
     pub(crate) fn is_without_indexes(&self) -> bool {
         self.ignores_indexes
     }
 
-    fn for_family(&self, head: &ItemMeta) -> Option<&FamilyMatcher> {
+    fn for_item(&self, head: &ItemMeta) -> Option<&CollectionTypeMatcher> {
         match head.kind.collection_type() {
             CollectionType::Calendar => self.calendar.as_deref(),
             _ => self.contacts.as_deref(),
@@ -189,7 +190,7 @@ impl Predicate {
         }
     }
 
-    /// All of these, or any. What is constant for the family decides, or says nothing.
+    /// Combines queries by "and" or "or", and folds constants.
     fn combine(of: &[Query], family: CollectionType, all: bool) -> Predicate {
         let mut nodes = Vec::new();
         for query in of {
@@ -220,18 +221,18 @@ impl Predicate {
                 [] => Predicate::Constant(false),
                 [Field { field_type: FieldType::Uid, .. }] => Predicate::Uid(compare),
                 of => Predicate::Fields(
-                    FieldSet { fields: of, or_empty: !is_list_field(field) },
+                    FieldSet { fields: of, missing_is_empty: !is_list_field(field) },
                     compare,
                 ),
             },
             FieldSelector::Property(name) => Predicate::Property(name.clone(), compare),
-            // Some field or other is missing in every card.
+            // Every item lacks some field.
             FieldSelector::Any if compare.matches("") => Predicate::Constant(true),
             FieldSelector::Any => Predicate::Any(any_fields(family), compare),
         }
     }
 
-    /// Adds the fields that it looks at. False: it looks at more.
+    /// Adds the fields that the predicate reads. Returns false if it reads more than stored fields.
     fn collect_fields(&self, fields: &mut Vec<&'static Field>) -> bool {
         let of: &[&'static Field] = match self {
             Predicate::Constant(_)
@@ -312,7 +313,7 @@ impl Predicate {
     }
 }
 
-/// The number that an item has; -1 where it has none.
+/// The number of an item; -1 if it has none.
 fn numeric_value(number: &NumericOperand, item: &impl ItemFields) -> i64 {
     match number {
         NumericOperand::Constant(number) => *number,
@@ -326,8 +327,8 @@ fn numeric_value(number: &NumericOperand, item: &impl ItemFields) -> i64 {
         }
         NumericOperand::Occurrences(None) => -1,
         NumericOperand::Occurrences(Some(window)) => item.schedule().map_or(0, |times| {
-            let (count, whole) = times.count_in(window);
-            if !whole {
+            let (count, is_complete) = times.count_in(window);
+            if !is_complete {
                 item.mark_uncertain();
             }
             count as i64
@@ -340,21 +341,21 @@ impl FieldSet {
         self.fields.iter().any(|field| {
             let passes =
                 item.any_value(field, &mut |value| compare.matches_field_value(field, value));
-            passes.unwrap_or_else(|| self.or_empty && compare.matches(""))
+            passes.unwrap_or_else(|| self.missing_is_empty && compare.matches(""))
         })
     }
 }
 
-/// What any-field looks at: no UID and no time of revision, which nobody means; pictures and keys
-/// are not indexed, and `1` is no word for a list.
+/// The fields of a test of any field: the indexed ones, without UIDs, flags and the time of the
+/// last revision, which users do not mean.
 pub(crate) fn any_fields(family: CollectionType) -> &'static [&'static Field] {
     let all = |fields: &'static [Field]| -> Vec<&'static Field> {
-        let meant = |field: &&Field| {
+        let is_searched = |field: &&Field| {
             field.is_indexed
                 && !matches!(field.field_type, FieldType::Uid | FieldType::Flag)
                 && field.name != "rev"
         };
-        fields.iter().filter(meant).collect()
+        fields.iter().filter(is_searched).collect()
     };
     static CONTACT_ANY_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
     static CALENDAR_ANY_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
@@ -364,7 +365,7 @@ pub(crate) fn any_fields(family: CollectionType) -> &'static [&'static Field] {
     }
 }
 
-/// Where free words look.
+/// The fields in which free words are searched.
 pub(crate) fn word_fields(family: CollectionType) -> &'static [&'static Field] {
     let all = |fields: &'static [Field]| -> Vec<&'static Field> {
         fields.iter().filter(|field| field.is_default_search).collect()
@@ -377,9 +378,9 @@ pub(crate) fn word_fields(family: CollectionType) -> &'static [&'static Field] {
     }
 }
 
-/// The fields of a family that a test of this field looks at: of the full name also the parts of
-/// the name and the nicknames; and where a field of contacts is asked for that has a namesake in
-/// calendars, that one.
+/// The fields that a test of a field reads in a type of collection: for the full name also the
+/// parts of the name and nicknames; in a calendar, the calendar field with the name of a contact
+/// field.
 pub(crate) fn fields_matched_by(
     one: &'static Field,
     family: CollectionType,
@@ -406,33 +407,32 @@ pub(crate) fn fields_matched_by(
     SINGLE_FIELDS.iter().find(|(id, _)| *id == one.id).map_or(&[], |(_, one)| one)
 }
 
-/// Has evolution-data-server a list of values here? Then a missing value is none; else it is an
-/// empty text.
+/// Returns whether evolution-data-server has a list of values for a field. A missing list has no
+/// value; any other missing field has an empty one.
 fn is_list_field(field: &Field) -> bool {
     let lists = ["full_name", "email", "phone", "address", "categories", "photo", "logo"];
     lists.contains(&field.name) || field.name.starts_with("im")
 }
 
-/// The values of a property that is no field: its components, and those of all properties of that
-/// name.
+/// Tests the components of all properties of a name, and their whole values.
 fn property_matches(name: &str, compare: &ValueMatcher, properties: &[Property<'_>]) -> bool {
-    let mut of_name = properties.iter().filter(|property| property.has_name(name));
+    let mut named = properties.iter().filter(|property| property.has_name(name));
     let separator = if name.eq_ignore_ascii_case("CATEGORIES") { ',' } else { ';' };
     let first = |text: &str| {
         split_structured(text, separator).first().is_some_and(|value| !value.trim().is_empty())
     };
     let pass = |text: &str| {
-        // Also the whole, as people see it: `1;2` may be no list at all.
+        // Also the whole value: `1;2` need not be a list.
         compare.matches(unescape_text(text).trim())
             || split_structured(text, separator).iter().any(|value| compare.matches(value.trim()))
     };
     match compare {
-        ValueMatcher::FirstExists => of_name.next().is_some_and(|property| first(&property.text())),
-        _ => of_name.any(|property| pass(&property.text())),
+        ValueMatcher::FirstExists => named.next().is_some_and(|property| first(&property.text())),
+        _ => named.any(|property| pass(&property.text())),
     }
 }
 
-/// Has an item this word in one of the fields in which free words are looked for?
+/// Returns whether an item has a word in one of the fields that are searched for free words.
 fn has_word(needle: &WordPattern, item: &impl ItemFields, family: CollectionType) -> bool {
     let has = |field: &&'static Field| {
         item.any_value(field, &mut |value| needle.matches(field, value)).unwrap_or_default()

@@ -1,9 +1,8 @@
-//! The planner: which items can answer a question at all, by the index.
+//! The planner: the candidates of a query, by the indexes.
 //!
-//! Candidates are always a superset of the answer. Where the plan is `exact` they are the answer;
-//! else each is tested by its own bytes (`contact`), so a plan may be coarse, and it is right as
-//! long as it leaves nothing out. What no index can narrow (a negation, a field that is not
-//! indexed) is a scan, and `--explain` says so.
+//! The candidates are a superset of the matches. If the plan is `exact` they are the matches;
+//! otherwise `verification` tests each, so a plan may be coarse but must miss nothing. What no
+//! index narrows (a negation, a field that is not indexed) is a scan; `--explain` shows it.
 
 use crate::matcher::{any_fields, fields_matched_by, word_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
@@ -17,42 +16,42 @@ use larder_store::{
     term_encoding as term,
 };
 
-/// More trigrams than this narrow no further. The last ones are taken: long texts that begin alike
+/// The most trigrams of a text that are looked up. The last ones: long texts with the same prefix
 /// (`urn:uuid:...`) differ at their end.
 const MAX_TRIGRAMS: usize = 16;
-/// More look-ups than this cost more than a scan.
+/// The most terms of a plan: more cost more than a scan.
 const MAX_TERMS_PER_PLAN: usize = 4096;
-/// More UIDs than this are looked for in each item.
+/// The most UIDs that are looked up; more are tested in a scan.
 const MAX_UIDS_PER_PLAN: usize = 65_536;
-/// The fewest digits that a number within a country has.
+/// The fewest digits of a national number.
 const MIN_NATIONAL_DIGITS: usize = 2;
-/// So many digits at its end are the number's own, if it has as many: in Argentina digits are
+/// The most final digits that certainly belong to the number itself: in Argentina a prefix is
 /// dialled within it.
 const MAX_CERTAIN_DIGITS: usize = 6;
 
-/// How a question's candidates are found.
+/// How the candidates of a query are found.
 #[derive(Debug)]
 pub enum Plan {
     /// Nothing can match.
     Nothing,
-    /// Every item has to be tested, or every one of this kind.
+    /// Every item has to be tested, or every item of this kind.
     Scan(Option<larder_store::Kind>),
     /// The index names the candidates.
     Index {
-        /// What to look up.
+        /// The lookup.
         lookup: IndexQuery,
-        /// What is found is the answer, and needs no test.
+        /// The candidates match, and need no test.
         exact: bool,
-        /// In words.
+        /// The lookup in words.
         description: String,
     },
 }
 
 impl Plan {
-    /// Plans a question to items that have this summary.
+    /// Plans a query for collections with this index configuration.
     #[must_use]
-    pub fn new(query: &Query, summary: &IndexConfig) -> Plan {
-        match plan_candidates(query, summary) {
+    pub fn new(query: &Query, index_config: &IndexConfig) -> Plan {
+        match plan_candidates(query, index_config) {
             CandidateSet::Nothing => Plan::Nothing,
             CandidateSet::All => Plan::Scan(query.required_kind()),
             CandidateSet::Lookup(LookupPlan { lookup, exact, description: words, .. }) => {
@@ -61,7 +60,7 @@ impl Plan {
         }
     }
 
-    /// In words, for `--explain`.
+    /// Returns the plan in words, for `--explain`.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -74,17 +73,17 @@ impl Plan {
     }
 }
 
-/// What the index says of a part of a question.
+/// The candidates of a part of a query.
 enum CandidateSet {
     /// No item can match.
     Nothing,
-    /// No index narrows it.
+    /// Any item may match.
     All,
-    /// Only these can match.
+    /// Only the items of a lookup can match.
     Lookup(LookupPlan),
 }
 
-/// How many items a set of candidates probably has, from few to many.
+/// The expected number of candidates, from few to many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Selectivity {
     OneValue,
@@ -95,25 +94,25 @@ enum Selectivity {
     AnyValue,
 }
 
-/// What a look-up names.
+/// A lookup and its properties.
 struct LookupPlan {
     selectivity: Selectivity,
     lookup: IndexQuery,
     exact: bool,
     description: String,
-    /// How many terms it takes.
+    /// The number of terms.
     terms: usize,
 }
 
 impl LookupPlan {
     fn single_lookup(
-        breadth: Selectivity,
+        selectivity: Selectivity,
         lookup: IndexQuery,
         exact: bool,
         words: String,
     ) -> CandidateSet {
         CandidateSet::Lookup(LookupPlan {
-            selectivity: breadth,
+            selectivity: selectivity,
             lookup,
             exact,
             description: words,
@@ -122,30 +121,34 @@ impl LookupPlan {
     }
 }
 
-fn plan_candidates(query: &Query, summary: &IndexConfig) -> CandidateSet {
+fn plan_candidates(query: &Query, index_config: &IndexConfig) -> CandidateSet {
     match query {
         Query::All | Query::Not(_) => CandidateSet::All,
-        Query::And(all) => plan_and(all, summary),
-        Query::Or(any) => plan_or(any.iter().map(|query| plan_candidates(query, summary))),
-        Query::Word(_) if !has_text_index(summary, word_fields(summary.collection_type())) => {
+        Query::And(all) => plan_and(all, index_config),
+        Query::Or(any) => plan_or(any.iter().map(|query| plan_candidates(query, index_config))),
+        Query::Word(_)
+            if !has_text_index(index_config, word_fields(index_config.collection_type())) =>
+        {
             CandidateSet::All
         }
         Query::Word(text) => match WordPattern::parse(text) {
-            WordPattern::WordPrefix(beginning) => plan_word_prefix(&beginning),
+            WordPattern::WordPrefix(prefix) => plan_word_prefix(&prefix),
             WordPattern::Substring(folded, number) => {
                 match plan_substring(&folded, number.as_deref()) {
                     CandidateSet::All => plan_characters(&folded),
-                    narrow => narrow,
+                    candidates => candidates,
                 }
             }
         },
         Query::Test(test) => match test.subject {
             FieldSelector::Nothing => CandidateSet::Nothing,
-            FieldSelector::Field(field) => {
-                plan_fields(fields_matched_by(field, summary.collection_type()), test, summary)
-            }
+            FieldSelector::Field(field) => plan_fields(
+                fields_matched_by(field, index_config.collection_type()),
+                test,
+                index_config,
+            ),
             FieldSelector::Any
-                if !has_text_index(summary, any_fields(summary.collection_type())) =>
+                if !has_text_index(index_config, any_fields(index_config.collection_type())) =>
             {
                 CandidateSet::All
             }
@@ -153,11 +156,11 @@ fn plan_candidates(query: &Query, summary: &IndexConfig) -> CandidateSet {
             FieldSelector::Property(_) => CandidateSet::All,
         },
         Query::Uids(uids) => plan_uids(uids),
-        Query::Kind(kind) if kind.collection_type() != summary.collection_type() => {
+        Query::Kind(kind) if kind.collection_type() != index_config.collection_type() => {
             CandidateSet::Nothing
         }
         Query::Time(_) | Query::Number(..)
-            if summary.collection_type() != CollectionType::Calendar =>
+            if index_config.collection_type() != CollectionType::Calendar =>
         {
             CandidateSet::Nothing
         }
@@ -176,16 +179,16 @@ fn plan_candidates(query: &Query, summary: &IndexConfig) -> CandidateSet {
     }
 }
 
-/// Is the text of all these fields indexed?
-fn has_text_index(summary: &IndexConfig, fields: &[&Field]) -> bool {
-    fields.iter().all(|field| summary.has_index(field, FieldIndex::Substring))
+/// Returns whether the text of all these fields is indexed.
+fn has_text_index(index_config: &IndexConfig, fields: &[&Field]) -> bool {
+    fields.iter().all(|field| index_config.has_index(field, FieldIndex::Substring))
 }
 
-/// All have to match: the narrowest is looked up first, and others as long as that narrows.
-fn plan_and(all: &[Query], summary: &IndexConfig) -> CandidateSet {
+/// All parts have to match: the most selective is looked up first.
+fn plan_and(all: &[Query], index_config: &IndexConfig) -> CandidateSet {
     let (mut parts, mut exact) = (Vec::new(), true);
     for query in all {
-        match plan_candidates(query, summary) {
+        match plan_candidates(query, index_config) {
             CandidateSet::Nothing => return CandidateSet::Nothing,
             CandidateSet::All => exact &= *query == Query::All,
             CandidateSet::Lookup(part) => parts.push(part),
@@ -203,11 +206,11 @@ fn plan_and(all: &[Query], summary: &IndexConfig) -> CandidateSet {
     }
 }
 
-/// Any may match: only if each part is narrow is the whole.
+/// Any part may match: one that any item may match makes the whole a scan.
 fn plan_or(any: impl Iterator<Item = CandidateSet>) -> CandidateSet {
     let (mut parts, mut terms) = (Vec::new(), 0);
-    for narrow in any {
-        match narrow {
+    for candidates in any {
+        match candidates {
             CandidateSet::Nothing => {}
             CandidateSet::All => return CandidateSet::All,
             CandidateSet::Lookup(part) => {
@@ -235,20 +238,20 @@ fn plan_or(any: impl Iterator<Item = CandidateSet>) -> CandidateSet {
     }
 }
 
-/// Puts several parts together, which there must be.
+/// Combines at least two parts.
 fn combine_lookups(
     parts: Vec<LookupPlan>,
     exact: bool,
     join: &str,
     lookup: fn(Vec<IndexQuery>) -> IndexQuery,
-    breadth: fn(Selectivity, Selectivity) -> Selectivity,
+    selectivity: fn(Selectivity, Selectivity) -> Selectivity,
 ) -> LookupPlan {
-    let breadth = parts.iter().map(|part| part.selectivity).reduce(breadth);
+    let selectivity = parts.iter().map(|part| part.selectivity).reduce(selectivity);
     let terms = parts.iter().map(|part| part.terms).sum();
     let (lookups, words): (Vec<_>, Vec<_>) =
         parts.into_iter().map(|part| (part.lookup, part.description)).unzip();
     LookupPlan {
-        selectivity: breadth.unwrap_or(Selectivity::AnyValue),
+        selectivity: selectivity.unwrap_or(Selectivity::AnyValue),
         lookup: lookup(lookups),
         exact,
         description: format!("({})", words.join(join)),
@@ -256,11 +259,14 @@ fn combine_lookups(
     }
 }
 
-/// One test of several fields. Text is indexed together, whatever field it is of, so it is looked
-/// up once.
-fn plan_fields(fields: &[&'static Field], test: &FieldTest, summary: &IndexConfig) -> CandidateSet {
+/// One test of several fields. The text of all fields has one index, so it is looked up once.
+fn plan_fields(
+    fields: &[&'static Field],
+    test: &FieldTest,
+    index_config: &IndexConfig,
+) -> CandidateSet {
     let mut known: Vec<String> = Vec::new();
-    let mut is_new = |narrow: &CandidateSet| match narrow {
+    let mut is_new = |candidates: &CandidateSet| match candidates {
         CandidateSet::Lookup(part) if known.contains(&part.description) => false,
         CandidateSet::Lookup(part) => {
             known.push(part.description.clone());
@@ -268,10 +274,12 @@ fn plan_fields(fields: &[&'static Field], test: &FieldTest, summary: &IndexConfi
         }
         _ => true,
     };
-    plan_or(fields.iter().map(|field| plan_field(field, test, summary)).filter(|one| is_new(one)))
+    plan_or(
+        fields.iter().map(|field| plan_field(field, test, index_config)).filter(|one| is_new(one)),
+    )
 }
 
-/// An item is found by its UID without the index.
+/// UIDs are looked up in the item table.
 fn plan_uids(uids: &[String]) -> CandidateSet {
     let words = match uids {
         [] => return CandidateSet::Nothing,
@@ -287,25 +295,25 @@ fn plan_uids(uids: &[String]) -> CandidateSet {
     )
 }
 
-fn plan_field(field: &'static Field, test: &FieldTest, summary: &IndexConfig) -> CandidateSet {
+fn plan_field(field: &'static Field, test: &FieldTest, index_config: &IndexConfig) -> CandidateSet {
     let Some(index) = index_field(field) else { return CandidateSet::All };
-    // The UID of the card may be another one than that under which it is kept.
+    // The UID in the source may differ from that of the store.
     if field.field_type == FieldType::Uid {
         return match test.op {
             MatchOp::Is => plan_uids(std::slice::from_ref(&test.text)),
             _ => CandidateSet::All,
         };
     }
-    let (own, name) = (index == field, index.name);
+    let (is_own, name) = (index == field, index.name);
     let folded = fold(&test.text);
-    let has = |kind| summary.has_index(index, kind);
-    let (whole, text) = (has(FieldIndex::Value), has(FieldIndex::Substring));
-    // Of a longer value only the beginning is in the index.
-    let short = term::is_untruncated(&folded);
+    let has = |kind| index_config.has_index(index, kind);
+    let (has_values, has_text) = (has(FieldIndex::Value), has(FieldIndex::Substring));
+    // The index has only the prefix of a longer value.
+    let is_untruncated = term::is_untruncated(&folded);
     match test.op {
-        // A value of nothing but accents is folded to nothing, and is there all the same.
+        // A value of accents only is folded to an empty text, but exists.
         MatchOp::Is if folded.is_empty() => CandidateSet::All,
-        MatchOp::Exists => plan_presence(index, own),
+        MatchOp::Exists => plan_presence(index, is_own),
         MatchOp::ExistsVcard | MatchOp::RegexNormal | MatchOp::RegexRaw => CandidateSet::All,
         MatchOp::EqPhone | MatchOp::EqPhoneNational | MatchOp::EqPhoneShort
             if has(FieldIndex::Phone) =>
@@ -313,35 +321,53 @@ fn plan_field(field: &'static Field, test: &FieldTest, summary: &IndexConfig) ->
             plan_phone(index, test)
         }
         MatchOp::EqPhone | MatchOp::EqPhoneNational | MatchOp::EqPhoneShort => CandidateSet::All,
-        // Where the field is missing, an empty text is found all the same.
+        // An empty text matches even if the field is missing.
         _ if folded.is_empty() => CandidateSet::All,
-        MatchOp::Is if whole => {
+        MatchOp::Is if has_values => {
             let lookup = IndexQuery::Term(term::value(index.id, &folded));
             let words = format!("{name} is {:?}", term::truncate_value(&folded));
-            LookupPlan::single_lookup(Selectivity::OneValue, lookup, own && short, words)
+            LookupPlan::single_lookup(
+                Selectivity::OneValue,
+                lookup,
+                is_own && is_untruncated,
+                words,
+            )
         }
-        MatchOp::BeginsWith if whole => {
+        MatchOp::BeginsWith if has_values => {
             let lookup = IndexQuery::Prefix(term::value(index.id, &folded));
             let words = format!("{name} begins with {:?}", term::truncate_value(&folded));
-            LookupPlan::single_lookup(prefix_selectivity(&folded), lookup, own && short, words)
+            LookupPlan::single_lookup(
+                prefix_selectivity(&folded),
+                lookup,
+                is_own && is_untruncated,
+                words,
+            )
         }
         MatchOp::EndsWith if has(FieldIndex::Suffix) => {
             let lookup = IndexQuery::Prefix(term::suffix(index.id, &folded));
             let words = format!("{name} ends with {folded:?}");
-            LookupPlan::single_lookup(prefix_selectivity(&folded), lookup, own && short, words)
+            LookupPlan::single_lookup(
+                prefix_selectivity(&folded),
+                lookup,
+                is_own && is_untruncated,
+                words,
+            )
         }
         MatchOp::Contains => {
             let number = parse_phone_digits(&test.text);
-            match if text { plan_substring(&folded, number.as_deref()) } else { CandidateSet::All }
-            {
-                CandidateSet::All if whole && field.field_type != FieldType::Phone => {
-                    plan_value_scan(index, own, &folded)
+            match if has_text {
+                plan_substring(&folded, number.as_deref())
+            } else {
+                CandidateSet::All
+            } {
+                CandidateSet::All if has_values && field.field_type != FieldType::Phone => {
+                    plan_value_scan(index, is_own, &folded)
                 }
-                narrow => narrow,
+                candidates => candidates,
             }
         }
-        // Not found by its whole value, it is found by its trigrams.
-        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Includes if text => {
+        // Without an index of values, trigrams narrow the search.
+        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Includes if has_text => {
             plan_substring(&folded, None)
         }
         MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Includes => {
@@ -350,8 +376,8 @@ fn plan_field(field: &'static Field, test: &FieldTest, summary: &IndexConfig) ->
     }
 }
 
-/// Numbers that agree end alike, however they begin. The numbering plans, which take their time to
-/// load, are not asked: what of the digits is certain to be within the country will do.
+/// Equal numbers have the same final digits. The numbering plans, which are slow to load, are not
+/// needed: the digits that are certainly part of the national number suffice.
 fn plan_phone(field: &Field, test: &FieldTest) -> CandidateSet {
     let Some(number) = find_number_part(&test.text) else { return CandidateSet::All };
     let (digits, short) = (collect_digits(number), test.op == MatchOp::EqPhoneShort);
@@ -368,7 +394,7 @@ fn plan_phone(field: &Field, test: &FieldTest) -> CandidateSet {
         IndexQuery::Prefix(term::phone(field.id, ending)),
         IndexQuery::Term(term::odd_phone(field.id)),
     ];
-    // Any longer number may end with a short one.
+    // A longer number may end with a short one.
     if short && certain > MIN_NATIONAL_DIGITS {
         any.push(IndexQuery::Prefix(term::short_phone(field.id, shortest)));
         words = format!("{words}, or is short");
@@ -376,7 +402,8 @@ fn plan_phone(field: &Field, test: &FieldTest) -> CandidateSet {
     LookupPlan::single_lookup(Selectivity::Prefix, IndexQuery::Any(any), false, words)
 }
 
-/// The field whose index holds this one's values: itself, or the one that has them among its own.
+/// Returns the field whose index has the values of a field: itself, or the one that it is a subset
+/// of.
 fn index_field(field: &'static Field) -> Option<&'static Field> {
     if field.is_indexed {
         Some(field)
@@ -399,19 +426,19 @@ fn plan_any_field(test: &FieldTest) -> CandidateSet {
     }
 }
 
-/// Each field that an item has is noted.
+/// The index has a term for each field that an item has.
 fn plan_presence(field: &Field, exact: bool) -> CandidateSet {
     let lookup = IndexQuery::Term(term::presence(field.id));
     LookupPlan::single_lookup(Selectivity::AnyValue, lookup, exact, format!("has {}", field.name))
 }
 
-fn plan_word_prefix(beginning: &str) -> CandidateSet {
-    let lookup = IndexQuery::Prefix(term::word(beginning));
-    let words = format!("a word begins with {beginning:?}");
-    LookupPlan::single_lookup(prefix_selectivity(beginning), lookup, true, words)
+fn plan_word_prefix(prefix: &str) -> CandidateSet {
+    let lookup = IndexQuery::Prefix(term::word(prefix));
+    let words = format!("a word begins with {prefix:?}");
+    LookupPlan::single_lookup(prefix_selectivity(prefix), lookup, true, words)
 }
 
-/// Each character of a script that puts no blanks between words is a word.
+/// In scripts without spaces between words, each character is a word.
 fn plan_characters(text: &str) -> CandidateSet {
     if text.is_empty() || !text.chars().all(|c| is_cjk(c) && c.is_alphanumeric()) {
         return CandidateSet::All;
@@ -427,14 +454,14 @@ fn plan_characters(text: &str) -> CandidateSet {
     )
 }
 
-fn prefix_selectivity(beginning: &str) -> Selectivity {
-    match beginning.chars().count() {
+fn prefix_selectivity(prefix: &str) -> Selectivity {
+    match prefix.chars().count() {
         1 => Selectivity::OneLetterPrefix,
         _ => Selectivity::Prefix,
     }
 }
 
-/// Reads all values of a field that there are, for texts too short to have trigrams.
+/// Filters all indexed values of a field, for texts too short to have trigrams.
 fn plan_value_scan(field: &Field, exact: bool, text: &str) -> CandidateSet {
     let words = format!("{text:?} among all of {}", field.name);
     let pieces = split_phrase(text);
@@ -443,7 +470,8 @@ fn plan_value_scan(field: &Field, exact: bool, text: &str) -> CandidateSet {
     LookupPlan::single_lookup(Selectivity::AnyValue, lookup, exact, words)
 }
 
-/// Texts without three characters between blanks are in no trigram.
+/// Looks up the trigrams of a text, or of a phone number. A text without three characters between
+/// spaces has none.
 fn plan_substring(text: &str, number: Option<&str>) -> CandidateSet {
     match (plan_trigrams(text), number.and_then(plan_trigrams)) {
         (None, _) => CandidateSet::All,
@@ -458,15 +486,15 @@ fn plan_substring(text: &str, number: Option<&str>) -> CandidateSet {
     }
 }
 
-/// What has all trigrams of the text.
+/// Looks up all trigrams of a text.
 fn plan_trigrams(text: &str) -> Option<LookupPlan> {
     let mut trigrams: Vec<&str> = term::trigrams(text).rev().take(MAX_TRIGRAMS).collect();
     trigrams.sort_unstable();
     trigrams.dedup();
     let terms = trigrams.len();
-    let words: Vec<String> = trigrams.iter().map(|three| format!("{three:?}")).collect();
+    let words: Vec<String> = trigrams.iter().map(|trigram| format!("{trigram:?}")).collect();
     let mut lookups: Vec<IndexQuery> =
-        trigrams.into_iter().map(|three| IndexQuery::Term(term::trigram(three))).collect();
+        trigrams.into_iter().map(|trigram| IndexQuery::Term(term::trigram(trigram))).collect();
     let lookup = match terms {
         0 => return None,
         1 => lookups.remove(0),

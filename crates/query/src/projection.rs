@@ -1,8 +1,8 @@
-//! Partial answers: a few fields of each item, from what is kept beside the items where that has
-//! them.
+//! Projections: a few fields of each item, from the stored fields where these suffice.
 //!
-//! A list shows names and numbers, not cards; so it reads no card, however large the photo in it,
-//! unless it asks for a field that is not kept. `answer` gives whole items.
+//! Lists show names and numbers, so they should not read an item with a large photo. Only an item
+//! with a wanted field that is not stored is read whole. Apart from `result_set`, which gives whole
+//! items.
 
 use crate::error::Error;
 use crate::item::{self, ParsedSource};
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// The fields of an item that were asked for.
+/// An item of which the requested fields can be read.
 #[derive(Debug)]
 pub struct ProjectedItem<'a> {
     head: &'a ItemMeta,
@@ -29,7 +29,7 @@ enum FieldOrigin<'a> {
 }
 
 impl<'a> ProjectedItem<'a> {
-    /// Of an item whose bytes are at hand.
+    /// Parses the source bytes of an item.
     #[must_use]
     pub fn from_bytes(reader: &Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> ProjectedItem<'a> {
         ProjectedItem {
@@ -40,31 +40,30 @@ impl<'a> ProjectedItem<'a> {
 }
 
 impl ProjectedItem<'_> {
-    /// The values of one of these fields, in the order of the card.
+    /// Returns the values of a requested field, in the order of the source.
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<Cow<'_, str>> {
         match &self.origin {
             FieldOrigin::Parsed(item) => item.values(field).into_iter().map(Cow::Owned).collect(),
             _ if field.field_type == FieldType::Uid => vec![Cow::Borrowed(self.head.uid.as_str())],
-            FieldOrigin::StoredFields(kept) => kept.values(field).map(Cow::Borrowed).collect(),
+            FieldOrigin::StoredFields(fields) => fields.values(field).map(Cow::Borrowed).collect(),
             FieldOrigin::Missing => Vec::new(),
         }
     }
 
-    /// Its first value.
+    /// Returns the first value of a requested field.
     #[must_use]
     pub fn first(&self, field: &Field) -> Option<Cow<'_, str>> {
         match &self.origin {
-            FieldOrigin::StoredFields(kept) if field.field_type != FieldType::Uid => {
-                kept.first(field).map(Cow::Borrowed)
+            FieldOrigin::StoredFields(fields) if field.field_type != FieldType::Uid => {
+                fields.first(field).map(Cow::Borrowed)
             }
             _ => self.values(field).into_iter().next(),
         }
     }
 }
 
-/// Items with the rows of what is kept of them, these in one piece. Cards are read as many at a
-/// time as fill a page.
+/// Items with their stored fields, which lie in one buffer.
 #[derive(Default)]
 struct ProjectionPage {
     items: Vec<ProjectionPageItem>,
@@ -74,48 +73,51 @@ struct ProjectionPage {
 struct ProjectionPageItem {
     head: ItemMeta,
     hit: Hit,
-    /// Where what is kept of it is; `None`: its card has to be read.
+    /// The stored fields in the buffer; `None` if the item has to be read.
     stored_range: Option<Range<usize>>,
 }
 
 impl ResultSet {
-    /// Gives each item with these fields of it to `each`, until that answers false; with no field
-    /// at all, the items alone. What was removed, or changed so that it answers the question no
-    /// longer, is left out. `each` may take its time.
+    /// Calls `each` with every item and these fields of it, until it returns false; without fields,
+    /// with the items alone. Items that were removed since the search, or changed so that they no
+    /// longer match, are left out. No transaction is open during the calls.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Errors of the store.
     pub fn for_each_projected(
         &self,
         reader: &Reader,
         fields: &[&Field],
         each: &mut dyn FnMut(&ItemMeta, &ProjectedItem<'_>) -> bool,
     ) -> Result<(), Error> {
-        let (mut page, mut cards) = (ProjectionPage::default(), result_set::ItemPage::default());
+        let mut page = ProjectionPage::default();
+        let mut sources = result_set::ItemPage::default();
         for hits in self.hits.chunks(PAGE_ROWS) {
-            self.fill(&mut page, reader, hits, fields)?;
-            let mut open = page.items.iter().filter(|item| item.stored_range.is_none());
-            let open: Vec<Hit> = open.by_ref().map(|item| item.hit).collect();
-            let (mut open, mut read) = (open.as_slice(), 0);
-            for ProjectionPageItem { head, hit: found, stored_range: kept } in &page.items {
-                if let Some(kept) = kept.clone().and_then(|range| page.stored_fields.get(range)) {
-                    let from = StoredFields::from_bytes(head.kind, kept)
+            self.fill_page(&mut page, reader, hits, fields)?;
+            // The rows of the items that have to be read, from the current one on, and the number
+            // of them that `sources` holds.
+            let unread = page.items.iter().filter(|item| item.stored_range.is_none());
+            let unread: Vec<i64> = unread.map(|item| item.hit.row).collect();
+            let (mut unread, mut source_count) = (unread.as_slice(), 0);
+            for ProjectionPageItem { head, hit, stored_range } in &page.items {
+                let stored = stored_range.clone().and_then(|range| page.stored_fields.get(range));
+                if let Some(stored) = stored {
+                    let origin = StoredFields::from_bytes(head.kind, stored)
                         .map_or(FieldOrigin::Missing, FieldOrigin::StoredFields);
-                    if !each(head, &ProjectedItem { head, origin: from }) {
+                    if !each(head, &ProjectedItem { head, origin }) {
                         return Ok(());
                     }
                     continue;
                 }
-                if read == 0 {
-                    let rows: Vec<i64> = open.iter().map(|hit| hit.row).collect();
-                    read = cards.fill(reader, &rows)?;
+                if source_count == 0 {
+                    source_count = sources.fill(reader, unread)?;
                 }
-                open = open.get(1..).unwrap_or_default();
-                read -= 1;
-                let same = self.staleness(reader)?;
-                let Some((head, card)) = cards.find_row(found.row) else { continue };
-                let item = item::DecodedItem::new(reader, head, card);
-                if !self.is_unchanged(found, head, same) && !self.matcher.matches_item(&item) {
+                unread = unread.get(1..).unwrap_or_default();
+                source_count -= 1;
+                let staleness = self.staleness(reader)?;
+                let Some((head, source)) = sources.find_row(hit.row) else { continue };
+                let item = item::DecodedItem::new(reader, head, source);
+                if !self.is_unchanged(hit, head, staleness) && !self.matcher.matches_item(&item) {
                     continue;
                 }
                 if !each(head, &ProjectedItem { head, origin: FieldOrigin::Parsed(item.parsed) }) {
@@ -126,8 +128,8 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Reads what is kept of these items, as far as it is enough.
-    fn fill(
+    /// Reads the items of these hits that still match, with their stored fields where they suffice.
+    fn fill_page(
         &self,
         page: &mut ProjectionPage,
         reader: &Reader,
@@ -136,36 +138,41 @@ impl ResultSet {
     ) -> Result<(), Error> {
         page.items.clear();
         page.stored_fields.clear();
-        let same = self.staleness(reader)?;
+        let staleness = self.staleness(reader)?;
         let rows: Vec<i64> = hits.iter().map(|hit| hit.row).collect();
         let mut hits = hits.iter();
-        // What has no such field is not read for it.
-        let calendar: Vec<bool> = fields.iter().map(|field| is_calendar_field(field)).collect();
-        reader.for_each_with_stored_fields(&rows, &mut |head, kept| {
+        let calendar_flags: Vec<bool> =
+            fields.iter().map(|field| is_calendar_field(field)).collect();
+        reader.for_each_with_stored_fields(&rows, &mut |head, stored| {
             let Some(hit) = hits.find(|hit| hit.row == head.row) else { return false };
-            let there = |field: &&Field| match field.field_type {
-                FieldType::Uid => !head.derived_uid,
-                _ => kept.is_some_and(|kept| kept.has_field(field)),
-            };
-            let still = match self.is_unchanged(hit, &head, same) {
+            // `None`: the stored fields do not decide it.
+            let is_match = match self.is_unchanged(hit, &head, staleness) {
                 true => Some(true),
-                false => kept.and_then(|kept| {
-                    self.matcher.matches_stored_fields(reader, &head, &kept, &Cell::default())
+                false => stored.and_then(|stored| {
+                    self.matcher.matches_stored_fields(reader, &head, &stored, &Cell::default())
                 }),
             };
-            if still == Some(false) {
+            if is_match == Some(false) {
                 return true;
             }
+            let is_stored = |field: &Field| match field.field_type {
+                FieldType::Uid => !head.derived_uid,
+                _ => stored.is_some_and(|stored| stored.has_field(field)),
+            };
+            // A field of the other kind of collection has no value here, so it needs no item.
             let is_calendar = head.kind.collection_type() == CollectionType::Calendar;
-            let mut asked = fields.iter().zip(&calendar).filter(|(_, of)| **of == is_calendar);
-            let enough = still.is_some() && asked.all(|(field, _)| there(field));
-            let kept = enough.then(|| {
-                let kept = kept.filter(|_| !fields.is_empty()).map(|kept| kept.as_bytes());
+            let suffices = is_match.is_some()
+                && fields
+                    .iter()
+                    .zip(&calendar_flags)
+                    .all(|(field, flag)| *flag != is_calendar || is_stored(field));
+            let stored_range = suffices.then(|| {
+                let stored = stored.filter(|_| !fields.is_empty()).map(|stored| stored.as_bytes());
                 let start = page.stored_fields.len();
-                page.stored_fields.extend_from_slice(kept.unwrap_or_default());
+                page.stored_fields.extend_from_slice(stored.unwrap_or_default());
                 start..page.stored_fields.len()
             });
-            page.items.push(ProjectionPageItem { head, hit: *hit, stored_range: kept });
+            page.items.push(ProjectionPageItem { head, hit: *hit, stored_range });
             true
         })?;
         Ok(())

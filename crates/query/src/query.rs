@@ -1,41 +1,40 @@
-//! The question itself, whichever way it was written.
+//! The query, independent of the syntax that it was written in.
 
 use crate::time_test::TimeTest;
 use larder_date_phrase::UserLocale;
 use larder_format::field::{Field, FieldType, find_calendar_field};
 use std::fmt;
 
-/// So many UIDs among alternatives are a set.
+/// Alternatives with at least this many UIDs are turned into one set of UIDs.
 const MIN_UIDS_PER_SET: usize = 16;
 
-/// How [`Subject::Nothing`] is written: there is no such property.
+/// The text form of [`FieldSelector::Nothing`]: no property has this name.
 const NO_FIELD_NAME: &str = "x-larder-no-field";
 
-/// Before the names of fields of events, tasks and memos, as a field or a property of contacts may
-/// be called the same.
+/// The prefix of names of calendar fields, as contacts may have a field or property of the same
+/// name.
 pub(crate) const CALENDAR_FIELD_PREFIX: &str = "calendar:";
 
-/// A question about items.
+/// A query for items.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Query {
-    /// Everything.
+    /// Every item.
     #[default]
     All,
     /// All of these.
     And(Vec<Query>),
-    /// Any of these; none of them: nothing.
+    /// Any of these; an empty list matches nothing.
     Or(Vec<Query>),
-    /// Everything but this.
+    /// Every item that does not match this.
     Not(Box<Query>),
-    /// A free word, or a quoted phrase: looked for in names, nicknames, organisations, e-mail
-    /// addresses and phone numbers. One or two letters are the beginning of a word, anything longer
-    /// is found anywhere.
+    /// A free word or quoted phrase: searched in names, nicknames, organisations, e-mail addresses
+    /// and phone numbers. One or two letters match the start of a word, longer texts any part.
     Word(String),
-    /// What has one of these UIDs, byte by byte; made by [`Query::uids`], in order and each once.
+    /// One of these UIDs, compared byte by byte; sorted and unique (see [`Query::from_uids`]).
     Uids(Vec<String>),
     /// A test of one field.
     Test(FieldTest),
-    /// A test of what an item is in time.
+    /// A test of the schedule.
     Time(TimeTest),
     /// A comparison of a number.
     Number(NumericOperand, Comparison, i64),
@@ -47,17 +46,17 @@ pub enum Query {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum NumericOperand {
-    /// The number that a field holds; -1 where it holds none.
+    /// The number in a field; -1 if it has none, as in evolution-data-server.
     Field(&'static Field),
-    /// How many occurrences there are in a window; -1 where none was named.
+    /// The number of occurrences in a time range; -1 if the query names no range.
     Occurrences(Option<larder_store::TimeRange>),
-    /// This number.
+    /// A constant.
     Constant(i64),
 }
 
-/// How numbers are compared.
+/// The comparison of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they are called as their signs")]
+#[allow(missing_docs, reason = "the names of the operators")]
 pub enum Comparison {
     Less,
     Equal,
@@ -65,7 +64,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Is `a` so compared with `b`?
+    /// Returns whether the comparison of `a` with `b` is true.
     #[must_use]
     pub fn compare(self, a: i64, b: i64) -> bool {
         match self {
@@ -84,32 +83,31 @@ impl Comparison {
     }
 }
 
-/// What a question is read with, besides its text.
+/// The context that the text of a query is parsed in.
 #[derive(Debug, Clone, Default)]
 pub struct QueryContext {
-    /// The region (`AT`) that phone numbers are written for, where a question names none. `None`:
-    /// numbers without a country are compared by their digits.
+    /// The region (`AT`) of phone numbers, if a query names none. `None`: numbers without a country
+    /// code are compared by their digits.
     pub region: Option<String>,
-    /// Who asks, and when.
+    /// The user's time zone and language, and the current time.
     pub user_locale: UserLocale,
 }
 
 /// A test of one field: true if any of its values passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldTest {
-    /// What is looked at.
+    /// The values to test.
     pub subject: FieldSelector,
-    /// How it is compared.
+    /// The comparison.
     pub op: MatchOp,
-    /// With what; not used by [`MatchOp::Exists`] and [`MatchOp::ExistsVcard`].
+    /// The text to compare with; not used by [`MatchOp::Exists`] and [`MatchOp::ExistsVcard`].
     pub text: String,
-    /// The region that phone numbers are written for; only used by [`MatchOp::EqPhone`] and its
-    /// like.
+    /// The region of phone numbers; only used by the comparisons of phone numbers.
     pub region: Option<String>,
 }
 
 impl Query {
-    /// What has one of these UIDs.
+    /// Matches items with one of these UIDs.
     #[must_use]
     pub fn from_uids(mut uids: Vec<String>) -> Query {
         uids.sort_unstable();
@@ -117,7 +115,7 @@ impl Query {
         Query::Uids(uids)
     }
 
-    /// The one kind that all answers are of.
+    /// Returns the kind that every match has, if the query names one.
     pub(crate) fn required_kind(&self) -> Option<larder_store::Kind> {
         match self {
             Query::Kind(kind) => Some(*kind),
@@ -126,8 +124,7 @@ impl Query {
         }
     }
 
-    /// Any of these. Those that ask for a UID are brought together into a set if they are many, so
-    /// that they are looked up at once.
+    /// Matches any of these. Many tests of a single UID become one set, which is looked up at once.
     pub(crate) fn from_alternatives(any: Vec<Query>) -> Query {
         if any.iter().filter(|query| query.single_uid().is_some()).count() < MIN_UIDS_PER_SET {
             return Query::Or(any);
@@ -139,7 +136,7 @@ impl Query {
         if any.len() == 1 { any.swap_remove(0) } else { Query::Or(any) }
     }
 
-    /// The UID that it asks for, if it asks for nothing else.
+    /// Returns the UID if the query is a test of one UID.
     fn single_uid(&self) -> Option<&str> {
         match self {
             Query::Test(FieldTest {
@@ -154,7 +151,7 @@ impl Query {
 }
 
 impl FieldSelector {
-    /// A property of the vCard by its name; nothing, if no property can have such a name.
+    /// Selects a property by its name; nothing if no property can have this name.
     #[must_use]
     pub fn from_property_name(name: &str) -> FieldSelector {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/');
@@ -166,38 +163,36 @@ impl FieldSelector {
 }
 
 impl FieldTest {
-    /// A test of a subject, with a text.
+    /// A test without a region.
     #[must_use]
     pub fn new(subject: FieldSelector, op: MatchOp, text: impl Into<String>) -> FieldTest {
         FieldTest { subject, op, text: text.into(), region: None }
     }
 }
 
-/// What a test looks at.
+/// The values that a test looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldSelector {
-    /// A field of the table; of `full_name`, also the family name, the given name and the
-    /// nicknames.
+    /// A field of the table; for `full_name`, also the family name, the given name and nicknames.
     Field(&'static Field),
-    /// A property of the vCard, by its name in any case: each of its components; made by
-    /// [`Subject::property`].
+    /// Each component of a property, by its name in any case (see
+    /// [`FieldSelector::from_property_name`]).
     Property(String),
-    /// Any indexed field (`x-evolution-any-field`); UIDs, photos, sounds and keys are never looked
-    /// at.
+    /// Any indexed field (`x-evolution-any-field`), without UIDs, photos, sounds and keys.
     Any,
-    /// A name that no field has: such a test matches nothing, as in evolution-data-server.
+    /// An unknown field: the test matches nothing, as in evolution-data-server.
     Nothing,
 }
 
-/// How values are compared. All but tests of a UID compare folded text: without regard to case and
-/// accents.
+/// The comparison of a value with a text. Texts are folded, that is, compared regardless of case
+/// and accents, except UIDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MatchOp {
-    /// The text is in the value; the first blank behind a word stands for anything. Of a phone
-    /// number, also its digits among the value's digits. An empty text is in every contact, unless
-    /// the field is a list that has no values.
+    /// The value contains the text, in which the first space behind a word stands for any text. A
+    /// phone number also matches by its digits. An empty text matches every contact, unless the
+    /// field is a list without values.
     Contains,
     /// The value is the text.
     Is,
@@ -205,26 +200,26 @@ pub enum MatchOp {
     BeginsWith,
     /// The value ends with the text.
     EndsWith,
-    /// The text is in the value, as it is, blanks and all.
+    /// The value contains the text, including its spaces.
     Includes,
-    /// The field is there and not empty.
+    /// The field has a value that is not empty.
     Exists,
-    /// The first value of the first such property is not empty.
+    /// The first component of the first such property is not empty.
     ExistsVcard,
-    /// The folded value matches this regular expression, somewhere.
+    /// Some part of the folded value matches the regular expression.
     RegexNormal,
-    /// The value as it is matches this regular expression, somewhere.
+    /// Some part of the value, not folded, matches the regular expression.
     RegexRaw,
-    /// The value is this phone number, and both name their country.
+    /// The same phone number, both with a country code.
     EqPhone,
-    /// The value is this phone number; a country that only one names is not compared.
+    /// The same phone number, where one may lack the country code.
     EqPhoneNational,
-    /// The value is this phone number, or one of them ends with the other.
+    /// The same phone number, or one ends with the other.
     EqPhoneShort,
 }
 
 impl MatchOp {
-    /// Its name in S-expressions.
+    /// The name in S-expressions.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -243,7 +238,7 @@ impl MatchOp {
         }
     }
 
-    /// Is there nothing to compare with?
+    /// Returns whether the comparison takes no text.
     pub(crate) fn is_presence(self) -> bool {
         matches!(self, MatchOp::Exists | MatchOp::ExistsVcard)
     }
@@ -261,9 +256,9 @@ impl fmt::Display for FieldSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {
             FieldSelector::Field(field) => {
-                let of_calendar =
-                    find_calendar_field(field.name).is_some_and(|of| of.id == field.id);
-                f.write_str(if of_calendar { CALENDAR_FIELD_PREFIX } else { "" })?;
+                let is_calendar =
+                    find_calendar_field(field.name).is_some_and(|known| known.id == field.id);
+                f.write_str(if is_calendar { CALENDAR_FIELD_PREFIX } else { "" })?;
                 field.name
             }
             FieldSelector::Property(name) => name,
@@ -275,20 +270,20 @@ impl fmt::Display for FieldSelector {
 }
 
 impl fmt::Display for Query {
-    /// Writes the question as an S-expression; `word` and `uids` are ours, the rest is
-    /// evolution-data-server's.
+    /// Writes the query as an S-expression of evolution-data-server, with the extensions `word` and
+    /// `uids`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut fmt::Formatter<'_>, name: &str, of: &[Query]| {
+        let list = |f: &mut fmt::Formatter<'_>, name: &str, queries: &[Query]| {
             write!(f, "({name}")?;
-            for query in of {
+            for query in queries {
                 write!(f, " {query}")?;
             }
             f.write_str(")")
         };
         match self {
             Query::All => f.write_str("#t"),
-            Query::And(of) => list(f, "and", of),
-            Query::Or(of) => list(f, "or", of),
+            Query::And(all) => list(f, "and", all),
+            Query::Or(any) => list(f, "or", any),
             Query::Not(query) => write!(f, "(not {query})"),
             Query::Word(word) => write!(f, "(word {})", quote(word)),
             Query::Uids(uids) => {

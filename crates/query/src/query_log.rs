@@ -4,9 +4,9 @@
 //! `larder-measure` reads them. Apart from the execution of queries so that a program without a log
 //! pays for one test of an `Option`.
 
-use crate::execution::SearchRequest;
 use crate::query::Query;
 use crate::result_set::ResultSet;
+use crate::search_request::SearchRequest;
 use larder_store::{Kind, PackedRowIds, Seq};
 use serde::Serialize;
 use std::fmt;

@@ -1,26 +1,27 @@
-//! What an answer is about: contacts, what is in calendars, or both. Lists differ by it, and what
-//! they are sorted by.
+//! The domain of a result: contacts, calendar items, or both. Lists show and sort each differently.
+//!
+//! Apart from `query`, as the domain may depend on the collections of the store.
 
 use crate::error::Error;
-use crate::execution::SearchRequest;
 use crate::query::{FieldSelector, FieldTest, NumericOperand, Query};
+use crate::search_request::SearchRequest;
 use larder_format::field::{CALENDAR_FIELDS, Field};
 use larder_store::{CollectionType, Reader};
 
-/// What an answer is about.
+/// The kinds of items that a result may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultDomain {
     /// Contacts.
     Contacts,
     /// Events, tasks and memos.
     Calendar,
-    /// Perhaps both.
+    /// Possibly both.
     Both,
 }
 
 impl From<CollectionType> for ResultDomain {
-    fn from(family: CollectionType) -> ResultDomain {
-        if family == CollectionType::Calendar {
+    fn from(collection_type: CollectionType) -> ResultDomain {
+        if collection_type == CollectionType::Calendar {
             ResultDomain::Calendar
         } else {
             ResultDomain::Contacts
@@ -28,45 +29,46 @@ impl From<CollectionType> for ResultDomain {
     }
 }
 
-/// What the answer to a question can be about: as the question says, else as the collections do in
-/// which it is asked.
+/// Returns the domain of a request: that of its query, or else that of the collections searched.
 ///
 /// # Errors
-/// What the store reports.
-pub fn resolve_domain(reader: &Reader, find: &SearchRequest) -> Result<ResultDomain, Error> {
-    if let Some(about) = domain_of_query(&find.query) {
-        return Ok(about);
+/// Errors of the store.
+pub fn resolve_domain(reader: &Reader, request: &SearchRequest) -> Result<ResultDomain, Error> {
+    if let Some(domain) = domain_of_query(&request.query) {
+        return Ok(domain);
     }
-    let asked = match &find.collection {
+    let searched = match &request.collection {
         Some(name) => Some(reader.collection_rows(Some(name))?),
         None => None,
     };
     let mut found = None;
-    for (row, summary) in reader.index_configs()? {
-        let family = summary.collection_type();
-        if asked.as_ref().is_some_and(|asked| !asked.contains(&row)) || found == Some(family) {
+    for (row, index_config) in reader.index_configs()? {
+        let collection_type = index_config.collection_type();
+        if searched.as_ref().is_some_and(|rows| !rows.contains(&row))
+            || found == Some(collection_type)
+        {
             continue;
         }
-        // A collection without anything in it says nothing.
+        // An empty collection does not count.
         if reader.item_rows(row, 0, 1)?.is_empty() {
             continue;
         }
         if found.is_some() {
             return Ok(ResultDomain::Both);
         }
-        found = Some(family);
+        found = Some(collection_type);
     }
     Ok(found.unwrap_or(CollectionType::AddressBook).into())
 }
 
-/// Is this a field of what is in calendars?
+/// Returns whether this is a field of calendar items.
 #[must_use]
 pub fn is_calendar_field(field: &Field) -> bool {
     CALENDAR_FIELDS.iter().any(|known| known.id == field.id)
 }
 
 fn domain_of_query(query: &Query) -> Option<ResultDomain> {
-    let of_field = |field: &Field| {
+    let domain_of_field = |field: &Field| {
         if is_calendar_field(field) { ResultDomain::Calendar } else { ResultDomain::Contacts }
     };
     match query {
@@ -76,13 +78,13 @@ fn domain_of_query(query: &Query) -> Option<ResultDomain> {
         }
         Query::Number(NumericOperand::Field(field), ..)
         | Query::Test(FieldTest { subject: FieldSelector::Field(field), .. }) => {
-            Some(of_field(field))
+            Some(domain_of_field(field))
         }
         Query::And(all) => all.iter().find_map(domain_of_query),
         Query::Or(any) => {
             let mut any = any.iter().map(domain_of_query);
             let first = any.next()??;
-            any.all(|says| says == Some(first)).then_some(first)
+            any.all(|domain| domain == Some(first)).then_some(first)
         }
         _ => None,
     }

@@ -1,111 +1,111 @@
-//! An answer: which items, in which order; and the items themselves, page by page.
+//! The result of a search: the rows of items, in an order, and the items themselves page by page.
 //!
-//! Bytes are fetched when they are asked for, in short read transactions. So an answer that is read
-//! slowly holds nothing up, cards with pictures do not add up in memory, and an item that was
-//! removed in between is left out. The first few are read when they are found, as that takes no
-//! second way to them. How an answer is found is in `run`.
+//! Items are read when the caller asks for them, in short read transactions: a result set that is
+//! read slowly holds no transaction open and no source bytes in memory, and an item that was
+//! removed in between is left out. Only the first few are kept from the search, which had to read
+//! them anyway. Apart from `execution`, which finds the rows.
 
 use crate::error::Error;
-use crate::execution;
 use crate::item::DecodedItem;
 use crate::matcher::Matcher;
 use crate::query::Query;
+use crate::search_request::SearchRequest;
 use larder_store::{DataVersion, ItemMeta, Reader, Seq};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Rows of items listed in one transaction.
+/// The most items read in one transaction.
 pub(crate) const PAGE_ROWS: usize = 256;
-/// Cards alone are read by so many.
+/// The most items read in one transaction when only their bytes are wanted.
 const SOURCES_PER_TX: usize = 1024;
-/// Once so many bytes were read, what was read is given out.
+/// A page ends with the item that reaches this size.
 const PAGE_BYTES: usize = 1 << 20;
-/// For so long what was read is as good as if it were read now.
+/// Prefetched items are used for this long before the store is checked for changes again.
 const PREFETCH_MAX_AGE: Duration = Duration::from_millis(10);
-/// So many items are read when they are found, and so many bytes.
+/// The most items that a search prefetches.
 const MAX_PREFETCH_ITEMS: usize = 64;
+/// A search stops prefetching when it has this many bytes; a larger item is never prefetched.
 const MAX_PREFETCH_BYTES: usize = 256 << 10;
 
-/// What a question did.
+/// How a query was executed.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
-    /// The question, as an S-expression.
+    /// The query, as an S-expression.
     pub query: String,
     /// How candidates were found, in words.
     pub plan: Vec<String>,
-    /// How they were put in order, in words.
+    /// How the hits were sorted, in words.
     pub order: String,
-    /// Rows that the index, or the scan, visited.
+    /// Rows of the index, or of the scan, that were visited.
     pub visited: u64,
-    /// Items that were compared with the question.
+    /// Items that were tested.
     pub tested: u64,
-    /// Items that answer the question; where their order is of no matter, no more than were asked
-    /// for.
+    /// Items that match; without an order, no more than the limit.
     pub matched: u64,
-    /// Items in the answer.
+    /// Items in the result.
     pub returned: u64,
 }
 
-/// An item that answers a question, as long as it is what it was when it was found.
+/// An item that matched when it was tested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
     pub(crate) row: i64,
-    /// The batch that had last changed it.
+    /// The batch that had last changed the item by then; 0 if the item itself was not read.
     pub(crate) seq: Seq,
 }
 
-/// The answer: which items, in which order.
+/// The result of a search: which items, in which order.
 #[derive(Debug, Clone)]
 pub struct ResultSet {
     pub(crate) hits: Vec<Hit>,
     pub(crate) query: Query,
     pub(crate) matcher: Matcher,
     pub(crate) collection: Option<i64>,
-    /// The epoch of the store in which it was found.
+    /// The epoch of the store during the search.
     pub(crate) epoch: Arc<str>,
-    /// When it was found, where that is all that is known of its items.
+    /// The version of the data during the search, if the hits have no sequence numbers.
     pub(crate) found_at: Option<DataVersion>,
     pub(crate) prefetch: Prefetch,
-    /// Rows of items of which it could not be told within bounds whether they answer the question:
-    /// their rules take too many steps.
+    /// Rows of items for which the query could not be decided within bounds: their recurrence rules
+    /// take too many steps.
     pub uncertain_rows: Vec<i64>,
-    /// What finding it took.
+    /// How the query was executed.
     pub explain: Explanation,
 }
 
-/// What is as it was when an answer was found.
+/// How the store has changed since a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Staleness {
-    /// Nobody has written since.
+    /// Not at all.
     Unchanged,
-    /// The store is the same, so batches tell what was changed.
+    /// Batches were applied: sequence numbers tell which items changed.
     SameStore,
+    /// The store was replaced: the same rows may be other items.
     OtherStore,
 }
 
-/// Items that were read when they were found.
+/// Items that a search read, kept for the caller.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prefetch {
     page: ItemPage,
-    /// What its reader saw then; `None`: nothing is to be read.
-    moment: Option<DataVersion>,
+    /// The version of the data that they were read from; `None` if nothing is prefetched.
+    version: Option<DataVersion>,
 }
 
 impl Prefetch {
-    pub(crate) fn new(wanted: bool, moment: DataVersion) -> Prefetch {
-        Prefetch { page: ItemPage::default(), moment: Some(moment).filter(|_| wanted) }
+    pub(crate) fn new(version: DataVersion) -> Prefetch {
+        Prefetch { page: ItemPage::default(), version: Some(version) }
     }
 
-    /// Is there no room for more, or is nothing wanted?
+    /// Returns whether no item can be added.
     pub(crate) fn is_full(&self) -> bool {
-        self.moment.is_none()
+        self.version.is_none()
             || self.page.items.len() >= MAX_PREFETCH_ITEMS
             || self.page.bytes.len() >= MAX_PREFETCH_BYTES
     }
 
-    /// Items come in the order of their rows. One that is too large is left to be read when it is
-    /// asked for.
+    /// Adds an item, unless it is too large. Items are added in the order of their rows.
     pub(crate) fn add(&mut self, head: ItemMeta, bytes: &[u8]) {
         if !self.is_full() && bytes.len() <= MAX_PREFETCH_BYTES {
             self.page.add(head, bytes);
@@ -118,36 +118,36 @@ impl Prefetch {
     }
 }
 
-/// What was read ahead, as long as nobody has written since: what takes a reader its time gives
-/// others time to write.
+/// A prefetch, used only as long as nobody has written since. That is checked again while it is
+/// read, as a slow caller leaves others time to write.
 struct ValidPrefetch<'a> {
     reader: &'a Reader,
     prefetch: &'a Prefetch,
-    unchanged: bool,
+    is_unchanged: bool,
     checked_at: Instant,
 }
 
 impl<'a> ValidPrefetch<'a> {
-    fn new(reader: &'a Reader, ahead: &'a Prefetch) -> Result<ValidPrefetch<'a>, Error> {
-        let unchanged =
-            !ahead.page.items.is_empty() && Some(reader.data_version()?) == ahead.moment;
-        Ok(ValidPrefetch { reader, prefetch: ahead, unchanged, checked_at: Instant::now() })
+    fn new(reader: &'a Reader, prefetch: &'a Prefetch) -> Result<ValidPrefetch<'a>, Error> {
+        let is_unchanged =
+            !prefetch.page.items.is_empty() && Some(reader.data_version()?) == prefetch.version;
+        Ok(ValidPrefetch { reader, prefetch, is_unchanged, checked_at: Instant::now() })
     }
 
     fn get(&mut self, row: i64) -> Result<Option<(&'a ItemMeta, &'a [u8])>, Error> {
-        if !self.unchanged {
+        if !self.is_unchanged {
             return Ok(None);
         }
-        let read = self.prefetch.get(row);
-        if read.is_some() && self.checked_at.elapsed() > PREFETCH_MAX_AGE {
-            self.unchanged = Some(self.reader.data_version()?) == self.prefetch.moment;
+        let item = self.prefetch.get(row);
+        if item.is_some() && self.checked_at.elapsed() > PREFETCH_MAX_AGE {
+            self.is_unchanged = Some(self.reader.data_version()?) == self.prefetch.version;
             self.checked_at = Instant::now();
         }
-        Ok(read.filter(|_| self.unchanged))
+        Ok(item.filter(|_| self.is_unchanged))
     }
 }
 
-/// Items with their bytes, these in one piece.
+/// Items with their source bytes, which lie in one buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ItemPage {
     items: Vec<(ItemMeta, Range<usize>)>,
@@ -161,7 +161,7 @@ impl ItemPage {
         self.items.push((head, start..self.bytes.len()));
     }
 
-    /// The item in this row.
+    /// Returns the item with this row id.
     pub(crate) fn find_row(&self, row: i64) -> Option<(&ItemMeta, &[u8])> {
         self.get(self.items.iter().position(|(head, _)| head.row == row)?)
     }
@@ -173,55 +173,84 @@ impl ItemPage {
 }
 
 impl ResultSet {
-    /// An answer of these rows, whatever has become of their items.
-    pub(crate) fn from_rows(rows: &[i64]) -> ResultSet {
-        let (query, matcher) = (Query::All, Matcher::new(&Query::All));
-        let (ahead, explain) = (Prefetch::default(), Explanation::default());
-        let (rows_of, epoch) = (rows.iter().copied(), Arc::from(""));
-        let answer = ResultSet {
-            hits: Vec::new(),
-            query,
-            matcher,
-            collection: None,
-            epoch,
-            found_at: None,
-            prefetch: ahead,
-            uncertain_rows: Vec::new(),
-            explain,
+    /// A result set without hits, for the collection of a request.
+    pub(crate) fn new(reader: &Reader, request: &SearchRequest) -> Result<ResultSet, Error> {
+        let collection = match &request.collection {
+            None => None,
+            Some(name) => {
+                let missing = || larder_store::Error::NoCollection { name: name.clone() };
+                Some(*reader.collection_rows(Some(name))?.first().ok_or_else(missing)?)
+            }
         };
-        answer.with_rows(rows_of)
+        let explain = Explanation { query: request.query.to_string(), ..Explanation::default() };
+        let epoch = reader.epoch()?;
+        Ok(ResultSet { collection, epoch, explain, ..ResultSet::empty(request.query.clone()) })
     }
 
-    /// The same question of another collection is answered so, too.
+    fn empty(query: Query) -> ResultSet {
+        ResultSet {
+            hits: Vec::new(),
+            matcher: Matcher::new(&query),
+            query,
+            collection: None,
+            epoch: Arc::from(""),
+            found_at: None,
+            prefetch: Prefetch::default(),
+            uncertain_rows: Vec::new(),
+            explain: Explanation::default(),
+        }
+    }
+
+    /// A result set of the items in these rows, whatever their content is by now.
+    pub(crate) fn from_rows(rows: &[i64]) -> ResultSet {
+        ResultSet::empty(Query::All).with_rows(rows.iter().copied())
+    }
+
+    /// Truncates the hits to a limit, and counts them.
+    pub(crate) fn apply_limit(&mut self, limit: Option<usize>) {
+        self.explain.matched = self.explain.matched.max(self.hits.len() as u64);
+        self.hits.truncate(limit.unwrap_or(usize::MAX));
+        self.explain.returned = self.hits.len() as u64;
+    }
+
+    /// Returns the rows of the collections that were searched.
+    pub(crate) fn collection_rows(&self, reader: &Reader) -> Result<Vec<i64>, Error> {
+        match self.collection {
+            Some(row) => Ok(vec![row]),
+            None => Ok(reader.collection_rows(None)?),
+        }
+    }
+
+    /// Appends the hits of the same query in another collection.
     pub(crate) fn merge(&mut self, other: ResultSet) {
         self.hits.extend(other.hits);
         self.uncertain_rows.extend(other.uncertain_rows);
     }
 
-    /// How many items.
+    /// The number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.hits.len()
     }
 
-    /// No item?
+    /// Returns whether the search found nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.hits.is_empty()
     }
 
-    /// The rows, in their order: to compare answers with.
+    /// The row ids of the items, in the order of the result.
     #[must_use]
     pub fn rows(&self) -> Vec<i64> {
-        self.hits.iter().map(|found| found.row).collect()
+        self.hits.iter().map(|hit| hit.row).collect()
     }
 
-    /// Gives each item with its bytes to `each`, until that answers false. What was removed, or
-    /// changed so that it answers the question no longer, since the answer was found is left out,
-    /// but for the last hundredth of a second. `each` may take its time.
+    /// Calls `each` with every item and its source bytes, until it returns false. Items that were
+    /// removed since the search, or changed so that they no longer match, are left out; a change of
+    /// the last hundredth of a second may be missed. No transaction is open during the calls.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Errors of the store.
     pub fn for_each(
         &self,
         reader: &Reader,
@@ -229,33 +258,35 @@ impl ResultSet {
     ) -> Result<(), Error> {
         let mut rest = self.hits.as_slice();
         let mut page = ItemPage::default();
-        let mut ahead = ValidPrefetch::new(reader, &self.prefetch)?;
-        while let Some((first, behind)) = rest.split_first() {
-            if let Some((head, bytes)) = ahead.get(first.row)? {
-                rest = behind;
+        let mut prefetch = ValidPrefetch::new(reader, &self.prefetch)?;
+        while let Some((first, others)) = rest.split_first() {
+            if let Some((head, bytes)) = prefetch.get(first.row)? {
+                rest = others;
                 if !each(head, bytes) {
                     return Ok(());
                 }
                 continue;
             }
             let run = rest.iter().take(PAGE_ROWS).take_while(|hit| {
-                hit.row == first.row || !ahead.unchanged || self.prefetch.get(hit.row).is_none()
+                hit.row == first.row
+                    || !prefetch.is_unchanged
+                    || self.prefetch.get(hit.row).is_none()
             });
             let rows: Vec<i64> = run.map(|hit| hit.row).collect();
-            let (found, behind) = rest.split_at(page.fill(reader, &rows)?);
-            rest = behind;
-            if !self.deliver_page(reader, &page, found, each)? {
+            let (read, others) = rest.split_at(page.fill(reader, &rows)?);
+            rest = others;
+            if !self.deliver_page(reader, &page, read, each)? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Gives the bytes of each item to `each`, as [`Answer::each`] does, for who needs nothing
-    /// else: everything is read without a look at what the store knows of it.
+    /// Calls `each` with the source bytes of every item, as [`ResultSet::for_each`] does. Faster
+    /// than that, as the item table is not read.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Errors of the store.
     pub fn for_each_source(
         &self,
         reader: &Reader,
@@ -271,14 +302,14 @@ impl ResultSet {
             ends.clear();
             let mut last = None;
             let page = rest.get(..SOURCES_PER_TX).unwrap_or(rest);
-            reader.for_each_source(page, &mut |row, card| {
-                bytes.extend_from_slice(card);
+            reader.for_each_source(page, &mut |row, source| {
+                bytes.extend_from_slice(source);
                 ends.push(bytes.len());
                 last = (bytes.len() >= PAGE_BYTES).then_some(row);
                 last.is_none()
             })?;
-            let taken = last.and_then(|last| page.iter().position(|row| *row == last));
-            rest = rest.get(taken.map_or(page.len(), |at| at + 1)..).unwrap_or_default();
+            let last_read = last.and_then(|last| page.iter().position(|row| *row == last));
+            rest = rest.get(last_read.map_or(page.len(), |at| at + 1)..).unwrap_or_default();
             let mut start = 0;
             for &end in &ends {
                 if !bytes.get(start..end).is_none_or(&mut *each) {
@@ -290,38 +321,39 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Gives what a page has of these out, if it still answers the question.
+    /// Calls `each` with the items of a page that still match. Returns false if `each` did.
     fn deliver_page(
         &self,
         reader: &Reader,
         page: &ItemPage,
-        found: &[Hit],
+        hits: &[Hit],
         each: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
     ) -> Result<bool, Error> {
-        let same = self.staleness(reader)?;
-        let mut found = found.iter();
+        let staleness = self.staleness(reader)?;
+        let mut hits = hits.iter();
         for at in 0..page.items.len() {
             let Some((head, bytes)) = page.get(at) else { break };
-            let Some(found) = found.find(|found| found.row == head.row) else { break };
-            let still = self.is_unchanged(found, head, same)
+            let Some(hit) = hits.find(|hit| hit.row == head.row) else { break };
+            let is_match = self.is_unchanged(hit, head, staleness)
                 || self.matcher.matches_item(&DecodedItem::new(reader, head, bytes));
-            if still && !each(head, bytes) {
+            if is_match && !each(head, bytes) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Is the item what it was when it was found, or does everything answer the question?
-    pub(crate) fn is_unchanged(&self, found: &Hit, head: &ItemMeta, same: Staleness) -> bool {
-        match same {
+    /// Returns whether an item needs no second test: it has not changed since the search, or every
+    /// item matches.
+    pub(crate) fn is_unchanged(&self, hit: &Hit, head: &ItemMeta, staleness: Staleness) -> bool {
+        match staleness {
             Staleness::Unchanged => true,
-            Staleness::SameStore => found.seq == head.seq || self.query == Query::All,
+            Staleness::SameStore => hit.seq == head.seq || self.query == Query::All,
             Staleness::OtherStore => self.query == Query::All,
         }
     }
 
-    /// How much is as it was when the answer was found.
+    /// Returns how the store has changed since the search.
     pub(crate) fn staleness(&self, reader: &Reader) -> Result<Staleness, Error> {
         if self.found_at.is_some() && self.found_at == Some(reader.data_version()?) {
             return Ok(Staleness::Unchanged);
@@ -329,28 +361,28 @@ impl ResultSet {
         Ok(if self.is_same_store(reader)? { Staleness::SameStore } else { Staleness::OtherStore })
     }
 
-    /// Is the store still the one in which it was found? A restored one has other items in the same
-    /// rows.
+    /// Returns whether the store has not been replaced since the search. In a restored store the
+    /// same rows may be other items.
     pub(crate) fn is_same_store(&self, reader: &Reader) -> Result<bool, Error> {
         Ok(reader.epoch()? == self.epoch)
     }
 
-    /// An answer of these rows, whatever has become of their items.
+    /// Replaces the hits by these rows, whatever their content is by now.
     pub(crate) fn with_rows(mut self, rows: impl IntoIterator<Item = i64>) -> ResultSet {
         self.hits = rows.into_iter().map(|row| Hit { row, seq: 0 }).collect();
-        execution::apply_limit(&mut self, None);
+        self.apply_limit(None);
         self
     }
 
-    /// Is this answer about the items of this collection?
+    /// Returns whether the items of a collection were searched.
     pub(crate) fn is_about_collection(&self, collection: i64) -> bool {
         self.collection.is_none_or(|wanted| wanted == collection)
     }
 }
 
 impl ItemPage {
-    /// Reads the items in these rows, and no more of them than fill a page. Returns how many rows
-    /// that were.
+    /// Reads the items in these rows until the page is full. Returns the number of rows that were
+    /// read.
     pub(crate) fn fill(&mut self, reader: &Reader, rows: &[i64]) -> Result<usize, Error> {
         self.items.clear();
         self.bytes.clear();
@@ -358,9 +390,9 @@ impl ItemPage {
             self.add(head, bytes);
             self.bytes.len() < PAGE_BYTES
         })?;
-        let full = self.bytes.len() >= PAGE_BYTES;
-        // A page that is full before its rows are through goes on behind its last one.
-        let last = self.items.last().filter(|_| full).map(|(head, _)| head.row);
+        let is_full = self.bytes.len() >= PAGE_BYTES;
+        // The next page continues behind the last item of a full one.
+        let last = self.items.last().filter(|_| is_full).map(|(head, _)| head.row);
         Ok(rows.iter().position(|row| Some(*row) == last).map_or(rows.len(), |at| at + 1))
     }
 }

@@ -1,4 +1,6 @@
-//! The search line: what people type.
+//! The parser of search lines, the query syntax that people type.
+//!
+//! Apart from `sexp`, which parses the syntax of programs into the same query.
 //!
 //! ```text
 //! line   = terms that all have to match; "or" between terms needs one side only
@@ -10,9 +12,9 @@
 //! word   = a word, or a phrase in double quotes; \" and \\ stand for themselves inside
 //! ```
 //!
-//! Terms about time, `when:today..+7d` and its like, are in `calendar`. An empty line matches
-//! everything. What can be a whole phone number, as a word or as (part of) the value of a phone
-//! field, is also compared as one, as `eqphone_national` does.
+//! Terms about time, such as `when:today..+7d`, are in `calendar`. An empty line matches every
+//! item. A word, or a text for a phone field, that may be a whole phone number is also compared as
+//! one, as `eqphone_national` does.
 
 mod calendar;
 
@@ -24,21 +26,21 @@ use larder_format::field::{
 };
 use larder_format::phone::is_number_like;
 
-/// How deep parentheses may nest.
+/// The deepest nesting of parentheses.
 const MAX_DEPTH: usize = 100;
-/// How many words, parentheses and signs a line may have.
+/// The most words, parentheses and signs of a line.
 const MAX_TOKENS: usize = 16_384;
-/// Fewer digits than this are no whole phone number.
+/// The fewest digits of a whole phone number.
 const MIN_WHOLE_NUMBER_DIGITS: usize = 7;
 
-/// A piece of the line.
+/// A token of the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SearchLineToken {
     Open,
     Close,
     /// A leading minus.
     Minus,
-    /// A word as typed. `field`: what stood before its first colon.
+    /// A word as typed. `field` is the text before its first colon.
     Word {
         field: Option<String>,
         op: MatchOp,
@@ -48,32 +50,32 @@ enum SearchLineToken {
 }
 
 impl Query {
-    /// Reads a search line.
+    /// Parses a search line.
     ///
     /// # Errors
-    /// Names what is wrong, where, and what to do: an unclosed quote, an unknown field, a
-    /// parenthesis too few or too many, a pattern that cannot be compiled.
+    /// An unclosed quote or parenthesis, an unmatched parenthesis, an unknown field, or a pattern
+    /// that cannot be compiled; with its position, and how to correct it.
     pub fn parse(line: &str) -> Result<Query, SyntaxError> {
         Query::parse_with(line, &QueryContext::default())
     }
 
-    /// Reads a search line, with settings.
+    /// Parses a search line in a context.
     ///
     /// # Errors
     /// As [`Query::parse`].
-    pub fn parse_with(line: &str, settings: &QueryContext) -> Result<Query, SyntaxError> {
+    pub fn parse_with(line: &str, context: &QueryContext) -> Result<Query, SyntaxError> {
         let tokens = tokenize(line)?;
         if let Some((at, _)) = tokens.get(MAX_TOKENS) {
             return Err(SyntaxError::new(line, *at, format!("more than {MAX_TOKENS} words")));
         }
-        let mut parser = SearchLineParser { line, settings, tokens: &tokens, next: 0, depth: 0 };
+        let mut parser = SearchLineParser { line, context, tokens: &tokens, next: 0, depth: 0 };
         if let Some(number) = parser.parse_number_with_parentheses() {
             return Ok(number);
         }
         let query = parser.parse_alternatives()?;
         match parser.peek() {
             None => Ok(query),
-            Some((at, _)) => Err(SyntaxError::new(line, *at, "a \")\" that closes nothing")
+            Some((at, _)) => Err(SyntaxError::new(line, *at, "unmatched \")\"")
                 .with_hint("remove it, or quote the word that contains it")),
         }
     }
@@ -81,7 +83,7 @@ impl Query {
 
 struct SearchLineParser<'a> {
     line: &'a str,
-    settings: &'a QueryContext,
+    context: &'a QueryContext,
     tokens: &'a [(usize, SearchLineToken)],
     next: usize,
     depth: usize,
@@ -92,7 +94,7 @@ impl<'a> SearchLineParser<'a> {
         self.tokens.get(self.next)
     }
 
-    /// Is the next token this bare word, in any case?
+    /// Returns whether the next token is this word, unquoted and in any case.
     fn is_keyword(&self, word: &str) -> bool {
         matches!(self.peek(), Some((_, SearchLineToken::Word { field: None, op: MatchOp::Contains, text, quoted: false }))
             if text.eq_ignore_ascii_case(word))
@@ -138,8 +140,8 @@ impl<'a> SearchLineParser<'a> {
         })
     }
 
-    /// Bare words that follow one another and are a whole phone number together, `0664 123 45 67`:
-    /// each of them, or that number. And how many words they are.
+    /// Parses adjacent words that make up a phone number, `0664 123 45 67`, into all the words or
+    /// that number. Returns the number of words, too.
     fn parse_number_in_words(&self) -> Option<(Query, usize)> {
         let digits = |(_, token): &'a (usize, SearchLineToken)| match token {
             SearchLineToken::Word { field: None, op: MatchOp::Contains, text, quoted: false }
@@ -162,11 +164,10 @@ impl<'a> SearchLineParser<'a> {
         matches!(query, Query::Or(_)).then_some((query, words.len()))
     }
 
-    /// A line that is one phone number, with parentheses as people write them: `+43 (0)664 123 45
-    /// 67`.
+    /// Parses a line that is one phone number with parentheses: `+43 (0)664 123 45 67`.
     fn parse_number_with_parentheses(&self) -> Option<Query> {
         let line = self.line.trim();
-        // What is in them is one run of digits: a word, as (a b) is two.
+        // Parentheses of a number enclose digits only; (a b) groups two words.
         let mut groups =
             line.split('(').skip(1).map(|rest| rest.split(')').next().unwrap_or_default());
         let digits = |group: &str| group.chars().all(|c| c.is_numeric() || c == '+');
@@ -192,8 +193,12 @@ impl<'a> SearchLineParser<'a> {
         self.next += 1;
         if negated {
             if self.peek().is_none_or(|(_, token)| *token == SearchLineToken::Close) {
-                return Err(SyntaxError::new(self.line, *at, "nothing follows the negation")
-                    .with_hint("put a term behind it, as in -anna or not anna"));
+                return Err(SyntaxError::new(
+                    self.line,
+                    *at,
+                    "a term is missing after the negation",
+                )
+                .with_hint("add a term, as in -anna or not anna"));
             }
             self.enter_group(*at)?;
             let query = Query::Not(Box::new(self.parse_term()?));
@@ -208,14 +213,14 @@ impl<'a> SearchLineParser<'a> {
                 match self.peek() {
                     Some((_, SearchLineToken::Close)) => self.next += 1,
                     _ => {
-                        return Err(SyntaxError::new(self.line, *at, "a \"(\" that is not closed")
+                        return Err(SyntaxError::new(self.line, *at, "unclosed \"(\"")
                             .with_hint("add a \")\", or quote the word that contains it"));
                     }
                 }
                 Ok(inner)
             }
             SearchLineToken::Word { field: None, text, quoted, .. } => {
-                // Many write a star behind the beginning of a word; a word is found by any part.
+                // A final star has no effect: a word matches any part of a value.
                 let bare = text.trim_end_matches('*');
                 let text = if *quoted || bare.is_empty() { text } else { bare };
                 Ok(self.add_phone_alternative(
@@ -234,7 +239,7 @@ impl<'a> SearchLineParser<'a> {
                 self.parse_test(*at, name, *op, text)
             }
             SearchLineToken::Minus | SearchLineToken::Close => {
-                Err(SyntaxError::new(self.line, *at, "a \")\" that closes nothing"))
+                Err(SyntaxError::new(self.line, *at, "unmatched \")\""))
             }
         }
     }
@@ -268,10 +273,10 @@ impl<'a> SearchLineParser<'a> {
             None => return Err(self.unknown_field(at, name)),
         };
         if op == MatchOp::RegexNormal
-            && let Err(why) = compile_pattern(text)
+            && let Err(reason) = compile_pattern(text)
         {
-            let what = format!("the pattern {text:?} cannot be used: {why}");
-            return Err(SyntaxError::new(self.line, at, what)
+            let message = format!("the pattern {text:?} cannot be used: {reason}");
+            return Err(SyntaxError::new(self.line, at, message)
                 .with_hint("to look for the text itself, quote it"));
         }
         let op = match op {
@@ -290,14 +295,14 @@ impl<'a> SearchLineParser<'a> {
         Ok(self.add_phone_alternative(query, number, text))
     }
 
-    /// The question, or, if the text can be a whole phone number, that number in a phone field.
+    /// Returns the query, with the test of a phone number as an alternative if the text may be one.
     fn add_phone_alternative(
         &self,
         query: Query,
         field: Option<&'static Field>,
         text: &str,
     ) -> Query {
-        let region = self.settings.region.clone();
+        let region = self.context.region.clone();
         let Some(field) = field.filter(|field| field.field_type == FieldType::Phone) else {
             return query;
         };
@@ -318,7 +323,7 @@ impl<'a> SearchLineParser<'a> {
     }
 }
 
-/// Cuts the line into tokens, each with the byte it begins at.
+/// Splits the line into tokens, each with its byte position.
 fn tokenize(line: &str) -> Result<Vec<(usize, SearchLineToken)>, SyntaxError> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -347,7 +352,7 @@ fn tokenize(line: &str) -> Result<Vec<(usize, SearchLineToken)>, SyntaxError> {
     Ok(tokens)
 }
 
-/// Reads `word`, `"phrase"`, `field:value` or `field:"phrase"` from byte `start` on.
+/// Parses `word`, `"phrase"`, `field:value` or `field:"phrase"` from byte `start` on.
 fn read_word(line: &str, start: usize) -> Result<(SearchLineToken, usize), SyntaxError> {
     let (name, mut at) = match parse_field_name(&line[start..]) {
         Some(name) => (Some(name.to_string()), start + name.len() + 1),
@@ -375,7 +380,7 @@ fn read_word(line: &str, start: usize) -> Result<(SearchLineToken, usize), Synta
     Ok((SearchLineToken::Word { field: name, op, text, quoted }, end))
 }
 
-/// A quoted phrase, or all up to white space or a parenthesis; where it ends.
+/// Parses a quoted phrase, or text up to white space or a parenthesis. Returns where it ends, too.
 fn read_text(line: &str, start: usize) -> Result<(String, bool, usize), SyntaxError> {
     let Some(inside) = line[start..].strip_prefix('"') else {
         let length = line[start..]
@@ -396,12 +401,12 @@ fn read_text(line: &str, start: usize) -> Result<(String, bool, usize), SyntaxEr
             c => text.push(c),
         }
     }
-    Err(SyntaxError::new(line, start, "a quote that is not closed")
+    Err(SyntaxError::new(line, start, "unclosed quote")
         .with_hint("add a \" at the end of the phrase"))
 }
 
-/// The field's name, if the text begins with one and a colon. A URL is a word, not a field, and so
-/// is a time of day.
+/// Returns the name of the field if the text begins with a name and a colon. A URL and a time of
+/// day are words.
 fn parse_field_name(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))?;
     let (name, rest) = text.split_at(end);
@@ -411,19 +416,19 @@ fn parse_field_name(text: &str) -> Option<&str> {
     is_field.then_some(name)
 }
 
-/// A property that no standard has a field for.
+/// Returns whether this is the name of a non-standard property.
 fn is_extension(name: &str) -> bool {
     name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
         && name.len() > 2
         && matches!(FieldSelector::from_property_name(name), FieldSelector::Property(_))
 }
 
-/// Has it as many digits as a number that can be called?
+/// Returns whether a text may be a whole phone number.
 fn is_whole_number(text: &str) -> bool {
     parse_phone_digits(text).is_some_and(|digits| digits.len() >= MIN_WHOLE_NUMBER_DIGITS)
 }
 
-/// `1970-02-28` is a day before it is a number.
+/// Returns whether a text is a date, `1970-02-28`, and so not a phone number.
 fn is_date(text: &str) -> bool {
     let parts: Vec<usize> = text
         .split('-')

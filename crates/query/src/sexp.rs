@@ -1,9 +1,10 @@
-//! The S-expressions of evolution-data-server, as its clients send them.
+//! The parser of evolution-data-server's S-expressions, as its clients send them.
 //!
 //! Names are case-sensitive, strings have C-like escapes, and text after the first expression is
-//! ignored. Unknown functions are errors; a name that no field has is that of a property of the
-//! vCard, in any case. `word` and `uids` are ours: a free word, and a set of UIDs. So is
-//! `calendar:` before the name of a field of events, tasks and memos.
+//! ignored. Unknown functions are errors; a name that no field has is the name of a vCard property,
+//! in any case. Extensions are `word` (a free word), `uids` (a set of UIDs), and the prefix
+//! `calendar:` of the names of calendar fields. Apart from `search_line`, which parses the syntax
+//! of people.
 
 mod calendar;
 
@@ -13,34 +14,34 @@ use crate::value_matcher::compile_pattern;
 use larder_format::field::{find_calendar_field, find_eds_field};
 use larder_format::phone::is_region;
 
-/// How deep lists may nest: whatever a search line can nest, and each parenthesis of one may be two
+/// The deepest nesting of lists: enough for any search line, where a parenthesis may become two
 /// lists.
 const MAX_DEPTH: usize = 256;
-/// How many functions an expression may call, and how many UIDs it may name. Each call may be made
-/// for every contact; UIDs are looked up all at once.
+/// The most function calls of an expression. Each may run for every contact.
 const MAX_CALLS: usize = 65_536;
+/// The most UIDs of an expression, which are looked up together.
 const MAX_UIDS: usize = 1 << 18;
 /// The functions of this module, for messages.
 const KNOWN_FUNCTIONS: &str = "and, or, not, contains, is, beginswith, endswith, exists, exists_vcard, eqphone, \
     eqphone_national, eqphone_short, regex_normal, regex_raw, includes, word, uids";
 
 impl Query {
-    /// Reads an S-expression. The empty text matches everything, and so does `#t`.
+    /// Parses an S-expression. The empty text and `#t` match every item.
     ///
     /// # Errors
-    /// Names what is wrong, and where: a function that does not exist, a pattern that cannot be
-    /// compiled, an expression that nests too deeply or calls too much.
+    /// An unknown function, a pattern that cannot be compiled, or an expression with too many calls
+    /// or levels; with its position.
     pub fn parse_sexp(text: &str) -> Result<Query, SyntaxError> {
         Query::parse_sexp_with(text, &QueryContext::default())
     }
 
-    /// Reads an S-expression, with settings.
+    /// Parses an S-expression in a context.
     ///
     /// # Errors
     /// As [`Query::parse_sexp`].
-    pub fn parse_sexp_with(text: &str, settings: &QueryContext) -> Result<Query, SyntaxError> {
-        let mut reader = SexpParser { text, settings, at: 0, calls: 0, uids: 0 };
-        reader.skip_blanks();
+    pub fn parse_sexp_with(text: &str, context: &QueryContext) -> Result<Query, SyntaxError> {
+        let mut reader = SexpParser { text, context, at: 0, calls: 0, uids: 0 };
+        reader.skip_whitespace();
         if reader.at == text.len() {
             return Ok(Query::All);
         }
@@ -50,7 +51,7 @@ impl Query {
 
 struct SexpParser<'a> {
     text: &'a str,
-    settings: &'a QueryContext,
+    context: &'a QueryContext,
     at: usize,
     calls: usize,
     uids: usize,
@@ -61,17 +62,17 @@ impl<'a> SexpParser<'a> {
         &self.text[self.at..]
     }
 
-    fn skip_blanks(&mut self) {
+    fn skip_whitespace(&mut self) {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    fn error(&self, at: usize, what: impl Into<String>) -> SyntaxError {
-        SyntaxError::new(self.text, at, what)
+    fn error(&self, at: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError::new(self.text, at, message)
     }
 
     fn parse_query(&mut self, depth: usize) -> Result<Query, SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         let start = self.at;
         if depth > MAX_DEPTH {
             return Err(self.error(start, "nested too deeply"));
@@ -85,8 +86,8 @@ impl<'a> SexpParser<'a> {
             return Ok(Query::Or(Vec::new()));
         }
         if !self.rest().starts_with('(') {
-            // The outermost call may stand without its parentheses: some of evolution-data-server's
-            // own do.
+            // The parentheses of the outermost call are optional: some queries of
+            // evolution-data-server lack them.
             let name = self.parse_symbol();
             let mut known =
                 KNOWN_FUNCTIONS.split(", ").chain(calendar::KNOWN_FUNCTIONS.split(", "));
@@ -96,13 +97,13 @@ impl<'a> SexpParser<'a> {
             return self.parse_call(name, start, depth);
         }
         self.at += 1;
-        self.skip_blanks();
+        self.skip_whitespace();
         let name_at = self.at;
         let name = self.parse_symbol();
         let query = self.parse_call(name, name_at, depth)?;
-        self.skip_blanks();
+        self.skip_whitespace();
         if !self.rest().starts_with(')') {
-            return Err(self.error(start, "a \"(\" that is not closed"));
+            return Err(self.error(start, "unclosed \"(\""));
         }
         self.at += 1;
         Ok(query)
@@ -113,7 +114,7 @@ impl<'a> SexpParser<'a> {
         if self.calls > MAX_CALLS {
             return Err(self.error(at, format!("more than {MAX_CALLS} functions in one query")));
         }
-        // What nests is kept apart, so that little of the stack is needed for each level.
+        // Nested calls are parsed in a function of their own, to use little stack per level.
         match name {
             "and" => self.parse_list(depth).map(Query::And),
             "or" => self.parse_list(depth).map(Query::from_alternatives),
@@ -122,7 +123,7 @@ impl<'a> SexpParser<'a> {
         }
     }
 
-    /// A call of a function that takes no others.
+    /// Parses a call of a function that takes no queries.
     fn parse_leaf_call(&mut self, name: &str, at: usize) -> Result<Query, SyntaxError> {
         if let Some(query) = self.parse_calendar_call(name, at)? {
             return Ok(query);
@@ -143,8 +144,8 @@ impl<'a> SexpParser<'a> {
             "uids" => Query::from_uids(self.parse_strings()?),
             "word" => Query::Word(self.parse_string()?),
             _ => {
-                let what = format!("there is no function {name:?}");
-                return Err(self.error(at, what).with_hint(format!(
+                let message = format!("there is no function {name:?}");
+                return Err(self.error(at, message).with_hint(format!(
                     "known here: {KNOWN_FUNCTIONS}, {}",
                     calendar::KNOWN_FUNCTIONS
                 )));
@@ -155,7 +156,7 @@ impl<'a> SexpParser<'a> {
     fn parse_list(&mut self, depth: usize) -> Result<Vec<Query>, SyntaxError> {
         let mut list = Vec::new();
         loop {
-            self.skip_blanks();
+            self.skip_whitespace();
             if self.rest().is_empty() || self.rest().starts_with(')') {
                 return Ok(list);
             }
@@ -174,22 +175,22 @@ impl<'a> SexpParser<'a> {
 
     fn parse_test(&mut self, op: MatchOp) -> Result<Query, SyntaxError> {
         let name = self.parse_string()?;
-        self.skip_blanks();
+        self.skip_whitespace();
         let at = self.at;
         let text = if op.is_presence() { String::new() } else { self.parse_string()? };
         if op.is_pattern()
-            && let Err(why) = compile_pattern(&text)
+            && let Err(reason) = compile_pattern(&text)
         {
-            return Err(self.error(at, format!("the pattern {text:?} cannot be used: {why}")));
+            return Err(self.error(at, format!("the pattern {text:?} cannot be used: {reason}")));
         }
-        self.skip_blanks();
-        // Only phone numbers have a use for it, but evolution-data-server takes it everywhere.
+        self.skip_whitespace();
+        // Only phone numbers use a region, but evolution-data-server accepts it everywhere.
         let mut region = None;
         if !op.is_presence() && self.rest().starts_with('"') {
             region = Some(self.parse_string()?).filter(|region| is_region(region));
         }
         let region =
-            if op.is_phone() { region.or_else(|| self.settings.region.clone()) } else { None };
+            if op.is_phone() { region.or_else(|| self.context.region.clone()) } else { None };
         let subject = match (name.as_str(), op) {
             (name, MatchOp::ExistsVcard) => FieldSelector::from_property_name(name),
             ("x-evolution-any-field", _) => FieldSelector::Any,
@@ -222,7 +223,7 @@ impl<'a> SexpParser<'a> {
     fn parse_strings(&mut self) -> Result<Vec<String>, SyntaxError> {
         let mut strings = Vec::new();
         loop {
-            self.skip_blanks();
+            self.skip_whitespace();
             if !self.rest().starts_with('"') {
                 return Ok(strings);
             }
@@ -232,7 +233,7 @@ impl<'a> SexpParser<'a> {
     }
 
     fn parse_string(&mut self) -> Result<String, SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         let start = self.at;
         let Some(inside) = self.rest().strip_prefix('"') else {
             return Err(self.error(start, "a string in double quotes is missing"));
@@ -257,6 +258,6 @@ impl<'a> SexpParser<'a> {
                 c => string.push(c),
             }
         }
-        Err(self.error(start, "a string that is not closed"))
+        Err(self.error(start, "unclosed string"))
     }
 }

@@ -1,48 +1,84 @@
-//! Places between the items of an order: where a text would stand, and what lies on either side.
+//! A bound between two items of a sorted collection.
 //!
-//! A gap names no item and counts nothing, so it stays where it is whatever comes and goes around
-//! it. It is apart because answers begin at one (`run`) and cursors stand in one (`cursor`).
+//! A bound names no item and counts none, so it stays in place whatever is added or removed around
+//! it. Apart from `execution`, where result sets begin at one, because cursors stand at one, too.
 
 use larder_format::collate::primary_weights;
 use larder_store::{Extractor, SortPosition};
 
-/// A place between two items, the same for both directions.
+/// The direction in which a sorted index is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScanDirection {
+    Ascending,
+    Descending,
+}
+
+impl ScanDirection {
+    pub(crate) fn new(is_descending: bool) -> ScanDirection {
+        if is_descending { ScanDirection::Descending } else { ScanDirection::Ascending }
+    }
+
+    pub(crate) fn is_descending(self) -> bool {
+        self == ScanDirection::Descending
+    }
+
+    pub(crate) fn reversed(self) -> ScanDirection {
+        ScanDirection::new(!self.is_descending())
+    }
+}
+
+/// Where a scan of a sorted index begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ScanStart {
+    /// At the first position in the direction of the scan.
+    Unbounded,
+    /// Behind this position.
+    After(SortPosition),
+    /// Nowhere: no position lies behind the bound.
+    Exhausted,
+}
+
+/// A bound between two items. Its meaning does not depend on the direction of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SortBound {
-    /// Before all items, those that come later too.
+    /// Before all items, including those added later.
     Start,
-    /// Behind all smaller places.
+    /// Behind all smaller positions.
     Before(SortPosition),
-    /// Behind all items, those that come later too.
+    /// Behind all items, including those added later.
     End,
 }
 
 impl SortBound {
-    /// Before the first item that begins with a text, or else that lies behind where it would. Case
-    /// and accents do not count, except where they make another letter in this order.
-    pub(crate) fn from_text(deriver: &Extractor, text: &str, backwards: bool) -> SortBound {
-        let key = deriver.sort_key(text);
-        let letters = primary_weights(&key);
-        if letters.is_empty() {
-            return SortBound::start(backwards);
+    /// The bound before the first item whose key begins with a text, or else that sorts after it.
+    /// Case and accents do not count, except where the collation makes them another letter.
+    pub(crate) fn from_text(
+        extractor: &Extractor,
+        text: &str,
+        direction: ScanDirection,
+    ) -> SortBound {
+        let key = extractor.sort_key(text);
+        match (primary_weights(&key), direction) {
+            ([], _) => SortBound::before_all(direction),
+            (letters, ScanDirection::Ascending) => SortBound::before_prefix(letters),
+            (letters, ScanDirection::Descending) => SortBound::after_prefix(letters),
         }
-        if backwards { SortBound::after_prefix(letters) } else { SortBound::before_prefix(letters) }
     }
 
-    /// Before everything, in this direction.
-    pub(crate) fn start(backwards: bool) -> SortBound {
-        if backwards { SortBound::End } else { SortBound::Start }
+    /// The bound before all items in this direction.
+    pub(crate) fn before_all(direction: ScanDirection) -> SortBound {
+        if direction.is_descending() { SortBound::End } else { SortBound::Start }
     }
 
-    /// Before all keys that begin so.
-    pub(crate) fn before_prefix(beginning: &[u8]) -> SortBound {
-        SortBound::Before(SortPosition { key: beginning.to_vec(), row: i64::MIN })
+    /// The bound before all keys with this prefix.
+    pub(crate) fn before_prefix(prefix: &[u8]) -> SortBound {
+        SortBound::Before(SortPosition { key: prefix.to_vec(), row: i64::MIN })
     }
 
-    /// Behind all keys that begin so.
-    pub(crate) fn after_prefix(beginning: &[u8]) -> SortBound {
-        let mut key = beginning.to_vec();
-        // The least key that is greater than all of them.
+    /// The bound behind all keys with this prefix.
+    pub(crate) fn after_prefix(prefix: &[u8]) -> SortBound {
+        let mut key = prefix.to_vec();
+        // The smallest key that is greater than all of them.
         while let Some(last) = key.pop() {
             if let Some(next) = last.checked_add(1) {
                 key.push(next);
@@ -52,32 +88,35 @@ impl SortBound {
         SortBound::End
     }
 
-    /// What lies behind it in this direction, as [`larder_store::Reader::places`] wants it; `None`:
-    /// nothing.
-    pub(crate) fn last_place_before(&self, backwards: bool) -> Option<Option<SortPosition>> {
-        match (self, backwards) {
-            (SortBound::Start, false) | (SortBound::End, true) => Some(None),
-            (SortBound::Start, true) | (SortBound::End, false) => None,
-            (SortBound::Before(place), true) => Some(Some(place.clone())),
-            (SortBound::Before(place), false) => Some(Some(SortPosition {
-                key: place.key.clone(),
-                row: place.row.saturating_sub(1),
-            })),
+    /// Returns where a scan in this direction begins, for [`larder_store::Reader::sort_positions`].
+    pub(crate) fn scan_start(&self, direction: ScanDirection) -> ScanStart {
+        match (self, direction) {
+            (SortBound::Start, ScanDirection::Ascending)
+            | (SortBound::End, ScanDirection::Descending) => ScanStart::Unbounded,
+            (SortBound::Start, ScanDirection::Descending)
+            | (SortBound::End, ScanDirection::Ascending) => ScanStart::Exhausted,
+            (SortBound::Before(position), ScanDirection::Descending) => {
+                ScanStart::After(position.clone())
+            }
+            (SortBound::Before(SortPosition { key, row }), ScanDirection::Ascending) => {
+                ScanStart::After(SortPosition { key: key.clone(), row: row.saturating_sub(1) })
+            }
         }
     }
 
-    /// How many of these places, which are in their order, lie before it.
-    pub(crate) fn count_before(&self, places: &[SortPosition]) -> usize {
-        places.partition_point(|place| self.has_passed(&place.key, place.row, false))
+    /// Returns how many of these positions, which are in ascending order, lie before the bound.
+    pub(crate) fn count_before(&self, positions: &[SortPosition]) -> usize {
+        let ascending = ScanDirection::Ascending;
+        positions.partition_point(|at| self.has_passed(&at.key, at.row, ascending))
     }
 
-    /// Does this item lie before it in this direction?
-    pub(crate) fn has_passed(&self, key: &[u8], row: i64, backwards: bool) -> bool {
-        let smaller = match self {
+    /// Returns whether an item lies before the bound in this direction.
+    pub(crate) fn has_passed(&self, key: &[u8], row: i64, direction: ScanDirection) -> bool {
+        let is_smaller = match self {
             SortBound::Start => false,
-            SortBound::Before(gap) => (key, row) < (gap.key.as_slice(), gap.row),
+            SortBound::Before(position) => (key, row) < (position.key.as_slice(), position.row),
             SortBound::End => true,
         };
-        smaller != backwards
+        is_smaller != direction.is_descending()
     }
 }

@@ -1,29 +1,28 @@
-//! Tests of what an item is in time: windows, alarms, and the moments that its properties name.
+//! Tests of an item's schedule: time ranges, alarms, and the instants in its properties.
 //!
-//! Here is what such a test says, and how it is written; [`larder_store::Times`] knows what an item
-//! is. Relative times (`today..+7d`) have become instants when a question is read.
+//! A test holds instants: the parsers resolve relative times (`today..+7d`). Apart from `query`, so
+//! that `item` can name the properties. [`larder_store::Schedule`] answers the tests.
 
 use larder_store::{TimeRange, TimeTarget};
 use larder_time::civil::Instant;
 use std::fmt;
 
-/// A test of what an item is in time.
+/// A test of an item's schedule.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum TimeTest {
-    /// It has an occurrence, or an alarm, in a window.
+    /// The item has an occurrence, or an alarm, in a time range.
     InRange(TimeRange),
-    /// A property that names a moment does so from one instant up to, not including, another one.
-    /// What has no zone is read by the window's clock.
+    /// The instant in a property is in a time range. A time without a zone is read in the range's.
     DateInRange(DateProperty, TimeRange),
-    /// It is a task of which an occurrence was due before the window's end; a day is due until it
-    /// is over by the window's clock.
+    /// The item is a task with an occurrence that was due before the end of the range. A due date
+    /// lasts until the end of that day, in the range's time zone.
     Overdue(TimeRange),
 }
 
-/// A property that names a moment.
+/// A property that holds a date or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they are called as in RFC 5545")]
+#[allow(missing_docs, reason = "the names of RFC 5545")]
 #[non_exhaustive]
 pub enum DateProperty {
     Start,
@@ -35,7 +34,7 @@ pub enum DateProperty {
 }
 
 impl DateProperty {
-    /// The property.
+    /// The name in iCalendar.
     #[must_use]
     pub fn property_name(self) -> &'static str {
         match self {
@@ -48,14 +47,14 @@ impl DateProperty {
         }
     }
 
-    /// The one that is this property.
+    /// Finds one by its name in iCalendar.
     pub(crate) fn from_property_name(name: &str) -> Option<DateProperty> {
         use DateProperty::{Completed, Created, Due, End, Modified, Start};
         let all = [Start, End, Due, Completed, Created, Modified];
-        all.into_iter().find(|stamp| name.eq_ignore_ascii_case(stamp.property_name()))
+        all.into_iter().find(|property| name.eq_ignore_ascii_case(property.property_name()))
     }
 
-    /// The one that is called so in a search line.
+    /// Finds one by its name in a search line.
     pub(crate) fn from_search_name(name: &str) -> Option<DateProperty> {
         let all: [(&str, DateProperty); 8] = [
             ("start", DateProperty::Start),
@@ -67,11 +66,13 @@ impl DateProperty {
             ("modified", DateProperty::Modified),
             ("changed", DateProperty::Modified),
         ];
-        all.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, stamp)| stamp)
+        all.into_iter()
+            .find(|(known, _)| name.eq_ignore_ascii_case(known))
+            .map(|(_, property)| property)
     }
 }
 
-/// An instant as `make-time` reads it.
+/// Writes an instant as a call of `make-time`.
 fn to_make_time(instant: Instant) -> String {
     format!(
         "(make-time \"{}\")",
@@ -83,24 +84,24 @@ fn to_make_time(instant: Instant) -> String {
     )
 }
 
-/// A window in words, for `--explain`.
-pub(crate) fn describe_time_range(window: &TimeRange) -> String {
-    let what = match window.target {
+/// Returns a time range in words, for `--explain`.
+pub(crate) fn describe_time_range(time_range: &TimeRange) -> String {
+    let noun = match time_range.target {
         TimeTarget::Occurrences => "an occurrence",
         TimeTarget::Alarms => "an alarm",
     };
-    let shown = |instant: Instant| {
-        let stamp = window.local_zone.to_civil(instant);
-        larder_time::value::IcalDateTime { civil: stamp, is_date: false, is_utc: false }
+    let format = |instant: Instant| {
+        let civil = time_range.local_zone.to_civil(instant);
+        larder_time::value::IcalDateTime { civil, is_date: false, is_utc: false }
     };
-    let (from, to) = (shown(window.from), shown(window.to));
-    format!("{what} from {from} to {to} in {}", window.local_zone.name())
+    let (from, to) = (format(time_range.from), format(time_range.to));
+    format!("{noun} from {from} to {to} in {}", time_range.local_zone.name())
 }
 
-/// The two ends of a window, and its clock.
-pub(crate) fn to_sexp_range(window: &TimeRange) -> String {
-    let (from, to) = (to_make_time(window.from), to_make_time(window.to));
-    match window.local_zone.name() {
+/// Writes a time range as arguments of an S-expression: its ends, and its zone unless it is UTC.
+pub(crate) fn to_sexp_range(time_range: &TimeRange) -> String {
+    let (from, to) = (to_make_time(time_range.from), to_make_time(time_range.to));
+    match time_range.local_zone.name() {
         "UTC" => format!("{from} {to}"),
         name => format!("{from} {to} \"{name}\""),
     }
@@ -109,17 +110,17 @@ pub(crate) fn to_sexp_range(window: &TimeRange) -> String {
 impl fmt::Display for TimeTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TimeTest::InRange(window) => {
-                let name = match window.target {
+            TimeTest::InRange(time_range) => {
+                let name = match time_range.target {
                     TimeTarget::Occurrences => "occur-in-time-range?",
                     TimeTarget::Alarms => "has-alarms-in-range?",
                 };
-                write!(f, "({name} {})", to_sexp_range(window))
+                write!(f, "({name} {})", to_sexp_range(time_range))
             }
-            TimeTest::DateInRange(stamp, window) => {
-                write!(f, "(stamp \"{}\" {})", stamp.property_name(), to_sexp_range(window))
+            TimeTest::DateInRange(property, time_range) => {
+                write!(f, "(stamp \"{}\" {})", property.property_name(), to_sexp_range(time_range))
             }
-            TimeTest::Overdue(window) => write!(f, "(overdue? {})", to_sexp_range(window)),
+            TimeTest::Overdue(time_range) => write!(f, "(overdue? {})", to_sexp_range(time_range)),
         }
     }
 }

@@ -1,8 +1,7 @@
-//! How a value passes a test: as text, as a pattern, as a phone number, as a free word.
+//! The test of one value: as text, as a pattern, as a phone number, as a free word.
 //!
-//! A text is folded, a pattern compiled and a number read once, when the question is made ready.
-//! Which values of an item are looked at is found in `matcher`; this is apart because it knows
-//! texts alone.
+//! Texts are folded and patterns compiled once for a query. Apart from `matcher`, which chooses the
+//! values of an item, because it knows only texts.
 
 use crate::query::{FieldSelector, FieldTest, MatchOp};
 use larder_format::field::{Field, FieldType};
@@ -11,24 +10,25 @@ use larder_format::phone::{ParsedPhoneNumber as PhoneNumber, PhoneMatch, is_numb
 use regex::Regex;
 use std::sync::OnceLock;
 
-/// Fewer digits than this are no part of a phone number, just a number.
+/// Fewer digits than this are a number, but no part of a phone number.
 pub(crate) const MIN_PHONE_DIGITS: usize = 3;
-/// A pattern's program may have so many bytes, and so may the states found while it runs.
+/// The limit of the program of a pattern, and of the states that are cached while it runs.
 const MAX_REGEX_PROGRAM_BYTES: usize = 1 << 20;
-/// A pattern may have so many bytes, and nest so deep.
+/// The longest pattern.
 const MAX_REGEX_BYTES: usize = 4096;
+/// The deepest nesting of a pattern.
 const MAX_REGEX_DEPTH: u32 = 64;
 
-/// How a value is compared, with what made ready.
+/// A comparison with a prepared text.
 #[derive(Debug, Clone)]
 pub(crate) enum ValueMatcher {
-    /// It is there and not empty.
+    /// The value is not empty.
     Exists,
     /// The first component of the first property of the name is not empty.
     FirstExists,
-    /// As it is, not folded: a UID.
+    /// The text, not folded, for a UID.
     Raw(MatchOp, String),
-    /// These in their order, folded; or these digits, of a phone number.
+    /// These folded texts in their order; or these digits of a phone number.
     Contains(Vec<String>, Option<String>),
     Is(String),
     BeginsWith(String),
@@ -36,12 +36,12 @@ pub(crate) enum ValueMatcher {
     Includes(String),
     FoldedRegex(Regex),
     RawRegex(Regex),
-    /// Such a number, that agrees so well; the value is read in this region.
+    /// A phone number, and the least agreement.
     Phone(PhonePattern, PhoneMatch),
 }
 
 impl ValueMatcher {
-    /// `None`: nothing can pass.
+    /// Prepares a test; `None` if no value can pass.
     pub(crate) fn from_test(test: &FieldTest) -> Option<ValueMatcher> {
         if let FieldSelector::Field(Field { field_type: FieldType::Uid, .. }) = &test.subject
             && matches!(
@@ -74,7 +74,7 @@ impl ValueMatcher {
         })
     }
 
-    /// Does a value of this field pass?
+    /// Returns whether a value of this field passes.
     pub(crate) fn matches_field_value(&self, field: &Field, value: &str) -> bool {
         match self {
             ValueMatcher::Contains(_, Some(number)) if field.field_type == FieldType::Phone => {
@@ -91,10 +91,10 @@ impl ValueMatcher {
             ValueMatcher::Raw(MatchOp::BeginsWith, text) => value.starts_with(text.as_str()),
             ValueMatcher::Raw(MatchOp::EndsWith, text) => value.ends_with(text.as_str()),
             ValueMatcher::Raw(_, text) => value == text,
-            ValueMatcher::Contains(pieces, _) if is_ascii_foldable(value) => {
-                contains_in_order(value, pieces, find_ascii)
+            ValueMatcher::Contains(parts, _) if is_ascii_foldable(value) => {
+                contains_in_order(value, parts, find_ascii)
             }
-            ValueMatcher::Contains(pieces, _) => contains_parts(&fold(value), pieces),
+            ValueMatcher::Contains(parts, _) => contains_parts(&fold(value), parts),
             ValueMatcher::Is(text) if is_ascii_foldable(value) => value.eq_ignore_ascii_case(text),
             ValueMatcher::Is(text) => fold(value) == text.as_str(),
             ValueMatcher::BeginsWith(text) if is_ascii_foldable(value) => {
@@ -115,12 +115,12 @@ impl ValueMatcher {
     }
 }
 
-/// A number that is looked for. It is read when a value is there to compare: the numbering plans
-/// take longer to load than a whole answer may.
+/// A phone number to search for. It is parsed when the first value is compared, as loading the
+/// numbering plans takes longer than many a search.
 #[derive(Debug, Clone)]
 pub(crate) struct PhonePattern {
     text: String,
-    /// Where numbers are dialled, this one and the values.
+    /// The region of both numbers.
     region: Option<String>,
     number: OnceLock<Option<PhoneNumber>>,
 }
@@ -135,10 +135,9 @@ impl PhonePattern {
 
 /// Compiles a pattern, within bounds.
 ///
-/// It is the `regex` crate's language, not all of PCRE's: no pattern of libebook's own looks around
-/// or back, and without those a match takes time linear in the text, whoever wrote the pattern.
-/// PCRE's backtracking would have to be stopped by a budget in mid-card, and a live view would then
-/// miss a contact now and then.
+/// The syntax is that of the `regex` crate, not all of PCRE: no pattern of libebook has look-around
+/// or backreferences, and without them a match takes time linear in the text. The backtracking of
+/// PCRE would have to be stopped by a budget, and a live view would miss contacts.
 pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
     if text.len() > MAX_REGEX_BYTES {
         return Err(format!("it has more than {MAX_REGEX_BYTES} bytes"));
@@ -150,45 +149,45 @@ pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
         .build();
     built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => "it is too large when compiled".into(),
-        // The crate draws the pattern and points into it; what is wrong stands in the last line.
+        // The message is a drawing of the pattern; its last line has the reason.
         error => {
-            let drawn = error.to_string();
-            let last = drawn.lines().last().unwrap_or_default();
+            let message = error.to_string();
+            let last = message.lines().last().unwrap_or_default();
             last.strip_prefix("error: ").unwrap_or(last).to_string()
         }
     })
 }
 
-/// What a folded text has to contain, in this order: the first blank behind a word stands for
-/// anything, or for nothing; so does one at the end. Other blanks belong to the words behind them.
+/// Splits a folded text into the parts that a value must contain in this order. The first space
+/// behind a word, or at the end, stands for any text; other spaces belong to the next word.
 pub(crate) fn split_phrase(folded: &str) -> Vec<String> {
-    let (mut pieces, mut piece) = (Vec::new(), String::new());
-    let (mut in_word, mut after_blank) = (false, false);
+    let (mut parts, mut part) = (Vec::new(), String::new());
+    let (mut in_word, mut after_space) = (false, false);
     for c in folded.chars() {
-        if c == ' ' && in_word && !after_blank {
-            after_blank = true;
-            pieces.push(std::mem::take(&mut piece));
+        if c == ' ' && in_word && !after_space {
+            after_space = true;
+            parts.push(std::mem::take(&mut part));
         } else {
             if c != ' ' {
-                (in_word, after_blank) = (true, false);
+                (in_word, after_space) = (true, false);
             }
-            piece.push(c);
+            part.push(c);
         }
     }
-    match pieces.last_mut() {
-        Some(last) if after_blank => last.push_str(&piece),
-        _ => pieces.push(piece),
+    match parts.last_mut() {
+        Some(last) if after_space => last.push_str(&part),
+        _ => parts.push(part),
     }
-    pieces
+    parts
 }
 
-/// Are the pieces in the text, each beginning behind the beginning of the one before? They may
-/// overlap: `an nn` is in `anna`, as in evolution-data-server.
-fn contains_in_order(text: &str, pieces: &[String], find: fn(&str, &str) -> Option<usize>) -> bool {
+/// Returns whether a text contains the parts, each starting behind the start of the previous one.
+/// They may overlap: `anna` contains `an nn`, as in evolution-data-server.
+fn contains_in_order(text: &str, parts: &[String], find: fn(&str, &str) -> Option<usize>) -> bool {
     let mut rest = text;
-    for (nth, piece) in pieces.iter().enumerate() {
-        let Some(at) = find(rest, piece) else { return false };
-        if nth + 1 < pieces.len() {
+    for (nth, part) in parts.iter().enumerate() {
+        let Some(at) = find(rest, part) else { return false };
+        if nth + 1 < parts.len() {
             let next = rest[at..].chars().next().map_or(0, char::len_utf8);
             rest = &rest[at + next..];
         }
@@ -196,36 +195,35 @@ fn contains_in_order(text: &str, pieces: &[String], find: fn(&str, &str) -> Opti
     true
 }
 
-/// Are the pieces in a folded value, in their order?
-pub(crate) fn contains_parts(folded: &str, pieces: &[String]) -> bool {
-    contains_in_order(folded, pieces, |text, piece| text.find(piece))
+/// Returns whether a folded value contains the parts in their order.
+pub(crate) fn contains_parts(folded: &str, parts: &[String]) -> bool {
+    contains_in_order(folded, parts, |text, part| text.find(part))
 }
 
-/// Is folding no more than making letters small? Then that can be done while comparing, without
-/// another text.
+/// Returns whether folding only makes letters lower case: values are then compared without a copy.
 fn is_ascii_foldable(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii() && byte != 0)
 }
 
-/// Where in a [plain](is_ascii_foldable) text a folded piece begins.
-fn find_ascii(text: &str, piece: &str) -> Option<usize> {
-    let (text, piece) = (text.as_bytes(), piece.as_bytes());
-    let Some(first) = piece.first() else { return Some(0) };
-    let last = text.len().checked_sub(piece.len())?;
+/// Finds a folded part in an [ASCII](is_ascii_foldable) text.
+fn find_ascii(text: &str, part: &str) -> Option<usize> {
+    let (text, part) = (text.as_bytes(), part.as_bytes());
+    let Some(first) = part.first() else { return Some(0) };
+    let last = text.len().checked_sub(part.len())?;
     let starts = text[..=last].iter().enumerate();
     starts
         .filter(|(_, byte)| byte.eq_ignore_ascii_case(first))
         .map(|(at, _)| at)
-        .find(|at| text[*at..*at + piece.len()].eq_ignore_ascii_case(piece))
+        .find(|at| text[*at..*at + part.len()].eq_ignore_ascii_case(part))
 }
 
-/// A free word as it is looked for.
+/// A prepared free word.
 #[derive(Debug, Clone)]
 pub(crate) enum WordPattern {
-    /// One or two letters: the beginning of a word.
+    /// One or two letters: the start of a word.
     WordPrefix(String),
-    /// Anything else: anywhere in a value; the digits of what looks like a phone number also among
-    /// a number's digits.
+    /// Any other text: any part of a value; the digits of a possible phone number also match the
+    /// digits of a phone value.
     Substring(String, Option<String>),
 }
 
@@ -243,7 +241,7 @@ impl WordPattern {
         }
     }
 
-    /// Is it in a value of this field?
+    /// Returns whether a value of this field contains it.
     pub(crate) fn matches(&self, field: &Field, value: &str) -> bool {
         match self {
             WordPattern::WordPrefix(beginning) => {
@@ -266,7 +264,7 @@ impl WordPattern {
     }
 }
 
-/// The digits of a text that can be read as (part of) a phone number.
+/// Returns the digits of a text that may be a phone number or a part of one.
 pub(crate) fn parse_phone_digits(text: &str) -> Option<String> {
     let digits = collect_digits(text);
     (is_number_like(text) && digits.len() >= MIN_PHONE_DIGITS).then_some(digits)

@@ -1,8 +1,8 @@
-//! The property that everything rests on: for any book and any question, the plan's answer is that
-//! of a plain walk, with whatever indexes there are.
+//! The property that all searches rest on: for any store and any query, the result of a plan equals
+//! that of a full scan, with any index configuration.
 
-use crate::book::{Book, Stale, ask, card};
-use crate::random::{CALLS, WORDS, asked, one_card, summary, typed};
+use crate::book::{Book, Stale, card, search_request};
+use crate::random::{CALLS, WORDS, one_card, random_request, summary, typed};
 use larder_format::contact::Contact;
 use larder_format::field::{CONTACT_FIELDS, FieldType, find_contact_field};
 use larder_query::{
@@ -13,19 +13,19 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The plan finds what the walk finds, in its order.
-fn check(reader: &Reader, asked: &SearchRequest) {
-    let found = find(reader, asked).unwrap_or_else(|error| panic!("{error}: {asked:?}"));
-    let walked = full_scan(reader, asked).unwrap();
-    assert_eq!(found.rows(), walked.rows(), "{}: {asked:?}", found.explain.plan.join("; "));
+/// The plan finds what the full scan finds, in the same order.
+fn check(reader: &Reader, request: &SearchRequest) {
+    let found = find(reader, request).unwrap_or_else(|error| panic!("{error}: {request:?}"));
+    let walked = full_scan(reader, request).unwrap();
+    assert_eq!(found.rows(), walked.rows(), "{}: {request:?}", found.explain.plan.join("; "));
     assert_eq!(found.len(), walked.len());
     assert_eq!(found.explain.returned, found.len() as u64);
-    // Neither goes on when it has what it was asked for.
-    if asked.limit.is_none() {
+    // With a limit, both stop early.
+    if request.limit.is_none() {
         assert_eq!(found.explain.matched, walked.explain.matched);
     }
-    let parsed = Query::parse_sexp(&asked.query.to_string());
-    assert_eq!(parsed.as_ref(), Ok(&asked.query));
+    let parsed = Query::parse_sexp(&request.query.to_string());
+    assert_eq!(parsed.as_ref(), Ok(&request.query));
     let mut given = Vec::new();
     found
         .for_each(reader, &mut |head, bytes| {
@@ -40,7 +40,7 @@ fn check(reader: &Reader, asked: &SearchRequest) {
     }
 }
 
-/// The fields of each item are what its card has.
+/// The projected fields of each item equal those of its source.
 fn check_fields(reader: &Reader, found: &ResultSet, names: &[&str]) {
     let fields: Vec<_> = names.iter().map(|name| find_contact_field(name).unwrap()).collect();
     let mut given = Vec::new();
@@ -60,13 +60,13 @@ fn check_fields(reader: &Reader, found: &ResultSet, names: &[&str]) {
 }
 
 fn book(cards: &[String], more: &[String]) -> Book {
-    let mut book = Book::of(cards.iter().map(String::as_str));
+    let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     book.apply(vec![BatchChange::CreateCollection("work".into(), larder_store::Kind::Contact)]);
     book.put("work", more.iter().map(String::as_str));
     book
 }
 
-/// Questions for what is in the cards, each answered by one kind of index or another.
+/// Queries for values of the cards, for every kind of index.
 fn questions(cards: &[String]) -> Vec<Query> {
     let mut questions = vec![Query::from_uids(vec!["anna".into(), "bob".into()])];
     for card in cards {
@@ -112,12 +112,12 @@ fn without_any_one_index() {
     ]
     .map(card);
     let questions = questions(&cards);
-    let mut book = Book::of(cards.iter().map(String::as_str));
+    let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
-    let asked: Vec<(SearchRequest, Vec<i64>)> = questions
+    let requests: Vec<(SearchRequest, Vec<i64>)> = questions
         .into_iter()
         .map(|query| SearchRequest { query, ..SearchRequest::default() })
-        .map(|asked| (asked.clone(), full_scan(&reader, &asked).unwrap().rows()))
+        .map(|request| (request.clone(), full_scan(&reader, &request).unwrap().rows()))
         .collect();
     let default = larder_store::IndexConfig::default().to_string();
     let words: Vec<(&str, Vec<&str>)> = default
@@ -141,9 +141,9 @@ fn without_any_one_index() {
                     text.parse().unwrap(),
                 )]);
                 book.store.refresh().unwrap();
-                for (asked, walked) in &asked {
-                    let found = find(&reader, asked).unwrap();
-                    assert_eq!(found.rows(), *walked, "{} with {text}", asked.query);
+                for (request, walked) in &requests {
+                    let found = find(&reader, request).unwrap();
+                    assert_eq!(found.rows(), *walked, "{} with {text}", request.query);
                 }
             }
         }
@@ -157,12 +157,12 @@ proptest! {
     fn plan_and_walk(
         cards in vec(one_card(), 1..10),
         more in vec(one_card(), 0..3),
-        asked in vec(asked(), 1..24),
+        requests in vec(random_request(), 1..24),
     ) {
         let book = book(&cards, &more);
         let reader = book.reader();
-        for asked in &asked {
-            check(&reader, asked);
+        for request in &requests {
+            check(&reader, request);
         }
     }
 
@@ -171,7 +171,7 @@ proptest! {
         cards in vec(one_card(), 2..8),
         edits in vec(one_card(), 1..8),
         removed in 0..8usize,
-        asked in vec(asked(), 1..12),
+        requests in vec(random_request(), 1..12),
     ) {
         let mut book = book(&cards, &[]);
         book.put("contacts", edits.iter().map(String::as_str));
@@ -181,8 +181,8 @@ proptest! {
         book.apply(vec![BatchChange::Remove(gone, Precondition::Any)]);
         prop_assert_eq!(book.store.check().unwrap().faults, []);
         let reader = book.reader();
-        for asked in &asked {
-            check(&reader, asked);
+        for request in &requests {
+            check(&reader, request);
         }
     }
 
@@ -190,15 +190,15 @@ proptest! {
     fn plan_and_walk_without_indexes(
         cards in vec(one_card(), 1..6),
         stale in select(vec![&Stale::ALL[..1], &Stale::ALL[1..], Stale::ALL]),
-        asked in vec(asked(), 1..8),
+        requests in vec(random_request(), 1..8),
     ) {
         let (_scratch, reader) = book(&cards, &[]).with_stale(stale);
-        for asked in &asked {
-            check(&reader, asked);
+        for request in &requests {
+            check(&reader, request);
         }
     }
 
-    /// However each collection is indexed, and while it is being indexed otherwise.
+    /// With any index configuration, also while it changes.
     #[test]
     fn plan_and_walk_by_any_summary(
         cards in vec(one_card(), 1..8),
@@ -206,7 +206,7 @@ proptest! {
         edits in vec(one_card(), 1..4),
         summaries in (summary(), summary(), summary()),
         step in 1..6usize,
-        asked in vec(asked(), 1..8),
+        requests in vec(random_request(), 1..8),
     ) {
         let mut book = Book::new();
         let set = |name: &str, text: &str| BatchChange::SetIndexConfig(name.into(), text.parse().unwrap());
@@ -217,7 +217,7 @@ proptest! {
         }
         prop_assert_eq!(book.store.check().unwrap().faults, []);
         let reader = book.reader();
-        let all = || asked.iter().for_each(|asked| check(&reader, asked));
+        let all = || requests.iter().for_each(|request| check(&reader, request));
         all();
         book.apply(vec![set("contacts", &summaries.2)]);
         all();
@@ -243,7 +243,7 @@ proptest! {
         let reader = book.reader();
         for line in lines {
             if let Ok(query) = Query::parse(&line.join(" ")) {
-                check(&reader, &ask(query));
+                check(&reader, &search_request(query));
             }
         }
     }

@@ -1,8 +1,8 @@
-//! The same property for calendars: the plan's answer is that of a plain walk, and an expansion is
-//! what the whole expansion has in the window.
+//! For calendars: the result of a plan equals that of a full scan, and an expansion equals the part
+//! of a larger expansion in the time range.
 
 use crate::book::{Book, Stale};
-use crate::calendar::{DAYS, one_component};
+use crate::calendar::{DAYS, random_component};
 use larder_format::field::find_calendar_field;
 use larder_query::{
     Comparison, DateProperty, FieldSelector, FieldTest, MatchOp, NumericOperand, Query,
@@ -29,7 +29,7 @@ fn midnight(day: &str) -> i64 {
     value::IcalDateTime::parse(day).unwrap().civil.seconds()
 }
 
-/// A window of any size, near a day on which something changes.
+/// A time range of any size, near a day on which clocks change.
 fn window(what: TimeTarget) -> impl Strategy<Value = TimeRange> {
     let lengths = &[
         0,
@@ -174,7 +174,7 @@ pub(crate) fn question() -> impl Strategy<Value = Query> {
     })
 }
 
-fn asked() -> impl Strategy<Value = SearchRequest> {
+fn random_request() -> impl Strategy<Value = SearchRequest> {
     let sorts = &["start", "-start", "summary", "-summary", "priority"];
     let collection = option::weighted(0.3, select(&["calendar", "other"][..]));
     let limit = option::weighted(0.3, 0..5usize);
@@ -190,12 +190,12 @@ fn asked() -> impl Strategy<Value = SearchRequest> {
 }
 
 #[track_caller]
-fn check(reader: &Reader, asked: &SearchRequest) {
-    let found = find(reader, asked).unwrap_or_else(|error| panic!("{error}: {asked:?}"));
-    let walked = full_scan(reader, asked).unwrap();
-    assert_eq!(found.rows(), walked.rows(), "{}: {asked:?}", found.explain.plan.join("; "));
-    let parsed = Query::parse_sexp(&asked.query.to_string());
-    assert_eq!(parsed.as_ref(), Ok(&asked.query), "{}", asked.query);
+fn check(reader: &Reader, request: &SearchRequest) {
+    let found = find(reader, request).unwrap_or_else(|error| panic!("{error}: {request:?}"));
+    let walked = full_scan(reader, request).unwrap();
+    assert_eq!(found.rows(), walked.rows(), "{}: {request:?}", found.explain.plan.join("; "));
+    let parsed = Query::parse_sexp(&request.query.to_string());
+    assert_eq!(parsed.as_ref(), Ok(&request.query), "{}", request.query);
 }
 
 fn book(components: &[String], more: &[String]) -> Book {
@@ -208,7 +208,7 @@ fn book(components: &[String], more: &[String]) -> Book {
     book
 }
 
-/// What is in a window, of all that a large one has.
+/// An expansion equals the part of a larger one in its time range.
 #[track_caller]
 fn expansion_is_a_part(reader: &Reader, window: &TimeRange, all: &TimeRange) {
     let everything = find(reader, &SearchRequest::default()).unwrap();
@@ -242,14 +242,14 @@ fn expansion_is_a_part(reader: &Reader, window: &TimeRange, all: &TimeRange) {
     expect.sort();
     given.sort();
     assert_eq!(given, expect, "{window:?}");
-    // An item is found by a window exactly if it has an occurrence there.
-    let asked = SearchRequest {
+    // A time range finds an item exactly if it has an occurrence there.
+    let request = SearchRequest {
         query: Query::Time(TimeTest::InRange(window.clone())),
         ..SearchRequest::default()
     };
     let mut rows: Vec<i64> = expect.into_iter().map(|(row, ..)| row).collect();
     rows.dedup();
-    let found = find(reader, &asked).unwrap().rows();
+    let found = find(reader, &request).unwrap().rows();
     let open = |row: &i64| {
         let mut open = false;
         reader
@@ -269,24 +269,24 @@ proptest! {
 
     #[test]
     fn plan_and_walk(
-        components in vec(one_component(), 1..14),
-        more in vec(one_component(), 0..4),
-        asked in vec(asked(), 1..24),
+        components in vec(random_component(), 1..14),
+        more in vec(random_component(), 0..4),
+        requests in vec(random_request(), 1..24),
     ) {
         let book = book(&components, &more);
         let reader = book.reader();
-        for asked in &asked {
-            check(&reader, asked);
+        for request in &requests {
+            check(&reader, request);
         }
     }
 
     /// Series whose occurrences are changed, removed and moved elsewhere.
     #[test]
     fn plan_and_walk_after_edits(
-        components in vec(one_component(), 2..10),
-        edits in vec(one_component(), 1..8),
+        components in vec(random_component(), 2..10),
+        edits in vec(random_component(), 1..8),
         removed in vec(0..8usize, 0..3),
-        asked in vec(asked(), 1..12),
+        requests in vec(random_request(), 1..12),
     ) {
         let mut book = book(&components, &components[..1]);
         for edit in &edits {
@@ -302,26 +302,26 @@ proptest! {
         }
         prop_assert_eq!(book.store.check().unwrap().faults, []);
         let reader = book.reader();
-        for asked in &asked {
-            check(&reader, asked);
+        for request in &requests {
+            check(&reader, request);
         }
     }
 
     #[test]
     fn plan_and_walk_without_indexes(
-        components in vec(one_component(), 1..8),
+        components in vec(random_component(), 1..8),
         stale in select(vec![&[Stale::Time][..], &[Stale::Text][..], &[Stale::Time, Stale::Sort, Stale::Text][..]]),
-        asked in vec(asked(), 1..8),
+        requests in vec(random_request(), 1..8),
     ) {
         let (_scratch, reader) = book(&components, &[]).with_stale(stale);
-        for asked in &asked {
-            check(&reader, asked);
+        for request in &requests {
+            check(&reader, request);
         }
     }
 
     #[test]
     fn a_window_of_an_expansion(
-        components in vec(one_component(), 1..8),
+        components in vec(random_component(), 1..8),
         windows in vec(prop_oneof![3 => window(TimeTarget::Occurrences), 1 => window(TimeTarget::Alarms)], 1..12),
     ) {
         let book = book(&components, &[]);
@@ -335,7 +335,7 @@ proptest! {
     }
 }
 
-/// Whatever is printed of a question can be read again, by the lines that people type, too.
+/// The text of a query can be parsed again, for queries from search lines, too.
 #[test]
 fn lines_are_printed_and_read_again() {
     let lines = [

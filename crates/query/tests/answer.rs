@@ -1,21 +1,21 @@
-//! Answers: order, limits, collections, and items that change while an answer is being read.
+//! Result sets: order, limits, collections, and items that change while a result is read.
 
-use crate::book::{Book, Stale, ask, card, small, uids};
+use crate::book::{Book, Stale, card, search_request, small, uids};
 use larder_query::{
     Error, FieldSelector, FieldTest, MatchOp, Query, SearchRequest, SortSpec, find, full_scan,
 };
 use larder_store::{BatchChange, Precondition, Reader, Store, StoreOptions};
 use std::fs;
 
-fn asked(line: &str, sort: Option<&str>) -> SearchRequest {
+fn request(line: &str, sort: Option<&str>) -> SearchRequest {
     let sort = sort.map(|sort| SortSpec::parse(sort).unwrap());
-    SearchRequest { sort, ..ask(Query::parse(line).unwrap()) }
+    SearchRequest { sort, ..search_request(Query::parse(line).unwrap()) }
 }
 
 fn names(names: &[&str]) -> Book {
     let cards: Vec<String> =
         names.iter().map(|name| card(&format!("UID:{name}\nFN:{name}"))).collect();
-    Book::of(cards.iter().map(String::as_str))
+    Book::with_contacts(cards.iter().map(String::as_str))
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn in_the_order_of_a_field() {
     let book = small();
     let check = |reader: &Reader| {
         let check = |line: &str, sort: &str, expect: &[&str]| {
-            assert_eq!(uids(reader, &asked(line, Some(sort))), expect, "{line:?} by {sort}");
+            assert_eq!(uids(reader, &request(line, Some(sort))), expect, "{line:?} by {sort}");
         };
         let all = ["anna", "bob", "club", "istanbul", "Straße", "ivan", "ali", "wang"];
         check("", "full_name", &all);
@@ -31,7 +31,7 @@ fn in_the_order_of_a_field() {
         check("has:email", "full_name", &["anna", "bob", "club", "ivan"]);
         check("has:email", "-full_name", &["ivan", "club", "bob", "anna"]);
         check("has:email", "email", &["club", "anna", "bob", "ivan"]);
-        // Who has none comes first, and equals as they came.
+        // Items without a value come first, and equal ones by row.
         check("", "title", &["anna", "wang", "ivan", "ali", "istanbul", "Straße", "club", "bob"]);
         check("", "-title", &["bob", "club", "Straße", "istanbul", "ali", "ivan", "wang", "anna"]);
     };
@@ -46,16 +46,19 @@ fn in_the_order_of_a_field() {
 fn in_the_order_of_a_language() {
     let book = names(&["Zebra", "Ärger", "Otto", "Öl", "Anna"]);
     let check = |reader: &Reader, expect: &[&str]| {
-        let asked = asked("", Some("full_name"));
-        assert_eq!(uids(reader, &asked), expect);
-        assert_eq!(find(reader, &asked).unwrap().rows(), full_scan(reader, &asked).unwrap().rows());
+        let request = request("", Some("full_name"));
+        assert_eq!(uids(reader, &request), expect);
+        assert_eq!(
+            find(reader, &request).unwrap().rows(),
+            full_scan(reader, &request).unwrap().rows()
+        );
     };
     let before = book.reader();
     check(&before, &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
     let swedish = StoreOptions { locale: Some("sv".into()), ..StoreOptions::default() };
     let store = Store::open(&book.dir(), &swedish).unwrap();
     check(&store.open_reader().unwrap(), &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
-    // Who had it open goes on in the old order.
+    // A reader that was open keeps the former order.
     check(&before, &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
 }
 
@@ -76,11 +79,11 @@ fn limits_and_collections() {
     let check = |line: &str, collection: Option<&str>, limit: Option<usize>, expect: &[&str]| {
         for sort in [None, Some("full_name"), Some("note")] {
             let collection = collection.map(str::to_string);
-            let asked = SearchRequest { collection, limit, ..asked(line, sort) };
-            let answer = find(&reader, &asked).unwrap();
-            assert_eq!(answer.rows(), full_scan(&reader, &asked).unwrap().rows());
+            let request = SearchRequest { collection, limit, ..request(line, sort) };
+            let answer = find(&reader, &request).unwrap();
+            assert_eq!(answer.rows(), full_scan(&reader, &request).unwrap().rows());
             if sort.is_none() {
-                assert_eq!(uids(&reader, &asked), expect, "{line:?}");
+                assert_eq!(uids(&reader, &request), expect, "{line:?}");
             }
         }
     };
@@ -90,18 +93,18 @@ fn limits_and_collections() {
     check("", Some("work"), Some(1), &["anna"]);
     check("", None, Some(0), &[]);
     check("zoe", Some("contacts"), None, &[]);
-    let nowhere = SearchRequest { collection: Some("nowhere".into()), ..asked("", None) };
+    let nowhere = SearchRequest { collection: Some("nowhere".into()), ..request("", None) };
     for result in [find(&reader, &nowhere), full_scan(&reader, &nowhere)] {
         assert!(matches!(result, Err(Error::Store(larder_store::Error::NoCollection { .. }))));
     }
 }
 
 #[test]
-fn what_changed_since_it_was_found_is_left_out() {
+fn items_that_changed_since_the_search_are_left_out() {
     let mut book = names(&["Anna 1", "Anna 2", "Anna 3", "Anna 4"]);
     let reader = book.reader();
-    let answer = find(&reader, &asked("anna", None)).unwrap();
-    let everything = find(&reader, &asked("", None)).unwrap();
+    let answer = find(&reader, &request("anna", None)).unwrap();
+    let everything = find(&reader, &request("", None)).unwrap();
     assert_eq!((answer.len(), answer.is_empty()), (4, false));
     let second = reader.find_by_uid(None, "Anna 2").unwrap()[0].handle;
     book.apply(vec![BatchChange::Remove(second, Precondition::Any)]);
@@ -119,7 +122,7 @@ fn what_changed_since_it_was_found_is_left_out() {
     assert_eq!(given(&answer, 9), ["Anna 1", "Anna 4"]);
     assert_eq!(given(&answer, 1), ["Anna 1"]);
     assert_eq!(given(&everything, 9), ["Anna 1", "Anna 3", "Anna 4"]);
-    // The same holds for a few fields of each, whether they are kept or not.
+    // The same holds for projections, whether the fields are stored or not.
     for name in ["uid", "full_name", "note"] {
         let field = larder_query::find_contact_field(name).unwrap();
         let given = |answer: &larder_query::ResultSet| {
@@ -151,9 +154,9 @@ fn an_item_is_read_when_its_turn_comes() {
     let picture = "A".repeat(1 << 20);
     let cards = ["Anna 1", "Anna 2", "Anna 3"]
         .map(|name| card(&format!("UID:{name}\nFN:{name}\nPHOTO:{picture}")));
-    let mut book = Book::of(cards.iter().map(String::as_str));
+    let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
-    let answer = find(&reader, &asked("anna", None)).unwrap();
+    let answer = find(&reader, &request("anna", None)).unwrap();
     let second = reader.find_by_uid(None, "Anna 2").unwrap()[0].handle;
     let mut given = Vec::new();
     answer
@@ -169,7 +172,7 @@ fn an_item_is_read_when_its_turn_comes() {
 }
 
 #[test]
-fn many_questions_in_one() {
+fn a_query_may_have_many_parts() {
     // More parts than SQLite takes in one compound SELECT, or nests in one full-text expression.
     let book = names(&["Anna 7", "Berta 42", "Clara 999"]);
     let reader = book.reader();
@@ -177,11 +180,11 @@ fn many_questions_in_one() {
         (0..1500).map(part).collect::<Vec<_>>().join(join)
     };
     let check = |line: String, expect: &[&str]| {
-        let asked = asked(&line, None);
-        assert_eq!(uids(&reader, &asked), expect, "{}", &line[..40]);
+        let request = request(&line, None);
+        assert_eq!(uids(&reader, &request), expect, "{}", &line[..40]);
         assert_eq!(
-            find(&reader, &asked).unwrap().rows(),
-            full_scan(&reader, &asked).unwrap().rows()
+            find(&reader, &request).unwrap().rows(),
+            full_scan(&reader, &request).unwrap().rows()
         );
     };
     check(list(" or ", &|n| format!("full_name:=\"Berta {n}\"")), &["Berta 42"]);
@@ -197,23 +200,23 @@ fn many_questions_in_one() {
 fn an_answer_of_more_than_a_page() {
     let cards: Vec<String> =
         (0..600).map(|n| card(&format!("UID:u{n}\nFN:Name {:03}", n % 300))).collect();
-    let book = Book::of(cards.iter().map(String::as_str));
+    let book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
     for line in ["", "name", "name -\"name 001\""] {
         for sort in [None, Some("full_name"), Some("-full_name"), Some("uid")] {
-            let asked = asked(line, sort);
-            let answer = find(&reader, &asked).unwrap();
-            assert_eq!(answer.rows(), full_scan(&reader, &asked).unwrap().rows());
-            assert_eq!(uids(&reader, &asked).len(), answer.len());
+            let request = request(line, sort);
+            let answer = find(&reader, &request).unwrap();
+            assert_eq!(answer.rows(), full_scan(&reader, &request).unwrap().rows());
+            assert_eq!(uids(&reader, &request).len(), answer.len());
         }
     }
 }
 
 #[test]
-fn a_reader_that_sleeps_in_mid_answer_holds_nothing_up() {
+fn a_slow_reader_holds_no_transaction() {
     let mut book = names(&["Anna", "Berta", "Clara"]);
     let reader = book.reader();
-    let answer = find(&reader, &asked("", Some("full_name"))).unwrap();
+    let answer = find(&reader, &request("", Some("full_name"))).unwrap();
     let wal = book.store.directory().wal_path();
     let mut given = 0;
     answer
@@ -232,19 +235,20 @@ fn a_reader_that_sleeps_in_mid_answer_holds_nothing_up() {
     assert!(size <= 16 << 20, "the write-ahead log has {size} bytes");
 }
 
-/// The plan's answer is that of the walk, where the two were once found to differ.
+/// Plans and full scans agree where they once differed.
 #[test]
-fn plans_that_were_wrong() {
+fn formerly_wrong_plans_agree_with_the_full_scan() {
     let check = |cards: &[String], field: &str, op: MatchOp, text: &str, region: Option<&str>| {
-        let mut book = Book::of([]);
+        let mut book = Book::with_contacts([]);
         for one in cards {
             book.put("contacts", [one.as_str()]);
         }
         let field = larder_format::field::find_contact_field(field).unwrap();
         let mut test = FieldTest::new(FieldSelector::Field(field), op, text);
         test.region = region.map(Into::into);
-        let (reader, asked) = (book.reader(), ask(Query::Test(test)));
-        let (found, walked) = (find(&reader, &asked).unwrap(), full_scan(&reader, &asked).unwrap());
+        let (reader, request) = (book.reader(), search_request(Query::Test(test)));
+        let (found, walked) =
+            (find(&reader, &request).unwrap(), full_scan(&reader, &request).unwrap());
         assert_eq!(
             found.rows(),
             walked.rows(),
@@ -281,22 +285,25 @@ fn plans_that_were_wrong() {
 #[test]
 fn or_of_uid_sets() {
     let cards = ["UID:a\nFN:A", "UID:b\nFN:B", "UID:c\nFN:C", "UID:d\nFN:D"].map(card);
-    let book = Book::of(cards.iter().map(String::as_str));
+    let book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
     let query = Query::parse_sexp("(or (uids \"a\" \"b\") (uids \"c\" \"d\"))").unwrap();
-    let asked = ask(query);
-    assert_eq!(find(&reader, &asked).unwrap().rows(), full_scan(&reader, &asked).unwrap().rows());
+    let request = search_request(query);
+    assert_eq!(
+        find(&reader, &request).unwrap().rows(),
+        full_scan(&reader, &request).unwrap().rows()
+    );
 }
 
 #[test]
 fn or_of_ors_of_uids() {
     let cards: Vec<String> = (0..40).map(|n| card(&format!("UID:u{n}\nFN:A{n}"))).collect();
-    let book = Book::of(cards.iter().map(String::as_str));
+    let book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
     let half = |from: usize| {
         (from..from + 20).map(|n| format!("(is \"id\" \"u{n}\")")).collect::<String>()
     };
     let query = Query::parse_sexp(&format!("(or (or {}) (or {}))", half(0), half(20))).unwrap();
-    let asked = ask(query);
-    assert_eq!(find(&reader, &asked).unwrap().len(), full_scan(&reader, &asked).unwrap().len());
+    let request = search_request(query);
+    assert_eq!(find(&reader, &request).unwrap().len(), full_scan(&reader, &request).unwrap().len());
 }

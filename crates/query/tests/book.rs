@@ -1,4 +1,4 @@
-//! Stores to ask, and the small book that most tables ask.
+//! Test stores, among them the small address book that most tests search.
 
 use larder_format::contact::derive_uid;
 use larder_query::{Query, SearchRequest, find};
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A store in a directory of its own.
+/// A store in a temporary directory.
 pub(crate) struct Book {
     scratch: TempDir,
     pub(crate) store: Store,
 }
 
-/// A card of these lines.
+/// Returns a vCard of these content lines.
 pub(crate) fn card(lines: &str) -> String {
     let lines: String = lines.lines().map(|line| format!("{}\r\n", line.trim())).collect();
     format!("BEGIN:VCARD\r\nVERSION:3.0\r\n{lines}END:VCARD\r\n")
@@ -28,13 +28,13 @@ impl Book {
         Book { scratch, store }
     }
 
-    /// A book in a directory of somebody else.
-    pub(crate) fn of_store(store: Store) -> Book {
+    /// Wraps a store whose directory belongs to the caller.
+    pub(crate) fn with_store(store: Store) -> Book {
         Book { scratch: tempfile::tempdir().unwrap(), store }
     }
 
-    /// A book of these cards, in the collection `contacts`.
-    pub(crate) fn of<'a>(cards: impl IntoIterator<Item = &'a str>) -> Book {
+    /// Creates a store of these contacts, in the collection `contacts`.
+    pub(crate) fn with_contacts<'a>(cards: impl IntoIterator<Item = &'a str>) -> Book {
         let mut book = Book::new();
         book.put("contacts", cards);
         book
@@ -44,9 +44,9 @@ impl Book {
         self.scratch.path().join("data")
     }
 
-    /// A file for a backup.
-    pub(crate) fn aside(&self) -> PathBuf {
-        self.scratch.path().join("aside.db")
+    /// The path of a backup.
+    pub(crate) fn backup_path(&self) -> PathBuf {
+        self.scratch.path().join("backup.db")
     }
 
     pub(crate) fn reader(&self) -> Reader {
@@ -73,8 +73,8 @@ impl Book {
         self.store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
     }
 
-    /// The same store with index sets that another program filled, as far as their fingerprints
-    /// say: readers must not use them.
+    /// Reopens the store with index sets whose fingerprints are those of another program:
+    /// readers must not use them.
     pub(crate) fn with_stale(self, sets: &[Stale]) -> (TempDir, Reader) {
         let dir = self.dir();
         let Book { scratch, store } = self;
@@ -88,7 +88,7 @@ impl Book {
                 .collect();
             assert!(!found.is_empty(), "no fingerprint like {fingerprint:?} in the file");
             for at in found {
-                // Of the same length, so that the file stays one that SQLite can read.
+                // The length stays the same, so that SQLite can still read the file.
                 let last = at + fingerprint.len();
                 bytes[last - 3..last].make_ascii_uppercase();
             }
@@ -99,7 +99,7 @@ impl Book {
     }
 }
 
-/// An index set that is to look as if another program had filled it.
+/// An index set to mark as out of date.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stale {
     Text,
@@ -110,7 +110,7 @@ pub(crate) enum Stale {
 impl Stale {
     pub(crate) const ALL: &[Stale] = &[Stale::Text, Stale::Sort];
 
-    /// How the fingerprint begins.
+    /// The beginning of the fingerprint.
     fn fingerprint(self) -> &'static str {
         match self {
             Stale::Text => "rules 6, folding 2, tables",
@@ -120,14 +120,14 @@ impl Stale {
     }
 }
 
-pub(crate) fn ask(query: Query) -> SearchRequest {
+pub(crate) fn search_request(query: Query) -> SearchRequest {
     SearchRequest { query, prefetch: true, ..SearchRequest::default() }
 }
 
-/// The UIDs that a question finds, in their order.
-pub(crate) fn uids(reader: &Reader, asked: &SearchRequest) -> Vec<String> {
+/// Returns the UIDs that a request finds, in their order.
+pub(crate) fn uids(reader: &Reader, request: &SearchRequest) -> Vec<String> {
     let mut uids = Vec::new();
-    find(reader, asked)
+    find(reader, request)
         .unwrap()
         .for_each(reader, &mut |head, _| {
             uids.push(head.uid.clone());
@@ -137,7 +137,7 @@ pub(crate) fn uids(reader: &Reader, asked: &SearchRequest) -> Vec<String> {
     uids
 }
 
-/// A book of seven people and an organisation.
+/// A small address book: seven people and an organisation.
 pub(crate) fn small() -> Book {
     let cards = [
         "UID:anna\nFN:Anna Bergström\nN:Bergström;Anna;;;\nNICKNAME:Annie,Nan\nEMAIL:anna@example.org
@@ -153,5 +153,5 @@ pub(crate) fn small() -> Book {
         "UID:club\nFN:Chess Club\nORG:Chess Club\nX-EVOLUTION-LIST:TRUE\nEMAIL:all@club.example",
     ]
     .map(card);
-    Book::of(cards.iter().map(String::as_str))
+    Book::with_contacts(cards.iter().map(String::as_str))
 }

@@ -1,4 +1,4 @@
-//! Calendars to ask: components in words as short as a table needs, and random ones.
+//! Test calendars: components from short texts, and random ones.
 
 use crate::book::Book;
 use larder_format::contact::derive_uid;
@@ -11,13 +11,13 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::sync::Arc;
 
-/// A zone that no system has: five and three quarters of an hour, and half an hour more in summer.
+/// A time zone that no system has: 5:45 hours east of UTC, and 6:15 in summer.
 pub(crate) const OWN_ZONE: &str = "BEGIN:VTIMEZONE\r\nTZID:Own\r\nBEGIN:STANDARD\r\nDTSTART:19701025T030000\r\n\
     TZOFFSETFROM:+0615\r\nTZOFFSETTO:+0545\r\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\nEND:STANDARD\r\n\
     BEGIN:DAYLIGHT\r\nDTSTART:19700329T020000\r\nTZOFFSETFROM:+0545\r\nTZOFFSETTO:+0615\r\n\
     RRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU\r\nEND:DAYLIGHT\r\nEND:VTIMEZONE\r\n";
 
-/// A component of these lines, the first of which says what it is: `VEVENT`.
+/// Returns a component of these lines, the first of which is its name: `VEVENT`.
 pub(crate) fn component(lines: &str) -> String {
     let mut lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     let name = lines.next().unwrap_or_default();
@@ -26,10 +26,10 @@ pub(crate) fn component(lines: &str) -> String {
 }
 
 impl Book {
-    /// A store of these components, in the collection `calendar`.
-    pub(crate) fn calendar<'a>(of: impl IntoIterator<Item = &'a str>) -> Book {
+    /// Creates a store of these components, in the collection `calendar`.
+    pub(crate) fn calendar<'a>(components: impl IntoIterator<Item = &'a str>) -> Book {
         let mut book = Book::new();
-        book.put_components("calendar", of);
+        book.put_components("calendar", components);
         book
     }
 
@@ -37,13 +37,13 @@ impl Book {
     pub(crate) fn put_components<'a>(
         &mut self,
         collection: &str,
-        of: impl IntoIterator<Item = &'a str>,
+        components: impl IntoIterator<Item = &'a str>,
     ) {
         let zones = vec![Arc::new(VtimezoneText::new(OWN_ZONE.as_bytes()).unwrap())];
         let frame = CalendarContext { is_vcalendar_1: false, zone_definitions: zones };
         let deriver =
             self.store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
-        let changes = of.into_iter().map(|bytes| {
+        let changes = components.into_iter().map(|bytes| {
             let prepared = deriver.parse_component(bytes.into(), &frame).expect("a component");
             let named = prepared.uid().map(str::to_string);
             BatchChange::Put(ItemPut {
@@ -67,33 +67,33 @@ pub(crate) const DAYS: &[&str] = &[
 const TIMES: &[&str] =
     &["000000", "013000", "020000", "023000", "030000", "090000", "120000", "233000", "235959"];
 
-/// How a time is written.
+/// The form in which a time is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum In {
+enum TimeForm {
     Date,
     Floating,
     Utc,
     Zone(&'static str),
 }
 
-const CLOCKS: &[In] = &[
-    In::Date,
-    In::Floating,
-    In::Utc,
-    In::Zone("Europe/Berlin"),
-    In::Zone("America/New_York"),
-    In::Zone("Australia/Lord_Howe"),
-    In::Zone("Pacific/Kiritimati"),
-    In::Zone("Own"),
-    In::Zone("Nowhere"),
+const CLOCKS: &[TimeForm] = &[
+    TimeForm::Date,
+    TimeForm::Floating,
+    TimeForm::Utc,
+    TimeForm::Zone("Europe/Berlin"),
+    TimeForm::Zone("America/New_York"),
+    TimeForm::Zone("Australia/Lord_Howe"),
+    TimeForm::Zone("Pacific/Kiritimati"),
+    TimeForm::Zone("Own"),
+    TimeForm::Zone("Nowhere"),
 ];
 
-fn written(name: &str, clock: In, day: &str, time: &str) -> String {
+fn time_line(name: &str, clock: TimeForm, day: &str, time: &str) -> String {
     match clock {
-        In::Date => format!("{name};VALUE=DATE:{day}\n"),
-        In::Floating => format!("{name}:{day}T{time}\n"),
-        In::Utc => format!("{name}:{day}T{time}Z\n"),
-        In::Zone(zone) => format!("{name};TZID={zone}:{day}T{time}\n"),
+        TimeForm::Date => format!("{name};VALUE=DATE:{day}\n"),
+        TimeForm::Floating => format!("{name}:{day}T{time}\n"),
+        TimeForm::Utc => format!("{name}:{day}T{time}Z\n"),
+        TimeForm::Zone(zone) => format!("{name};TZID={zone}:{day}T{time}\n"),
     }
 }
 
@@ -188,7 +188,7 @@ fn texts() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a component says besides its name and its UID.
+/// The content lines of a component, without its name and UID.
 fn body() -> impl Strategy<Value = String> {
     let when = (select(CLOCKS), select(DAYS), select(TIMES));
     let other = (select(CLOCKS), select(DAYS), select(TIMES));
@@ -198,28 +198,28 @@ fn body() -> impl Strategy<Value = String> {
     (when, other, length(), rules, extra, recurrence, vec(alarm(), 0..2), texts()).prop_map(
         |(when, other, length, rules, extra, recurrence, alarms, texts)| {
             let (clock, day, time) = when;
-            let mut lines = written("DTSTART", clock, day, time);
+            let mut lines = time_line("DTSTART", clock, day, time);
             if length.is_empty() && other.1 >= day {
-                lines += &written("DTEND", other.0, other.1, other.2);
+                lines += &time_line("DTEND", other.0, other.1, other.2);
             }
             lines += &length;
             if let Some((day, time, following)) = recurrence {
                 let name =
                     if following { "RECURRENCE-ID;RANGE=THISANDFUTURE" } else { "RECURRENCE-ID" };
-                lines += &written(name, clock, day, time);
+                lines += &time_line(name, clock, day, time);
             } else {
                 lines.extend(rules.0.map(|rule| format!("RRULE:{rule}\n")));
                 lines.extend(rules.1.map(|rule| format!("EXRULE:{rule}\n")));
-                lines.extend(extra.0.map(|day| written("RDATE", clock, day, other.2)));
-                lines.extend(extra.1.map(|day| written("EXDATE", clock, day, time)));
+                lines.extend(extra.0.map(|day| time_line("RDATE", clock, day, other.2)));
+                lines.extend(extra.1.map(|day| time_line("EXDATE", clock, day, time)));
             }
             lines + &texts + &alarms.concat()
         },
     )
 }
 
-/// A component, with one of a few UIDs.
-pub(crate) fn one_component() -> impl Strategy<Value = String> {
+/// A random component, with one of a few UIDs.
+pub(crate) fn random_component() -> impl Strategy<Value = String> {
     let uid =
         prop_oneof![1 => Just(String::new()), 9 => (0..6).prop_map(|n| format!("UID:u{n}\n"))];
     let without_time = texts();

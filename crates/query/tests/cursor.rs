@@ -1,6 +1,6 @@
-//! Cursors: there and back, jumps, letters, and a store that changes under them.
+//! Cursors: steps in both directions, jumps, letters, and a store that changes meanwhile.
 
-use crate::book::{Book, Stale, ask, card, small};
+use crate::book::{Book, Stale, card, search_request, small};
 use larder_format::collate::primary_weights;
 use larder_format::contact::Contact;
 use larder_query::{Error, FilingLetter, Query, SearchRequest, SortSpec, SortedCursor, full_scan};
@@ -30,11 +30,11 @@ fn names(cursor: &mut SortedCursor, reader: &Reader, count: isize) -> String {
 fn book(names: &[&str]) -> Book {
     let cards: Vec<String> =
         (0..).zip(names).map(|(number, name)| card(&format!("UID:u{number}\nFN:{name}"))).collect();
-    Book::of(cards.iter().map(String::as_str))
+    Book::with_contacts(cards.iter().map(String::as_str))
 }
 
 #[test]
-fn there_and_back() {
+fn steps_in_both_directions() {
     let book = book(&["Otto", "Anna", "Ärger", "Berta", "berta", "Zoë", "Berta"]);
     let check = |reader: &Reader| {
         let mut cursor = by("full_name");
@@ -69,7 +69,7 @@ fn there_and_back() {
 }
 
 #[test]
-fn jumps() {
+fn moves_to_texts() {
     let book = book(&["Anna", "Änne", "Berta", "Émile", "eva", "Otto", "王小明", ""]);
     let reader = book.reader();
     let check = |sort: &str, text: &str, next: &str, before: u64| {
@@ -78,13 +78,13 @@ fn jumps() {
         assert_eq!(cursor.position(&reader).unwrap(), (before, 8), "{text:?} by {sort}");
         // So does an answer that begins there.
         let sort = Some(SortSpec::parse(sort).unwrap());
-        let asked = SearchRequest {
+        let request = SearchRequest {
             sort,
             start_text: Some(text.into()),
             limit: Some(1),
-            ..ask(Query::All)
+            ..search_request(Query::All)
         };
-        let answer = larder_query::find(&reader, &asked).unwrap();
+        let answer = larder_query::find(&reader, &request).unwrap();
         assert_eq!(answer.rows(), cursor.clone().step(&reader, 1).unwrap().rows());
         assert_eq!(answer.explain.matched, 8 - before);
         assert_eq!(names(&mut cursor, &reader, 1), next, "{text:?}");
@@ -248,23 +248,23 @@ impl Stand {
 }
 
 /// A book sorted the long way.
-fn sorted(reader: &Reader, asked: &SearchRequest) -> Vec<(Vec<u8>, i64)> {
-    let field = asked.sort.unwrap().field;
+fn sorted(reader: &Reader, request: &SearchRequest) -> Vec<(Vec<u8>, i64)> {
+    let field = request.sort.unwrap().field;
     let key = |row: i64| {
         let card = reader.source_bytes(row).unwrap().unwrap();
         reader.extractor().sort_key(&Contact::parse(&card).first_value(field).unwrap_or_default())
     };
-    full_scan(reader, asked).unwrap().rows().into_iter().map(|row| (key(row), row)).collect()
+    full_scan(reader, request).unwrap().rows().into_iter().map(|row| (key(row), row)).collect()
 }
 
-fn check(events: &[Event], asked: &SearchRequest) {
+fn check(events: &[Event], request: &SearchRequest) {
     let mut book = Book::new();
     for name in ["contacts", "work"] {
         book.apply(vec![BatchChange::CreateCollection(name.into(), Kind::Contact)]);
     }
     let reader = book.reader();
-    let sort = asked.sort.unwrap();
-    let mut cursor = SortedCursor::new(asked.query.clone(), asked.collection.as_deref(), sort);
+    let sort = request.sort.unwrap();
+    let mut cursor = SortedCursor::new(request.query.clone(), request.collection.as_deref(), sort);
     let mut stand = Stand::End(false);
     for event in events {
         match event {
@@ -273,7 +273,7 @@ fn check(events: &[Event], asked: &SearchRequest) {
                 book.put(collection, [card.as_str()]);
             }
             Event::Remove(number) => {
-                let rows = full_scan(&reader, &ask(Query::All)).unwrap().rows();
+                let rows = full_scan(&reader, &search_request(Query::All)).unwrap().rows();
                 if let Some(row) = rows.get(*number) {
                     let handle = reader.find_by_row(*row).unwrap().unwrap().handle;
                     book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
@@ -295,7 +295,7 @@ fn check(events: &[Event], asked: &SearchRequest) {
                 };
             }
             Event::Step(count) => {
-                let all = sorted(&reader, asked);
+                let all = sorted(&reader, request);
                 let at = all.partition_point(|(key, row)| stand.passed(key, *row, sort));
                 let (before, behind) = all.split_at(at);
                 let met: Vec<&(Vec<u8>, i64)> = match count {
@@ -309,7 +309,7 @@ fn check(events: &[Event], asked: &SearchRequest) {
                 }
             }
         }
-        let all = sorted(&reader, asked);
+        let all = sorted(&reader, request);
         let at = all.partition_point(|(key, row)| stand.passed(key, *row, sort));
         assert_eq!(cursor.position(&reader).unwrap(), (at as u64, all.len() as u64), "{stand:?}");
     }
@@ -325,11 +325,11 @@ proptest! {
         query in select(&["", "", "has:full_name", "a"][..]),
         collection in select(&[None, Some("contacts")][..]),
     ) {
-        let asked = SearchRequest {
+        let request = SearchRequest {
             sort: Some(SortSpec::parse(sort).unwrap()),
             collection: collection.map(str::to_string),
-            ..ask(Query::parse(query).unwrap())
+            ..search_request(Query::parse(query).unwrap())
         };
-        check(&events, &asked);
+        check(&events, &request);
     }
 }

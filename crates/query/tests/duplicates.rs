@@ -1,6 +1,6 @@
-//! Likely twins: what joins cards, and what does not.
+//! Duplicate contacts: which values join cards, and which do not.
 
-use crate::book::{Book, ask, card};
+use crate::book::{Book, card, search_request};
 use larder_format::contact::Contact;
 use larder_format::field::find_contact_field;
 use larder_format::fold::{fold, split_words};
@@ -16,12 +16,12 @@ fn settings(region: &str) -> QueryContext {
     }
 }
 
-fn groups(reader: &Reader, asked: &SearchRequest, region: &str) -> Vec<DuplicateGroup> {
-    find_duplicates(reader, asked, &settings(region)).unwrap()
+fn groups(reader: &Reader, request: &SearchRequest, region: &str) -> Vec<DuplicateGroup> {
+    find_duplicates(reader, request, &settings(region)).unwrap()
 }
 
 /// The cards of each group by their places in the book, and the fields that they have in common.
-fn shown(groups: &[DuplicateGroup]) -> Vec<String> {
+fn describe_groups(groups: &[DuplicateGroup]) -> Vec<String> {
     let shown = |group: &DuplicateGroup| {
         let rows: Vec<String> = group.rows.iter().map(ToString::to_string).collect();
         let mut fields: Vec<&str> = group.reasons.iter().map(|reason| reason.field).collect();
@@ -37,13 +37,13 @@ fn check(cards: &[&str], expect: &[&str]) {
     let with_uid =
         |(at, lines): (usize, &&str)| card(&format!("UID:{at}\n{}", lines.replace('/', "\n")));
     let cards: Vec<String> = cards.iter().enumerate().map(with_uid).collect();
-    let book = Book::of(cards.iter().map(String::as_str));
-    let found = groups(&book.reader(), &ask(Query::All), "AT");
-    assert_eq!(shown(&found), expect, "{cards:#?}");
+    let book = Book::with_contacts(cards.iter().map(String::as_str));
+    let found = groups(&book.reader(), &search_request(Query::All), "AT");
+    assert_eq!(describe_groups(&found), expect, "{cards:#?}");
 }
 
 #[test]
-fn what_joins() {
+fn shared_values_join_cards() {
     check(
         &["FN:Anna Berg/EMAIL:a@x.example", "FN:A. Berg/EMAIL:mailto:A@X.example"],
         &["1 2: email"],
@@ -78,7 +78,7 @@ fn what_joins() {
 }
 
 #[test]
-fn what_does_not_join() {
+fn contradictions_do_not_join_cards() {
     check(&["FN:Anna Berg", "FN:Anna Kern", "NOTE:x/FN:", "NOTE:x/FN:"], &[]);
     check(&["FN:Anna Berg/TEL:117", "FN:Berg/TEL:117"], &[]);
     check(&["FN:Anna Berg/TEL:+43 1 999", "FN:A. Berg/TEL:+43 1 999"], &[]);
@@ -100,7 +100,7 @@ fn what_does_not_join() {
 /// A switchboard's number joins only those whose names are one person's, and one that very many
 /// have joins none.
 #[test]
-fn what_a_whole_firm_has() {
+fn values_of_many_cards_join_none() {
     let names = ["Anna Berg", "Otto Kern", "Ida Lind", "A. Berg", "Berg", ""];
     let cards: Vec<String> =
         names.iter().map(|name| format!("FN:{name}/TEL:01 5551234/EMAIL:info@x.example")).collect();
@@ -117,7 +117,7 @@ fn what_a_whole_firm_has() {
 /// Cards with as many names, and as many numbers of one ending, as there can be: what is compared
 /// of them is bounded, and what has the same digits is found nevertheless.
 #[test]
-fn more_than_is_compared() {
+fn comparisons_are_bounded() {
     let lines = |card: usize| {
         let phones = (0..64).map(|at| format!("TEL:{}1234567/", 1000 + 64 * card + at));
         let names = (0..64).map(|at| format!("FN:Anna a{card} b{at}/"));
@@ -139,7 +139,7 @@ fn more_than_is_compared() {
 #[test]
 fn questions_and_collections() {
     let cards = ["FN:Anna Berg\nEMAIL:a@x.example", "FN:Otto Kern\nTEL:123456"].map(card);
-    let mut book = Book::of(cards.iter().map(String::as_str));
+    let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let twins =
         ["FN:Anna Berg\nNOTE:b", "FN:Otto Kern\nNOTE:b", "FN:Ida\nNOTE:1", "FN:Ida\nNOTE:2"]
             .map(card);
@@ -147,13 +147,13 @@ fn questions_and_collections() {
     let reader = book.reader();
     let check = |line: &str, collection: Option<&str>, limit: Option<usize>, expect: &[&str]| {
         let query = Query::parse(line).unwrap();
-        let asked = SearchRequest {
+        let request = SearchRequest {
             query,
             collection: collection.map(str::to_string),
             limit,
             ..SearchRequest::default()
         };
-        assert_eq!(shown(&groups(&reader, &asked, "")), expect, "{line}");
+        assert_eq!(describe_groups(&groups(&reader, &request, "")), expect, "{line}");
     };
     check("", None, None, &["1 3: full_name", "2 4: full_name", "5 6: full_name"]);
     check("", None, Some(1), &["1 3: full_name"]);
@@ -161,8 +161,8 @@ fn questions_and_collections() {
     check("nobody", None, None, &[]);
     check("", Some("work"), None, &["5 6: full_name"]);
     check("anna", Some("work"), None, &[]);
-    let asked = SearchRequest { collection: Some("none".into()), ..ask(Query::All) };
-    assert!(find_duplicates(&reader, &asked, &settings("")).is_err());
+    let request = SearchRequest { collection: Some("none".into()), ..search_request(Query::All) };
+    assert!(find_duplicates(&reader, &request, &settings("")).is_err());
 }
 
 /// Two cards have one number where `eqphone_national` says so, whatever the region.
@@ -215,9 +215,11 @@ fn numbers_are_compared_by_their_plans() {
                     .is_some_and(|(a, b)| {
                         a.compare(&b) >= PhoneMatch::National && a.national.len() >= 6
                     });
-                let asked =
-                    SearchRequest { collection: Some(format!("{at} {other}")), ..ask(Query::All) };
-                let found = !groups(&reader, &asked, region).is_empty();
+                let request = SearchRequest {
+                    collection: Some(format!("{at} {other}")),
+                    ..search_request(Query::All)
+                };
+                let found = !groups(&reader, &request, region).is_empty();
                 // Without a region no number with letters is read; here what is behind it is an
                 // extension.
                 let letters = [a, b].iter().any(|text| text.contains(char::is_alphabetic));
@@ -268,9 +270,9 @@ proptest! {
             .iter()
             .map(|(name, email, phone)| card(&format!("FN:{name}\nEMAIL:{email}\nTEL:{phone}\nNOTE:x")))
             .collect();
-        let book = Book::of(cards.iter().map(String::as_str));
+        let book = Book::with_contacts(cards.iter().map(String::as_str));
         let reader = book.reader();
-        let groups = groups(&reader, &ask(Query::All), "AT");
+        let groups = groups(&reader, &search_request(Query::All), "AT");
         let mut seen = Vec::new();
         for group in &groups {
             prop_assert!(group.rows.len() > 1 && !group.reasons.is_empty());

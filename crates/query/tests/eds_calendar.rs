@@ -3,7 +3,7 @@
 //!
 //! `[A B]` stands for two calls of `make-time`.
 
-use crate::book::{Book, ask, uids};
+use crate::book::{Book, search_request, uids};
 use crate::calendar::component;
 use larder_query::{Query, QueryContext};
 use larder_time::civil::Instant;
@@ -62,21 +62,21 @@ fn whole(text: &str) -> String {
     whole
 }
 
-/// The rows that are wrong, told all at once.
+/// Checks all rows, and reports all wrong ones at once.
 fn check(rows: &[(&str, &[&str])]) {
     let book = book();
     let reader = book.reader();
     let mut wrong = String::new();
     for (text, expect) in rows {
         let query = Query::parse_sexp_with(&whole(text), &settings());
-        let asked = ask(query.unwrap_or_else(|error| panic!("{text}: {error}")));
+        let request = search_request(query.unwrap_or_else(|error| panic!("{text}: {error}")));
         let (found, walked) =
-            (uids(&reader, &asked), larder_query::full_scan(&reader, &asked).unwrap().len());
+            (uids(&reader, &request), larder_query::full_scan(&reader, &request).unwrap().len());
         if found != *expect || walked != found.len() {
             writeln!(wrong, "{text} finds {found:?}, not {expect:?}, and {walked}").unwrap();
         }
-        let again = Query::parse_sexp_with(&asked.query.to_string(), &settings());
-        assert_eq!(again.as_ref(), Ok(&asked.query), "{text}");
+        let again = Query::parse_sexp_with(&request.query.to_string(), &settings());
+        assert_eq!(again.as_ref(), Ok(&request.query), "{text}");
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
@@ -262,7 +262,7 @@ fn texts() {
 }
 
 #[test]
-fn what_there_is() {
+fn presence_tests() {
     check(&[
         ("(not (has-start?))", &["task"]),
         ("(has-end?)", &["float", "week", "week"]),
@@ -287,27 +287,27 @@ fn what_there_is() {
 
 /// differs: there, such a call is an error of its own for each object, which then does not match.
 #[test]
-fn what_is_no_question() {
+fn invalid_calls_are_refused() {
     for (text, expect) in [
         ("(occur-in-time-range? (make-time \"20260330\"))", "a time is missing"),
         ("(occur-in-time-range? 1 2)", "a time is missing"),
         ("(occur-in-time-range? (make-time \"2026\") (time-now))", "2026"),
         ("(occur-in-time-range? [20260330 20260331] \"Nowhere/At all\")", "there is no time zone"),
-        ("(contains? \"colour\" \"red\")", "contains? knows no field"),
+        ("(contains? \"colour\" \"red\")", "contains? does not know the field"),
         ("(completed-before? \"20260330\")", "a time is missing"),
-        ("(= 1 2", "not closed"),
-        ("(= (uid? \"a\") 1)", "gives no number"),
+        ("(= 1 2", "unclosed"),
+        ("(= (uid? \"a\") 1)", "does not return a number"),
         ("(no-such-function?)", "there is no function"),
         ("(time-now)", "there is no function"),
-        ("(stamp \"SUMMARY\" [20260330 20260331])", "no property that names a moment"),
-        ("(kind \"animal\")", "no kind of item"),
+        ("(stamp \"SUMMARY\" [20260330 20260331])", "not a property with a date or a time"),
+        ("(kind \"animal\")", "not a kind of item"),
     ] {
         let error = Query::parse_sexp_with(&whole(text), &settings()).unwrap_err().to_string();
         assert!(error.contains(expect), "{text}: {error}");
     }
 }
 
-/// What is ours, so that every question can be written.
+/// The extensions, with which every query can be written.
 #[test]
 fn functions_of_larder() {
     check(&[

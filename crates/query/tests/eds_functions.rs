@@ -2,7 +2,7 @@
 //! evaluator in memory (`e-book-backend-sexp.c`), with the folding of its SQL evaluator. Where
 //! Larder differs on purpose, the row says so: «differs».
 
-use crate::book::{Book, ask, card, uids};
+use crate::book::{Book, card, search_request, uids};
 use larder_format::field::find_eds_field;
 use larder_query::{Query, QueryContext};
 use std::fmt::Write as _;
@@ -16,12 +16,12 @@ fn book() -> Book {
         "UID:de\nFN:DE One\nTEL:+49 408 765-5050\nPHOTO;ENCODING=b:QUFB\nADR;TYPE=HOME:;;Gasse 1;Wien;;1010;Austria\nN:;Otto",
     ]
     .map(card);
-    Book::of(cards.iter().map(String::as_str))
+    Book::with_contacts(cards.iter().map(String::as_str))
 }
 
 const ALL: &[&str] = &["anna", "jurgen", "Us", "de"];
 
-/// The rows that are wrong, told all at once.
+/// Checks all rows, and reports all wrong ones at once.
 fn check(region: &str, rows: &[(&str, &[&str])]) {
     let book = book();
     let reader = book.reader();
@@ -29,9 +29,9 @@ fn check(region: &str, rows: &[(&str, &[&str])]) {
     let mut wrong = String::new();
     for (text, expect) in rows {
         let query = Query::parse_sexp_with(text, &settings);
-        let asked = ask(query.unwrap_or_else(|error| panic!("{text}: {error}")));
+        let request = search_request(query.unwrap_or_else(|error| panic!("{text}: {error}")));
         let (found, walked) =
-            (uids(&reader, &asked), larder_query::full_scan(&reader, &asked).unwrap().len());
+            (uids(&reader, &request), larder_query::full_scan(&reader, &request).unwrap().len());
         if found != *expect || walked != found.len() {
             writeln!(wrong, "{text} finds {found:?}, not {expect:?}, and {walked}").unwrap();
         }
@@ -268,13 +268,13 @@ fn patterns() {
             Query::parse_sexp(&format!("(regex_normal \"note\" \"{pattern}\")")).unwrap_err();
         let named = pattern.replace("\\\\", "\\");
         assert!(
-            error.what.starts_with(&format!("the pattern {named:?} cannot be used: ")),
+            error.message.starts_with(&format!("the pattern {named:?} cannot be used: ")),
             "{error}"
         );
-        assert!(!error.what.ends_with(": ") && !error.what.contains('\n'), "{error}");
+        assert!(!error.message.ends_with(": ") && !error.message.contains('\n'), "{error}");
     }
     let long = format!("(regex_raw \"note\" \"{}\")", "a".repeat(5000));
-    assert!(Query::parse_sexp(&long).unwrap_err().what.ends_with("it has more than 4096 bytes"));
+    assert!(Query::parse_sexp(&long).unwrap_err().message.ends_with("it has more than 4096 bytes"));
 }
 
 #[test]

@@ -1,13 +1,13 @@
-//! What `--explain` says.
+//! The explanation of a search, as `--explain` prints it.
 
-use crate::book::{Book, Stale, ask, card, small};
+use crate::book::{Book, Stale, card, search_request, small};
 use larder_query::{Explanation, Query, SearchRequest, SortSpec, find};
 use larder_store::Reader;
 
 fn explained(reader: &Reader, line: &str, sort: Option<&str>) -> Explanation {
     let sort = sort.map(|sort| SortSpec::parse(sort).unwrap());
-    let asked = SearchRequest { sort, ..ask(Query::parse(line).unwrap()) };
-    find(reader, &asked).unwrap().explain
+    let request = SearchRequest { sort, ..search_request(Query::parse(line).unwrap()) };
+    find(reader, &request).unwrap().explain
 }
 
 #[test]
@@ -54,7 +54,9 @@ fn plans_in_words_and_what_they_cost() {
     check("photo:x", "scan: test every item", [8, 8, 0]);
     check("anna or -bob", "scan: test every item", [8, 8, 7]);
     let nothing =
-        find(&reader, &ask(Query::parse_sexp("(exists \"no name\")").unwrap())).unwrap().explain;
+        find(&reader, &search_request(Query::parse_sexp("(exists \"no name\")").unwrap()))
+            .unwrap()
+            .explain;
     assert_eq!(
         (nothing.plan, nothing.visited, nothing.tested),
         (vec!["nothing can match".into()], 0, 0)
@@ -88,7 +90,7 @@ fn without_indexes_it_is_a_scan_and_says_so() {
 #[test]
 fn a_large_item_is_always_a_candidate() {
     let long = card(&format!("UID:long\nFN:Long\nNOTE:{}", "word ".repeat(20_000)));
-    let book = Book::of([card("UID:anna\nFN:Anna").as_str(), &long]);
+    let book = Book::with_contacts([card("UID:anna\nFN:Anna").as_str(), &long]);
     let reader = book.reader();
     let explain = explained(&reader, "anna", None);
     assert_eq!([explain.visited, explain.tested, explain.matched], [2, 2, 1]);

@@ -1,11 +1,11 @@
-//! The search line: what each line means, what is wrong with those that mean nothing, and whom they
+//! Search lines: the query of each line, the errors of invalid lines, and the contacts that they
 //! find.
 
-use crate::book::{ask, small, uids};
+use crate::book::{search_request, small, uids};
 use larder_query::Query;
 
 #[test]
-fn lines_and_what_they_mean() {
+fn lines_are_parsed_into_queries() {
     let check = |line: &str, expect: &str| {
         let query = Query::parse(line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
         assert_eq!(query.to_string(), expect, "{line:?}");
@@ -98,16 +98,16 @@ fn lines_and_what_they_mean() {
 }
 
 #[test]
-fn lines_that_mean_nothing() {
+fn invalid_lines_are_refused() {
     let check = |line: &str, expect: &str, hint: &str| {
         let error = Query::parse(line).expect_err(line);
         assert_eq!(error.to_string(), expect, "{line:?}");
         let found = error.hint.unwrap_or_default();
         assert!(found.contains(hint) && found.is_empty() == hint.is_empty(), "{line:?}: {found:?}");
     };
-    check("\"anna", "a quote that is not closed (at character 1 of the query)", "add a \"");
-    check("änne \"anna\\", "a quote that is not closed (at character 6 of the query)", "add a \"");
-    check("note:\"anna", "a quote that is not closed (at character 6 of the query)", "add a \"");
+    check("\"anna", "unclosed quote (at character 1 of the query)", "add a \"");
+    check("änne \"anna\\", "unclosed quote (at character 6 of the query)", "add a \"");
+    check("note:\"anna", "unclosed quote (at character 6 of the query)", "add a \"");
     check(
         "nme:x",
         "there is no field \"nme\" (at character 1 of the query)",
@@ -128,18 +128,14 @@ fn lines_that_mean_nothing() {
         "there is no field \"x-foo:\" (at character 1 of the query)",
         "larder fields",
     );
-    check("(a", "a \"(\" that is not closed (at character 1 of the query)", "add a \")\"");
-    check("a)", "a \")\" that closes nothing (at character 2 of the query)", "remove it");
-    check(")", "a \")\" that closes nothing (at character 1 of the query)", "remove it");
-    check(
-        "-)",
-        "nothing follows the negation (at character 1 of the query)",
-        "put a term behind it",
-    );
+    check("(a", "unclosed \"(\" (at character 1 of the query)", "add a \")\"");
+    check("a)", "unmatched \")\" (at character 2 of the query)", "remove it");
+    check(")", "unmatched \")\" (at character 1 of the query)", "remove it");
+    check("-)", "a term is missing after the negation (at character 1 of the query)", "add a term");
     check(
         "not",
-        "nothing follows the negation (at character 1 of the query)",
-        "put a term behind it",
+        "a term is missing after the negation (at character 1 of the query)",
+        "add a term",
     );
     check("a or", "\"or\" needs a term on both sides (at character 3 of the query)", "quote it");
     check("or a", "\"or\" needs a term on both sides (at character 1 of the query)", "quote it");
@@ -154,11 +150,11 @@ fn lines_that_mean_nothing() {
 }
 
 #[test]
-fn whom_lines_find() {
+fn lines_find_contacts() {
     let book = small();
     let reader = book.reader();
     let check = |line: &str, expect: &[&str]| {
-        assert_eq!(uids(&reader, &ask(Query::parse(line).unwrap())), expect, "{line:?}");
+        assert_eq!(uids(&reader, &search_request(Query::parse(line).unwrap())), expect, "{line:?}");
     };
     check("", &["anna", "bob", "wang", "ivan", "ali", "istanbul", "Straße", "club"]);
     // Case and accents make no difference.

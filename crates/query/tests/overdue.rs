@@ -1,6 +1,6 @@
-//! `is:overdue`: tasks of which something is left to do that was due.
+//! `is:overdue`: tasks with an open occurrence that was due.
 
-use crate::book::{Book, ask, uids};
+use crate::book::{Book, search_request, uids};
 use crate::calendar::component;
 use larder_query::{Query, QueryContext};
 use larder_time::civil::CivilTime;
@@ -37,7 +37,7 @@ fn a_task_is_overdue_when_its_time_is_over() {
         settings.user_locale.zone = ZoneDatabase::open_bundled().get("Europe/Berlin").unwrap();
         let civil: CivilTime = IcalDateTime::parse(now).unwrap().civil;
         settings.user_locale.now = settings.user_locale.zone.to_instant(civil);
-        uids(&book.reader(), &ask(Query::parse_with("is:overdue", &settings).unwrap()))
+        uids(&book.reader(), &search_request(Query::parse_with("is:overdue", &settings).unwrap()))
     };
     let none: [&str; 0] = [];
     assert_eq!(overdue("20260323T120000"), none);
@@ -56,7 +56,7 @@ fn a_task_is_overdue_when_its_time_is_over() {
 
 /// Before a day that something is due is before that day begins, as RFC 5545 has it for DUE.
 #[test]
-fn the_alarms_of_what_is_due_on_a_day() {
+fn alarms_before_a_due_date() {
     let alarm = "BEGIN:VALARM\nACTION:DISPLAY\nTRIGGER;RELATED=END:-P1D\nEND:VALARM";
     let tasks = [
         format!("VTODO\nUID:due\nDUE;VALUE=DATE:20261205\n{alarm}"),
@@ -68,7 +68,10 @@ fn the_alarms_of_what_is_due_on_a_day() {
     .map(|lines| component(&lines));
     let book = Book::calendar(tasks.iter().map(String::as_str));
     let find = |line: &str| {
-        uids(&book.reader(), &ask(Query::parse_with(line, &QueryContext::default()).unwrap()))
+        uids(
+            &book.reader(),
+            &search_request(Query::parse_with(line, &QueryContext::default()).unwrap()),
+        )
     };
     assert_eq!(find("alarm:2026-12-04"), ["due", "days", "fair"]);
     let none: [&str; 0] = [];

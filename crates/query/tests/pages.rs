@@ -1,12 +1,12 @@
-//! Answers larger than what is read ahead, listed at once, or tested in one transaction.
+//! Results larger than a prefetch, a page, or the candidates of one transaction.
 
-use crate::book::{Book, ask, card};
+use crate::book::{Book, card, search_request};
 use larder_query::{Query, SearchRequest, find, full_scan};
 use larder_store::BatchChange;
 use std::collections::HashMap;
 
 #[test]
-fn boundaries() {
+fn results_across_boundaries_are_complete() {
     let long = "x ".repeat(36_000);
     let one = |n: usize, c: &str| {
         let note = if n % 47 == 3 { format!("NOTE:{long}\n") } else { String::new() };
@@ -58,12 +58,12 @@ fn boundaries() {
                     Some(1001),
                     Some(1500),
                 ] {
-                    let asked = SearchRequest {
+                    let request = SearchRequest {
                         limit,
                         collection: collection.map(str::to_string),
-                        ..ask(Query::parse_sexp(q).unwrap())
+                        ..search_request(Query::parse_sexp(q).unwrap())
                     };
-                    let found = find(&reader, &asked).unwrap();
+                    let found = find(&reader, &request).unwrap();
                     if limit.is_none_or(|l| l > 60) || collection.is_none() {
                         let mut given = Vec::new();
                         found
@@ -78,7 +78,7 @@ fn boundaries() {
                             "each {q} {collection:?} {limit:?} {summary:?}"
                         );
                         let all = walks.entry(format!("{q}{collection:?}")).or_insert_with(|| {
-                            full_scan(&reader, &SearchRequest { limit: None, ..asked.clone() })
+                            full_scan(&reader, &SearchRequest { limit: None, ..request.clone() })
                                 .unwrap()
                                 .rows()
                         });

@@ -1,6 +1,6 @@
-//! Random cards, questions and summaries: what the property tests of `agree` are about.
+//! Random cards, queries and index configurations for the property tests of `agree`.
 //!
-//! Cards and questions are made of the same few texts, so that questions have answers.
+//! Cards and queries are made of the same few texts, so that queries have matches.
 
 use crate::book::card;
 use larder_format::field::{CONTACT_FIELDS, Field};
@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Texts that are in cards and in questions.
+/// The texts of cards and queries.
 const POOL: &[&str] = &[
     "anna",
     "Änne",
@@ -237,7 +237,7 @@ fn sort() -> impl Strategy<Value = Option<SortSpec>> {
     prop_oneof![1 => Just(None), 1 => sort]
 }
 
-pub(crate) fn asked() -> impl Strategy<Value = SearchRequest> {
+pub(crate) fn random_request() -> impl Strategy<Value = SearchRequest> {
     let collection =
         prop_oneof![3 => Just(None), 1 => select(&["contacts", "work"][..]).prop_map(Some)];
     let limit = prop_oneof![3 => Just(None), 1 => (0..4usize).prop_map(Some)];
@@ -250,7 +250,7 @@ pub(crate) fn asked() -> impl Strategy<Value = SearchRequest> {
     )
 }
 
-/// Any summary, as text.
+/// An index configuration, as text.
 pub(crate) fn summary() -> impl Strategy<Value = String> {
     let kinds =
         select(&["exact", "prefix", "suffix", "substring", "sort", "suffix,sort,exact"][..]);
@@ -304,7 +304,7 @@ pub(crate) fn typed() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Pieces of S-expressions.
+/// Parts of S-expressions.
 pub(crate) const CALLS: &[&str] = &[
     "(and",
     "(or",
@@ -336,7 +336,7 @@ pub(crate) const CALLS: &[&str] = &[
     "\"",
 ];
 
-/// Pieces of search lines.
+/// Parts of search lines.
 pub(crate) const WORDS: &[&str] = &[
     " ",
     " ",

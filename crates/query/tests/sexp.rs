@@ -1,10 +1,10 @@
 //! S-expressions as evolution-data-server's clients send them.
 
-use crate::book::{ask, small, uids};
+use crate::book::{search_request, small, uids};
 use larder_query::Query;
 
 #[test]
-fn expressions_and_what_they_mean() {
+fn expressions_are_parsed_into_queries() {
     let check = |text: &str, expect: &str| {
         let query = Query::parse_sexp(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!(query.to_string(), expect, "{text:?}");
@@ -22,7 +22,7 @@ fn expressions_and_what_they_mean() {
     check(r#"(exists "x-evolution-any-field")"#, r#"(exists "x-evolution-any-field")"#);
     check(r#"(contains "no name" "x")"#, r#"(contains "x-larder-no-field" "x")"#);
     check(r#"(contains "" "x")"#, r#"(contains "x-larder-no-field" "x")"#);
-    // What is no field is a property of the vCard.
+    // A name that is not a field is a property.
     check(r#"(contains "Full_Name" "x")"#, r#"(contains "Full_Name" "x")"#);
     check(r#"(contains "X-FOO" "x")"#, r#"(contains "X-FOO" "x")"#);
     check(r#"(exists_vcard "full_name")"#, r#"(exists_vcard "full_name")"#);
@@ -44,7 +44,7 @@ fn expressions_and_what_they_mean() {
 }
 
 #[test]
-fn expressions_that_mean_nothing() {
+fn invalid_expressions_are_refused() {
     let check = |text: &str, expect: &str| {
         let error = Query::parse_sexp(text).expect_err(text);
         assert_eq!(error.to_string(), format!("{expect} of the query)"), "{text:?}");
@@ -53,13 +53,13 @@ fn expressions_that_mean_nothing() {
     check("(", "there is no function \"\" (at character 2");
     check("(like \"a\" \"b\")", "there is no function \"like\" (at character 2");
     check("(AND)", "there is no function \"AND\" (at character 2");
-    check("(and", "a \"(\" that is not closed (at character 1");
+    check("(and", "unclosed \"(\" (at character 1");
     check("(not)", "a \"(\" is missing (at character 5");
-    check("(not #t #t)", "a \"(\" that is not closed (at character 1");
+    check("(not #t #t)", "unclosed \"(\" (at character 1");
     check("(contains \"a\")", "a string in double quotes is missing (at character 14");
     check("(contains a b)", "a string in double quotes is missing (at character 11");
-    check("(word \"ä", "a string that is not closed (at character 7");
-    check("(word \"ä\\", "a string that is not closed (at character 7");
+    check("(word \"ä", "unclosed string (at character 7");
+    check("(word \"ä\\", "unclosed string (at character 7");
     check(
         r#"(or #t (regex_normal "note" "a{2"))"#,
         "the pattern \"a{2\" cannot be used: unclosed counted repetition (at character 29",
@@ -86,11 +86,15 @@ fn expressions_that_mean_nothing() {
 }
 
 #[test]
-fn whom_expressions_find() {
+fn expressions_find_contacts() {
     let book = small();
     let reader = book.reader();
     let check = |text: &str, expect: &[&str]| {
-        assert_eq!(uids(&reader, &ask(Query::parse_sexp(text).unwrap())), expect, "{text:?}");
+        assert_eq!(
+            uids(&reader, &search_request(Query::parse_sexp(text).unwrap())),
+            expect,
+            "{text:?}"
+        );
     };
     check(r#"(and (contains "full_name" "anna") (exists "email"))"#, &["anna"]);
     check(r#"(contains "x-evolution-any-field" "jabber")"#, &["Straße"]);
@@ -113,10 +117,10 @@ fn many_uids() {
     let reader = book.reader();
     let some: Vec<String> = (0..30_000).map(|n| format!("(is \"id\" \"u{n}\")")).collect();
     let check = |text: &str, shape: &str, expect: &[&str]| {
-        let asked = ask(Query::parse_sexp(text).unwrap());
-        assert!(asked.query.to_string().starts_with(shape), "{:.80}", asked.query.to_string());
-        assert_eq!(uids(&reader, &asked), expect);
-        let explain = larder_query::find(&reader, &asked).unwrap().explain;
+        let request = search_request(Query::parse_sexp(text).unwrap());
+        assert!(request.query.to_string().starts_with(shape), "{:.80}", request.query.to_string());
+        assert_eq!(uids(&reader, &request), expect);
+        let explain = larder_query::find(&reader, &request).unwrap().explain;
         assert!(explain.tested <= 3, "{:?}", explain.plan);
     };
     let some = some.join(" ");

@@ -3,7 +3,7 @@
 
 use crate::agree_in_time;
 use crate::book::Book;
-use crate::elsewhere;
+use crate::foreign_zones;
 use crate::random;
 use crate::writer::{self, COLLECTIONS};
 use larder_format::field::find_contact_field;
@@ -41,7 +41,7 @@ pub(crate) struct TestQuery {
 
 #[derive(Debug, Clone)]
 enum Action {
-    Write(writer::Deed),
+    Write(writer::StoreAction),
     /// Moves the clock by seconds.
     Wait(i64),
     Open(TestQuery, ClientPace),
@@ -473,7 +473,7 @@ fn action() -> impl Strategy<Value = Action> {
     let waits =
         &[1, 29, 31, 60, 3600, 12 * 3600, DAY_SECONDS, 30 * DAY_SECONDS, -7200, -DAY_SECONDS];
     prop_oneof![
-        50 => writer::deed().prop_map(Action::Write),
+        50 => writer::store_action().prop_map(Action::Write),
         8 => select(&waits[..]).prop_map(Action::Wait),
         16 => (test_query(), pace()).prop_map(|(query, pace)| Action::Open(query, pace)),
         4 => test_query().prop_map(Action::Find),
@@ -510,7 +510,7 @@ proptest! {
         limits in select(&LIMITS[..]),
         elsewhere in any::<bool>(),
     ) {
-        let zones = if elsewhere { elsewhere::zones() } else { ZoneDatabase::open_bundled() };
+        let zones = if elsewhere { foreign_zones::foreign_zones() } else { ZoneDatabase::open_bundled() };
         let mut scenario = ViewsScenario::new(cache_bytes, limits, zones);
         for (query, pace) in &first {
             scenario.open(query, *pace);

@@ -33,9 +33,9 @@ fn generate<T>(strategy: &impl Strategy<Value = T>, runner: &mut TestRunner) -> 
 fn run_writer(dir: &Path) {
     let seed = std::env::var(SEED).unwrap().parse().unwrap();
     let store = Store::open(dir, &StoreOptions::default()).unwrap();
-    let (mut book, mut runner) = (Book::of_store(store), seeded_runner(seed));
+    let (mut book, mut runner) = (Book::with_store(store), seeded_runner(seed));
     for _ in 0..WRITES {
-        writer::write(&mut book, &generate(&writer::deed(), &mut runner));
+        writer::write(&mut book, &generate(&writer::store_action(), &mut runner));
     }
 }
 

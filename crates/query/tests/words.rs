@@ -1,9 +1,9 @@
-//! Words and scripts: what people type, and whom it finds. One card a row.
+//! Words and scripts: search lines and the contacts that they find. One card a row.
 
-use crate::book::{Book, ask, card, uids};
+use crate::book::{Book, card, search_request, uids};
 use larder_query::{Query, QueryContext};
 
-/// The rows whose line finds another answer than it says, told all at once.
+/// Checks all rows, and reports all wrong ones at once.
 fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
     let cards: Vec<String> = cards
         .iter()
@@ -16,12 +16,12 @@ fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
             })
         })
         .collect();
-    let book = Book::of(cards.iter().map(String::as_str));
+    let book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
     let settings = QueryContext { region: region.map(str::to_string), ..QueryContext::default() };
     let mut wrong = Vec::new();
     for (line, expect) in lines {
-        let found = uids(&reader, &ask(Query::parse_with(line, &settings).unwrap()));
+        let found = uids(&reader, &search_request(Query::parse_with(line, &settings).unwrap()));
         if found != *expect {
             wrong.push(format!("{line:?} finds {found:?}, not {expect:?}"));
         }

@@ -1,18 +1,20 @@
-//! evolution-data-server: its names on the session bus, and what its clients ask of an address
-//! book.
+//! evolution-data-server: its names on the session bus, and the D-Bus interfaces of its address
+//! books.
 //!
-//! Programs written for evolution-data-server find it by two names, the registry of sources and the
-//! factory of address books. Who owns these is it. Here is what such programs need to open a book,
-//! to add, change, remove and read contacts, and to be told of changes; docs/eds.md says what is
-//! there and what is not.
+//! Programs written for evolution-data-server find it by two bus names: the registry of sources and
+//! the factory of address books. The service owns both names. It implements the calls that such
+//! programs need to open a book, to add, change, remove and read contacts, and to follow changes;
+//! docs/eds.md lists what is supported.
 //!
-//! | module | what it is about |
+//! | module | responsibility |
 //! |---|---|
-//! | `interface` | the interfaces as tables |
-//! | `bus`, `failure` | messages, and errors as GLib writes them |
-//! | `service` | which object is called, and by whom; clients and what ends with them |
-//! | `source`, `registry` | sources, and the registry that lists them |
-//! | `book`, `view`, `card` | an address book, what clients keep in view of it, and the cards that they get |
+//! | `interface` | the D-Bus interfaces as tables |
+//! | `object_path` | the paths of the objects |
+//! | `bus`, `call_error` | D-Bus messages, and errors with GLib's names |
+//! | `service` | dispatches calls to objects; tracks clients and ends their views |
+//! | `eds_source`, `registry` | sources, and the registry that lists them |
+//! | `book`, `card` | an address book, and the cards that clients get |
+//! | `client_view`, `view_calls` | an open view of a client, and the calls and events of views |
 
 mod book;
 mod bus;
@@ -21,8 +23,10 @@ mod card;
 mod client_view;
 mod eds_source;
 mod interface;
+mod object_path;
 mod registry;
 mod service;
+mod view_calls;
 
 use larder_query::query_log::QueryLogSink;
 use service::EdsService;
@@ -42,7 +46,7 @@ use zbus::export::futures_core::Stream as _;
 use zbus::message::Type;
 use zbus::{Connection, Message, MessageStream};
 
-/// The names that are owned.
+/// The bus names that the service owns.
 const OWNED_BUS_NAMES: [&str; 2] = [SOURCES_BUS_NAME, ADDRESS_BOOK_BUS_NAME];
 const SOURCES_BUS_NAME: &str = "org.gnome.evolution.dataserver.Sources5";
 const ADDRESS_BOOK_BUS_NAME: &str = "org.gnome.evolution.dataserver.AddressBook10";
@@ -51,35 +55,35 @@ const ADDRESS_BOOK_BUS_NAME: &str = "org.gnome.evolution.dataserver.AddressBook1
 const BUS_NAME: &str = "org.freedesktop.DBus";
 const BUS_PATH: &str = "/org/freedesktop/DBus";
 
-/// For so many seconds a service that the bus started waits for another client, as
-/// evolution-data-server does.
+/// Seconds that a service started by the bus waits for another client before it ends, as in
+/// evolution-data-server.
 const IDLE_SECONDS: u64 = 10;
 
-/// `ALLOW_REPLACEMENT`, `DO_NOT_QUEUE`: a name is given up to whoever wants it.
+/// `ALLOW_REPLACEMENT`, `DO_NOT_QUEUE`: another program may take the name over.
 const REQUEST_NAME_FLAGS: u32 = 1 | 4;
-/// `REPLACE_EXISTING`: it is taken from whoever lets it go.
+/// `REPLACE_EXISTING`: the name is taken from an owner that allows it.
 const REPLACE_EXISTING_FLAG: u32 = 2;
 
-/// What the service needs to know.
+/// The options of the service.
 #[derive(Debug, Clone)]
 pub struct EdsOptions {
-    /// The address of the bus, as `DBUS_SESSION_BUS_ADDRESS` has it.
+    /// The address of the bus, as in `DBUS_SESSION_BUS_ADDRESS`.
     pub address: String,
-    /// Where the store lies.
+    /// The store's data directory.
     pub dir: PathBuf,
-    /// How it is opened.
+    /// How the store is opened.
     pub store: larder_store::StoreOptions,
-    /// What questions mean: the region that phone numbers are written for.
+    /// The context of queries: the region of phone numbers without a country code.
     pub query_context: larder_query::QueryContext,
-    /// The locale that clients are told texts are ordered by.
+    /// The locale that books report to clients as the order of their texts.
     pub locale: String,
-    /// Below which clients may keep what can be made again.
+    /// The directory below which clients may keep caches.
     pub cache_dir: PathBuf,
-    /// Answers may be kept in memory in so many bytes; 0: none is.
+    /// The budget of the answer cache in bytes; 0 disables the cache.
     pub answer_cache_bytes: usize,
-    /// End when no client was there for so long; `None`: stay.
+    /// Ends the service after this time without a client; `None`: it never ends for that reason.
     pub idle_timeout: Option<Duration>,
-    /// Where the log of questions goes.
+    /// The destination of the query log.
     pub log: Option<Arc<dyn QueryLogSink>>,
     /// The time, in milliseconds since 1970.
     pub clock: fn() -> i64,
@@ -87,56 +91,57 @@ pub struct EdsOptions {
     pub random: fn() -> io::Result<[u8; 16]>,
 }
 
-/// Why the service ended.
+/// The reason for which the service ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServiceExit {
-    /// It was asked to.
+    /// [`StopHandle::stop`] was called.
     Stopped,
-    /// No client was there for as long as the options say.
+    /// No client was connected for the time that the options set.
     Idle,
     /// Another program took this name over.
     NameReplaced(String),
-    /// The bus started it, and another program has this name already.
+    /// The bus started the service, and another program already owns this name.
     NameTaken(String),
-    /// The bus ended.
+    /// The bus closed the connection.
     BusGone,
 }
 
-/// Why it could not begin, or go on.
+/// The error for which the service could not begin or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The store could not be used.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
-    /// Questions could not be asked of it.
+    /// The store could not be queried.
     #[error(transparent)]
     Query(#[from] larder_query::Error),
-    /// There is no bus, or it speaks otherwise.
+    /// No session bus, or a violation of its protocol.
     #[error("no connection to the session bus: {0}")]
     Bus(#[from] zbus::Error),
-    /// A name has an owner that keeps it.
-    #[error("another program owns {0} and does not give it up")]
+    /// Another program owns a name and does not allow its replacement.
+    #[error("another program owns the bus name {0} and does not give it up")]
     Owned(String),
-    /// The system has no means to wait.
+    /// The operating system refused a resource of the runtime.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Asks a service to end, from any thread.
+/// Stops a service from any thread.
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle(Arc<Notify>);
 
 impl StopHandle {
-    /// Asks for the end; what is being answered is answered first, if the bus takes it.
+    /// Stops the service. The call that is being answered is finished first, unless the bus does
+    /// not accept the reply.
     pub fn stop(&self) {
         self.0.notify_one();
     }
 }
 
-/// The files that have a session bus start this program for a store when a client asks for one of
-/// the names, and what they are called.
+/// Returns the names and texts of the service files by which a session bus starts `program` for a
+/// store when a client calls one of the owned names.
 #[must_use]
 pub fn service_files(program: &Path, store: &Path) -> Vec<(String, String)> {
     let quoted = |path: &Path| {
@@ -152,10 +157,10 @@ pub fn service_files(program: &Path, store: &Path) -> Vec<(String, String)> {
     OWNED_BUS_NAMES.map(file).into()
 }
 
-/// Serves until there is a reason to end. `ready` is called once the names are owned.
+/// Serves until a reason to end occurs. `ready` is called once the service owns its names.
 ///
 /// # Errors
-/// No bus, no store, or a name that is not to be had.
+/// No bus, no store, or a name that another program does not give up.
 pub fn serve(
     options: EdsOptions,
     stop: &StopHandle,
@@ -174,7 +179,8 @@ async fn serve_on_bus(
     let mut service = EdsService::open(options)?;
     let Some(connection) = connect(&address, stop).await? else { return Ok(ServiceExit::Stopped) };
     let mut stream = MessageStream::from(&connection);
-    // The bus may start one process for each name. These must not take them from each other.
+    // The bus may start one process for each name. Such processes must not take the names from each
+    // other.
     let activated = idle.is_some();
     let mut names = NameAcquisition::new(if activated {
         REQUEST_NAME_FLAGS
@@ -182,19 +188,20 @@ async fn serve_on_bus(
         REQUEST_NAME_FLAGS | REPLACE_EXISTING_FLAG
     });
     names.request_next(&connection).await?;
-    let mut since = Instant::now();
+    let mut last_message_at = Instant::now();
     loop {
-        let quiet = idle.filter(|_| service.is_idle()).map(|idle| since + idle);
-        let answer = match next_event(&mut stream, stop, &service, quiet).await {
+        let deadline = idle.filter(|_| service.is_idle()).map(|idle| last_message_at + idle);
+        let answer = match next_event(&mut stream, stop, &service, deadline).await {
             ServiceEvent::End(end) => return Ok(end),
             ServiceEvent::StoreChanged => service.on_store_changed(),
             ServiceEvent::ViewsReady => {
-                // Whoever reads from the bus has to have its turn, or no message would come first.
+                // The task that reads from the bus needs a turn; otherwise no message would precede
+                // the view's next events.
                 tokio::task::yield_now().await;
                 service.deliver_next()
             }
             ServiceEvent::Message(message) => {
-                since = Instant::now();
+                last_message_at = Instant::now();
                 if let Some(name) = names.lost_name(&message) {
                     return Ok(ServiceExit::NameReplaced(name));
                 }
@@ -214,7 +221,7 @@ async fn serve_on_bus(
     }
 }
 
-/// Sends messages, unless it is asked to end while the bus does not take them.
+/// Sends messages; ends early if the service is stopped while the bus does not accept them.
 async fn send(
     connection: &Connection,
     messages: &[Message],
@@ -229,7 +236,7 @@ async fn send(
     .await
 }
 
-/// Connects, unless it is asked to end first: a bus may not answer.
+/// Connects to the bus; ends early if the service is stopped, because a bus may never answer.
 async fn connect(address: &str, stop: &StopHandle) -> zbus::Result<Option<Connection>> {
     let mut stopped = pin!(stop.0.notified());
     let mut connecting = pin!(Builder::address(address).build());
@@ -240,19 +247,18 @@ async fn connect(address: &str, stop: &StopHandle) -> zbus::Result<Option<Connec
     .await
 }
 
-/// What a service waits for.
+/// The events that a service waits for.
 enum ServiceEvent {
     Message(Message),
-    /// Somebody wrote.
+    /// A batch was committed, by this process or another one.
     StoreChanged,
-    /// A view has more to tell.
+    /// A view has events to deliver.
     ViewsReady,
     End(ServiceExit),
 }
 
-/// Waits for a message, for news, or for a reason to end: that it was asked for, or that it is so
-/// late. While a view has more to tell messages come first, so that nobody waits for a long answer
-/// to another one.
+/// Waits for a message, a commit or a reason to end: a stop or the deadline `until`. Messages
+/// precede view events, so that no call waits for a long answer to another client.
 async fn next_event(
     stream: &mut MessageStream,
     stop: &StopHandle,
@@ -260,8 +266,8 @@ async fn next_event(
     until: Option<Instant>,
 ) -> ServiceEvent {
     let mut stopped = pin!(stop.0.notified());
-    let mut written = pin!(service.ready_views.notify.notified());
-    let mut late = pin!(until.map(sleep_until));
+    let mut committed = pin!(service.ready_views.notify.notified());
+    let mut deadline = pin!(until.map(sleep_until));
     poll_fn(|context| {
         if stopped.as_mut().poll(context).is_ready() {
             return Poll::Ready(ServiceEvent::End(ServiceExit::Stopped));
@@ -271,13 +277,13 @@ async fn next_event(
             Poll::Ready(_) => return Poll::Ready(ServiceEvent::End(ServiceExit::BusGone)),
             Poll::Pending => {}
         }
-        if written.as_mut().poll(context).is_ready() {
+        if committed.as_mut().poll(context).is_ready() {
             return Poll::Ready(ServiceEvent::StoreChanged);
         }
         if !service.ready_views.is_empty() {
             return Poll::Ready(ServiceEvent::ViewsReady);
         }
-        match late.as_mut().as_pin_mut().map(|late| late.poll(context)) {
+        match deadline.as_mut().as_pin_mut().map(|deadline| deadline.poll(context)) {
             Some(Poll::Ready(())) => Poll::Ready(ServiceEvent::End(ServiceExit::Idle)),
             _ => Poll::Pending,
         }
@@ -285,12 +291,12 @@ async fn next_event(
     .await
 }
 
-/// The names that are asked for, one after the other: of several processes that ask only the one
-/// that has the first goes on to the next, so one has all in the end.
+/// The acquisition of the bus names, one after the other. Of several processes only the owner of
+/// the first name requests the next one, and so one process owns all names in the end.
 struct NameAcquisition {
     flags: u32,
     remaining: Iter<'static, &'static str>,
-    /// The one that the bus was asked for last, and by which message.
+    /// The last name requested, and the serial number of the request.
     requested: Option<(NonZeroU32, &'static str)>,
 }
 
@@ -299,8 +305,8 @@ impl NameAcquisition {
         NameAcquisition { flags, remaining: OWNED_BUS_NAMES.iter(), requested: None }
     }
 
-    /// Asks the bus for the next name. The answer comes among the other messages, as a client may
-    /// call as soon as it has the first. False: there is no other.
+    /// Requests the next name from the bus; returns false if none is left. The reply arrives among
+    /// other messages, because a client may call as soon as the first name is owned.
     async fn request_next(&mut self, connection: &Connection) -> Result<bool, Error> {
         let Some(name) = self.remaining.next() else { return Ok(false) };
         let call = Message::method_call(BUS_PATH, "RequestName")
@@ -312,18 +318,19 @@ impl NameAcquisition {
         Ok(true)
     }
 
-    /// Is this the bus' answer for a name? If the name is not to be had: which.
+    /// Returns the result of the request that this message answers, if it answers one. The error is
+    /// the name that another program owns.
     fn take_reply(&mut self, message: &Message) -> Option<Result<(), String>> {
         let serial = message.header().reply_serial();
-        let (_, name) = self.requested.take_if(|(asked, _)| serial == Some(*asked))?;
-        // 1: it is ours; 4: it was already.
+        let (_, name) = self.requested.take_if(|(requested, _)| serial == Some(*requested))?;
+        // 1: the process is now the owner; 4: it was already.
         match message.body().deserialize::<u32>() {
             Ok(1 | 4) => Some(Ok(())),
             _ => Some(Err(name.to_string())),
         }
     }
 
-    /// The name that this message says was lost.
+    /// Returns the name whose loss this message reports.
     fn lost_name(&self, message: &Message) -> Option<String> {
         let header = message.header();
         let from_bus = header.sender().is_some_and(|sender| sender.as_str() == BUS_NAME);

@@ -1,12 +1,15 @@
-//! The edges: protocols that other programs speak, one module each.
+//! The protocols through which other programs use Larder, one module each.
 //!
-//! An edge translates: a call becomes a batch or a question, and what changed becomes a signal. It
-//! keeps nothing that is not in the store but what clients asked to be told, and that ends with the
-//! client. It is no place for rules: what an item is, what a question means and what a change does
-//! are the store's and the query's.
+//! A protocol module translates: a call becomes a batch or a query, and a change becomes a signal.
+//! Its only state besides the store is the subscriptions of its clients, and that state ends with
+//! the client. Rules about items, queries and changes belong to the store and to the query crate.
 //!
-//! It is apart because it is the one place that names D-Bus and an asynchronous runtime. Calls are
-//! answered one after the other on one thread: the work behind them is reading mapped pages and one
-//! commit, and so the order of replies and signals is the order in which they were written down.
+//! The crate is apart because it is the only one that depends on D-Bus and on an asynchronous
+//! runtime. Calls are answered one after the other on one thread: each reads mapped pages and makes
+//! at most one commit, and so replies and signals go out in the order of the batches.
+//!
+//! | module | responsibility |
+//! |---|---|
+//! | `eds` | the D-Bus interfaces of evolution-data-server's registry and address books |
 
 pub mod eds;

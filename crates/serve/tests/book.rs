@@ -1,6 +1,7 @@
-//! An address book: adding, reading, changing and removing contacts, and what is refused.
+//! Tests of an address book: contacts added, read, changed and removed, and the calls that it
+//! refuses.
 
-use crate::bus::{Bus, card, shown};
+use crate::bus::{Bus, card, message_summaries};
 use larder_store::{BatchChange, CollectionType, ItemPut, Operation, Precondition};
 use std::collections::BTreeMap;
 use zbus::OwnedVariant;
@@ -15,8 +16,8 @@ fn value<'c>(card: &'c str, name: &str) -> &'c str {
 }
 
 #[test]
-fn a_contact_from_its_beginning_to_its_end() {
-    let Some(bus) = Bus::new("a_contact_from_its_beginning_to_its_end") else { return };
+fn a_contact_is_added_changed_and_removed() {
+    let Some(bus) = Bus::new("a_contact_is_added_changed_and_removed") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let book = client.new_book("friends", "");
@@ -41,7 +42,7 @@ fn a_contact_from_its_beginning_to_its_end() {
     assert!(value(&bertha, "REV") > rev, "{bertha}");
     assert_eq!(bertha.matches("\r\nREV:").count(), 1);
 
-    // Of one contact twice the last is meant.
+    // If a call has a contact twice, the last one counts.
     let twice = vec![card("a", "Anne"), card("a", "Anja")];
     client.call(&book, "AddressBook", "ModifyContacts", &(twice, 0u32)).unwrap();
     assert_eq!(value(&client.get(&book, "a").unwrap(), "FN"), "Anja");
@@ -55,13 +56,13 @@ fn a_contact_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn what_a_book_refuses() {
-    let Some(bus) = Bus::new("what_a_book_refuses") else { return };
+fn a_book_refuses_malformed_calls() {
+    let Some(bus) = Bus::new("a_book_refuses_malformed_calls") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let book = client.open("system-address-book");
     client.add(&book, &[&card("a", "Anna")]).unwrap();
-    let code = |reply: Result<zbus::Message, crate::bus::Refused>| {
+    let code = |reply: Result<zbus::Message, crate::bus::ErrorReply>| {
         let name = reply.map(drop).unwrap_err().name;
         name.split_once("Quark._").map_or(name.clone(), |(_, code)| code.to_string())
     };
@@ -78,7 +79,7 @@ fn what_a_book_refuses() {
     assert_eq!(cards("ModifyContacts", &["BEGIN:VCARD\nFN:x\nEND:VCARD"]), format!("{CLIENT}19"));
     assert_eq!(cards("ModifyContacts", &[&card("z", "Zoe")]), format!("{BOOK}1"));
     assert_eq!(cards("RemoveContacts", &["z"]), format!("{BOOK}1"));
-    // All of a call, or nothing.
+    // A call is applied as a whole or not at all.
     let two = [card("b", "Berta"), card("b", "Bert")];
     assert_eq!(cards("CreateContacts", &[&two[0], &two[1]]), format!("{BOOK}2"));
     assert_eq!(cards("CreateContacts", &[&two[0], "garbage"]), format!("{CLIENT}0"));
@@ -97,28 +98,29 @@ fn what_a_book_refuses() {
     assert_eq!(text("Open", "x"), "org.freedesktop.DBus.Error.InvalidArgs");
 }
 
-/// Whoever writes: the news are told before the writer is.
+/// All clients get the new revision before the writer gets its reply.
 #[test]
-fn the_revision_comes_before_the_reply() {
-    let Some(bus) = Bus::new("the_revision_comes_before_the_reply") else { return };
+fn the_revision_precedes_the_reply() {
+    let Some(bus) = Bus::new("the_revision_precedes_the_reply") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let (book, other) = (client.new_book("friends", ""), client.new_book("foes", ""));
     let interface = format!("{}.AddressBook", crate::bus::EDS);
-    let ask = |method: &str, texts: &[&str]| {
+    let call_and_summarise = |method: &str, texts: &[&str]| {
         let (before, reply) =
-            client.ask(crate::bus::BOOKS, &book, &interface, method, &(texts, 0u32));
-        (shown(&before), reply.is_ok())
+            client.call_service(crate::bus::BOOKS, &book, &interface, method, &(texts, 0u32));
+        (message_summaries(&before), reply.is_ok())
     };
-    let told = (vec!["PropertiesChanged Revision".to_string()], true);
-    assert_eq!(ask("CreateContacts", &[&card("a", "Anna")]), told);
-    assert_eq!(ask("ModifyContacts", &[&card("a", "Anne")]), told);
-    assert_eq!(ask("RemoveContacts", &["a"]), told);
-    assert_eq!(ask("RemoveContacts", &["a"]), (vec![], false));
-    // A book has a revision of its own.
+    let expected = (vec!["PropertiesChanged Revision".to_string()], true);
+    assert_eq!(call_and_summarise("CreateContacts", &[&card("a", "Anna")]), expected);
+    assert_eq!(call_and_summarise("ModifyContacts", &[&card("a", "Anne")]), expected);
+    assert_eq!(call_and_summarise("RemoveContacts", &["a"]), expected);
+    assert_eq!(call_and_summarise("RemoveContacts", &["a"]), (vec![], false));
+    // Each book has a revision of its own.
     let revision = |book: &str| {
         let properties = "org.freedesktop.DBus.Properties";
-        let (_, reply) = client.ask(crate::bus::BOOKS, book, properties, "GetAll", &interface);
+        let (_, reply) =
+            client.call_service(crate::bus::BOOKS, book, properties, "GetAll", &interface);
         let mut all: BTreeMap<String, OwnedVariant> = reply.unwrap().body().deserialize().unwrap();
         assert_eq!(all.len(), 8);
         String::try_from(all.remove("Revision").unwrap()).unwrap()
@@ -129,10 +131,10 @@ fn the_revision_comes_before_the_reply() {
     assert_eq!(revision(&other), before.1);
 }
 
-/// What another process writes is told without a call.
+/// A commit of another process is signalled without a call.
 #[test]
-fn what_others_write_is_told() {
-    let Some(bus) = Bus::new("what_others_write_is_told") else { return };
+fn changes_of_other_processes_are_signalled() {
+    let Some(bus) = Bus::new("changes_of_other_processes_are_signalled") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let book = client.new_book("friends", "");
@@ -147,14 +149,14 @@ fn what_others_write_is_told() {
         precondition: Precondition::Absent,
     };
     store.apply(&mut Operation::new("add", "", 0), vec![BatchChange::Put(put)]).unwrap();
-    assert_eq!(shown(&[client.next()]), ["PropertiesChanged Revision"]);
+    assert_eq!(message_summaries(&[client.next()]), ["PropertiesChanged Revision"]);
     assert_eq!(client.uids(&book, "").unwrap(), ["a"]);
 }
 
-/// With guards a card has to say the revision that it was read with.
+/// With revision guards, a card must have the REV with which it was read.
 #[test]
-fn revisions_are_guarded() {
-    let Some(bus) = Bus::new("revisions_are_guarded") else { return };
+fn a_guarded_book_refuses_outdated_cards() {
+    let Some(bus) = Bus::new("a_guarded_book_refuses_outdated_cards") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let book = client.new_book("friends", "\n[Revision Guards]\nEnabled=true\n");
@@ -170,10 +172,10 @@ fn revisions_are_guarded() {
     modify(second.replace("Anne", "Anya")).unwrap();
 }
 
-/// Whatever a card holds, what is given is a card of version 3.0 that D-Bus can carry.
+/// Every card is sent as a card of version 3.0 that D-Bus can carry, whatever its source bytes are.
 #[test]
-fn cards_of_any_kind() {
-    let Some(bus) = Bus::new("cards_of_any_kind") else { return };
+fn every_stored_card_is_sent_as_version_3() {
+    let Some(bus) = Bus::new("every_stored_card_is_sent_as_version_3") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let book = client.open("system-address-book");
@@ -216,21 +218,21 @@ fn cards_of_any_kind() {
 }
 
 #[test]
-fn what_a_book_says_of_itself() {
-    let Some(bus) = Bus::new("what_a_book_says_of_itself") else { return };
+fn a_book_reports_its_properties() {
+    let Some(bus) = Bus::new("a_book_reports_its_properties") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let book = client.new_book("it's", "");
     let reply = client.call(&book, "AddressBook", "Open", &()).unwrap();
     let all: Vec<String> = reply.body().deserialize().unwrap();
-    let of = |name: &str| all[all.iter().position(|text| text == name).unwrap() + 1].as_str();
+    let property = |name: &str| all[all.iter().position(|text| text == name).unwrap() + 1].as_str();
     assert_eq!(all.len(), 16);
-    assert_eq!(of("cache-dir"), "\"/cache/it's\"");
-    assert_eq!(of("locale"), "'en_US.UTF-8'");
-    assert_eq!(of("online"), "true");
-    assert_eq!(of("required-fields"), "['file_as']");
-    assert!(of("revision").starts_with("'2023-11-14T22:13:20Z("), "{}", of("revision"));
-    assert_eq!(of("supported-fields").split(", ").count(), 142);
+    assert_eq!(property("cache-dir"), "\"/cache/it's\"");
+    assert_eq!(property("locale"), "'en_US.UTF-8'");
+    assert_eq!(property("online"), "true");
+    assert_eq!(property("required-fields"), "['file_as']");
+    assert!(property("revision").starts_with("'2023-11-14T22:13:20Z("), "{}", property("revision"));
+    assert_eq!(property("supported-fields").split(", ").count(), 142);
     let contains = |address: &str| {
         let reply = client.call(&book, "AddressBook", "ContainsEmail", &address).unwrap();
         reply.body().deserialize::<bool>().unwrap()

@@ -1,5 +1,5 @@
-//! A bus of its own with a service on it, and clients that see every message in its order. It holds
-//! no test.
+//! A private session bus with a service on it, and clients that see every message in order. The
+//! file contains no tests.
 
 use larder_query::QueryContext;
 use larder_serve::eds::{self, EdsOptions, Error, ServiceExit, StopHandle};
@@ -24,10 +24,10 @@ pub(crate) const BOOKS: &str = "org.gnome.evolution.dataserver.AddressBook10";
 pub(crate) const MANAGER: &str = "/org/gnome/evolution/dataserver/SourceManager";
 pub(crate) const FACTORY: &str = "/org/gnome/evolution/dataserver/AddressBookFactory";
 
-/// Long enough for a machine that is busy; nothing waits for it but what fails.
+/// Long enough for a busy machine; only a failing test waits that long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A session bus, which ends with the value.
+/// A session bus, which ends when the value is dropped.
 pub(crate) struct Bus {
     daemon: Child,
     pub(crate) address: String,
@@ -35,7 +35,7 @@ pub(crate) struct Bus {
 }
 
 impl Bus {
-    /// `None`, and the reason said, where this machine has no bus.
+    /// Starts a bus; without dbus-daemon, reports that the test was left out and returns `None`.
     pub(crate) fn new(test: &str) -> Option<Bus> {
         let dir = tempfile::tempdir().unwrap();
         let conf = dir.path().join("bus.conf");
@@ -54,7 +54,7 @@ impl Bus {
         let mut daemon = match spawned {
             Ok(daemon) => daemon,
             Err(error) => {
-                left_out(test, &format!("cannot run dbus-daemon ({error})"));
+                report_left_out(test, &format!("cannot run dbus-daemon ({error})"));
                 return None;
             }
         };
@@ -63,7 +63,7 @@ impl Bus {
         Some(Bus { daemon, address: address.trim().into(), dir })
     }
 
-    /// Where the store lies.
+    /// The data directory of the store.
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
@@ -85,12 +85,12 @@ impl Bus {
         }
     }
 
-    /// The store, as another process has it.
+    /// Opens the store as another process would.
     pub(crate) fn store(&self) -> Store {
         Store::open(&self.data(), &self.options().store).unwrap()
     }
 
-    /// Has the bus take nothing any more.
+    /// Stops the bus process, so that it accepts no more messages.
     pub(crate) fn freeze(&self) {
         let pid = self.daemon.id().to_string();
         assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
@@ -98,10 +98,11 @@ impl Bus {
 
     /// Starts a service.
     pub(crate) fn serve(&self, options: EdsOptions) -> Service {
-        let (stop, (told, ready)) = (StopHandle::default(), mpsc::channel());
-        let asked = stop.clone();
-        let thread =
-            std::thread::spawn(move || eds::serve(options, &asked, &mut || told.send(()).unwrap()));
+        let (stop, (ready_sender, ready)) = (StopHandle::default(), mpsc::channel());
+        let thread_stop = stop.clone();
+        let thread = std::thread::spawn(move || {
+            eds::serve(options, &thread_stop, &mut || ready_sender.send(()).unwrap())
+        });
         let ready = ready.recv_timeout(PATIENCE).is_ok();
         Service { stop, thread: Some(thread), ready }
     }
@@ -126,7 +127,7 @@ impl Drop for Bus {
     }
 }
 
-/// Bytes that differ each time.
+/// Returns different bytes each time.
 fn random() -> std::io::Result<[u8; 16]> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     Ok(u128::from(NEXT.fetch_add(1, Ordering::Relaxed)).to_be_bytes())
@@ -136,12 +137,12 @@ fn random() -> std::io::Result<[u8; 16]> {
 pub(crate) struct Service {
     pub(crate) stop: StopHandle,
     thread: Option<JoinHandle<Result<ServiceExit, Error>>>,
-    /// Does it own its names?
+    /// Whether the service owns its names.
     pub(crate) ready: bool,
 }
 
 impl Service {
-    /// Waits for its end.
+    /// Waits for the end of the service.
     pub(crate) fn end(mut self) -> Result<ServiceExit, Error> {
         self.thread.take().unwrap().join().unwrap()
     }
@@ -156,37 +157,37 @@ impl Drop for Service {
     }
 }
 
-/// A client, whose messages are read one by one.
+/// A client that reads its messages one by one.
 pub(crate) struct Client {
     stream: RefCell<MessageStream>,
     connection: Connection,
-    /// It ends last.
+    /// The last field, because the others need it when they are dropped.
     runtime: Runtime,
 }
 
-/// An error as the bus carries it.
+/// An error reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct ErrorReply {
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// What came before a reply, and the reply.
-pub(crate) type Answered = (Vec<Message>, Result<Message, Refused>);
+/// The messages that came before a reply, and the reply.
+pub(crate) type CallTranscript = (Vec<Message>, Result<Message, ErrorReply>);
 
 impl Client {
-    /// The name that the bus gave it.
+    /// Its unique name on the bus.
     pub(crate) fn name(&self) -> String {
         self.connection.unique_name().unwrap().to_string()
     }
 
-    /// Asks the bus for signals.
+    /// Subscribes to signals.
     pub(crate) fn listen(&self, rule: &str) {
         const BUS: &str = "org.freedesktop.DBus";
-        self.ask(BUS, "/org/freedesktop/DBus", BUS, "AddMatch", &rule).1.unwrap();
+        self.call_service(BUS, "/org/freedesktop/DBus", BUS, "AddMatch", &rule).1.unwrap();
     }
 
-    /// The next message.
+    /// Waits for the next message.
     pub(crate) fn next(&self) -> Message {
         let mut stream = self.stream.borrow_mut();
         let mut stream = std::pin::Pin::new(&mut *stream);
@@ -195,8 +196,8 @@ impl Client {
         waited.expect("nothing comes").expect("the bus is gone").unwrap()
     }
 
-    /// Calls methods without arguments, or with texts and flags, at once and without waiting for
-    /// any reply.
+    /// Calls methods without arguments, or with texts and flags, all at once and without waiting
+    /// for a reply.
     pub(crate) fn post(&self, calls: &[(&str, &str, &str, Option<&[&str]>)]) {
         let message = |(path, interface, method, texts): &(&str, &str, &str, Option<&[&str]>)| {
             let interface = format!("{EDS}.{interface}");
@@ -211,15 +212,15 @@ impl Client {
         self.runtime.block_on(self.connection.send_all(&messages)).unwrap();
     }
 
-    /// Calls a method, and gives all that came until its reply.
-    pub(crate) fn ask<T: serde::Serialize + DynamicType>(
+    /// Calls a method; returns the messages that came before its reply, and the reply.
+    pub(crate) fn call_service<T: serde::Serialize + DynamicType>(
         &self,
         to: &str,
         path: &str,
         interface: &str,
         method: &str,
         body: &T,
-    ) -> Answered {
+    ) -> CallTranscript {
         let call = Message::method_call(path, method).destination(to).interface(interface);
         let call = call.build(body).unwrap();
         self.runtime.block_on(self.connection.send(&call)).unwrap();
@@ -231,26 +232,27 @@ impl Client {
             } else if message.message_type() == Type::Error {
                 let name = message.header().error_name().unwrap().to_string();
                 let text = message.body().deserialize().unwrap_or_default();
-                return (before, Err(Refused { name, text }));
+                return (before, Err(ErrorReply { name, text }));
             } else {
                 return (before, Ok(message));
             }
         }
     }
 
-    /// The same of one of EDS' interfaces, without what came before.
+    /// Calls a method of one of EDS' interfaces; returns its reply.
     pub(crate) fn call<T: serde::Serialize + DynamicType>(
         &self,
         path: &str,
         interface: &str,
         method: &str,
         body: &T,
-    ) -> Result<Message, Refused> {
+    ) -> Result<Message, ErrorReply> {
         let interface = format!("{EDS}.{interface}");
-        self.ask(BOOKS, path, &interface, method, body).1
+        self.call_service(BOOKS, path, &interface, method, body).1
     }
 
-    /// Makes a source with these groups beside the usual ones, and opens it: its path.
+    /// Creates a source with these groups in addition to the usual ones and opens it; returns its
+    /// path.
     pub(crate) fn new_book(&self, uid: &str, groups: &str) -> String {
         let text = format!(
             "[Data Source]\nDisplayName={uid}\n\n[Address Book]\nBackendName=local\n{groups}"
@@ -260,7 +262,7 @@ impl Client {
         self.open(uid)
     }
 
-    /// Opens a book: its path.
+    /// Opens a book; returns its path.
     pub(crate) fn open(&self, uid: &str) -> String {
         let reply = self.call(FACTORY, "AddressBookFactory", "OpenAddressBook", &uid).unwrap();
         let (path, name): (String, String) = reply.body().deserialize().unwrap();
@@ -269,20 +271,20 @@ impl Client {
         path
     }
 
-    /// Adds cards: their UIDs.
-    pub(crate) fn add(&self, book: &str, cards: &[&str]) -> Result<Vec<String>, Refused> {
+    /// Adds cards; returns their UIDs.
+    pub(crate) fn add(&self, book: &str, cards: &[&str]) -> Result<Vec<String>, ErrorReply> {
         let reply = self.call(book, "AddressBook", "CreateContacts", &(cards, 0u32))?;
         Ok(reply.body().deserialize().unwrap())
     }
 
-    /// A contact.
-    pub(crate) fn get(&self, book: &str, uid: &str) -> Result<String, Refused> {
+    /// Returns the card of a contact.
+    pub(crate) fn get(&self, book: &str, uid: &str) -> Result<String, ErrorReply> {
         let reply = self.call(book, "AddressBook", "GetContact", &uid)?;
         Ok(reply.body().deserialize().unwrap())
     }
 
-    /// The UIDs of what answers a question, in order.
-    pub(crate) fn uids(&self, book: &str, query: &str) -> Result<Vec<String>, Refused> {
+    /// Returns the UIDs of the contacts that match a query, sorted.
+    pub(crate) fn uids(&self, book: &str, query: &str) -> Result<Vec<String>, ErrorReply> {
         let reply = self.call(book, "AddressBook", "GetContactListUids", &query)?;
         let mut uids: Vec<String> = reply.body().deserialize().unwrap();
         uids.sort();
@@ -290,9 +292,9 @@ impl Client {
     }
 }
 
-/// Messages in a few words: member, and texts of the body.
-pub(crate) fn shown(messages: &[Message]) -> Vec<String> {
-    let shown = |message: &Message| {
+/// Summarises each message by its member and the texts of its body.
+pub(crate) fn message_summaries(messages: &[Message]) -> Vec<String> {
+    let message_summaries = |message: &Message| {
         let header = message.header();
         let member = header.member().map_or("reply", |member| member.as_str()).to_string();
         let body = message.body();
@@ -314,18 +316,18 @@ pub(crate) fn shown(messages: &[Message]) -> Vec<String> {
             _ => member,
         }
     };
-    messages.iter().map(shown).collect()
+    messages.iter().map(message_summaries).collect()
 }
 
-/// A card with a name.
+/// Returns a card with a UID and a name.
 pub(crate) fn card(uid: &str, name: &str) -> String {
     format!("BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{name}\r\nEND:VCARD")
 }
 
-/// Says what was not tested on this machine, and why; where everything is required that is a
-/// failure.
+/// Reports that a test was left out on this machine, and the reason. With `LARDER_REQUIRE_ALL=1`
+/// that is a failure.
 #[track_caller]
-pub(crate) fn left_out(name: &str, why: &str) {
+pub(crate) fn report_left_out(name: &str, why: &str) {
     let required = std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1");
     assert!(!required, "{name} is required here: {why}");
     let line = format!("left out: {name}: {why}");

@@ -1,6 +1,6 @@
-//! The registry of sources: what there is, made, changed and removed, by clients and by others.
+//! Tests of the registry: sources that clients and other processes create, change and remove.
 
-use crate::bus::{BOOKS, Bus, EDS, FACTORY, MANAGER, SOURCES, shown};
+use crate::bus::{BOOKS, Bus, EDS, FACTORY, MANAGER, SOURCES, message_summaries};
 use larder_store::{BatchChange, Kind, Operation};
 use std::collections::BTreeMap;
 use zbus::{OwnedObjectPath, OwnedVariant};
@@ -8,65 +8,69 @@ use zbus::{OwnedObjectPath, OwnedVariant};
 type Objects =
     std::collections::HashMap<OwnedObjectPath, BTreeMap<String, BTreeMap<String, OwnedVariant>>>;
 
-/// UIDs and interfaces of all objects.
+/// Returns the UIDs of all objects, each with its path and interfaces.
 fn objects(client: &crate::bus::Client) -> BTreeMap<String, (String, Vec<String>)> {
     let interface = "org.freedesktop.DBus.ObjectManager";
-    let (_, reply) = client.ask(SOURCES, MANAGER, interface, "GetManagedObjects", &());
+    let (_, reply) = client.call_service(SOURCES, MANAGER, interface, "GetManagedObjects", &());
     let objects: Objects = reply.unwrap().body().deserialize().unwrap();
-    let of =
+    let entry =
         |(path, interfaces): (OwnedObjectPath, BTreeMap<String, BTreeMap<_, OwnedVariant>>)| {
             let uid = &interfaces[&format!("{EDS}.Source")]["UID"];
             let uid: String = uid.try_clone().unwrap().try_into().unwrap();
             (uid, (path.to_string(), interfaces.into_keys().collect()))
         };
-    objects.into_iter().map(of).collect()
+    objects.into_iter().map(entry).collect()
 }
 
 #[test]
-fn sources_come_and_go() {
-    let Some(bus) = Bus::new("sources_come_and_go") else { return };
+fn sources_are_created_changed_and_removed() {
+    let Some(bus) = Bus::new("sources_are_created_changed_and_removed") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
-    let there = objects(&client);
-    assert_eq!(there.len(), 18);
-    let (_, interfaces) = &there["system-address-book"];
+    let objects_now = objects(&client);
+    assert_eq!(objects_now.len(), 18);
+    let (_, interfaces) = &objects_now["system-address-book"];
     assert_eq!(*interfaces, [format!("{EDS}.Source"), format!("{EDS}.Source.Writable")]);
-    assert_eq!(there["local-stub"].1, [format!("{EDS}.Source")]);
+    assert_eq!(objects_now["local-stub"].1, [format!("{EDS}.Source")]);
 
     let text = "[Data Source]\nDisplayName=Friends\n\n[Address Book]\nBackendName=local\n";
     let interface = format!("{EDS}.SourceManager");
     let body = BTreeMap::from([("friends", text)]);
-    let (before, made) = client.ask(SOURCES, MANAGER, &interface, "CreateSources", &body);
+    let (before, made) = client.call_service(SOURCES, MANAGER, &interface, "CreateSources", &body);
     made.unwrap();
-    assert_eq!(shown(&before), ["InterfacesAdded"]);
+    assert_eq!(message_summaries(&before), ["InterfacesAdded"]);
     let (path, interfaces) = objects(&client).remove("friends").unwrap();
     assert_eq!(interfaces.len(), 3);
 
     let changed = text.replace("Friends", "Foes");
     let (before, _) =
-        client.ask(SOURCES, &path, &format!("{EDS}.Source.Writable"), "Write", &changed);
-    assert_eq!(shown(&before), ["PropertiesChanged Data"]);
+        client.call_service(SOURCES, &path, &format!("{EDS}.Source.Writable"), "Write", &changed);
+    assert_eq!(message_summaries(&before), ["PropertiesChanged Data"]);
     let properties = "org.freedesktop.DBus.Properties";
-    let asked = (format!("{EDS}.Source"), "Data");
-    let (_, data) = client.ask(SOURCES, &path, properties, "Get", &asked);
+    let arguments = (format!("{EDS}.Source"), "Data");
+    let (_, data) = client.call_service(SOURCES, &path, properties, "Get", &arguments);
     let data: OwnedVariant = data.unwrap().body().deserialize().unwrap();
     assert_eq!(String::try_from(data).unwrap(), changed);
 
     let book = client.open("friends");
     client.add(&book, &[&crate::bus::card("a", "Anna")]).unwrap();
     let (before, removed) =
-        client.ask(SOURCES, &path, &format!("{EDS}.Source.Removable"), "Remove", &());
+        client.call_service(SOURCES, &path, &format!("{EDS}.Source.Removable"), "Remove", &());
     removed.unwrap();
-    assert_eq!(shown(&before).last().unwrap(), "InterfacesRemoved");
+    assert_eq!(message_summaries(&before).last().unwrap(), "InterfacesRemoved");
     assert!(!objects(&client).contains_key("friends"));
-    assert!(client.get(&book, "a").is_err_and(|refused| refused.name.ends_with("UnknownObject")));
+    assert!(
+        client
+            .get(&book, "a")
+            .is_err_and(|error_reply| error_reply.name.ends_with("UnknownObject"))
+    );
 }
 
-/// A collection that another program makes or removes is a source that comes or goes; what lies in
-/// it already is in the book.
+/// A collection that another process creates or removes appears and disappears as a source; the
+/// book has its contacts.
 #[test]
-fn collections_of_others_are_sources() {
-    let Some(bus) = Bus::new("collections_of_others_are_sources") else { return };
+fn collections_of_other_processes_are_sources() {
+    let Some(bus) = Bus::new("collections_of_other_processes_are_sources") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     objects(&client);
@@ -76,27 +80,28 @@ fn collections_of_others_are_sources() {
     };
     apply(BatchChange::CreateCollection("Work \\ life".into(), Kind::Contact));
     apply(BatchChange::CreateCollection("Calendar".into(), Kind::Event));
-    let there = objects(&client);
-    assert_eq!(there.len(), 19);
-    assert!(there.contains_key("Work \\ life"), "{there:?}");
+    let objects_now = objects(&client);
+    assert_eq!(objects_now.len(), 19);
+    assert!(objects_now.contains_key("Work \\ life"), "{objects_now:?}");
     client.open("Work \\ life");
     apply(BatchChange::RemoveCollection("Work \\ life".into()));
     assert_eq!(objects(&client).len(), 18);
-    // The one that is always there is a collection of its own name.
+    // The personal book is the collection "contacts", which is not a source of its own.
     apply(BatchChange::CreateCollection("contacts".into(), Kind::Contact));
     assert_eq!(objects(&client).len(), 18);
     client.open("system-address-book");
 }
 
 #[test]
-fn what_the_registry_refuses() {
-    let Some(bus) = Bus::new("what_the_registry_refuses") else { return };
+fn the_registry_refuses_malformed_sources() {
+    let Some(bus) = Bus::new("the_registry_refuses_malformed_sources") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let check = |uid: &str, text: &str, code: &str| {
         let sources = BTreeMap::from([(uid, text)]);
-        let refused = client.call(MANAGER, "SourceManager", "CreateSources", &sources).unwrap_err();
-        assert!(refused.name.ends_with(code), "{uid}: {refused:?}");
+        let error_reply =
+            client.call(MANAGER, "SourceManager", "CreateSources", &sources).unwrap_err();
+        assert!(error_reply.name.ends_with(code), "{uid}: {error_reply:?}");
     };
     let book = "[Data Source]\nDisplayName=x\n\n[Address Book]\n";
     let (io, key_file) = ("g_2dio_2derror_2dquark.Code", "g_2dkey_2dfile_2derror_2dquark.Code");
@@ -108,25 +113,26 @@ fn what_the_registry_refuses() {
     check("../escape", book, &format!("{io}13"));
     check("", book, &format!("{io}13"));
     check(&"long".repeat(100), book, &format!("{io}13"));
-    // One that is wrong, and none is made.
+    // If one source is malformed, none is created.
     let two = BTreeMap::from([("good", book), ("zzz", "garbage")]);
     assert!(client.call(MANAGER, "SourceManager", "CreateSources", &two).is_err());
     assert_eq!(objects(&client).len(), 18);
-    let refused = client.call(FACTORY, "AddressBookFactory", "OpenAddressBook", &"good");
-    assert!(refused.unwrap_err().name.ends_with(&format!("{io}1")));
-    let refused = client.call(FACTORY, "AddressBookFactory", "OpenAddressBook", &"system-calendar");
-    assert!(refused.unwrap_err().name.ends_with(&format!("{io}15")));
+    let error_reply = client.call(FACTORY, "AddressBookFactory", "OpenAddressBook", &"good");
+    assert!(error_reply.unwrap_err().name.ends_with(&format!("{io}1")));
+    let error_reply =
+        client.call(FACTORY, "AddressBookFactory", "OpenAddressBook", &"system-calendar");
+    assert!(error_reply.unwrap_err().name.ends_with(&format!("{io}15")));
 }
 
-/// Calls that no object takes.
+/// Calls that no object handles.
 #[test]
-fn calls_that_go_nowhere() {
-    let Some(bus) = Bus::new("calls_that_go_nowhere") else { return };
+fn calls_without_a_target_are_errors() {
+    let Some(bus) = Bus::new("calls_without_a_target_are_errors") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let check = |path: &str, interface: &str, method: &str, error: &str| {
-        let (_, reply) = client.ask(BOOKS, path, interface, method, &());
-        let name = reply.map(|_| String::new()).unwrap_or_else(|refused| refused.name);
+        let (_, reply) = client.call_service(BOOKS, path, interface, method, &());
+        let name = reply.map(|_| String::new()).unwrap_or_else(|error_reply| error_reply.name);
         let expect = match error {
             "" => String::new(),
             error => format!("org.freedesktop.DBus.Error.{error}"),
@@ -152,18 +158,18 @@ fn calls_that_go_nowhere() {
         let body = (format!("{EDS}.Source"), property, value);
         let path = format!("{MANAGER}/Source");
         let (_, reply) =
-            client.ask(SOURCES, &path, "org.freedesktop.DBus.Properties", "Set", &body);
-        reply.map(drop).map_err(|refused| refused.name)
+            client.call_service(SOURCES, &path, "org.freedesktop.DBus.Properties", "Set", &body);
+        reply.map(drop).map_err(|error_reply| error_reply.name)
     };
     assert_eq!(set("ConnectionStatus"), Ok(()));
     assert_eq!(set("UID"), Err("org.freedesktop.DBus.Error.PropertyReadOnly".into()));
     assert_eq!(set("Colour"), Err("org.freedesktop.DBus.Error.UnknownProperty".into()));
 }
 
-/// What introspection says leads from the root to every object, and names its methods.
+/// Introspection leads from the root to every object, and names its methods.
 #[test]
-fn introspection_leads_everywhere() {
-    let Some(bus) = Bus::new("introspection_leads_everywhere") else { return };
+fn introspection_lists_every_object() {
+    let Some(bus) = Bus::new("introspection_lists_every_object") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     client.open("system-address-book");
@@ -172,7 +178,7 @@ fn introspection_leads_everywhere() {
     while let Some(path) = paths.pop() {
         let at = if path.is_empty() { "/" } else { &path };
         let introspectable = "org.freedesktop.DBus.Introspectable";
-        let (_, reply) = client.ask(SOURCES, at, introspectable, "Introspect", &());
+        let (_, reply) = client.call_service(SOURCES, at, introspectable, "Introspect", &());
         let xml: String = reply.unwrap().body().deserialize().unwrap();
         let named = |tag: &str| -> Vec<String> {
             let lines = xml.lines().filter_map(|line| line.trim().strip_prefix(tag));

@@ -9,6 +9,6 @@
 
 mod book;
 mod bus;
-mod ends;
+mod lifecycle;
 mod registry;
-mod view;
+mod views;

@@ -1,4 +1,4 @@
-//! A store of its own for each test, and the results of imports into it.
+//! A temporary store for each test, and the report of an import into it.
 
 use larder_store::{Collection, Store, StoreOptions};
 use larder_sync::{Error, ImportEvent, ImportInput, ImportOptions, ImportReport, export, import};
@@ -6,16 +6,16 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The collection of tests that need one only.
+/// The collection of tests that need only one.
 pub(crate) const INTO: &str = "contacts";
 
-/// A store in a folder that is gone after the test, with room for files beside it.
+/// A store in a temporary folder, with room for files beside it.
 pub(crate) struct Book {
     folder: TempDir,
     pub(crate) store: Store,
 }
 
-/// The result and the events of an import.
+/// The report of an import, as a person sees it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImportResult {
     pub(crate) summary: ImportReport,
@@ -32,7 +32,7 @@ impl Book {
         Book { folder, store }
     }
 
-    /// A file beside the store; folders on the way are made.
+    /// Writes a file beside the store; creates the folders of its path.
     pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -52,7 +52,7 @@ impl Book {
         self.try_import(inputs, options).unwrap()
     }
 
-    /// Imports, and shows file names without their folder.
+    /// Imports, and reports file names without their folder.
     pub(crate) fn try_import(
         &mut self,
         inputs: Vec<ImportInput>,
@@ -93,7 +93,7 @@ impl Book {
         collections.into_iter().find(|collection| collection.name == name)
     }
 
-    /// The items of a collection in the order in which they came.
+    /// Returns the items of a collection in the order of their import.
     pub(crate) fn items(&self, name: &str) -> Vec<Vec<u8>> {
         let Some(collection) = self.collection(name) else { return Vec::new() };
         let reader = self.store.open_reader().unwrap();
@@ -111,7 +111,7 @@ impl Book {
     }
 }
 
-/// Options of most tests.
+/// Returns the options of most tests.
 pub(crate) fn options() -> ImportOptions {
     ImportOptions { threads: 2, ..ImportOptions::new(INTO, 1_000) }
 }
@@ -124,12 +124,12 @@ pub(crate) fn stream(bytes: impl AsRef<[u8]>) -> ImportInput {
     ImportInput::Stdin(Box::new(io::Cursor::new(bytes.as_ref().to_vec())))
 }
 
-/// A small card.
+/// Returns a small card.
 pub(crate) fn card(uid: &str, name: &str) -> String {
     format!("BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{name}\r\nEND:VCARD\r\n")
 }
 
-/// Many small cards, one after the other, made while they are read.
+/// A stream of small cards, each generated when it is read.
 pub(crate) struct Cards {
     next: u64,
     count: u64,

@@ -1,4 +1,5 @@
-//! What a calendar says around its items: on the way in, wherever it is said, and on the way out.
+//! The lines of a calendar around its items (version, time-zone definitions, name): on import, in
+//! any order, and on export.
 
 use crate::book::{Book, ImportResult, options, path};
 use larder_query::{Query, SearchRequest, find, full_scan};
@@ -20,7 +21,7 @@ fn event(uid: &str, lines: &str) -> String {
     format!("BEGIN:VEVENT\nUID:{uid}\n{lines}END:VEVENT\n")
 }
 
-/// A zone that only this definition knows.
+/// Returns a definition of a zone that the system does not have.
 fn zone(tzid: &str, offset: &str) -> String {
     format!(
         "BEGIN:VTIMEZONE\nTZID:{tzid}\nBEGIN:STANDARD\nDTSTART:19700101T000000\n\
@@ -28,7 +29,7 @@ fn zone(tzid: &str, offset: &str) -> String {
     )
 }
 
-/// Returns the number of matches, which the index and the full scan agree on.
+/// Returns how many items a query finds, and checks that a full scan finds the same.
 fn count_matches(book: &Book, question: &str) -> usize {
     let reader = book.store.open_reader().unwrap();
     let asked =
@@ -38,8 +39,8 @@ fn count_matches(book: &Book, question: &str) -> usize {
     found.len()
 }
 
-/// Exports, and imports that into another collection, where the same items must be with the same
-/// frames.
+/// Exports the collection, imports that into another one, and checks that it has the same items in
+/// the same calendar contexts.
 fn goes_round(book: &mut Book) -> String {
     let exported = book.export(INTO);
     let told = book.take(&exported, &options_into("copy"));
@@ -56,7 +57,7 @@ fn goes_round(book: &mut Book) -> String {
     String::from_utf8(exported).unwrap()
 }
 
-/// Returns the numbers of time-zone definitions: in the input, and kept.
+/// Returns the numbers of time-zone definitions: in the input, and stored.
 fn zones(told: &ImportResult) -> (u64, u64) {
     (told.summary.zones_defined, told.summary.zones_kept)
 }
@@ -75,7 +76,7 @@ fn a_zone_may_be_defined_behind_what_needs_it() {
     let early = calendar(&format!("{}{timed}", zone("Moon", "+0730")));
     assert!(!book.take(early, &options_into(INTO)).summary.has_changes());
 
-    // A stream passes only once: what comes too late is said.
+    // A stream is read only once, so a definition that comes too late causes a warning.
     let told = Book::new().take(late, &options_into(INTO));
     assert_eq!(zones(&told), (1, 0));
     assert!(
@@ -96,7 +97,7 @@ fn a_calendar_may_say_its_name_behind_its_items() {
     assert_eq!((book.items("One").len(), book.items("Two").len()), (1, 1));
 }
 
-/// The same bytes with another definition of their zone say another time.
+/// The same bytes with another definition of their zone are at another time.
 #[test]
 fn a_zone_that_is_defined_otherwise_is_news() {
     let mut book = Book::new();
@@ -109,8 +110,8 @@ fn a_zone_that_is_defined_otherwise_is_news() {
     assert!(goes_round(&mut book).contains("-0100"));
 }
 
-/// Thousands of definitions of one name are as many calendars, and items that share one share a
-/// calendar.
+/// Thousands of definitions of one name are as many calendar contexts, and items with the same
+/// definition share one.
 #[test]
 fn definitions_of_one_name() {
     let mut book = Book::new();
@@ -127,7 +128,7 @@ fn definitions_of_one_name() {
     assert_eq!(exported.matches("BEGIN:VCALENDAR").count(), 600);
 }
 
-/// What has no END goes on until something around it ends.
+/// A component without END ends with the component around it.
 #[test]
 fn what_is_not_closed_swallows_nothing() {
     let (a, b) = (event("a", ""), event("b", ""));
@@ -140,7 +141,7 @@ fn what_is_not_closed_swallows_nothing() {
         );
         assert_eq!(book.items(INTO).len(), 3);
         goes_round(&mut book);
-        // Outside any calendar the END of one does not end it.
+        // Outside a calendar, END:VCALENDAR does not end a component.
         let mut book = Book::new();
         book.take(format!("{a}{open}END:VCALENDAR\nX:1\n{}", calendar(&b)), &options_into(INTO));
         assert_eq!(book.items(INTO).len(), 3);
@@ -159,7 +160,7 @@ fn one_kind_of_line_end() {
         let mut book = Book::new();
         book.take(&text, &options_into(INTO));
         assert_eq!(book.export(INTO), text.as_bytes());
-        // Items alone say it, too.
+        // The line ends of the items alone are enough.
         let mut book = Book::new();
         let bare = text.split_inclusive('\n').skip(3).take(4).collect::<String>();
         book.take(&bare, &options_into(INTO));
@@ -169,7 +170,7 @@ fn one_kind_of_line_end() {
     }
 }
 
-/// The members of a list are divided otherwise there.
+/// In version 1.0, a semicolon separates the members of a list.
 #[test]
 fn a_calendar_of_version_1() {
     let one = |version: &str| {
@@ -187,7 +188,7 @@ fn a_calendar_of_version_1() {
     assert_eq!(count_matches(&book, "category:=travel"), 2);
 }
 
-/// A calendar that is a message says how it is to be taken: what is older, or only an answer,
+/// The METHOD of a calendar decides how it is imported: an older revision, or a mere reply,
 /// replaces nothing.
 #[test]
 fn messages() {
@@ -205,7 +206,7 @@ fn messages() {
         let changed = told.summary.updated + told.summary.cancelled;
         assert_eq!(changed, u64::from(updated), "{case}");
         assert_eq!(told.rejected.len(), usize::from(!updated), "{case}");
-        // Where there is nothing yet, it is taken.
+        // Where there is nothing to replace, it is imported.
         assert_eq!(book.take(&message, &options_into("another")).summary.added, 1, "{case}");
         let exported = book.export("another");
         assert!(!String::from_utf8(exported).unwrap().contains("METHOD"));
@@ -221,12 +222,13 @@ fn messages() {
     for part in ["REPLY", "COUNTER", "REFRESH", "DECLINECOUNTER", "ADD"] {
         check(&format!("METHOD:{part}\n"), "SEQUENCE:4\n", "06", false);
     }
-    // Without a METHOD it is a file like any other: what comes last wins.
+    // Without a known METHOD it is an ordinary file: the last version wins.
     check("", "SEQUENCE:1\n", "01", true);
     check("METHOD:X-OWN\n", "SEQUENCE:1\n", "01", true);
 }
 
-/// A calendar's own lines are kept up to a size; the rest is named, and kept with the rejects.
+/// The own lines of a calendar are stored up to a size; the rest is reported, and written to the
+/// rejects.
 #[test]
 fn more_lines_than_there_is_room_for() {
     let mut book = Book::new();
@@ -248,7 +250,8 @@ fn more_lines_than_there_is_room_for() {
     assert_eq!(kept + left.matches("X-LINE-").count(), 3000);
 }
 
-/// What has no name is used by nothing. It is named, wherever it stands, and kept with the rejects.
+/// A definition without a name cannot be used. It is reported, wherever it is, and written to the
+/// rejects.
 #[test]
 fn a_zone_without_a_name() {
     let mut book = Book::new();
@@ -265,7 +268,7 @@ fn a_zone_without_a_name() {
     assert_eq!(std::fs::read_to_string(target).unwrap(), format!("{nameless}{empty}"));
 }
 
-/// What is left out of a calendar is called by the words of calendars.
+/// Reports about a calendar use the terms of calendars.
 #[test]
 fn words_of_calendars() {
     let mut book = Book::new();
@@ -285,7 +288,7 @@ fn words_of_calendars() {
     check("e.ics", "END:VCALENDAR\n".into(), "END without BEGIN");
 }
 
-/// Parts of calendar files, good and bad, that are put together in any order.
+/// Generates a part of a calendar file, valid or not; parts are concatenated in any order.
 fn part() -> impl Strategy<Value = String> {
     let lines = |uid: u8, tzid: u8, title: &str| {
         format!("UID:{uid}\nDTSTART;TZID=Z{tzid}:20260301T120000\nSUMMARY:{title}\n")

@@ -1,6 +1,6 @@
-//! Every calendar file of the corpora: nothing panics, what is good is taken, what is not is named,
-//! and bytes come back as they came. And the zones of calendars: as many are kept as differ and are
-//! used.
+//! Imports of every calendar file of the corpora: nothing panics, valid components are stored, all
+//! others are reported, and an export has the same bytes. Of the time zones of calendars, those
+//! that differ and are used are stored.
 
 use crate::book::{Book, ImportResult, options, path};
 use crate::corpora::{corpora, files, position};
@@ -9,7 +9,7 @@ use larder_sync::ImportOptions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What all files together gave.
+/// Totals over all files.
 #[derive(Debug, Default)]
 struct Count {
     files: usize,
@@ -37,7 +37,7 @@ fn options_into(name: String) -> ImportOptions {
     ImportOptions { into: Some(name), ..options() }
 }
 
-/// A line as `FILE:LINE: REASON`, with a number from 1.
+/// Checks that a line is `FILE:LINE: REASON`, with a number from 1.
 #[track_caller]
 fn is_named(line: &str, file: &Path) {
     let rest = line.strip_prefix(&*file.display().to_string()).expect(line);
@@ -46,7 +46,7 @@ fn is_named(line: &str, file: &Path) {
     assert!(number.parse::<u64>().is_ok_and(|number| number > 0) && !reason.is_empty(), "{line}");
 }
 
-/// The reason, without what was in the file.
+/// Returns the reason without quotations from the file.
 fn kind_of(line: &str) -> String {
     let reason = line.rsplit_once(": ").map_or(line, |(_, reason)| reason);
     let mut quoted = false;
@@ -57,7 +57,7 @@ fn kind_of(line: &str) -> String {
     plain.take(60).collect()
 }
 
-/// The items without their last line end; what has no END comes last in an export.
+/// Returns the items without their last line end; items without END come last, as in an export.
 fn without_last_line_ends(items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut items: Vec<Vec<u8>> =
         items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect();
@@ -112,7 +112,7 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
         wide || without_last_line_ends(copies) == without_last_line_ends(items),
         "{shown}: items differ"
     );
-    // What the calendar says around its items comes along, too.
+    // The lines of the calendar around its items are exported, too.
     let once_more = book.export(copy.into.as_deref().unwrap());
     assert!(once_more == exported, "{shown}: the export of an export differs");
     let back = book.take(&exported, &options).summary;
@@ -127,7 +127,7 @@ fn every_file_comes_back_byte_for_byte() {
     let mut found = Vec::new();
     files(&root, &["ics", "ifb", "vcs", "ical"], &mut found);
     assert!(found.len() > 1000, "{} files", found.len());
-    // With thousands of collections in one store, to list them takes most of the time.
+    // With thousands of collections in one store, listing them takes most of the time.
     let part = |part: &[PathBuf]| {
         let mut count = Count::default();
         for files in part.chunks(100) {
@@ -167,8 +167,8 @@ fn all_of_it_at_once() {
     assert_eq!(book.store.check().unwrap().faults, []);
 }
 
-/// Counts the zone definitions and the calendar contexts that the items of the store use. A check
-/// of the store tells whether there are others.
+/// Counts the zone definitions and the calendar contexts that the items of the store use. The check
+/// of the store detects unused ones.
 fn zone_counts(book: &Book) -> (usize, usize) {
     let reader = book.store.open_reader().unwrap();
     let mut contexts = BTreeSet::new();
@@ -190,7 +190,7 @@ fn generate_calendar(n: u64, events: bool) -> Vec<u8> {
     bytes
 }
 
-/// As many zones are kept as differ and are used.
+/// Distinct zones that are used are stored once each.
 #[test]
 fn hundreds_of_copies_of_a_zone() {
     for n in [538, 814] {
@@ -215,7 +215,7 @@ fn hundreds_of_copies_of_a_zone() {
     }
 }
 
-/// A month is found by about as many rows of the index as there are items in it.
+/// A query for a month reads about as many index rows as the month has items.
 #[test]
 fn a_month_costs_what_it_holds() {
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Messages by METHOD:CANCEL: what they are about is marked, and keeps all else.
+//! Messages with METHOD:CANCEL: the event is marked as cancelled, and keeps everything else.
 
 use crate::book::{Book, ImportResult};
 use larder_edit::item_text::SplitText;
@@ -49,7 +49,7 @@ fn take(book: &mut Book, text: &str) -> ImportResult {
     book.take(text, &options)
 }
 
-/// What is told of each item: when, what, its state and its revision.
+/// Formats each item as recurrence-id, start, summary, status and revision.
 fn describe_items(book: &Book) -> Vec<String> {
     let line = |item: &String, name: &str| {
         let mut lines = item.lines().filter_map(|line| line.split_once([':', ';']));
@@ -67,8 +67,8 @@ const LUNCH: &str =
 const DAILY: &str = "SUMMARY:Daily\nSEQUENCE:1\nDTSTAMP:20260301T000000Z\nDTSTART;TZID=Europe/Prague:20260309T090000\nDURATION:PT15M\nRRULE:FREQ=DAILY;COUNT=5";
 const MOVED: &str = "SUMMARY:Moved\nSEQUENCE:1\nRECURRENCE-ID;TZID=Europe/Prague:20260311T090000\nDTSTART;TZID=Europe/Prague:20260311T160000\nDURATION:PT15M";
 
-/// What is there, what the message says, and what is there then; how many are cancelled, unchanged
-/// and left out.
+/// Checks an import of a CANCEL message: the stored components, the components of the message, the
+/// stored components afterwards, and how many items are cancelled, unchanged and rejected.
 fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3]) {
     let mut book = calendar(there);
     let text = message("CANCEL", components);
@@ -78,7 +78,7 @@ fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3])
     assert_eq!([summary.cancelled, summary.unchanged, summary.rejected], counts, "{told:?}");
     assert_eq!(summary.added + summary.updated + summary.duplicate_uids, 0, "{told:?}");
     assert_eq!(summary.collections.len(), usize::from(counts[0] + counts[1] > 0));
-    // The same message again says nothing new.
+    // The same message a second time changes nothing.
     let again = take(&mut book, &text).summary;
     assert!(!again.has_changes(), "{again:?}");
     assert_eq!(again.rejected, counts[2], "{again:?}");
@@ -94,7 +94,7 @@ fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3])
 fn an_event_keeps_what_it_is() {
     let cancelled = &["- 20260310T110000Z Lunch CANCELLED 2"];
     check(&[LUNCH], &["SEQUENCE:2\nSTATUS:CANCELLED"], cancelled, [1, 0, 0]);
-    // Who is no longer invited is told so without a STATUS.
+    // The message to a person who is no longer invited has no STATUS.
     check(&[LUNCH], &["SEQUENCE:2\nDTSTART:20260310T110000Z"], cancelled, [1, 0, 0]);
     let mut book = calendar(&[LUNCH]);
     take(&mut book, &message("CANCEL", &["SEQUENCE:2\nDTSTAMP:20260305T000000Z\nCOMMENT:ill"]));
@@ -134,7 +134,7 @@ fn one_occurrence() {
     };
     let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:2";
     check(&[DAILY, MOVED], &[id], &[master, &moved("CANCELLED 2")], [1, 0, 0]);
-    // Somebody who has only that one.
+    // A store of a person who was invited to this occurrence only.
     check(&[MOVED], &[id], &[&moved("CANCELLED 2")], [1, 0, 0]);
 }
 
@@ -157,7 +157,8 @@ fn all_and_what_follows() {
     );
 }
 
-/// What is not there is taken as it is, and never changed by itself.
+/// Components without a stored counterpart are stored as they are, and never changed by the import
+/// itself.
 #[test]
 fn nothing_that_is_there() {
     let check = |there: &[&str], components: &[&str], added: u64| {
@@ -175,7 +176,7 @@ fn nothing_that_is_there() {
     check(&[], &[DAILY, MOVED], 2);
 }
 
-/// What is in several messages of one import is kept side by side, as always.
+/// Components of several messages in one import are stored side by side, as always.
 #[test]
 fn in_the_same_import() {
     let mut book = Book::new();
@@ -184,7 +185,7 @@ fn in_the_same_import() {
     assert_eq!((told.added, told.duplicate_uids, told.cancelled), (1, 1, 0), "{told:?}");
     let again = take(&mut book, &text).summary;
     assert_eq!((again.unchanged, again.has_changes()), (2, false), "{again:?}");
-    // One message about all of a series, and about what was changed in it.
+    // One message about a whole series and one of its overrides.
     let mut book = calendar(&[DAILY, MOVED]);
     let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:3";
     let told = take(&mut book, &message("CANCEL", &["SEQUENCE:2", id, id])).summary;
@@ -194,7 +195,8 @@ fn in_the_same_import() {
     assert!(describe_items(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
 }
 
-/// A message that names no calendar is about what is in one already, whatever its file is called.
+/// A message that names no calendar applies to the calendar that has its UID, whatever the name of
+/// its file.
 #[test]
 fn a_message_finds_its_calendar() {
     let anywhere = ImportOptions { into: None, ..ImportOptions::new("", 1_000) };
@@ -212,14 +214,14 @@ fn a_message_finds_its_calendar() {
     let exported = book.export("Club");
     assert!(String::from_utf8_lossy(&exported).contains("\nX-WR-CALNAME:Club\n"));
     assert!(book.collection(CALENDAR).is_none());
-    // What is published is a calendar of its own; where several have a UID, a message goes where
-    // its file says.
+    // A published event is in a calendar of its own; where several calendars have a UID, a message
+    // applies to the one named like its file.
     assert_eq!(book.take(message("PUBLISH", &[LUNCH]), &anywhere).summary.added, 1);
     let told = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
     assert_eq!((told.updated, &told.collections[..]), (1, &[CALENDAR.to_string()][..]), "{told:?}");
     assert_eq!(told.warnings, 1, "several calendars have this UID: {told:?}");
-    // What the same import brought counts, and a message does not speak for the calendar that is
-    // there.
+    // Items of the same import count, and the lines of a message do not replace those of the stored
+    // calendar.
     let coloured = named.replace("X-WR", "X-COLOR:red\nX-WR");
     let unnamed = message("REQUEST", &[&newer]).replace("METHOD", "X-OTHER:1\nMETHOD");
     let mut book = Book::new();

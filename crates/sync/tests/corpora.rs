@@ -1,10 +1,10 @@
-//! Every vCard file of the corpora: nothing is lost, nothing is changed.
+//! Imports of every vCard file of the corpora: nothing is lost, nothing is changed.
 
 use crate::book::{Book, ImportResult, options, path};
 use larder_sync::ImportOptions;
 use std::path::{Path, PathBuf};
 
-/// A folder of corpora, or `None` with a word about it where there is none.
+/// Returns a folder of the corpora, or prints that it is missing and returns `None`.
 pub(crate) fn corpora(folder: &str, test: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let root = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from).join(folder);
@@ -15,7 +15,7 @@ pub(crate) fn corpora(folder: &str, test: &str) -> Option<PathBuf> {
     None
 }
 
-/// The files in a folder and below whose names end so.
+/// Collects the files in a folder and below whose names have one of the endings.
 pub(crate) fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -33,7 +33,7 @@ pub(crate) fn position(bytes: &[u8], from: usize, part: &[u8]) -> Option<usize> 
     bytes[from..].windows(part.len()).position(|window| window == part).map(|at| from + at)
 }
 
-/// All bytes but line ends, white space and byte order marks.
+/// Counts all bytes except line ends, white space and byte order marks.
 fn visible(bytes: &[u8]) -> usize {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     bytes.iter().filter(|byte| !byte.is_ascii_whitespace()).count()
@@ -57,7 +57,7 @@ fn check(book: &mut Book, file: &Path, number: usize) {
         assert!(at.is_some(), "{} has no such bytes after {after}", file.display());
         after = at.unwrap() + item.len();
     }
-    // What a calendar says around its items is in none of them.
+    // The lines of a calendar around its items are in none of them.
     let is_calendar = position(&bytes, 0, b"BEGIN:VCALENDAR").is_some();
     if summary.unchanged == 0 && !is_calendar {
         let kept = std::fs::read(rejects).unwrap_or_default();

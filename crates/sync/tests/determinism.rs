@@ -1,12 +1,12 @@
-//! The same input again changes nothing, and how it is cut up and how many work on it makes no
-//! difference.
+//! A second import of the same input changes nothing, and neither the sizes of its pieces nor the
+//! number of threads makes a difference.
 
 use crate::book::{Book, INTO, ImportResult, card, options};
 use larder_sync::{ImportInput, ImportOptions};
 use proptest::prelude::*;
 use std::io::{self, Read};
 
-/// Gives its bytes in pieces of these sizes, over and over.
+/// Yields its bytes in pieces of these sizes, over and over.
 struct Pieces {
     bytes: io::Cursor<Vec<u8>>,
     sizes: Vec<usize>,
@@ -21,7 +21,7 @@ impl Read for Pieces {
     }
 }
 
-/// Parts of address books, good and bad, that are put together in any order.
+/// Generates a part of an address book, valid or not; parts are concatenated in any order.
 fn part() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => (0..6u8, "[a-z]{0,8}").prop_map(|(uid, name)| card(&format!("u{uid}"), &name)),
@@ -84,14 +84,15 @@ proptest! {
         let (mut whole, items, kept) = run(&text, &[usize::MAX], &options());
         let (mut cut, cut_items, cut_kept) =
             run(&text, &[usize::MAX], &ImportOptions { batch: Some(batch), ..options() });
-        // Second cards are named when their batch is written: earlier in smaller batches.
+        // Warnings about repeated cards come when their batch is written, which is earlier in
+        // smaller batches.
         whole.warnings.sort();
         cut.warnings.sort();
         prop_assert_eq!((whole, items, kept), (cut, cut_items, cut_kept));
     }
 }
 
-/// A file that ends in the middle of a card gives half of it, which must not replace the whole one.
+/// A file that ends in the middle of a card has half of it, which must not replace a complete one.
 #[test]
 fn half_a_card_replaces_no_whole_one() {
     let mut book = Book::new();
@@ -100,7 +101,8 @@ fn half_a_card_replaces_no_whole_one() {
     let told = book.take(&whole[..24], &options());
     assert_eq!((told.summary.updated, told.summary.rejected), (0, 1), "{told:?}");
     assert_eq!(book.items(INTO), [whole.as_bytes()]);
-    // Where there is no whole one, half is better than nothing; and it is no news the second time.
+    // Where there is no complete card, half of one is stored; the second import of it changes
+    // nothing.
     let half = "BEGIN:VCARD\nUID:c\nFN:Ot";
     assert_eq!(book.take(half, &options()).summary.added, 1);
     assert_eq!(book.take(half, &options()).summary.unchanged, 1);

@@ -1,4 +1,4 @@
-//! Imports that end before their input does: nothing hangs, and what was committed stays.
+//! Imports that end before their input does: nothing hangs, and committed batches stay.
 
 use crate::book::{Book, INTO, card, cards, options, path};
 use larder_sync::{Error, ImportEvent, ImportInput, ImportOptions, import};
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-/// Gives what it has, then waits until the test is over, as a terminal would.
+/// Yields its bytes, then blocks until the test is over, like a terminal.
 struct Stuck<R>(R, Receiver<()>);
 
 impl<R: Read> Read for Stuck<R> {
@@ -24,7 +24,7 @@ fn stuck(input: impl Read + Send + 'static) -> (ImportInput, Sender<()>) {
     (ImportInput::Stdin(Box::new(Stuck(input, held))), hold)
 }
 
-/// Fails in mid-read.
+/// Yields its bytes, then fails.
 struct FailingReader<R>(R);
 
 impl<R: Read> Read for FailingReader<R> {
@@ -44,7 +44,7 @@ impl Read for PanickingReader {
     }
 }
 
-/// Runs in a thread of its own, so that a deadlock is a failure instead of a test that never ends.
+/// Runs in another thread, so that a deadlock fails the test instead of blocking it forever.
 fn within_a_minute<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || send.send(run()));
@@ -53,7 +53,8 @@ fn within_a_minute<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) 
 
 #[test]
 fn a_store_that_fails_ends_the_import() {
-    // The first batch fails while the reader waits for room, and the parsers have answers to give.
+    // The first batch fails while the reader waits for room and the parsers have results to pass
+    // on.
     let error = within_a_minute(|| {
         let mut book = Book::new();
         let file = {

@@ -1,11 +1,11 @@
-//! What an export writes, byte for byte.
+//! The output of an export, byte for byte.
 
 use crate::book::{Book, INTO, card, options};
 use larder_store::{BatchChange, ItemPut, Operation, Precondition};
 use larder_sync::{Error, ImportOptions, export};
 use std::io::{self, Write};
 
-/// Stores items as they are and compares what is exported.
+/// Stores items as they are, and compares their export.
 fn check(items: &[&[u8]], expected: &[u8], transcoded: u64) {
     let mut book = Book::new();
     put(&mut book, items);
@@ -70,7 +70,7 @@ fn one_file_has_one_encoding() {
 fn what_was_exported_is_imported_as_it_was() {
     let mut book = Book::new();
     let mut input = String::new();
-    // More than one page, and an update in the middle, which keeps its place.
+    // More than one page of items, and an update in the middle, which keeps its position.
     for number in 0..600 {
         input += &card(&format!("u{number}"), &format!("Name {number}"));
     }
@@ -87,7 +87,7 @@ fn what_was_exported_is_imported_as_it_was() {
     assert_eq!(book.items("copy"), book.items(INTO));
 }
 
-/// A pipe whose reader left.
+/// A pipe whose reading end is closed.
 struct Left;
 
 impl Write for Left {

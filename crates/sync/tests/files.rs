@@ -1,9 +1,9 @@
-//! Which files an import takes, in which order, and what it says of those it cannot take.
+//! The files that an import reads, their order, and its reports about files that it cannot read.
 
 use crate::book::{Book, INTO, card, options, path, stream};
 use larder_sync::Error;
 
-/// The names of the cards that an import of the folder `files` takes, in order.
+/// Imports the folder `files`, and returns the names of the cards, in order.
 fn names(book: &mut Book) -> Vec<String> {
     book.import(vec![path(book.path(""))], &options());
     let text = String::from_utf8(book.export(INTO)).unwrap();

@@ -1,5 +1,5 @@
-//! Calendars made to cost: each is taken or named, and what it costs to ask afterwards is bounded,
-//! by steps and rows and not by a clock.
+//! Calendars built to be expensive: each is imported or reported, and the cost of later queries is
+//! bounded, measured in steps and rows and not by a clock.
 
 use crate::book::{Book, ImportResult, options};
 use larder_query::{Query, SearchRequest, TimeTest, expand_occurrences, find};
@@ -28,7 +28,8 @@ fn event(lines: &str) -> String {
     format!("BEGIN:VEVENT\r\n{lines}END:VEVENT\r\n")
 }
 
-/// Whether an item matches a time range, and its occurrences there, up to the limit.
+/// The result of a query for a time range: items found, and their occurrences as far as they are
+/// expanded.
 #[derive(Debug, PartialEq, Eq)]
 struct RangeMatch {
     found: usize,
@@ -36,9 +37,9 @@ struct RangeMatch {
     cut: bool,
 }
 
-/// Imports, asks for a window and what happens there, and checks.
+/// Imports a calendar, checks the store, and queries a time range.
 fn take(book: &mut Book, text: &str, asked: &TimeRange) -> (ImportResult, RangeMatch) {
-    // In few batches: each reads what else has the UIDs of its items.
+    // In few batches: each reads all other items that have the UIDs of its items.
     let told = book.take(text, &ImportOptions { batch: Some(4000), ..options() });
     assert_eq!(book.store.check().unwrap().faults, []);
     (told, ask(book, asked))
@@ -59,8 +60,8 @@ fn ask(book: &Book, window: &TimeRange) -> RangeMatch {
     }
 }
 
-/// Rules that go on for ever, that never match, that say nothing, and that are too much for a
-/// question.
+/// Rules that never end, that never match, that have empty parts, and that exceed the budget of a
+/// query.
 #[test]
 fn rules() {
     let mut wrong = Vec::new();
@@ -81,13 +82,13 @@ fn rules() {
     check("RRULE:FREQ=SECONDLY;COUNT=1000000000000", (1, 10_000, true), "");
     check("RRULE:FREQ=MINUTELY", (1, 1440, false), "");
     let never = "has no occurrence";
-    // No day is the 30 February, nor the 53rd Monday of a month.
+    // 30 February does not exist, nor does the 53rd Monday of a month.
     check("RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", (0, 0, false), never);
     check("RRULE:FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30", (0, 0, false), never);
     check("RRULE:FREQ=MONTHLY;BYDAY=53MO", (0, 0, false), never);
     check("RRULE:FREQ=DAILY;BYSETPOS=366", (0, 0, false), never);
     check("RRULE:FREQ=YEARLY;BYWEEKNO=53;BYYEARDAY=100", (0, 0, false), never);
-    // A part without a value is none.
+    // A part without a value is ignored.
     check("RRULE:FREQ=DAILY;BYHOUR=,;BYDAY=", (1, 1, false), "");
     check("RRULE:FREQ=DAILY;INTERVAL=4294967295", (0, 0, false), "");
     check("RRULE:FREQ=YEARLY;INTERVAL=2147483647", (0, 0, false), "");
@@ -95,8 +96,8 @@ fn rules() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Numbers and dates of no calendar, and lists with nothing in them: the event remains, and what
-/// was not understood is named with its line.
+/// Numbers and dates outside any calendar, and empty lists: the event remains, and the faulty
+/// property is reported with its line.
 #[test]
 fn malformed() {
     let mut wrong = Vec::new();
@@ -155,7 +156,7 @@ fn a_hundred_thousand_exceptions() {
     assert_eq!((find_in("20260508", "20260509"), find_in("20260509", "20260510")), (0, 1));
 }
 
-/// Of a list of a million dates as many are taken as is bearable.
+/// Of a list of a million dates, a bounded number is used.
 #[test]
 fn a_million_dates() {
     let mut book = Book::new();
@@ -183,7 +184,7 @@ fn thousands_of_detached_occurrences() {
     assert_eq!(seen, RangeMatch { found: 1, occurrences: 1, cut: false });
 }
 
-/// All of a UID are looked at with each batch, so there are few of them.
+/// Each batch reads all items of a UID, so a series is imported in few batches.
 #[test]
 fn changed_occurrences_come_together() {
     let mut book = Book::new();
@@ -197,13 +198,13 @@ fn changed_occurrences_come_together() {
     text += &event("UID:b\nDTSTART:20260301T000000Z");
     let told = book.take(calendar(&text), &options());
     assert_eq!(told.summary.added, 3002);
-    // One batch for the series, one for what comes after it, and one for what the calendar says of
-    // itself.
+    // One batch for the series, one for the items after it, and one for the own lines of the
+    // calendar.
     assert_eq!(book.store.last_seq().unwrap(), 3);
 }
 
-/// Of three hundred that stand for all that follow, 64 are followed; the others stand for
-/// themselves.
+/// Of three hundred THISANDFUTURE overrides, 64 are applied to later occurrences; the others
+/// replace only their own.
 #[test]
 fn hundreds_that_are_followed() {
     let mut book = Book::new();
@@ -223,7 +224,7 @@ fn hundreds_that_are_followed() {
     assert_eq!((seen.occurrences, seen.cut), (1, false));
 }
 
-/// Nested as nothing is, and larger than what is taken.
+/// Components nested deeper than any real one, and larger than the limit.
 #[test]
 fn deep_and_large() {
     let mut book = Book::new();

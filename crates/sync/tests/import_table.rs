@@ -1,9 +1,9 @@
-//! Small inputs: how many cards they give, what is not taken, and in which line.
+//! Small inputs: how many cards they contain, what is rejected, and in which line.
 
 use crate::book::{Book, INTO, options};
 
-/// Imports `input`; `rejected` are the lines and reasons of what is not taken. A reason that begins
-/// with `~` is somebody else's wording: only the line counts.
+/// Imports `input` and checks `rejected`: the lines and reasons of rejected parts. For a reason
+/// that begins with `~`, only the line is compared, as the wording belongs to another crate.
 fn check(input: &str, added: u64, rejected: &[(u64, &str)]) {
     let mut book = Book::new();
     let told = book.take(input, &options());

@@ -1,4 +1,5 @@
-//! Inputs that are too much: large cards, garbage without end, and readers that would run away.
+//! Inputs above the limits: large cards, endless garbage, and readers that are faster than the
+//! writer.
 
 use crate::book::{Book, INTO, card, cards, options};
 use larder_sync::{ImportEvent, ImportInput, ImportOptions, import};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 const MB: u64 = 1 << 20;
 
-/// Counts what is read through it.
+/// Counts the bytes that are read through it.
 struct CountingReader<R>(R, Arc<AtomicU64>);
 
 impl<R: Read> Read for CountingReader<R> {

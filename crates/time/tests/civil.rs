@@ -5,7 +5,7 @@ use larder_time::civil::{
     first_day_of_week_one, first_day_of_year, week_year_and_number, weeks_in_year,
 };
 
-/// Every day there is, by counting.
+/// Counts through every day of the calendar.
 #[test]
 fn every_day_follows_the_one_before() {
     let mut expected = Date::new(1, 1, 1).expect("the first");

@@ -1,9 +1,9 @@
-//! Every rule of a grid of 7,796, most of them hostile, against the occurrences that a plain
+//! A grid of 7,796 rules, most of them hostile, compared with the occurrences that a plain
 //! evaluator found for them.
 //!
-//! `data/grid.tsv.gz` holds for each: start, rule (`U` stands for the UNTIL that most have), number
-//! of the first fifty occurrences, and the beginning of the SHA-1 of their list. Bare rules: the
-//! start is one only if it matches.
+//! `data/grid.tsv.gz` holds for each rule: start, rule (`U` stands for the UNTIL that most have),
+//! the number of the first fifty occurrences, and the beginning of the SHA-1 of their list. Rules
+//! are bare: the start is an occurrence only if it matches.
 
 use flate2::read::GzDecoder;
 use larder_time::civil::CivilTime;
@@ -76,7 +76,7 @@ fn canonical_text_is_the_same_rule() {
     }
 }
 
-/// From anywhere on, the same as from the start without what is before.
+/// The occurrences from any point equal those from the start without the earlier ones.
 #[test]
 fn seeking_is_walking_and_leaving_out() {
     for (number, line) in lines().into_iter().enumerate().step_by(7) {

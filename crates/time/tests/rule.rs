@@ -1,4 +1,4 @@
-//! Recurrence rules: the examples of RFC 5545 and a table of what traps those who implement it.
+//! Recurrence rules: the examples of RFC 5545 and a table of known implementation traps.
 
 use larder_time::civil::{CivilTime, DAY_SECONDS};
 use larder_time::rule::{LastOccurrence, LibicalDifference, Rule, RuleError, StepBudget};
@@ -12,8 +12,8 @@ pub(crate) fn rule(text: &str) -> Rule {
     Rule::parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong}"))
 }
 
-/// Occurrences as short as they can be told apart: dates, with hours and minutes if they are not
-/// the start's.
+/// Formats occurrences in the shortest distinct form: dates, with hours and minutes if they differ
+/// from those of the start.
 fn shown(start: CivilTime, found: impl Iterator<Item = CivilTime>) -> String {
     let one = |at: CivilTime| {
         let text = at.to_string();
@@ -26,8 +26,8 @@ fn shown(start: CivilTime, found: impl Iterator<Item = CivilTime>) -> String {
     found.map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// The first occurrences of a rule with its end found, as many as are expected; all of them if it
-/// ends.
+/// Compares the first occurrences of a rule whose end is computed, as many as are expected; all of
+/// them if the rule ends.
 fn check(start: &str, text: &str, expected: &str) {
     let start = civil(start);
     let (expected, goes_on) = match expected.strip_suffix(" ...") {
@@ -175,7 +175,8 @@ fn hours_and_minutes() {
         "FREQ=DAILY;BYHOUR=9,17;BYMINUTE=0,30;BYSETPOS=1,-1;COUNT=4",
         "19970902 19970902T1730 19970903 19970903T1730",
     );
-    // Each step is tested on its own; this one is eleven steps after the start (2.2, row 9).
+    // The filters apply to each step on its own; this match is eleven steps after the start (2.2,
+    // row 9).
     check(
         "19970902T0900",
         "FREQ=SECONDLY;INTERVAL=8002;BYHOUR=9;COUNT=2",
@@ -208,7 +209,7 @@ fn days_that_are_not_there() {
     check("20260101T0900", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "");
     check("20260101T0900", "FREQ=YEARLY;BYMONTH=2;BYDAY=53MO", "");
     check("20260101T0900", "FREQ=DAILY;BYMONTH=4;BYMONTHDAY=31", "");
-    // The longest honest gap: 2100 is no leap year.
+    // The longest gap of a rule that matches again: 2100 is not a leap year.
     check("20760101T0900", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=SA", "20760229 21160229 ...");
 }
 
@@ -227,7 +228,7 @@ fn days_that_are_moved() {
         "20120229 20130301 20140301 20150301 20160229",
     );
     check("20120229", "FREQ=YEARLY;SKIP=BACKWARD;COUNT=3", "20120229 20130228 20140228");
-    // What falls together is one.
+    // Occurrences at the same time are one.
     check(
         "20140101",
         "FREQ=MONTHLY;SKIP=BACKWARD;BYMONTHDAY=28,29,30,31;BYMONTH=2",
@@ -238,7 +239,7 @@ fn days_that_are_moved() {
         "FREQ=MONTHLY;SKIP=FORWARD;BYMONTHDAY=1,30;COUNT=5",
         "20140101 20140130 20140201 20140301 20140330",
     );
-    // Moved first, then limited by weekday: 1 March 2014 was a Saturday.
+    // SKIP moves a day before BYDAY limits it: 1 March 2014 was a Saturday.
     check(
         "20140101",
         "FREQ=MONTHLY;SKIP=FORWARD;BYMONTHDAY=30;BYDAY=SA;COUNT=2",
@@ -277,7 +278,7 @@ fn sets_and_positions() {
 fn weeks_of_years() {
     check("20150101T0900", "FREQ=YEARLY;BYWEEKNO=53;BYDAY=FR;COUNT=2", "20160101 20210101");
     check("20110101T0900", "FREQ=YEARLY;BYWEEKNO=-1;BYDAY=SU;COUNT=2", "20110102 20120101");
-    // The year that owns the week counts for INTERVAL (2.3).
+    // INTERVAL counts the year that the week belongs to (2.3).
     check(
         "20080101T0900",
         "FREQ=YEARLY;INTERVAL=2;BYWEEKNO=1;BYDAY=MO;COUNT=3",
@@ -311,11 +312,11 @@ fn counts_and_ends() {
     );
     assert_eq!(last("20260101", "FREQ=SECONDLY;UNTIL=90000101"), at("90000101T235959"));
     assert_eq!(last("20260105", "FREQ=WEEKLY;BYDAY=MO,TU;COUNT=3;WKST=TU"), at("20260112"));
-    // The first hour begins before the start, and the start's minute is not its first.
+    // The first hour begins before the start, and its first minute precedes the start.
     assert_eq!(last("20260105T093000", "FREQ=HOURLY;BYMINUTE=0,30;COUNT=4"), at("20260105T110000"));
 }
 
-/// Counting by division is counting one by one.
+/// The last occurrence by division equals the last occurrence by enumeration.
 #[test]
 fn counting_is_walking() {
     let rules = [
@@ -419,7 +420,7 @@ fn rules_of_vcalendar() {
     }
 }
 
-/// Far windows cost what near ones do: steps, not time.
+/// Distant windows cost as much as near ones, measured in steps and not in time.
 #[test]
 fn far_is_as_near() {
     let rules = [
@@ -494,7 +495,7 @@ fn what_dismisses_a_rule() {
     assert_eq!(gap("FREQ=HOURLY"), Some(3600));
 }
 
-/// The classes of what evolution-data-server shows otherwise.
+/// The classes of rules that evolution-data-server expands differently.
 #[test]
 fn what_is_read_otherwise_elsewhere() {
     let check =

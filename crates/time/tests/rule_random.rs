@@ -1,11 +1,11 @@
-//! What holds for any rule.
+//! Properties of all rules.
 
 use crate::rule::rule;
 use larder_time::civil::CivilTime;
 use larder_time::rule::{LastOccurrence, Rule, RuleEnd, StepBudget};
 use proptest::prelude::*;
 
-/// Rules that are mostly valid and often hit.
+/// Generates rules that are mostly valid and match often.
 pub(crate) fn any_rule() -> impl Strategy<Value = String> {
     let list = |name: &'static str, values: Vec<&'static str>| {
         let members = prop::sample::subsequence(values, 1..4);

@@ -1,5 +1,5 @@
-//! Series: a table for every row of what traps implementers, and the windows of series beside their
-//! whole.
+//! Series: a table of known implementation traps, and the windows of a series compared with all its
+//! occurrences.
 
 use crate::zone::{civil, utc, zone};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
@@ -11,7 +11,7 @@ use larder_time::series::{
 use larder_time::value::{IcalDateTime, IcalDuration, Period};
 use larder_time::zone::Zone;
 
-/// A clock: `Z`, `-` for one that floats, or a zone's name.
+/// Returns a zone reference: `Z`, `-` for floating, or the name of a zone.
 pub(crate) fn clock(name: &str) -> ZoneReference {
     match name {
         "Z" => ZoneReference::Utc,
@@ -20,7 +20,7 @@ pub(crate) fn clock(name: &str) -> ZoneReference {
     }
 }
 
-/// A date, or a date-time in a clock; `Z` behind it is UTC.
+/// Parses a date, or a date-time in a zone; a final `Z` means UTC.
 fn start(text: &str, of: &ZoneReference) -> CalendarDateTime {
     let stamp = IcalDateTime::parse(text).expect("a date or a date-time");
     match stamp {
@@ -32,9 +32,9 @@ fn start(text: &str, of: &ZoneReference) -> CalendarDateTime {
     }
 }
 
-/// What an item says, one line each: `@clock`, `START text`, `LENGTH seconds|duration`, `RRULE`,
-/// `EXRULE`, `RDATE`, `EXDATE` and `CHANGE original [start] [+] [length]`. Changes are tagged from
-/// 1 on.
+/// Parses the description of an item, one line each: `@zone`, `START text`, `LENGTH
+/// seconds|duration`, `RRULE`, `EXRULE`, `RDATE`, `EXDATE` and `CHANGE original [start] [+]
+/// [length]`. The tags of overrides begin at 1.
 pub(crate) fn described(text: &str) -> SeriesSpec {
     let mut of = ZoneReference::Utc;
     let mut description = SeriesSpec::without_recurrence(start("19700101", &of), EventLength::ZERO);
@@ -87,8 +87,8 @@ fn compiled(text: &str) -> Series {
     Series::new(&described(text), StepBudget::default()).0
 }
 
-/// `start+length` in UTC, lengths in seconds, `#tag` of what was changed, `*` if it stands for
-/// itself.
+/// Formats an occurrence as `start+length` in UTC, lengths in seconds, with `#tag` for an override
+/// and `*` for one that is an item of its own.
 fn shown(one: &Occurrence) -> String {
     let start = CivilTime::from_seconds_clamped(one.start.seconds()).to_string();
     let start = start.strip_suffix("00").filter(|_| start.len() == 15).unwrap_or(&start);
@@ -108,7 +108,7 @@ fn window(series: &Series, from: &str, to: &str, local: &str, detached: Override
     text.join(" ")
 }
 
-/// All occurrences from 1900 to 2100, changed ones given, asked from UTC.
+/// Compares all occurrences from 1900 to 2100, overrides included, in UTC.
 fn check(text: &str, expected: &str) {
     let series = compiled(text);
     let found = window(&series, "19000101", "21000101", "UTC", OverrideMode::Include);
@@ -123,7 +123,7 @@ fn check(text: &str, expected: &str) {
 #[test]
 fn the_start_is_the_first() {
     check("START 20260101T090000Z", "20260101T0900");
-    // It does not match, and takes one of COUNT.
+    // The start does not match the rule, and counts as one of COUNT.
     check(
         "START 20260101T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO;COUNT=3",
         "20260101T0900 20260105T0900 20260112T0900",
@@ -153,14 +153,14 @@ fn the_start_is_the_first() {
 
 #[test]
 fn until_in_all_its_kinds() {
-    // A date with a timed start: the end of that local day.
+    // A date with a timed start: UNTIL is the end of that local day.
     check(
         "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260102",
         "20260102T0200 20260103T0200",
     );
-    // A date-time with a date: dates are compared.
+    // A date-time with a date: the dates are compared.
     check("START 20260101\nRRULE FREQ=DAILY;UNTIL=20260102T000000Z", "20260101 20260102");
-    // UTC with a zone: the moment.
+    // UTC with a zone: the instants are compared.
     check(
         "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260102T020000Z",
         "20260102T0200",
@@ -169,17 +169,17 @@ fn until_in_all_its_kinds() {
         "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260103T015959Z",
         "20260102T0200",
     );
-    // Local with a zone: in the start's zone.
+    // A local time with a zone is in the zone of the start.
     check(
         "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260102T210000",
         "20260102T0200 20260103T0200",
     );
-    // UTC with a clock that floats: as local.
+    // UTC with a floating start: compared as local time.
     check(
         "@-\nSTART 20260101T090000\nRRULE FREQ=DAILY;UNTIL=20260102T090000Z",
         "20260101T0900 20260102T0900",
     );
-    // In the second pass of an hour that comes twice, all of the first is over.
+    // In the second pass of a repeated hour, all of the first pass is over.
     check(
         "@Europe/Berlin\nSTART 20261024T025000\nRRULE FREQ=DAILY;UNTIL=20261025T011500Z",
         "20261024T0050 20261025T0050",
@@ -197,24 +197,25 @@ fn what_is_left_out_and_added() {
     };
     let check = |rest: &str, expected: &str| check(&daily(rest), expected);
     check("EXDATE 20260102T090000", "20260101T0800 20260103T0800");
-    // By moment, in whatever zone it is written.
+    // By instant, in any zone.
     check("EXDATE 20260102T080000Z", "20260101T0800 20260103T0800");
     check("@Asia/Tokyo\nEXDATE 20260102T170000", "20260101T0800 20260103T0800");
     check("@-\nEXDATE 20260102T090000", "20260101T0800 20260103T0800");
     check("EXDATE 20260102T100000", "20260101T0800 20260102T0800 20260103T0800");
-    // A day removes all of that local day, and the start can be removed; COUNT stays.
+    // A date removes all of that local day, and the start can be removed; COUNT stays.
     check("EXDATE 20260101,20260102", "20260103T0800");
     check("EXRULE FREQ=DAILY;INTERVAL=2", "20260102T0800");
     check("EXRULE FREQ=DAILY;COUNT=1", "20260102T0800 20260103T0800");
     check("EXRULE FREQ=DAILY;UNTIL=20260102", "20260103T0800");
-    // Added ones are not counted; the same moment is one; a day takes the start's time.
+    // Added occurrences do not count for COUNT; two at the same instant are one; a date takes the
+    // time of the start.
     check(
         "RDATE 20260110T090000,20260102T080000Z",
         "20260101T0800 20260102T0800 20260103T0800 20260110T0800",
     );
     check("RDATE 20260110", "20260101T0800 20260102T0800 20260103T0800 20260110T0800");
     check("RDATE 20251230T090000", "20251230T0800 20260101T0800 20260102T0800 20260103T0800");
-    // A period brings its own length, also where the rule has one already.
+    // A period has its own length, even where the rule has the same occurrence.
     check(
         "RDATE 20260110T090000/PT2H,20260102T090000/20260102T093000",
         "20260101T0800 20260102T0800+1800 20260103T0800 20260110T0800+7200",
@@ -232,7 +233,7 @@ fn lengths_across_a_change_of_the_clock() {
             expected,
         );
     };
-    // DTEND: as exact as the first. DURATION: a day is one of the clock.
+    // With DTEND the length is exact. With DURATION a day is a calendar day.
     check("86400", "20260328T1100+86400 20260329T1000+86400");
     check("P1D", "20260328T1100+82800 20260329T1000+86400");
     check("PT24H", "20260328T1100+86400 20260329T1000+86400");
@@ -242,7 +243,7 @@ fn lengths_across_a_change_of_the_clock() {
 
 #[test]
 fn clock_times_that_are_not_and_that_come_twice() {
-    // Moved, and counted; 30 February is neither.
+    // A time in a gap is moved and counted; 30 February is neither.
     check(
         "@Europe/Berlin\nSTART 20260328T023000\nRRULE FREQ=DAILY;COUNT=3",
         "20260328T0130 20260329T0130 20260330T0030",
@@ -251,12 +252,12 @@ fn clock_times_that_are_not_and_that_come_twice() {
         "@Europe/Berlin\nSTART 20261024T023000\nRRULE FREQ=DAILY;COUNT=3",
         "20261024T0030 20261025T0030 20261026T0130",
     );
-    // What falls together is one: 02:30 is moved to 03:30, which there is as well.
+    // Two occurrences at one instant are one: 02:30 is moved to 03:30, which also matches.
     check(
         "@Europe/Berlin\nSTART 20260329T013000\nRRULE FREQ=HOURLY;COUNT=4",
         "20260329T0030 20260329T0130 20260329T0230",
     );
-    // An exception meets what was moved, however it is written.
+    // An exception removes the moved occurrence, in either form.
     check(
         "@Europe/Berlin\nSTART 20260328T023000\nRRULE FREQ=DAILY;COUNT=3\nEXDATE 20260329T013000Z",
         "20260328T0130 20260330T0030",
@@ -265,7 +266,7 @@ fn clock_times_that_are_not_and_that_come_twice() {
         "@Europe/Berlin\nSTART 20260328T023000\nRRULE FREQ=DAILY;COUNT=3\nEXDATE 20260329T023000",
         "20260328T0130 20260330T0030",
     );
-    // A day that a zone left out.
+    // A day that a zone skipped.
     check(
         "@Pacific/Apia\nSTART 20111229T120000\nRRULE FREQ=DAILY;COUNT=3",
         "20111229T2200 20111230T2200",
@@ -284,17 +285,17 @@ fn days_and_clocks_that_float() {
         ask("20260101", "20270101", "America/New_York"),
         "20260328T0400+86400 20260329T0400+86400"
     );
-    // The end is not in it.
+    // The end is exclusive.
     assert_eq!(ask("20260330", "20260401", "UTC"), "");
     assert_eq!(ask("20260329T235959", "20260401", "UTC"), "20260329+86400");
     let series = compiled("@-\nSTART 20260328T090000\nLENGTH 3600");
     let ask = |local| window(&series, "20260101", "20270101", local, OverrideMode::Exclude);
     assert_eq!(ask("Europe/Berlin"), "20260328T0800+3600");
     assert_eq!(ask("Asia/Tokyo"), "20260328+3600");
-    // Times of day mean nothing for days, and hours of a day are one.
+    // Dates ignore times of day, and several hours of one day are one occurrence.
     check("START 20260101\nRRULE FREQ=DAILY;BYHOUR=9,17;COUNT=2", "20260101 20260102");
     check("START 20260101\nRRULE FREQ=HOURLY;INTERVAL=12;COUNT=4", "20260101 20260102");
-    // Dates of the other kind.
+    // Dates for a timed series, and date-times for a series of dates.
     check("START 20260101\nRRULE FREQ=DAILY;COUNT=3\nEXDATE 20260102T120000Z", "20260101 20260103");
     check("START 20260101\nRDATE 20260105T120000Z", "20260101 20260105");
 }
@@ -327,7 +328,7 @@ fn changed_occurrences() {
         "CHANGE 20260112T090000 20260113T100000",
         "20260105T0800+3600 20260113T0900+3600#1* 20260119T0800+3600 20260126T0800+3600",
     );
-    // By moment: UTC, another zone, a day.
+    // By instant: UTC, another zone, a date.
     check(
         "CHANGE 20260112T080000Z 1800",
         "20260105T0800+3600 20260112T0800+1800#1* 20260119T0800+3600 20260126T0800+3600",
@@ -340,17 +341,17 @@ fn changed_occurrences() {
         "CHANGE 20260112 1800",
         "20260105T0800+3600 20260112T0800+1800#1* 20260119T0800+3600 20260126T0800+3600",
     );
-    // One that is no occurrence is kept.
+    // An override of a time that is not an occurrence is kept.
     check(
         "CHANGE 20260113T090000 1800",
         "20260105T0800+3600 20260112T0800+3600 20260113T0800+1800#1* 20260119T0800+3600 20260126T0800+3600",
     );
-    // Moved before the start and behind the end.
+    // Moved before the start and after the end.
     check(
         "CHANGE 20260112T090000 20250101T090000\nCHANGE 20260119T090000 20270101T090000",
         "20250101T0800+3600#1* 20260105T0800+3600 20260126T0800+3600 20270101T0800+3600#2*",
     );
-    // This and all that follow: shifted, with its length; later ones of their own still win.
+    // THISANDFUTURE shifts all later occurrences, with its length; their own overrides still win.
     check(
         "CHANGE 20260112T090000 20260112T110000 + 1800",
         "20260105T0800+3600 20260112T1000+1800#1* 20260119T1000+1800#1 20260126T1000+1800#1",
@@ -363,16 +364,16 @@ fn changed_occurrences() {
         "CHANGE 20260112T090000 20260112T100000 +\nCHANGE 20260126T090000 20260126T060000 +",
         "20260105T0800+3600 20260112T0900+3600#1* 20260119T0900+3600#1 20260126T0500+3600#2*",
     );
-    // The shift is one of the clock.
+    // The shift keeps local time.
     super::series::check(
         "@Europe/Berlin\nSTART 20260327T090000\nRRULE FREQ=DAILY;COUNT=4\nCHANGE 20260328T090000 20260328T100000 +",
         "20260327T0800 20260328T0900#1* 20260329T0800#1 20260330T0800#1",
     );
-    // Left out, where they are items of their own; what follows is not.
+    // Overrides that are items of their own are left out; the occurrences that follow them are not.
     let series = compiled(&weekly("CHANGE 20260112T090000 20260112T110000 +"));
     let found = window(&series, "20260101", "20270101", "UTC", OverrideMode::Exclude);
     assert_eq!(found, "20260105T0800+3600 20260119T1000+3600#1 20260126T1000+3600#1");
-    // A timed one of days, and a day of a timed one.
+    // A timed override of a series of dates, and a date as an override of a timed series.
     super::series::check(
         "START 20260101\nLENGTH P1D\nRRULE FREQ=DAILY;COUNT=2\nCHANGE 20260102 20260102T150000Z 3600",
         "20260101+86400 20260102T1500+3600#1*",
@@ -507,7 +508,7 @@ fn hostile_series_are_bounded_and_named() {
     };
     let (count, exhausted, steps) = ask(10_000);
     assert!(exhausted && count < 10_000 && steps <= 10_000, "{count} in {steps} steps");
-    // The first ones of a long window do not wait for the last.
+    // The first occurrences of a long window do not wait for the last.
     let mut found = series.occurrences(
         utc("20300101"),
         utc("20310101"),
@@ -537,7 +538,7 @@ fn hostile_series_are_bounded_and_named() {
     let mut found =
         never.occurrences(from, Instant::MAX, &Zone::UTC, OverrideMode::Exclude, budget);
     assert_eq!((found.next(), found.is_exhausted()), (None, true));
-    // A hundred thousand exceptions: looked up, not walked.
+    // A hundred thousand exceptions are looked up, not enumerated.
     let mut description = described("START 20000101T090000Z\nRRULE FREQ=DAILY");
     let day = |n: i64| {
         CalendarDateTime::from_civil(
@@ -559,7 +560,7 @@ fn hostile_series_are_bounded_and_named() {
     assert!(series.to_bytes(0).len() < 200_000);
 }
 
-/// A month costs the same wherever it lies.
+/// The cost of a month does not depend on its distance.
 #[test]
 fn far_months_are_as_near_ones() {
     for rule in ["FREQ=WEEKLY;BYDAY=MO,WE", "FREQ=DAILY", "FREQ=MONTHLY;BYDAY=2TH", "FREQ=YEARLY"] {

@@ -3,7 +3,7 @@
 use larder_time::value::{EventLength, IcalDateTime, IcalDuration, Period, UtcOffset};
 use proptest::prelude::*;
 
-/// Reads and writes again; errors begin with `!`.
+/// Parses a value and formats it again; errors begin with `!`.
 fn check<T: std::str::FromStr + ToString>(text: &str, expected: &str)
 where
     T::Err: ToString,

@@ -1,5 +1,5 @@
-//! Series of all kinds: a window is a part of the whole, bytes are the series, and no bytes are a
-//! panic.
+//! Series of all kinds: a window is a part of the whole, a series survives its encoding, and no
+//! bytes cause a panic.
 
 use crate::rule_random::any_rule;
 use crate::series::{clock, described};
@@ -13,7 +13,7 @@ use larder_time::series::{
 use larder_time::zone::Zone;
 use proptest::prelude::*;
 
-/// Descriptions that are mostly sensible.
+/// Generates descriptions that are mostly sensible.
 fn any_description() -> impl Strategy<Value = SeriesSpec> {
     let clocks = prop::sample::select(vec![
         "Z",
@@ -64,7 +64,7 @@ fn any_description() -> impl Strategy<Value = SeriesSpec> {
                 .map(|near_by| Rdate { start: near(near_by), length: None })
                 .collect();
             description.exdates = exclusions.into_iter().map(near).collect();
-            // Changes are of occurrences that there are.
+            // Overrides replace existing occurrences.
             let (plain, _) = Series::new(&description, StepBudget::new(20_000));
             let planned: Vec<Occurrence> = plain
                 .occurrences(
@@ -108,8 +108,8 @@ fn any_description() -> impl Strategy<Value = SeriesSpec> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// A window is what meets it of the whole, and each occurrence is where the series says that
-    /// one can be.
+    /// A window has the occurrences of the whole that meet it, and each occurrence is inside the
+    /// span and the pattern of its series.
     #[test]
     fn a_window_is_a_part_of_the_whole(description in any_description(), local in prop::sample::select(vec!["UTC", "Europe/Berlin", "Pacific/Apia"]), days in 0i64..500, width in 0i64..100) {
         let (series, _) = Series::new(&description, StepBudget::new(100_000));
@@ -154,7 +154,7 @@ proptest! {
         }
     }
 
-    /// Wherever an occurrence is, a window of a second there is not passed over.
+    /// A window of one second at an occurrence is never ruled out.
     #[test]
     fn patterns_leave_no_occurrence_out(
         base in 0i64..4_000_000_000,
@@ -194,8 +194,7 @@ proptest! {
         }
     }
 
-    /// A window of which the pattern says that something begins in it has something that begins in
-    /// it.
+    /// If the pattern states that an occurrence starts in a window, one does.
     #[test]
     fn what_surely_begins_in_a_window_does(
         base in 0i64..2_000_000_000,

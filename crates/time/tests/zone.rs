@@ -1,4 +1,5 @@
-//! Zones: gaps and folds, definitions beside the system's zones, and what a TZID means.
+//! Zones: gaps and folds, definitions compared with the zones of the system, and the resolution of
+//! a TZID.
 
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::rule::Rule;
@@ -25,7 +26,7 @@ pub(crate) fn utc(text: &str) -> Instant {
     Instant::from_seconds_clamped(civil(text).seconds())
 }
 
-/// `STANDARD|DAYLIGHT onset from to rule|-`
+/// Builds a definition of lines `STANDARD|DAYLIGHT onset from to rule|-`.
 fn definition(parts: &[&str]) -> Vtimezone {
     let observance = |part: &&str| {
         let [kind, onset, from, to, rule] =
@@ -64,14 +65,15 @@ fn clock_times_are_moments() {
     };
     check("Europe/Berlin", "20260701T120000", "20260701T100000");
     check("Europe/Berlin", "20260101T120000", "20260101T110000");
-    // Left out: read with the offset before, so that 02:30 is 03:30.
+    // In a gap: the offset before it applies, so 02:30 is 03:30.
     check("Europe/Berlin", "20260329T015959", "20260329T005959");
     check("Europe/Berlin", "20260329T023000", "20260329T013000");
     check("Europe/Berlin", "20260329T030000", "20260329T010000");
-    // Twice: the first.
+    // In a fold: the first pass.
     check("Europe/Berlin", "20261025T023000", "20261025T003000");
     check("Europe/Berlin", "20261025T030000", "20261025T020000");
-    // Before 1970, in a summer of double daylight saving, and after 2050: behind the table.
+    // Before 1970, in a summer of double daylight saving, and after 2050, where the table of
+    // transitions ends.
     check("Europe/Berlin", "19450701T120000", "19450701T090000");
     check("Europe/Berlin", "20600701T120000", "20600701T100000");
     check("Europe/Berlin", "20600328T023000", "20600328T013000");
@@ -79,7 +81,7 @@ fn clock_times_are_moments() {
     check("Europe/Berlin", "99990701T120000", "99990701T100000");
     check("America/New_York", "20260308T023000", "20260308T073000");
     check("America/New_York", "20261101T013000", "20261101T053000");
-    // A whole day was left out.
+    // A whole day was skipped.
     check("Pacific/Apia", "20111230T120000", "20111230T220000");
     check("Australia/Lord_Howe", "20260405T014500", "20260404T144500");
     check("UTC", "20260701T120000", "20260701T120000");
@@ -96,7 +98,7 @@ fn definitions_do_what_they_say() {
     let berlin = zone("Europe/Berlin");
     let (from, to) = (utc("19970101"), utc("21000101"));
     assert!(has_same_offsets(&own, &berlin, from, to));
-    // Also behind the table of changes, in the gap and in the fold.
+    // The same holds after the end of the table of transitions, in the gap and in the fold.
     for shown in [
         "22500328T013000",
         "22500328T023000",
@@ -108,11 +110,11 @@ fn definitions_do_what_they_say() {
     ] {
         assert_eq!(own.to_instant(civil(shown)), berlin.to_instant(civil(shown)), "{shown}");
     }
-    // Before the first onset, the time before it.
+    // Before the first onset, its TZOFFSETFROM applies.
     assert_eq!(own.offset(utc("19700701")), 3600);
     let one = Zone::from_vtimezone(definition(&["STANDARD 16010101T000000 -0300 -0500 -"]), "One");
     assert_eq!((one.offset(utc("15000101")), one.offset(utc("20260101"))), (-10_800, -18_000));
-    // UNTIL of a zone is in UTC, and the time before the change tells what that is.
+    // UNTIL of a zone is in UTC, by the offset before the transition.
     let until = Zone::from_vtimezone(
         definition(&[
             "DAYLIGHT 20070311T020000 -0500 -0400 FREQ=YEARLY;BYMONTH=3;BYDAY=2SU;UNTIL=20090308T070000Z",
@@ -127,7 +129,7 @@ fn definitions_do_what_they_say() {
     assert_eq!(Zone::from_vtimezone(Vtimezone::default(), "").offset(utc("20260101")), 0);
 }
 
-/// A definition with more changes than any zone has is cut, not followed for ever.
+/// A definition with more transitions than any real zone is cut off, not followed without end.
 #[test]
 fn hostile_definitions_are_bounded() {
     let parts: Vec<&str> = (0..200)
@@ -140,8 +142,7 @@ fn hostile_definitions_are_bounded() {
     assert!(own.transitions(Instant::MIN, Instant::MAX).len() < 20_000);
     let _ = own.to_instant(civil("20260101"));
     assert!(!own.is_complete());
-    // Rules that take long to say anything, for ever or at the end: all of them together have one
-    // budget.
+    // Rules that take long to yield an occurrence, or never do: all of them share one budget.
     for rule in [
         "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30",
         "FREQ=SECONDLY;BYHOUR=0;COUNT=5000000",
@@ -158,7 +159,7 @@ fn hostile_definitions_are_bounded() {
             let _ = own.to_instant(civil(&format!("{year}0101")));
         }
     }
-    // What is long, but no worse than it has to be.
+    // A definition without an end is complete if its rules are plain.
     let own = Zone::from_vtimezone(definition(&BERLIN), "Berlin");
     assert!(own.is_complete());
     assert_eq!(own.offset(utc("99000701")), 7_200);
@@ -179,7 +180,7 @@ fn the_same_rules_are_one_text() {
 
 #[test]
 fn where_zones_differ() {
-    // The rules of before 2007.
+    // The rules from before 2007.
     let old = Zone::from_vtimezone(
         definition(&[
             "DAYLIGHT 19870405T020000 -0500 -0400 FREQ=YEARLY;BYMONTH=4;BYDAY=1SU",
@@ -248,7 +249,7 @@ fn what_a_tzid_means() {
     check("US-Eastern", None, None, "Separator US/Eastern");
     check("Europe_London", None, None, "Separator Europe/London");
     check("America_New_York", None, None, "Separator America/New_York");
-    // The definition disagrees with the name, and is what Berlin does.
+    // The definition contradicts its name, and behaves like Berlin.
     check("US-Eastern", Some(&berlin), None, "Behaviour Europe/Budapest");
     check("Customized Time Zone", Some(&berlin), Some("Europe/Vienna"), "Behaviour Europe/Vienna");
     check("Customized Time Zone", Some(&berlin), Some("Asia/Tokyo"), "Behaviour Europe/Budapest");

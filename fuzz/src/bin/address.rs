@@ -1,4 +1,4 @@
-//! Fuzzes handles and cursors as typed; what is checked is in the library.
+//! Fuzzes handles and cursors of the command line; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_address(data));

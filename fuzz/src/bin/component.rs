@@ -1,4 +1,4 @@
-//! Fuzzes the reader of components of calendars; what is checked is in the library.
+//! Fuzzes the parser of calendar components; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_component(data));

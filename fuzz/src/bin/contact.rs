@@ -1,4 +1,4 @@
-//! Fuzzes contacts and all of their fields; what is checked is in the library.
+//! Fuzzes contacts and all of their fields; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_contact(data));

@@ -1,4 +1,4 @@
-//! Fuzzes encodings, character sets, escapes, structured values; what is checked is in the library.
+//! Fuzzes encodings, character sets, escapes, structured values; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_decode(data));

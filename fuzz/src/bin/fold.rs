@@ -1,4 +1,4 @@
-//! Fuzzes folding, words, digits, sort keys; what is checked is in the library.
+//! Fuzzes folding, words, digits, sort keys; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_fold(data));

@@ -1,4 +1,4 @@
-//! Fuzzes the search line; what is checked is in the library.
+//! Fuzzes the search line; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_search_line(data));

@@ -1,4 +1,4 @@
-//! Fuzzes content lines and properties; what is checked is in the library.
+//! Fuzzes content lines and properties; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_lines(data));

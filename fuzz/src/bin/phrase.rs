@@ -1,4 +1,4 @@
-//! Fuzzes dates, windows and events as people type them; what is checked is in the library.
+//! Fuzzes dates, date ranges and events in words; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_phrase(data));

@@ -1,4 +1,4 @@
-//! Fuzzes recurrence rules and time values; what is checked is in the library.
+//! Fuzzes recurrence rules and time values; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_rule(data));

@@ -1,4 +1,4 @@
-//! Fuzzes compiled series as bytes; what is checked is in the library.
+//! Fuzzes compiled series as bytes; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_series(data));

@@ -1,4 +1,4 @@
-//! Fuzzes S-expressions; what is checked is in the library.
+//! Fuzzes S-expressions; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_sexp(data));

@@ -1,4 +1,4 @@
-//! Fuzzes the splitter, in chunks of any size; what is checked is in the library.
+//! Fuzzes the splitter, in chunks of any size; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_split(data));

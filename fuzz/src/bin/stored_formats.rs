@@ -1,4 +1,4 @@
-//! Fuzzes what a store's file may hold; what is checked is in the library.
+//! Fuzzes the serialised formats of a store's file; the checks are in the library.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_stored_formats(data));

@@ -9,7 +9,7 @@ use crate::time_display;
 use larder_edit::AddedItem;
 use larder_edit::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
 use larder_edit::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
-use larder_query::description;
+use larder_present::description;
 use larder_store::{CollectionType, Operation, ParsedItem, Store};
 use larder_time::value::IcalDuration;
 use serde_json::json;

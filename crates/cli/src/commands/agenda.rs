@@ -12,7 +12,8 @@ use crate::output::{CANCELLED_STYLE, FAINT_STYLE, STRONG_STYLE, colour_style, sa
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
 use larder_date_phrase::{DateRange, Language};
-use larder_query::{AgendaDay, BusyPeriod, DayEntry, OccurrenceList, SearchRequest, local_time};
+use larder_present::{AgendaDay, DayEntry, local_time};
+use larder_query::{BusyPeriod, OccurrenceList, SearchRequest};
 use larder_store::{Reader, TimeRange, TimeTarget};
 use larder_time::civil::{Date, Instant};
 use serde_json::json;
@@ -122,7 +123,7 @@ fn print_days(
     window: &TimeRange,
 ) -> Result<(), CommandFailure> {
     let width = context.out.line_width();
-    let days = larder_query::group_by_day(&found.entries, window);
+    let days = larder_present::group_by_day(&found.entries, window);
     let lines = format_days(reader, &context.settings.user_locale.language, &days, width)?;
     for (place, (row, line)) in lines.iter().enumerate() {
         match row {
@@ -181,7 +182,8 @@ fn calendar_styles<'e>(
     let mut colours = BTreeMap::new();
     for name in names {
         if let Entry::Vacant(vacant) = colours.entry(name) {
-            vacant.insert(colour_style(larder_query::calendar_colour(reader, name)?));
+            let properties = larder_query::read_calendar_properties(reader, name)?;
+            vacant.insert(colour_style(larder_present::calendar_colour(name, &properties)));
         }
     }
     Ok(colours)
@@ -209,7 +211,7 @@ fn print_busy(
     let busy = larder_query::busy_periods(&found.entries, window);
     if context.format == OutputFormat::Raw {
         let at = Instant::from_seconds_clamped(now_milliseconds() / 1000);
-        let text = larder_query::format_free_busy(&busy, window, at);
+        let text = larder_present::format_free_busy(&busy, window, at);
         context.out.print_bytes(text.as_bytes())?;
         return Ok(CommandStatus::Done);
     }

@@ -14,7 +14,6 @@ use larder_date_phrase::DateRange;
 use larder_format::field::{
     CALENDAR_FIELDS, Field, find_contact_field, suggest_contact_field, suggest_field,
 };
-use larder_query::local_time::LocalTimeSpan;
 use larder_query::{
     ItemSummary, ProjectedItem, Query, ResultDomain, ResultSet, SortSpec, TimeTest,
 };
@@ -439,7 +438,8 @@ pub(super) fn calendar_item_row(
     reader: &Reader,
     brief: &ItemSummary,
 ) -> Result<occurrence_list::ItemListRow, CommandFailure> {
-    let start = brief.first.as_ref().map(LocalTimeSpan::format_for_list).unwrap_or_default();
+    let start =
+        brief.first.as_ref().map(larder_present::local_time::format_list_start).unwrap_or_default();
     occurrence_list::item_list_row(
         reader,
         brief,

@@ -1,34 +1,34 @@
-//! Phone numbers of cards that are perhaps twins: by their digits as far as these tell, else by the
-//! numbering plans.
+//! The comparison of phone numbers: by their digits if these decide it, else by the numbering
+//! plans.
 //!
-//! Apart from `duplicates` because it knows nothing of cards. What `eqphone_national` means is in
-//! `larder_format::phone`; here it is found out without asking the plans wherever that can be, and
+//! Apart from `duplicates` because it knows nothing of cards. `larder_format::phone` defines
+//! `eqphone_national`; this module computes it with as little use of the plans as possible, and
 //! within bounds.
 
 use larder_format::fold::collect_digits;
 use larder_format::phone::{ParsedPhoneNumber, PhoneMatch, find_number_part};
 use std::collections::HashMap;
 
-/// Fewer digits are an extension, or a short code.
+/// Fewer digits are an extension or a short code.
 const MIN_DIGITS: usize = 6;
-/// More are several numbers, or none.
+/// More digits are several numbers, or none.
 const MAX_DIGITS: usize = 20;
-/// So many digits at the end of a number are looked up, if it has them.
+/// The number of final digits by which numbers are looked up.
 const LOOKUP_DIGITS: usize = 7;
-/// Digits of a country's code.
+/// The number of digits of a country code.
 const COUNTRY_CODE_DIGITS: std::ops::RangeInclusive<usize> = 1..=3;
-/// Digits that are dialled before a number within a country, besides zeros.
+/// The most digits of a trunk prefix, besides zeros.
 const MAX_TRUNK_PREFIX_DIGITS: usize = 2;
-/// So many pairs of numbers are compared for each value that cards seem to have in common: fifty
-/// cards with one number each need a third of it. The rest is compared as it is dialled.
+/// The most pairs of numbers that are compared for a value: fifty cards with one number each need a
+/// third of it. Other pairs must be equal as dialled.
 pub(super) const MAX_COMPARED_PAIRS: usize = 4096;
-/// Numbers that are kept as the numbering plans read them.
+/// The most numbers that are cached as parsed by the numbering plans.
 const MAX_CACHED_NUMBERS: usize = 1024;
 
 /// A phone number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct DialledNumber {
-    /// What one dials: a plus perhaps, two zeros at most, and the digits.
+    /// The dialled characters: an optional plus, at most two zeros, and the digits.
     dialled: String,
     extension: String,
 }
@@ -37,17 +37,17 @@ impl DialledNumber {
     pub(super) fn parse(text: &str, region: Option<&str>) -> Option<DialledNumber> {
         let text = text.trim();
         let part = find_number_part(text).unwrap_or_else(|| {
-            // What is behind a whole number is an extension, whatever it is called.
+            // Text behind a whole number is an extension, whatever its word.
             text.find(char::is_alphabetic).map_or(text, |letter| text.split_at(letter).0)
         });
         let before = part.split(char::is_numeric).next().unwrap_or_default();
         let mut plus = before.contains(['+', '\u{ff0b}']);
-        // Nobody dials that zero behind a country.
+        // The zero of "(0)" is not dialled behind a country code.
         let mut all =
             collect_digits(&if plus { part.replacen("(0)", "", 1) } else { part.to_string() });
         let mut extension = text.get(part.len()..).map(collect_digits).unwrap_or_default();
         if all.len() < MIN_DIGITS && part.len() < text.len() {
-            // Its letters stand for digits.
+            // Letters stand for digits.
             let number = ParsedPhoneNumber::parse(text, region)?;
             plus = number.country != 0;
             let country = if plus { number.country.to_string() } else { String::new() };
@@ -57,28 +57,28 @@ impl DialledNumber {
         let zeros = "00".get(..all.len() - digits.len()).unwrap_or("00");
         let dialled = format!("{}{zeros}{digits}", if plus { "+" } else { "" });
         let phone = DialledNumber { dialled, extension };
-        // A country's code of one digit is followed by more digits than that.
+        // A country code is followed by at least seven digits.
         let least = if phone.has_country_code() { MIN_DIGITS + 2 } else { MIN_DIGITS };
         (least..=MAX_DIGITS).contains(&phone.digits().len()).then_some(phone)
     }
 
-    /// Without zeros in front.
+    /// Returns the digits without leading zeros.
     fn digits(&self) -> &str {
         self.dialled.trim_start_matches(['+', '0'])
     }
 
-    /// Begins with the country.
+    /// Returns whether the number begins with a plus and a country code.
     fn is_international(&self) -> bool {
         self.dialled.starts_with('+')
     }
 
-    /// Begins with the country, as far as can be seen.
+    /// Returns whether the number probably begins with a country code.
     fn has_country_code(&self) -> bool {
         self.is_international() || self.dialled.starts_with("00")
     }
 
-    /// The digits at its end, by which it is looked up; where it may be one of few digits behind a
-    /// country's code, by those as well.
+    /// Returns the final digits by which the number is looked up; for a number that may be a short
+    /// one behind a country code, also fewer.
     pub(super) fn lookup_suffixes(&self) -> impl Iterator<Item = &str> {
         let digits = self.digits();
         let end = |number: usize| digits.get(digits.len().checked_sub(number)?..);
@@ -87,8 +87,8 @@ impl DialledNumber {
         end(LOOKUP_DIGITS).into_iter().chain(end(MIN_DIGITS).filter(|_| few))
     }
 
-    /// Is it the other number, as `eqphone_national` has it? Where digits do not tell, the
-    /// numbering plans are asked.
+    /// Returns whether the numbers are equal by `eqphone_national`; `None` if the digits do not
+    /// decide it.
     fn compare_digits(&self, other: &DialledNumber) -> Option<bool> {
         if self.extension != other.extension {
             return Some(false);
@@ -109,7 +109,7 @@ impl DialledNumber {
         if plain && COUNTRY_CODE_DIGITS.contains(&more) {
             return Some(true);
         }
-        // What is before the digits they share has to be what one dials there, or a country.
+        // The digits before the common ones must be a trunk prefix or a country code.
         let (all, least) = match (long.is_international(), short.is_international()) {
             (true, true) => (2 * MAX_TRUNK_PREFIX_DIGITS, MAX_TRUNK_PREFIX_DIGITS),
             (true, false) => (*COUNTRY_CODE_DIGITS.end(), MAX_TRUNK_PREFIX_DIGITS),
@@ -122,13 +122,13 @@ impl DialledNumber {
     }
 }
 
-/// The numbering plans. They are asked only where digits do not tell, since they take more memory
-/// than all else here, and once for each number, since they take long.
+/// Compares numbers by the numbering plans. They are slow and take much memory, so they are used
+/// only if the digits do not decide, and once for each number.
 #[derive(Default)]
 pub(super) struct PhoneComparer<'a> {
     pub(super) region: Option<&'a str>,
     pub(super) cached_numbers: HashMap<String, Option<ParsedPhoneNumber>>,
-    /// So many pairs may be compared yet.
+    /// The number of pairs that may still be compared.
     pub(super) pairs_left: usize,
 }
 
@@ -154,8 +154,8 @@ impl PhoneComparer<'_> {
         read(a).is_some_and(|a| read(b).is_some_and(|b| a.compare(b) >= PhoneMatch::National))
     }
 
-    /// For each of these different values the places of those that are the same; what is no number
-    /// is only itself.
+    /// Returns for each value the indexes of equal ones. A value that is not a number equals itself
+    /// only.
     pub(super) fn group_equal(&mut self, values: &[Option<&DialledNumber>]) -> Vec<Vec<usize>> {
         let mut same: Vec<Vec<usize>> = (0..values.len()).map(|place| vec![place]).collect();
         let phones = || values.iter().enumerate().filter_map(|(at, it)| Some((at, (*it)?)));
@@ -178,9 +178,9 @@ impl PhoneComparer<'_> {
 mod tests {
     use super::*;
 
-    /// As many numbers with one ending as fifty cards may have, each with other digits in front.
+    /// As many numbers with one ending as fifty cards may have, with different leading digits.
     #[test]
-    fn work_is_bounded() {
+    fn comparisons_are_bounded() {
         let number = |at: usize| DialledNumber::parse(&format!("{at}1234567"), Some("AT"));
         let many: Vec<DialledNumber> = (0..3200).filter_map(number).collect();
         let mut plans = PhoneComparer {
@@ -190,7 +190,7 @@ mod tests {
         };
         let same = plans.group_equal(&many.iter().map(Some).collect::<Vec<_>>());
         assert_eq!((same.len(), plans.pairs_left), (many.len(), 0));
-        // Each number is read once, and only such as were compared: so many have that many pairs.
+        // Each number is parsed once, and only the compared ones.
         assert!((2..=92).contains(&plans.cached_numbers.len()), "{}", plans.cached_numbers.len());
         let (few, read) =
             (many.iter().take(8).map(Some).collect::<Vec<_>>(), plans.cached_numbers.len());

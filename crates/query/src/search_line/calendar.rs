@@ -1,4 +1,6 @@
-//! The terms of a search line that are about events, tasks and memos.
+//! The terms of a search line for events, tasks and memos.
+//!
+//! Apart from `search_line`, as these terms need the user's time zone and language.
 //!
 //! ```text
 //! when:WINDOW      an occurrence is in it         alarm:WINDOW     an alarm rings in it
@@ -7,7 +9,8 @@
 //! priority:high    1 to 4; normal: 5; low: 6 to 9; or a number
 //! ```
 //!
-//! A window is what [`larder_date_phrase`] reads: `2026-03`, `today..+7d`, `"next friday"`.
+//! A WINDOW is a date phrase (see [`larder_date_phrase`]): `2026-03`, `today..+7d`, `"next
+//! friday"`.
 
 use super::SearchLineParser;
 use crate::error::SyntaxError;
@@ -18,12 +21,12 @@ use larder_format::field::find_calendar_field;
 use larder_store::{Kind, TimeRange, TimeTarget};
 use larder_time::civil::Instant;
 
-/// What may stand behind `is:`.
+/// The values of `is:`, for messages.
 const KNOWN_STATES: &str =
     "recurring, completed, overdue, cancelled, tentative, all-day, event, task, memo, contact";
 
 impl SearchLineParser<'_> {
-    /// A term of this name and text; `None`: it is not about time.
+    /// Parses a term of this name and text; `None` if it is not one of this module.
     pub(super) fn parse_calendar_term(
         &self,
         at: usize,
@@ -45,14 +48,14 @@ impl SearchLineParser<'_> {
                 Some(query) => query,
                 None => return Ok(None),
             },
-            Some(stamp) if text.is_empty() => Query::Test(FieldTest::new(
-                FieldSelector::from_property_name(stamp.property_name()),
+            Some(property) if text.is_empty() => Query::Test(FieldTest::new(
+                FieldSelector::from_property_name(property.property_name()),
                 MatchOp::Exists,
                 "",
             )),
-            Some(stamp) => {
-                let window = self.parse_time_range(at, text, TimeTarget::Occurrences)?;
-                Query::Time(TimeTest::DateInRange(stamp, window))
+            Some(property) => {
+                let time_range = self.parse_time_range(at, text, TimeTarget::Occurrences)?;
+                Query::Time(TimeTest::DateInRange(property, time_range))
             }
             None => return Ok(None),
         }))
@@ -62,17 +65,17 @@ impl SearchLineParser<'_> {
         &self,
         at: usize,
         text: &str,
-        what: TimeTarget,
+        target: TimeTarget,
     ) -> Result<TimeRange, SyntaxError> {
-        let asker = &self.settings.user_locale;
-        let now = asker.zone.to_civil(asker.now);
-        let window = DateRange::parse(text, now, &asker.language).map_err(|error| {
+        let locale = &self.context.user_locale;
+        let now = locale.zone.to_civil(locale.now);
+        let time_range = DateRange::parse(text, now, &locale.language).map_err(|error| {
             SyntaxError::new(self.line, at, error.to_string())
                 .with_hint("as in when:2026-03, when:today..+7d or when:\"next friday\"")
         })?;
-        let instant = |civil| asker.zone.to_instant(civil);
-        let (from, to) = (instant(window.from), instant(window.to));
-        Ok(TimeRange { from, to, local_zone: asker.zone.clone(), target: what })
+        let instant = |civil| locale.zone.to_instant(civil);
+        let (from, to) = (instant(time_range.from), instant(time_range.to));
+        Ok(TimeRange { from, to, local_zone: locale.zone.clone(), target })
     }
 
     fn parse_state(&self, at: usize, text: &str) -> Result<Query, SyntaxError> {
@@ -88,15 +91,15 @@ impl SearchLineParser<'_> {
             "tentative" => self.status_query("TENTATIVE"),
             "all-day" | "allday" | "all_day" => field("all_day"),
             "overdue" => {
-                let asker = &self.settings.user_locale;
-                // What is due now is overdue: a window ends before its end.
+                let locale = &self.context.user_locale;
+                // A task that is due now is overdue, and a range excludes its end.
                 let (from, to, local) =
-                    (Instant::MIN, asker.now.saturating_add(1), asker.zone.clone());
+                    (Instant::MIN, locale.now.saturating_add(1), locale.zone.clone());
                 let before =
                     TimeRange { from, to, local_zone: local, target: TimeTarget::Occurrences };
                 let not = |query| Query::Not(Box::new(query));
                 let (done, cancelled) = (field("done"), self.status_query("CANCELLED"));
-                // What takes longest comes last.
+                // The most expensive test comes last.
                 let overdue = Query::Time(TimeTest::Overdue(before));
                 Query::And(vec![Query::Kind(Kind::Task), not(done), not(cancelled), overdue])
             }
@@ -105,9 +108,9 @@ impl SearchLineParser<'_> {
             "memo" => Query::Kind(Kind::Memo),
             "contact" => Query::Kind(Kind::Contact),
             _ => {
-                let what = format!("nothing is known of is:{text}");
-                return Err(SyntaxError::new(self.line, at, what)
-                    .with_hint(format!("behind is: may stand {KNOWN_STATES}")));
+                let message = format!("unknown value is:{text}");
+                return Err(SyntaxError::new(self.line, at, message)
+                    .with_hint(format!("known values: {KNOWN_STATES}")));
             }
         })
     }
@@ -131,6 +134,6 @@ impl SearchLineParser<'_> {
     }
 }
 
-fn time_range_query(window: TimeRange) -> Query {
-    Query::Time(TimeTest::InRange(window))
+fn time_range_query(time_range: TimeRange) -> Query {
+    Query::Time(TimeTest::InRange(time_range))
 }

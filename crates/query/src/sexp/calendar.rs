@@ -1,9 +1,9 @@
 //! The functions for events, tasks and memos (ECalBackendSexp), and the times and numbers that they
 //! take.
 //!
-//! Times are worked out while they are read, by the clock of who asks. What EDS's backend computes
-//! in UTC, its window for floating times among it, is in UTC here, too, unless the call names a
-//! zone.
+//! Times are computed while they are parsed, in the user's time zone. Ranges are in UTC, as in
+//! evolution-data-server, unless the call names a time zone. Apart from `sexp`, which parses the
+//! syntax and the functions for contacts.
 
 use super::SexpParser;
 use crate::error::SyntaxError;
@@ -22,7 +22,7 @@ pub(super) const KNOWN_FUNCTIONS: &str = "occur-in-time-range?, due-in-time-rang
     time-add-day, time-day-begin, time-day-end, stamp, overdue?, number, kind";
 
 impl SexpParser<'_> {
-    /// A call of one of these functions; `None`: it is none of them.
+    /// Parses a call of one of these functions; `None` if it is another one.
     pub(super) fn parse_calendar_call(
         &mut self,
         name: &str,
@@ -80,28 +80,28 @@ impl SexpParser<'_> {
         Query::Test(FieldTest::new(subject, op, text))
     }
 
-    fn parse_time_range(&mut self, what: TimeTarget) -> Result<TimeRange, SyntaxError> {
+    fn parse_time_range(&mut self, target: TimeTarget) -> Result<TimeRange, SyntaxError> {
         let (from, to) = (self.parse_time()?, self.parse_time()?);
-        self.skip_blanks();
+        self.skip_whitespace();
         let mut local = Zone::UTC;
         if self.rest().starts_with('"') {
             let at = self.at;
             let name = self.parse_string()?;
-            local = self.settings.user_locale.zones.get(&name).ok_or_else(|| {
+            local = self.context.user_locale.zones.get(&name).ok_or_else(|| {
                 self.error(at, format!("there is no time zone {name:?}"))
-                    .with_hint("zones have names as Europe/Prague")
+                    .with_hint("zones have names like Europe/Prague")
             })?;
         }
-        Ok(TimeRange { from, to, local_zone: local, target: what })
+        Ok(TimeRange { from, to, local_zone: local, target })
     }
 
-    /// `(stamp "DUE" FROM TO ["ZONE"])`, which is ours.
+    /// `(stamp "DUE" FROM TO ["ZONE"])`, an extension.
     fn parse_date_property(&mut self) -> Result<Query, SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         let at = self.at;
         let name = self.parse_string()?;
         let stamp = DateProperty::from_property_name(&name).ok_or_else(|| {
-            self.error(at, format!("{name:?} is no property that names a moment"))
+            self.error(at, format!("{name:?} is not a property with a date or a time"))
         })?;
         Ok(Query::Time(TimeTest::DateInRange(
             stamp,
@@ -109,14 +109,15 @@ impl SexpParser<'_> {
         )))
     }
 
-    /// `(kind "event")`, which is ours.
+    /// `(kind "event")`, an extension.
     fn parse_kind(&mut self) -> Result<Query, SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         let at = self.at;
         let name = self.parse_string()?;
         let all = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo, Kind::Component];
         let kind = all.into_iter().find(|kind| kind.name() == name);
-        kind.map(Query::Kind).ok_or_else(|| self.error(at, format!("{name:?} is no kind of item")))
+        kind.map(Query::Kind)
+            .ok_or_else(|| self.error(at, format!("{name:?} is not a kind of item")))
     }
 
     fn parse_contains(&mut self, at: usize) -> Result<Query, SyntaxError> {
@@ -133,8 +134,8 @@ impl SexpParser<'_> {
             "status" => self.status_query(&text),
             "priority" => self.priority_query(&text),
             _ => {
-                let what = format!("contains? knows no field {name:?}");
-                return Err(self.error(at, what).with_hint(
+                let message = format!("contains? does not know the field {name:?}");
+                return Err(self.error(at, message).with_hint(
                     "known here: any, comment, description, summary, location, attendee, organizer, \
                      classification, status, priority",
                 ));
@@ -144,7 +145,7 @@ impl SexpParser<'_> {
 
     fn classification_query(&self, text: &str) -> Query {
         match text {
-            // What says nothing is public (RFC 5545, 3.8.1.3).
+            // The default is public (RFC 5545, 3.8.1.3).
             "Public" => Query::Or(vec![
                 self.field_query("class", MatchOp::Is, "PUBLIC".into()),
                 Query::Not(Box::new(self.field_query("class", MatchOp::Exists, String::new()))),
@@ -179,7 +180,7 @@ impl SexpParser<'_> {
 
     /// `(has-categories? "a" "b")`, or `#f`.
     fn parse_categories(&mut self) -> Result<Query, SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         if self.rest().starts_with("#f") {
             self.at += 2;
             let any = self.field_query("category", MatchOp::Exists, String::new());
@@ -196,20 +197,20 @@ impl SexpParser<'_> {
 
     fn parse_comparison(&mut self, comparison: Comparison) -> Result<Query, SyntaxError> {
         let (left, right) = (self.parse_number()?, self.parse_number()?);
-        let turned = match comparison {
+        let reversed = match comparison {
             Comparison::Less => Comparison::Greater,
             Comparison::Greater => Comparison::Less,
             Comparison::Equal => Comparison::Equal,
         };
         match (left, right) {
             (left, NumericOperand::Constant(value)) => Ok(Query::Number(left, comparison, value)),
-            (NumericOperand::Constant(value), right) => Ok(Query::Number(right, turned, value)),
-            _ => Err(self.error(self.at, "one side of a comparison has to be a number")),
+            (NumericOperand::Constant(value), right) => Ok(Query::Number(right, reversed, value)),
+            _ => Err(self.error(self.at, "one side of a comparison must be a number")),
         }
     }
 
     fn parse_number(&mut self) -> Result<NumericOperand, SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         let at = self.at;
         if !self.rest().starts_with('(') {
             let text = self.parse_symbol();
@@ -217,23 +218,23 @@ impl SexpParser<'_> {
             return Ok(NumericOperand::Constant(number));
         }
         self.at += 1;
-        self.skip_blanks();
+        self.skip_whitespace();
         let number = match self.parse_symbol() {
             "percent-complete?" => {
                 let field = find_calendar_field("percent");
                 field.map_or(NumericOperand::Constant(-1), NumericOperand::Field)
             }
             "number" => {
-                self.skip_blanks();
+                self.skip_whitespace();
                 let at = self.at;
                 let name = self.parse_string()?;
                 let field = find_calendar_field(&name);
                 NumericOperand::Field(
-                    field.ok_or_else(|| self.error(at, format!("no field is {name:?}")))?,
+                    field.ok_or_else(|| self.error(at, format!("there is no field {name:?}")))?,
                 )
             }
             "occurrences-count?" => {
-                self.skip_blanks();
+                self.skip_whitespace();
                 match self.rest().starts_with(')') {
                     true => NumericOperand::Occurrences(None),
                     false => NumericOperand::Occurrences(Some(
@@ -241,46 +242,46 @@ impl SexpParser<'_> {
                     )),
                 }
             }
-            name => return Err(self.error(at, format!("{name:?} gives no number"))),
+            name => return Err(self.error(at, format!("{name:?} does not return a number"))),
         };
         self.expect_close(at)?;
         Ok(number)
     }
 
     fn expect_close(&mut self, began: usize) -> Result<(), SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         if !self.rest().starts_with(')') {
-            return Err(self.error(began, "a \"(\" that is not closed"));
+            return Err(self.error(began, "unclosed \"(\""));
         }
         self.at += 1;
         Ok(())
     }
 
-    /// A call that gives a time.
+    /// Parses a call that returns a time.
     fn parse_time(&mut self) -> Result<Instant, SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         let at = self.at;
         self.calls += 1;
         if !self.rest().starts_with('(') || self.calls > super::MAX_CALLS {
             return Err(self
                 .error(at, "a time is missing")
-                .with_hint("as (make-time \"20260301T000000Z\")"));
+                .with_hint("write it like (make-time \"20260301T000000Z\")"));
         }
         self.at += 1;
-        self.skip_blanks();
-        let (name, asker) = (self.parse_symbol(), self.settings.user_locale.clone());
+        self.skip_whitespace();
+        let (name, locale) = (self.parse_symbol(), self.context.user_locale.clone());
         let midnight = |instant: Instant, days: i64| {
-            let day = asker.zone.to_civil(instant).day_number() + days;
-            asker.zone.to_instant(CivilTime::midnight(day))
+            let day = locale.zone.to_civil(instant).day_number() + days;
+            locale.zone.to_instant(CivilTime::midnight(day))
         };
         let time = match name {
-            "time-now" => asker.now,
+            "time-now" => locale.now,
             "make-time" => {
                 let at = self.at;
                 let text = self.parse_string()?;
                 let stamp = value::IcalDateTime::parse(&text)
                     .map_err(|error| self.error(at, error.to_string()))?;
-                // What can be written of the beginning and the end of all time.
+                // The first and the last time that can be written stand for no limit.
                 match stamp.civil {
                     CivilTime::MIN => Instant::MIN,
                     CivilTime::MAX => Instant::MAX,
@@ -290,16 +291,16 @@ impl SexpParser<'_> {
             "time-day-begin" => midnight(self.parse_time()?, 0),
             "time-day-end" => midnight(self.parse_time()?, 1),
             "time-add-day" => {
-                let from = asker.zone.to_civil(self.parse_time()?);
-                self.skip_blanks();
+                let from = locale.zone.to_civil(self.parse_time()?);
+                self.skip_whitespace();
                 let at = self.at;
                 let days: i32 = self
                     .parse_symbol()
                     .parse()
                     .map_err(|_| self.error(at, "a number of days is missing"))?;
-                asker.zone.to_instant(from.saturating_add(i64::from(days) * DAY_SECONDS))
+                locale.zone.to_instant(from.saturating_add(i64::from(days) * DAY_SECONDS))
             }
-            _ => return Err(self.error(at, format!("{name:?} gives no time"))),
+            _ => return Err(self.error(at, format!("{name:?} does not return a time"))),
         };
         self.expect_close(at)?;
         Ok(time)
@@ -307,15 +308,15 @@ impl SexpParser<'_> {
 }
 
 fn date_property_query(stamp: DateProperty, from: Instant, to: Instant) -> Query {
-    let window = TimeRange { from, to, local_zone: Zone::UTC, target: TimeTarget::Occurrences };
-    Query::Time(TimeTest::DateInRange(stamp, window))
+    let time_range = TimeRange { from, to, local_zone: Zone::UTC, target: TimeTarget::Occurrences };
+    Query::Time(TimeTest::DateInRange(stamp, time_range))
 }
 
 fn property_exists_query(property: &str) -> Query {
     Query::Test(FieldTest::new(FieldSelector::from_property_name(property), MatchOp::Exists, ""))
 }
 
-/// `(occurrences-count?)` counts in the window that stands elsewhere in the question.
+/// Gives each `(occurrences-count?)` without a range the time range of the query.
 pub(super) fn fill_occurrence_counts(mut query: Query) -> Query {
     if let Some(window) = first_time_range(&query) {
         fill_counts(&mut query, &window);
@@ -328,7 +329,7 @@ fn first_time_range(query: &Query) -> Option<TimeRange> {
         Query::Time(TimeTest::InRange(window)) if window.target == TimeTarget::Occurrences => {
             Some(window.clone())
         }
-        Query::And(of) | Query::Or(of) => of.iter().find_map(first_time_range),
+        Query::And(parts) | Query::Or(parts) => parts.iter().find_map(first_time_range),
         Query::Not(query) => first_time_range(query),
         _ => None,
     }
@@ -337,8 +338,8 @@ fn first_time_range(query: &Query) -> Option<TimeRange> {
 fn fill_counts(query: &mut Query, window: &TimeRange) {
     match query {
         Query::Number(NumericOperand::Occurrences(open @ None), ..) => *open = Some(window.clone()),
-        Query::And(of) | Query::Or(of) => {
-            of.iter_mut().for_each(|query| fill_counts(query, window));
+        Query::And(parts) | Query::Or(parts) => {
+            parts.iter_mut().for_each(|query| fill_counts(query, window));
         }
         Query::Not(query) => fill_counts(query, window),
         _ => {}

@@ -9,7 +9,8 @@ use super::query_registry::RegisteredQuery;
 use super::view_event::RemovedItem;
 use super::view_query::ResolvedQuery;
 use crate::error::Error;
-use crate::execution::{SearchRequest, find};
+use crate::execution::find;
+use crate::search_request::SearchRequest;
 use larder_store::{Reader, Seq};
 use std::collections::HashSet;
 

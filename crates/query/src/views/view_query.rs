@@ -4,9 +4,9 @@
 //! view keeps the text, and resolves it again as the clock moves.
 
 use crate::error::Error;
-use crate::execution::{SearchRequest, SortSpec};
 use crate::expansion::required_time_range;
 use crate::query::{NumericOperand, Query, QueryContext};
+use crate::search_request::{SearchRequest, SortSpec};
 use larder_store::{Kind, TimeRange};
 use larder_time::civil::{CivilTime, Instant};
 use std::hash::{Hash, Hasher};

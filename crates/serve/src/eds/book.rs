@@ -1,7 +1,8 @@
-//! An address book: a collection of contacts as clients open, read and change it.
+//! An address book: a collection of contacts that clients open, read and change.
 //!
-//! A change is one batch, all of it or nothing. When it is committed, everybody is told of the
-//! book's new revision and of what changed in their views, and then the caller gets its reply.
+//! A call that changes contacts is one batch, applied as a whole or not at all. After the commit
+//! all clients get the book's new revision and the events of their views, and then the caller gets
+//! its reply.
 
 use super::bus::{
     MAX_ARRAY_BYTES, MethodCall, PropertyValues, build_properties_changed, replace_nul,
@@ -13,8 +14,8 @@ use super::call_error::{
 use super::card::{CardRenderer, book_revision};
 use super::eds_source::{EdsSource, KeyFile, collection_of};
 use super::interface::ADDRESS_BOOK;
-use super::registry::object_path;
-use super::service::{EdsService, book_path};
+use super::object_path::{book_path, object_path};
+use super::service::EdsService;
 use larder_edit::item_text::find_single_card;
 use larder_format::contact::{Contact, ProblemKind};
 use larder_format::edit::insert_uid;
@@ -30,16 +31,16 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use zbus::{Message, Variant};
 
-/// What a book can do, in the words that clients look for.
+/// The capabilities of a book, by the names of the client library.
 const CAPABILITIES: &[&str] =
     &["local", "do-initial-query", "bulk-adds", "bulk-modifies", "bulk-removes", "contact-lists"];
 const REQUIRED_FIELDS: &[&str] = &["file_as"];
 
-/// The fields of a contact, as the client library calls them.
+/// The fields of a contact, by the names of the client library.
 const SUPPORTED_FIELDS: &str = include_str!("fields.txt");
 
 impl EdsService {
-    /// What the factory is asked.
+    /// Handles a call of the factory.
     pub(super) fn handle_open_book_call(
         &mut self,
         call: &MethodCall<'_>,
@@ -62,7 +63,7 @@ impl EdsService {
         call.reply(&(book_path(row), super::ADDRESS_BOOK_BUS_NAME))
     }
 
-    /// The row of a source's collection, which is made if it is not there yet.
+    /// Returns the row of a source's collection; creates the collection if it does not exist.
     pub(super) fn ensure_book_row(&mut self, source: &EdsSource) -> Result<i64, CallError> {
         if let Some(row) = source.row {
             return Ok(row);
@@ -73,30 +74,32 @@ impl EdsService {
             &name,
             vec![BatchChange::CreateCollection(name.clone(), Kind::Contact)],
         )?;
-        let made = self.published_sources.iter().find(|made| made.uid == source.uid);
-        made.and_then(|made| made.row).ok_or_else(|| CallError::new(OTHER, "the book was not made"))
+        let created = self.published_sources.iter().find(|created| created.uid == source.uid);
+        created
+            .and_then(|source| source.row)
+            .ok_or_else(|| CallError::new(OTHER, "the address book was not created"))
     }
 
-    /// Tells which books have another revision.
+    /// Publishes the revisions of books that changed.
     pub(super) fn publish_book_revisions(&mut self) -> Result<(), CallError> {
         self.open_books
             .retain(|row, _| self.published_sources.iter().any(|source| source.row == Some(*row)));
-        let mut other = Vec::new();
+        let mut changed_books = Vec::new();
         let epoch = self.reader.epoch()?;
-        let anew = epoch != self.epoch;
-        if anew {
+        let is_new_epoch = epoch != self.epoch;
+        if is_new_epoch {
             self.published_seq = 0;
             self.cards = CardRenderer::default();
         }
         let seq = self.reader.last_seq()?;
-        // Where something fails, the same is looked for next time.
+        // After an error the same changes are published next time.
         self.store_views.catch_up()?;
-        for (row, told) in &mut self.open_books {
+        for (row, published) in &mut self.open_books {
             if let Some(now) = self.reader.last_collection_change(*row, self.published_seq)?
-                && (anew || now != *told)
+                && (is_new_epoch || now != *published)
             {
                 let revision = book_revision(&self.reader, now)?;
-                *told = now;
+                *published = now;
                 let path = book_path(*row);
                 self.before_reply.extend(build_properties_changed(
                     &path,
@@ -104,26 +107,26 @@ impl EdsService {
                     "Revision",
                     revision,
                 ));
-                other.push(*row);
+                changed_books.push(*row);
             }
         }
-        self.deliver_to_books(&other, seq);
+        self.deliver_to_books(&changed_books, seq);
         (self.published_seq, self.epoch) = (seq, epoch);
         Ok(())
     }
 
-    /// The last change of a book.
+    /// Returns the last batch that changed a book.
     fn last_change(&self, row: i64) -> Result<Seq, CallError> {
         Ok(self.reader.last_collection_change(row, 0)?.unwrap_or_default())
     }
 
-    /// The properties of a book.
+    /// Returns the properties of a book.
     pub(super) fn book_property_values(&mut self, row: i64) -> Result<PropertyValues, CallError> {
         let source = self.published_sources.iter().find(|source| source.row == Some(row));
         let uid = source.map(|source| source.uid.replace('/', "_")).unwrap_or_default();
         let cache = self.options.cache_dir.join(uid).display().to_string();
         let seq = match self.open_books.get(&row) {
-            Some(told) => *told,
+            Some(published) => *published,
             None => self.last_change(row)?,
         };
         let revision = book_revision(&self.reader, seq)?;
@@ -141,7 +144,7 @@ impl EdsService {
         ]))
     }
 
-    /// What a book is asked.
+    /// Handles a call of a book.
     pub(super) fn handle_book_call(
         &mut self,
         row: i64,
@@ -197,10 +200,10 @@ impl EdsService {
             }
             "GetView" => {
                 let query: String = call.arguments()?;
-                let question = self.view_query(&book, &query);
-                let question =
-                    question.map_err(|_| CallError::new(INVALID_QUERY, "Invalid query"))?;
-                let path = self.add_client_view(row, question, call.sender());
+                let view_query = self.view_query(&book, &query);
+                let view_query =
+                    view_query.map_err(|_| CallError::new(INVALID_QUERY, "Invalid query"))?;
+                let path = self.add_client_view(row, view_query, call.sender());
                 call.reply(&object_path(&path))
             }
             "ContainsEmail" => {
@@ -212,21 +215,21 @@ impl EdsService {
     }
 }
 
-/// A book that is being asked.
+/// The book of a call.
 pub(super) struct AddressBook {
     /// The name of its collection.
     pub(super) name: Arc<str>,
     pub(super) source: EdsSource,
 }
 
-/// Writing.
+/// The calls that change contacts.
 impl EdsService {
     fn create_contacts(
         &mut self,
         book: &AddressBook,
         cards: &[String],
     ) -> Result<Vec<String>, CallError> {
-        let deriver =
+        let extractor =
             self.store.extractor_for_collection(&book.name, CollectionType::AddressBook)?;
         let (mut uids, mut changes) = (Vec::new(), Vec::new());
         for card in cards {
@@ -234,7 +237,7 @@ impl EdsService {
             if uid.is_none() {
                 bytes = insert_uid(&bytes, &self.generate_uid()?);
             }
-            let prepared = prepare_card(&deriver, bytes)?;
+            let prepared = prepare_card(&extractor, bytes)?;
             let uid = prepared.uid().unwrap_or_default().to_string();
             if self.reader.get(&book.name, &uid)?.is_some() {
                 return Err(uid_conflict_error());
@@ -251,12 +254,12 @@ impl EdsService {
 
     fn modify_contacts(&mut self, book: &AddressBook, cards: &[String]) -> Result<(), CallError> {
         let guards = KeyFile::parse(&book.source.data).is_ok_and(|file| file.has_revision_guards());
-        let deriver =
+        let extractor =
             self.store.extractor_for_collection(&book.name, CollectionType::AddressBook)?;
-        // Of one contact twice the last is meant.
+        // If a call has a contact twice, the last one counts.
         let mut changes = BTreeMap::new();
         for card in cards {
-            let prepared = prepare_card(&deriver, parse_single_card(card)?.0)?;
+            let prepared = prepare_card(&extractor, parse_single_card(card)?.0)?;
             let Some(uid) = prepared.uid().map(str::to_string) else {
                 return Err(CallError::new(OTHER, "No UID in the contact"));
             };
@@ -289,15 +292,15 @@ impl EdsService {
         self.write("remove", &book.name, changes).map(drop)
     }
 
-    /// Does a card say the revision that its item has?
+    /// Returns whether a card has the current revision of its item.
     fn is_current(&mut self, card: &ParsedItem, head: &ItemMeta) -> Result<bool, CallError> {
         let contact = Contact::parse(card.bytes());
-        let said = contact.properties().iter().find(|property| property.has_name("REV"));
+        let revision = contact.properties().iter().find(|property| property.has_name("REV"));
         let rev = self.cards.rev(&self.reader, head.seq)?;
-        Ok(said.is_some_and(|said| said.text().trim() == rev))
+        Ok(revision.is_some_and(|revision| revision.text().trim() == rev))
     }
 
-    /// A UID that no item has.
+    /// Returns a UID that no item has.
     fn generate_uid(&self) -> Result<String, CallError> {
         let mut uid = String::from("pas-id-");
         let random =
@@ -309,9 +312,9 @@ impl EdsService {
     }
 }
 
-/// Reading.
+/// The calls that read contacts.
 impl EdsService {
-    /// An item and its bytes.
+    /// Returns an item and its bytes.
     fn read_item(&self, book: &AddressBook, uid: &str) -> Result<(ItemMeta, Vec<u8>), CallError> {
         let text = || CallError::new(CONTACT_NOT_FOUND, format!("Contact “{uid}” not found"));
         self.reader.get(&book.name, uid)?.ok_or_else(text)
@@ -328,10 +331,10 @@ impl EdsService {
         query: &str,
         client: &str,
     ) -> Result<Vec<String>, CallError> {
-        let question = self.view_query(book, query)?;
+        let view_query = self.view_query(book, query)?;
         let (mut all, mut size, mut failed) = (Vec::new(), 0, None);
         let (cards, reader) = (&mut self.cards, &self.reader);
-        self.store_views.find(question, client, &mut |head, bytes| {
+        self.store_views.find(view_query, client, &mut |head, bytes| {
             match cards.render(reader, head, bytes) {
                 Ok(card) => {
                     size += card.len() + 8;
@@ -343,9 +346,10 @@ impl EdsService {
         })?;
         match failed {
             Some(failure) => Err(failure),
-            None if size > MAX_ARRAY_BYTES => {
-                Err(CallError::new(SIZE_LIMIT, "the answer is too large; ask for a view"))
-            }
+            None if size > MAX_ARRAY_BYTES => Err(CallError::new(
+                SIZE_LIMIT,
+                "the answer is too large for one message; open a view",
+            )),
             None => Ok(all),
         }
     }
@@ -356,8 +360,8 @@ impl EdsService {
         query: &str,
         client: &str,
     ) -> Result<Vec<String>, CallError> {
-        let (question, mut uids) = (self.view_query(book, query)?, Vec::new());
-        self.store_views.find(question, client, &mut |head, _| {
+        let (view_query, mut uids) = (self.view_query(book, query)?, Vec::new());
+        self.store_views.find(view_query, client, &mut |head, _| {
             uids.push(replace_nul(&head.uid));
             true
         })?;
@@ -371,18 +375,18 @@ impl EdsService {
         client: &str,
     ) -> Result<bool, CallError> {
         let text = address.replace('\\', "\\\\").replace('"', "\\\"");
-        let question = self.view_query(book, &format!("(is \"email\" \"{text}\")"))?;
-        Ok(self.store_views.find(question, client, &mut |_, _| false)? > 0)
+        let view_query = self.view_query(book, &format!("(is \"email\" \"{text}\")"))?;
+        Ok(self.store_views.find(view_query, client, &mut |_, _| false)? > 0)
     }
 
     fn view_query(&self, book: &AddressBook, text: &str) -> Result<ViewQuery, CallError> {
         self.check_query(text)?;
-        let question = ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&self.settings));
-        Ok(question.with_collection(&book.name).with_kind(Kind::Contact))
+        let view_query = ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&self.settings));
+        Ok(view_query.with_collection(&book.name).with_kind(Kind::Contact))
     }
 
-    /// Looks whether clients are to be given an answer. Everything is asked by an empty text here,
-    /// and not by `#t`.
+    /// Refuses queries to which clients expect an error. In this protocol the query for all
+    /// contacts is an empty text, and not `#t`.
     fn check_query(&self, text: &str) -> Result<(), CallError> {
         let invalid = || CallError::new(INVALID_QUERY, format!("Invalid Query “{text}”"));
         if text.trim_start().starts_with('#') {
@@ -395,7 +399,7 @@ impl EdsService {
 }
 
 impl AddressBook {
-    /// The change that puts a card into it.
+    /// Returns the change that puts a card into the book.
     fn put_change(&self, prepared: ParsedItem, expect: Precondition) -> BatchChange {
         let uid = prepared.uid().unwrap_or_default().to_string();
         let collection = Arc::clone(&self.name);
@@ -409,8 +413,8 @@ impl AddressBook {
     }
 }
 
-/// Does it ask for a phone number that is none? Here that matches nothing; clients expect to be
-/// told.
+/// Returns whether a query tests for a text that is not a phone number. The query crate answers
+/// such a test with no item, but clients expect an error.
 fn has_invalid_phone(query: &Query) -> bool {
     match query {
         Query::And(all) | Query::Or(all) => all.iter().any(has_invalid_phone),
@@ -423,13 +427,14 @@ fn has_invalid_phone(query: &Query) -> bool {
     }
 }
 
-/// The card that a client gives, and the UID that it names: one, whole, and with something in it.
+/// Parses a text as one complete card; returns its bytes and its UID.
 fn parse_single_card(text: &str) -> Result<(Vec<u8>, Option<String>), CallError> {
     let wrong = |why: String| CallError::new(INVALID_ARG, why);
     let bytes = find_single_card(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     let card = Contact::parse(&bytes);
-    let half = card.problems().iter().find(|problem| problem.kind == ProblemKind::MissingCardEnd);
-    if let Some(problem) = card.fatal_problem().or(half) {
+    let incomplete =
+        card.problems().iter().find(|problem| problem.kind == ProblemKind::MissingCardEnd);
+    if let Some(problem) = card.fatal_problem().or(incomplete) {
         return Err(wrong(problem.to_string()));
     }
     let uid = card.uid();
@@ -437,9 +442,9 @@ fn parse_single_card(text: &str) -> Result<(Vec<u8>, Option<String>), CallError>
     Ok((bytes, uid))
 }
 
-/// A card made ready to be kept.
-fn prepare_card(deriver: &Extractor, bytes: Vec<u8>) -> Result<ParsedItem, CallError> {
-    deriver
+/// Extracts from a card all that the store needs to apply it.
+fn prepare_card(extractor: &Extractor, bytes: Vec<u8>) -> Result<ParsedItem, CallError> {
+    extractor
         .parse_contact(bytes)
         .map_err(|rejected| CallError::new(INVALID_ARG, rejected.problem.to_string()))
 }
@@ -452,7 +457,7 @@ fn out_of_sync_error() -> CallError {
     CallError::new(OUT_OF_SYNC, "Tried to modify contact with an out of sync revision")
 }
 
-/// Properties as a list of names and values, as GLib prints them.
+/// Formats properties as a list of names and values, in GLib's text form.
 fn format_properties(values: &PropertyValues) -> Vec<String> {
     let mut all: Vec<(String, String)> =
         values.iter().map(|(name, value)| (to_kebab_case(name), format_variant(value))).collect();
@@ -460,7 +465,7 @@ fn format_properties(values: &PropertyValues) -> Vec<String> {
     all.into_iter().flat_map(|(name, value)| [name, value]).collect()
 }
 
-/// `CacheDir` as `cache-dir`.
+/// Converts `CacheDir` to `cache-dir`.
 fn to_kebab_case(name: &str) -> String {
     let mut text = String::new();
     for (at, letter) in name.chars().enumerate() {
@@ -472,7 +477,7 @@ fn to_kebab_case(name: &str) -> String {
     text
 }
 
-/// A value in GVariant's text form.
+/// Formats a value in GVariant's text form.
 fn format_variant(value: &Variant<'_>) -> String {
     match value {
         Variant::Bool(value) => value.to_string(),

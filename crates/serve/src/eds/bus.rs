@@ -1,7 +1,7 @@
-//! Messages: a call taken apart, and the replies and signals that are made of answers.
+//! D-Bus messages: parses calls, and builds replies and signals.
 //!
-//! Nothing is sent here: what a call gives is a list of messages, which goes out in one piece and
-//! in its order.
+//! The module sends nothing. A call results in a list of messages, which the caller sends together
+//! and in order.
 
 use super::call_error::{CallError, SIZE_LIMIT};
 use super::interface::PROPERTIES;
@@ -11,9 +11,9 @@ use zbus::message::{Body, Flags, Header};
 use zbus::wire::DynamicDeserialize;
 use zbus::{DynamicType, Message, Variant};
 
-/// The largest message that is sent: D-Bus ends connections that send larger ones.
+/// The largest message to send: D-Bus closes connections that send larger ones.
 const MAX_MESSAGE_BYTES: usize = 100 << 20;
-/// The most bytes of an array that are sent; D-Bus has 64 MB.
+/// The largest array to send; the limit of D-Bus is 64 MiB.
 pub(super) const MAX_ARRAY_BYTES: usize = 60 << 20;
 
 /// Properties of an interface, by name.
@@ -30,7 +30,7 @@ impl<'m> MethodCall<'m> {
         MethodCall { header: message.header(), body: message.body() }
     }
 
-    /// Who calls, by the name that the bus gave.
+    /// Returns the caller's unique name on the bus.
     pub(super) fn sender(&self) -> &str {
         self.header.sender().map_or("", |sender| sender.as_str())
     }
@@ -39,7 +39,7 @@ impl<'m> MethodCall<'m> {
         self.header.path().map_or("", |path| path.as_str())
     }
 
-    /// Empty where it says none.
+    /// Returns the interface; empty if the call names none.
     pub(super) fn interface(&self) -> &str {
         self.header.interface().map_or("", |interface| interface.as_str())
     }
@@ -48,33 +48,33 @@ impl<'m> MethodCall<'m> {
         self.header.member().map_or("", |member| member.as_str())
     }
 
-    /// The types of its arguments, written after each other.
+    /// Returns the concatenated types of the arguments.
     pub(super) fn signature(&self) -> String {
         self.body.signature().to_string_no_parens()
     }
 
-    /// Does it wait for a reply?
+    /// Returns whether the caller waits for a reply.
     pub(super) fn wants_reply(&self) -> bool {
         !self.header.primary().flags().contains(Flags::NO_REPLY_EXPECTED)
     }
 
-    /// Its arguments.
+    /// Returns the arguments.
     pub(super) fn arguments<'s, T: DynamicDeserialize<'s>>(&'s self) -> Result<T, CallError> {
         self.body
             .deserialize()
             .map_err(|error| CallError::from_bus_error("InvalidArgs", error.to_string()))
     }
 
-    /// The reply that gives this.
+    /// Builds the reply with this body.
     pub(super) fn reply<T: Serialize + DynamicType>(&self, body: &T) -> Result<Message, CallError> {
         let reply = Message::method_return(&self.header).build(body);
         reply
             .ok()
             .filter(is_sendable)
-            .ok_or_else(|| CallError::new(SIZE_LIMIT, "the answer is too large"))
+            .ok_or_else(|| CallError::new(SIZE_LIMIT, "the answer is too large for one message"))
     }
 
-    /// The reply that says what is wrong.
+    /// Builds the reply that reports an error.
     pub(super) fn reply_error(&self, failure: &CallError) -> Option<Message> {
         let error = Message::error(&self.header, failure.name.as_str());
         error.build(&replace_nul(&failure.message)).ok()
@@ -85,12 +85,12 @@ fn is_sendable(message: &Message) -> bool {
     message.data().len() <= MAX_MESSAGE_BYTES
 }
 
-/// A text without the one character that D-Bus cannot carry.
+/// Replaces NUL, the one character that D-Bus cannot carry.
 pub(super) fn replace_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-/// A signal for everybody, or for one client.
+/// Builds a signal to one client, or to all.
 pub(super) fn build_signal<T: Serialize + DynamicType>(
     path: &str,
     interface: &'static str,
@@ -105,7 +105,7 @@ pub(super) fn build_signal<T: Serialize + DynamicType>(
     signal.build(body).ok().filter(is_sendable)
 }
 
-/// The signal that properties of an object have changed.
+/// Builds the signal that a property of an object has changed.
 pub(super) fn build_properties_changed(
     path: &str,
     interface: &'static str,

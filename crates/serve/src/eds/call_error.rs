@@ -1,18 +1,18 @@
-//! What clients are told when a call fails: GLib's errors, as D-Bus carries them.
+//! Errors of calls: GLib's errors, as D-Bus carries them.
 //!
-//! GLib knows an error by a domain and a number; on the bus that is a name, which the client
-//! libraries take apart again. What no GLib program could have made wrong has one of D-Bus' own
+//! GLib identifies an error by a domain and a number. On the bus both are encoded in a name, which
+//! the client libraries decode. An error that no GLib program could cause has one of D-Bus' own
 //! names.
 
 use larder_query::Error as QueryError;
 use larder_store::Error as StoreError;
 
-/// An error, on its way to a client.
+/// The error of a call, to be sent to its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CallError {
-    /// As it is called on the bus.
+    /// Its name on the bus.
     pub(super) name: String,
-    /// What it says to a person.
+    /// Its message for a person.
     pub(super) message: String,
 }
 
@@ -59,12 +59,12 @@ impl CallError {
         CallError { name, message: text.into() }
     }
 
-    /// One of D-Bus' own: `UnknownMethod`, `InvalidArgs`, ...
+    /// Creates an error with one of D-Bus' own names: `UnknownMethod`, `InvalidArgs`, ...
     pub(super) fn from_bus_error(name: &str, text: impl Into<String>) -> CallError {
         CallError { name: format!("org.freedesktop.DBus.Error.{name}"), message: text.into() }
     }
 
-    /// The same with what could not be done in front.
+    /// Prefixes the message with the operation that failed.
     pub(super) fn with_context(self, what: &str) -> CallError {
         CallError { message: format!("{what}: {}", self.message), ..self }
     }

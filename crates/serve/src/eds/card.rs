@@ -1,10 +1,10 @@
-//! Cards on their way to clients: of version 3.0, with UID and REV.
+//! Cards for clients: version 3.0, with UID and REV.
 //!
-//! What is stored is what came. Clients need a UID in each card, a REV that differs after every
-//! change, and one version of the format: these are put into what they are given, and never into
-//! what is kept. REV is the time of the item's last change with the number of its batch as the
-//! fraction of the second, so it is a time that programs can read, and no two changes have the
-//! same.
+//! The store keeps source bytes as they came. Clients need a UID in each card, a REV that differs
+//! after every change, and one version of the format; the renderer adds these to its output and
+//! never to the stored bytes. REV is the time of the item's last change, with the sequence number
+//! of its batch as the fraction of the second: programs can read it as a time, and no two changes
+//! have the same one.
 
 use super::bus::replace_nul;
 use larder_format::contact::{Contact, VcardVersion, convert_card};
@@ -12,14 +12,15 @@ use larder_format::writer::{escape_text, format_content_line};
 use larder_store::{Error, ItemMeta, Reader, Seq};
 use larder_time::civil::{CivilTime, Date};
 
-/// Gives cards, and remembers the time of the last batch: many cards in a row are of one.
+/// Renders cards. It caches the time of the last batch, because successive cards are often of the
+/// same batch.
 #[derive(Debug, Default)]
 pub(super) struct CardRenderer {
     last: Option<(Seq, String)>,
 }
 
 impl CardRenderer {
-    /// The card of an item as clients get it: no line end at its end.
+    /// Renders the card of an item, without a line end after the last line.
     pub(super) fn render(
         &mut self,
         reader: &Reader,
@@ -35,7 +36,7 @@ impl CardRenderer {
         Ok(append_lines(&text, &[("UID", &escape_text(&head.uid)), ("REV", rev)]))
     }
 
-    /// A card that holds nothing but UID and REV.
+    /// Renders a card with UID and REV only.
     pub(super) fn render_short(
         &mut self,
         reader: &Reader,
@@ -46,7 +47,7 @@ impl CardRenderer {
         Ok(append_lines(text, &[("UID", &escape_text(&head.uid)), ("REV", rev)]))
     }
 
-    /// The REV of what a batch wrote.
+    /// Returns the REV of the items that a batch wrote.
     pub(super) fn rev(&mut self, reader: &Reader, seq: Seq) -> Result<&str, Error> {
         if self.last.as_ref().is_none_or(|(known, _)| *known != seq) {
             let time = format_timestamp(reader.batch_time(seq)?.unwrap_or_default());
@@ -56,13 +57,13 @@ impl CardRenderer {
     }
 }
 
-/// The revision of a book that was last changed by this batch.
+/// Returns the revision of a book whose last change is in this batch.
 pub(super) fn book_revision(reader: &Reader, seq: Seq) -> Result<String, Error> {
     let time = format_timestamp(reader.batch_time(seq)?.unwrap_or_default());
     Ok(format!("{time}Z({seq})"))
 }
 
-/// A time in milliseconds since 1970, to the second and in UTC.
+/// Formats a time in milliseconds since 1970, to the second and in UTC.
 fn format_timestamp(milliseconds: i64) -> String {
     let civil = CivilTime::from_seconds_clamped(milliseconds.div_euclid(1000));
     let (Date { year, month, day }, second) = (civil.date(), civil.second_of_day());
@@ -70,7 +71,7 @@ fn format_timestamp(milliseconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
-/// The card with these lines before its end, and no line end behind it.
+/// Inserts lines before the last line of a card, and removes the line end after it.
 fn append_lines(card: &str, lines: &[(&str, &str)]) -> String {
     const END: &str = "END:VCARD\r\n";
     let mut text = card.strip_suffix(END).unwrap_or(card).to_string();

@@ -1,36 +1,36 @@
-//! Sources: what the registry says there is, each a text of groups and keys.
+//! The sources of the registry, each a text of groups and keys.
 //!
-//! An address book of clients is a collection of contacts. Its source is called as the collection,
-//! and the text that clients write of it is what the collection says of itself; for a collection
-//! that says nothing one is made up. Beside them are the sources that clients expect in any
-//! registry. Nothing is kept here: the list is read from the store.
+//! An address book is a collection of contacts. Its source has the name of the collection, and its
+//! text is the collection's properties, as clients wrote them; a collection without properties gets
+//! a default text. The list also has the built-in sources that clients expect in any registry. It
+//! is read from the store each time; the module keeps no state.
 
 use super::call_error::{CallError, KEY_FILE_NO_GROUP, KEY_FILE_PARSE};
 use larder_store::{CollectionType, IndexConfig, Reader};
 
-/// The address book that every client knows, and the collection that it is: the one where `add` and
-/// `import` put cards.
+/// The UID of the address book that every client knows, and its collection: the one to which `add`
+/// and `import` add cards.
 const PERSONAL_BOOK: (&str, &str) = ("system-address-book", "contacts");
 /// The group that every source has.
 const DATA_SOURCE_GROUP: &str = "Data Source";
 /// The group that makes a source an address book.
 const ADDRESS_BOOK_GROUP: &str = "Address Book";
 
-/// A source.
+/// A source of the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EdsSource {
     pub(super) uid: String,
-    /// What its object is called by.
+    /// The number in the path of its object.
     pub(super) number: i64,
     pub(super) data: String,
-    /// The row of its collection; `None`: it has none, or none yet.
+    /// The row of its collection; `None`: it has no collection, or not yet.
     pub(super) row: Option<i64>,
     pub(super) is_book: bool,
     pub(super) removable: bool,
 }
 
-/// What clients expect in any registry, as groups to file others under and as what there is of each
-/// kind: UID, name, parent, the rest. Only the address book can be opened here.
+/// The sources that clients expect in any registry, as parents of others and as defaults of each
+/// type: UID, name, parent, remaining text. Only the address book can be opened.
 const BUILT_IN_SOURCES: &[(&str, &str, &str, &str)] = &[
     ("system-address-book", "Personal", "local-stub", "[Address Book]\nBackendName=local\n"),
     ("local-stub", "On This Computer", "", ""),
@@ -52,18 +52,18 @@ const BUILT_IN_SOURCES: &[(&str, &str, &str, &str)] = &[
     ("system-proxy", "Default Proxy Settings", "", "[Proxy]\nMethod=default\n"),
 ];
 
-/// The collection that the source of this UID is.
+/// Returns the name of the collection behind the source with this UID.
 pub(super) fn collection_of(uid: &str) -> &str {
     let (personal, collection) = PERSONAL_BOOK;
     if uid == personal { collection } else { uid }
 }
 
-/// Is the UID one that no new source may have?
+/// Returns whether no new source may have this UID.
 pub(super) fn is_reserved(uid: &str) -> bool {
     uid == PERSONAL_BOOK.1 || BUILT_IN_SOURCES.iter().any(|(known, ..)| *known == uid)
 }
 
-/// All sources that there are now.
+/// Reads the sources that exist now.
 pub(super) fn read_sources(reader: &Reader) -> Result<Vec<EdsSource>, larder_store::Error> {
     let mut sources = Vec::new();
     for (number, (uid, name, parent, rest)) in (0..).zip(BUILT_IN_SOURCES) {
@@ -77,22 +77,25 @@ pub(super) fn read_sources(reader: &Reader) -> Result<Vec<EdsSource>, larder_sto
         });
     }
     let first = i64::try_from(sources.len()).unwrap_or_default();
-    for said in reader.list_collection_properties(CollectionType::AddressBook)? {
-        let own = said.properties.as_deref().and_then(|head| std::str::from_utf8(head).ok());
-        let own = own.filter(|own| KeyFile::parse(own).is_ok()).map(str::to_string);
-        if said.name == PERSONAL_BOOK.1 {
-            // It is the first of those that are always there.
+    for collection in reader.list_collection_properties(CollectionType::AddressBook)? {
+        let own_text =
+            collection.properties.as_deref().and_then(|head| std::str::from_utf8(head).ok());
+        let own_text =
+            own_text.filter(|own_text| KeyFile::parse(own_text).is_ok()).map(str::to_string);
+        if collection.name == PERSONAL_BOOK.1 {
+            // The personal book is the first of the built-in sources.
             if let Some(personal) = sources.first_mut() {
-                personal.row = Some(said.row);
-                personal.data = own.unwrap_or_else(|| personal.data.clone());
+                personal.row = Some(collection.row);
+                personal.data = own_text.unwrap_or_else(|| personal.data.clone());
             }
-        } else if !is_reserved(&said.name) {
+        } else if !is_reserved(&collection.name) {
             let rest = "[Address Book]\nBackendName=local\n";
             sources.push(EdsSource {
-                number: first + said.row,
-                data: own.unwrap_or_else(|| key_file_text(&said.name, "local-stub", rest)),
-                uid: said.name,
-                row: Some(said.row),
+                number: first + collection.row,
+                data: own_text
+                    .unwrap_or_else(|| key_file_text(&collection.name, "local-stub", rest)),
+                uid: collection.name,
+                row: Some(collection.row),
                 is_book: true,
                 removable: true,
             });
@@ -101,21 +104,21 @@ pub(super) fn read_sources(reader: &Reader) -> Result<Vec<EdsSource>, larder_sto
     Ok(sources)
 }
 
-/// The text of a source.
+/// Formats the text of a source.
 fn key_file_text(name: &str, parent: &str, rest: &str) -> String {
     let name = name.replace('\\', "\\\\");
     format!("[{DATA_SOURCE_GROUP}]\nDisplayName={name}\nEnabled=true\nParent={parent}\n\n{rest}")
 }
 
-/// The text of a source, taken apart.
+/// The parsed text of a source.
 #[derive(Debug)]
 pub(super) struct KeyFile<'t>(Vec<(&'t str, &'t str, &'t str)>);
 
 impl<'t> KeyFile<'t> {
-    /// Reads a text of `[Group]` and `Key=Value`.
+    /// Parses a text of `[Group]` and `Key=Value` lines.
     ///
     /// # Errors
-    /// What the registry of evolution-data-server refuses.
+    /// The texts that the registry of evolution-data-server refuses.
     pub(super) fn parse(text: &'t str) -> Result<KeyFile<'t>, CallError> {
         let mut group = None;
         let mut entries = Vec::new();
@@ -147,31 +150,32 @@ impl<'t> KeyFile<'t> {
         self.0.iter().any(|(of, ..)| *of == group)
     }
 
-    /// Is it that of an address book?
+    /// Returns whether this is the text of an address book.
     pub(super) fn is_book(&self) -> bool {
         self.has_group(ADDRESS_BOOK_GROUP)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn get(&self, group: &str, key: &str) -> Option<&'t str> {
         let mut entries = self.0.iter().rev();
         entries.find(|(of, name, _)| *of == group && *name == key).map(|(.., value)| *value)
     }
 
-    /// Are writers to be told that what they change was changed meanwhile?
+    /// Returns whether a change of a contact fails if the contact was changed meanwhile.
     pub(super) fn has_revision_guards(&self) -> bool {
         self.get("Revision Guards", "Enabled") == Some("true")
     }
 
-    /// The index that it asks for besides what every collection has; `None`: nothing.
+    /// Returns the index configuration that the text requests in addition to the default; `None`:
+    /// none.
     ///
-    /// In evolution-data-server a summary names the few fields that are fast. Here nearly all are,
-    /// so it can only add to them: an order to step through, mostly. Fields that have no index of
-    /// their own are found by that of what they are part of.
+    /// In evolution-data-server a summary names the few fields that have an index. Nearly all
+    /// fields have one here, so a summary can only add to them, mainly sort orders. A field without
+    /// an index of its own_text uses the index of the field that it is a part of.
     pub(super) fn index_config(&self) -> Option<IndexConfig> {
-        let asked = self.get("Backend Summary Setup", "IndexedFields")?;
+        let requested = self.get("Backend Summary Setup", "IndexedFields")?;
         let mut words = String::from("default");
-        for (name, kind) in asked.split(':').filter_map(|pair| pair.split_once(',')) {
+        for (name, kind) in requested.split(':').filter_map(|pair| pair.split_once(',')) {
             let kind = if kind == "sort-key" { "sort" } else { kind };
             let word = format!("{name}:{kind}");
             if IndexConfig::parse(&word, CollectionType::AddressBook).is_ok() {

@@ -1,24 +1,25 @@
-//! The interfaces, as tables: what each object has, the types of what goes in and comes out.
+//! The D-Bus interfaces as tables: the methods, signals and properties of each object, with their
+//! types.
 //!
-//! A call is held against them before anything looks at it, and what introspection prints is made
-//! of them. What a method does is for the module of its object.
+//! A call is checked against the tables before it is dispatched, and introspection is generated
+//! from them. The behaviour of a method belongs to the module of its object.
 
 use std::fmt::Write as _;
 
-/// One interface.
+/// A D-Bus interface.
 #[derive(Debug)]
 pub(super) struct BusInterface {
     pub(super) name: &'static str,
-    /// Name, types in, types out.
+    /// Name, types of the input, types of the output.
     pub(super) methods:
         &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
     /// Name, types.
     pub(super) signals: &'static [(&'static str, &'static [&'static str])],
-    /// Name, type, may it be set?
+    /// Name, type, whether clients may set it.
     pub(super) properties: &'static [(&'static str, &'static str, bool)],
 }
 
-/// The root of all names and paths.
+/// The prefix of all interface names.
 macro_rules! eds {
     ($name:literal) => {
         concat!("org.gnome.evolution.dataserver.", $name)
@@ -150,44 +151,46 @@ pub(super) static ADDRESS_BOOK_VIEW: BusInterface = BusInterface {
 };
 
 impl BusInterface {
-    /// The types of what a method takes, written after each other.
+    /// Returns the concatenated types of a method's input.
     pub(super) fn input_signature(&self, method: &str) -> Option<String> {
         let (_, takes, _) = self.methods.iter().find(|(name, ..)| *name == method)?;
         Some(takes.concat())
     }
 
     fn write_xml(&self, xml: &mut String) {
-        let mut say = |text: std::fmt::Arguments<'_>| {
+        let mut write = |text: std::fmt::Arguments<'_>| {
             let _infallible = xml.write_fmt(text);
         };
-        say(format_args!("  <interface name=\"{}\">\n", self.name));
+        write(format_args!("  <interface name=\"{}\">\n", self.name));
         for (name, takes, gives) in self.methods {
-            say(format_args!("    <method name=\"{name}\">\n"));
+            write(format_args!("    <method name=\"{name}\">\n"));
             for (direction, types) in [("in", takes), ("out", gives)] {
-                for one in *types {
-                    say(format_args!("      <arg type=\"{one}\" direction=\"{direction}\"/>\n"));
+                for value_type in *types {
+                    write(format_args!(
+                        "      <arg type=\"{value_type}\" direction=\"{direction}\"/>\n"
+                    ));
                 }
             }
-            say(format_args!("    </method>\n"));
+            write(format_args!("    </method>\n"));
         }
         for (name, types) in self.signals {
-            say(format_args!("    <signal name=\"{name}\">\n"));
-            for one in *types {
-                say(format_args!("      <arg type=\"{one}\"/>\n"));
+            write(format_args!("    <signal name=\"{name}\">\n"));
+            for value_type in *types {
+                write(format_args!("      <arg type=\"{value_type}\"/>\n"));
             }
-            say(format_args!("    </signal>\n"));
+            write(format_args!("    </signal>\n"));
         }
-        for (name, of, set) in self.properties {
-            let access = if *set { "readwrite" } else { "read" };
-            say(format_args!(
-                "    <property name=\"{name}\" type=\"{of}\" access=\"{access}\"/>\n"
+        for (name, value_type, is_writable) in self.properties {
+            let access = if *is_writable { "readwrite" } else { "read" };
+            write(format_args!(
+                "    <property name=\"{name}\" type=\"{value_type}\" access=\"{access}\"/>\n"
             ));
         }
-        say(format_args!("  </interface>\n"));
+        write(format_args!("  </interface>\n"));
     }
 }
 
-/// What introspection says of an object with these interfaces, and of what lies below it.
+/// Returns the introspection of an object with these interfaces and child nodes.
 pub(super) fn introspection_xml(interfaces: &[&BusInterface], children: &[String]) -> String {
     let mut xml = String::from(concat!(
         "<!DOCTYPE node PUBLIC \"-//freedesktop//DTD D-BUS Object Introspection 1.0//EN\"\n",

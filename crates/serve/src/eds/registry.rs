@@ -1,8 +1,8 @@
-//! The registry of sources: what there is to open, made, changed and removed.
+//! The registry of sources: lists, creates, changes and removes them.
 //!
-//! Its list is read from the store whenever that has changed, and what is different is told, so a
-//! collection that another program makes or removes appears and goes like one that a client asked
-//! for.
+//! The list is read from the store whenever the store has changed, and the differences are
+//! published. A collection that another program creates or removes therefore appears and disappears
+//! like one that a client created or removed.
 
 use super::bus::{MethodCall, PropertyValues, build_properties_changed, build_signal};
 use super::call_error::{
@@ -10,7 +10,8 @@ use super::call_error::{
 };
 use super::eds_source::{EdsSource, KeyFile, collection_of, is_reserved, read_sources};
 use super::interface::{BusInterface, OBJECT_MANAGER, SOURCE, SOURCE_REMOVABLE, SOURCE_WRITABLE};
-use super::service::{EdsService, ROOT_PATH};
+use super::object_path::{ROOT_PATH, object_path};
+use super::service::EdsService;
 use larder_edit::{list_collection, remove_collection};
 use larder_store::{BatchChange, Kind, Operation};
 use std::collections::BTreeMap;
@@ -20,13 +21,13 @@ use zbus::{Message, ObjectPath, Variant};
 type InterfaceProperties = BTreeMap<&'static str, PropertyValues>;
 
 impl EdsSource {
-    /// Its object's path.
+    /// Returns the path of its object.
     pub(super) fn path(&self) -> String {
         let place = if self.number == 0 { String::new() } else { format!("_{}", self.number) };
         format!("{ROOT_PATH}/SourceManager/Source{place}")
     }
 
-    /// What it is, and what may be done with it.
+    /// Returns the interfaces of its object, by what clients may do with the source.
     pub(super) fn interfaces(&self) -> Vec<&'static BusInterface> {
         let mut all = vec![&SOURCE];
         all.extend(self.is_book.then_some(&SOURCE_WRITABLE));
@@ -34,14 +35,14 @@ impl EdsSource {
         all
     }
 
-    /// The same with the properties of each.
+    /// Returns the interfaces, each with its properties.
     fn interfaces_and_properties(&self) -> InterfaceProperties {
         let values =
             |name| if name == SOURCE.name { self.property_values() } else { PropertyValues::new() };
-        self.interfaces().iter().map(|of| (of.name, values(of.name))).collect()
+        self.interfaces().iter().map(|interface| (interface.name, values(interface.name))).collect()
     }
 
-    /// Its properties.
+    /// Returns the properties of its object.
     pub(super) fn property_values(&self) -> PropertyValues {
         let status = if self.is_book { "connected" } else { "" };
         PropertyValues::from([
@@ -53,19 +54,20 @@ impl EdsSource {
 }
 
 impl EdsService {
-    /// Tells which sources came, went, or say something else of themselves.
+    /// Publishes the sources that were added, removed or changed.
     pub(super) fn publish_sources(&mut self) -> Result<(), CallError> {
         let now = read_sources(&self.reader)?;
         let before = std::mem::replace(&mut self.published_sources, now);
         let root = format!("{ROOT_PATH}/SourceManager");
-        for gone in before
+        for removed in before
             .iter()
             .filter(|old| !self.published_sources.iter().any(|new| is_same_source(old, new)))
         {
-            let names: Vec<&str> = gone.interfaces().iter().map(|of| of.name).collect();
-            let body = (object_path(&gone.path()), names);
-            let told = build_signal(&root, OBJECT_MANAGER.name, "InterfacesRemoved", None, &body);
-            self.before_reply.extend(told);
+            let names: Vec<&str> =
+                removed.interfaces().iter().map(|interface| interface.name).collect();
+            let body = (object_path(&removed.path()), names);
+            let signal = build_signal(&root, OBJECT_MANAGER.name, "InterfacesRemoved", None, &body);
+            self.before_reply.extend(signal);
         }
         for new in &self.published_sources {
             let message = match before.iter().find(|old| is_same_source(old, new)) {
@@ -94,7 +96,7 @@ impl EdsService {
         call.reply(&all)
     }
 
-    /// What the registry itself is asked.
+    /// Handles a call of the registry itself.
     pub(super) fn handle_source_manager_call(
         &mut self,
         call: &MethodCall<'_>,
@@ -112,13 +114,13 @@ impl EdsService {
                     false => CallError::new(IO_NOT_FOUND, format!("Cannot find source “{uid}”")),
                 });
             }
-            // There is nothing that was not read when it changed.
+            // `Reload`: sources are read whenever they change, so there is nothing to reload.
             _ => {}
         }
         call.reply(&())
     }
 
-    /// Makes a collection of contacts for each source: all of them, or none.
+    /// Creates a collection of contacts for each source: all of them, or none.
     fn create_sources(&mut self, sources: &BTreeMap<String, String>) -> Result<(), CallError> {
         let mut changes = Vec::new();
         for (uid, text) in sources {
@@ -128,7 +130,7 @@ impl EdsService {
             }
             if !file.is_book() {
                 let text = format!(
-                    "“{uid}” is no address book; Larder keeps only these for clients so far"
+                    "“{uid}” is not an address book; Larder serves only address books so far"
                 );
                 return Err(CallError::new(IO_NOT_SUPPORTED, text));
             }
@@ -137,17 +139,20 @@ impl EdsService {
                 uid.clone(),
                 Some(text.clone().into_bytes()),
             ));
-            // One that was removed and comes back still has the summary it had.
-            let summary = file.index_config();
-            let summary = summary.or_else(|| {
+            // A collection that was removed and is created again still has its former index
+            // configuration.
+            let index_config = file.index_config();
+            let index_config = index_config.or_else(|| {
                 larder_store::IndexConfig::parse(
                     "default",
                     larder_store::CollectionType::AddressBook,
                 )
                 .ok()
             });
-            changes
-                .extend(summary.map(|summary| BatchChange::SetIndexConfig(uid.clone(), summary)));
+            changes.extend(
+                index_config
+                    .map(|index_config| BatchChange::SetIndexConfig(uid.clone(), index_config)),
+            );
         }
         if changes.is_empty() {
             return Ok(());
@@ -159,7 +164,7 @@ impl EdsService {
         })
     }
 
-    /// What a source is asked.
+    /// Handles a call of a source.
     pub(super) fn handle_source_call(
         &mut self,
         number: i64,
@@ -194,20 +199,14 @@ impl EdsService {
                 }
             }
             "GetLastCredentialsRequiredArguments" => return call.reply(&("", "", "", "", "")),
-            // Nothing here asks for a password.
+            // No source needs a password, so calls about credentials have no effect.
             _ => {}
         }
         call.reply(&())
     }
 }
 
-/// Is it the same source, perhaps with another text?
+/// Returns whether both are the same source, perhaps with different texts.
 fn is_same_source(a: &EdsSource, b: &EdsSource) -> bool {
     (a.number, &a.uid) == (b.number, &b.uid)
-}
-
-/// A path that is one; where it were none, the root.
-pub(super) fn object_path(path: &str) -> ObjectPath<'static> {
-    ObjectPath::try_from(path.to_string())
-        .unwrap_or_else(|_| ObjectPath::from_static_str_unchecked("/"))
 }

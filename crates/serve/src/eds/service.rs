@@ -1,19 +1,20 @@
-//! Which object a call is for, and who calls: the frame around registry, books and views.
+//! The service: dispatches calls to registry, books and views, and tracks clients.
 //!
-//! Each message gives a list of messages: signals first, then the reply. A client is known from its
-//! first call until the bus says that it is gone, and all that was done for it alone ends then.
-//! What others write is noticed before a call is answered, so that no answer is ahead of the
-//! signals.
+//! Each message results in a list of messages: signals first, then the reply. A client is known
+//! from its first call until the bus reports that it is gone; its views end then. Commits of other
+//! processes are published before a call is answered, so that no reply precedes the signals of the
+//! state that it shows.
 
 use super::bus::{MethodCall, PropertyValues};
 use super::call_error::CallError;
 use super::card::CardRenderer;
-use super::client_view::{ClientView, ReadyViews, open_store_views, view_path};
+use super::client_view::{ClientView, ReadyViews, open_store_views};
 use super::eds_source::{EdsSource, read_sources};
 use super::interface::{
     ADDRESS_BOOK, ADDRESS_BOOK_FACTORY, ADDRESS_BOOK_VIEW, BusInterface, INTROSPECTABLE,
     OBJECT_MANAGER, PEER, PROPERTIES, SOURCE, SOURCE_MANAGER, introspection_xml,
 };
+use super::object_path::{ROOT_PATH, book_path, is_above, process_id, view_path};
 use super::{BUS_NAME, BUS_PATH, EdsOptions, Error};
 use larder_query::QueryContext;
 use larder_query::views::Views;
@@ -25,53 +26,50 @@ use std::sync::Arc;
 use zbus::Message;
 use zbus::message::{Flags, Type};
 
-/// The root of all paths.
-pub(super) const ROOT_PATH: &str = "/org/gnome/evolution/dataserver";
-
-/// The service, between two messages.
+/// The state of the service between two messages.
 pub(super) struct EdsService {
     pub(super) options: EdsOptions,
     pub(super) store: Store,
     pub(super) reader: Reader,
     pub(super) cards: CardRenderer,
-    /// What clients were told there is.
+    /// The sources as last published to clients.
     pub(super) published_sources: Vec<EdsSource>,
-    /// The books that were opened, with the last change that clients were told of.
+    /// The rows of the opened books, each with its last change that was published.
     pub(super) open_books: BTreeMap<i64, Seq>,
-    /// The last batch when it was looked which books have changed.
+    /// The last batch up to which changes of books were published.
     pub(super) published_seq: Seq,
-    /// Which numbering of batches that is of: a restore begins another.
+    /// The epoch of `published_seq`: a restore begins another one.
     pub(super) epoch: Arc<str>,
-    /// Views as the store has them, and those that have something to tell.
+    /// The views of the query crate, and the clients' views that have events to deliver.
     pub(super) store_views: Views,
     pub(super) ready_views: ReadyViews,
     pub(super) settings: Arc<QueryContext>,
-    /// It says that somebody wrote.
-    _bell: Option<CommitWatcher>,
-    /// What the store was when it was last looked at.
-    published_moment: Option<DataVersion>,
+    /// Wakes the service after a commit of any process.
+    _commit_watcher: Option<CommitWatcher>,
+    /// The version of the store's data that was last published.
+    published_data_version: Option<DataVersion>,
     clients: BTreeSet<String>,
-    /// Questions to the bus whether a client is still there.
+    /// Requests to the bus whether a client is still connected, by serial number.
     owner_queries: BTreeMap<NonZeroU32, String>,
     pub(super) client_views: BTreeMap<u64, ClientView>,
-    /// How many views were opened: the number of the last one.
+    /// The number of the view opened last.
     pub(super) last_view_number: u64,
-    /// Messages that go out before the reply.
+    /// Messages to send before the reply.
     pub(super) before_reply: Vec<Message>,
-    /// Messages that go out behind it.
+    /// Messages to send after the reply.
     pub(super) after_reply: Vec<Message>,
 }
 
-/// An object that can be called.
+/// An object on the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BusObject {
-    /// A node that only has others below it.
+    /// A node without interfaces of its own, above other objects.
     Node,
     SourceManager,
     /// A source, by its number.
     Source(i64),
     Factory,
-    /// A book, by its collection's row.
+    /// A book, by the row of its collection.
     Book(i64),
     /// A view, by its number.
     View(u64),
@@ -81,26 +79,26 @@ impl EdsService {
     pub(super) fn open(options: EdsOptions) -> Result<EdsService, Error> {
         let store = Store::open(&options.dir, &options.store)?;
         let reader = store.open_reader()?;
-        let sources = read_sources(&reader)?;
+        let published_sources = read_sources(&reader)?;
         let epoch = reader.epoch()?;
-        let asked_views = open_store_views(&options)?;
-        let news = ReadyViews::default();
-        let bell = Arc::clone(&news.notify);
-        // Without it what others write is noticed at the next call, or by a view.
-        let bell = CommitWatcher::watch(&options.dir, move || bell.notify_one()).ok();
+        let store_views = open_store_views(&options)?;
+        let ready_views = ReadyViews::default();
+        let notify = Arc::clone(&ready_views.notify);
+        // Without a watcher, commits of other processes are noticed at the next call, or by a view.
+        let commit_watcher = CommitWatcher::watch(&options.dir, move || notify.notify_one()).ok();
         Ok(EdsService {
             store,
             reader,
             cards: CardRenderer::default(),
-            published_sources: sources,
+            published_sources,
             open_books: BTreeMap::new(),
             published_seq: 0,
             epoch,
-            store_views: asked_views,
-            ready_views: news,
+            store_views,
+            ready_views,
             settings: Arc::new(options.query_context.clone()),
-            _bell: bell,
-            published_moment: None,
+            _commit_watcher: commit_watcher,
+            published_data_version: None,
             clients: BTreeSet::new(),
             owner_queries: BTreeMap::new(),
             client_views: BTreeMap::new(),
@@ -111,12 +109,12 @@ impl EdsService {
         })
     }
 
-    /// Is no client there?
+    /// Returns whether no client is connected.
     pub(super) fn is_idle(&self) -> bool {
         self.clients.is_empty()
     }
 
-    /// Takes a message, and gives what is to be sent.
+    /// Handles a message and returns the messages to send.
     pub(super) fn handle_message(&mut self, message: &Message) -> Vec<Message> {
         match message.message_type() {
             Type::MethodCall => self.handle_call(&MethodCall::new(message)),
@@ -134,33 +132,34 @@ impl EdsService {
         self.before_reply.extend(reply.filter(|_| call.wants_reply()));
     }
 
-    /// Somebody wrote: what there is to tell.
+    /// Publishes a commit of another process and returns the messages to send.
     pub(super) fn on_store_changed(&mut self) -> Vec<Message> {
-        // What is wrong is told to whoever calls next.
-        let _noticed = self.publish_changes();
+        // An error recurs at the next call, whose caller gets it.
+        let _recurs = self.publish_changes();
         mem::take(&mut self.before_reply)
     }
 
-    /// Tells what changed since the store was last looked at, whoever changed it.
+    /// Publishes all changes since the last publication, of any process.
     pub(super) fn publish_changes(&mut self) -> Result<(), CallError> {
         if self.reader.is_replaced() {
-            // One that was taken away is missed, and not begun anew: somebody may bring it back.
+            // A store that was moved away is an error rather than a reason to create one: it may be
+            // moved back.
             let options =
                 larder_store::StoreOptions { create: false, ..self.options.store.clone() };
             self.store = Store::open(&self.options.dir, &options)?;
             self.reader = self.store.open_reader()?;
         }
         let now = self.reader.data_version()?;
-        if self.published_moment == Some(now) {
+        if self.published_data_version == Some(now) {
             return Ok(());
         }
         self.publish_sources()?;
         self.publish_book_revisions()?;
-        self.published_moment = Some(now);
+        self.published_data_version = Some(now);
         Ok(())
     }
 
-    /// Writes, and tells what changed.
+    /// Applies changes in one batch and publishes them.
     pub(super) fn write(
         &mut self,
         verb: &str,
@@ -173,10 +172,11 @@ impl EdsService {
         Ok(applied)
     }
 
-    /// Tells what was just written. It is committed, so that where this fails the writer is no less
-    /// successful: what is wrong is told to whoever calls next, and the news when that is mended.
+    /// Publishes the batch just committed. An error does not make the write fail, as it is
+    /// committed: the next caller gets the error, and the changes are published once the cause is
+    /// gone.
     pub(super) fn publish_own_write(&mut self) {
-        let _noticed = self.publish_changes();
+        let _recurs = self.publish_changes();
     }
 
     fn dispatch(&mut self, call: &MethodCall<'_>) -> Result<Message, CallError> {
@@ -186,11 +186,11 @@ impl EdsService {
         };
         let interfaces = self.interfaces(object);
         let member = call.member();
-        let mut called = interfaces.iter().filter(|interface| {
+        let mut matching = interfaces.iter().filter(|interface| {
             (call.interface().is_empty() && interface.input_signature(member).is_some())
                 || interface.name == call.interface()
         });
-        let Some(interface) = called.next() else {
+        let Some(interface) = matching.next() else {
             let text = format!("there is no interface {} at {}", call.interface(), call.path());
             return Err(CallError::from_bus_error("UnknownInterface", text));
         };
@@ -225,7 +225,7 @@ impl EdsService {
         }
     }
 
-    /// The object at a path.
+    /// Returns the object at a path.
     fn object_at(&self, path: &str) -> Option<BusObject> {
         if path == "/" || is_above(path, ROOT_PATH) || path == ROOT_PATH {
             return Some(BusObject::Node);
@@ -261,7 +261,7 @@ impl EdsService {
         parts.next().is_none().then_some(object)
     }
 
-    /// The interfaces of an object.
+    /// Returns the interfaces of an object.
     pub(super) fn interfaces(&self, object: BusObject) -> Vec<&'static BusInterface> {
         let mut all = match object {
             BusObject::Node => vec![],
@@ -278,7 +278,7 @@ impl EdsService {
         all
     }
 
-    /// What lies right below a path.
+    /// Returns the names of the nodes directly below a path.
     fn children(&self, path: &str) -> Vec<String> {
         let mut paths = vec![format!("{ROOT_PATH}/AddressBookFactory")];
         paths.extend(self.published_sources.iter().map(EdsSource::path));
@@ -299,9 +299,9 @@ impl EdsService {
         call: &MethodCall<'_>,
     ) -> Result<Message, CallError> {
         let unknown = |name: &str| {
-            CallError::from_bus_error("UnknownProperty", format!("no property {name}"))
+            CallError::from_bus_error("UnknownProperty", format!("there is no property {name}"))
         };
-        let of = |name: &str| -> Result<&BusInterface, CallError> {
+        let find_interface = |name: &str| -> Result<&BusInterface, CallError> {
             let mut all = interfaces.iter();
             let text = || format!("there is no interface {name} at {}", call.path());
             let found = all.find(|interface| interface.name == name);
@@ -310,31 +310,31 @@ impl EdsService {
         match call.member() {
             "GetAll" => {
                 let name: String = call.arguments()?;
-                call.reply(&self.property_values(object, of(&name)?)?)
+                call.reply(&self.property_values(object, find_interface(&name)?)?)
             }
             "Get" => {
                 let (interface, name): (String, String) = call.arguments()?;
-                let mut values = self.property_values(object, of(&interface)?)?;
+                let mut values = self.property_values(object, find_interface(&interface)?)?;
                 call.reply(&values.remove(name.as_str()).ok_or_else(|| unknown(&name))?)
             }
             _ => {
                 let (interface, name, _): (String, String, zbus::Variant<'_>) = call.arguments()?;
-                let mut properties = of(&interface)?.properties.iter();
+                let mut properties = find_interface(&interface)?.properties.iter();
                 match properties.find(|(known, ..)| *known == name) {
                     None => Err(unknown(&name)),
                     Some((.., false)) => Err(CallError::from_bus_error(
                         "PropertyReadOnly",
-                        format!("{name} is read only"),
+                        format!("{name} is read-only"),
                     )),
-                    // The one that may be set is the state of a connection, and there is none to
-                    // lose.
+                    // The only writable property is the state of a connection. There is no
+                    // connection, so the new value is ignored.
                     Some((.., true)) => call.reply(&()),
                 }
             }
         }
     }
 
-    /// The values of all properties of an interface of an object.
+    /// Returns the values of all properties of an object's interface.
     fn property_values(
         &mut self,
         object: BusObject,
@@ -353,10 +353,10 @@ impl EdsService {
     }
 }
 
-/// Clients: they are known by the name that the bus gave them.
+/// Clients, by their unique names on the bus.
 impl EdsService {
-    /// From its first call on, the bus is to say when a client goes; that it is still there is
-    /// asked after that, as it may have gone before.
+    /// Subscribes to the end of a client at its first call. The subscription misses a client that
+    /// is already gone, so the bus is then asked whether it is still connected.
     fn register_client(&mut self, client: &str) {
         if client.is_empty() || !self.clients.insert(client.to_string()) {
             return;
@@ -366,9 +366,10 @@ impl EdsService {
             &owner_changed_match_rule(client),
             Flags::NO_REPLY_EXPECTED,
         ));
-        if let Some(question) = call_bus("NameHasOwner", client, Flags::default()) {
-            self.owner_queries.insert(question.primary_header().serial_num(), client.to_string());
-            self.before_reply.push(question);
+        if let Some(owner_query) = call_bus("NameHasOwner", client, Flags::default()) {
+            self.owner_queries
+                .insert(owner_query.primary_header().serial_num(), client.to_string());
+            self.before_reply.push(owner_query);
         }
     }
 
@@ -395,7 +396,7 @@ impl EdsService {
         }
     }
 
-    /// All that was done for a client ends.
+    /// Removes a client and its views.
     fn remove_client(&mut self, client: &str) {
         if self.clients.remove(client) {
             self.client_views.retain(|_, view| *view.client != *client);
@@ -408,31 +409,15 @@ impl EdsService {
     }
 }
 
-/// A call of the bus itself.
+/// Builds a call to the bus itself.
 fn call_bus(method: &'static str, argument: &str, flags: Flags) -> Option<Message> {
     let call = Message::method_call(BUS_PATH, method).destination(BUS_NAME).interface(BUS_NAME);
     call.with_flags(flags).build(&argument).ok()
 }
 
-/// The signals that say that a client goes.
+/// Returns the match rule of the signal that reports the end of a client.
 fn owner_changed_match_rule(client: &str) -> String {
     format!(
         "type='signal',sender='{BUS_NAME}',interface='{BUS_NAME}',member='NameOwnerChanged',arg0='{client}'"
     )
-}
-
-/// Is the first of two paths above the second?
-fn is_above(path: &str, other: &str) -> bool {
-    other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// This process, as it is called in paths: who finds another one behind the same name does not take
-/// its objects for ours.
-fn process_id() -> String {
-    std::process::id().to_string()
-}
-
-/// The path of a book, by its collection's row.
-pub(super) fn book_path(row: i64) -> String {
-    format!("{ROOT_PATH}/Subprocess/{}/{row}", std::process::id())
 }

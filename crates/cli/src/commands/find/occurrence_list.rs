@@ -12,7 +12,7 @@ use crate::output::{
 };
 use crate::table::{pad_cells_by_name_column, style_cells};
 use anstyle::Style;
-use larder_query::local_time::{format_clock, format_date};
+use larder_present::local_time::{format_clock, format_date, format_list_start};
 use larder_query::{AgendaEntry, ItemSummary, ResultSet, SearchRequest};
 use larder_store::{Kind as ItemKind, Reader, TimeRange};
 use std::collections::HashMap;
@@ -195,7 +195,7 @@ fn print_table(
                 item_list_row(
                     reader,
                     &entry.item,
-                    entry.local_time.format_for_list(),
+                    format_list_start(&entry.local_time),
                     place,
                     false,
                 )?
@@ -207,7 +207,7 @@ fn print_table(
                     reader,
                     &entry.item,
                     rings,
-                    entry.local_time.format_for_list(),
+                    format_list_start(&entry.local_time),
                     false,
                 )?
             }

@@ -6,8 +6,9 @@ use crate::output::sanitize_line;
 use larder_format::component::Component;
 use larder_format::field::{CALENDAR_FIELDS, Field, FieldType};
 use larder_format::property::Property;
-use larder_query::local_time::{self, LocalTimeSpan};
-use larder_query::{UserLocale, description};
+use larder_present::{description, local_time};
+use larder_query::UserLocale;
+use larder_query::local_time::{LocalTimeSpan, read_schedule};
 use larder_store::{ItemMeta, Kind as ItemKind, Reader, ZoneUse};
 use larder_time::zone::ZoneMatch;
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ pub(super) fn page_rows(
     bytes: &[u8],
 ) -> Result<Vec<PageRow>, CommandFailure> {
     let component = reader.parse_component(head, bytes);
-    let times = local_time::read_schedule(reader, head.row)?;
+    let times = read_schedule(reader, head.row)?;
     let mut rows = Vec::new();
     if let Some(when) = times
         .as_ref()
@@ -51,10 +52,10 @@ pub(super) fn page_rows(
     {
         let due = head.kind == ItemKind::Task && component.properties_named("DUE").next().is_some();
         if !due || component.properties_named("DTSTART").next().is_some() {
-            rows.push(("when", when.describe(&user_locale.language)));
+            rows.push(("when", local_time::describe_span(&when, &user_locale.language)));
         }
         if due {
-            rows.push(("due", when.describe_due(&user_locale.language)));
+            rows.push(("due", local_time::describe_due(&when, &user_locale.language)));
         }
     }
     let rule = |rule: &str| {

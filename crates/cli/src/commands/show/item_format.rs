@@ -6,7 +6,8 @@ use larder_format::contact::Contact;
 use larder_format::field::{
     CALENDAR_FIELDS, CONTACT_FIELDS, Field, FieldType, find_calendar_field, find_contact_field,
 };
-use larder_query::local_time::{self, LocalTimeSpan};
+use larder_present::local_time;
+use larder_query::local_time::{LocalTimeSpan, read_schedule, zone_name};
 use larder_query::{AgendaEntry, ItemSummary, ProjectedItem};
 use larder_store::{CollectionType, ItemMeta, Kind as ItemKind, Reader, Schedule};
 use larder_time::zone::Zone;
@@ -104,7 +105,7 @@ fn item_times(
     if !fields.iter().any(|field| is_time_field(field)) {
         return Ok(None);
     }
-    let times = local_time::read_schedule(reader, head.row)?;
+    let times = read_schedule(reader, head.row)?;
     Ok(times.and_then(|times| {
         LocalTimeSpan::from_first_occurrence(&times, local).map(|when| (times, when))
     }))
@@ -118,9 +119,9 @@ fn localize_values(
 ) -> Vec<String> {
     match (field.name, when) {
         _ if !is_time_field(field) => written,
-        ("start", Some(when)) => vec![when.format_start()],
-        ("end", Some(when)) => vec![when.format_end()],
-        ("due", Some(when)) if !written.is_empty() => vec![when.format_due()],
+        ("start", Some(when)) => vec![local_time::format_start(when)],
+        ("end", Some(when)) => vec![local_time::format_end(when)],
+        ("due", Some(when)) if !written.is_empty() => vec![local_time::format_due(when)],
         _ => written,
     }
 }
@@ -160,7 +161,7 @@ pub(crate) fn item_json(
             localize_values(field, component.values(field), when.as_ref().map(|(_, of)| of));
         insert_field(&mut object, head.kind, field, values);
     }
-    if let Some(zone) = when.and_then(|(times, _)| local_time::zone_name(&times)) {
+    if let Some(zone) = when.and_then(|(times, _)| zone_name(&times)) {
         object.insert("zone".into(), json!(zone));
     }
     Ok(Value::Object(object))
@@ -239,10 +240,10 @@ pub(crate) fn occurrence_json(entry: &AgendaEntry, local: &Zone) -> Value {
             set(name, json!(text));
         }
     }
-    set("start", json!(when.format_start()));
-    set("end", json!(when.format_end()));
+    set("start", json!(local_time::format_start(when)));
+    set("end", json!(local_time::format_end(when)));
     if item.has_due {
-        set("due", json!(when.format_due()));
+        set("due", json!(local_time::format_due(when)));
     }
     if let Some(zone) = &item.zone {
         set("zone", json!(zone));

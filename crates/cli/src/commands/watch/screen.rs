@@ -17,10 +17,9 @@ use crate::output::{
 };
 use crate::screen::{self, TerminalScreen};
 use crate::table::shorten_to_width;
+use larder_present::AgendaDay;
 use larder_query::views::{ViewEvent, Views};
-use larder_query::{
-    AgendaDay, OccurrenceList, ResultDomain, ResultSet, SearchRequest, required_time_range,
-};
+use larder_query::{OccurrenceList, ResultDomain, ResultSet, SearchRequest, required_time_range};
 use larder_store::{CollectionType, Reader};
 use larder_time::civil::Instant;
 use std::collections::{HashMap, HashSet};
@@ -255,7 +254,7 @@ impl WatchScreen {
         };
         if let Some(window) = window {
             let found = larder_query::list_occurrences(reader, &answer, &window, MAX_OCCURRENCES)?;
-            let mut days = larder_query::group_by_day(&found.entries, &window);
+            let mut days = larder_present::group_by_day(&found.entries, &window);
             let left = truncate_days(&mut days, if found.truncated { room - 1 } else { room });
             let language = &context.settings.user_locale.language;
             let lines = agenda::format_days(reader, language, &days, Some(columns))?;

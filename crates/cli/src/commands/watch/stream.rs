@@ -11,6 +11,7 @@ use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::output::{ADDED_STYLE, CHANGED_STYLE, FAINT_STYLE, REMOVED_STYLE, format_count};
 use anstyle::Style;
+use larder_present::local_time::format_list_start;
 use larder_query::local_time::LocalTimeSpan;
 use larder_query::views::{RemovedItem, ViewEvent, ViewItem, Views};
 use larder_query::{AgendaEntry, ProjectedItem};
@@ -164,7 +165,7 @@ impl StreamPrinter {
             if let [_, when, .., marks] = &mut row
                 && let Some(first) = told.occurrences.first()
             {
-                *when = LocalTimeSpan::from_occurrence(first, local).format_for_list();
+                *when = format_list_start(&LocalTimeSpan::from_occurrence(first, local));
                 if told.occurrences.len() > 1 {
                     let times = format_count(told.occurrences.len() as u64, "time");
                     marks.push_str(if marks.is_empty() { "" } else { ", " });

@@ -1,6 +1,6 @@
-//! How a service begins and ends.
+//! Tests of the beginning and the end of a service.
 
-use crate::bus::{BOOKS, Bus, MANAGER, SOURCES, card, shown};
+use crate::bus::{BOOKS, Bus, MANAGER, SOURCES, card, message_summaries};
 use larder_serve::eds::{Error, ServiceExit, service_files};
 use larder_store::{BatchChange, CollectionType, ItemPut, Operation, Precondition};
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use zbus::OwnedObjectPath;
 
 #[test]
-fn it_ends_when_it_is_asked_to() {
-    let Some(bus) = Bus::new("it_ends_when_it_is_asked_to") else { return };
+fn the_service_ends_when_it_is_stopped() {
+    let Some(bus) = Bus::new("the_service_ends_when_it_is_stopped") else { return };
     let service = bus.serve(bus.options());
     assert!(service.ready);
     bus.client().open("system-address-book");
@@ -17,19 +17,19 @@ fn it_ends_when_it_is_asked_to() {
     assert_eq!(service.end().unwrap(), ServiceExit::Stopped);
 }
 
-/// It ends even while nobody reads what it has to say.
+/// A stop takes effect even while the bus accepts none of the service's messages.
 #[test]
-fn it_ends_when_the_bus_is_stuck() {
-    let Some(bus) = Bus::new("it_ends_when_the_bus_is_stuck") else { return };
+fn the_service_ends_although_the_bus_accepts_nothing() {
+    let Some(bus) = Bus::new("the_service_ends_although_the_bus_accepts_nothing") else { return };
     let service = bus.serve(bus.options());
     let client = bus.client();
     let book = client.new_book("friends", "");
     let view = client.call(&book, "AddressBook", "GetView", &"").unwrap();
     let view: OwnedObjectPath = view.body().deserialize().unwrap();
     client.call(view.as_str(), "AddressBookView", "Start", &()).unwrap();
-    while shown(&[client.next()]) != ["Complete"] {}
+    while message_summaries(&[client.next()]) != ["Complete"] {}
     bus.freeze();
-    // More than what lies between it and the bus can hold.
+    // More bytes than the socket between the service and the bus can buffer.
     let note = format!("NOTE:{}\r\nEND:", "x".repeat(4 << 20));
     let mut store = bus.store();
     let deriver = store.extractor_for_collection("friends", CollectionType::AddressBook).unwrap();
@@ -47,8 +47,8 @@ fn it_ends_when_the_bus_is_stuck() {
 }
 
 #[test]
-fn it_gives_way_to_another() {
-    let Some(bus) = Bus::new("it_gives_way_to_another") else { return };
+fn a_second_service_replaces_the_first() {
+    let Some(bus) = Bus::new("a_second_service_replaces_the_first") else { return };
     let first = bus.serve(bus.options());
     let second = bus.serve(bus.options());
     assert!(matches!(first.end().unwrap(), ServiceExit::NameReplaced(_)));
@@ -56,11 +56,11 @@ fn it_gives_way_to_another() {
     bus.client().open("system-address-book");
 }
 
-/// The bus may start one for each name: one of them has all names in the end, and the other leaves
-/// it alone.
+/// The bus may start one process for each name. One process owns all names in the end, and the
+/// other one ends without taking them.
 #[test]
-fn two_that_the_bus_started() {
-    let Some(bus) = Bus::new("two_that_the_bus_started") else { return };
+fn one_of_two_activated_services_owns_all_names() {
+    let Some(bus) = Bus::new("one_of_two_activated_services_owns_all_names") else { return };
     let idle = Some(Duration::from_secs(60));
     let options = || larder_serve::eds::EdsOptions { idle_timeout: idle, ..bus.options() };
     drop(bus.store());
@@ -73,34 +73,37 @@ fn two_that_the_bus_started() {
     assert!(matches!(goes.end().unwrap(), ServiceExit::NameTaken(_)));
     bus.client().open("system-address-book");
     let interface = "org.freedesktop.DBus.Peer";
-    bus.client().ask(SOURCES, MANAGER, interface, "Ping", &()).1.unwrap();
+    bus.client().call_service(SOURCES, MANAGER, interface, "Ping", &()).1.unwrap();
     stays.stop.stop();
     assert_eq!(stays.end().unwrap(), ServiceExit::Stopped);
 }
 
-/// A name whose owner keeps it is not waited for.
+/// The service does not wait for a name whose owner keeps it.
 #[test]
-fn it_does_not_wait_for_a_name() {
-    let Some(bus) = Bus::new("it_does_not_wait_for_a_name") else { return };
+fn a_name_that_is_not_given_up_is_an_error() {
+    let Some(bus) = Bus::new("a_name_that_is_not_given_up_is_an_error") else { return };
     let owner = bus.client();
     let dbus = "org.freedesktop.DBus";
-    owner.ask(dbus, "/org/freedesktop/DBus", dbus, "RequestName", &(BOOKS, 4u32)).1.unwrap();
+    owner
+        .call_service(dbus, "/org/freedesktop/DBus", dbus, "RequestName", &(BOOKS, 4u32))
+        .1
+        .unwrap();
     let service = bus.serve(bus.options());
     assert!(!service.ready);
     assert!(matches!(service.end(), Err(Error::Owned(name)) if name == BOOKS));
 }
 
 #[test]
-fn it_ends_with_its_bus() {
-    let Some(bus) = Bus::new("it_ends_with_its_bus") else { return };
+fn the_service_ends_with_its_bus() {
+    let Some(bus) = Bus::new("the_service_ends_with_its_bus") else { return };
     let service = bus.serve(bus.options());
     drop(bus);
     assert_eq!(service.end().unwrap(), ServiceExit::BusGone);
 }
 
 #[test]
-fn no_bus_and_no_store() {
-    let Some(bus) = Bus::new("no_bus_and_no_store") else { return };
+fn a_missing_bus_or_store_is_an_error() {
+    let Some(bus) = Bus::new("a_missing_bus_or_store_is_an_error") else { return };
     let nowhere = format!("unix:path={}/nowhere", bus.dir.path().display());
     let service = bus.serve(larder_serve::eds::EdsOptions { address: nowhere, ..bus.options() });
     assert!(matches!(service.end(), Err(Error::Bus(_))));
@@ -110,10 +113,10 @@ fn no_bus_and_no_store() {
     assert!(matches!(bus.serve(options).end(), Err(Error::Store(_))));
 }
 
-/// While a client is there it stays; a while after the last has gone it ends.
+/// The service stays while a client is connected, and ends some time after the last one is gone.
 #[test]
-fn it_ends_when_nobody_is_there() {
-    let Some(bus) = Bus::new("it_ends_when_nobody_is_there") else { return };
+fn an_idle_service_ends_after_its_last_client() {
+    let Some(bus) = Bus::new("an_idle_service_ends_after_its_last_client") else { return };
     let client = bus.client();
     let idle = Some(Duration::from_secs(1));
     let service = bus.serve(larder_serve::eds::EdsOptions { idle_timeout: idle, ..bus.options() });
@@ -125,7 +128,7 @@ fn it_ends_when_nobody_is_there() {
 }
 
 #[test]
-fn files_for_the_bus() {
+fn service_files_quote_paths() {
     let files = service_files(Path::new("/opt/my \"apps\"/larder"), Path::new("/home/a/d"));
     let [(sources, _), (books, text)] = &files[..] else { panic!("{files:?}") };
     assert_eq!(sources, "org.gnome.evolution.dataserver.Sources5.service");
@@ -135,18 +138,19 @@ fn files_for_the_bus() {
     assert_eq!(text, expect);
 }
 
-/// What cannot be kept is not promised, and no store is begun where one was taken away.
+/// A change that cannot be stored is refused, and the service creates no new store in place of one
+/// that was moved away.
 #[test]
-fn a_store_that_goes_away() {
-    let Some(bus) = Bus::new("a_store_that_goes_away") else { return };
+fn a_store_that_is_moved_away_refuses_changes() {
+    let Some(bus) = Bus::new("a_store_that_is_moved_away_refuses_changes") else { return };
     let _service = bus.serve(bus.options());
     let client = bus.client();
     let book = client.new_book("friends", "");
     client.add(&book, &[&card("a", "Anna")]).unwrap();
     let away = bus.dir.path().join("away");
     std::fs::rename(bus.data(), &away).unwrap();
-    let refused = client.add(&book, &[&card("b", "Berta")]).unwrap_err();
-    assert!(refused.text.contains("store"), "{refused:?}");
+    let error_reply = client.add(&book, &[&card("b", "Berta")]).unwrap_err();
+    assert!(error_reply.text.contains("store"), "{error_reply:?}");
     assert!(!bus.data().exists());
     std::fs::rename(&away, bus.data()).unwrap();
     assert_eq!(client.uids(&book, "").unwrap(), ["a"]);

@@ -1,11 +1,11 @@
-//! The colour of a calendar: what it says of itself, as one of the six that every terminal has.
+//! The colour of a calendar, as one of the six that every terminal has.
 //!
-//! Calendars that say nothing get one by their name, always the same.
+//! A calendar that declares no colour gets one from its name, always the same. Apart from `agenda`,
+//! as other lists show the colour, too.
 
 use larder_format::component::Component;
-use larder_store::{Collection, CollectionType, IndexConfig, Reader};
 
-/// Words in the names of colours (CSS), and their hues in degrees; the last that is found counts.
+/// Words in names of CSS colours, and their hues in degrees. The last word of a name counts.
 const COLOUR_NAME_HUES: &[(&str, f64)] = &[
     ("red", 0.0),
     ("crimson", 0.0),
@@ -37,30 +37,16 @@ const COLOUR_NAME_HUES: &[(&str, f64)] = &[
     ("pink", 330.0),
     ("maroon", 0.0),
 ];
-/// The number that terminals have for each sixth of the circle, from red on.
+
+/// The terminal colour of each sixth of the colour circle, from red on.
 const TERMINAL_COLOURS: [u8; 6] = [1, 3, 2, 6, 4, 5];
 
-/// The number that a terminal has for the colour of the calendar of this name, 1 (red) to 6 (cyan).
-///
-/// # Errors
-/// What the store reports.
-pub fn calendar_colour(reader: &Reader, name: &str) -> Result<u8, larder_store::Error> {
-    let (family, items) = (CollectionType::Calendar, 0);
-    for row in reader.collection_rows(Some(name))? {
-        let summary = IndexConfig::shared_default(family);
-        let of = Collection {
-            row,
-            name: name.to_string(),
-            collection_type: family,
-            item_count: items,
-            index_config: summary,
-        };
-        if let Some(said) = reader.collection_properties(&of)?.as_deref().and_then(declared_colour)
-        {
-            return Ok(said);
-        }
-    }
-    Ok(colour_from_name(name))
+/// Returns the terminal colour of a calendar, 1 (red) to 6 (cyan): the first that its properties
+/// declare (see `larder_query::read_calendar_properties`), else one that depends on its name only.
+#[must_use]
+pub fn calendar_colour(name: &str, properties: &[Vec<u8>]) -> u8 {
+    let declared = properties.iter().find_map(|lines| declared_colour(lines));
+    declared.unwrap_or_else(|| colour_from_name(name))
 }
 
 fn declared_colour(head: &[u8]) -> Option<u8> {
@@ -74,7 +60,7 @@ fn declared_colour(head: &[u8]) -> Option<u8> {
         .find_map(|text| parse_hue(&text).map(nearest_terminal_colour))
 }
 
-/// The hue of `#FF2968FF` or of a name; none if it is a grey.
+/// Returns the hue of `#FF2968FF` or of a colour name; `None` for a grey.
 fn parse_hue(text: &str) -> Option<f64> {
     let Some(digits) = text.strip_prefix('#') else {
         let name = text.to_ascii_lowercase();
@@ -104,7 +90,7 @@ fn nearest_terminal_colour(hue: f64) -> u8 {
     TERMINAL_COLOURS.get(sixth).copied().unwrap_or(4)
 }
 
-/// FNV-1a: the same for ever.
+/// Hashes the name with FNV-1a, which gives the same colour on every machine.
 fn colour_from_name(name: &str) -> u8 {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -117,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_of_six() {
+    fn a_declared_colour_becomes_the_nearest_terminal_colour() {
         let check = |head: &str, expect: Option<u8>| {
             assert_eq!(declared_colour(head.as_bytes()), expect, "{head}");
         };

@@ -1,26 +1,26 @@
-//! What an item says of time, in plain English: its rule, its alarms, the zones that it names.
+//! Recurrence rules, alarms and time zones in words.
 //!
-//! A rule that plain words do not tell is shown as it is written: a wrong word would be worse than
-//! none.
+//! A rule that has no simple wording is shown as its text, as a wrong description would be worse.
+//! Apart from `local_time`, which formats times that are known.
 
 use crate::local_time::{describe_duration, format_clock};
 use larder_date_phrase::Language;
-use larder_store::{Alarm, Kind, Trigger, ZoneUse};
+use larder_query::{Alarm, Kind, Trigger, ZoneUse};
 use larder_time::civil::{DAY_SECONDS, Weekday};
 use larder_time::value::{IcalDateTime, IcalDuration};
 use larder_time::zone::{Zone, ZoneMatch};
 
-/// The days as rules write them, Monday first.
+/// The weekdays in rules, Monday first.
 const WEEKDAY_CODES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
-/// A rule in words: `every week on Monday, until Fri 6 Mar 2026`; where that would not be simple,
-/// its text.
+/// Returns a rule in words: `every week on Monday, until Fri 6 Mar 2026`; or its text if it has no
+/// simple wording.
 #[must_use]
 pub fn describe_rule(text: &str, local: &Zone, language: &Language) -> String {
     rule_in_words(text, local, language).unwrap_or_else(|| text.to_string())
 }
 
-/// The parts of a rule that words are known for.
+/// The parts of a rule that have a wording.
 #[derive(Default)]
 struct DescribedRule<'a> {
     frequency: &'a str,
@@ -56,7 +56,7 @@ impl<'a> DescribedRule<'a> {
         Some(parts)
     }
 
-    /// When within its period, where that is simple.
+    /// Returns the days within the period; `None` if there is no simple wording.
     fn describe_days(&self) -> Option<String> {
         let english = Language::default();
         let on = match (self.days.as_slice(), self.month_day) {
@@ -138,8 +138,8 @@ fn rule_in_words(text: &str, local: &Zone, language: &Language) -> Option<String
     Some(words)
 }
 
-/// A time as it is written, in words: `Thu 5 Mar 2026, 09:30`, by the clock of who asks where it
-/// names UTC.
+/// Returns the text of a date or time in words: `Thu 5 Mar 2026, 09:30`. A time in UTC is converted
+/// to the local zone.
 #[must_use]
 pub fn describe_stamp(text: &str, local: &Zone, language: &Language) -> String {
     let Ok(stamp) = IcalDateTime::parse(text) else { return text.to_string() };
@@ -151,7 +151,7 @@ pub fn describe_stamp(text: &str, local: &Zone, language: &Language) -> String {
     }
 }
 
-/// `2TU`, `-1FR`, `MO`
+/// Parses `2TU`, `-1FR`, `MO`.
 fn parse_weekday(text: &str) -> Option<(i32, Weekday)> {
     let text = text.trim();
     let (number, name) = text.split_at_checked(text.len().checked_sub(2)?)?;
@@ -160,7 +160,7 @@ fn parse_weekday(text: &str) -> Option<(i32, Weekday)> {
     Some((number, *Weekday::ALL.get(place)?))
 }
 
-/// `1st`, `2nd`, `last`
+/// Returns `1st`, `2nd`, `last`.
 fn format_ordinal(number: i32) -> Option<String> {
     Some(match number {
         -1 => "last".into(),
@@ -172,7 +172,7 @@ fn format_ordinal(number: i32) -> Option<String> {
     })
 }
 
-/// `Monday, Wednesday and Friday`
+/// Returns `Monday, Wednesday and Friday`.
 fn join_names(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -181,7 +181,7 @@ fn join_names(names: &[&str]) -> String {
     }
 }
 
-/// An alarm in words: `15 minutes before it begins`.
+/// Returns an alarm in words: `15 minutes before it begins`.
 #[must_use]
 pub fn describe_alarm(alarm: &Alarm, kind: Kind, local: &Zone, language: &Language) -> String {
     let ends = if kind == Kind::Task { "is due" } else { "ends" };
@@ -204,7 +204,7 @@ pub fn describe_alarm(alarm: &Alarm, kind: Kind, local: &Zone, language: &Langua
     words
 }
 
-/// How far from an event something is: `15 minutes before it begins`.
+/// Returns the offset from an event in words: `15 minutes before it begins`.
 #[must_use]
 pub fn describe_offset(offset: IcalDuration, event: &str) -> String {
     let seconds = offset.days.saturating_mul(DAY_SECONDS).saturating_add(offset.seconds);
@@ -215,13 +215,14 @@ pub fn describe_offset(offset: IcalDuration, event: &str) -> String {
     }
 }
 
-/// Which zone a name means, in words: `Europe/Berlin (the system's)`.
+/// Returns the zone that a TZID means, in words: `Europe/Berlin (the system's)`.
 #[must_use]
-pub fn describe_zone(of: &ZoneUse) -> String {
-    let ZoneUse { tzid, zone_match: how, system_zone: system, definition_differs: differs } = of;
+pub fn describe_zone(zone_use: &ZoneUse) -> String {
+    let ZoneUse { tzid, zone_match: how, system_zone: system, definition_differs: differs } =
+        zone_use;
     let otherwise = if *differs { "; the file defines it otherwise" } else { "" };
     match (how, system) {
-        (ZoneMatch::Floating, _) => format!("{tzid} (not known: by the clock of whoever asks)"),
+        (ZoneMatch::Floating, _) => format!("{tzid} (unknown: treated as floating)"),
         (_, Some(name)) if name == tzid => format!("{tzid} (the system's{otherwise})"),
         (_, Some(name)) => format!("{name} (the system's, for {tzid}{otherwise})"),
         (_, None) => format!("{tzid} (as the file defines it)"),
@@ -233,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_in_words() {
+    fn rules_are_described_in_words() {
         let check = |text: &str, expect: &str| {
             assert_eq!(describe_rule(text, &Zone::UTC, &Language::default()), expect);
         };

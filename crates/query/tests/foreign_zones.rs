@@ -1,14 +1,13 @@
-//! Time zones of a made-up system, which are not those that are built in: what an update of the
-//! system's zones is to a store.
+//! The time zones of another system, to test a store after an update of the system zones.
 
 use larder_time::zone::ZoneDatabase;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-/// The zones of another system: of those that random events name some are elsewhere, and the rest
-/// are not there.
-pub(crate) fn zones() -> Arc<ZoneDatabase> {
+/// Time zones of another system: of those that random events name, some have other offsets and the
+/// rest are missing.
+pub(crate) fn foreign_zones() -> Arc<ZoneDatabase> {
     static ZONES: LazyLock<Arc<ZoneDatabase>> = LazyLock::new(|| {
         let dir = tempfile::tempdir().unwrap();
         for (name, east) in [("Europe/Berlin", 5), ("America/New_York", -5), ("Etc/Elsewhere", 0)] {
@@ -16,7 +15,7 @@ pub(crate) fn zones() -> Arc<ZoneDatabase> {
         }
         let database = jiff::tz::TimeZoneDatabase::from_dir(dir.path()).unwrap();
         let zones = ZoneDatabase::with_version(database, "elsewhere".to_string());
-        // They are read while they are there.
+        // The files are read while the directory exists.
         let known =
             ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Kiritimati"];
         let found = known.iter().filter(|name| zones.get(name).is_some()).count();
@@ -26,7 +25,7 @@ pub(crate) fn zones() -> Arc<ZoneDatabase> {
     Arc::clone(&ZONES)
 }
 
-/// A zone as a file (RFC 9636): so many hours east of Greenwich, always.
+/// Writes a time zone file (RFC 9636) with a fixed offset, in hours east of Greenwich.
 fn write_zone(dir: &Path, name: &str, east: i32) {
     let mut file = Vec::new();
     for _block in ["of 32 bits", "of 64 bits"] {

@@ -1,7 +1,7 @@
-//! Answers that are held while the store changes: by other writers, by a restore, under another
-//! reader.
+//! Result sets that are read after the store has changed: by a writer, by a restore, or with
+//! another reader.
 
-use crate::book::{Book, ask, card};
+use crate::book::{Book, card, search_request};
 use larder_query::{Query, SearchRequest, SortSpec, find};
 use larder_store::{
     BatchChange, ItemPut, Kind, Operation, Precondition, Reader, Store, StoreOptions,
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 #[test]
-fn ahead_given_by_another_reader() {
+fn a_prefetched_item_that_was_removed_is_not_returned() {
     let cards = ["UID:a\nFN:Anna", "UID:b\nFN:Bob"].map(card);
-    let mut book = Book::of(cards.iter().map(String::as_str));
+    let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let first = Reader::open(&book.dir()).unwrap();
-    let asked = ask(Query::parse_sexp("(is \"id\" \"a\")").unwrap());
-    let answer = find(&first, &asked).unwrap();
+    let request = search_request(Query::parse_sexp("(is \"id\" \"a\")").unwrap());
+    let answer = find(&first, &request).unwrap();
     let (head, _) = first.get("contacts", "a").unwrap().unwrap();
     book.apply(vec![BatchChange::Remove(head.handle, Precondition::Any)]);
     let second = Reader::open(&book.dir()).unwrap();
@@ -28,14 +28,14 @@ fn ahead_given_by_another_reader() {
             true
         })
         .unwrap();
-    assert!(given.is_empty(), "given by a fresh reader though it is removed: {given:?}");
+    assert!(given.is_empty(), "returned by a new reader although it was removed: {given:?}");
 }
 
 fn other_store() -> (TempDir, PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let options = StoreOptions { create: true, ..StoreOptions::default() };
     let mut store = Store::open(&scratch.path().join("data"), &options).unwrap();
-    // another collection first: "contacts" is in row 2
+    // Another collection comes first, so that "contacts" is in row 2.
     store
         .apply(
             &mut Operation::new("t", "", 0),
@@ -62,9 +62,9 @@ fn other_store() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn get_after_restore() {
+fn a_lookup_after_a_restore_finds_the_new_collection() {
     let cards = ["UID:a\nFN:Anna"].map(card);
-    let mut book = Book::of(cards.iter().map(String::as_str));
+    let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
     assert!(reader.get("contacts", "a").unwrap().is_some());
     let (_keep, from) = other_store();
@@ -74,16 +74,18 @@ fn get_after_restore() {
 }
 
 #[test]
-fn answer_over_restore() {
-    // batch 2, row 1 in both stores
+fn a_result_set_of_a_replaced_store_returns_nothing() {
+    // Batch 2, row 1 in both stores.
     let mut book = Book::new();
     book.apply(vec![BatchChange::CreateCollection("contacts".into(), Kind::Contact)]);
     let c = card("UID:x\nFN:Anna");
     book.put("contacts", [c.as_str()]);
     let reader = book.reader();
-    let answer =
-        find(&reader, &ask(Query::parse_sexp("(contains \"full_name\" \"anna\")").unwrap()))
-            .unwrap();
+    let answer = find(
+        &reader,
+        &search_request(Query::parse_sexp("(contains \"full_name\" \"anna\")").unwrap()),
+    )
+    .unwrap();
     assert_eq!(answer.len(), 1);
     let (_keep, from) = other_store();
     book.store.restore(&from).unwrap();
@@ -98,7 +100,7 @@ fn answer_over_restore() {
 }
 
 #[test]
-fn sorted_book_while_somebody_writes() {
+fn a_sorted_scan_during_writes_lists_every_item_once() {
     let mut book = Book::new();
     let cards: Vec<String> = (0..9000).map(|n| card(&format!("UID:u{n}\nFN:M {n:05}"))).collect();
     for chunk in cards.chunks(3000) {

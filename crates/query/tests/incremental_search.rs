@@ -1,7 +1,7 @@
-//! Typing: each letter more is a question of its own, and costs one look-up more than the one
-//! before at most.
+//! Incremental search: the query after each typed letter costs at most one lookup more than the one
+//! before.
 
-use crate::book::{Book, ask, card};
+use crate::book::{Book, card, search_request};
 use larder_query::{Query, find, full_scan};
 use larder_store::Reader;
 
@@ -27,7 +27,7 @@ const LAST: &[&str] = &[
     "Al-Amin",
 ];
 
-/// A book that came in several batches.
+/// A collection that was written in several batches.
 fn book() -> Book {
     let mut book = Book::new();
     let mut number = 0;
@@ -48,30 +48,30 @@ fn book() -> Book {
     book
 }
 
-/// How many rows of the index an answer takes; the answer is the walk's.
+/// Returns how many rows of the index a search visits. Its result must equal that of a full scan.
 fn visited(reader: &Reader, line: &str) -> u64 {
-    let asked = ask(Query::parse(line).unwrap());
-    let answer = find(reader, &asked).unwrap();
-    assert_eq!(answer.rows(), full_scan(reader, &asked).unwrap().rows(), "{line:?}");
-    answer.explain.visited
+    let request = search_request(Query::parse(line).unwrap());
+    let result = find(reader, &request).unwrap();
+    assert_eq!(result.rows(), full_scan(reader, &request).unwrap().rows(), "{line:?}");
+    result.explain.visited
 }
 
-/// All beginnings of a text but the empty one and those that end in a blank, which are the same
-/// question as before.
-fn beginnings(text: &str) -> impl Iterator<Item = &str> {
+/// Returns the prefixes of a text, without those that end in a space, which are the same query as
+/// the one before.
+fn prefixes(text: &str) -> impl Iterator<Item = &str> {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     ends.map(|end| &text[..end]).filter(|text| !text.ends_with(' '))
 }
 
 #[test]
-fn a_letter_more_adds_one_look_up_at_most() {
+fn another_letter_adds_at_most_one_lookup() {
     let book = book();
     let reader = book.reader();
     let check = |typed: &str| {
         let mut before = None;
-        for text in beginnings(typed) {
+        for text in prefixes(typed) {
             let now = visited(&reader, text);
-            // What the last letters of the last word cost alone: a beginning, or one trigram.
+            // The cost of the last letters of the last word alone: a prefix, or one trigram.
             let word = text.rsplit(' ').next().unwrap_or_default();
             let start = word.char_indices().rev().map(|(at, _)| at).take(3).last().unwrap_or(0);
             let alone = visited(&reader, &word[start..]);
@@ -101,9 +101,9 @@ fn a_letter_more_adds_one_look_up_at_most() {
     }
 }
 
-/// Beginnings and wholes are found by their value, so each letter leaves fewer.
+/// A field is searched by its values, so each letter leaves fewer.
 #[test]
-fn a_letter_more_of_a_field_visits_no_more() {
+fn another_letter_of_a_field_visits_no_more_rows() {
     let book = book();
     let reader = book.reader();
     for (field, typed) in [
@@ -113,7 +113,7 @@ fn a_letter_more_of_a_field_visits_no_more() {
         ("phone", "066400"),
     ] {
         let mut before = u64::MAX;
-        for text in beginnings(typed) {
+        for text in prefixes(typed) {
             let now = visited(&reader, &format!("{field}:\"{text}\"*"));
             assert!(now <= before, "{field} {text:?}: {now}, after {before}");
             before = now;
@@ -121,17 +121,15 @@ fn a_letter_more_of_a_field_visits_no_more() {
     }
 }
 
-/// What has two characters and is no word is in no index: the letter that makes it three helps.
+/// No index has two characters that are not a word; the third makes a trigram.
 #[test]
-fn two_characters_that_are_no_word_visit_all() {
+fn two_characters_that_are_not_a_word_visit_all_items() {
     let book = book();
     let reader = book.reader();
     let all = (FIRST.len() * LAST.len()) as u64;
     for typed in ["o'brien", "@example", "-amin"] {
-        let visited: Vec<u64> = beginnings(typed)
-            .take(3)
-            .map(|text| visited(&reader, &format!("\"{text}\"")))
-            .collect();
+        let visited: Vec<u64> =
+            prefixes(typed).take(3).map(|text| visited(&reader, &format!("\"{text}\""))).collect();
         assert_eq!((visited[1], visited[2] <= all), (all, true), "{typed}: {visited:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Windows that the index answers without asking a series, where calendars and clocks are least
-//! regular: what it finds is what the occurrences say.
+//! Time ranges that the interval index answers without evaluating a series, where calendars and
+//! clocks are least regular: it must find what the occurrences say.
 
 use crate::book::Book;
 use crate::calendar::component;
@@ -17,8 +17,8 @@ fn zone(name: &str) -> Zone {
     ZoneDatabase::open_bundled().get(name).unwrap()
 }
 
-/// Is what the lines describe in the window? What the index says is compared with what the
-/// occurrences do.
+/// Checks whether the components of these lines are in a time range, by the index and by their
+/// occurrences.
 fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
     let all = lines
         .iter()
@@ -48,7 +48,7 @@ fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
 }
 
 #[test]
-fn months_and_years_have_no_one_length() {
+fn months_and_years_vary_in_length() {
     for start in
         ["DTSTART:20200115T100000", "DTSTART;VALUE=DATE:20200115", "DTSTART:20200115T100000Z"]
     {
@@ -77,14 +77,14 @@ fn a_week_may_have_a_time_twice() {
 }
 
 #[test]
-fn what_is_missing_does_not_go_on() {
+fn an_excluded_occurrence_does_not_last() {
     let lines = "DTSTART;VALUE=DATE:20260302\nDTEND;VALUE=DATE:20260305\nRRULE:FREQ=DAILY;UNTIL=20260306\nEXDATE;VALUE=DATE:20260305,20260306";
     check(&[lines], "UTC", "20260307T000000Z", "20260308T000000Z", false);
     check(&[lines], "UTC", "20260306T000000Z", "20260307T000000Z", true);
 }
 
 #[test]
-fn what_a_change_of_the_clock_puts_out_of_order() {
+fn a_change_of_the_clock_may_reorder_occurrences() {
     let daily = "DTSTART;TZID=Europe/Berlin:20261001T100000\nDTEND;TZID=Europe/Berlin:20261001T103000\nRRULE:FREQ=DAILY;COUNT=20";
     let moved = "RECURRENCE-ID;RANGE=THISANDFUTURE;TZID=Europe/Berlin:20261003T100000\n\
         DTSTART;TZID=Europe/Berlin:20261017T100000\nDTEND;TZID=Europe/Berlin:20261017T103000";

@@ -1,0 +1,22 @@
+//! Text for people: what lists and pages show of items, in words and in the user's time zone.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`agenda`] | occurrences grouped by day, and the text of each on its day |
+//! | [`colour`] | the colour of a calendar |
+//! | [`description`] | recurrence rules, alarms and time zones in words |
+//! | [`free_busy`] | busy periods as a VFREEBUSY component |
+//! | [`local_time`] | dates, times and durations: for lists, in words, and as RFC 3339 |
+//!
+//! The crate is pure: it reads no store, and values of `larder-query` are passed in. It is apart
+//! from `larder-query` so that a program that needs only results does not depend on their wording.
+
+pub mod agenda;
+pub mod colour;
+pub mod description;
+pub mod free_busy;
+pub mod local_time;
+
+pub use crate::agenda::{AgendaDay, DayEntry, group_by_day};
+pub use crate::colour::calendar_colour;
+pub use crate::free_busy::format_free_busy;

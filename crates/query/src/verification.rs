@@ -1,0 +1,265 @@
+//! Verification: the test of the candidates that an index or a scan names.
+//!
+//! A bounded number of candidates is tested within the read transaction of the index. The others
+//! are listed, and tested page by page in short transactions. Apart from `execution`, which chooses
+//! the candidates.
+
+use crate::collector::HitCollector;
+use crate::error::Error;
+use crate::item::{DecodedItem, ScheduleOrigin};
+use crate::result_set::{Hit, PAGE_ROWS, ResultSet};
+use crate::search_request::SortSpec;
+use larder_store::{Candidate, IndexMatches, ItemMeta, Kind, Reader, StoredFields};
+use std::cell::Cell;
+
+/// The most candidates tested within the transaction of the index.
+const MAX_CANDIDATES_PER_TX: usize = 1000;
+/// The most bytes of candidates read within the transaction of the index.
+const MAX_CANDIDATE_BYTES_PER_TX: usize = 4 << 20;
+
+/// A pass over the candidates of a lookup, within its read transaction.
+pub(crate) struct CandidateScan<'a, 'b> {
+    pub(crate) reader: &'a Reader,
+    pub(crate) result: &'a mut ResultSet,
+    pub(crate) hits: &'a mut HitCollector<'b>,
+    /// The collections of the lookup; `None`: all those of the request.
+    pub(crate) collections: Option<&'a [i64]>,
+    /// An exact candidate is a hit without a test, as the plan is exact and no order needs its
+    /// values.
+    pub(crate) is_exact: bool,
+    pub(crate) bytes_read: usize,
+}
+
+impl CandidateScan<'_, '_> {
+    /// Tests the first candidates, and returns the others.
+    pub(crate) fn run(mut self, matches: &IndexMatches) -> Result<Vec<PendingCandidate>, Error> {
+        self.result.explain.visited += matches.entries_read;
+        if self.hits.is_full() {
+            return Ok(Vec::new());
+        }
+        if self.is_exact && self.result.prefetch.is_full() {
+            return self.list_pending(matches, 0);
+        }
+        let (mut error, mut tested) = (None, 0);
+        let with_bytes = self.is_exact || !self.result.matcher.can_use_stored_fields();
+        let done = self.reader.for_each_candidate(matches, 0, with_bytes, &mut |candidate| {
+            tested += 1;
+            error = self.test(candidate).err();
+            let is_done = tested >= MAX_CANDIDATES_PER_TX
+                || self.bytes_read >= MAX_CANDIDATE_BYTES_PER_TX
+                || (self.is_exact && self.result.prefetch.is_full());
+            error.is_none() && !self.hits.is_full() && !is_done
+        })?;
+        match error {
+            Some(error) => Err(error.into()),
+            None if self.hits.is_full() => Ok(Vec::new()),
+            None => self.list_pending(matches, done),
+        }
+    }
+
+    fn is_in_scope(&self, candidate: &Candidate<'_>) -> bool {
+        self.result.is_about_collection(candidate.collection)
+            && is_in_collections(self.collections, candidate.collection)
+    }
+
+    /// Adds a candidate to the hits if it matches, and its bytes to the prefetch if there is room.
+    fn test(&mut self, candidate: &Candidate<'_>) -> Result<(), larder_store::Error> {
+        if !self.is_in_scope(candidate) {
+            return Ok(());
+        }
+        let head = candidate.meta()?;
+        let hit = Hit { row: candidate.row, seq: candidate.seq };
+        if self.is_exact && candidate.exact {
+            self.hits.unsorted.push(hit);
+        } else {
+            let fields = candidate.stored_fields();
+            let verdict =
+                verify_stored_fields(self.reader, hit, &head, fields, self.result, self.hits);
+            let is_match = match verdict {
+                Some(is_match) => is_match,
+                None => {
+                    let bytes = candidate.bytes()?;
+                    self.bytes_read += bytes.len();
+                    verify_source(self.reader, hit, &head, &bytes, self.result, self.hits)
+                }
+            };
+            if !is_match {
+                return Ok(());
+            }
+        }
+        if self.collections.is_none() && !self.result.prefetch.is_full() {
+            self.result.prefetch.add(head, &candidate.bytes()?);
+        }
+        Ok(())
+    }
+
+    /// Lists the candidates from an index on, until as many hits are certain as are wanted.
+    fn list_pending(
+        &self,
+        matches: &IndexMatches,
+        first: usize,
+    ) -> Result<Vec<PendingCandidate>, Error> {
+        let mut pending = Vec::new();
+        let mut wanted = self.hits.remaining();
+        self.reader.for_each_candidate(matches, first, false, &mut |candidate| {
+            if self.is_in_scope(candidate) {
+                let is_match = self.is_exact && candidate.exact;
+                let hit = Hit { row: candidate.row, seq: candidate.seq };
+                pending.push(PendingCandidate { hit, is_match });
+                wanted = wanted.saturating_sub(usize::from(is_match));
+            }
+            wanted > 0
+        })?;
+        Ok(pending)
+    }
+}
+
+/// A candidate that is not tested yet, or needs no test.
+pub(crate) struct PendingCandidate {
+    hit: Hit,
+    /// The index is certain that the item matches.
+    is_match: bool,
+}
+
+/// Tests the candidates that the index is not certain about, in short transactions.
+pub(crate) fn verify_pending(
+    reader: &Reader,
+    pending: &[PendingCandidate],
+    result: &mut ResultSet,
+    hits: &mut HitCollector<'_>,
+) -> Result<(), Error> {
+    for page in pending.chunks(PAGE_ROWS) {
+        if hits.is_full() {
+            break;
+        }
+        let certain = page.iter().filter(|candidate| candidate.is_match);
+        hits.unsorted.extend(certain.map(|candidate| candidate.hit));
+        let uncertain = page.iter().filter(|candidate| !candidate.is_match);
+        let uncertain: Vec<i64> = uncertain.map(|candidate| candidate.hit.row).collect();
+        if !uncertain.is_empty() {
+            verify_page(reader, uncertain, result, hits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Tests the items in these rows, by their stored fields where these suffice. The hits are not in
+/// the order of rows afterwards.
+fn verify_page(
+    reader: &Reader,
+    mut rows: Vec<i64>,
+    result: &mut ResultSet,
+    hits: &mut HitCollector<'_>,
+) -> Result<(), Error> {
+    if result.matcher.can_use_stored_fields() {
+        let mut undecided = Vec::new();
+        reader.for_each_with_stored_fields(&rows, &mut |head, fields| {
+            let hit = Hit { row: head.row, seq: head.seq };
+            if verify_stored_fields(reader, hit, &head, fields, result, hits).is_none() {
+                undecided.push(head.row);
+            }
+            true
+        })?;
+        rows = undecided;
+    }
+    reader.for_each_item(&rows, &mut |head, bytes| {
+        let hit = Hit { row: head.row, seq: head.seq };
+        verify_source(reader, hit, &head, bytes, result, hits);
+        true
+    })?;
+    Ok(())
+}
+
+fn is_in_collections(only: Option<&[i64]>, collection: i64) -> bool {
+    only.is_none_or(|only| only.contains(&collection))
+}
+
+/// Tests every item of the result set's collections, or of `only`, one page a transaction. Items of
+/// a kind that cannot match are skipped.
+pub(crate) fn scan_items(
+    reader: &Reader,
+    only: Option<&[i64]>,
+    result: &mut ResultSet,
+    hits: &mut HitCollector<'_>,
+) -> Result<(), Error> {
+    let single_collection = match only {
+        Some([collection]) => Some(*collection),
+        _ => result.collection,
+    };
+    let kind = result.query.required_kind().filter(|_| !result.matcher.is_without_indexes());
+    let mut last = 0;
+    while !hits.is_full() {
+        let page = match (single_collection, kind) {
+            // The index by collection has the rows; the rows of the items need not be read.
+            (Some(collection), None) => {
+                let page = reader.item_rows(collection, last, PAGE_ROWS)?;
+                let Some(end) = page.last() else { break };
+                last = *end;
+                result.explain.visited += page.len() as u64;
+                page
+            }
+            _ => {
+                let page = reader.item_rows_with_kind(single_collection, last, PAGE_ROWS)?;
+                let Some((end, ..)) = page.last() else { break };
+                last = *end;
+                result.explain.visited += page.len() as u64;
+                let is_wanted = |(_, collection, item_kind): &(i64, i64, Kind)| {
+                    kind.is_none_or(|kind| kind == *item_kind)
+                        && result.is_about_collection(*collection)
+                        && is_in_collections(only, *collection)
+                };
+                page.into_iter().filter(is_wanted).map(|(row, ..)| row).collect()
+            }
+        };
+        verify_page(reader, page, result, hits)?;
+    }
+    Ok(())
+}
+
+/// Tests an item by its source bytes. Adds it to the hits and returns true if it matches.
+fn verify_source(
+    reader: &Reader,
+    hit: Hit,
+    head: &ItemMeta,
+    bytes: &[u8],
+    result: &mut ResultSet,
+    hits: &mut HitCollector<'_>,
+) -> bool {
+    let schedule_origin = if result.matcher.is_without_indexes() {
+        ScheduleOrigin::Recomputed
+    } else {
+        ScheduleOrigin::Stored
+    };
+    let item = DecodedItem { schedule_origin, ..DecodedItem::new(reader, head, bytes) };
+    result.explain.tested += 1;
+    let is_match = result.matcher.matches_item(&item);
+    result.uncertain_rows.extend(item.uncertain.get().then_some(hit.row));
+    if is_match {
+        hits.add(hit, |field| item.first(field));
+    }
+    is_match
+}
+
+/// Tests an item by its stored fields. Returns `None` if they do not suffice.
+fn verify_stored_fields(
+    reader: &Reader,
+    hit: Hit,
+    head: &ItemMeta,
+    fields: Option<StoredFields<'_>>,
+    result: &mut ResultSet,
+    hits: &mut HitCollector<'_>,
+) -> Option<bool> {
+    let has_sort_value = |fields: &StoredFields<'_>| {
+        let has_value = |sort: SortSpec| fields.has_field(sort.field) || sort.is_by_start();
+        hits.sort.is_none_or(has_value)
+    };
+    let fields = fields.filter(has_sort_value)?;
+    let is_uncertain = Cell::new(false);
+    let is_match = result.matcher.matches_stored_fields(reader, head, &fields, &is_uncertain)?;
+    result.uncertain_rows.extend(is_uncertain.get().then_some(hit.row));
+    result.explain.tested += 1;
+    if is_match {
+        hits.add(hit, |field| fields.first(field).map(str::to_string));
+    }
+    Some(is_match)
+}

@@ -1,0 +1,35 @@
+//! The paths of the objects on the bus.
+//!
+//! The module is apart because the service, the registry, books and views all build paths.
+
+use zbus::ObjectPath;
+
+/// The root of all object paths.
+pub(super) const ROOT_PATH: &str = "/org/gnome/evolution/dataserver";
+
+/// The path of a view.
+pub(super) fn view_path(number: u64) -> String {
+    format!("{ROOT_PATH}/AddressBookView/{}/{number}", std::process::id())
+}
+
+/// Returns whether `path` is an ancestor of `other`.
+pub(super) fn is_above(path: &str, other: &str) -> bool {
+    other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The process id as part of a path. A client that finds another process behind the same bus name
+/// does not mistake its objects for those of this process.
+pub(super) fn process_id() -> String {
+    std::process::id().to_string()
+}
+
+/// The path of a book, by the row of its collection.
+pub(super) fn book_path(row: i64) -> String {
+    format!("{ROOT_PATH}/Subprocess/{}/{row}", std::process::id())
+}
+
+/// Converts a text to an object path; an invalid one becomes the root path.
+pub(super) fn object_path(path: &str) -> ObjectPath<'static> {
+    ObjectPath::try_from(path.to_string())
+        .unwrap_or_else(|_| ObjectPath::from_static_str_unchecked("/"))
+}

@@ -1,0 +1,205 @@
+//! The calls of views, and the delivery of view events to their clients.
+//!
+//! The module is apart from `client_view` because it needs the whole service: the store's views,
+//! the cards and the queues of messages.
+
+use super::bus::{MethodCall, replace_nul};
+use super::call_error::CallError;
+use super::client_view::{CardInterest, ClientView};
+use super::object_path::view_path;
+use super::service::EdsService;
+use larder_query::views::{self, ViewEvent, ViewOptions, ViewQuery};
+use larder_store::Seq;
+use std::mem;
+use std::sync::Arc;
+use zbus::Message;
+
+/// The flag of a client that wants the items that match when the view is started.
+const NOTIFY_INITIAL_FLAG: u32 = 1;
+
+/// The result of delivering one view event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DeliveryProgress {
+    /// The view had no event.
+    Nothing,
+    /// The event was a part of an answer or a batch.
+    Partial,
+    /// The view is complete up to this batch.
+    Complete(Seq),
+    /// The view was reset: its answer follows again.
+    Reset,
+}
+
+impl EdsService {
+    /// Opens a view and returns its path. The view sends nothing until it is started.
+    pub(super) fn add_client_view(
+        &mut self,
+        row: i64,
+        view_query: ViewQuery,
+        client: &str,
+    ) -> String {
+        self.last_view_number += 1;
+        let client = client.into();
+        let (initial, interest) = (true, CardInterest::FullCard);
+        let view = ClientView {
+            client,
+            collection_row: row,
+            view_query,
+            initial,
+            interest,
+            store_view: None,
+            has_full_answer: false,
+        };
+        self.client_views.insert(self.last_view_number, view);
+        view_path(self.last_view_number)
+    }
+
+    /// Handles a call of a view.
+    pub(super) fn handle_view_call(
+        &mut self,
+        number: u64,
+        call: &MethodCall<'_>,
+    ) -> Result<Message, CallError> {
+        let Some(view) = self.client_views.get_mut(&number) else {
+            return Err(CallError::from_bus_error("UnknownObject", call.path()));
+        };
+        if *view.client != *call.sender() {
+            return Err(CallError::from_bus_error(
+                "AccessDenied",
+                "another client opened this view",
+            ));
+        }
+        match call.member() {
+            "SetFlags" => view.initial = call.arguments::<u32>()? & NOTIFY_INITIAL_FLAG != 0,
+            "SetFieldsOfInterest" => {
+                view.interest = CardInterest::from_field_names(&call.arguments::<Vec<String>>()?);
+            }
+            "Start" => self.start_view(number)?,
+            "Stop" => view.store_view = None,
+            _ => drop(self.client_views.remove(&number)),
+        }
+        call.reply(&())
+    }
+
+    /// Starts a view. Its items follow the reply, as fast as the bus accepts them.
+    fn start_view(&mut self, number: u64) -> Result<(), CallError> {
+        let Some(view) = self.client_views.get_mut(&number) else { return Ok(()) };
+        let (ready_views, notify) =
+            (self.ready_views.clone(), Arc::clone(&self.ready_views.notify));
+        let wake = Arc::new(move || {
+            ready_views.add(number);
+            notify.notify_one();
+        });
+        let options = ViewOptions {
+            client: Arc::clone(&view.client),
+            interest: match view.interest {
+                CardInterest::FullCard => views::ViewInterest::HeadsAndBytes,
+                CardInterest::UidAndRev | CardInterest::Uids => views::ViewInterest::Heads,
+            },
+            initial: view.initial,
+            wake: Some(wake),
+            ..ViewOptions::default()
+        };
+        view.store_view = Some(self.store_views.open_view(view.view_query.clone(), options)?);
+        view.has_full_answer = !view.initial;
+        if view.initial {
+            self.after_reply.extend(view.build_view_signal(
+                number,
+                "Progress",
+                &(u32::MAX, "Loading…"),
+            ));
+            self.ready_views.add(number);
+        } else {
+            self.after_reply.extend(view.build_view_signal(number, "Complete", &("", "")));
+        }
+        Ok(())
+    }
+
+    /// Delivers the events of the views of these books up to a batch, and `Complete` even to a view
+    /// without an event. Other views wait, and so do views whose first answer is still being
+    /// delivered, which ends with a `Complete` of its own: a writer never waits for another
+    /// client's answer.
+    pub(super) fn deliver_to_books(&mut self, books: &[i64], seq: Seq) {
+        let is_concerned = |(number, view): (&u64, &ClientView)| {
+            (view.store_view.is_some()
+                && view.has_full_answer
+                && books.contains(&view.collection_row))
+            .then_some(*number)
+        };
+        let concerned: Vec<u64> = self.client_views.iter().filter_map(is_concerned).collect();
+        for number in concerned {
+            self.ready_views.remove(number);
+            self.deliver_until(number, seq);
+            self.requeue(number);
+        }
+    }
+
+    /// Delivers the events of a view up to a batch, or at least `Complete`.
+    fn deliver_until(&mut self, number: u64, seq: Seq) {
+        let mut silent = true;
+        loop {
+            match self.deliver_chunk(number) {
+                DeliveryProgress::Nothing => break,
+                DeliveryProgress::Reset => return,
+                DeliveryProgress::Complete(at) if at >= seq => return,
+                DeliveryProgress::Partial | DeliveryProgress::Complete(_) => silent = false,
+            }
+        }
+        if let Some(view) = self.client_views.get(&number).filter(|_| silent) {
+            self.before_reply.extend(view.build_view_signal(number, "Complete", &("", "")));
+        }
+    }
+
+    /// Delivers the next event of one view that has any, and returns the messages to send.
+    pub(super) fn deliver_next(&mut self) -> Vec<Message> {
+        if let Some(number) = self.ready_views.take() {
+            self.deliver_chunk(number);
+            self.requeue(number);
+        }
+        mem::take(&mut self.before_reply)
+    }
+
+    /// Marks a view as ready again if it has more events.
+    fn requeue(&self, number: u64) {
+        let running = self.client_views.get(&number).and_then(|view| view.store_view.as_ref());
+        if running.is_some_and(views::View::has_pending_events) {
+            self.ready_views.add(number);
+        }
+    }
+
+    /// Delivers one event of a view.
+    fn deliver_chunk(&mut self, number: u64) -> DeliveryProgress {
+        let Some(view) = self.client_views.get_mut(&number) else {
+            return DeliveryProgress::Nothing;
+        };
+        let delivered = match view.store_view.as_mut().map(views::View::try_next) {
+            Some(Ok(Some(event))) => {
+                let progress = match event {
+                    ViewEvent::Complete(seq) => DeliveryProgress::Complete(seq),
+                    ViewEvent::Reset => DeliveryProgress::Reset,
+                    _ => DeliveryProgress::Partial,
+                };
+                view.has_full_answer = (view.has_full_answer
+                    || matches!(progress, DeliveryProgress::Complete(_)))
+                    && progress != DeliveryProgress::Reset;
+                let delivered = view.build_event_signals(
+                    number,
+                    event,
+                    &mut self.cards,
+                    &self.reader,
+                    &mut self.before_reply,
+                );
+                delivered.map(|()| progress)
+            }
+            Some(Ok(None)) | None => return DeliveryProgress::Nothing,
+            Some(Err(error)) => Err(error.into()),
+        };
+        // A view that cannot report changes is stopped with the reason, rather than left silent.
+        delivered.unwrap_or_else(|failure: CallError| {
+            view.store_view = None;
+            let body = (failure.name.as_str(), replace_nul(&failure.message));
+            self.before_reply.extend(view.build_view_signal(number, "Complete", &body));
+            DeliveryProgress::Partial
+        })
+    }
+}

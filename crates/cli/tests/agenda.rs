@@ -34,7 +34,7 @@ fn calendars_are_imported() {
     4 time zones defined, 3 different
     Undo: larder undo 1
     ");
-    assert_snapshot!(home.run(&["collections"]).shown(), @r"
+    assert_snapshot!(home.run(&["collections"]).masked_output(), @r"
     Customers             1 item  calendar
     Holidays              2 items  calendar
     Home                  5 items  calendar
@@ -46,7 +46,7 @@ fn calendars_are_imported() {
 #[test]
 fn a_week_is_listed_day_by_day() {
     let home = with_calendars();
-    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-W10"]).shown(), @r"
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-W10"]).masked_output(), @r"
     Mon 2 Mar 2026
       due          Water the plants (done)                                       Tasks
       09:30-09:45  Standup                            (Room 4)                   Work
@@ -86,20 +86,20 @@ fn a_week_is_listed_day_by_day() {
 fn days_follow_zone_and_language() {
     let home = with_calendars();
     let day = &["agenda", "2026-03-02"];
-    assert_snapshot!(run_in(&home, "Europe/Berlin", "de_DE.UTF-8", &["agenda", "5. märz 2026"]).shown(), @r"
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "de_DE.UTF-8", &["agenda", "5. märz 2026"]).masked_output(), @r"
     Do 5. März 2026
       -01:00       Night of short films (day 2 of 2)  (Kino Central)  Home
       09:00-10:30  Quarterly review                   (Big room)      Work
       11:00-11:15  Standup, after the review          (Room 2)        Work
     ");
-    assert_snapshot!(run_in(&home, "America/New_York", "en_US.UTF-8", day).shown(), @r"
+    assert_snapshot!(run_in(&home, "America/New_York", "en_US.UTF-8", day).masked_output(), @r"
     Mon 2 Mar 2026
       due          Water the plants (done)                             Tasks
       03:30-03:45  Standup                  (Room 4)                   Work
       09:00-10:00  Bright & Early: numbers  (Microsoft Teams Meeting)  Customers
       12:00-13:30  中文课                   (VHS)                      Home
     ");
-    assert_snapshot!(run_in(&home, "Asia/Kathmandu", "C.UTF-8", day).shown(), @r"
+    assert_snapshot!(run_in(&home, "Asia/Kathmandu", "C.UTF-8", day).masked_output(), @r"
     Mon 2 Mar 2026
       due          Water the plants (done)                             Tasks
       14:15-14:30  Standup                  (Room 4)                   Work
@@ -111,7 +111,7 @@ fn days_follow_zone_and_language() {
 #[test]
 fn one_calendar_fits_a_narrow_terminal() {
     let home = with_calendars();
-    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-03-06", "2026-03-07", "--in", "Home"]).shown(), @r"
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-03-06", "2026-03-07", "--in", "Home"]).masked_output(), @r"
     Fri 6 Mar 2026
       all day  At the sea (day 1 of 3)  (Sylt)
 
@@ -125,18 +125,18 @@ fn one_calendar_fits_a_narrow_terminal() {
         .env("TZ", "Europe/Berlin")
         .output()
         .unwrap();
-    assert_snapshot!(home.finish(narrow).shown(), @r"
+    assert_snapshot!(home.finish(narrow).masked_output(), @r"
     Thu 5 Mar 2026
       -01:00       Night of short…  (Kino…  Home
       09:00-10:30  Quarterly revi…  (Big …  Work
       11:00-11:15  Standup, after…  (Room…  Work
     ");
-    assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "Garden"]).shown(), @r#"
+    assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "Garden"]).masked_output(), @r#"
     ! error: there is no collection "Garden"
     ! hint: `larder collections` lists the collections
     exit 1
     "#);
-    assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "work"]).shown(), @r#"
+    assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "work"]).masked_output(), @r#"
     ! error: there is no collection "work"
     ! hint: did you mean "Work"? `larder collections` lists them
     exit 1
@@ -152,7 +152,7 @@ fn colours_on_a_terminal() {
         "C.UTF-8",
         &["agenda", "2026-03-06", "--in", "Work", "--color", "always"],
     );
-    assert_snapshot!(run.shown().replace('\x1b', "~"), @r"
+    assert_snapshot!(run.masked_output().replace('\x1b', "~"), @r"
     ~[1mFri 6 Mar 2026~[0m
       09:30-09:45  ~[31mStandup~[0m                         ~[2m(Room 4)~[0m
       14:00-15:00  ~[9mTeam photo (cancelled)~[0m          ~[2m(Courtyard)~[0m
@@ -163,31 +163,31 @@ fn colours_on_a_terminal() {
 #[test]
 fn an_empty_agenda_has_a_note() {
     let home = with_calendars();
-    assert_snapshot!(home.run(&["agenda", "1999-01-01"]).shown(), @"
+    assert_snapshot!(home.run(&["agenda", "1999-01-01"]).masked_output(), @"
     ! note: no events
     exit 1
     ");
-    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--busy"]).shown(), @"
+    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--busy"]).masked_output(), @"
     ! note: no busy times
     exit 1
     ");
-    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--format", "json"]).shown(), @"exit 1");
-    assert_snapshot!(home.run(&["agenda", "someday"]).shown(), @r#"
+    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--format", "json"]).masked_output(), @"exit 1");
+    assert_snapshot!(home.run(&["agenda", "someday"]).masked_output(), @r#"
     ! error: unknown date "someday"; try today, next friday, 2026-03, +2w or today..+7d
     exit 2
     "#);
-    assert_snapshot!(home.run(&["agenda", "--weekly"]).shown(), @"
+    assert_snapshot!(home.run(&["agenda", "--weekly"]).masked_output(), @"
     ! error: unknown option --weekly
     ! hint: `larder agenda --help` lists the options
     exit 2
     ");
     assert_eq!(home.run(&["agenda", "-1d", "today", "--in", "Home"]).code, 1);
-    assert_snapshot!(home.run(&["agenda", "--format", "raw"]).shown(), @"
+    assert_snapshot!(home.run(&["agenda", "--format", "raw"]).masked_output(), @"
     ! error: --format raw is not supported here
     ! hint: use --format text or json
     exit 2
     ");
-    assert_snapshot!(home.run(&["agenda", "2026-01", "-n", "1"]).shown(), @"
+    assert_snapshot!(home.run(&["agenda", "2026-01", "-n", "1"]).masked_output(), @"
     Mon 5 Jan 2026
       08:30-08:45  Standup  (Room 4)
     ! note: list cut at 1; narrow the range or raise --limit
@@ -199,7 +199,7 @@ fn json_lists_occurrences() {
     let home = with_calendars();
     let json = |args: &[&str]| {
         let args = [&["agenda", "--format", "json"], args].concat();
-        run_in(&home, "Europe/Berlin", "C.UTF-8", &args).shown()
+        run_in(&home, "Europe/Berlin", "C.UTF-8", &args).masked_output()
     };
     assert_snapshot!(json(&["2026-03-06", "--in", "Home"]), @r#"{"id":"rbprkztj1r6sc","kind":"event","collection":"Home","uid":"9E1B3C58-7C1F-4D3B-A9C2-0E5A8F20D7A1","seq":1,"occurrence":"","summary":"At the sea","location":"Sylt","start":"2026-03-06","end":"2026-03-09","all_day":true,"recurring":false,"transparent":true}"#);
     assert_snapshot!(json(&["2026-03-05", "--in", "Work"]), @r#"
@@ -214,7 +214,7 @@ fn busy_time() {
     let home = with_calendars();
     let busy = |more: &[&str]| {
         let args = [&["agenda", "2026-03-04", "2026-03-06", "--busy"], more].concat();
-        run_in(&home, "Europe/Berlin", "C.UTF-8", &args).shown()
+        run_in(&home, "Europe/Berlin", "C.UTF-8", &args).masked_output()
     };
     assert_snapshot!(busy(&[]), @r"
     Wed 4 Mar 2026
@@ -297,7 +297,7 @@ fn several_calendars() {
             ["agenda", "2026-03-02", "2026-03-04"].into_iter().chain(names).collect();
         run_in(&home, "Europe/Berlin", "C.UTF-8", &args)
     };
-    assert_snapshot!(agenda(&["Home", "Customers", "Home"]).shown(), @r"
+    assert_snapshot!(agenda(&["Home", "Customers", "Home"]).masked_output(), @r"
     Mon 2 Mar 2026
       15:00-16:00  Bright & Early: numbers            (Microsoft Teams Meeting)  Customers
       18:00-19:30  中文课                             (VHS)                      Home
@@ -308,7 +308,7 @@ fn several_calendars() {
     Wed 4 Mar 2026
       20:00-       Night of short films (day 1 of 2)  (Kino Central)             Home
     ");
-    let all = agenda(&["Home", "Work", "Holidays", "Customers", "Tasks"]).shown();
-    assert_eq!(all, agenda(&[]).shown());
+    let all = agenda(&["Home", "Work", "Holidays", "Customers", "Tasks"]).masked_output();
+    assert_eq!(all, agenda(&[]).masked_output());
     assert_eq!(agenda(&["Home", "Nowhere"]).code, 1);
 }

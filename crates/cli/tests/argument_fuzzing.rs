@@ -124,7 +124,7 @@ fn no_argument_makes_it_panic() {
         let mut command = home.command(&args);
         let run = home.finish(command.env("EDITOR", "true").output().unwrap());
         let known = [0, 1, 2, 3, 4, 5].contains(&run.code);
-        prop_assert!(known, "{:?}\n{}", args, run.shown());
+        prop_assert!(known, "{:?}\n{}", args, run.masked_output());
         let silent = run.code != 0 && run.code != 1 && run.err.is_empty();
         prop_assert!(!silent, "{:?} failed without a word: {}", args, run.code);
         Ok(())
@@ -194,7 +194,7 @@ fn every_subcommand_survives_odd_words() {
             let mut args: Vec<&str> = verb.split(' ').collect();
             args.push(odd);
             let run = home.finish(home.command(&args).env("EDITOR", "true").output().unwrap());
-            assert!((0..=5).contains(&run.code), "{args:?}: {}", run.shown());
+            assert!((0..=5).contains(&run.code), "{args:?}: {}", run.masked_output());
         }
     }
 }

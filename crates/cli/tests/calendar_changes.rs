@@ -81,7 +81,7 @@ fn the_understood_event_is_printed() {
         let run = home.finish(command.output().unwrap());
         let said = run.stdout();
         let said: Vec<&str> = said.lines().skip(1).map(str::trim).collect();
-        assert_eq!(said.join("; "), expect, "{}", run.shown());
+        assert_eq!(said.join("; "), expect, "{}", run.masked_output());
     };
     let lunch = &["Lunch 2026-03-06 12:30"];
     check("Europe/Berlin", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Berlin");
@@ -140,7 +140,7 @@ fn an_event_is_added_with_options() {
             all.extend(["--zone", "America/New_York"]);
         }
         let run = home.run(&all);
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
         let bytes = home.ok(&["export", "c"]);
         for line in expect {
             assert!(bytes.contains(&format!("{line}\r\n")), "{line} in {bytes}");
@@ -181,32 +181,32 @@ fn an_event_is_added_with_options() {
 #[test]
 fn unclear_sentences_are_refused() {
     let home = Home::new();
-    assert_snapshot!(home.run(&["add", "Buy milk"]).shown(), @"
+    assert_snapshot!(home.run(&["add", "Buy milk"]).masked_output(), @"
     ! error: no date or time found: it could be an event, a task or a memo
     ! hint: an event needs a time: tomorrow 12:30, friday, 2026-03-05
     ! hint: for an item without a time, add --kind task or --kind memo
     exit 2
     ");
-    assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).shown(), @"
+    assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).masked_output(), @"
     ! error: an event needs a start time
     ! hint: add a time: tomorrow 12:30, friday, 2026-03-05; or --start TIME
     exit 2
     ");
-    assert_snapshot!(home.run(&["add", ""]).shown(), @r#"
+    assert_snapshot!(home.run(&["add", ""]).masked_output(), @r#"
     ! error: missing title
     ! hint: for example: larder add --kind event "Lunch tomorrow 12:30"
     exit 2
     "#);
-    assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--for", "-1h"]).shown(), @r#"
+    assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--for", "-1h"]).masked_output(), @r#"
     ! error: unknown duration "-1h"; try 1h30, 90min or 2 days
     exit 2
     "#);
-    assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).shown(), @r#"
+    assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).masked_output(), @r#"
     ! error: unknown time zone "Nowhere"
     ! hint: use a name such as Europe/Prague, or utc or floating
     exit 2
     "#);
-    assert_snapshot!(home.run(&["add", "--summary", "x", "--start", "someday"]).shown(), @r#"
+    assert_snapshot!(home.run(&["add", "--summary", "x", "--start", "someday"]).masked_output(), @r#"
     ! error: unknown date or time "someday"; try today, next friday, 2026-03-05, 5 march 14:00 or 12:30
     exit 2
     "#);
@@ -215,34 +215,34 @@ fn unclear_sentences_are_refused() {
 #[test]
 fn occurrences() {
     let home = series();
-    assert_snapshot!(home.run(&["remove", "uid:daily"]).shown(), @"
+    assert_snapshot!(home.run(&["remove", "uid:daily"]).masked_output(), @"
     ! error: the item recurs: choose which occurrences to change
     ! hint: for one occurrence: larder remove uid:daily --scope this --occurrence TIME
     ! hint: for it and all later ones: larder remove uid:daily --scope future --occurrence TIME
     ! hint: for all occurrences: larder remove uid:daily --scope all
     exit 2
     ");
-    assert_snapshot!(home.run(&["remove", "uid:daily/20260414T090000Z"]).shown(), @"Removed one occurrence of gkmbtgav  Stand-up. Undo: larder undo 2");
-    assert_snapshot!(home.run(&["edit", "calendar/daily", "--scope", "this", "--occurrence", "20260415T090000Z", "--start", "2026-06-01", "--set", "summary=Moved"]).shown(), @r"
+    assert_snapshot!(home.run(&["remove", "uid:daily/20260414T090000Z"]).masked_output(), @"Removed one occurrence of gkmbtgav  Stand-up. Undo: larder undo 2");
+    assert_snapshot!(home.run(&["edit", "calendar/daily", "--scope", "this", "--occurrence", "20260415T090000Z", "--start", "2026-06-01", "--set", "summary=Moved"]).masked_output(), @r"
     gkmbtgav  Stand-up  changed
       g3era3sj  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
     ");
     // Selected by its new time, which evolution-data-server does not support.
-    assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @"g3era3sj  2026-06-01 09:00  Moved");
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "when:2026-06"]).masked_output(), @"g3era3sj  2026-06-01 09:00  Moved");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).masked_output(), @"
     gkmbtgav  Stand-up  changed
       cn95cfyc  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
       gkmbtgav  Mon 13 Apr 2026, 08:30-08:45 (15 minutes), UTC, every day, 4 times
     ! warning: 1 changed occurrence left unchanged in what differs from the series
     ");
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).shown().lines().count(), @r"3");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).masked_output().lines().count(), @r"3");
     // The ID of an override removes only that occurrence.
     let moved = home.ok(&["find", "when:2026-06"]);
-    assert_snapshot!(home.run(&["remove", moved.split(' ').next().unwrap()]).shown(), @"
+    assert_snapshot!(home.run(&["remove", moved.split(' ').next().unwrap()]).masked_output(), @"
     Removed one occurrence of cn95cfyc  Moved. Undo: larder undo 6
     ! note: removed only this occurrence; use --scope all to remove all of them
     ");
-    assert_snapshot!(home.run(&["remove", "uid:daily", "--scope", "all"]).shown(), @"Removed all occurrences of gkmbtgav  Stand-up. Undo: larder undo 7");
+    assert_snapshot!(home.run(&["remove", "uid:daily", "--scope", "all"]).masked_output(), @"Removed all occurrences of gkmbtgav  Stand-up. Undo: larder undo 7");
     assert_eq!(home.run(&["find", "--count", "when:2026"]).stdout(), "1\n");
     for _ in 0..6 {
         assert_eq!(home.run(&["undo"]).code, 0);
@@ -257,7 +257,7 @@ fn occurrences() {
 fn options_change_an_event() {
     let home = series();
     // Tests have no terminal, and no editor is set.
-    assert_snapshot!(home.run(&["edit", "uid:daily"]).shown(), @"
+    assert_snapshot!(home.run(&["edit", "uid:daily"]).masked_output(), @"
     ! error: cannot open an editor: not a terminal
     ! hint: change events, tasks and memos with --set FIELD=TEXT, --start TIME and other options
     ! hint: read the new text from a file with --from FILE
@@ -265,7 +265,7 @@ fn options_change_an_event() {
     exit 2
     ");
     let all = ["edit", "uid:daily", "--scope", "all"];
-    let edit = |options: &[&str]| home.run(&[&all, options].concat()).shown();
+    let edit = |options: &[&str]| home.run(&[&all, options].concat()).masked_output();
     assert_snapshot!(edit(&["--set", "DTSTART:rubbish"]), @r#"
     ! error: field "DTSTART:rubbish" cannot be set
     ! hint: write --set FIELD=TEXT, for example --set summary=Lunch
@@ -297,20 +297,20 @@ fn a_text_replaces_an_event() {
     let home = series();
     let text = home.ok(&["show", "uid:daily", "--format", "raw"]);
     home.write("new.ics", text.replace("Stand-up", "Sit-down"));
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r"gkmbtgav  Sit-down  changed");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).masked_output(), @r"gkmbtgav  Sit-down  changed");
     home.write("new.ics", text.replace("UID:daily", "UID:other"));
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r#"
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).masked_output(), @r#"
     ! error: new.ics: the UID cannot be changed: it must stay "daily"
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     "#);
     home.write("new.ics", text.replace("END:VEVENT", ""));
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @"
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).masked_output(), @"
     ! error: new.ics: missing END:VEVENT
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--occurrence", "20260414T090000Z"]).shown(), @"
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--occurrence", "20260414T090000Z"]).masked_output(), @"
     ! error: no change given
     ! hint: add an option such as --set FIELD=TEXT, --start TIME or --move LENGTH
     exit 2
@@ -342,7 +342,12 @@ fn the_id_of_an_override_selects_the_series() {
         let hours = shown.lines().filter_map(|line| line.trim().get(..2));
         let hours: Vec<&str> = hours.filter(|hour| hour.parse::<u8>().is_ok()).collect();
         let expect: &[&str] = if remove { &[] } else { &["10", "10", "12", "12"] };
-        assert_eq!((hours, there == 0), (expect.to_vec(), !remove), "{told}{}", agenda.shown());
+        assert_eq!(
+            (hours, there == 0),
+            (expect.to_vec(), !remove),
+            "{told}{}",
+            agenda.masked_output()
+        );
         home.ok(&["undo", "--quiet"]);
     }
     home.assert_store_is_sound();

@@ -4,32 +4,32 @@ use crate::agenda::{run_in, with_calendars};
 use crate::test_home::{ANNA, Home};
 use insta::assert_snapshot;
 
-fn shown(home: &Home, args: &[&str]) -> String {
-    run_in(home, "Europe/Berlin", "C.UTF-8", args).shown()
+fn find_lines(home: &Home, args: &[&str]) -> String {
+    run_in(home, "Europe/Berlin", "C.UTF-8", args).masked_output()
 }
 
 #[test]
 fn lists_have_time_title_and_place() {
     let home = with_calendars();
-    assert_snapshot!(shown(&home, &["find", "--in", "Home"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "--in", "Home"]), @r"
     6wnszjwv  1969-03-07        Mum’s birthday                      repeats
     bp82wnjj  2026-03-02 18:00  中文课                VHS           repeats
     qxgykc03  2026-03-03 08:00  Dentist               Dr. Vogel
     phq0hkwm  2026-03-04 20:00  Night of short films  Kino Central
     rbprkztj  2026-03-06        At the sea            Sylt
     ");
-    assert_snapshot!(shown(&home, &["find", "when:2026-03-05"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "when:2026-03-05"]), @r"
     7b7tsy40                    Learn to whistle                         task
     phq0hkwm  2026-03-04 20:00  Night of short films       Kino Central
     b3vp0czt  2026-03-05 09:00  Quarterly review           Big room
     eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
     ");
-    assert_snapshot!(shown(&home, &["find", "--kind", "task"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "--kind", "task"]), @r"
     7b7tsy40                    Learn to whistle     task
     xkkvwdmk  2026-03-02        Water the plants     task, done
     1zscg71b  2026-03-06 17:00  Send the tax return  task
     ");
-    assert_snapshot!(shown(&home, &["find", "is:recurring", "--sort", "summary"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "is:recurring", "--sort", "summary"]), @r"
     385dk83s  2026-03-02 15:00  Bright & Early: numbers    Microsoft Teams Meeting  repeats
     rvqb03z5  2026-03-29        Clocks go forward                                   repeats
     vn7pdchd  2026-03-08        International Women's Day                           repeats
@@ -38,7 +38,7 @@ fn lists_have_time_title_and_place() {
     eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
     bp82wnjj  2026-03-02 18:00  中文课                     VHS                      repeats
     ");
-    assert_snapshot!(shown(&home, &["find", "--kind", "memo", "--format", "raw"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "--kind", "memo", "--format", "raw"]), @r"
     BEGIN:VJOURNAL
     DTSTAMP:20260301T200000Z
     UID:3f6f0b0e-8d39-4b02-9d2b-7d64b0a1f7c3
@@ -47,13 +47,13 @@ fn lists_have_time_title_and_place() {
     DESCRIPTION:Behind the shed\, seven of them.
     END:VJOURNAL
     ");
-    assert_snapshot!(shown(&home, &["find", "--kind", "event", "--count"]), @"13");
-    assert_snapshot!(shown(&home, &["find", "--in", "Home", "--from", "a"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "--kind", "event", "--count"]), @"13");
+    assert_snapshot!(find_lines(&home, &["find", "--in", "Home", "--from", "a"]), @"
     ! error: --from needs an order by text, and --sort start is by time
     ! hint: use when:2026-03.. to list from a day on
     exit 2
     ");
-    assert_snapshot!(shown(&home, &["find", "summary:nothing"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "summary:nothing"]), @"
     ! note: no results
     exit 1
     ");
@@ -64,28 +64,28 @@ fn contacts_and_events_are_listed_together() {
     let home = with_calendars();
     home.write("anna.vcf", ANNA);
     home.ok(&["import", "anna.vcf"]);
-    assert_snapshot!(shown(&home, &["find", "anna or standup"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "anna or standup"]), @r"
     h7sb8b0z  2026-01-05 09:30  Standup                    Room 4  repeats
     eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
     xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works
     ");
-    assert_snapshot!(shown(&home, &["find", "anna", "or", "dentist", "--fields", "full_name,summary,start"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "anna", "or", "dentist", "--fields", "full_name,summary,start"]), @r"
     qxgykc03		Dentist	2026-03-03T08:00:00+01:00
     xdnskgpk	Anna Hölderlin
     ");
-    assert_snapshot!(shown(&home, &["find", "anna", "or", "dentist", "--kind", "contact"]), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
+    assert_snapshot!(find_lines(&home, &["find", "anna", "or", "dentist", "--kind", "contact"]), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
 }
 
 #[test]
 fn occurrences() {
     let home = with_calendars();
-    assert_snapshot!(shown(&home, &["find", "when:2026-W10 standup", "--expand"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "when:2026-W10 standup", "--expand"]), @r"
     h7sb8b0z  2026-03-02 09:30  Standup                    Room 4
     h7sb8b0z  2026-03-03 09:30  Standup                    Room 4
     eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
     h7sb8b0z  2026-03-06 09:30  Standup                    Room 4
     ");
-    assert_snapshot!(shown(&home, &["find", "when:2026-W10 standup", "--expand", "--count"]), @"4");
+    assert_snapshot!(find_lines(&home, &["find", "when:2026-W10 standup", "--expand", "--count"]), @"4");
     let fields = [
         "find",
         "when:2026-W10 standup",
@@ -93,25 +93,25 @@ fn occurrences() {
         "--fields",
         "occurrence,start,summary,recurrence",
     ];
-    assert_snapshot!(shown(&home, &fields), @r"
+    assert_snapshot!(find_lines(&home, &fields), @r"
     h7sb8b0z	20260302T083000Z	2026-03-02T09:30:00+01:00	Standup	
     h7sb8b0z	20260303T083000Z	2026-03-03T09:30:00+01:00	Standup	
     eg7sn0kb	20260305T093000	2026-03-05T11:00:00+01:00	Standup, after the review	20260305T093000
     h7sb8b0z	20260306T083000Z	2026-03-06T09:30:00+01:00	Standup
     ");
     let json = [&fields[..], &["-n", "3", "--format", "json"]].concat();
-    assert_snapshot!(shown(&home, &json), @r#"
+    assert_snapshot!(find_lines(&home, &json), @r#"
     {"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260302T083000Z","start":"2026-03-02T09:30:00+01:00","summary":"Standup"}
     {"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260303T083000Z","start":"2026-03-03T09:30:00+01:00","summary":"Standup"}
     {"id":"eg7sn0kb04d6j","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","recurrence":"20260305T093000","seq":1,"occurrence":"20260305T093000","start":"2026-03-05T11:00:00+01:00","summary":"Standup, after the review"}
     "#);
-    assert_snapshot!(shown(&home, &["find", "standup", "--fields", "recurrence,summary"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "standup", "--fields", "recurrence,summary"]), @r"
     h7sb8b0z		Standup
     eg7sn0kb	20260305T093000	Standup, after the review
     ");
-    assert_snapshot!(shown(&home, &["find", "is:cancelled"]), @r"1cs4g3pp  2026-03-06 14:00  Team photo  Courtyard  cancelled");
-    assert_snapshot!(shown(&home, &["find", "when:2026-W10 standup", "--expand", "-n", "1", "--format", "json"]), @r#"{"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260302T083000Z","summary":"Standup","location":"Room 4","status":"CONFIRMED","start":"2026-03-02T09:30:00+01:00","end":"2026-03-02T09:45:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":true,"transparent":false}"#);
-    assert_snapshot!(shown(&home, &["find", "when:2026-W10 dentist", "--expand", "--format", "raw"]), @r#"
+    assert_snapshot!(find_lines(&home, &["find", "is:cancelled"]), @r"1cs4g3pp  2026-03-06 14:00  Team photo  Courtyard  cancelled");
+    assert_snapshot!(find_lines(&home, &["find", "when:2026-W10 standup", "--expand", "-n", "1", "--format", "json"]), @r#"{"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260302T083000Z","summary":"Standup","location":"Room 4","status":"CONFIRMED","start":"2026-03-02T09:30:00+01:00","end":"2026-03-02T09:45:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":true,"transparent":false}"#);
+    assert_snapshot!(find_lines(&home, &["find", "when:2026-W10 dentist", "--expand", "--format", "raw"]), @r#"
     BEGIN:VEVENT
     CREATED:20260115T071211Z
     DTEND;TZID=Europe/Berlin:20260303T083000
@@ -137,12 +137,12 @@ fn occurrences() {
     END:VALARM
     END:VEVENT
     "#);
-    assert_snapshot!(shown(&home, &["find", "standup", "--expand"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "standup", "--expand"]), @"
     ! error: --expand needs a time range
     ! hint: add when: to the query, for example when:2026-03 or when:today..+7d
     exit 2
     ");
-    assert_snapshot!(shown(&home, &["find", "when:1999 standup", "--expand"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "when:1999 standup", "--expand"]), @"
     ! note: no results
     exit 1
     ");
@@ -162,50 +162,50 @@ fn hostile_rules_are_named() {
     let each_second = event("each second", "FREQ=SECONDLY");
     home.write("h.ics", format!("BEGIN:VCALENDAR\r\n{uncounted}{each_second}END:VCALENDAR\r\n"));
     home.run(&["import", "h.ics"]);
-    assert_snapshot!(shown(&home, &["find", "when:2026-03-03 uncounted", "--expand", "-n", "1"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "when:2026-03-03 uncounted", "--expand", "-n", "1"]), @"
     srn8vec2  2026-03-03 01:00  uncounted
     ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
     ");
-    assert_snapshot!(shown(&home, &["find", "when:2026..2026 each", "--expand", "--count"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "when:2026..2026 each", "--expand", "--count"]), @"
     99995
     ! warning: vhbbtfgy, each second: its recurrence rule is too costly to expand fully; occurrences may be missing
     ");
-    assert_snapshot!(shown(&home, &["find", "--alarms", "2026..2026", "--count"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "--alarms", "2026..2026", "--count"]), @"
     128000
     ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
     ! warning: vhbbtfgy, each second: its recurrence rule is too costly to expand fully; occurrences may be missing
     ");
-    assert_snapshot!(shown(&home, &["agenda", "2026-03-03", "-n", "1"]), @"
+    assert_snapshot!(find_lines(&home, &["agenda", "2026-03-03", "-n", "1"]), @"
     Tue 3 Mar 2026
       00:00  each second
     ! note: list cut at 1; narrow the range or raise --limit
     ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
     ");
-    assert_snapshot!(shown(&home, &["find", "when:2026-03-03", "--count"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "when:2026-03-03", "--count"]), @"
     2
     ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
     ");
-    assert_snapshot!(shown(&home, &["find", "when:2026-03-03 uncounted"]), @"
+    assert_snapshot!(find_lines(&home, &["find", "when:2026-03-03 uncounted"]), @"
     srn8vec2  2026-03-02 01:00  uncounted  repeats
     ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
     ");
     // Without a time range the answer is certain.
-    assert_snapshot!(shown(&home, &["find", "uncounted"]), @"srn8vec2  2026-03-02 01:00  uncounted  repeats");
+    assert_snapshot!(find_lines(&home, &["find", "uncounted"]), @"srn8vec2  2026-03-02 01:00  uncounted  repeats");
 }
 
 #[test]
 fn alarms() {
     let home = with_calendars();
-    assert_snapshot!(shown(&home, &["find", "--alarms", "2026-03-01..2026-03-07"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "--alarms", "2026-03-01..2026-03-07"]), @r"
     385dk83s  2026-03-02 14:45  Bright & Early: numbers  2026-03-02 15:00
     qxgykc03  2026-03-03 07:00  Dentist                  2026-03-03 08:00
     b3vp0czt  2026-03-05 08:45  Quarterly review         2026-03-05 09:00
     1zscg71b  2026-03-05 17:00  Send the tax return      2026-03-06 17:00  task
     6wnszjwv  2026-03-06 09:00  Mum’s birthday           2026-03-07
     ");
-    assert_snapshot!(shown(&home, &["find", "dentist", "--alarms", "2026-03", "--format", "json"]), @r#"{"id":"qxgykc03p0982","kind":"event","collection":"Home","uid":"5B0A7E0A-4B3D-4E0C-8B49-3B9E8C7D6A10","seq":1,"occurrence":"","summary":"Dentist","location":"Dr. Vogel\nLindenstraße 12\n10969 Berlin","start":"2026-03-03T08:00:00+01:00","end":"2026-03-03T08:30:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":false,"transparent":false,"alarm":"2026-03-03T07:00:00+01:00"}"#);
-    assert_snapshot!(shown(&home, &["find", "--alarms", "2026-03", "--count"]), @"5");
-    assert_snapshot!(shown(&home, &["find", "--alarms", "whenever"]), @r#"
+    assert_snapshot!(find_lines(&home, &["find", "dentist", "--alarms", "2026-03", "--format", "json"]), @r#"{"id":"qxgykc03p0982","kind":"event","collection":"Home","uid":"5B0A7E0A-4B3D-4E0C-8B49-3B9E8C7D6A10","seq":1,"occurrence":"","summary":"Dentist","location":"Dr. Vogel\nLindenstraße 12\n10969 Berlin","start":"2026-03-03T08:00:00+01:00","end":"2026-03-03T08:30:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":false,"transparent":false,"alarm":"2026-03-03T07:00:00+01:00"}"#);
+    assert_snapshot!(find_lines(&home, &["find", "--alarms", "2026-03", "--count"]), @"5");
+    assert_snapshot!(find_lines(&home, &["find", "--alarms", "whenever"]), @r#"
     ! error: unknown date "whenever"; try today, next friday, 2026-03, +2w or today..+7d
     exit 2
     "#);
@@ -214,14 +214,14 @@ fn alarms() {
 #[test]
 fn json_has_local_times() {
     let home = with_calendars();
-    assert_snapshot!(shown(&home, &["find", "mum", "--format", "json"]), @r#"{"id":"6wnszjwvkc5n4","kind":"event","collection":"Home","uid":"0D5C7E5E-21B4-4B0B-8E0C-6E2C4F6E9B77","seq":1,"summary":"Mum’s birthday","transp":"TRANSPARENT","sequence":"0","created":"20240302T120000Z","modified":"20240302T120001Z","stamp":"20240302T120001Z","start":"1969-03-07","end":"1969-03-08","rule":["FREQ=YEARLY"],"alarm":true,"recurring":true,"done":false,"all_day":true}"#);
-    assert_snapshot!(shown(&home, &["find", "--kind", "task", "--fields", "due,done,summary", "--format", "json"]), @r#"
+    assert_snapshot!(find_lines(&home, &["find", "mum", "--format", "json"]), @r#"{"id":"6wnszjwvkc5n4","kind":"event","collection":"Home","uid":"0D5C7E5E-21B4-4B0B-8E0C-6E2C4F6E9B77","seq":1,"summary":"Mum’s birthday","transp":"TRANSPARENT","sequence":"0","created":"20240302T120000Z","modified":"20240302T120001Z","stamp":"20240302T120001Z","start":"1969-03-07","end":"1969-03-08","rule":["FREQ=YEARLY"],"alarm":true,"recurring":true,"done":false,"all_day":true}"#);
+    assert_snapshot!(find_lines(&home, &["find", "--kind", "task", "--fields", "due,done,summary", "--format", "json"]), @r#"
     {"id":"7b7tsy400jhp2","kind":"task","collection":"Tasks","uid":"e7a6a5c3-9b5b-4d7e-8a63-1f7b3d2c9e05","seq":1,"done":false,"summary":"Learn to whistle"}
     {"id":"xkkvwdmkh201p","kind":"task","collection":"Tasks","uid":"d30c2c6f-0d53-4fb5-8d37-9d8d1c5f0a42","seq":1,"due":"2026-03-02","done":true,"summary":"Water the plants"}
     {"id":"1zscg71b4m3cc","kind":"task","collection":"Tasks","uid":"b1f8a5d2-6c6f-4b8c-9a7d-2f9e6d0c1b11","seq":1,"due":"2026-03-06T17:00:00+01:00","done":false,"summary":"Send the tax return"}
     "#);
-    assert_snapshot!(shown(&home, &["find", "dentist", "--fields", "summary,start,end"]), @"qxgykc03	Dentist	2026-03-03T08:00:00+01:00	2026-03-03T08:30:00+01:00");
-    assert_snapshot!(shown(&home, &["find", "dentist", "--fields", "sumary"]), @r#"
+    assert_snapshot!(find_lines(&home, &["find", "dentist", "--fields", "summary,start,end"]), @"qxgykc03	Dentist	2026-03-03T08:00:00+01:00	2026-03-03T08:30:00+01:00");
+    assert_snapshot!(find_lines(&home, &["find", "dentist", "--fields", "sumary"]), @r#"
     ! error: unknown field "sumary" in --fields
     ! hint: did you mean summary?
     exit 2
@@ -233,7 +233,7 @@ fn pages_show_all_fields() {
     let home = with_calendars();
     let page = |line: &str| {
         let found = home.json(&["find", line]);
-        shown(&home, &["show", found[0]["id"].as_str().unwrap()])
+        find_lines(&home, &["show", found[0]["id"].as_str().unwrap()])
     };
     assert_snapshot!(page("quarterly"), @r"
     Quarterly review
@@ -330,7 +330,7 @@ fn pages_show_all_fields() {
     created     Sat 10 Jan 2026, 19:33
     modified    Sun 22 Feb 2026, 10:01
     ");
-    assert_snapshot!(shown(&home, &["show", "--raw", "uid:e7a6a5c3-9b5b-4d7e-8a63-1f7b3d2c9e05"]), @r"
+    assert_snapshot!(find_lines(&home, &["show", "--raw", "uid:e7a6a5c3-9b5b-4d7e-8a63-1f7b3d2c9e05"]), @r"
     BEGIN:VTODO
     CREATED:20260223T190311Z
     DTSTAMP:20260223T190311Z
@@ -361,7 +361,7 @@ fn the_zone_used_is_shown() {
         let home = Home::new();
         home.write("zones.ics", in_zone(tzid, definition));
         home.ok(&["import", "--quiet", "zones.ics"]);
-        let page = shown(&home, &["show", "uid:z"]);
+        let page = find_lines(&home, &["show", "uid:z"]);
         let said = |label: &str| {
             let line = page.lines().find_map(|line| line.strip_prefix(label));
             line.unwrap_or_default().trim().to_string()
@@ -391,16 +391,16 @@ fn the_zone_used_is_shown() {
 fn calendars_are_created() {
     let home = Home::new();
     let create = ["collections", "create", "work", "--kind", "calendar"];
-    assert_snapshot!(home.run(&create).shown(), @"work created");
+    assert_snapshot!(home.run(&create).masked_output(), @"work created");
     let create =
         ["collections", "create", "rare", "--kind", "calendar", "--index", "summary:prefix"];
-    assert_snapshot!(home.run(&create).shown(), @"rare created");
-    assert_snapshot!(home.run(&["collections", "--format", "json"]).shown(), @r#"
+    assert_snapshot!(home.run(&create).masked_output(), @"rare created");
+    assert_snapshot!(home.run(&["collections", "--format", "json"]).masked_output(), @r#"
     {"name":"rare","kind":"calendar","items":0,"index":"summary:exact,prefix"}
     {"name":"work","kind":"calendar","items":0,"index":"default"}
     "#);
-    assert_snapshot!(home.run(&["collections", "index", "rare"]).shown(), @"summary               exact, prefix");
-    assert_snapshot!(home.run(&["collections", "create", "x", "--kind", "mail"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "index", "rare"]).masked_output(), @"summary               exact, prefix");
+    assert_snapshot!(home.run(&["collections", "create", "x", "--kind", "mail"]).masked_output(), @r#"
     ! error: invalid value "mail" for --kind <KIND>
     ! hint: possible values: contact, calendar
     exit 2

@@ -16,7 +16,7 @@ fn two_imports_at_once() {
     let running = [start("one.vcf"), start("two.vcf")];
     for child in running {
         let run = home.finish(child.wait_with_output().unwrap());
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
     }
     home.assert_store_is_sound();
     let mut both = std::fs::read(one).unwrap();
@@ -31,7 +31,7 @@ fn the_same_file_twice_at_once() {
     let start = || home.spawn(&mut home.command(&["import", "one.vcf", "--batch", "50"]));
     for child in [start(), start()] {
         let run = home.finish(child.wait_with_output().unwrap());
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
     }
     home.assert_store_is_sound();
     let file = std::fs::read(file).unwrap();
@@ -60,7 +60,7 @@ fn two_calendars_at_once() {
     };
     for child in [start("series.ics"), start("changed.ics")] {
         let run = home.finish(child.wait_with_output().unwrap());
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
     }
     home.assert_store_is_sound();
     assert!(components(&home.run(&["export", "mine"]).out) == all, "the export differs");
@@ -100,12 +100,12 @@ fn an_addition_gets_its_turn() {
     for number in 0..3 {
         let card = format!("BEGIN:VCARD\nVERSION:4.0\nUID:small-{number}\nFN:Small\nEND:VCARD\n");
         let run = home.run_with(&["add", "--into", "small"], card.as_bytes());
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
     }
     enough.store(true, Ordering::Relaxed);
     let fed = feeder.join().unwrap();
     let run = home.finish(import.wait_with_output().unwrap());
-    assert_eq!(run.code, 0, "{}", run.shown());
+    assert_eq!(run.code, 0, "{}", run.masked_output());
     let summary: serde_json::Value = serde_json::from_str(run.stdout().trim()).unwrap();
     assert_eq!(summary["added"], fed);
     let small = home.json(&["find", "--in", "small", "--sort", "none"]);
@@ -145,7 +145,7 @@ fn a_sleeping_reader_does_not_let_the_log_grow() {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     let run = home.finish(import.wait_with_output().unwrap());
-    assert_eq!(run.code, 0, "{}", run.shown());
+    assert_eq!(run.code, 0, "{}", run.masked_output());
     largest = largest.max(std::fs::metadata(&wal).map_or(0, |file| file.len()));
     assert!(written > LIMIT, "only {written} bytes were written: the test shows nothing");
     assert!(largest <= LIMIT, "the write-ahead log grew to {largest} bytes");
@@ -175,9 +175,9 @@ fn a_reader_that_leaves() {
     ] {
         let script = format!("{{ larder {verb}; echo $? >code; }} | head -n 1 >line; cat code");
         let run = home.shell(&script);
-        assert_eq!(run.shown(), "0\n", "larder {verb} | head -n 1");
+        assert_eq!(run.masked_output(), "0\n", "larder {verb} | head -n 1");
         assert!(!std::fs::read(home.work("line")).unwrap().is_empty(), "larder {verb}");
         let run = home.shell(&format!("{{ larder {verb}; echo $? >code; }} | true; cat code"));
-        assert_eq!(run.shown(), "0\n", "larder {verb} | true");
+        assert_eq!(run.masked_output(), "0\n", "larder {verb} | true");
     }
 }

@@ -84,13 +84,17 @@ fn check_round_trips(home: &Home, files: &[PathBuf]) {
             check_rejects(&std::fs::read(&rejects).expect(path), &bytes, path);
         }
         let check = home.run(&["--data-dir", dir_text, "check", "--rebuild"]);
-        assert!(check.code == 0 && check.stdout().starts_with("OK: "), "{path}: {}", check.shown());
+        assert!(
+            check.code == 0 && check.stdout().starts_with("OK: "),
+            "{path}: {}",
+            check.masked_output()
+        );
     }
 }
 
 /// Checks for exit code 0, or 3 with file, line and reason of every rejection. Returns the summary.
 fn check_summary(run: &Run, path: &str) -> serde_json::Value {
-    assert!(run.code == 0 || run.code == 3, "{path}: {}", run.shown());
+    assert!(run.code == 0 || run.code == 3, "{path}: {}", run.masked_output());
     let summary: serde_json::Value = serde_json::from_str(run.stdout().trim()).expect(path);
     let errors = String::from_utf8_lossy(&run.err).into_owned();
     let named = errors.lines().filter(|line| line.starts_with("left out: ")).count() as u64;
@@ -162,7 +166,7 @@ fn the_whole_folder_and_again() {
     let home = Home::new();
     let args = ["import", folder.to_str().unwrap(), "--format", "json"];
     let run = home.run(&args);
-    assert!(run.code == 0 || run.code == 3, "{}", run.shown());
+    assert!(run.code == 0 || run.code == 3, "{}", run.masked_output());
     home.assert_store_is_sound();
     let first: serde_json::Value = serde_json::from_str(run.stdout().trim()).unwrap();
     let before = home.run(&["export", "contacts"]).out;

@@ -59,7 +59,7 @@ fn check_kills(input: &Input, points: u64) {
     home = create_home(input);
     let (mut kill_count, mut in_mid_write) = (0, 0);
     while kill_count < points {
-        let batches = random.below(4);
+        let batches = random.next_below(4);
         match kill(&home, input, batches, &mut random) {
             Some(mid_write) => {
                 kill_count += 1;
@@ -118,11 +118,11 @@ fn kill(home: &Home, input: &Input, batches: u64, random: &mut Random) -> Option
         assert!(began.elapsed() < PATIENCE, "the import does not go on");
         let writing = is_writing(&lock) && (!stale || number(&notify_file) > first);
         if writing && number(&notify_file) >= first + batches {
-            let wait = Duration::from_micros(random.below(8_000));
+            let wait = Duration::from_micros(random.next_below(8_000));
             moment.get_or_insert_with(|| Instant::now() + wait);
         }
         if moment.is_some_and(|moment| Instant::now() >= moment)
-            && (is_writing(&lock) || random.below(20) == 0)
+            && (is_writing(&lock) || random.next_below(20) == 0)
         {
             break;
         }
@@ -148,7 +148,7 @@ fn check_batches(home: &Home, seed: u64, kill: u64) {
     if run.code == 1 && run.stderr().contains("there is no store") {
         return; // Killed before the first transaction.
     }
-    assert!(run.code == 0, "kill {kill} of seed {seed}:\n{}", run.shown());
+    assert!(run.code == 0, "kill {kill} of seed {seed}:\n{}", run.masked_output());
     for items in batches(home) {
         assert!(
             items.is_multiple_of(BATCH),
@@ -171,7 +171,7 @@ fn batches(home: &Home) -> Vec<u64> {
 
 fn second_import_completes(home: &Home, input: &Input) {
     let run = home.run(&["import", input.file, "--quiet"]);
-    assert_eq!(run.code, 0, "{}", run.shown());
+    assert_eq!(run.code, 0, "{}", run.masked_output());
     check_items(home, input);
 }
 

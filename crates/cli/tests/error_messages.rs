@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 fn a_missing_store_is_explained() {
     let home = Home::new();
     assert_snapshot!(home.run(&[] as &[&str]).code, @"2");
-    assert_snapshot!(home.run(&["find", "anna"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "anna"]).masked_output(), @"
     ! error: there is no store in [HOME]/home/.local/share/larder
     ! hint: import an address book or a calendar first: larder import FILE (.vcf or .ics)
     ! hint: --data-dir DIR or LARDER_DIR chooses another directory
@@ -32,14 +32,14 @@ fn a_missing_store_is_explained() {
         "find --count --format json",
     ] {
         let run = home.run(&verb.split(' ').collect::<Vec<_>>());
-        assert_eq!(run.code, 1, "{verb}: {}", run.shown());
+        assert_eq!(run.code, 1, "{verb}: {}", run.masked_output());
         assert!(
             run.stderr().contains("there is no store in [HOME]/home/.local/share/larder"),
             "{}",
-            run.shown()
+            run.masked_output()
         );
         let hint = "hint: import an address book or a calendar first";
-        assert!(run.stderr().contains(hint), "{}", run.shown());
+        assert!(run.stderr().contains(hint), "{}", run.masked_output());
         assert_eq!(run.stdout(), "", "{verb}");
     }
     assert!(!home.data().exists(), "a question made a store");
@@ -114,17 +114,17 @@ fn usage_errors_have_hints() {
 #[test]
 fn a_missing_collection_is_suggested() {
     let home = Home::with_book();
-    assert_snapshot!(home.run(&["find", "--in", "contact"]).shown(), @r#"
+    assert_snapshot!(home.run(&["find", "--in", "contact"]).masked_output(), @r#"
     ! error: there is no collection "contact"
     ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
     "#);
-    assert_snapshot!(home.run(&["find", "--in", "contact", "--count"]).shown(), @r#"
+    assert_snapshot!(home.run(&["find", "--in", "contact", "--count"]).masked_output(), @r#"
     ! error: there is no collection "contact"
     ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
     "#);
-    assert_snapshot!(home.run(&["remove", "--query", "anna", "--in", "contact"]).shown(), @r#"
+    assert_snapshot!(home.run(&["remove", "--query", "anna", "--in", "contact"]).masked_output(), @r#"
     ! error: there is no collection "contact"
     ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
@@ -206,7 +206,8 @@ fn unusable_directories_are_explained() {
     let home = Home::new();
     home.write("book.vcf", ANNA);
     home.write("file", "x");
-    let at = |dir: &str, verb: &[&str]| home.run(&[&["--data-dir", dir], verb].concat()).shown();
+    let at =
+        |dir: &str, verb: &[&str]| home.run(&[&["--data-dir", dir], verb].concat()).masked_output();
     assert_snapshot!(at("file", &["import", "book.vcf"]), @"
     ! error: file is a file, not a directory
     ! hint: choose a directory with --data-dir DIR
@@ -288,7 +289,7 @@ fn missing_permissions_are_explained() {
     let Some(run) = as_anybody(&home, &["--data-dir", "locked/store", "import", "book.vcf"]) else {
         return left_out("without permission", "root cannot give its rights away (no setpriv)");
     };
-    assert_snapshot!(run.shown(), @"
+    assert_snapshot!(run.masked_output(), @"
     ! error: locked/store: Permission denied (os error 13)
     ! hint: change its owner (`ls -ld` shows it), or choose another directory with --data-dir DIR
     exit 4
@@ -301,7 +302,7 @@ fn missing_permissions_are_explained() {
         &["--data-dir", store.to_str().unwrap(), "import", "secret.vcf", "book.vcf"],
     )
     .unwrap();
-    assert_snapshot!(run.shown(), @"
+    assert_snapshot!(run.masked_output(), @"
     1 contact added to contacts (1 file, 199 bytes)
     Undo: larder undo 1
     ! note: created a new store in [HOME]/anybody
@@ -310,16 +311,16 @@ fn missing_permissions_are_explained() {
     exit 5
     ");
     let run = as_anybody(&home, &["--data-dir", "locked", "find"]).unwrap();
-    assert_snapshot!(run.shown(), @"
+    assert_snapshot!(run.masked_output(), @"
     ! error: locked: Permission denied (os error 13)
     ! hint: change its owner (`ls -ld` shows it), or choose another directory with --data-dir DIR
     exit 4
     ");
     let counted = as_anybody(&home, &["--data-dir", "locked", "find", "--count"]).unwrap();
-    assert_eq!(counted.shown(), run.shown());
+    assert_eq!(counted.masked_output(), run.masked_output());
     let export =
         ["--data-dir", store.to_str().unwrap(), "export", "contacts", "-o", "locked/out.vcf"];
-    assert_snapshot!(as_anybody(&home, &export).unwrap().shown(), @"
+    assert_snapshot!(as_anybody(&home, &export).unwrap().masked_output(), @"
     ! error: locked/out.vcf: permission denied
     ! hint: `ls -ld` shows who may read and write it
     exit 5
@@ -389,7 +390,7 @@ fn escape_sequences_are_not_printed() {
                 assert!(
                     own && c == '\u{1b}' || c == '\t',
                     "{c:?} is written to the terminal: {}",
-                    run.shown().escape_debug()
+                    run.masked_output().escape_debug()
                 );
             }
         }
@@ -429,7 +430,7 @@ fn a_cancelled_edit_keeps_the_text() {
         if run.code == 77 {
             return left_out("giving an edit up", "there is no terminal to type on (no script)");
         }
-        assert_eq!(run.code, code, "{typed}: {}", run.shown());
+        assert_eq!(run.code, code, "{typed}: {}", run.masked_output());
         let said = std::fs::read_to_string(home.work("said")).unwrap();
         let path =
             said.split("your text is kept in ").nth(1).unwrap_or_else(|| panic!("{typed}: {said}"));
@@ -440,22 +441,22 @@ fn a_cancelled_edit_keeps_the_text() {
 #[test]
 fn editor_failures_are_explained() {
     let home = Home::with_book();
-    assert_snapshot!(edit(&home, "sed -i s/Orchard/Meadow/ \"$1\"").shown(), @"xdnskgpk  Anna Hölderlin  changed");
-    assert_snapshot!(edit(&home, "true").shown(), @"! note: no changes");
+    assert_snapshot!(edit(&home, "sed -i s/Orchard/Meadow/ \"$1\"").masked_output(), @"xdnskgpk  Anna Hölderlin  changed");
+    assert_snapshot!(edit(&home, "true").masked_output(), @"! note: no changes");
     let run = edit(&home, "exit 3");
-    assert_snapshot!(run.shown(), @r#"
+    assert_snapshot!(run.masked_output(), @r#"
     ! error: the editor "[HOME]/work/editor" failed (exit status: 3); nothing was changed
     ! hint: set EDITOR, or editor in config.toml, to another one
     exit 5
     "#);
     // An editor that saved before it failed.
     let run = edit(&home, "sed -i s/Meadow/Forest/ \"$1\"; exit 3");
-    assert_eq!(run.code, 5, "{}", run.shown());
-    assert!(read_kept_text(&home, &run).contains("ORG:Forest Works"), "{}", run.shown());
+    assert_eq!(run.code, 5, "{}", run.masked_output());
+    assert!(read_kept_text(&home, &run).contains("ORG:Forest Works"), "{}", run.masked_output());
     let mut missing = home.command(&["edit", "uid:anna-1"]);
     let run = home.finish(missing.env("EDITOR", "no-such-editor --wait").output().unwrap());
-    assert_eq!(run.code, 5, "{}", run.shown());
-    assert!(run.stderr().contains("hint: set EDITOR"), "{}", run.shown());
+    assert_eq!(run.code, 5, "{}", run.masked_output());
+    assert!(run.stderr().contains("hint: set EDITOR"), "{}", run.masked_output());
     for (script, text, what) in [
         ("echo scribbles >\"$1\"", "scribbles\n", "text outside the item"),
         ("sed -i /^UID/d \"$1\"", "FN:Anna", "missing line UID:anna-1"),
@@ -473,11 +474,11 @@ fn editor_failures_are_explained() {
         (": >\"$1\"", "", "expected one card, found 0"),
     ] {
         let run = edit(&home, script);
-        assert_eq!(run.code, 3, "{script}: {}", run.shown());
-        assert!(run.stderr().contains(what), "{script}: {}", run.shown());
-        assert!(read_kept_text(&home, &run).contains(text), "{script}: {}", run.shown());
+        assert_eq!(run.code, 3, "{script}: {}", run.masked_output());
+        assert!(run.stderr().contains(what), "{script}: {}", run.masked_output());
+        assert!(read_kept_text(&home, &run).contains(text), "{script}: {}", run.masked_output());
     }
-    assert_snapshot!(edit(&home, "rm \"$1\"").shown(), @"
+    assert_snapshot!(edit(&home, "rm \"$1\"").masked_output(), @"
     ! error: the editor deleted its file; nothing was changed
     ! hint: read the new text from a file with --from FILE
     exit 3
@@ -491,9 +492,13 @@ fn editor_failures_are_explained() {
         other.display()
     );
     let run = edit(&home, &script);
-    assert_eq!(run.code, 3, "{}", run.shown());
-    assert!(run.stderr().contains("changed by another program in the meantime"), "{}", run.shown());
-    assert!(read_kept_text(&home, &run).contains("ORG:Mine Works"), "{}", run.shown());
+    assert_eq!(run.code, 3, "{}", run.masked_output());
+    assert!(
+        run.stderr().contains("changed by another program in the meantime"),
+        "{}",
+        run.masked_output()
+    );
+    assert!(read_kept_text(&home, &run).contains("ORG:Mine Works"), "{}", run.masked_output());
     let now = home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout();
     assert_eq!(now, ANNA.replace("Orchard", "Other"));
     // The configuration's editor takes precedence over the environment's.
@@ -513,7 +518,11 @@ fn first_attempts_with_a_calendar() {
     let said = |args: &[&str], what: &[&str]| {
         let run = home.run(args);
         let told = run.stderr();
-        assert!(run.code != 0 && what.iter().all(|what| told.contains(what)), "{}", run.shown());
+        assert!(
+            run.code != 0 && what.iter().all(|what| told.contains(what)),
+            "{}",
+            run.masked_output()
+        );
     };
     said(&["merge", "uid:tax", "uid:rent"], &["only contacts can be merged"]);
     said(

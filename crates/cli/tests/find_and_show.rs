@@ -6,31 +6,31 @@ use insta::assert_snapshot;
 #[test]
 fn a_list_has_columns() {
     let home = Home::with_book();
-    assert_snapshot!(home.run(&["find"]).shown(), @r"
+    assert_snapshot!(home.run(&["find"]).masked_output(), @r"
     kc7xst8t  Bruno Álvarez                      030 765-43-21
     fhbw2pvt  Chloé Dupont    chloe@example.com
     xdnskgpk  Anna Hölderlin  anna@example.org   +49 30 1234567  Orchard Works
     ");
-    assert_snapshot!(home.run(&["find", "anna"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
-    assert_snapshot!(home.run(&["find", "hoelderlin", "or", "alvarez"]).shown(), @"kc7xst8t  Bruno Álvarez  030 765-43-21");
-    assert_snapshot!(home.run(&["find", "--sort", "-full_name", "--limit", "2"]).shown(), @r"
+    assert_snapshot!(home.run(&["find", "anna"]).masked_output(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
+    assert_snapshot!(home.run(&["find", "hoelderlin", "or", "alvarez"]).masked_output(), @"kc7xst8t  Bruno Álvarez  030 765-43-21");
+    assert_snapshot!(home.run(&["find", "--sort", "-full_name", "--limit", "2"]).masked_output(), @r"
     fhbw2pvt  Chloé Dupont   chloe@example.com
     kc7xst8t  Bruno Álvarez                     030 765-43-21
     ");
-    assert_snapshot!(home.run(&["find", "--fields", "phone,org", "--sort", "none"]).shown(), @r"
+    assert_snapshot!(home.run(&["find", "--fields", "phone,org", "--sort", "none"]).masked_output(), @r"
     xdnskgpk	+49 30 1234567	Orchard Works
     kc7xst8t	030 765-43-21	
     fhbw2pvt
     ");
-    assert_snapshot!(home.run(&["find", "--sort", "full_name", "--from", "b", "--limit", "1"]).shown(), @"kc7xst8t  Bruno Álvarez  030 765-43-21");
-    assert_snapshot!(home.run(&["find", "has:email", "--sort", "-full_name", "--from", "BR"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
-    assert_snapshot!(home.run(&["find", "--from", "é", "--count"]).shown(), @"1");
-    assert_snapshot!(home.run(&["find", "--from", "b", "--sort", "none"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "--sort", "full_name", "--from", "b", "--limit", "1"]).masked_output(), @"kc7xst8t  Bruno Álvarez  030 765-43-21");
+    assert_snapshot!(home.run(&["find", "has:email", "--sort", "-full_name", "--from", "BR"]).masked_output(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
+    assert_snapshot!(home.run(&["find", "--from", "é", "--count"]).masked_output(), @"1");
+    assert_snapshot!(home.run(&["find", "--from", "b", "--sort", "none"]).masked_output(), @"
     ! error: --from cannot be used with --sort none
     ! hint: --from TEXT needs an order: --sort FIELD, or the default file_as
     exit 2
     ");
-    assert_snapshot!(home.run(&["find", "nobody at all"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "nobody at all"]).masked_output(), @"
     ! note: no results
     ! note: any:WORD searches all fields, also notes and addresses; `larder fields` lists them
     exit 1
@@ -51,7 +51,7 @@ fn search_lines_find_items() {
             })
             .filter_map(|name| name.chars().nth(1))
             .collect();
-        assert_eq!(names, expect, "{line}: {}", run.shown());
+        assert_eq!(names, expect, "{line}: {}", run.masked_output());
         assert_eq!(run.code, i32::from(expect.is_empty()), "{line}");
     };
     check("", "ABC");
@@ -79,19 +79,19 @@ fn search_lines_find_items() {
 #[test]
 fn json_and_raw_output() {
     let home = Home::with_book();
-    assert_snapshot!(home.run(&["find", "anna", "--format", "json"]).shown(), @r#"{"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"file_as":"Hölderlin, Anna","full_name":["Anna Hölderlin"],"name":["Anna Hölderlin"],"given_name":["Anna"],"family_name":["Hölderlin"],"name_or_org":["Anna Hölderlin"],"email":["anna@example.org"],"phone":["+49 30 1234567"],"mobile_phone":["+49 30 1234567"],"org":["Orchard Works"],"version":"3.0"}"#);
-    assert_snapshot!(home.run(&["find", "--format", "json", "--fields", "email"]).shown(), @r#"
+    assert_snapshot!(home.run(&["find", "anna", "--format", "json"]).masked_output(), @r#"{"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"file_as":"Hölderlin, Anna","full_name":["Anna Hölderlin"],"name":["Anna Hölderlin"],"given_name":["Anna"],"family_name":["Hölderlin"],"name_or_org":["Anna Hölderlin"],"email":["anna@example.org"],"phone":["+49 30 1234567"],"mobile_phone":["+49 30 1234567"],"org":["Orchard Works"],"version":"3.0"}"#);
+    assert_snapshot!(home.run(&["find", "--format", "json", "--fields", "email"]).masked_output(), @r#"
     {"id":"kc7xst8tez2at","kind":"contact","collection":"contacts","uid":"bruno-2","seq":1}
     {"id":"fhbw2pvtn38cm","kind":"contact","collection":"contacts","uid":"larder-12fef25c8ec729db7a4d373859f15c8c","seq":1,"email":["chloe@example.com"]}
     {"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"email":["anna@example.org"]}
     "#);
-    assert_snapshot!(home.run(&["find", "--count"]).shown(), @"3");
-    assert_snapshot!(home.run(&["find", "--count", "--format", "json", "anna"]).shown(), @r#"{"count":1}"#);
-    assert_snapshot!(home.run(&["find", "--count", "nobody"]).shown(), @r"
+    assert_snapshot!(home.run(&["find", "--count"]).masked_output(), @"3");
+    assert_snapshot!(home.run(&["find", "--count", "--format", "json", "anna"]).masked_output(), @r#"{"count":1}"#);
+    assert_snapshot!(home.run(&["find", "--count", "nobody"]).masked_output(), @r"
     0
     exit 1
     ");
-    assert_snapshot!(home.run(&["find", "--sexp", "(contains \"full_name\" \"anna\")", "--count"]).shown(), @"1");
+    assert_snapshot!(home.run(&["find", "--sexp", "(contains \"full_name\" \"anna\")", "--count"]).masked_output(), @"1");
     let raw = home.run(&["find", "--format", "raw", "--sort", "none"]);
     assert_eq!(raw.out, [ANNA, BRUNO, CHLOE].concat().as_bytes());
 }
@@ -99,7 +99,7 @@ fn json_and_raw_output() {
 #[test]
 fn the_plan_is_explained() {
     let home = Home::with_book();
-    assert_snapshot!(home.run(&["find", "--explain", "anna"]).shown(), @r#"
+    assert_snapshot!(home.run(&["find", "--explain", "anna"]).masked_output(), @r#"
     query     (word "anna")
     plan      index: "ann" and "nna"
     order     sort keys of file_as made for each match
@@ -108,7 +108,7 @@ fn the_plan_is_explained() {
     matched   1 item
     returned  1 item
     "#);
-    assert_snapshot!(home.run(&["find", "--explain", "-has:email", "--sort", "none"]).shown(), @r#"
+    assert_snapshot!(home.run(&["find", "--explain", "-has:email", "--sort", "none"]).masked_output(), @r#"
     query     (not (exists "email"))
     plan      scan: test every item
     order     as they came
@@ -136,7 +136,7 @@ fn an_item_is_shown() {
     let home = Home::with_book();
     let found = home.json(&["find", "anna"]);
     let id = found[0]["id"].as_str().unwrap();
-    let page = home.run(&["show", &id[..8]]).shown();
+    let page = home.run(&["show", &id[..8]]).masked_output();
     assert_snapshot!(page, @r"
     Anna Hölderlin
     id          xdnskgpk
@@ -149,11 +149,11 @@ fn an_item_is_shown() {
     org         Orchard Works
     ");
     for name in [id, &id[..9], "uid:anna-1", "contacts/anna-1", &id.to_uppercase()] {
-        assert_eq!(home.run(&["show", name]).shown(), page, "{name}");
+        assert_eq!(home.run(&["show", name]).masked_output(), page, "{name}");
         assert_eq!(home.run(&["show", name, "--format", "raw"]).out, ANNA.as_bytes(), "{name}");
     }
-    assert_snapshot!(home.run(&["show", "uid:bruno-2", "--format", "json"]).shown(), @r#"{"id":"kc7xst8tez2at","kind":"contact","collection":"contacts","uid":"bruno-2","seq":1,"file_as":"Álvarez, Bruno","full_name":["Bruno Álvarez"],"name":["Bruno Álvarez"],"given_name":["Bruno"],"family_name":["Álvarez"],"name_or_org":["Bruno Álvarez"],"phone":["030 765-43-21"],"home_phone":["030 765-43-21"],"version":"4.0","source":"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:bruno-2\r\nFN:Bruno Álvarez\r\nN:Álvarez;Bruno;;;\r\nTEL;TYPE=home:030 765-43-21\r\nEND:VCARD\r\n"}"#);
-    assert_snapshot!(home.run(&["show", "uid:bruno-2", "uid:anna-1", "--quiet"]).shown(), @r"
+    assert_snapshot!(home.run(&["show", "uid:bruno-2", "--format", "json"]).masked_output(), @r#"{"id":"kc7xst8tez2at","kind":"contact","collection":"contacts","uid":"bruno-2","seq":1,"file_as":"Álvarez, Bruno","full_name":["Bruno Álvarez"],"name":["Bruno Álvarez"],"given_name":["Bruno"],"family_name":["Álvarez"],"name_or_org":["Bruno Álvarez"],"phone":["030 765-43-21"],"home_phone":["030 765-43-21"],"version":"4.0","source":"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:bruno-2\r\nFN:Bruno Álvarez\r\nN:Álvarez;Bruno;;;\r\nTEL;TYPE=home:030 765-43-21\r\nEND:VCARD\r\n"}"#);
+    assert_snapshot!(home.run(&["show", "uid:bruno-2", "uid:anna-1", "--quiet"]).masked_output(), @r"
     Bruno Álvarez
     id          kc7xst8t
     collection  contacts
@@ -187,22 +187,22 @@ fn missing_items_are_explained() {
     let home = Home::with_book();
     home.write("other.vcf", ANNA);
     home.ok(&["import", "other.vcf", "--into", "other"]);
-    assert_snapshot!(home.run(&["show", "zzzzzzzz"]).shown(), @r#"
+    assert_snapshot!(home.run(&["show", "zzzzzzzz"]).masked_output(), @r#"
     ! error: no item has the ID "zzzzzzzz"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
-    assert_snapshot!(home.run(&["show", "uid:nobody"]).shown(), @r#"
+    assert_snapshot!(home.run(&["show", "uid:nobody"]).masked_output(), @r#"
     ! error: no item has the ID "uid:nobody"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
-    assert_snapshot!(home.run(&["show", "nowhere/anna-1"]).shown(), @r#"
+    assert_snapshot!(home.run(&["show", "nowhere/anna-1"]).masked_output(), @r#"
     ! error: no item has the ID "nowhere/anna-1"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
-    assert_snapshot!(home.run(&["show", "uid:anna-1"]).shown(), @r#"
+    assert_snapshot!(home.run(&["show", "uid:anna-1"]).masked_output(), @r#"
     ! error: the ID "uid:anna-1" matches several items
     ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
     ! hint: bd4hdzjjcpesa  Anna Hölderlin  (in other)
@@ -214,7 +214,7 @@ fn missing_items_are_explained() {
     // An undo without a number would undo this operation.
     home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
     home.ok(&["edit", "contacts/anna-1", "--from", "anna.vcf"]);
-    assert_snapshot!(home.run(&["show", &id]).shown(), @r#"
+    assert_snapshot!(home.run(&["show", &id]).masked_output(), @r#"
     ! error: no item has the ID "kc7xst8tez2at"
     ! hint: an item with this ID was removed; `larder log kc7xst8tez2at` shows it; undo with: larder undo 3
     exit 1

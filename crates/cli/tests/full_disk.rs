@@ -109,7 +109,7 @@ fn output_that_cannot_be_written() {
     }
     for verb in ["find", "export contacts", "fields", "find --format json", "man", "log"] {
         let run = home.shell(&format!("larder {verb} >/dev/full"));
-        assert_eq!(run.code, 5, "{verb}: {}", run.shown());
-        assert!(run.stderr().contains("no space left"), "{verb}: {}", run.shown());
+        assert_eq!(run.code, 5, "{verb}: {}", run.masked_output());
+        assert!(run.stderr().contains("no space left"), "{verb}: {}", run.masked_output());
     }
 }

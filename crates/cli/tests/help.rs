@@ -44,7 +44,7 @@ const COMMANDS: &[&str] = &[
 #[test]
 fn the_help_lists_the_commands() {
     let home = Home::new();
-    assert_snapshot!(home.run(&["-h"]).shown(), @"
+    assert_snapshot!(home.run(&["-h"]).masked_output(), @"
     Stores your contacts and calendars on your own machine and answers queries at once
 
     Usage: larder [OPTIONS] <COMMAND>
@@ -90,7 +90,7 @@ fn the_help_lists_the_commands() {
     Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and left out; 4 the
     store cannot be used; 5 a file or server cannot be reached; 130 interrupted.
     ");
-    assert_eq!(home.run(&["help"]).shown(), home.run(&["--help"]).shown());
+    assert_eq!(home.run(&["help"]).masked_output(), home.run(&["--help"]).masked_output());
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn the_fields_can_be_searched() {
             _ => format!("{name}:qqq"),
         };
         let run = home.run(&["find", "--count", &query]);
-        assert!(run.code == 1 && run.stdout() == "0\n", "{query}: {}", run.shown());
+        assert!(run.code == 1 && run.stdout() == "0\n", "{query}: {}", run.masked_output());
     }
 }
 
@@ -157,14 +157,14 @@ fn completions_exist_for_every_shell() {
         let script = home.ok(&["completions", shell]);
         assert!(script.contains("collections"), "{shell}");
     }
-    assert_snapshot!(home.run(&["completions", "tcsh"]).shown(), @r#"
+    assert_snapshot!(home.run(&["completions", "tcsh"]).masked_output(), @r#"
     ! error: invalid value "tcsh" for <SHELL>
     ! hint: possible values: bash, elvish, fish, powershell, zsh
     exit 2
     "#);
     home.write("script", home.ok(&["completions", "bash"]));
     let run = home.shell("command -v bash >/dev/null || exit 0; bash -n script");
-    assert_eq!(run.shown(), "");
+    assert_eq!(run.masked_output(), "");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn manual_pages_are_written() {
         assert!(home.work(&name).exists(), "{name}");
     }
     home.write("file", "");
-    assert_snapshot!(home.run(&["man", "--out", "file/pages"]).shown(), @"
+    assert_snapshot!(home.run(&["man", "--out", "file/pages"]).masked_output(), @"
     ! error: file/pages: not a directory
     ! hint: check the name of the directory
     exit 5
@@ -198,12 +198,12 @@ fn contacts_are_generated() {
     );
     assert_eq!(std::fs::read_to_string(home.work("ten.vcf")).unwrap(), ten);
     assert_eq!(home.ok(&["measure", "generate", "contacts", "0"]), "");
-    assert_snapshot!(home.run(&["measure", "generate", "contacts", "1", "-o", "no/such/folder"]).shown(), @"
+    assert_snapshot!(home.run(&["measure", "generate", "contacts", "1", "-o", "no/such/folder"]).masked_output(), @"
     ! error: no/such/folder: no such file or directory
     ! hint: check the name
     exit 5
     ");
-    assert_snapshot!(home.run(&["measure", "generate", "contacts", "many"]).shown(), @r#"
+    assert_snapshot!(home.run(&["measure", "generate", "contacts", "many"]).masked_output(), @r#"
     ! error: invalid value "many" for <NUMBER>: not a number
     exit 2
     "#);
@@ -222,12 +222,12 @@ fn the_cost_of_a_command_is_printed() {
     let shown = home.ok(&["measure", "run", "--show", "--", "echo", "what it prints"]);
     assert!(shown.starts_with("what it prints\n[") && shown.ends_with(" of memory]\n"), "{shown}");
     home.code(&["measure", "run", "--", "sh", "-c", "exit 42"], 42);
-    assert_snapshot!(home.run(&["measure", "run", "--", "no-such-command"]).shown(), @"
+    assert_snapshot!(home.run(&["measure", "run", "--", "no-such-command"]).masked_output(), @"
     ! error: no-such-command: no such file or directory
     ! hint: check the name
     exit 5
     ");
-    assert_snapshot!(home.run(&["measure", "run"]).shown(), @"
+    assert_snapshot!(home.run(&["measure", "run"]).masked_output(), @"
     ! error: missing <COMMAND>...
     ! hint: usage: larder measure run -- <COMMAND>...
     exit 2

@@ -13,22 +13,22 @@ fn book() -> String {
 fn a_second_import_updates() {
     let home = Home::new();
     home.write("book.vcf", book());
-    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "book.vcf"]).masked_output(), @"
     3 contacts added to contacts (1 file, 512 bytes)
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
     ");
-    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"nothing new: 3 contacts unchanged in contacts (1 file, 512 bytes)");
+    assert_snapshot!(home.run(&["import", "book.vcf"]).masked_output(), @"nothing new: 3 contacts unchanged in contacts (1 file, 512 bytes)");
     // One card changes, one is new, one is the same, and one is missing in the file but stays in
     // the store.
     let changed = ANNA.replace("Orchard Works", "Meadow Works");
     let new = BRUNO.replace("bruno-2", "bruno-3");
     home.write("book.vcf", [changed.as_str(), &new, CHLOE].concat());
-    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "book.vcf"]).masked_output(), @"
     1 contact added to contacts, 1 updated, 1 unchanged (1 file, 511 bytes)
     Undo: larder undo 2
     ");
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"Undid operation 2 (import): 2 items reverted. Redo: larder undo 3");
+    assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"Undid operation 2 (import): 2 items reverted. Redo: larder undo 3");
     assert_eq!(home.run(&["export", "contacts"]).out, book().as_bytes());
     home.assert_store_is_sound();
 }
@@ -37,11 +37,11 @@ fn a_second_import_updates() {
 fn json_has_the_counts() {
     let home = Home::new();
     home.write("book.vcf", book());
-    assert_snapshot!(home.run(&["--format", "json", "import", "book.vcf"]).shown(), @r#"
+    assert_snapshot!(home.run(&["--format", "json", "import", "book.vcf"]).masked_output(), @r#"
     {"collection":"contacts","collections":["contacts"],"added":3,"updated":0,"cancelled":0,"unchanged":0,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":1,"taken":[{"collection":"contacts","kind":"contact","added":3,"updated":0,"cancelled":0,"unchanged":0}],"zones_defined":0,"zones_kept":0}
     ! note: created a new store in [HOME]/home/.local/share/larder
     "#);
-    assert_snapshot!(home.run(&["-q", "--format", "json", "import", "book.vcf"]).shown(), @r#"{"collection":"contacts","collections":["contacts"],"added":0,"updated":0,"cancelled":0,"unchanged":3,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":null,"taken":[{"collection":"contacts","kind":"contact","added":0,"updated":0,"cancelled":0,"unchanged":3}],"zones_defined":0,"zones_kept":0}"#);
+    assert_snapshot!(home.run(&["-q", "--format", "json", "import", "book.vcf"]).masked_output(), @r#"{"collection":"contacts","collections":["contacts"],"added":0,"updated":0,"cancelled":0,"unchanged":3,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":null,"taken":[{"collection":"contacts","kind":"contact","added":0,"updated":0,"cancelled":0,"unchanged":3}],"zones_defined":0,"zones_kept":0}"#);
 }
 
 #[test]
@@ -50,16 +50,16 @@ fn folders_and_standard_input_are_read() {
     home.write("books/a.vcf", ANNA);
     home.write("books/deeper/b.vcard", BRUNO);
     home.write("books/notes.txt", "not a book");
-    assert_snapshot!(home.run(&["import", "books", "--into", "friends"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "books", "--into", "friends"]).masked_output(), @"
     2 contacts added to friends (2 files, 318 bytes)
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
     ");
-    assert_snapshot!(home.run_with(&["import", "-", "--quiet"], CHLOE.as_bytes()).shown(), @"
+    assert_snapshot!(home.run_with(&["import", "-", "--quiet"], CHLOE.as_bytes()).masked_output(), @"
     1 contact added to contacts (1 file, 194 bytes)
     Undo: larder undo 2
     ");
-    assert_snapshot!(home.run(&["collections"]).shown(), @r"
+    assert_snapshot!(home.run(&["collections"]).masked_output(), @r"
     contacts              1 contact
     friends               2 contacts
     ");
@@ -74,7 +74,7 @@ fn invalid_items_are_reported_and_written() {
     let bad = [ANNA, "scribbles\n", empty, BRUNO, event, ANNA, cut].concat();
     home.write("bad.vcf", &bad);
     let run = home.run(&["import", "bad.vcf", "--rejects", "rejects.vcf"]);
-    assert_snapshot!(run.shown(), @"
+    assert_snapshot!(run.masked_output(), @"
     3 contacts added to contacts, 1 unchanged
     1 event added to bad
     1 file, 630 bytes
@@ -94,7 +94,7 @@ fn invalid_items_are_reported_and_written() {
     END:VCARD
     ");
     // Rejects are reported without --rejects, and with --quiet.
-    assert_snapshot!(home.run(&["import", "bad.vcf", "--quiet"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "bad.vcf", "--quiet"]).masked_output(), @"
     nothing new: 4 contacts unchanged in contacts
     nothing new: 1 event unchanged in bad
     1 file, 630 bytes
@@ -110,14 +110,14 @@ fn invalid_items_are_reported_and_written() {
 fn a_second_card_with_one_uid() {
     let home = Home::new();
     home.write("book.vcf", [ANNA, &BRUNO.replace("bruno-2", "anna-1")].concat());
-    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "book.vcf"]).masked_output(), @"
     2 contacts added to contacts (1 file, 317 bytes)
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
     ! warning: book.vcf:11: a second card with UID anna-1, kept beside the first
     ");
-    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"nothing new: 2 contacts unchanged in contacts (1 file, 317 bytes)");
-    assert_snapshot!(home.run(&["find"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "book.vcf"]).masked_output(), @"nothing new: 2 contacts unchanged in contacts (1 file, 317 bytes)");
+    assert_snapshot!(home.run(&["find"]).masked_output(), @r"
     m67fy4am  Bruno Álvarez                     030 765-43-21
     xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works
     ");
@@ -129,34 +129,34 @@ fn unreadable_files_are_named() {
     home.write("book.vcf", ANNA);
     home.write("empty.vcf", "");
     std::fs::create_dir(home.work("nothing")).unwrap();
-    assert_snapshot!(home.run(&["import", "missing.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "missing.vcf"]).masked_output(), @"
     no items in missing.vcf (0 files, 0 bytes)
     ! note: created a new store in [HOME]/home/.local/share/larder
     ! error: missing.vcf: no such file
     ! hint: check the name and the permissions; the other files were imported
     exit 5
     ");
-    assert_snapshot!(home.run(&["import", "missing.vcf", "book.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "missing.vcf", "book.vcf"]).masked_output(), @"
     1 contact added to contacts (1 file, 199 bytes)
     Undo: larder undo 1
     ! error: missing.vcf: no such file
     ! hint: check the name and the permissions; the other files were imported
     exit 5
     ");
-    assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "empty.vcf"]).masked_output(), @"
     no items in empty.vcf (1 file, 0 bytes)
     ! warning: empty.vcf: the file is empty
     ");
-    assert_snapshot!(home.run(&["import", "nothing"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "nothing"]).masked_output(), @"
     no items in nothing (0 files, 0 bytes)
     ! warning: nothing: no .vcf, .vcard or .ics file in this folder
     ");
-    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).masked_output(), @"
     ! error: book.vcf is one of the files to import: rejected input cannot be written to it
     ! hint: choose another file with --rejects
     exit 2
     ");
-    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "no/such/folder"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "no/such/folder"]).masked_output(), @"
     ! error: no/such/folder: no such file or directory
     ! hint: check the name
     exit 5
@@ -174,7 +174,7 @@ fn oversized_items_are_left_out() {
     );
     home.write("large.vcf", [ANNA, &large, BRUNO].concat());
     let args = ["import", "large.vcf", "--max-item", "1M", "--rejects", "large-rejects.vcf"];
-    assert_snapshot!(home.run(&args).shown(), @"
+    assert_snapshot!(home.run(&args).masked_output(), @"
     2 contacts added to contacts (1 file, 1.4 MB)
     1 left out; written to large-rejects.vcf
     Undo: larder undo 1
@@ -187,14 +187,14 @@ fn oversized_items_are_left_out() {
         (0..4_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     home.write("garbage.vcf", &garbage);
     let run = home.code(&["import", "garbage.vcf"], 3);
-    assert!(run.stderr().starts_with("left out: garbage.vcf:1: "), "{}", run.shown());
+    assert!(run.stderr().starts_with("left out: garbage.vcf:1: "), "{}", run.masked_output());
     let properties = "TEL:+49 30 1234567\n".repeat(100_000);
     home.write(
         "properties.vcf",
         format!("BEGIN:VCARD\nVERSION:3.0\nFN:Many\n{properties}END:VCARD\n"),
     );
     let run = home.run(&["import", "properties.vcf"]);
-    assert_snapshot!(run.shown(), @"
+    assert_snapshot!(run.masked_output(), @"
     no items in properties.vcf (1 file, 1.9 MB)
     1 left out; --rejects FILE writes them to a file
     ! left out: properties.vcf:65538: card with more than 65536 properties

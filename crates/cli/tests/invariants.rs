@@ -1,16 +1,20 @@
-//! DESIGN.md's invariants, read from the manifests (`cargo metadata`) and the sources.
+//! The invariants of the architecture, checked against the manifests (`cargo metadata`) and the
+//! sources.
 //!
-//! The sources are looked through as text, without comments and strings' meaning: a name in a
-//! comment line does not count, a name anywhere else does.
+//! Most checks read the sources as lines of text: comment lines do not count, and a word in a string
+//! counts like any other. Separate from `naming` and `module_graph`, which parse the sources.
 
+use crate::naming::EMPTY_NAMES;
+use crate::source_tree::source_files;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use syn::visit::{self, Visit};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Which of our crates each may depend on. A new arrow changes this table first.
-const ARROWS: &[(&str, &[&str])] = &[
+/// The crates of the workspace that each crate may depend on. A new dependency is added here first.
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("larder-format", &[]),
     ("larder-time", &[]),
     ("larder-index", &[]),
@@ -70,27 +74,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Dependencies that only one crate may name.
-const OWNED: &[(&str, &[&str])] = &[
+/// External dependencies that only one crate may name.
+const OWNED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("larder-store", &["rusqlite", "libsqlite3-sys"]),
     ("larder-serve", &["zbus", "hyper", "tokio"]),
     ("larder", &["clap", "clap_complete", "clap_mangen", "etcetera", "ctrlc", "indicatif"]),
 ];
 
-/// Crates that touch no file, no environment and no clock.
-const PURE: &[&str] =
+/// Crates that access no file, no environment and no clock.
+const PURE_CRATES: &[&str] =
     &["larder-format", "larder-time", "larder-date-phrase", "larder-extract", "larder-index"];
 
-/// Names that say nothing.
-const EMPTY_NAMES: &[&str] =
-    &["utils", "util", "common", "core", "types", "helpers", "helper", "misc"];
+/// Crates that may contain unsafe code.
+const CRATES_WITH_UNSAFE_CODE: &[&str] = &["larder-alloclog"];
 
-/// Where unsafe code is allowed by name.
-const UNSAFE: &[&str] = &["larder-alloclog"];
-
-/// Packages in Cargo.lock: what they were when this was written, and ten more. Raising it is a
-/// decision with a reason.
-const LOCKED: usize = 292;
+/// Upper bound of the packages in Cargo.lock: the number when this was written, and ten more. It is
+/// raised only for a stated reason.
+const MAX_LOCKED_PACKAGES: usize = 292;
 
 fn metadata() -> Value {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -101,13 +101,13 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Our crates under crates/: name, folder, manifest.
-fn crates() -> Vec<(String, PathBuf, Value)> {
+/// Returns the crates under crates/: name, folder, manifest.
+fn workspace_crates() -> Vec<(String, PathBuf, Value)> {
     let mut crates = Vec::new();
     for package in metadata()["packages"].as_array().unwrap() {
         let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap());
         let folder = manifest.parent().unwrap().to_path_buf();
-        if folder.parent().is_some_and(|above| above.ends_with("crates")) {
+        if folder.parent().is_some_and(|parent| parent.ends_with("crates")) {
             crates.push((package["name"].as_str().unwrap().to_string(), folder, package.clone()));
         }
     }
@@ -115,14 +115,14 @@ fn crates() -> Vec<(String, PathBuf, Value)> {
     crates
 }
 
-/// The Rust files in a folder and below.
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// Returns the Rust files in a folder and below, sorted.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = std::fs::read_dir(folder) else { return found };
     for entry in entries {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(sources(&path));
+            found.extend(rust_files(&path));
         } else if path.extension().is_some_and(|end| end == "rs") {
             found.push(path);
         }
@@ -131,9 +131,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The lines of code of a file, with their numbers: no comments, and nothing of its module of unit
-/// tests.
-fn code(path: &Path) -> Vec<(usize, String)> {
+/// Returns the lines of code of a file with their numbers, without comments and unit tests.
+fn code_lines(path: &Path) -> Vec<(usize, String)> {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.to_string()));
     lines
@@ -142,79 +141,81 @@ fn code(path: &Path) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// Fails where a source of the crate holds one of the words.
-fn names_none(crate_name: &str, folder: &Path, words: &[&str], why: &str) {
-    for path in sources(&folder.join("src")) {
-        for (number, line) in code(&path) {
+/// Asserts that no source of the crate contains one of the words.
+fn assert_words_absent(crate_name: &str, folder: &Path, words: &[&str], reason: &str) {
+    for path in rust_files(&folder.join("src")) {
+        for (number, line) in code_lines(&path) {
             for word in words {
                 let at = || format!("{}:{number}", path.display());
-                assert!(!has_word(&line, word), "{}: {crate_name} names {word}: {why}", at());
+                assert!(!has_word(&line, word), "{}: {crate_name} names {word}: {reason}", at());
             }
         }
     }
 }
 
-/// Is the word in the line, not as a part of a longer one?
+/// Returns whether the line contains the word, not as a part of a longer one.
 fn has_word(line: &str, word: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let is_word_char = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
-        let before = line[..at].chars().next_back().is_some_and(part);
-        let after = line[at + word.len()..].chars().next().is_some_and(part);
+        let before = line[..at].chars().next_back().is_some_and(is_word_char);
+        let after = line[at + word.len()..].chars().next().is_some_and(is_word_char);
         !before && !after
     })
 }
 
 #[test]
-fn arrows_point_only_as_in_the_table() {
-    let table: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
-    for (name, _, package) in crates() {
+fn crates_depend_only_as_in_the_table() {
+    let table: BTreeMap<&str, &[&str]> = ALLOWED_DEPENDENCIES.iter().copied().collect();
+    for (name, _, package) in workspace_crates() {
         let allowed =
             table.get(name.as_str()).unwrap_or_else(|| panic!("{name} is not in the table"));
         for dependency in package["dependencies"].as_array().unwrap() {
-            let on = dependency["name"].as_str().unwrap();
-            let ours = on == "larder" || on.starts_with("larder-");
-            let normal = dependency["kind"].is_null() || dependency["kind"] == "build";
-            assert!(!ours || !normal || allowed.contains(&on), "{name} must not depend on {on}");
+            let dependency_name = dependency["name"].as_str().unwrap();
+            let is_own = dependency_name == "larder" || dependency_name.starts_with("larder-");
+            let is_normal = dependency["kind"].is_null() || dependency["kind"] == "build";
+            assert!(
+                !is_own || !is_normal || allowed.contains(&dependency_name),
+                "{name} must not depend on {dependency_name}"
+            );
         }
     }
-    // A table that has a circle allows too much.
-    let mut done: BTreeSet<&str> = BTreeSet::new();
-    for _ in ARROWS {
-        done.extend(
-            ARROWS
-                .iter()
-                .filter(|(_, on)| on.iter().all(|on| done.contains(on)))
-                .map(|(name, _)| *name)
-                .collect::<Vec<_>>(),
-        );
+    // A cycle in the table would allow a cycle of crates.
+    let mut sorted: BTreeSet<&str> = BTreeSet::new();
+    for _ in ALLOWED_DEPENDENCIES {
+        let ready = ALLOWED_DEPENDENCIES
+            .iter()
+            .filter(|(_, dependencies)| dependencies.iter().all(|name| sorted.contains(name)))
+            .map(|(name, _)| *name)
+            .collect::<Vec<_>>();
+        sorted.extend(ready);
     }
-    assert_eq!(done.len(), ARROWS.len(), "the table has a circle");
+    assert_eq!(sorted.len(), ALLOWED_DEPENDENCIES.len(), "the table has a cycle");
 }
 
 #[test]
-fn names_say_something() {
-    for (name, folder, _) in crates() {
-        let short = name.strip_prefix("larder-").unwrap_or(&name);
-        assert!(!EMPTY_NAMES.contains(&short), "a crate is called {name}");
-        for path in sources(&folder) {
+fn names_of_crates_and_files_are_specific() {
+    for (name, folder, _) in workspace_crates() {
+        let short_name = name.strip_prefix("larder-").unwrap_or(&name);
+        assert!(!EMPTY_NAMES.contains(&short_name), "the name of the crate {name} is too general");
+        for path in rust_files(&folder) {
             let mut parts =
                 path.strip_prefix(&folder).unwrap().components().map(|part| {
                     part.as_os_str().to_str().unwrap().trim_end_matches(".rs").to_string()
                 });
             assert!(!parts.any(|part| EMPTY_NAMES.contains(&part.as_str())), "{}", path.display());
-            for (number, line) in code(&path) {
+            for (number, line) in code_lines(&path) {
                 let module =
                     line.trim().trim_start_matches("pub ").strip_prefix("mod ").map(str::to_string);
                 let module = module.as_deref().map(|rest| rest.trim_end_matches([';', '{', ' ']));
-                let empty = module.is_some_and(|module| EMPTY_NAMES.contains(&module));
-                assert!(!empty, "{}:{number}: {line}", path.display());
+                let is_empty_name = module.is_some_and(|module| EMPTY_NAMES.contains(&module));
+                assert!(!is_empty_name, "{}:{number}: {line}", path.display());
             }
         }
     }
 }
 
 #[test]
-fn pure_crates_touch_nothing_outside() {
+fn pure_crates_access_nothing_outside() {
     let words = [
         "std::fs",
         "std::env",
@@ -227,9 +228,14 @@ fn pure_crates_touch_nothing_outside() {
         "env::var",
         "fs::read",
     ];
-    for (name, folder, _) in crates() {
-        if PURE.contains(&name.as_str()) {
-            names_none(&name, &folder, &words, "it touches no file, no environment, no clock");
+    for (name, folder, _) in workspace_crates() {
+        if PURE_CRATES.contains(&name.as_str()) {
+            assert_words_absent(
+                &name,
+                &folder,
+                &words,
+                "the crate accesses no file, no environment and no clock",
+            );
         }
     }
 }
@@ -254,38 +260,46 @@ fn libraries_read_no_environment_and_no_terminal() {
         "eprint",
         "etcetera",
     ];
-    for (name, folder, _) in crates() {
+    for (name, folder, _) in workspace_crates() {
         if name != "larder" {
-            names_none(&name, &folder, &words, "only the binary does that, and passes values down");
+            assert_words_absent(
+                &name,
+                &folder,
+                &words,
+                "only the binary reads it, and passes values down",
+            );
         }
     }
 }
 
 #[test]
-fn dependencies_that_one_crate_owns() {
-    for (name, folder, package) in crates() {
-        for (owner, words) in OWNED.iter().filter(|(owner, _)| *owner != name) {
+fn owned_dependencies_are_named_by_their_crate_only() {
+    for (name, folder, package) in workspace_crates() {
+        for (owner, words) in OWNED_DEPENDENCIES.iter().filter(|(owner, _)| *owner != name) {
             for dependency in package["dependencies"].as_array().unwrap() {
-                let on = dependency["name"].as_str().unwrap();
-                assert!(!words.contains(&on), "{name} depends on {on}, which is {owner}'s");
+                let dependency_name = dependency["name"].as_str().unwrap();
+                assert!(
+                    !words.contains(&dependency_name),
+                    "{name} depends on {dependency_name}: only {owner} may"
+                );
             }
-            let why = format!("only {owner} does");
-            names_none(&name, &folder, words, &why);
+            let reason = format!("only {owner} may");
+            assert_words_absent(&name, &folder, words, &reason);
             let tests = folder.join("tests");
-            for path in sources(&tests).iter().filter(|path| !path.ends_with("invariants.rs")) {
-                for (number, line) in code(path) {
+            for path in rust_files(&tests).iter().filter(|path| !path.ends_with("invariants.rs")) {
+                for (number, line) in code_lines(path) {
                     let named = words.iter().find(|word| {
                         has_word(&line, &format!("{word}::")) || line.contains(&format!("{word}::"))
                     });
-                    assert!(named.is_none(), "{}:{number}: {why}", path.display());
+                    assert!(named.is_none(), "{}:{number}: {reason}", path.display());
                 }
             }
         }
     }
 }
 
-/// What only a library does: divide, validate and write cards, one after the other or in batches.
-const LOGIC: &[&str] = &[
+/// Words of code that belongs into a library: it splits, validates and writes items.
+const LIBRARY_WORDS: &[&str] = &[
     "Splitter",
     "with_uid",
     "deriver().contact",
@@ -295,32 +309,36 @@ const LOGIC: &[&str] = &[
     "chunks",
 ];
 
-/// A subcommand's file is arguments, a call, printing: there is one for each verb, and none knows
-/// SQL.
+/// The module of a subcommand parses arguments, calls a library and prints. There is one for each
+/// subcommand, and none contains SQL.
 #[test]
 fn the_binary_holds_no_logic() {
     let commands = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands");
     let listing = std::fs::read_to_string(commands.join("mod.rs")).unwrap();
-    for path in sources(&commands) {
-        // A file, or the folder of a subcommand's parts.
-        let part = path.strip_prefix(&commands).unwrap().components().next().unwrap();
-        let stem = Path::new(&part).file_stem().unwrap().to_str().unwrap();
+    for path in rust_files(&commands) {
+        // A file, or the folder of the submodules of a subcommand.
+        let component = path.strip_prefix(&commands).unwrap().components().next().unwrap();
+        let stem = Path::new(&component).file_stem().unwrap().to_str().unwrap();
         assert!(
             stem == "mod" || listing.contains(&format!("\nmod {stem};\n")),
             "{}",
             path.display()
         );
-        for (number, line) in code(&path) {
-            let named = LOGIC.iter().find(|word| has_word(&line, word));
-            assert!(named.is_none(), "{}:{number}: {line}: logic of a library", path.display());
+        for (number, line) in code_lines(&path) {
+            let named = LIBRARY_WORDS.iter().find(|word| has_word(&line, word));
+            assert!(
+                named.is_none(),
+                "{}:{number}: {line}: move this into a library",
+                path.display()
+            );
         }
     }
-    for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
-        for (number, line) in code(&path) {
+    for path in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        for (number, line) in code_lines(&path) {
             for word in ["SELECT", "INSERT INTO", "DELETE FROM"] {
                 assert!(
                     !has_word(&line, word),
-                    "{}:{number}: the binary knows no SQL",
+                    "{}:{number}: the binary contains SQL",
                     path.display()
                 );
             }
@@ -329,23 +347,23 @@ fn the_binary_holds_no_logic() {
 }
 
 #[test]
-fn unsafe_code_only_where_it_is_allowed() {
+fn unsafe_code_is_only_in_the_listed_crates() {
     let workspace = std::fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).unwrap();
     assert!(
         workspace.contains("\nunsafe_code = \"deny\""),
-        "the workspace's lints deny unsafe code"
+        "the lints of the workspace must deny unsafe code"
     );
-    for (name, folder, _) in crates() {
+    for (name, folder, _) in workspace_crates() {
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         assert!(
             manifest.contains("[lints]\nworkspace = true"),
-            "{name} does not use the workspace's lints"
+            "{name} does not use the lints of the workspace"
         );
-        if UNSAFE.contains(&name.as_str()) {
+        if CRATES_WITH_UNSAFE_CODE.contains(&name.as_str()) {
             continue;
         }
-        for path in sources(&folder).iter().filter(|path| !path.ends_with("invariants.rs")) {
-            for (number, line) in code(path) {
+        for path in rust_files(&folder).iter().filter(|path| !path.ends_with("invariants.rs")) {
+            for (number, line) in code_lines(path) {
                 let named = has_word(&line, "unsafe") || has_word(&line, "unsafe_code");
                 assert!(!named, "{}:{number}: {line}", path.display());
             }
@@ -353,10 +371,79 @@ fn unsafe_code_only_where_it_is_allowed() {
     }
 }
 
-/// A file of tests that its runner does not list would never be run.
+/// Modules of larder-store that open write transactions: `apply` for changes, the others for the
+/// creation of a store, migrations, erasure and derived data.
+const WRITING_MODULES: &[&str] =
+    &["apply", "index_maintenance", "purge", "schema", "store", "zone_update"];
+
+/// Finds the public functions that take changes of items.
+#[derive(Default)]
+struct ChangeTakers {
+    found: Vec<String>,
+}
+
+/// Finds the type of a change in the parameters of a function.
+struct ChangeInParameters {
+    is_found: bool,
+}
+
+impl Visit<'_> for ChangeInParameters {
+    fn visit_path_segment(&mut self, segment: &syn::PathSegment) {
+        self.is_found |= segment.ident == "BatchChange";
+        visit::visit_path_segment(self, segment);
+    }
+}
+
+impl ChangeTakers {
+    fn check(&mut self, visibility: &syn::Visibility, signature: &syn::Signature) {
+        let mut parameters = ChangeInParameters { is_found: false };
+        signature.inputs.iter().for_each(|input| parameters.visit_fn_arg(input));
+        if parameters.is_found && matches!(visibility, syn::Visibility::Public(_)) {
+            self.found.push(signature.ident.to_string());
+        }
+    }
+}
+
+impl Visit<'_> for ChangeTakers {
+    fn visit_item_fn(&mut self, function: &syn::ItemFn) {
+        self.check(&function.vis, &function.sig);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &syn::ImplItemFn) {
+        self.check(&function.vis, &function.sig);
+    }
+}
+
+/// Every change of an item goes through `Store::apply`, which gives its batch a sequence number.
+#[test]
+fn changes_are_written_by_one_function() {
+    let mut takers = ChangeTakers::default();
+    for file in source_files() {
+        if !file.path.to_string_lossy().contains("crates/store/src") {
+            continue;
+        }
+        takers.visit_file(&syn::parse_file(&file.text).unwrap());
+        let is_writing =
+            WRITING_MODULES.contains(&file.path.file_stem().unwrap().to_str().unwrap());
+        for (number, line) in code_lines(&Path::new(ROOT).join(&file.path)) {
+            let begins = ["WriteTransaction::begin(", ".transaction()", "_transaction("]
+                .iter()
+                .any(|call| line.contains(call));
+            let is_definition = line.contains("fn ");
+            let at = || format!("{}:{number}: {line}", file.path.display());
+            assert!(is_writing || is_definition || !begins, "{}: a write transaction", at());
+            let is_immediate = line.contains("BEGIN IMMEDIATE") || line.contains("BEGIN EXCLUSIVE");
+            let is_transaction = file.path.ends_with("write_transaction.rs");
+            assert!(is_transaction || !is_immediate, "{}: use `WriteTransaction`", at());
+        }
+    }
+    assert_eq!(takers.found, ["apply"], "public functions that take changes");
+}
+
+/// A test file that its runner does not list would never be run.
 #[test]
 fn every_test_file_is_run() {
-    for (name, folder, package) in crates() {
+    for (name, folder, package) in workspace_crates() {
         let tests = folder.join("tests");
         let Ok(runner) = std::fs::read_to_string(tests.join("runner.rs")) else {
             panic!("{name} has no tests/runner.rs");
@@ -372,29 +459,32 @@ fn every_test_file_is_run() {
         }
         let targets = package["targets"].as_array().unwrap().iter();
         let tests = targets.filter(|target| target["kind"][0] == "test").count();
-        assert_eq!(tests, 1, "{name} has one binary of tests");
+        assert_eq!(tests, 1, "{name} must have one test binary");
     }
 }
 
-/// A first reader finds in every file what it is, and no file is too long to be read.
+/// Every file begins with a description of its module, and is short enough to be read at once.
 #[test]
-fn files_say_what_they_are() {
-    const LONGEST: usize = 700;
-    for (name, folder, _) in crates() {
-        for path in sources(&folder) {
+fn files_have_a_head_and_a_bounded_length() {
+    const MAX_FILE_LINES: usize = 700;
+    for (name, folder, _) in workspace_crates() {
+        for path in rust_files(&folder) {
             let text = std::fs::read_to_string(&path).unwrap();
-            let subcommand = path.parent().unwrap().ends_with("commands");
-            let head = text.starts_with("//!") || text.starts_with("#!") || subcommand;
-            assert!(head, "{}: {name} has a module without a head", path.display());
+            let is_subcommand = path.parent().unwrap().ends_with("commands");
+            let has_head = text.starts_with("//!") || text.starts_with("#!") || is_subcommand;
+            assert!(has_head, "{}: a module of {name} without a head", path.display());
             let lines = text.lines().count();
-            assert!(lines <= LONGEST, "{}: {lines} lines", path.display());
+            assert!(lines <= MAX_FILE_LINES, "{}: {lines} lines", path.display());
         }
     }
 }
 
 #[test]
-fn the_lock_file_does_not_grow_unseen() {
+fn the_lock_file_has_a_bounded_number_of_packages() {
     let lock = std::fs::read_to_string(Path::new(ROOT).join("Cargo.lock")).unwrap();
     let packages = lock.matches("[[package]]").count();
-    assert!(packages <= LOCKED, "{packages} packages in Cargo.lock, and {LOCKED} are the limit");
+    assert!(
+        packages <= MAX_LOCKED_PACKAGES,
+        "Cargo.lock has {packages} packages; the limit is {MAX_LOCKED_PACKAGES}"
+    );
 }

@@ -7,29 +7,29 @@ use insta::assert_snapshot;
 fn a_card_is_added() {
     let home = Home::new();
     home.write("anna.vcf", ANNA);
-    assert_snapshot!(home.run(&["add", "anna.vcf"]).shown(), @"xdnskgpk  Anna Hölderlin  added to contacts");
-    assert_snapshot!(home.run(&["add", "anna.vcf"]).shown(), @r#"
+    assert_snapshot!(home.run(&["add", "anna.vcf"]).masked_output(), @"xdnskgpk  Anna Hölderlin  added to contacts");
+    assert_snapshot!(home.run(&["add", "anna.vcf"]).masked_output(), @r#"
     ! left out: Anna Hölderlin: an item with UID "anna-1" exists already
     ! hint: change it with: larder edit 'uid:anna-1'
     exit 3
     "#);
-    assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).shown(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
-    assert_snapshot!(home.run_with(&["add"], b"").shown(), @r#"
+    assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).masked_output(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
+    assert_snapshot!(home.run_with(&["add"], b"").masked_output(), @r#"
     ! error: standard input: no vCard and no calendar item in the text
     ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
     ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
     exit 3
     "#);
-    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:x\nFN:x\n").shown(), @"
+    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:x\nFN:x\n").masked_output(), @"
     ym2b1n40  x  added to contacts
     ! warning: standard input:3: missing END:VCARD
     ");
-    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VEVENT\nEND:VEVENT\n").shown(), @"
+    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VEVENT\nEND:VEVENT\n").masked_output(), @"
     ! left out: standard input:1: empty component
     exit 3
     ");
-    assert_snapshot!(home.run(&["add", "missing.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["add", "missing.vcf"]).masked_output(), @"
     ! error: missing.vcf: no such file or directory
     ! hint: check the name
     exit 5
@@ -44,7 +44,7 @@ fn add_assigns_a_uid() {
     let card = "BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Nameless\r\nEND:VCARD\r\n";
     for _ in 0..2 {
         let run = home.run_with(&["add", "--format", "json"], card.as_bytes());
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
         let added: serde_json::Value = serde_json::from_str(run.stdout().trim()).unwrap();
         let uid = added["uid"].as_str().unwrap();
         assert!(uid.starts_with("urn:uuid:") && uid.len() == "urn:uuid:".len() + 36, "{uid}");
@@ -58,35 +58,35 @@ fn add_assigns_a_uid() {
 fn removals_are_undone() {
     let home = Home::with_book();
     let all = home.run(&["export", "contacts"]).out;
-    assert_snapshot!(home.run(&["remove", "uid:anna-1"]).shown(), @"Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2");
-    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 2 (remove): 1 item restored. Redo: larder undo 3");
-    assert_snapshot!(home.run(&["remove", "--query", "example", "--dry-run"]).shown(), @r"
+    assert_snapshot!(home.run(&["remove", "uid:anna-1"]).masked_output(), @"Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2");
+    assert_snapshot!(home.run(&["undo"]).masked_output(), @"Undid operation 2 (remove): 1 item restored. Redo: larder undo 3");
+    assert_snapshot!(home.run(&["remove", "--query", "example", "--dry-run"]).masked_output(), @r"
     fhbw2pvt  Chloé Dupont
     xdnskgpk  Anna Hölderlin
     ");
-    assert_snapshot!(home.run(&["remove", "--query", "example"]).shown(), @"Removed 2 items. Undo: larder undo 4");
+    assert_snapshot!(home.run(&["remove", "--query", "example"]).masked_output(), @"Removed 2 items. Undo: larder undo 4");
     assert_eq!(home.ok(&["find", "--count"]), "1\n");
-    assert_snapshot!(home.run(&["undo", "--format", "json"]).shown(), @r#"{"undone":4,"operation":5,"items":2}"#);
+    assert_snapshot!(home.run(&["undo", "--format", "json"]).masked_output(), @r#"{"undone":4,"operation":5,"items":2}"#);
     assert_eq!(
         crate::test_home::cards(&home.run(&["export", "contacts"]).out),
         crate::test_home::cards(&all)
     );
-    assert_snapshot!(home.run(&["remove", "--query", "nobody"]).shown(), @"
+    assert_snapshot!(home.run(&["remove", "--query", "nobody"]).masked_output(), @"
     ! error: no item matches the query
     ! hint: `larder find QUERY` shows what a query matches
     exit 1
     ");
-    assert_snapshot!(home.run(&["remove", "--query", " "]).shown(), @"
+    assert_snapshot!(home.run(&["remove", "--query", " "]).masked_output(), @"
     ! error: an empty query would remove everything
     ! hint: to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'
     exit 2
     ");
-    assert_snapshot!(home.run(&["remove"]).shown(), @"
+    assert_snapshot!(home.run(&["remove"]).masked_output(), @"
     ! error: missing <ID>...
     ! hint: usage: larder remove <ID>...
     exit 2
     ");
-    assert_snapshot!(home.run(&["remove", "uid:nobody"]).shown(), @r#"
+    assert_snapshot!(home.run(&["remove", "uid:nobody"]).masked_output(), @r#"
     ! error: no item has the ID "uid:nobody"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
@@ -98,9 +98,9 @@ fn removals_are_undone() {
 fn a_file_replaces_an_item() {
     let home = Home::with_book();
     home.write("new.vcf", ANNA.replace("Orchard", "Meadow"));
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"xdnskgpk  Anna Hölderlin  changed");
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"! note: no changes");
-    assert_snapshot!(home.run(&["log", "uid:anna-1"]).shown(), @r"
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).masked_output(), @"xdnskgpk  Anna Hölderlin  changed");
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).masked_output(), @"! note: no changes");
+    assert_snapshot!(home.run(&["log", "uid:anna-1"]).masked_output(), @r"
     import  operation 1, [TIME]
       + BEGIN:VCARD
       + VERSION:3.0
@@ -117,29 +117,29 @@ fn a_file_replaces_an_item() {
       + ORG:Meadow Works
     ");
     home.write("new.vcf", ANNA.replace("anna-1", "anna-2"));
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r#"
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).masked_output(), @r#"
     ! error: new.vcf: the UID cannot be changed: it must stay "anna-1"
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     "#);
     home.write("new.vcf", ANNA.replace("UID:anna-1\r\n", ""));
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).masked_output(), @"
     ! error: new.vcf: missing line UID:anna-1
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
     home.write("new.vcf", [ANNA, BRUNO].concat());
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).masked_output(), @"
     ! error: new.vcf: expected one card, found 2
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "missing.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "missing.vcf"]).masked_output(), @"
     ! error: missing.vcf: no such file or directory
     ! hint: check the name
     exit 5
     ");
-    assert_snapshot!(home.run(&["edit", "uid:nobody", "--from", "new.vcf"]).shown(), @r#"
+    assert_snapshot!(home.run(&["edit", "uid:nobody", "--from", "new.vcf"]).masked_output(), @r#"
     ! error: no item has the ID "uid:nobody"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
@@ -155,7 +155,7 @@ fn undo_shows_conflicting_versions() {
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
     home.write("new.vcf", ANNA.replace("Orchard", "Forest"));
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"
+    assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
     Anna Hölderlin  xdnskgpk
     - version of operation 2  + present version
       - ORG:Meadow Works
@@ -171,17 +171,17 @@ fn undo_shows_conflicting_versions() {
     home.ok(&["undo", "3"]);
     home.ok(&["undo", "2"]);
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"
+    assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
     ! error: operation 2 was undone already, by operation 5
     ! hint: redo with: larder undo 5
     exit 1
     ");
-    assert_snapshot!(home.run(&["undo", "99"]).shown(), @"
+    assert_snapshot!(home.run(&["undo", "99"]).masked_output(), @"
     ! error: there is no operation 99
     ! hint: `larder log` lists operations
     exit 1
     ");
-    assert_snapshot!(home.run(&["log"]).shown(), @r"
+    assert_snapshot!(home.run(&["log"]).masked_output(), @r"
     5  [TIME]  undo      ~1                operation 2, edit
     4  [TIME]  undo      ~1                operation 3, edit
     3  [TIME]  edit      ~1                xdnskgpk Anna Hölderlin in contacts  (undone by 4)
@@ -195,7 +195,7 @@ fn undo_shows_conflicting_versions() {
 fn the_log_lists_operations() {
     let home = Home::with_book();
     home.ok(&["remove", "uid:anna-1"]);
-    assert_snapshot!(home.run(&["log", "-n", "1"]).shown(), @"    2  [TIME]  remove    -1                xdnskgpk Anna Hölderlin");
+    assert_snapshot!(home.run(&["log", "-n", "1"]).masked_output(), @"    2  [TIME]  remove    -1                xdnskgpk Anna Hölderlin");
     let rows = home.json(&["log"]);
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0]["verb"], "remove");
@@ -204,7 +204,7 @@ fn the_log_lists_operations() {
     let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();
     assert_eq!(home.run(&["log", &id, "--format", "raw"]).out, BRUNO.as_bytes());
     assert_eq!(home.json(&["log", &id]).len(), 1);
-    assert_snapshot!(home.run(&["log", "zzzzzzzz"]).shown(), @r#"
+    assert_snapshot!(home.run(&["log", "zzzzzzzz"]).masked_output(), @r#"
     ! error: no item has the ID "zzzzzzzz"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
@@ -224,13 +224,13 @@ fn purge_erases_items() {
     }
     let id = home.json(&["find", "anna"])[0]["id"].as_str().unwrap().to_string();
     home.ok(&["remove", &id]);
-    assert_snapshot!(home.run(&["purge", &id]).shown(), @"
+    assert_snapshot!(home.run(&["purge", &id]).masked_output(), @"
     ! error: nothing was purged
     ! hint: this would permanently delete: a removed item (xdnskgpk)
     ! hint: use --yes to purge without confirmation
     exit 2
     ");
-    assert_snapshot!(home.run(&["purge", &id, "--yes"]).shown(), @"Purged 1 item with all former versions");
+    assert_snapshot!(home.run(&["purge", &id, "--yes"]).masked_output(), @"Purged 1 item with all former versions");
     for entry in std::fs::read_dir(home.data()).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap();
@@ -239,21 +239,21 @@ fn purge_erases_items() {
             assert!(!text.contains(part), "{part} is in {}", path.display());
         }
     }
-    assert_snapshot!(home.run(&["log", &id]).shown(), @r#"
+    assert_snapshot!(home.run(&["log", &id]).masked_output(), @r#"
     ! error: no item has the ID "xdnskgpk7xp6c"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
-    assert_snapshot!(home.run(&["purge", "uid:anna-1", "--yes"]).shown(), @r#"
+    assert_snapshot!(home.run(&["purge", "uid:anna-1", "--yes"]).masked_output(), @r#"
     ! error: no item has the ID "uid:anna-1"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
-    assert_snapshot!(home.run(&["purge", "uid:bruno-2", "--yes"]).shown(), @"Purged 1 item with all former versions");
+    assert_snapshot!(home.run(&["purge", "uid:bruno-2", "--yes"]).masked_output(), @"Purged 1 item with all former versions");
     home.assert_store_is_sound();
     // An undo cannot restore purged items.
     let undo = home.run(&["undo", "5"]);
-    assert_ne!(undo.code, 101, "{}", undo.shown());
+    assert_ne!(undo.code, 101, "{}", undo.masked_output());
     assert!(!home.run(&["export", "contacts"]).stdout().contains(TOKEN));
     home.assert_store_is_sound();
 }

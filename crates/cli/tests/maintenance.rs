@@ -6,33 +6,33 @@ use insta::assert_snapshot;
 #[test]
 fn collections() {
     let home = Home::with_book();
-    assert_snapshot!(home.run(&["collections"]).shown(), @"contacts              3 contacts");
-    assert_snapshot!(home.run(&["collections", "create", "friends"]).shown(), @"friends created");
-    assert_snapshot!(home.run(&["collections", "create", "friends"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections"]).masked_output(), @"contacts              3 contacts");
+    assert_snapshot!(home.run(&["collections", "create", "friends"]).masked_output(), @"friends created");
+    assert_snapshot!(home.run(&["collections", "create", "friends"]).masked_output(), @r#"
     ! error: there is a collection "friends" already
     ! hint: choose another name
     exit 2
     "#);
-    assert_snapshot!(home.run(&["collections", "create", "a/b"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "create", "a/b"]).masked_output(), @r#"
     ! error: "a/b" cannot name a collection: a name is 1 to 200 characters, without control characters or /
     ! hint: choose another name
     exit 2
     "#);
-    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).shown(), @"contacts is now people");
-    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).masked_output(), @"contacts is now people");
+    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).masked_output(), @r#"
     ! error: there is no collection "contacts"
     ! hint: `larder collections` lists the collections
     exit 1
     "#);
-    assert_snapshot!(home.run(&["collections", "list", "--format", "json"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "list", "--format", "json"]).masked_output(), @r#"
     {"name":"friends","kind":"contact","items":0,"index":"default"}
     {"name":"people","kind":"contact","items":3,"index":"default"}
     "#);
-    assert_snapshot!(home.run(&["collections", "remove", "people"]).shown(), @"Removed people and 3 items. Undo: larder undo 4");
+    assert_snapshot!(home.run(&["collections", "remove", "people"]).masked_output(), @"Removed people and 3 items. Undo: larder undo 4");
     assert_eq!(home.code(&["find"], 1).stdout(), "");
-    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 4 (remove): 3 items restored. Redo: larder undo 5");
+    assert_snapshot!(home.run(&["undo"]).masked_output(), @"Undid operation 4 (remove): 3 items restored. Redo: larder undo 5");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
-    assert_snapshot!(home.run(&["collections", "remove", "nowhere"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "remove", "nowhere"]).masked_output(), @r#"
     ! error: there is no collection "nowhere"
     ! hint: `larder collections` lists the collections
     exit 1
@@ -45,17 +45,17 @@ fn the_index_is_chosen() {
     let home = Home::with_book();
     let created = &["collections", "create", "work", "--kind", "contact"][..];
     let index = &["--index", "full_name:prefix", "--index", "phone:suffix,phone"][..];
-    assert_snapshot!(home.run(&[created, index].concat()).shown(), @"work created");
-    assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @r#"
+    assert_snapshot!(home.run(&[created, index].concat()).masked_output(), @"work created");
+    assert_snapshot!(home.run(&["collections", "index", "work"]).masked_output(), @r#"
     full_name             exact, prefix
     phone                 suffix, phone
     "#);
-    assert_snapshot!(home.run(&["collections", "index", "work", "--format", "json"]).shown(), @r#"{"name":"work","index":"full_name:exact,prefix phone:suffix,phone","fields":{"full_name":["exact","prefix"],"phone":["suffix","phone"]}}"#);
-    assert_snapshot!(home.run(&["collections"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "index", "work", "--format", "json"]).masked_output(), @r#"{"name":"work","index":"full_name:exact,prefix phone:suffix,phone","fields":{"full_name":["exact","prefix"],"phone":["suffix","phone"]}}"#);
+    assert_snapshot!(home.run(&["collections"]).masked_output(), @r#"
     contacts              3 contacts
     work                  0 contacts  own index
     "#);
-    assert_snapshot!(home.run(&["collections", "--format", "json"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "--format", "json"]).masked_output(), @r#"
     {"name":"contacts","kind":"contact","items":3,"index":"default"}
     {"name":"work","kind":"contact","items":0,"index":"full_name:exact,prefix phone:suffix,phone"}
     "#);
@@ -64,7 +64,7 @@ fn the_index_is_chosen() {
     let explained =
         |line: &str| home.json(&["find", "--explain", line, "--in", "work"])[0]["plan"].to_string();
     assert_snapshot!(explained("full_name:=anna"), @r#"["scan: test every item"]"#);
-    assert_snapshot!(home.run(&["find", "--explain", "email:=anna@example.org"]).shown(), @r#"
+    assert_snapshot!(home.run(&["find", "--explain", "email:=anna@example.org"]).masked_output(), @r#"
     query     (is "email" "anna@example.org")
     plan      index: email is "anna@example.org"
               scan: test every item
@@ -75,28 +75,28 @@ fn the_index_is_chosen() {
     returned  2 items
     "#);
     // Changed with items present; set to the present value; undone.
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).shown(), @"
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).masked_output(), @"
     Changed the index of work. Undo: larder undo 4
     ! note: indexing its cards again; until then queries take longer
     ");
     assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
     home.assert_store_is_sound();
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:prefix", "--format", "json"]).shown(), @r#"{"name":"work","index":"email:exact,prefix","operation":null}"#);
-    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 4 (index). Redo: larder undo 5");
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:prefix", "--format", "json"]).masked_output(), @r#"{"name":"work","index":"email:exact,prefix","operation":null}"#);
+    assert_snapshot!(home.run(&["undo"]).masked_output(), @"Undid operation 4 (index). Redo: larder undo 5");
     home.assert_store_is_sound();
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).shown(), @"Changed the index of work. Undo: larder undo 6");
-    assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @"no field is indexed");
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "default", "-q", "--format", "json"]).shown(), @r#"{"name":"work","index":"default","operation":7}"#);
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).masked_output(), @"Changed the index of work. Undo: larder undo 6");
+    assert_snapshot!(home.run(&["collections", "index", "work"]).masked_output(), @"no field is indexed");
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "default", "-q", "--format", "json"]).masked_output(), @r#"{"name":"work","index":"default","operation":7}"#);
     home.assert_store_is_sound();
     for wrong in ["email:prefx", "mobile:phone", "email"] {
         home.code(&["collections", "create", "x", "--index", wrong], 2);
     }
-    assert_snapshot!(home.run(&["collections", "create", "x", "--index", "emial:prefix"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "create", "x", "--index", "emial:prefix"]).masked_output(), @r#"
     ! error: there is no field "emial" to index
     ! hint: did you mean email?
     exit 2
     "#);
-    assert_snapshot!(home.run(&["collections", "index", "nowhere", "--index", "none"]).shown(), @r#"
+    assert_snapshot!(home.run(&["collections", "index", "nowhere", "--index", "none"]).masked_output(), @r#"
     ! error: there is no collection "nowhere"
     ! hint: `larder collections` lists the collections
     exit 1
@@ -108,15 +108,15 @@ fn exports_equal_imports() {
     let home = Home::with_book();
     let book = [ANNA, BRUNO, CHLOE].concat();
     assert_eq!(home.run(&["export", "contacts"]).stdout(), book);
-    assert_snapshot!(home.run(&["export", "contacts", "-o", "out.vcf"]).shown(), @"3 items written to out.vcf");
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "out.vcf"]).masked_output(), @"3 items written to out.vcf");
     assert_eq!(std::fs::read_to_string(home.work("out.vcf")).unwrap(), book);
-    assert_snapshot!(home.run(&["export", "contacts", "-o", "json.vcf", "--format", "json"]).shown(), @r#"{"items":3}"#);
-    assert_snapshot!(home.run(&["export", "contact"]).shown(), @r#"
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "json.vcf", "--format", "json"]).masked_output(), @r#"{"items":3}"#);
+    assert_snapshot!(home.run(&["export", "contact"]).masked_output(), @r#"
     ! error: there is no collection "contact"
     ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
     "#);
-    assert_snapshot!(home.run(&["export", "contacts", "-o", "no/such/folder.vcf"]).shown(), @"
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "no/such/folder.vcf"]).masked_output(), @"
     ! error: no/such/folder.vcf: no such file or directory
     ! hint: check the name
     exit 5
@@ -148,7 +148,7 @@ fn backups_are_restored() {
     assert!(text.starts_with("Wrote and verified copy.db, "), "{text}");
     home.ok(&["remove", "uid:anna-1"]);
     home.ok(&["backup", "later.db"]);
-    assert_snapshot!(home.run(&["restore", "copy.db"]).shown(), @"
+    assert_snapshot!(home.run(&["restore", "copy.db"]).masked_output(), @"
     Restored 3 items from copy.db
     The previous store is in [HOME]/home/.local/share/larder/data.db.before-restore
     ");
@@ -157,23 +157,23 @@ fn backups_are_restored() {
     // Into an empty directory.
     home.ok(&["restore", "later.db", "--data-dir", "elsewhere"]);
     assert_eq!(home.ok(&["find", "--count", "--data-dir", "elsewhere"]), "2\n");
-    assert_snapshot!(home.run(&["restore", "missing.db"]).shown(), @"
+    assert_snapshot!(home.run(&["restore", "missing.db"]).masked_output(), @"
     ! error: missing.db: no such file
     ! hint: name a file that `larder backup` wrote
     exit 5
     ");
     home.write("broken.db", "this is no store at all, and was never one");
-    assert_snapshot!(home.run(&["restore", "broken.db"]).shown(), @"
+    assert_snapshot!(home.run(&["restore", "broken.db"]).masked_output(), @"
     ! error: broken.db is damaged: file is not a database
     ! hint: name a file that `larder backup` wrote; the store was not changed
     exit 5
     ");
-    assert_snapshot!(home.run(&["backup", "broken.db"]).shown(), @"
+    assert_snapshot!(home.run(&["backup", "broken.db"]).masked_output(), @"
     ! error: broken.db exists and is not a backup
     ! hint: choose another file; only backups are replaced
     exit 5
     ");
-    assert_snapshot!(home.run(&["backup", "no/such/folder.db"]).shown(), @"
+    assert_snapshot!(home.run(&["backup", "no/such/folder.db"]).masked_output(), @"
     ! error: no/such/folder.db: no such file or directory
     ! hint: check the name
     exit 5

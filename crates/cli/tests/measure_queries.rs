@@ -196,7 +196,7 @@ fn a_log_is_not_written_over() {
     std::fs::hard_link(home.work("log"), home.work("link")).unwrap();
     for option in ["--html", "--anonymise"] {
         let run = home.code(&["measure", "queries", "log", option, "link"], 2);
-        assert!(run.stderr().contains("link is the log itself"), "{}", run.shown());
+        assert!(run.stderr().contains("link is the log itself"), "{}", run.masked_output());
         home.code(&["measure", "queries", "nothing", option, "notes"], 1);
     }
     assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), LOG);
@@ -213,7 +213,7 @@ fn a_log_is_anonymised() {
     let home = Home::new();
     home.write("log", format!("{LOG}what is this?\n"));
     let run = home.code(&["measure", "queries", "log", "--anonymise", "out"], 3);
-    assert_snapshot!(run.shown(), @"
+    assert_snapshot!(run.masked_output(), @"
     Wrote 9 lines; replaced 6 texts and names
     ! left out: log:10: it is no JSON object
     exit 3
@@ -236,7 +236,7 @@ fn other_files_are_refused() {
     let home = Home::new();
     home.write("empty", "");
     home.write("words", "words\nand more\n");
-    let run = |args: &str| home.run(&args.split(' ').collect::<Vec<_>>()).shown();
+    let run = |args: &str| home.run(&args.split(' ').collect::<Vec<_>>()).masked_output();
     assert_snapshot!(run("measure queries empty"), @"
     ! error: empty: not a query log
     ! hint: docs/queries.md describes the format
@@ -269,7 +269,7 @@ fn other_files_are_refused() {
     assert!(
         piped.stdout().starts_with("standard input: 9 lines of 1 process"),
         "{}",
-        piped.shown()
+        piped.masked_output()
     );
 }
 

@@ -23,7 +23,7 @@ fn likely_duplicates_are_listed() {
     );
     home.write("chloe.vcf", CHLOE.replace("INTERNET:", "INTERNET:old."));
     home.ok(&["import", "more.vcf", "chloe.vcf", "--into", "work"]);
-    assert_snapshot!(home.run(&["find", "--duplicates"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "--duplicates"]).masked_output(), @"
     same e-mail: anna@example.org; name: Anna Hölderlin
     xdnskgpk  Anna Hölderlin   anna@example.org  +49 30 1234567  Orchard Works
     790ng0e9  Hölderlin, Anna  ANNA@example.org  +43 1 999
@@ -33,24 +33,24 @@ fn likely_duplicates_are_listed() {
     yj995b4d  Chloé Dupont  old.chloe@example.com
     ! note: merge duplicates into the first one with: larder merge ID ID
     ");
-    assert_snapshot!(home.run(&["find", "--duplicates", "chloe", "--fields", "email"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "--duplicates", "chloe", "--fields", "email"]).masked_output(), @"
     same name: Chloé Dupont
     fhbw2pvt	chloe@example.com
     yj995b4d	old.chloe@example.com
     ! note: merge duplicates into the first one with: larder merge ID ID
     ");
-    assert_snapshot!(home.run(&["find", "--duplicates", "--count"]).shown(), @"2");
-    assert_snapshot!(home.run(&["find", "--duplicates", "-n1", "--format", "json", "--fields", "email"]).shown(), @r#"{"reasons":[{"field":"email","value":"anna@example.org"},{"field":"full_name","value":"Anna Hölderlin"}],"items":[{"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"email":["anna@example.org"]},{"id":"790ng0e9rfcmc","kind":"contact","collection":"work","uid":"anna-9","seq":2,"email":["ANNA@example.org"]}]}"#);
-    assert_snapshot!(home.run(&["find", "--duplicates", "--in", "contacts"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "--duplicates", "--count"]).masked_output(), @"2");
+    assert_snapshot!(home.run(&["find", "--duplicates", "-n1", "--format", "json", "--fields", "email"]).masked_output(), @r#"{"reasons":[{"field":"email","value":"anna@example.org"},{"field":"full_name","value":"Anna Hölderlin"}],"items":[{"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"email":["anna@example.org"]},{"id":"790ng0e9rfcmc","kind":"contact","collection":"work","uid":"anna-9","seq":2,"email":["ANNA@example.org"]}]}"#);
+    assert_snapshot!(home.run(&["find", "--duplicates", "--in", "contacts"]).masked_output(), @"
     ! note: no likely duplicates
     exit 1
     ");
-    assert_snapshot!(home.run(&["find", "--duplicates", "--format", "raw"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "--duplicates", "--format", "raw"]).masked_output(), @"
     ! error: --format raw is not supported here
     ! hint: use --format text or json
     exit 2
     ");
-    assert_snapshot!(home.run(&["find", "--duplicates", "--sort", "rev"]).shown(), @"
+    assert_snapshot!(home.run(&["find", "--duplicates", "--sort", "rev"]).masked_output(), @"
     ! error: --duplicates cannot be used with --sort <FIELD>
     ! hint: usage: larder find --duplicates [QUERY]...
     exit 2
@@ -74,7 +74,7 @@ fn listed_duplicates_are_merged() {
 #[test]
 fn a_merge_is_undone() {
     let home = home();
-    assert_snapshot!(home.run(&["merge", "-n", "uid:anna-1", "work/anna-9"]).shown(), @r"
+    assert_snapshot!(home.run(&["merge", "-n", "uid:anna-1", "work/anna-9"]).masked_output(), @r"
     BEGIN:VCARD
     VERSION:3.0
     UID:anna-1
@@ -91,9 +91,9 @@ fn a_merge_is_undone() {
     END:VCARD
     ");
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
-    assert_snapshot!(home.run(&["merge", "uid:anna-1", "work/anna-9"]).shown(), @"Merged 2 contacts into xdnskgpk  Anna Hölderlin. Undo: larder undo 3");
-    assert_snapshot!(home.run(&["find", "anna"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567, +43 1 999  Orchard Works");
-    assert_snapshot!(home.run(&["log", "-n", "1"]).shown(), @"    3  [TIME]  merge     ~1 -1             xdnskgpk Anna Hölderlin 790ng0e9 Hölderlin, Anna");
+    assert_snapshot!(home.run(&["merge", "uid:anna-1", "work/anna-9"]).masked_output(), @"Merged 2 contacts into xdnskgpk  Anna Hölderlin. Undo: larder undo 3");
+    assert_snapshot!(home.run(&["find", "anna"]).masked_output(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567, +43 1 999  Orchard Works");
+    assert_snapshot!(home.run(&["log", "-n", "1"]).masked_output(), @"    3  [TIME]  merge     ~1 -1             xdnskgpk Anna Hölderlin 790ng0e9 Hölderlin, Anna");
     home.ok(&["undo", "3"]);
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
     assert_eq!(home.run(&["show", "uid:anna-9", "--format", "raw"]).stdout(), AGAIN);
@@ -107,34 +107,34 @@ fn a_merge_prints_json() {
     assert_eq!(would[0]["uid"], "anna-9");
     assert_eq!(would[0]["phone"].as_array().unwrap().len(), 2);
     assert!(would[0]["source"].as_str().unwrap().contains("X-LARDER-UID:anna-1\r\n"));
-    assert_snapshot!(home.run(&["merge", "work/anna-9", "uid:anna-1", "--format", "json"]).shown(), @r#"{"id":"790ng0e9rfcmc","joined":["xdnskgpk7xp6c"],"seq":3,"operation":3}"#);
+    assert_snapshot!(home.run(&["merge", "work/anna-9", "uid:anna-1", "--format", "json"]).masked_output(), @r#"{"id":"790ng0e9rfcmc","joined":["xdnskgpk7xp6c"],"seq":3,"operation":3}"#);
 }
 
 #[test]
 fn invalid_merges_are_refused() {
     let home = home();
-    assert_snapshot!(home.run(&["merge"]).shown(), @"
+    assert_snapshot!(home.run(&["merge"]).masked_output(), @"
     ! error: missing <ID>...
     ! hint: usage: larder merge <ID>...
     exit 2
     ");
-    assert_snapshot!(home.run(&["merge", "uid:anna-1"]).shown(), @"
+    assert_snapshot!(home.run(&["merge", "uid:anna-1"]).masked_output(), @"
     ! error: merging needs at least two contacts
     ! hint: `larder find --duplicates` lists likely duplicates
     exit 2
     ");
-    assert_snapshot!(home.run(&["merge", "uid:anna-1", "xdnskgpk"]).shown(), @"
+    assert_snapshot!(home.run(&["merge", "uid:anna-1", "xdnskgpk"]).masked_output(), @"
     ! error: xdnskgpk is given twice
     ! hint: give each ID once
     exit 2
     ");
-    assert_snapshot!(home.run(&["merge", "uid:anna-1", "uid:nobody"]).shown(), @r#"
+    assert_snapshot!(home.run(&["merge", "uid:anna-1", "uid:nobody"]).masked_output(), @r#"
     ! error: no item has the ID "uid:nobody"
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
     home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:half\nFN:x\n");
-    assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).shown(), @"
+    assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).masked_output(), @"
     ! error: cannot add to the card of k7fkz1wq: its end is missing, or it is damaged
     ! hint: correct it with `larder edit k7fkz1wq`, or give another contact first, which is then kept
     exit 3

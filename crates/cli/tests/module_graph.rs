@@ -2,9 +2,9 @@
 //!
 //! Modules are read as a tree. A path in the code of one module that leads into a sibling, or into
 //! anything below that sibling, is an edge between the two; a name that a module re-exports leads
-//! to the module that defines it. A module may use its ancestors and its descendants freely: a
-//! parent is the face of its children. Apart from `invariants`, which looks at crates and words, as
-//! this test has to resolve paths.
+//! to the module that defines it. A module may use its ancestors and its descendants freely, as a
+//! parent is the interface of its children. Separate from `invariants`, which checks crates and
+//! words, because this test resolves paths.
 
 use crate::source_tree::ROOT;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use syn::visit::{self, Visit};
 /// A path of modules from the root of the crate, which is empty.
 type ModulePath = Vec<String>;
 
-/// A module of a crate as its source has it.
+/// A module of a crate, read from its source.
 #[derive(Default)]
 struct ModuleSource {
     /// Paths that the code names, absolute from the root of the crate.
@@ -168,7 +168,7 @@ impl CrateModules {
     }
 }
 
-/// Gathers the paths of a module that lead to other modules of the crate.
+/// Collects the paths of a module that lead to other modules of the crate.
 struct PathVisitor<'a> {
     module: &'a [String],
     source: &'a mut ModuleSource,
@@ -306,7 +306,7 @@ fn modules_form_no_cycle() {
             CrateModules::read(&root).cycles().iter().map(|cycle| format!("{name}: {cycle}")),
         );
     }
-    assert!(found.is_empty(), "modules use each other in a circle:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "modules use each other in a cycle:\n{}", found.join("\n"));
 }
 
 #[test]

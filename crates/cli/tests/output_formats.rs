@@ -76,7 +76,11 @@ fn every_subcommand_honours_or_refuses_a_format() {
 fn count_and_explain_conflict() {
     let home = Home::with_book();
     let run = home.code(&["find", "--count", "--explain", "anna"], 2);
-    assert!(run.stderr().contains("--count cannot be used with --explain"), "{}", run.shown());
+    assert!(
+        run.stderr().contains("--count cannot be used with --explain"),
+        "{}",
+        run.masked_output()
+    );
 }
 
 /// Rows fit a known width and are complete in a pipe.
@@ -153,7 +157,7 @@ fn labels_are_as_wide_as_the_widest() {
 #[test]
 fn rejects_have_hints() {
     let home = Home::new();
-    assert_snapshot!(home.run_with(&["add"], b"hello\n").shown(), @r#"
+    assert_snapshot!(home.run_with(&["add"], b"hello\n").masked_output(), @r#"
     ! error: standard input: no vCard and no calendar item in the text
     ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
@@ -162,7 +166,7 @@ fn rejects_have_hints() {
     "#);
     assert!(!home.data().exists(), "nothing to add made a store");
     home.write("x.vcf.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03 no card");
-    assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).masked_output(), @"
     no items in x.vcf.gz (1 file, 18 bytes)
     1 left out; --rejects FILE writes them to a file
     ! left out: x.vcf.gz:1: text outside any item
@@ -170,7 +174,7 @@ fn rejects_have_hints() {
     exit 3
     ");
     home.write("notes.vcf", "no card at all\n");
-    assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).masked_output(), @"
     no items in notes.vcf (1 file, 15 bytes)
     1 left out; --rejects FILE writes them to a file
     ! left out: notes.vcf:1: text outside any item
@@ -178,7 +182,7 @@ fn rejects_have_hints() {
     exit 3
     ");
     home.write("anna.vcf", ANNA);
-    assert_snapshot!(home.run(&["import", "anna.vcf", "x.vcf.gz", "--quiet"]).shown(), @"
+    assert_snapshot!(home.run(&["import", "anna.vcf", "x.vcf.gz", "--quiet"]).masked_output(), @"
     1 contact added to contacts (2 files, 217 bytes)
     1 left out; --rejects FILE writes them to a file
     Undo: larder undo 1
@@ -197,7 +201,7 @@ fn an_ambiguous_uid_is_explained() {
     home.ok(&["import", "two.vcf", "--quiet"]);
     home.ok(&["import", "one.vcf", "--into", "friends"]);
     let run = home.run(&["show", "uid:anna-1"]);
-    assert_snapshot!(run.shown(), @r#"
+    assert_snapshot!(run.masked_output(), @r#"
     ! error: the ID "uid:anna-1" matches several items
     ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
     ! hint: qqm230bqfyy16  Anna Hölderlin  (in friends)
@@ -223,7 +227,7 @@ fn the_log_describes_operations() {
     home.write("bruno.vcf", BRUNO);
     home.ok(&["add", "bruno.vcf", "--into", "people"]);
     home.ok(&["collections", "remove", "people"]);
-    assert_snapshot!(home.run(&["log"]).shown(), @r"
+    assert_snapshot!(home.run(&["log"]).masked_output(), @r"
     7  [TIME]  remove    -2                collection people
     6  [TIME]  add       +1                1 card into people
     5  [TIME]  rename                      contacts to people
@@ -232,8 +236,8 @@ fn the_log_describes_operations() {
     2  [TIME]  edit      ~1                xdnskgpk Anna Hölderlin in contacts
     1  [TIME]  import    +3                book.vcf
     ");
-    assert_snapshot!(home.run(&["log", "3"]).shown(), @"    3  [TIME]  remove    -1                kc7xst8t Bruno Álvarez");
-    assert_snapshot!(home.run(&["log", "99"]).shown(), @"
+    assert_snapshot!(home.run(&["log", "3"]).masked_output(), @"    3  [TIME]  remove    -1                kc7xst8t Bruno Álvarez");
+    assert_snapshot!(home.run(&["log", "99"]).masked_output(), @"
     ! error: there is no operation 99
     ! hint: `larder log` lists operations
     exit 1
@@ -270,9 +274,9 @@ fn a_changed_item_survives_a_removal() {
     }
     drop(turn);
     let edit = home.finish(edit.wait_with_output().unwrap());
-    assert_eq!(edit.code, 0, "{}", edit.shown());
+    assert_eq!(edit.code, 0, "{}", edit.masked_output());
     let run = home.finish(remove.wait_with_output().unwrap());
-    assert_snapshot!(run.shown(), @"
+    assert_snapshot!(run.masked_output(), @"
     Removed 599 items. Undo: larder undo 3
     ! left out: contacts was not removed: 1 item changed or added by another program in the meantime
     ! kept: vheqhg8taq8gp  Changed 599
@@ -298,6 +302,6 @@ fn damage_has_hints() {
         "[HOME]/home/.local/share/larder/data.db.before-restore is an earlier copy",
         "\"When something breaks\" in docs/keeping.md",
     ] {
-        assert!(run.stderr().contains(hint), "{hint}: {}", run.shown());
+        assert!(run.stderr().contains(hint), "{hint}: {}", run.masked_output());
     }
 }

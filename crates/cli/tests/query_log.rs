@@ -79,7 +79,7 @@ fn the_configuration_enables_the_log() {
     ] {
         home.configure(text);
         let run = home.code(&["find", "anna"], 2);
-        assert!(run.stderr().contains(why), "{}", run.shown());
+        assert!(run.stderr().contains(why), "{}", run.masked_output());
     }
 }
 
@@ -88,12 +88,12 @@ fn a_log_that_cannot_be_written_is_a_warning() {
     let home = Home::with_book();
     home.write("file", "");
     let run = home.code(&["find", "anna", "--query-log", "file/q.jsonl"], 0);
-    assert!(run.stdout().contains("Anna"), "{}", run.shown());
+    assert!(run.stdout().contains("Anna"), "{}", run.masked_output());
     assert_eq!(
         run.stderr().matches("warning: cannot write the query log file/q.jsonl").count(),
         1,
         "{}",
-        run.shown()
+        run.masked_output()
     );
     let run = home.code(&["find", "anna", "--query-log", "file/q.jsonl", "--quiet"], 0);
     assert_eq!(run.stderr(), "");
@@ -110,7 +110,7 @@ fn several_processes_and_a_full_log() {
     let ask =
         "for i in 1 2 3 4 5 6 7 8; do larder find anna --query-log q.jsonl >/dev/null & done; wait";
     let run = home.shell(ask);
-    assert_eq!(run.shown(), "");
+    assert_eq!(run.masked_output(), "");
     let before = std::fs::read_to_string(home.work("q.jsonl.1")).unwrap();
     assert!(before.len() <= 16 << 20);
     let in_it = before.lines().filter(|line| line.starts_with('{')).count();
@@ -125,7 +125,7 @@ fn a_watch_is_logged_from_open_to_close() {
     let script = "larder watch anna --changes 1 --query-log q.jsonl --format json | {
         while read -r line; do case $line in *complete*) break;; esac; done
         larder add new.vcf >/dev/null; cat >/dev/null; }";
-    assert_eq!(home.shell(script).shown(), "");
+    assert_eq!(home.shell(script).masked_output(), "");
     let lines = lines(&home.work("q.jsonl"));
     let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     let count = |name| events.iter().filter(|event| **event == name).count();

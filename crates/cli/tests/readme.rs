@@ -130,7 +130,7 @@ fn run_demo(home: &Home) -> String {
     let cargo = home.write("repository/bin/cargo", "#!/bin/sh\n");
     std::fs::set_permissions(&cargo, std::fs::Permissions::from_mode(0o755)).unwrap();
     let run = home.shell("PATH=\"$PWD/repository/bin:$PATH\" sh repository/scripts/demo.sh 2>&1");
-    assert_eq!(run.code, 0, "{}", run.shown());
+    assert_eq!(run.code, 0, "{}", run.masked_output());
     let text = run.stdout();
     // The lines before the first command are about building.
     text.find("\n$ ").map_or(text.clone(), |at| text[at + 1..].to_string())
@@ -202,9 +202,9 @@ fn the_demo_takes_a_file() {
     let book = home.write("own.vcf", crate::test_home::ANNA);
     let script = "PATH=\"$PWD/repository/bin:$PATH\" sh repository/scripts/demo.sh";
     let run = home.shell(&format!("{script} '{}' 2>&1", book.display()));
-    assert!(run.code == 0 && run.stdout().contains("Anna Hölderlin"), "{}", run.shown());
+    assert!(run.code == 0 && run.stdout().contains("Anna Hölderlin"), "{}", run.masked_output());
     let run = home.shell(&format!("{script} missing.vcf 2>&1"));
-    assert!(run.code != 0 && run.stdout().contains("missing.vcf"), "{}", run.shown());
+    assert!(run.code != 0 && run.stdout().contains("missing.vcf"), "{}", run.masked_output());
 }
 
 /// Every link in README.md, and in the documents that it links to, leads to a file.

@@ -15,7 +15,7 @@ fn an_edit_is_kept_if_the_store_fails() {
     let editor = format!("sh {}", editor.display());
     let mut command = home.command(&["edit", "uid:anna-1"]);
     let run = home.finish(command.env("EDITOR", editor).output().unwrap());
-    assert_eq!(run.code, 4, "{}", run.shown());
+    assert_eq!(run.code, 4, "{}", run.masked_output());
     let text = String::from_utf8_lossy(&run.err).into_owned();
     let path = text.lines().find_map(|line| line.strip_prefix("hint: your text is kept in "));
     let text = std::fs::read_to_string(path.expect(&text)).unwrap();
@@ -43,7 +43,7 @@ fn an_item_with_a_derived_uid_can_be_edited() {
     assert!(
         run.stderr().contains("the UID cannot be changed: it must stay \"anna-1\""),
         "{}",
-        run.shown()
+        run.masked_output()
     );
     home.assert_store_is_sound();
 }
@@ -64,8 +64,8 @@ fn add_refuses_what_is_too_large() {
     text.resize((32 << 20) + 1, b'\n');
     home.write("large.vcf", &text);
     let run = home.code(&["add", "large.vcf"], 3);
-    assert!(run.stderr().contains("larger than 32 MB"), "{}", run.shown());
-    assert!(run.stderr().contains("larder import"), "{}", run.shown());
+    assert!(run.stderr().contains("larger than 32 MB"), "{}", run.masked_output());
+    assert!(run.stderr().contains("larder import"), "{}", run.masked_output());
     assert!(!home.data().exists());
     text.pop();
     home.write("large.vcf", &text);
@@ -143,10 +143,14 @@ fn two_removals_of_one_item() {
     turn.unlock().unwrap();
     let mut runs = running.map(|child| home.finish(child.wait_with_output().unwrap()));
     runs.sort_by_key(|run| run.code);
-    assert_eq!(runs[0].shown(), "Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2\n");
-    assert_eq!(runs[1].code, 3, "{}", runs[1].shown());
+    assert_eq!(runs[0].masked_output(), "Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2\n");
+    assert_eq!(runs[1].code, 3, "{}", runs[1].masked_output());
     let why = "nothing was removed: 1 item changed or removed by another program in the meantime";
-    assert!(runs[1].out.is_empty() && runs[1].stderr().contains(why), "{}", runs[1].shown());
+    assert!(
+        runs[1].out.is_empty() && runs[1].stderr().contains(why),
+        "{}",
+        runs[1].masked_output()
+    );
     home.assert_store_is_sound();
 }
 
@@ -154,7 +158,7 @@ fn two_removals_of_one_item() {
 fn a_rename_makes_no_store() {
     let home = Home::new();
     let run = home.code(&["collections", "rename", "one", "two"], 1);
-    assert!(run.stderr().contains("there is no store"), "{}", run.shown());
+    assert!(run.stderr().contains("there is no store"), "{}", run.masked_output());
     assert!(!home.data().exists());
 }
 
@@ -209,7 +213,7 @@ fn an_import_that_is_interrupted_at_once() {
     std::thread::sleep(Duration::from_millis(300));
     drop(import.stdin.take());
     let run = home.finish(import.wait_with_output().unwrap());
-    assert_eq!(run.shown(), "interrupted; nothing was imported yet\nexit 130\n");
+    assert_eq!(run.masked_output(), "interrupted; nothing was imported yet\nexit 130\n");
 }
 
 #[test]
@@ -217,9 +221,9 @@ fn an_edit_from_standard_input() {
     let home = Home::with_book();
     let card = ANNA.replace("Orchard", "Meadow");
     let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], card.as_bytes());
-    assert_eq!(run.shown(), "xdnskgpk  Anna Hölderlin  changed\n");
+    assert_eq!(run.masked_output(), "xdnskgpk  Anna Hölderlin  changed\n");
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), card);
     let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], b"");
     let why = "error: standard input: expected one card, found 0";
-    assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.shown());
+    assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.masked_output());
 }

@@ -1,8 +1,8 @@
 //! The sources of the workspace as syntax trees, for the tests of names, prose and structure. Not a
 //! test itself.
 //!
-//! Apart from those tests because they share one reading of the files: each file is parsed once by
-//! `syn`, and nothing depends on how a line happens to be broken.
+//! Separate from those tests because they share the parsed files: each file is parsed once by `syn`,
+//! and nothing depends on line breaks.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ pub(crate) struct SourceFile {
     pub(crate) documented_items: Vec<DocumentedItem>,
 }
 
-/// What a definition defines.
+/// The kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DefinitionKind {
     Module,
@@ -30,7 +30,7 @@ pub(crate) enum DefinitionKind {
     Function,
 }
 
-/// A definition whose name the author chose: methods that implement a trait are left out.
+/// A definition with a name of its own: methods that implement a trait are left out.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedDefinition {
     pub(crate) kind: DefinitionKind,

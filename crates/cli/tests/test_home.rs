@@ -177,7 +177,7 @@ impl Home {
     #[track_caller]
     pub fn ok(&self, args: &[&str]) -> String {
         let run = self.run(args);
-        assert_eq!(run.code, 0, "larder {args:?}\n{}", run.shown());
+        assert_eq!(run.code, 0, "larder {args:?}\n{}", run.masked_output());
         run.stdout()
     }
 
@@ -185,7 +185,7 @@ impl Home {
     #[track_caller]
     pub fn code(&self, args: &[&str], code: i32) -> Run {
         let run = self.run(args);
-        assert_eq!(run.code, code, "larder {args:?}\n{}", run.shown());
+        assert_eq!(run.code, code, "larder {args:?}\n{}", run.masked_output());
         run
     }
 
@@ -200,7 +200,7 @@ impl Home {
     #[track_caller]
     pub fn assert_store_is_sound(&self) {
         let run = self.run(&["check"]);
-        assert!(run.code == 0 && run.stdout().starts_with("OK: "), "{}", run.shown());
+        assert!(run.code == 0 && run.stdout().starts_with("OK: "), "{}", run.masked_output());
     }
 }
 
@@ -217,7 +217,7 @@ impl Run {
 
     /// Returns all output, masked: standard output, then standard error with `! ` before each line,
     /// then the exit code unless it is 0.
-    pub fn shown(&self) -> String {
+    pub fn masked_output(&self) -> String {
         let mut shown = mask(&self.stdout(), &self.home);
         for line in self.stderr().lines() {
             shown.push_str(&format!("! {line}\n"));
@@ -291,7 +291,7 @@ pub fn times(variable: &str, default: u64) -> u64 {
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub fn next_below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -121,7 +121,7 @@ fn a_change_is_printed_at_once() {
     watch.changes();
     let told = |number: usize| {
         let run = home.run_with(&["add"], ANNA.replace("anna-1", &format!("n{number}")).as_bytes());
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
         let began = Instant::now();
         assert_eq!(watch.changes(), [format!("+n{number}")]);
         began.elapsed()
@@ -256,17 +256,21 @@ fn as_text() {
         run.stdout()
             .contains("  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works\n"),
         "{}",
-        run.shown()
+        run.masked_output()
     );
-    assert!(run.stdout().starts_with("+ "), "{}", run.shown());
+    assert!(run.stdout().starts_with("+ "), "{}", run.masked_output());
     let run = home.code(&["watch", "--changes", "0", "standup"], 0);
-    assert!(run.stdout().contains("  2026-03-02 09:30  Standup  repeats\n"), "{}", run.shown());
+    assert!(
+        run.stdout().contains("  2026-03-02 09:30  Standup  repeats\n"),
+        "{}",
+        run.masked_output()
+    );
     let run =
         home.code(&["watch", "--changes", "0", "--expand", "standup", "when:2026-03-03.."], 0);
     assert!(
         run.stdout().contains("  2026-03-03 09:30  Standup  repeats, 2 times\n"),
         "{}",
-        run.shown()
+        run.masked_output()
     );
     let run = home.code(
         &[
@@ -281,7 +285,7 @@ fn as_text() {
         ],
         0,
     );
-    assert!(run.stdout().contains("\tAnna Hölderlin\t+49 30 1234567\n"), "{}", run.shown());
+    assert!(run.stdout().contains("\tAnna Hölderlin\t+49 30 1234567\n"), "{}", run.masked_output());
     let mut watch = Watch::start(&home, &["standup"]);
     let handle = watch.line()[2..10].to_string();
     home.ok(&["remove", "uid:standup", "--scope", "all"]);
@@ -304,7 +308,7 @@ fn invalid_watches_are_refused() {
         (&["anna", "--format", "raw"], 2, "text or json"),
     ] {
         let run = home.code(&[&["watch"], args].concat(), code);
-        assert!(run.stderr().contains(why), "{args:?}: {}", run.shown());
+        assert!(run.stderr().contains(why), "{args:?}: {}", run.masked_output());
     }
 }
 
@@ -328,7 +332,7 @@ fn a_watch_ends() {
     }
     assert_eq!(watch.child.wait().unwrap().code(), Some(0));
     let script = "{ larder watch anna; echo $? >code; } | head -n 1 >line; cat code";
-    assert_eq!(home.shell(script).shown(), "0\n");
+    assert_eq!(home.shell(script).masked_output(), "0\n");
 }
 
 /// A commit by a writer that died before its notification is noticed by the poll of each second.
@@ -343,7 +347,7 @@ fn a_commit_without_notification_is_found() {
     std::os::unix::fs::symlink("/dev/full", &bell).unwrap();
     let began = Instant::now();
     let run = home.run_with(&["add"], ANNA.replace("anna-1", "unheard").as_bytes());
-    assert_eq!(run.code, 0, "{}", run.shown());
+    assert_eq!(run.code, 0, "{}", run.masked_output());
     assert_eq!(watch.changes(), ["+unheard"]);
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
@@ -367,7 +371,7 @@ fn capture_screen(
         left_out("a watch on a terminal", "there is no terminal (no script, or no stty)");
         return None;
     }
-    assert_eq!(run.code, 0, "{}", run.shown());
+    assert_eq!(run.code, 0, "{}", run.masked_output());
     Some(run.stdout())
 }
 
@@ -494,7 +498,7 @@ fn interrupted_on_a_terminal() {
     if run.code == 77 {
         return left_out("an interrupted watch", "there is no terminal to type on (no script)");
     }
-    assert_eq!(run.code, 130, "{}", run.shown());
+    assert_eq!(run.code, 130, "{}", run.masked_output());
     let log = std::fs::read_to_string(home.work("q.jsonl")).unwrap();
     assert!(log.contains("\"close\"") && log.ends_with("\"end\"}\n"), "{log}");
 }

@@ -39,7 +39,7 @@ fn a_day_is_in_the_zone_of_the_user() {
     let check = |args: &[&str], expect: &str| {
         let home = calendar(&[NIGHTLY]);
         let run = berlin(&home, args);
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
         assert_eq!(agenda(&home, &["2026-12-09", "2026-12-11"]), expect, "{args:?}");
     };
     let this = ["uid:n", "--scope", "this", "--occurrence"];
@@ -69,7 +69,7 @@ fn in_turn(home: &Home, changes: &[&[&str]]) -> String {
         let args: Vec<&str> =
             change.iter().map(|arg| if *arg == "ID" { id.as_str() } else { arg }).collect();
         let run = berlin(home, &args);
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
         told = run.stdout();
         id = told.split(' ').next().unwrap().into();
     }
@@ -158,7 +158,7 @@ fn a_changed_occurrence_that_is_named_is_changed_with_what_follows() {
     let check = |args: &[&str], expect: &str| {
         let home = calendar(&[WEEKLY, CHANGED]);
         let run = berlin(&home, &[&["edit", "uid:w"], args].concat());
-        assert_eq!(run.code, 0, "{}", run.shown());
+        assert_eq!(run.code, 0, "{}", run.masked_output());
         assert_eq!(agenda(&home, &["2026-03-17", "2026-04-01"]), expect, "{args:?}");
     };
     let future = ["--scope", "future", "--occurrence", "2026-03-24 14:00"];
@@ -177,7 +177,7 @@ fn changed_occurrences_that_a_rule_does_not_have() {
     let check = |rule: &str, expect: &str| {
         let home = calendar(&[WEEKLY, CHANGED]);
         let run = berlin(&home, &["edit", "uid:w", "--scope", "all", "--rule", rule]);
-        assert_eq!((run.code, run.stderr()), (0, expect.into()), "{}", run.shown());
+        assert_eq!((run.code, run.stderr()), (0, expect.into()), "{}", run.masked_output());
     };
     let kept = "warning: 1 changed occurrence kept although the rule no longer includes it\n";
     check("", kept);
@@ -192,7 +192,7 @@ fn an_edited_text_is_checked_like_an_import() {
     let garbage = text.replace("DTSTART;TZID=Europe/Berlin:20260303T090000", "DTSTART:garbage");
     home.write("new.ics", garbage);
     let run = home.run(&["edit", "uid:w", "--from", "new.ics"]);
-    assert_eq!(run.code, 0, "{}", run.shown());
+    assert_eq!(run.code, 0, "{}", run.masked_output());
     assert!(run.stderr().starts_with("warning: line "), "{}", run.stderr());
 }
 
@@ -202,7 +202,7 @@ fn a_shortened_rule_ends_with_its_last() {
     let args =
         ["edit", "uid:w", "--scope", "future", "--occurrence", "2026-03-31", "--summary", "C"];
     let run = berlin(&home, &args);
-    assert!(run.stdout().contains("until Tue 24 Mar 2026"), "{}", run.shown());
+    assert!(run.stdout().contains("until Tue 24 Mar 2026"), "{}", run.masked_output());
 }
 
 /// Warnings and errors around time zones, incomplete files and old invitations.
@@ -213,7 +213,7 @@ fn warnings_name_the_cause() {
         let mut command = home.command(args);
         command.env("TZ", tz);
         let run = home.finish(command.output().unwrap());
-        assert_eq!(run.stderr(), expect, "{}", run.shown());
+        assert_eq!(run.stderr(), expect, "{}", run.masked_output());
     };
     let unknown = "warning: unknown time zone in TZ=Nonsense/Zone; using UTC\n";
     check("Nonsense/Zone", &["find", "A"], unknown);
@@ -254,5 +254,5 @@ fn a_task_that_is_due_in_the_hour_that_comes_twice() {
         ["add", "--kind", "task", "--summary", "Y", "--start", "2026-10-25 01:00", "--for", "2h"];
     let run = berlin(&home, &task);
     let told = "when: Sun 25 Oct 2026, 01:00, due Sun 25 Oct 2026, 02:00, Europe/Berlin";
-    assert!(run.stdout().contains(told), "{}", run.shown());
+    assert!(run.stdout().contains(told), "{}", run.masked_output());
 }

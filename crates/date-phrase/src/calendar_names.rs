@@ -77,7 +77,7 @@ pub(crate) fn find_month(vocabulary: &Vocabulary, text: &str) -> Option<u8> {
 
 /// Parses the number of a day: `5`, `5.`, `5th`, `1er`.
 pub(crate) fn parse_day_number(text: &str) -> Option<i64> {
-    let mut endings = Vocabulary::common().forms(WordMeaning::OrdinalSuffix).iter();
+    let mut endings = Vocabulary::shared_notation().forms(WordMeaning::OrdinalSuffix).iter();
     let bare = endings.find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
     parse_number(bare, 2)
 }

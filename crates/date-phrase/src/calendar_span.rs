@@ -18,7 +18,7 @@ pub(crate) enum SpanUnit {
     Longer,
 }
 
-/// What a phrase means: a span of clock time. Its end is exclusive.
+/// The meaning of a phrase: a span of local time. Its end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CalendarSpan {
     pub(crate) from: CivilTime,

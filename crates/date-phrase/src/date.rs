@@ -211,7 +211,7 @@ fn match_ago(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, P
 /// Matches the number of an ISO 8601 week: `W12`, "week 12", "KW 12 2026".
 fn match_week_number(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
     let Some(text) = first_word(words) else { return Ok(None) };
-    let mut prefixes = Vocabulary::common().forms(WordMeaning::WeekPrefix).iter();
+    let mut prefixes = Vocabulary::shared_notation().forms(WordMeaning::WeekPrefix).iter();
     let packed = prefixes.find_map(|prefix| text.strip_prefix(prefix));
     let packed = packed.and_then(|rest| parse_number(rest, 2)).map(|week| (1, week));
     let spoken = || {

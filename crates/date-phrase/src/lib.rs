@@ -39,7 +39,7 @@
 //! | `date` | dates and longer spans in words |
 //! | `misspelling` | misspelled names of days |
 //! | `date_range` | [`DateRange`] and [`PointInTime`]: phrases that are the whole text |
-//! | `unconsumed` | words of date or time that belong to no phrase |
+//! | `unconsumed_words` | words of date or time that belong to no phrase |
 //! | `repetition` | repetitions as recurrence rules |
 //! | `sentence_walk` | the state of the walk over a sentence |
 //! | `sentence_start` | the start in a sentence |
@@ -102,7 +102,7 @@ mod sentence_start;
 mod sentence_walk;
 mod time_of_day;
 mod tokens;
-mod unconsumed;
+mod unconsumed_words;
 mod user_locale;
 mod vocabulary;
 

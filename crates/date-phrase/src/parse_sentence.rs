@@ -14,7 +14,7 @@ use crate::repetition::{
     RepeatPhrase, match_adverb, match_count, match_exception, match_repetition,
     match_spoken_weekday_range, match_weekday_range_or_workdays,
 };
-use crate::sentence_walk::{ConsumedCount, Matched, SentenceParts, SentenceWalk};
+use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceParts, SentenceWalk};
 use crate::time_of_day::{
     is_invalid_time, is_phrase_end, match_hour_range, match_time_or_ambiguous, match_time_range,
     parse_colon_time,
@@ -60,7 +60,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             Some(value) => {
                 let text =
                     source_text(self.tokens_from(self.part_of_day.start), self.part_of_day.len());
-                self.parts.time = Some(Matched { value, text });
+                self.parts.time = Some(MatchedPhrase { value, text });
             }
             None => self.set_consumed(self.part_of_day.clone(), false),
         }
@@ -94,7 +94,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         });
         let Some((at, used, value)) = found.next() else { return };
         drop(found);
-        self.parts.count = Some(Matched { value, text: source_text(self.tokens_from(at), used) });
+        self.parts.count =
+            Some(MatchedPhrase { value, text: source_text(self.tokens_from(at), used) });
         self.set_consumed(at..at + used, true);
     }
 
@@ -277,7 +278,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             return Ok(None);
         };
         let written = rest.first().map_or("", |word| word.text.trim_end_matches([',', ';', '.']));
-        if Vocabulary::common().forms(WordMeaning::Utc).contains(&written)
+        if Vocabulary::shared_notation().forms(WordMeaning::Utc).contains(&written)
             || (text.contains('/') && has_area_prefix(written))
         {
             self.parts.zone = Some(written.to_owned());
@@ -305,7 +306,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             return Ok(None);
         };
         self.parts.all_day =
-            Some(Matched { value: (), text: source_text(self.tokens_from(at), used) });
+            Some(MatchedPhrase { value: (), text: source_text(self.tokens_from(at), used) });
         Ok(Some(used))
     }
 
@@ -335,7 +336,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
 
 /// Returns whether the text is an offset from UTC: `+05:30`, `UTC+2`.
 fn is_utc_offset(text: &str) -> bool {
-    let utc = Vocabulary::common().forms(WordMeaning::Utc).iter();
+    let utc = Vocabulary::shared_notation().forms(WordMeaning::Utc).iter();
     let named = utc.map(|name| fold(name)).find_map(|name| text.strip_prefix(name.as_str()));
     let Some(digits) = named.unwrap_or(text).strip_prefix(['+', '-', '−']) else { return false };
     let plain = parse_number(digits, 4).is_some_and(|_| named.is_some() || digits.len() == 4);

@@ -10,10 +10,10 @@ use crate::duration::PhraseDuration;
 use crate::error::PhraseError;
 use crate::language::Language;
 use crate::parse_sentence::parse_sentence;
-use crate::sentence_walk::{Matched, SentenceParts, SentenceWalk};
+use crate::sentence_walk::{MatchedPhrase, SentenceParts, SentenceWalk};
 use crate::time_of_day::{parse_colon_time, parse_compact_time};
 use crate::tokens::{PhraseToken, source_text};
-use crate::unconsumed::UnconsumedWords;
+use crate::unconsumed_words::UnconsumedWords;
 use crate::vocabulary::WordMeaning;
 use larder_time::civil::{CivilTime, DAY_SECONDS};
 use larder_time::value::IcalDuration;
@@ -395,7 +395,7 @@ fn exclusive_end(span: CalendarSpan) -> CivilTime {
 
 /// Returns the end and the duration of an event of a stated duration.
 fn end_after(
-    matched: &Matched<PhraseDuration>,
+    matched: &MatchedPhrase<PhraseDuration>,
     start: SentenceStart,
 ) -> Result<(CivilTime, IcalDuration), PhraseError> {
     if start.is_date && !matched.value.is_whole_days() {
@@ -421,7 +421,7 @@ fn to_days_and_seconds(amount: PhraseDuration, from: CivilTime) -> IcalDuration 
 
 /// Returns whether a duration is that of the repetition, as in "every monday for 10 weeks": it is
 /// longer than the period.
-fn is_repetition_length(matched: &Matched<PhraseDuration>, parts: &SentenceParts) -> bool {
+fn is_repetition_length(matched: &MatchedPhrase<PhraseDuration>, parts: &SentenceParts) -> bool {
     let days = matched.value.days + matched.value.months * 31;
     matched.value.is_whole_days()
         && parts.repetition.as_ref().is_some_and(|repeat| days > repeat.period_days())

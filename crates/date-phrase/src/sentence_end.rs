@@ -8,7 +8,7 @@ use crate::date::{match_date, match_date_and_time, match_end};
 use crate::duration::{MLetter, PhraseDuration, match_duration, match_unit, match_unit_alone};
 use crate::error::PhraseError;
 use crate::numeric_date::parse_year;
-use crate::sentence_walk::{ConsumedCount, Matched, SentenceWalk};
+use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceWalk};
 use crate::time_of_day::{
     TimeOfDay, is_phrase_end, match_hour_range, match_time, match_time_range, parse_colon_time,
     parse_end_hour, resolve_hour_range,
@@ -46,7 +46,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         if self.parts.durations.len() >= most {
             return Ok(None);
         }
-        self.parts.durations.push(Matched { value, text: source_text(rest, used + more) });
+        self.parts.durations.push(MatchedPhrase { value, text: source_text(rest, used + more) });
         Ok(Some(used + more))
     }
 
@@ -100,7 +100,9 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             && used == words.len()
         {
             let free = self.parts.end_time.is_none();
-            self.parts.end_time.get_or_insert(Matched { value, text: source_text(words, used) });
+            self.parts
+                .end_time
+                .get_or_insert(MatchedPhrase { value, text: source_text(words, used) });
             return Ok(free);
         }
         let free = self.parts.end_tokens.is_none();
@@ -126,8 +128,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         };
         let Some((used, start, end)) = found else { return Ok(None) };
         let text = source_text(rest, from + used);
-        self.parts.time = Some(Matched { value: start, text: text.clone() });
-        self.parts.end_time = Some(Matched { value: end, text });
+        self.parts.time = Some(MatchedPhrase { value: start, text: text.clone() });
+        self.parts.end_time = Some(MatchedPhrase { value: end, text });
         self.date_end = at + from + used;
         Ok(Some(from + used))
     }
@@ -184,7 +186,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         if start.unit == SpanUnit::Longer || (start.is_weak && !(names(&from) && names(&to))) {
             return Ok(None);
         }
-        self.parts.date = Some(Matched { value: start, text: source_text(rest, used) });
+        self.parts.date = Some(MatchedPhrase { value: start, text: source_text(rest, used) });
         self.parts.end_tokens = Some(to);
         self.date_end = at + used;
         Ok(Some(used))

@@ -8,7 +8,7 @@ use crate::date::match_date;
 use crate::error::PhraseError;
 use crate::holidays::match_holiday;
 use crate::repetition::match_repetition;
-use crate::sentence_walk::{ConsumedCount, Matched, SentenceParts, SentenceWalk};
+use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceParts, SentenceWalk};
 use crate::time_of_day::{
     TimeOfDay, is_phrase_end, match_bare_hour, match_part_of_day, match_time_or_ambiguous,
     match_trailing_part_of_day, parse_contextual_time,
@@ -54,7 +54,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
                 return Ok(None);
             }
         }
-        self.parts.date = Some(Matched { value, text: source_text(words, used) });
+        self.parts.date = Some(MatchedPhrase { value, text: source_text(words, used) });
         Ok(Some(used + self.match_part_of_day(words, used, at)))
     }
 
@@ -110,7 +110,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         } else {
             value
         };
-        self.parts.time = Some(Matched { value, text });
+        self.parts.time = Some(MatchedPhrase { value, text });
         Ok(Some(used + more))
     }
 
@@ -159,7 +159,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         });
         let Some((at, used, value)) = found.next() else { return };
         drop(found);
-        self.parts.date = Some(Matched { value, text: source_text(self.tokens_from(at), used) });
+        self.parts.date =
+            Some(MatchedPhrase { value, text: source_text(self.tokens_from(at), used) });
         self.set_consumed(at..at + used, true);
     }
 

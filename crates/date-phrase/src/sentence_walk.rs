@@ -17,7 +17,7 @@ use std::ops::Range;
 
 /// A phrase: its meaning, and its words for messages.
 #[derive(Debug, Clone)]
-pub(crate) struct Matched<T> {
+pub(crate) struct MatchedPhrase<T> {
     pub(crate) value: T,
     pub(crate) text: String,
 }
@@ -25,17 +25,17 @@ pub(crate) struct Matched<T> {
 /// The phrases of a sentence.
 #[derive(Debug, Default)]
 pub(crate) struct SentenceParts<'a> {
-    pub(crate) date: Option<Matched<CalendarSpan>>,
-    pub(crate) time: Option<Matched<TimeOfDay>>,
-    pub(crate) all_day: Option<Matched<()>>,
+    pub(crate) date: Option<MatchedPhrase<CalendarSpan>>,
+    pub(crate) time: Option<MatchedPhrase<TimeOfDay>>,
+    pub(crate) all_day: Option<MatchedPhrase<()>>,
     /// The end, if it is a time alone.
-    pub(crate) end_time: Option<Matched<TimeOfDay>>,
+    pub(crate) end_time: Option<MatchedPhrase<TimeOfDay>>,
     /// The words of another end, whose meaning depends on the start.
     pub(crate) end_tokens: Option<Vec<PhraseToken<'a>>>,
-    pub(crate) durations: Vec<Matched<PhraseDuration>>,
+    pub(crate) durations: Vec<MatchedPhrase<PhraseDuration>>,
     pub(crate) repetition: Option<RepeatPhrase>,
     /// The number of occurrences.
-    pub(crate) count: Option<Matched<i64>>,
+    pub(crate) count: Option<MatchedPhrase<i64>>,
     /// The part of the day.
     pub(crate) part_of_day: Option<PartOfDay>,
     /// The date is followed by the evening or night, which lasts past midnight.

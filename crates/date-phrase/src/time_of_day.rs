@@ -471,7 +471,7 @@ fn strip_am_pm(text: &str) -> Option<(&str, HalfDay)> {
     let halves = [(WordMeaning::Am, HalfDay::Am), (WordMeaning::Pm, HalfDay::Pm)].into_iter();
     halves
         .flat_map(|(meaning, half)| {
-            Vocabulary::common().forms(meaning).iter().map(move |e| (e, half))
+            Vocabulary::shared_notation().forms(meaning).iter().map(move |e| (e, half))
         })
         .find_map(|(ending, half)| Some((text.strip_suffix(ending)?, half)))
 }

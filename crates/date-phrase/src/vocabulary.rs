@@ -18,7 +18,8 @@
 //! properties, which tell the grammar how a language differs in more than words.
 //!
 //! To add a language, add its file and a line to `SOURCES`. Parsing never fails: a malformed line
-//! is left out and reported as a [`VocabularyProblem`], and a unit test asserts that there are none.
+//! is left out and reported as a [`VocabularyProblem`], and a unit test asserts that there are
+//! none.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -332,7 +333,7 @@ impl Vocabulary {
     }
 
     /// The notation that every language shares.
-    pub(crate) fn common() -> &'static Vocabulary {
+    pub(crate) fn shared_notation() -> &'static Vocabulary {
         static PARSED: OnceLock<Vocabulary> = OnceLock::new();
         PARSED.get_or_init(|| Vocabulary::parse("", COMMON_SOURCE).0)
     }

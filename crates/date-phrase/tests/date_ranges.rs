@@ -50,7 +50,7 @@ pub(crate) fn check_ranges(locale: &str, table: &[(&str, &str)]) {
 }
 
 #[test]
-fn understood_in_every_language() {
+fn ranges_are_understood_in_every_language() {
     let table = [
         ("2026", "2026-01-01 .. 2027-01-01"),
         ("2026-03", "2026-03-01 .. 2026-04-01"),
@@ -108,7 +108,7 @@ fn understood_in_every_language() {
 }
 
 #[test]
-fn english() {
+fn english_ranges_are_parsed() {
     check_ranges(
         "en_US.UTF-8",
         &[
@@ -208,7 +208,7 @@ fn english() {
 }
 
 #[test]
-fn german() {
+fn german_ranges_are_parsed() {
     check_ranges(
         "de_DE.UTF-8",
         &[
@@ -266,7 +266,7 @@ fn german() {
 }
 
 #[test]
-fn other_languages() {
+fn ranges_of_other_languages_are_parsed() {
     let friday = "~ 2026-03-06 .. 2026-03-07";
     let tomorrow = "~ 2026-03-05 .. 2026-03-06";
     let next_week = "~ 2026-03-09 .. 2026-03-16";
@@ -321,7 +321,7 @@ fn other_languages() {
 
 /// Messages name the error and a correct form.
 #[test]
-fn errors() {
+fn errors_name_a_correct_form() {
     let hint = "try today, next friday, 2026-03, +2w or today..+7d";
     check_ranges(
         "C",
@@ -371,7 +371,7 @@ fn errors() {
 }
 
 #[test]
-fn ranges_of_two_arguments() {
+fn two_arguments_make_a_range() {
     let read = |from: &str, to: Option<&str>| {
         let window =
             DateRange::parse_bounds(from, to, reference_time(), &Language::from_locale("en_GB"));
@@ -398,7 +398,7 @@ fn ranges_of_two_arguments() {
 }
 
 #[test]
-fn points_in_time() {
+fn points_in_time_are_parsed() {
     let read = |text: &str| {
         let moment = PointInTime::parse(text, reference_time(), &Language::from_locale("en_GB"))
             .map_err(|e| e.to_string())?;
@@ -436,7 +436,7 @@ fn points_in_time() {
 }
 
 #[test]
-fn durations() {
+fn durations_are_parsed() {
     for (text, expect) in [
         ("1h", Some("PT1H")),
         ("90min", Some("PT1H30M")),

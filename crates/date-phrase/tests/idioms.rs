@@ -5,7 +5,7 @@ use crate::sentences::check_sentences;
 use crate::unconsumed_words::check_refused;
 
 #[test]
-fn czech() {
+fn czech_idioms_are_parsed() {
     let check = |text: &str, expect: &str| {
         check_sentences("cs_CZ", &[(&format!("schůzka {text}"), &format!("schůzka | {expect}"))]);
     };
@@ -68,7 +68,7 @@ fn czech() {
 }
 
 #[test]
-fn german() {
+fn german_idioms_are_parsed() {
     let check = |text: &str, expect: &str| {
         check_sentences("de_DE", &[(&format!("Kino {text}"), &format!("Kino | {expect}"))]);
     };
@@ -98,7 +98,7 @@ fn german() {
 }
 
 #[test]
-fn durations() {
+fn idioms_of_durations_are_parsed() {
     let at = "Lunch | 2026-03-05 12:30 .. 2026-03-05";
     let long = format!("{at} 14:00 | PT1H30M");
     check_sentences(

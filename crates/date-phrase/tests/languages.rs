@@ -4,7 +4,7 @@ use larder_date_phrase::Language;
 use larder_time::civil::{Date, Weekday};
 
 #[test]
-fn date_order_and_first_weekday() {
+fn locales_decide_date_order_and_first_weekday() {
     for (locale, month_first, week) in [
         ("C", true, Weekday::Sunday),
         ("POSIX", true, Weekday::Sunday),
@@ -36,7 +36,7 @@ fn date_order_and_first_weekday() {
 }
 
 #[test]
-fn printed_dates() {
+fn dates_are_printed_by_language() {
     let date = Date::new(2026, 3, 6).unwrap();
     for (locale, expect) in [
         ("C", "Fri 6 Mar 2026"),

@@ -7,7 +7,7 @@ use larder_date_phrase::{Language, PointInTime};
 
 /// Hours that are times only beside a date.
 #[test]
-fn times_beside_dates() {
+fn hours_beside_dates_are_times() {
     check_sentences(
         "en_GB",
         &[
@@ -61,7 +61,7 @@ fn times_beside_dates() {
 }
 
 #[test]
-fn occurrence_counts() {
+fn occurrence_counts_are_parsed() {
     check_sentences(
         "en_GB",
         &[
@@ -102,7 +102,7 @@ fn occurrence_counts() {
 }
 
 #[test]
-fn weekdays_with_dates() {
+fn weekdays_may_accompany_dates() {
     let weekdays = "| 2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
     for text in [
         "monday-friday 9:00",
@@ -155,7 +155,7 @@ fn weekdays_with_dates() {
 }
 
 #[test]
-fn days_of_months() {
+fn days_of_months_are_parsed() {
     let check = |text: &str, expect: &str| {
         check_sentences("en_GB", &[(&format!("Rent {text}"), &format!("Rent | {expect}"))]);
     };
@@ -206,7 +206,7 @@ fn days_of_months() {
 }
 
 #[test]
-fn zones() {
+fn zones_are_parsed() {
     let lunch = "2026-03-05 15:00 .. 2026-03-05 16:00 | in";
     check_sentences(
         "en_GB",
@@ -230,7 +230,7 @@ fn zones() {
 
 /// A part of the day is a time where no other is given; prepositions before a date belong to it.
 #[test]
-fn prepositions() {
+fn prepositions_belong_to_dates() {
     check_sentences(
         "en_GB",
         &[
@@ -263,7 +263,7 @@ fn prepositions() {
 
 /// A part of the day decides whether an hour is before or after noon.
 #[test]
-fn parts_of_the_day() {
+fn parts_of_the_day_decide_the_half_of_an_hour() {
     check_sentences(
         "en_GB",
         &[
@@ -312,7 +312,7 @@ fn parts_of_the_day() {
 
 /// Ends of an event that begins on Friday, 6 March, at 22:00.
 #[test]
-fn relative_ends() {
+fn relative_ends_are_parsed() {
     let check = |text: &str, expect: &str| {
         let start = civil(2026, 3, 6, 22, 0);
         let end =

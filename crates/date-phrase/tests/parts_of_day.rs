@@ -8,7 +8,7 @@ use larder_date_phrase::{Language, PointInTime};
 
 /// A part of the day is a time where no other is given.
 #[test]
-fn parts_without_a_time() {
+fn parts_of_the_day_without_a_time_are_times() {
     check_sentences(
         "en_GB",
         &[
@@ -54,7 +54,7 @@ fn parts_without_a_time() {
 
 /// A range of weekdays with a time is a repetition on each of them.
 #[test]
-fn ranges_of_weekdays() {
+fn ranges_of_weekdays_with_a_time_are_repetitions() {
     let rule = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
     let ranged = format!("Run | 2026-03-05 09:15 .. 2026-03-05 09:30 | {rule}");
     let timed = format!("Run | 2026-03-05 09:15 .. 2026-03-05 10:15 | {rule}");
@@ -103,7 +103,7 @@ fn ranges_of_weekdays() {
 
 /// A number after the name of a day, at the end of a phrase, is an hour like "at 14".
 #[test]
-fn hours_after_a_day() {
+fn numbers_after_a_day_are_hours() {
     let noon =
         |hour: u8| format!("ambiguous time \"{hour}\": write {hour}am, {hour}pm or {hour:02}:00");
     check_sentences(
@@ -169,7 +169,7 @@ fn hours_after_a_day() {
 
 /// Quarters of hours, which are ambiguous like "at 3".
 #[test]
-fn quarters() {
+fn quarters_of_hours_are_parsed() {
     let at = |time: &str| format!("Tea | 2026-03-05 {time}");
     check_sentences(
         "en_GB",
@@ -201,7 +201,7 @@ fn quarters() {
 
 /// Deadlines of tasks, with "due" before them.
 #[test]
-fn deadlines() {
+fn deadlines_are_parsed() {
     check_sentences(
         "en_GB",
         &[
@@ -235,7 +235,7 @@ fn deadlines() {
 
 /// Ends on holidays, and ends that are not dates.
 #[test]
-fn ends_on_holidays() {
+fn repetitions_may_end_on_holidays() {
     let daily = "2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=DAILY | until";
     check_sentences(
         "en_GB",
@@ -284,7 +284,7 @@ fn ends_on_holidays() {
 
 /// Companions do not belong to the time.
 #[test]
-fn companions() {
+fn companions_stay_in_the_title() {
     check_sentences(
         "en_GB",
         &[
@@ -306,7 +306,7 @@ fn companions() {
 
 /// Holidays beside a time.
 #[test]
-fn holidays() {
+fn holidays_may_have_a_time() {
     let at = |date: &str, hour: u8| format!("{date} {hour}:00 .. {date} {}:00", hour + 1);
     let eve = at("2026-12-24", 18);
     check_sentences(
@@ -357,7 +357,7 @@ fn holidays() {
 
 /// The hours after midnight of a night are on the next day.
 #[test]
-fn hours_after_midnight() {
+fn hours_after_midnight_are_on_the_next_day() {
     let next = "2026-03-05 01:00 .. 2026-03-05 02:00";
     check_sentences(
         "en_GB",

@@ -3,7 +3,7 @@
 use crate::sentences::check_sentences;
 
 #[test]
-fn common_repetitions() {
+fn common_repetitions_are_parsed() {
     check_sentences(
         "en_GB",
         &[
@@ -128,7 +128,7 @@ fn common_repetitions() {
 }
 
 #[test]
-fn first_of_the_month() {
+fn first_days_of_months_are_parsed() {
     let rule = "2026-04-01 .. 2026-04-02 | FREQ=MONTHLY;BYMONTHDAY=1";
     check_sentences(
         "en_GB",

@@ -44,7 +44,7 @@ pub(crate) fn check_sentences(locale: &str, table: &[(&str, &str)]) {
 }
 
 #[test]
-fn starts() {
+fn starts_are_parsed() {
     check_sentences(
         "en_GB",
         &[
@@ -99,7 +99,7 @@ fn starts() {
 }
 
 #[test]
-fn ends_and_durations() {
+fn ends_and_durations_are_parsed() {
     check_sentences(
         "en_GB",
         &[
@@ -165,7 +165,7 @@ fn ends_and_durations() {
 }
 
 #[test]
-fn recurrence() {
+fn repetitions_are_parsed() {
     check_sentences(
         "en_GB",
         &[
@@ -280,7 +280,7 @@ fn recurrence() {
 }
 
 #[test]
-fn places_and_marks() {
+fn places_and_marks_are_parsed() {
     check_sentences(
         "en_GB",
         &[
@@ -332,7 +332,7 @@ fn places_and_marks() {
 
 /// Words in quotes, and words that resemble phrases, remain in the summary.
 #[test]
-fn words_that_remain() {
+fn other_words_remain_in_the_summary() {
     check_sentences(
         "en_GB",
         &[
@@ -365,7 +365,7 @@ fn words_that_remain() {
 }
 
 #[test]
-fn contradictions() {
+fn contradictions_are_errors() {
     check_sentences(
         "en_GB",
         &[
@@ -394,7 +394,7 @@ fn contradictions() {
 }
 
 #[test]
-fn german() {
+fn german_sentences_are_parsed() {
     check_sentences(
         "de_DE.UTF-8",
         &[
@@ -458,7 +458,7 @@ fn german() {
 }
 
 #[test]
-fn other_languages() {
+fn sentences_of_other_languages_are_parsed() {
     let expect = "Anna | 2026-03-05 12:30 .. 2026-03-05 14:30 | PT2H";
     for (locale, text) in [
         ("fr_FR", "Anna demain à 12h30 pendant 2 heures"),
@@ -544,7 +544,7 @@ proptest! {
 
     /// Words that belong to no phrase remain in their order, wherever the phrases stand.
     #[test]
-    fn other_words_remain(
+    fn remaining_words_keep_their_order(
         words in prop::collection::vec("(x|Z|q)[a-z]{3,6}x", 1..6),
         places in prop::collection::vec(0usize..6, 4),
         locale in any_locale(),

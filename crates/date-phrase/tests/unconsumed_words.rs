@@ -16,7 +16,7 @@ pub(crate) fn check_refused(locale: &str, table: &[(&str, &str)]) {
 }
 
 #[test]
-fn days_and_months() {
+fn further_days_and_months_are_refused() {
     check_refused(
         "en_GB",
         &[
@@ -48,7 +48,7 @@ fn days_and_months() {
 }
 
 #[test]
-fn repetitions() {
+fn further_repetitions_are_refused() {
     check_refused(
         "en_GB",
         &[
@@ -60,7 +60,7 @@ fn repetitions() {
 }
 
 #[test]
-fn digits_and_times() {
+fn further_digits_and_times_are_refused() {
     check_refused(
         "en_GB",
         &[
@@ -85,7 +85,7 @@ fn digits_and_times() {
 
 /// Rare formats of dates and times.
 #[test]
-fn rare_formats() {
+fn rare_formats_are_refused() {
     check_sentences(
         "en_US",
         &[
@@ -136,7 +136,7 @@ fn rare_formats() {
 
 /// Titles with words that only resemble a date or time.
 #[test]
-fn harmless_words() {
+fn harmless_words_stay_in_the_title() {
     let at = "| 2026-03-05 12:30 .. 2026-03-05 13:30";
     for text in [
         "Lunch second floor",
@@ -164,7 +164,7 @@ fn harmless_words() {
 
 /// The Czech "do" means "until" and "to".
 #[test]
-fn czech_until() {
+fn the_czech_until_is_recognised() {
     let series = |until: &str| {
         format!(
             "Porada | 2026-03-10 10:00 .. 2026-03-10 11:00 | FREQ=WEEKLY;BYDAY=TU | until {until} 23:59:59"
@@ -199,7 +199,7 @@ fn czech_until() {
 
 /// A weekend is two days, so it is not a date.
 #[test]
-fn weekends() {
+fn weekends_are_refused_as_dates() {
     check_refused(
         "en_GB",
         &[
@@ -227,7 +227,7 @@ fn weekends() {
 
 /// Two weekdays, which may or may not be a repetition.
 #[test]
-fn two_weekdays() {
+fn two_weekdays_are_refused() {
     check_refused(
         "en_GB",
         &[
@@ -242,7 +242,7 @@ fn two_weekdays() {
 
 /// "before friday" excludes friday.
 #[test]
-fn dates_after_before() {
+fn dates_after_before_are_refused() {
     check_refused(
         "en_GB",
         &[
@@ -262,7 +262,7 @@ fn dates_after_before() {
 
 /// Words one letter away from the name of a day, beside a time.
 #[test]
-fn misspelled_days() {
+fn misspelled_days_are_refused() {
     for (locale, text, word, meant) in [
         ("en_GB", "Call wednsday 10:00", "wednsday", "Wednesday"),
         ("en_GB", "Call saturdy 10:00", "saturdy", "Saturday"),

@@ -112,7 +112,7 @@ pub(crate) fn bytes(book: &TestStore) -> Vec<String> {
     all.into_iter().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
 }
 
-/// A change by a user.
+/// An edit by a person.
 pub(crate) enum Action {
     Remove,
     Change(EventEdit),
@@ -156,7 +156,7 @@ pub(crate) fn edit(settings: &[(&str, &str)]) -> Action {
     Action::Change(edit)
 }
 
-pub(crate) fn select(scope: &str, at: &str) -> OccurrenceSelector {
+pub(crate) fn select_occurrence(scope: &str, at: &str) -> OccurrenceSelector {
     let scope = match scope {
         "this" => Some(RecurrenceScope::This),
         "future" => Some(RecurrenceScope::ThisAndFuture),
@@ -176,7 +176,7 @@ pub(crate) fn select(scope: &str, at: &str) -> OccurrenceSelector {
 fn check(components: &[&str], scope: &str, at: &str, action: &Action, expect: &[&str]) {
     let mut book = calendar(components);
     let before = bytes(&book);
-    match act(&mut book, "u", select(scope, at), action, "new") {
+    match act(&mut book, "u", select_occurrence(scope, at), action, "new") {
         Err(error) => {
             assert_eq!(vec![format!("error: {error}")], expect, "{components:?}");
             assert_eq!(bytes(&book), before);
@@ -498,9 +498,9 @@ fn all_are_changed() {
 fn what_is_written() {
     let mut book = calendar(&[DAILY]);
     let change = edit(&[("summary", "B, C"), ("for", "30min")]);
-    act(&mut book, "u", select("this", "20260306"), &change, "").unwrap();
-    act(&mut book, "u", select("future", "20260307"), &Action::Remove, "").unwrap();
-    act(&mut book, "u", select("this", "20260305"), &Action::Remove, "").unwrap();
+    act(&mut book, "u", select_occurrence("this", "20260306"), &change, "").unwrap();
+    act(&mut book, "u", select_occurrence("future", "20260307"), &Action::Remove, "").unwrap();
+    act(&mut book, "u", select_occurrence("this", "20260305"), &Action::Remove, "").unwrap();
     insta::assert_snapshot!(bytes(&book).concat().replace('\r', ""), @r"
     BEGIN:VEVENT
     UID:u
@@ -535,7 +535,14 @@ fn alarms_at_a_moment_ring_once() {
     let series = format!("{DAILY}{moment}{}\nAALARM:20260304T120000Z", alarm(":-PT15M"));
     for (scope, summaries) in [("this", "AABA"), ("future", "AABB"), ("all", "BBBB")] {
         let mut book = calendar(&[&series]);
-        act(&mut book, "u", select(scope, "20260307"), &edit(&[("summary", "B")]), "new").unwrap();
+        act(
+            &mut book,
+            "u",
+            select_occurrence(scope, "20260307"),
+            &edit(&[("summary", "B")]),
+            "new",
+        )
+        .unwrap();
         let first = &summaries[..1];
         let mut expect =
             vec![format!("20260304T120000 {first}"), format!("20260304T130000 {first}")];

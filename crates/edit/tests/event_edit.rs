@@ -12,8 +12,8 @@ const DAYS: &str = "DTSTART;VALUE=DATE:20260305\nDTEND;VALUE=DATE:20260307";
 const DUE: &str = "DUE;TZID=Europe/Prague:20260305T170000";
 const DAY: &str = "DUE;VALUE=DATE:20260305";
 
-/// Edits an item, and returns the lines that depend on the edit, or the error.
-fn edit_and_show(lines: &str, settings: &[(&str, &str)]) -> String {
+/// The lines of it, without what stays or only says when it was changed; or why nothing is.
+fn edit_text(lines: &str, settings: &[(&str, &str)]) -> String {
     let mut book = calendar(&[lines]);
     let which = OccurrenceSelector { scope: Some(RecurrenceScope::All), occurrence: None };
     if let Err(error) = act(&mut book, "u", which, &edit(settings), "new") {
@@ -28,7 +28,7 @@ fn edit_and_show(lines: &str, settings: &[(&str, &str)]) -> String {
 
 #[track_caller]
 fn check(lines: &str, settings: &[(&str, &str)], expect: &str) {
-    assert_eq!(edit_and_show(lines, settings), expect, "{lines} {settings:?}");
+    assert_eq!(edit_text(lines, settings), expect, "{lines} {settings:?}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn rules() {
 fn alarms() {
     let alarm = |settings: &[(&str, &str)]| {
         let part = "BEGIN:VALARM\nACTION:AUDIO\nTRIGGER:-PT5M\nEND:VALARM";
-        edit_and_show(&format!("DTSTART:20260305T120000\nSUMMARY:A\n{part}\n{part}"), settings)
+        edit_text(&format!("DTSTART:20260305T120000\nSUMMARY:A\n{part}\n{part}"), settings)
     };
     let once = "DTSTART:20260305T120000 SUMMARY:A";
     assert_eq!(alarm(&[("alarm", "")]), once);
@@ -126,8 +126,8 @@ fn alarms() {
 #[test]
 fn values() {
     let check = |name, text, expect: &str| {
-        let before = edit_and_show(DAYS, &[("zone", "utc")]);
-        let got = edit_and_show(DAYS, &[(name, text)]);
+        let before = edit_text(DAYS, &[("zone", "utc")]);
+        let got = edit_text(DAYS, &[(name, text)]);
         assert_eq!(got.strip_prefix(&format!("{before} ")).unwrap_or(&got), expect);
     };
     check("priority", "9", "PRIORITY:9");

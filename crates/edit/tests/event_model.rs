@@ -29,13 +29,13 @@ struct Step {
 
 /// How a series is written, and when it happens.
 #[derive(Debug, Clone)]
-struct SeriesCase {
+struct GeneratedSeries {
     lines: String,
     starts: Vec<i64>,
     days: bool,
 }
 
-fn series_cases() -> impl Strategy<Value = SeriesCase> {
+fn generate_series() -> impl Strategy<Value = GeneratedSeries> {
     (0..5_usize, 1..4_i64, 2..9_i64, 0..3_usize).prop_map(|(rule, interval, count, form)| {
         // A Monday; there is no change of the clock for months.
         let first = civil("20260406T100000");
@@ -66,7 +66,7 @@ fn series_cases() -> impl Strategy<Value = SeriesCase> {
         let lines = format!("SUMMARY:0\n{start}\nRRULE:FREQ={freq};INTERVAL={interval};{end}");
         let clock = if all_days { -10 * 3600 } else { 0 };
         let starts = days.into_iter().map(|day| at(day).saturating_add(clock).seconds()).collect();
-        SeriesCase { lines, starts, days: all_days }
+        GeneratedSeries { lines, starts, days: all_days }
     })
 }
 
@@ -139,7 +139,7 @@ fn as_length(shift: i64) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
-    fn what_happens_is_what_the_list_says(given in series_cases(), steps in proptest::collection::vec(step(), 1..6)) {
+    fn what_happens_is_what_the_list_says(given in generate_series(), steps in proptest::collection::vec(step(), 1..6)) {
         let mut book = calendar(&[&given.lines]);
         let entry = |&start: &i64| Entry {
             uid: "u".into(), planned: start, start, summary: "0".into(), series: "0".into(),

@@ -1,4 +1,4 @@
-//! Contacts and components that a person typed or edited: accepted ones, and diagnostics.
+//! Cards that a person typed or edited: which are taken, and what is said of the others.
 
 use larder_edit::item_text::{
     Error, MAX_TEXT_BYTES, SplitText, parse_edited_card, uid_from_random,
@@ -7,8 +7,8 @@ use larder_store::Extractor;
 
 const CARD: &str = "BEGIN:VCARD\nVERSION:4.0\nUID:a\nFN:Anna\nEND:VCARD\n";
 
-/// Returns the UIDs of the items, then `LINE: DIAGNOSTIC` for each diagnostic.
-fn parse_and_show(text: &str) -> Result<String, Error> {
+/// The UIDs taken, then `LINE: REMARK` for each.
+fn parse_text(text: &str) -> Result<String, Error> {
     let typed = SplitText::from_bytes(text.as_bytes())?
         .parse_items(&Extractor::new("C"), &mut || Ok([7; 16]))?;
     let taken = typed.items.iter().map(|card| card.uid().unwrap_or_default().to_string());
@@ -18,7 +18,7 @@ fn parse_and_show(text: &str) -> Result<String, Error> {
 
 #[test]
 fn what_is_typed() {
-    let check = |text: &str, expect: &str| match parse_and_show(text) {
+    let check = |text: &str, expect: &str| match parse_text(text) {
         Ok(typed) => assert_eq!(typed, expect, "{text}"),
         Err(error) => assert_eq!(format!("error: {error}"), expect, "{text}"),
     };

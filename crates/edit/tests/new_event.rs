@@ -4,8 +4,8 @@ use crate::event::prague_locale;
 use larder_edit::event::EventRequest;
 use larder_store::Kind;
 
-/// Builds an item from words, and returns its title, times and rule, or the error.
-fn build_and_show(text: &str, options: &[(&str, &str)]) -> String {
+/// What is written of it: `DTSTART...`, `DUE...`, `RRULE...`; or why nothing is.
+fn format_event(text: &str, options: &[(&str, &str)]) -> String {
     let mut said = EventRequest { text: text.into(), ..EventRequest::default() };
     for (name, value) in options {
         let value = Some((*value).to_string());
@@ -38,7 +38,7 @@ fn build_and_show(text: &str, options: &[(&str, &str)]) -> String {
 
 #[track_caller]
 fn check(text: &str, options: &[(&str, &str)], expect: &str) {
-    assert_eq!(build_and_show(text, options), expect, "{text} {options:?}");
+    assert_eq!(format_event(text, options), expect, "{text} {options:?}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! Calendar contexts: the facts that the calendar around a component states and the component needs.
+//! Calendar contexts: the facts that the calendar around a component states and the component
+//! needs.
 //!
 //! An item of a calendar only names its time zones (`TZID=...`). Their definitions are elsewhere in
 //! the file, and so is the version of the format. Thousands of items share a context, and many
-//! calendars a definition, so both are shared here and stored once by `larder-store`. The meaning of
-//! a definition is found in `event`.
+//! calendars a definition, so both are shared here and stored once by `larder-store`. The meaning
+//! of a definition is found in `event`.
 
 use larder_format::component::{CalendarVersion, Component};
 use larder_format::decoding::unescape_text;

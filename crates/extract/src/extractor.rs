@@ -1,8 +1,8 @@
 //! The extractor: dispatches by kind, and names the rules that it follows in fingerprints.
 //!
-//! It needs no store and no lock, so importers share one between threads. The module of a kind holds
-//! the rules of that kind. All rules are part of a fingerprint: a change of a rule needs a new
-//! version number here.
+//! It needs no store and no lock, so importers share one between threads. The module of a kind
+//! holds the rules of that kind. All rules are part of a fingerprint: a change of a rule needs a
+//! new version number here.
 
 use crate::calendar_context::CalendarContext;
 use crate::event::{self, ZoneResolver, ZoneUse};

@@ -1,7 +1,7 @@
 //! Index configurations: which fields of a collection are indexed, and how.
 //!
-//! Each collection has one. A field without an index is still searched, by a scan: the configuration
-//! decides what a query and an item cost, never the answer. This module is the table;
+//! Each collection has one. A field without an index is still searched, by a scan: the
+//! configuration decides what a query and an item cost, never the answer. This module is the table;
 //! `field_extraction` extracts by it, and the planner reads it. The presence of a field is indexed
 //! for every field that can be, whatever the configuration.
 
@@ -312,7 +312,8 @@ impl IndexConfig {
         self.has_different_bits(other, FieldIndex::Sort as u8)
     }
 
-    /// Returns the stored form: empty for the default, so that a later version may have a better one.
+    /// Returns the stored form: empty for the default, so that a later version may have a better
+    /// one.
     #[must_use]
     pub fn to_stored(&self) -> String {
         if self.is_default() { String::new() } else { self.to_string() }

@@ -333,7 +333,8 @@ impl Alarm {
         self.for_each_repeat(at.saturating_add(offset.seconds), range, visit);
     }
 
-    /// Calls `visit` with the times in a time range at which it rings, if it first rings at `first`.
+    /// Calls `visit` with the times in a time range at which it rings, if it first rings at
+    /// `first`.
     fn for_each_repeat(&self, first: Instant, range: &TimeRange, visit: &mut dyn FnMut(Instant)) {
         let rings = if self.interval_seconds > 0 { self.repeat.min(MAX_ALARM_REPEATS) } else { 0 };
         for number in 0..=rings {

@@ -4,16 +4,16 @@
 //! A row begins with two bytes, a bit for each field that is in it; each type of collection assigns
 //! the bits to its own fields. For each of these fields follow the number of its values, and the
 //! values. A value is its length, doubled, and its bytes; or, as most names repeat each other, a
-//! reference to an equal text earlier in the row: its position, doubled and odd, and its length. All
-//! numbers are varints. This module packs and unpacks; the values come from `field_extraction`.
+//! reference to an equal text earlier in the row: its position, doubled and odd, and its length.
+//! All numbers are varints. This module packs and unpacks; the values come from `field_extraction`.
 
 use larder_format::field::Field;
 use larder_format::kind::{CollectionType, Kind};
 use larder_time::varint::{VarintReader, put_unsigned_number};
 use std::sync::LazyLock;
 
-/// The fields of contacts that can be stored, in the order of their bits: the fields that free words
-/// search, and the revision. New ones go to the end.
+/// The fields of contacts that can be stored, in the order of their bits: the fields that free
+/// words search, and the revision. New ones go to the end.
 const CONTACT_FIELD_NAMES: &[&str] = &[
     "file_as",
     "full_name",

@@ -6,19 +6,22 @@
 //! | module | purpose |
 //! |---|---|
 //! | `splitter` | finds the items in a stream of bytes |
-//! | `content_line`, `property`, `properties` | logical lines, one property, the properties of an item |
+//! | `content_line` | logical lines |
+//! | `property`, `properties` | one property, the properties of an item |
 //! | `contact`, `component`, `vtimezone` | a vCard, a calendar component, a time zone definition |
 //! | `field`, `field_values` | the tables of fields, and how their values are read |
 //! | `decoding`, `utf16` | transfer encodings, character sets, escapes |
-//! | `edit`, `splice`, `writer`, `item_identity` | edits of single properties, new lines and components, UIDs |
+//! | `edit`, `splice`, `writer` | edits of single properties, new lines and components |
+//! | `item_identity` | UIDs, and the equality of items |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
-//! | `problem` | what can be wrong with an item |
+//! | `kind` | the kinds of items |
+//! | `problem` | problems of an item, for messages |
 //!
 //! ```
 //! use larder_format::contact::Contact;
 //! use larder_format::field::find_contact_field;
 //!
-//! let card = Contact::parse(b"BEGIN:VCARD\nVERSION:3.0\nFN:Anna Berg\nTEL:+43 1 234\nEND:VCARD\n");
+//! let card = Contact::parse(b"BEGIN:VCARD\nVERSION:3.0\nFN:Anna Berg\nTEL:1\nEND:VCARD\n");
 //! let name = find_contact_field("full_name").and_then(|field| card.first_value(field));
 //! assert_eq!(name.as_deref(), Some("Anna Berg"));
 //! assert!(card.fatal_problem().is_none());

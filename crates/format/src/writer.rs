@@ -6,7 +6,8 @@
 //! ```
 //! use larder_format::writer::ComponentBuilder;
 //!
-//! let alarm = ComponentBuilder::new("VALARM").add_property("TRIGGER", &[("RELATED", "END")], "-PT5M");
+//! let alarm =
+//!     ComponentBuilder::new("VALARM").add_property("TRIGGER", &[("RELATED", "END")], "-PT5M");
 //! let event = ComponentBuilder::new("VEVENT")
 //!     .add_text("SUMMARY", "Lunch, with Anna")
 //!     .add_subcomponent(alarm)

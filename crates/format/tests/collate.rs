@@ -13,7 +13,7 @@ fn check(locale: &str, sorted: &[&str]) {
 }
 
 #[test]
-fn orders() {
+fn names_sort_by_locale() {
     check("en", &["", "anna", "Anna", "Ånna", "Bo", "Öberg", "Zoe", "Ёлка", "Ирина", "王"]);
     check("sv_SE.UTF-8", &["Anna", "Zoe", "Åsa", "Ärla", "Öberg"]);
     check("de_DE.UTF-8", &["Ad", "Ärger", "Af", "Müller", "Muff", "Muga"]);
@@ -26,7 +26,7 @@ fn orders() {
 /// The part of a sort key that precedes accents and case is a prefix of the keys of all texts that
 /// begin with the same letters.
 #[test]
-fn letters_of_keys() {
+fn primary_weights_are_a_prefix_of_keys() {
     let check = |locale: &str, beginning: &str, text: &str, expect: bool| {
         let collator = Collator::new(locale);
         let (beginning, text) = (collator.sort_key(beginning), collator.sort_key(text));
@@ -43,7 +43,7 @@ fn letters_of_keys() {
 }
 
 #[test]
-fn names_of_locales() {
+fn locale_names_are_normalised() {
     for (name, expect) in [
         ("", "und"),
         ("C", "und"),
@@ -60,12 +60,12 @@ fn names_of_locales() {
 }
 
 #[test]
-fn fingerprints() {
-    let of = |locale: &str| Collator::new(locale).fingerprint();
-    assert_eq!(of("sv"), of("sv"));
-    assert_ne!(of("sv"), of("en"));
-    assert_ne!(of("de"), of("de-u-co-standard"));
-    let tail = |locale: &str| of(locale).split_once(' ').map(|(_, hash)| hash.to_string());
+fn fingerprints_differ_by_rules() {
+    let fingerprint = |locale: &str| Collator::new(locale).fingerprint();
+    assert_eq!(fingerprint("sv"), fingerprint("sv"));
+    assert_ne!(fingerprint("sv"), fingerprint("en"));
+    assert_ne!(fingerprint("de"), fingerprint("de-u-co-standard"));
+    let tail = |locale: &str| fingerprint(locale).split_once(' ').map(|(_, hash)| hash.to_string());
     assert_eq!(tail("en"), tail("xx"), "an unknown language has the root's order");
     assert_ne!(tail("en"), tail("cs"));
 }

@@ -24,7 +24,7 @@ fn check(item: impl AsRef<[u8]>, expect: &[&str]) {
 }
 
 #[test]
-fn what_is_silent() {
+fn harmless_components_have_no_problem() {
     check("BEGIN:VEVENT\nUID:a\nDTSTART:20260101\nEND:VEVENT\n", &[]);
     // Line ends, blank lines, no UID, DTSTAMP or DTSTART, and a date without its type are no
     // problems.
@@ -37,7 +37,7 @@ fn what_is_silent() {
 }
 
 #[test]
-fn problems() {
+fn problems_name_their_line() {
     check(
         "BEGIN:VEVENT\nSUMMARY:x\nlost its fold\nand another\nUID:a\n1.2,3:x\nEND:VEVENT\n",
         &[
@@ -74,7 +74,7 @@ fn problems() {
 
 /// A fold after BEGIN or END is the rest of a line that was lost: names are not folded.
 #[test]
-fn folds_behind_markers() {
+fn folds_after_markers_are_unknown_lines() {
     let item = "BEGIN:VEVENT\n lost\nUID:a\nBEGIN:VALARM\n\tlost\nEND:VALARM\r\n lost\r\nSUMMARY:b\nEND:VEVENT\n";
     let unknown = "no colon in this line: it is kept but ignored";
     check(item, &[&*format!("2: {unknown}"), &format!("5: {unknown}"), &format!("7: {unknown}")]);
@@ -84,7 +84,7 @@ fn folds_behind_markers() {
 }
 
 #[test]
-fn refusals() {
+fn non_components_are_refused() {
     let none = &["1: refused: not a calendar component: no BEGIN line"];
     for text in ["", "x", "UID:a\n", "BEGIN:\n", "BEGIN:a b\n", " BEGIN:VEVENT\n"] {
         check(text, none);
@@ -101,7 +101,7 @@ fn refusals() {
 }
 
 #[test]
-fn kinds_and_parts() {
+fn components_have_a_kind_and_subcomponents() {
     for (name, kind) in [
         ("VEVENT", ComponentKind::Event),
         ("vtodo", ComponentKind::Task),
@@ -139,7 +139,7 @@ fn kinds_and_parts() {
 }
 
 #[test]
-fn times() {
+fn date_times_are_parsed_with_their_zone() {
     let item = "BEGIN:VEVENT\nDTSTART;TZID=\"Amsterdam, Berlin\":20260101T000000\n\
                 EXDATE;TZID=Europe/Prague;VALUE=DATE-TIME: 20260101T000000,\n 20260102T000000 \n\
                 EXDATE;tzid=Amsterdam, Berlin:20260103T000000\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260104\n\
@@ -178,7 +178,7 @@ fn times() {
 }
 
 #[test]
-fn versions() {
+fn calendars_have_a_version() {
     for (lines, version) in [
         ("BEGIN:VCALENDAR\nVERSION:1.0\n", CalendarVersion::V1_0),
         ("PRODID:x\r\nversion: 1.0\r\n", CalendarVersion::V1_0),
@@ -196,7 +196,7 @@ fn versions() {
 }
 
 #[test]
-fn identity() {
+fn components_have_an_identity() {
     let event = "BEGIN:VEVENT\r\nDTSTART:20260101\r\nEND:VEVENT\r\n";
     assert!(is_same_component(event.as_bytes(), event.trim_end().as_bytes()));
     assert!(!is_same_component(event.as_bytes(), event.replace('6', "7").as_bytes()));
@@ -210,9 +210,9 @@ fn identity() {
 
 /// Every component of the corpora is parsed, and few are refused.
 #[test]
-fn real_components() {
+fn corpora_components_are_parsed() {
     let (mut taken, mut refused) = (0, Vec::new());
-    for (path, bytes) in calendars("real_components") {
+    for (path, bytes) in calendars("corpora_components_are_parsed") {
         for piece in split([&bytes[..]], 32 << 20) {
             if piece.name != piece.name.to_uppercase() || piece.name == "VCARD" {
                 continue;
@@ -273,7 +273,7 @@ proptest! {
     /// Every line belongs to the component or to one subcomponent, or is reported; the same holds
     /// in UTF-16.
     #[test]
-    fn no_line_is_taken_twice(text in lines()) {
+    fn every_line_belongs_to_one_component(text in lines()) {
         let component = Component::parse(text.as_bytes());
         let mut numbers: Vec<u32> = component.properties().iter().map(|one| one.line_number()).collect();
         for part in component.subcomponents() {

@@ -16,7 +16,7 @@ fn check(card: &str, expect: &[&str]) {
 }
 
 #[test]
-fn nothing_to_tell() {
+fn harmless_cards_have_no_problem() {
     check("BEGIN:VCARD\nVERSION:3.0\nFN:Anna\nEND:VCARD\n", &[]);
     check("BEGIN:VCARD\nN:Berg;Anna\nEND:VCARD", &[]);
     check("BEGIN:VCARD\nFN:Anna\nUID:1\nUID:1\nUID:\nEND:VCARD", &[]);
@@ -26,7 +26,7 @@ fn nothing_to_tell() {
 }
 
 #[test]
-fn problems() {
+fn problems_name_their_line() {
     const NO_COLON: &str = "no colon in this line: it is kept but ignored";
     let card = "BEGIN:VCARD\nFN:Anna\nno colon\nnone here\nNOTE:x\nnone again\nEND:VCARD";
     check(card, &[&format!("3: {NO_COLON}"), &format!("6: {NO_COLON}")]);
@@ -56,13 +56,13 @@ fn problems() {
 }
 
 #[test]
-fn problems_do_not_pile_up() {
+fn the_number_of_problems_is_bounded() {
     let card = format!("BEGIN:VCARD\nFN:Anna\n{}END:VCARD", "none\nNOTE:x\n".repeat(1000));
     assert_eq!(show(card.as_bytes()).len(), 20);
 }
 
 #[test]
-fn refusals() {
+fn non_cards_are_refused() {
     check("", &["1: refused: not a vCard: no BEGIN:VCARD line"]);
     check("BEGIN:VCALENDAR\nEND:VCALENDAR", &["1: refused: not a vCard: no BEGIN:VCARD line"]);
     check("BEGIN:VCARD\nVERSION:3.0\nEND:VCARD", &["1: refused: empty card"]);
@@ -72,7 +72,7 @@ fn refusals() {
 }
 
 #[test]
-fn a_million_properties() {
+fn a_million_properties_are_parsed() {
     let full = format!("BEGIN:VCARD\n{}END:VCARD\n", "FN:a\n".repeat(MAX_PROPERTIES_PER_ITEM));
     check(&full, &[]);
     let more = format!("BEGIN:VCARD\n{}END:VCARD\n", "FN:a\n".repeat(1_000_000));
@@ -90,7 +90,7 @@ fn hostile_cards_take_linear_time() {
 }
 
 #[test]
-fn versions() {
+fn cards_have_a_version() {
     for (lines, expect) in [
         ("VERSION:2.1", VcardVersion::V2_1),
         ("VERSION: 4.0 ", VcardVersion::V4_0),
@@ -107,7 +107,7 @@ fn versions() {
 }
 
 #[test]
-fn cards_inside_do_not_count() {
+fn nested_cards_do_not_count() {
     for agent in [
         "AGENT:\nBEGIN:VCARD",
         "AGENT:BEGIN:VCARD",
@@ -155,7 +155,7 @@ proptest! {
 
 /// A card is converted to another version.
 #[test]
-fn written_as_another_version() {
+fn cards_are_converted_to_another_version() {
     #[track_caller]
     fn check(card: &str, version: VcardVersion, expect: &str) {
         let written =

@@ -64,9 +64,9 @@ fn no_byte_is_lost() {
 /// All components that the files have BEGIN lines for are found, except those inside other
 /// components: in polls, and after a broken name.
 #[test]
-fn components_are_counted() {
+fn every_component_is_found() {
     let mut counts = std::collections::BTreeMap::new();
-    let files = calendars("components_are_counted");
+    let files = calendars("every_component_is_found");
     for (_, bytes) in &files {
         for piece in split([&bytes[..]], 32 << 20) {
             *counts.entry(piece.name).or_insert(0) += 1;
@@ -88,9 +88,9 @@ fn components_are_counted() {
 }
 
 #[test]
-fn every_card_is_read() {
+fn every_card_is_parsed() {
     let (mut taken, mut refused) = (0, 0);
-    for (path, bytes) in vcards("every_card_is_read") {
+    for (path, bytes) in vcards("every_card_is_parsed") {
         for piece in split([&bytes[..]], 32 << 20).iter().filter(|piece| piece.name == "VCARD") {
             let card = Contact::parse(&piece.bytes);
             for row in CONTACT_FIELDS {

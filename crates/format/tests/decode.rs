@@ -7,7 +7,7 @@ use larder_format::decoding::{
 use proptest::prelude::*;
 
 #[test]
-fn quoted_printable_text() {
+fn quoted_printable_is_decoded() {
     for (input, expect) in [
         ("", ""),
         ("plain", "plain"),
@@ -27,7 +27,7 @@ fn quoted_printable_text() {
 }
 
 #[test]
-fn base64_text() {
+fn base64_is_decoded() {
     for (input, expect) in [
         ("", Some("")),
         ("aGVsbG8=", Some("hello")),
@@ -45,7 +45,7 @@ fn base64_text() {
 }
 
 #[test]
-fn character_sets() {
+fn character_sets_are_decoded() {
     for (input, label, expect) in [
         (&b"J\xc3\xbcrgen"[..], None, "Jürgen"),
         (b"J\xfcrgen", None, "Jürgen"),
@@ -62,7 +62,7 @@ fn character_sets() {
 }
 
 #[test]
-fn escapes() {
+fn escapes_are_decoded() {
     for (input, expect) in [
         ("plain", "plain"),
         (r"a\nb\Nc", "a\nb\nc"),
@@ -75,7 +75,7 @@ fn escapes() {
 }
 
 #[test]
-fn structured_values() {
+fn structured_values_are_split() {
     for (input, separator, expect) in [
         ("", ';', &[""][..]),
         ("Berg;Anna;;;", ';', &["Berg", "Anna", "", "", ""]),
@@ -90,7 +90,7 @@ fn structured_values() {
 }
 
 #[test]
-fn items_in_utf16() {
+fn items_in_utf16_are_decoded() {
     let check = |item: &[u8], expect: Option<&str>| {
         assert_eq!(decode_utf16(item).as_deref(), expect, "{item:?}");
     };

@@ -55,7 +55,7 @@ fn one_property_is_removed_or_added() {
 }
 
 #[test]
-fn components_inside_are_removed() {
+fn subcomponents_are_removed() {
     let alarm = "BEGIN:VALARM\nSUMMARY:e\nEND:VALARM\n";
     let bare = EVENT.replace(alarm, "");
     check(remove_subcomponents(EVENT.as_bytes(), &|part| part.name() == "VALARM"), &bare);
@@ -71,7 +71,7 @@ fn components_inside_are_removed() {
 }
 
 #[test]
-fn parts_are_removed() {
+fn matching_subcomponents_are_removed() {
     let summary = |text: &'static str| {
         move |part: &larder_format::component::Subcomponent<'_>| {
             part.properties_named("SUMMARY").any(|of| of.value() == text.as_bytes())
@@ -96,7 +96,7 @@ fn parts_are_removed() {
 }
 
 #[test]
-fn what_is_no_component_or_no_line() {
+fn malformed_components_and_lines_are_refused() {
     for item in ["", "UID:a\n", "BEGIN:VEVENT\nEND:VEVENT\n"] {
         assert_eq!(set_property(item.as_bytes(), "UID", &[], "a"), None);
         assert_eq!(remove_property(item.as_bytes(), "UID"), None);
@@ -215,7 +215,7 @@ fn events() -> impl Strategy<Value = String> {
 }
 
 /// Returns all properties with their bytes, except those with this name.
-fn others(item: &[u8], name: &str) -> Vec<(usize, Vec<u8>)> {
+fn other_properties(item: &[u8], name: &str) -> Vec<(usize, Vec<u8>)> {
     let component = Component::parse(item);
     let parts = component.subcomponents().iter().flat_map(|part| {
         part.properties().iter().map(move |one| (part.depth(), one.value().to_vec()))
@@ -243,15 +243,15 @@ proptest! {
         prop_assert_eq!(&*summaries[0].text(), &text);
         let param = summaries[0].single_param("X-V").map(std::borrow::Cow::into_owned);
         prop_assert_eq!(param, Some(value));
-        prop_assert_eq!(others(&changed, "SUMMARY"), others(&item, "SUMMARY"));
+        prop_assert_eq!(other_properties(&changed, "SUMMARY"), other_properties(&item, "SUMMARY"));
         let removed = remove_property(&changed, "SUMMARY").expect("a component");
         prop_assert_eq!(Component::parse(&removed).properties_named("SUMMARY").count(), 0);
-        prop_assert_eq!(others(&removed, "SUMMARY"), others(&item, "SUMMARY"));
+        prop_assert_eq!(other_properties(&removed, "SUMMARY"), other_properties(&item, "SUMMARY"));
     }
 
     /// A written line is read back with the same value and parameter, whatever they contain.
     #[test]
-    fn lines_come_back(value in any::<String>(), param in any::<String>()) {
+    fn written_lines_are_read_back(value in any::<String>(), param in any::<String>()) {
         let text = escape_text(&value);
         let event = ComponentBuilder::new("VEVENT").add_property("X-A", &[("X-P", &param)], &text).finish();
         prop_assert!(event.lines().all(|line| line.len() <= 75));

@@ -66,7 +66,7 @@ fn table_is_sound(
 }
 
 #[test]
-fn words_of_contacts() {
+fn contacts_have_words() {
     let words: Vec<_> =
         CONTACT_FIELDS.iter().filter(|row| row.is_default_search).map(|row| row.name).collect();
     let expect = [
@@ -84,7 +84,7 @@ fn words_of_contacts() {
 }
 
 #[test]
-fn lookup() {
+fn fields_are_found_by_name() {
     for (name, expect) in [
         ("full_name", Some("full_name")),
         ("Full-Name", Some("full_name")),
@@ -113,7 +113,7 @@ fn lookup() {
 }
 
 #[test]
-fn names() {
+fn names_have_parts() {
     check("FN: Anna Berg ", "full_name", &["Anna Berg"]);
     check("FN:Anna\\, Dr.", "full_name", &["Anna, Dr."]);
     check("FN;LANGUAGE=ja:王\nFN;LANGUAGE=en:Wang", "full_name", &["王", "Wang"]);
@@ -135,7 +135,7 @@ fn names() {
 }
 
 #[test]
-fn ways_to_reach_somebody() {
+fn phones_and_addresses_have_types() {
     check(
         "EMAIL:a@example.org\nEMAIL;X=y:MAILTO:b@example.org",
         "email",
@@ -169,7 +169,7 @@ fn ways_to_reach_somebody() {
 }
 
 #[test]
-fn messengers() {
+fn messengers_have_fields() {
     let lines = "X-JABBER:a@example.org\nIMPP:xmpp:b@example.org\nIMPP;X-SERVICE-TYPE=Skype:x-apple:carl\n\
         IMPP:irc://example.org/room\nX-messaging/aim-All:dora\nIMPP;X-SERVICE-TYPE=GoogleTalk:xmpp:e@example.org";
     check(lines, "im_jabber", &["a@example.org", "b@example.org", "e@example.org"]);
@@ -190,7 +190,7 @@ fn messengers() {
 }
 
 #[test]
-fn dates() {
+fn dates_are_normalised() {
     for (value, expect) in [
         ("1990-02-28", "1990-02-28"),
         ("19900228", "1990-02-28"),
@@ -213,7 +213,7 @@ fn dates() {
 }
 
 #[test]
-fn the_rest() {
+fn other_fields_have_values() {
     check("ORG:Acme\\, Inc.;Sales;Room 5", "org", &["Acme, Inc."]);
     check("ORG:Acme;Sales;Room 5", "department", &["Sales"]);
     check("ORG:Acme;Sales;Room 5", "office", &["Room 5"]);
@@ -255,7 +255,7 @@ fn check_event(lines: &str, version: CalendarVersion, name: &str, expect: &[&str
 }
 
 #[test]
-fn fields_of_events() {
+fn events_have_fields() {
     let check = |lines: &str, name: &str, expect: &[&str]| {
         check_event(lines, CalendarVersion::V2_0, name, expect);
     };
@@ -286,7 +286,7 @@ fn fields_of_events() {
 }
 
 #[test]
-fn fields_of_old_events() {
+fn vcalendar_1_events_have_fields() {
     let check = |lines: &str, name: &str, expect: &[&str]| {
         check_event(lines, CalendarVersion::V1_0, name, expect);
     };

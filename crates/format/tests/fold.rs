@@ -4,7 +4,7 @@ use larder_format::fold::{collect_digits, fold, is_cjk, split_words};
 use proptest::prelude::*;
 
 #[test]
-fn what_is_the_same() {
+fn case_and_accents_fold_alike() {
     for (a, b) in [
         ("Müller", "muller"),
         ("STRASSE", "straße"),
@@ -30,7 +30,7 @@ fn what_is_the_same() {
 }
 
 #[test]
-fn what_is_not() {
+fn different_letters_do_not_fold_alike() {
     for (a, b) in
         [("が", "か"), ("王小明", "王小"), ("o", "ø"), ("l", "ł"), ("a  b", "a b"), ("ج", "ح")]
     {
@@ -39,7 +39,7 @@ fn what_is_not() {
 }
 
 #[test]
-fn folded_text() {
+fn folding_keeps_blanks_and_replaces_noncharacters() {
     for (text, expect) in [
         ("", ""),
         ("Anna-Lena  Berg", "anna-lena  berg"),
@@ -57,7 +57,7 @@ fn folded_text() {
 }
 
 #[test]
-fn words_of_a_text() {
+fn text_is_split_into_words() {
     for (text, expect) in [
         ("", &[][..]),
         ("anna-lena  o'brien", &["anna", "lena", "o", "brien"]),
@@ -77,7 +77,7 @@ fn words_of_a_text() {
 }
 
 #[test]
-fn digits_of_a_text() {
+fn digits_are_collected() {
     for (text, expect) in [
         ("", ""),
         ("+43 (1) 234-56", "43123456"),
@@ -94,7 +94,7 @@ fn digits_of_a_text() {
 }
 
 #[test]
-fn scripts_without_blanks() {
+fn scripts_without_blanks_are_recognised() {
     assert!("王々〇かカー한ㄅｶ𠀀".chars().all(is_cjk));
     assert!(!"aäяאמไ1。・ 、".chars().any(is_cjk));
 }

@@ -5,7 +5,7 @@ use larder_format::edit::insert_uid;
 use proptest::prelude::*;
 
 #[test]
-fn derived_uids() {
+fn derived_uids_ignore_the_last_line_end() {
     let uid = derive_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD\n");
     assert_eq!(uid, "larder-372d8e403f38467c4a339f6988e17e40");
     assert_eq!(uid, derive_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD"));
@@ -14,7 +14,7 @@ fn derived_uids() {
 }
 
 #[test]
-fn same_cards() {
+fn equal_cards_differ_only_in_the_last_line_end() {
     for (a, b, expect) in [
         (&b"A\nB"[..], &b"A\nB\r\n"[..], true),
         (b"A\nB", b"A\r\nB", false),
@@ -29,7 +29,7 @@ fn same_cards() {
 }
 
 #[test]
-fn uids_put_in() {
+fn uids_are_inserted() {
     for (card, expect) in [
         (
             "BEGIN:VCARD\nVERSION:3.0\nFN:a\nEND:VCARD\n",
@@ -62,7 +62,7 @@ fn uids_put_in() {
 
 proptest! {
     #[test]
-    fn a_uid_put_in_is_found(uid in "[!-~é\\\\,;]{1,30}", end in prop::sample::select(vec!["\n", "\r\n"])) {
+    fn an_inserted_uid_is_found(uid in "[!-~é\\\\,;]{1,30}", end in prop::sample::select(vec!["\n", "\r\n"])) {
         let card = format!("BEGIN:VCARD{end}VERSION:3.0{end}NOTE:UID{end}END:VCARD{end}");
         let with = insert_uid(card.as_bytes(), &uid);
         prop_assert_eq!(Contact::parse(&with).uid(), Some(uid));

@@ -13,7 +13,7 @@ fn check(input: &str, expect: &[(u32, &str)]) {
 }
 
 #[test]
-fn line_ends() {
+fn every_kind_of_line_end_is_recognised() {
     check("", &[]);
     check("A:1\nB:2\n", &[(1, "A:1"), (2, "B:2")]);
     check("A:1\r\nB:2", &[(1, "A:1"), (2, "B:2")]);
@@ -26,7 +26,7 @@ fn line_ends() {
 }
 
 #[test]
-fn folds() {
+fn folded_lines_are_joined() {
     check("NOTE:a\n b\n\tc\nB:2", &[(1, "NOTE:ab\tc".replace('\t', "").as_str()), (4, "B:2")]);
     check("NOTE:a\r\n  b\r\n", &[(1, "NOTE:a b")]);
     check("NOTE:a\n \n b\n", &[(1, "NOTE:ab")]);
@@ -35,14 +35,14 @@ fn folds() {
 }
 
 #[test]
-fn folds_inside_a_character() {
+fn folds_inside_a_character_are_removed() {
     let found: Vec<_> = content_lines(b"FN:J\xc3\n \xbcrgen\n").collect();
     assert_eq!(found[0].text.as_ref(), "FN:Jürgen".as_bytes());
     assert_eq!(found[0].raw, b"FN:J\xc3\n \xbcrgen\n");
 }
 
 #[test]
-fn soft_breaks() {
+fn soft_breaks_are_joined() {
     check("A;QUOTED-PRINTABLE:a=\nb=\r\nc\nB:2", &[(1, "A;QUOTED-PRINTABLE:abc"), (4, "B:2")]);
     check("A;ENCODING=quoted-printable:=\n;x", &[(1, "A;ENCODING=quoted-printable:;x")]);
     check("A;QUOTED-PRINTABLE:a=\n b", &[(1, "A;QUOTED-PRINTABLE:a b")]);
@@ -62,7 +62,7 @@ fn unfolded_lines_are_borrowed() {
 proptest! {
     /// Only blank lines are left out, and line numbers ascend.
     #[test]
-    fn raw_parts_make_the_whole(bytes in "([A-Z:;= \t\r\n]|=\n|QUOTED-PRINTABLE){0,60}") {
+    fn raw_lines_make_the_whole(bytes in "([A-Z:;= \t\r\n]|=\n|QUOTED-PRINTABLE){0,60}") {
         let (mut rest, mut number) = (bytes.as_bytes(), 0);
         for line in content_lines(bytes.as_bytes()) {
             prop_assert!(line.number > number);

@@ -15,7 +15,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[(
 
 /// Returns the values of a property as calcard parses them: its parts joined by the separator that
 /// it removed.
-fn theirs(card: &calcard::vcard::VCard, name: &VCardProperty) -> Vec<String> {
+fn calcard_values(card: &calcard::vcard::VCard, name: &VCardProperty) -> Vec<String> {
     let text = |value: &VCardValue| match value {
         VCardValue::Component(parts) => parts.join(","),
         value => value.as_text().unwrap_or_default().to_string(),
@@ -28,7 +28,7 @@ fn theirs(card: &calcard::vcard::VCard, name: &VCardProperty) -> Vec<String> {
         .collect()
 }
 
-fn ours(card: &Contact<'_>, name: &str) -> Vec<String> {
+fn larder_values(card: &Contact<'_>, name: &str) -> Vec<String> {
     card.properties()
         .iter()
         .filter(|property| property.has_name(name))
@@ -38,9 +38,9 @@ fn ours(card: &Contact<'_>, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn calcard_agrees() {
+fn calcard_reads_the_same_values() {
     let (mut same, mut differences) = (0, Vec::new());
-    for (path, bytes) in vcards("calcard_agrees") {
+    for (path, bytes) in vcards("calcard_reads_the_same_values") {
         if EXCEPTIONS.iter().any(|(end, _)| path.ends_with(end)) {
             continue;
         }
@@ -57,7 +57,8 @@ fn calcard_agrees() {
                 ("EMAIL", VCardProperty::Email),
                 ("TEL", VCardProperty::Tel),
             ] {
-                let (ours, theirs) = (ours(&card, name), theirs(&other, &property));
+                let (ours, theirs) =
+                    (larder_values(&card, name), calcard_values(&other, &property));
                 if ours == theirs {
                     same += ours.len();
                 } else {

@@ -4,14 +4,14 @@ use larder_format::phone::{ParsedPhoneNumber, PhoneMatch, fingerprint, is_number
 use proptest::prelude::*;
 
 #[track_caller]
-fn parsed(text: &str, region: &str) -> Option<(u16, String, String)> {
+fn parse_number(text: &str, region: &str) -> Option<(u16, String, String)> {
     let region = Some(region).filter(|region| !region.is_empty());
     ParsedPhoneNumber::parse(text, region)
         .map(|number| (number.country, number.national, number.extension))
 }
 
 #[test]
-fn numbers_as_they_are_written() {
+fn written_numbers_are_parsed() {
     for (text, region, expect) in [
         ("+43 664 1234567", "", Some((43, "6641234567", ""))),
         ("+43 (0)664 123 45-67", "AT", Some((43, "6641234567", ""))),
@@ -44,14 +44,14 @@ fn numbers_as_they_are_written() {
         let expect = expect.map(|(country, national, extension): (u16, &str, &str)| {
             (country, national.to_string(), extension.to_string())
         });
-        assert_eq!(parsed(text, region), expect, "{text:?} in {region:?}");
+        assert_eq!(parse_number(text, region), expect, "{text:?} in {region:?}");
     }
     assert_eq!(ParsedPhoneNumber::parse(&"1".repeat(251), Some("AT")), None);
 }
 
 /// The table of evolution-data-server's test-book-client-custom-summary.c, and more.
 #[test]
-fn how_numbers_compare() {
+fn numbers_compare_by_their_parts() {
     for (a, b, expect) in [
         ("+1 221.542.3789", "+1-221-5423789", PhoneMatch::Exact),
         ("+1 221.542.3789", "+31-221-5423789", PhoneMatch::None),
@@ -79,7 +79,7 @@ fn how_numbers_compare() {
 }
 
 #[test]
-fn what_may_be_a_number() {
+fn only_texts_like_numbers_are_parsed() {
     for (text, expect) in [
         ("", true),
         ("+43 (0)664/123.45-67", true),
@@ -95,7 +95,7 @@ fn what_may_be_a_number() {
 }
 
 #[test]
-fn regions() {
+fn regions_are_known_by_code() {
     for (name, expect) in [
         ("AT", true),
         ("us", true),
@@ -146,7 +146,7 @@ fn the_fingerprint_names_the_locked_version() {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in any::<String>(), number in "[+0-9 ()./;=a-zäx\u{660}-\u{669}-]{0,40}", tel in "(tel:)?[+0-9]{0,12}(;(phone-context|isub|ext)=[+a-z0-9.]{0,8}){0,3}") {
+    fn nothing_panics(text in any::<String>(), number in "[+0-9 ()./;=a-zäx\u{660}-\u{669}-]{0,40}", tel in "(tel:)?[+0-9]{0,12}(;(phone-context|isub|ext)=[+a-z0-9.]{0,8}){0,3}") {
         for text in [&text, &number, &tel] {
             for region in [None, Some("AT"), Some("US"), Some("IT"), Some("BR"), Some(text.as_str())] {
                 if let Some(number) = ParsedPhoneNumber::parse(text, region) {

@@ -22,7 +22,7 @@ fn show(property: &Property<'_>) -> String {
 }
 
 #[test]
-fn parts() {
+fn properties_have_parts() {
     for (input, expect) in [
         ("FN:Anna", "FN|Anna"),
         ("fn:Anna", "fn|Anna"),
@@ -56,7 +56,7 @@ fn parts() {
 }
 
 #[test]
-fn texts() {
+fn texts_are_decoded() {
     for (input, expect) in [
         (&b"N;ENCODING=QUOTED-PRINTABLE:M=C3=BCller"[..], "Müller"),
         (b"N;QUOTED-PRINTABLE;CHARSET=ISO-8859-1:M=FCller", "Müller"),
@@ -77,7 +77,7 @@ fn texts() {
 }
 
 #[test]
-fn types() {
+fn types_are_found() {
     for (input, wanted, expect) in [
         ("TEL;TYPE=home:1", "HOME", true),
         ("TEL;TYPE=\"cell,voice\":1", "voice", true),
@@ -96,7 +96,7 @@ fn types() {
 
 /// A property may have millions of parameters, and every test of its type would read them all.
 #[test]
-fn of_very_many_parameters_the_first_are_looked_at() {
+fn only_the_first_of_very_many_parameters_are_read() {
     for (between, values) in [(";", 1), (",", 256)] {
         for (before, found) in [(0, true), (200, true), (300, false)] {
             let before = format!("X{between}").repeat(before);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// A piece that owns its bytes, with the parts of a stretch joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct OwnedPiece {
     pub(crate) name: String,
     pub(crate) line: u64,
     pub(crate) bytes: Vec<u8>,
@@ -14,20 +14,33 @@ pub(crate) struct Found {
 
 /// Splits an input that arrives in these chunks. Stretches are named `outside`, `too long` and
 /// `end`, the parts of calendars `begins`, `lines` and `ends`.
-pub(crate) fn split<'b>(chunks: impl IntoIterator<Item = &'b [u8]>, max_item: usize) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+pub(crate) fn split<'b>(
+    chunks: impl IntoIterator<Item = &'b [u8]>,
+    max_item: usize,
+) -> Vec<OwnedPiece> {
+    let mut found: Vec<OwnedPiece> = Vec::new();
     let mut sink = |piece: StreamPiece<'_>| match piece {
         StreamPiece::Component { name, line, bytes, closed } => {
-            found.push(Found { name: name.into(), line, bytes: bytes.into(), closed });
+            found.push(OwnedPiece { name: name.into(), line, bytes: bytes.into(), closed });
         }
         StreamPiece::CalendarBegins { line, bytes } => {
-            found.push(Found { name: "begins".into(), line, bytes: bytes.into(), closed: true });
+            found.push(OwnedPiece {
+                name: "begins".into(),
+                line,
+                bytes: bytes.into(),
+                closed: true,
+            });
         }
         StreamPiece::CalendarLines { line, bytes } => {
-            found.push(Found { name: "lines".into(), line, bytes: bytes.into(), closed: true });
+            found.push(OwnedPiece {
+                name: "lines".into(),
+                line,
+                bytes: bytes.into(),
+                closed: true,
+            });
         }
         StreamPiece::CalendarEnds { line, bytes, closed } => {
-            found.push(Found { name: "ends".into(), line, bytes: bytes.into(), closed });
+            found.push(OwnedPiece { name: "ends".into(), line, bytes: bytes.into(), closed });
         }
         StreamPiece::Skipped { line, bytes, why, first } => {
             assert!(!bytes.is_empty(), "an empty part");
@@ -43,7 +56,7 @@ pub(crate) fn split<'b>(chunks: impl IntoIterator<Item = &'b [u8]>, max_item: us
                 }
                 None => {
                     assert!(first, "a stretch without beginning");
-                    found.push(Found {
+                    found.push(OwnedPiece {
                         name: name.into(),
                         line,
                         bytes: bytes.into(),
@@ -87,7 +100,7 @@ fn check(input: &str, expect: &[(&str, u64, &str)]) {
 }
 
 #[test]
-fn items() {
+fn items_are_found() {
     check("", &[]);
     check("\n \r\n", &[]);
     check("BEGIN:VCARD\nFN:a\nEND:VCARD\n", &[("VCARD", 1, "BEGIN:VCARD\nFN:a\nEND:VCARD\n")]);
@@ -119,7 +132,7 @@ fn items() {
 }
 
 #[test]
-fn items_that_are_not_closed() {
+fn unclosed_items_are_found() {
     check(
         "BEGIN:VCARD\nFN:a\n\nBEGIN:VCARD\nFN:b\nEND:VCARD\n",
         &[("VCARD!", 1, "BEGIN:VCARD\nFN:a\n\n"), ("VCARD", 4, "BEGIN:VCARD\nFN:b\nEND:VCARD\n")],
@@ -141,7 +154,7 @@ fn items_that_are_not_closed() {
 }
 
 #[test]
-fn calendars() {
+fn calendars_are_split_into_components() {
     let event = "BEGIN:VEVENT\nBEGIN:VALARM\nEND:VALARM\nEND:VEVENT\n";
     check(
         &format!(
@@ -171,7 +184,7 @@ fn calendars() {
 }
 
 #[test]
-fn calendars_that_are_broken() {
+fn broken_calendars_are_split() {
     let begins = ("begins", 1, "BEGIN:VCALENDAR\n");
     // The end of a calendar ends its components.
     check(
@@ -233,7 +246,7 @@ fn calendars_that_are_broken() {
 }
 
 #[test]
-fn parts_of_calendars_that_are_too_long() {
+fn oversized_calendar_lines_are_skipped() {
     let long = "x".repeat(700);
     check_with(
         format!(
@@ -253,7 +266,7 @@ fn parts_of_calendars_that_are_too_long() {
 }
 
 #[test]
-fn agents() {
+fn nested_cards_belong_to_their_card() {
     for agent in ["AGENT:\n", "agent;x=1: \n\n", "AGENT:BEGIN:VCARD\nVERSION:2.1\n"] {
         let begin = if agent.contains("BEGIN") { "" } else { "BEGIN:VCARD\n" };
         let card = format!("BEGIN:VCARD\n{agent}{begin}FN:b\nEND:VCARD\nFN:a\nEND:VCARD\n");
@@ -273,7 +286,7 @@ fn agents() {
 }
 
 #[test]
-fn text_that_is_no_item() {
+fn text_outside_items_is_skipped() {
     check("hello\nworld\n", &[("outside", 1, "hello\nworld\n")]);
     check(
         "\nhello\n\nworld\n\nBEGIN:VCARD\nEND:VCARD\nmore",
@@ -294,7 +307,7 @@ fn text_that_is_no_item() {
 }
 
 #[test]
-fn byte_order_marks() {
+fn byte_order_marks_are_skipped() {
     let card = "BEGIN:VCARD\nEND:VCARD\n";
     check(
         &format!("\u{feff}{card}\u{feff}{card}\u{feff}\n"),
@@ -304,7 +317,7 @@ fn byte_order_marks() {
 }
 
 #[test]
-fn utf_16() {
+fn utf_16_is_split() {
     let text = "BEGIN:VCARD\r\nFN:Ünal Ł\r\nEND:VCARD\r\n\r\nbegin:vcard\nend:vcard\n";
     let (first, second) = text.split_at(text.find("\r\nbegin").expect("the second") + 2);
     let first = first.trim_end_matches("\r\n").to_string() + "\r\n";
@@ -325,7 +338,7 @@ fn utf_16() {
 }
 
 #[test]
-fn too_long() {
+fn oversized_items_are_skipped() {
     let card = "BEGIN:VCARD\nNOTE:0123456789\nEND:VCARD\n";
     let small = "BEGIN:VCARD\nEND:VCARD\n";
     let all = format!("{small}{card}\n{small}");
@@ -452,7 +465,7 @@ proptest! {
 
 /// A name of the greatest allowed length follows a lone CR, with its colon in the next chunk.
 #[test]
-fn a_colon_that_comes_late() {
+fn a_late_colon_is_waited_for() {
     for length in 98..=102 {
         let line = format!("FN:A\r{}:b\nFN:C\n", "x".repeat(length));
         for bytes in [line.as_bytes().to_vec(), line.bytes().flat_map(|byte| [byte, 0]).collect()] {

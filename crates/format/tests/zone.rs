@@ -13,7 +13,7 @@ const PRAGUE: &str = "BEGIN:VTIMEZONE\r\nTZID:Europe/Prague\r\nX-LIC-LOCATION:Eu
     RDATE;VALUE=DATE-TIME:19721029T030000\r\nEND:standard\r\nEND:VTIMEZONE\r\n";
 
 #[test]
-fn a_definition() {
+fn definitions_are_parsed() {
     let text = |text: &str| text.to_string();
     let expect = VtimezoneDefinition {
         tzid: text("Europe/Prague"),
@@ -55,7 +55,7 @@ fn names_are_text() {
 }
 
 #[test]
-fn what_is_no_definition() {
+fn other_text_is_not_a_definition() {
     for text in [
         "",
         "BEGIN:VEVENT\nTZID:a\nBEGIN:STANDARD\nEND:STANDARD\nEND:VEVENT\n",
@@ -67,7 +67,7 @@ fn what_is_no_definition() {
 }
 
 #[test]
-fn equal_texts() {
+fn equal_definitions_have_equal_texts() {
     let plain = normalise_definition(PRAGUE.as_bytes());
     assert!(plain.starts_with(b"BEGIN:VTIMEZONE\nTZID:Europe/Prague\n"), "{plain:?}");
     let folded = PRAGUE.replace("Europe", "Eur\r\n\tope").replace("\r\n", "\n");
@@ -87,9 +87,9 @@ fn equal_texts() {
 /// The counts are those of the specification: 1,785 closed definitions have 299 distinct texts. The
 /// others have no name or no observance.
 #[test]
-fn real_definitions() {
+fn corpora_definitions_are_parsed() {
     let (mut closed, mut read, mut texts) = (0, 0, HashSet::new());
-    let files = calendars("real_definitions");
+    let files = calendars("corpora_definitions_are_parsed");
     for (_, bytes) in &files {
         let pieces = split([&bytes[..]], 32 << 20);
         for piece in pieces.iter().filter(|piece| piece.name == "VTIMEZONE" && piece.closed) {
@@ -114,7 +114,7 @@ proptest! {
 
     /// Where no line end is missing, a second normalization changes nothing.
     #[test]
-    fn once_is_enough(texts in prop::collection::vec("[!-~][ -~]{0,20}", 0..8)) {
+    fn normalisation_is_idempotent(texts in prop::collection::vec("[!-~][ -~]{0,20}", 0..8)) {
         let once = normalise_definition(format!("BEGIN:VTIMEZONE\n{}", texts.join("\r\n")).as_bytes());
         prop_assert_eq!(normalise_definition(&once), once);
     }

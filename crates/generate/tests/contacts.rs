@@ -36,7 +36,7 @@ fn cards(book: &[u8]) -> Vec<&str> {
 }
 
 /// The lines of a card, unfolded, soft line breaks closed.
-fn unfolded(card: &str) -> Vec<String> {
+fn unfold(card: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut soft = false;
     for line in card.lines() {
@@ -104,7 +104,7 @@ fn the_mix_is_as_described() {
     check_share("note", &cards, 50.0, 1.5, has("\nNOTE"));
     check_share("groups", &cards, 16.5, 1.5, has("\nitem1."));
     check_share("extension", &cards, 55.0, 8.0, |card| {
-        unfolded(card).iter().any(|line| property(line).starts_with("X-"))
+        unfold(card).iter().any(|line| property(line).starts_with("X-"))
     });
     check_share("quoted-printable", &cards, 17.0, 3.0, has(";ENCODING=QUOTED-PRINTABLE:"));
 
@@ -164,7 +164,7 @@ fn lines_are_legal() {
             }
             soft = old && text.ends_with('=') && !text.contains("END:");
         }
-        for line in unfolded(card).iter().filter(|line| !line.is_empty()) {
+        for line in unfold(card).iter().filter(|line| !line.is_empty()) {
             let named = property(line);
             assert!(!named.is_empty() && line.contains(':'), "{line:?} in\n{card}");
             assert!(
@@ -178,7 +178,7 @@ fn lines_are_legal() {
 }
 
 /// Decodes quoted-printable, to see that what was broken softly is whole characters.
-fn decoded(value: &str) -> String {
+fn decode(value: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = value.as_bytes();
     while let Some((&byte, tail)) = rest.split_first() {
@@ -199,7 +199,7 @@ fn old_value(line: &str) -> String {
     if !head.ends_with(";ENCODING=QUOTED-PRINTABLE") {
         return value.to_owned();
     }
-    let text = decoded(value);
+    let text = decode(value);
     assert_eq!(head.contains(";CHARSET=UTF-8"), !text.is_ascii(), "{line}");
     text
 }
@@ -209,7 +209,7 @@ fn quoted_printable_holds_text() {
     let book = book(MANY, 4);
     let mut beyond_ascii = HashSet::new();
     for card in cards(&book).iter().filter(|card| card.contains("VERSION:2.1")) {
-        let lines = unfolded(card);
+        let lines = unfold(card);
         let value = |name| old_value(lines.iter().find(|line| property(line) == name).unwrap());
         let (parts, shown) = (value("N"), value("FN"));
         for part in parts.split(';') {
@@ -226,7 +226,7 @@ fn quoted_printable_holds_text() {
 fn photos_are_base64_of_the_stated_size() {
     let mut photos = 0;
     for card in cards(&book(MANY, 5)) {
-        let lines = unfolded(card);
+        let lines = unfold(card);
         let Some(line) = lines.iter().find(|line| property(line) == "PHOTO") else { continue };
         let data = line.rsplit([':', ',']).next().unwrap();
         let padding = data.bytes().rev().take_while(|&byte| byte == b'=').count();
@@ -242,7 +242,7 @@ fn photos_are_base64_of_the_stated_size() {
 #[test]
 fn properties_are_there_as_often_as_they_should() {
     for card in cards(&book(2_000, 6)) {
-        let lines = unfolded(card);
+        let lines = unfold(card);
         let count = |name: &str| lines.iter().filter(|line| property(line) == name).count();
         for (name, least, most) in [
             ("VERSION", 1, 1),
@@ -264,7 +264,7 @@ fn properties_are_there_as_often_as_they_should() {
 fn no_two_contacts_have_one_uid() {
     let mut seen = HashSet::new();
     for card in cards(&book(MANY, 9)) {
-        let uid = unfolded(card).into_iter().find(|line| property(line) == "UID");
+        let uid = unfold(card).into_iter().find(|line| property(line) == "UID");
         assert!(uid.is_none_or(|uid| seen.insert(uid)), "seen before, in\n{card}");
     }
     assert!(seen.len() as u64 > MANY * 9 / 10);
@@ -274,7 +274,7 @@ fn no_two_contacts_have_one_uid() {
 #[test]
 fn no_mail_could_reach_anybody() {
     for card in cards(&book(MANY, 10)) {
-        for line in unfolded(card).iter().filter(|line| property(line) == "EMAIL") {
+        for line in unfold(card).iter().filter(|line| property(line) == "EMAIL") {
             let address = line.rsplit(':').next().unwrap();
             let (local, domain) = address.split_once('@').unwrap();
             let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);

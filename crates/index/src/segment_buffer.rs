@@ -47,9 +47,9 @@ impl TermSet {
         TermSet { plain_terms, packed_terms, is_oversized }
     }
 
-    /// Creates the set from terms that are encoded as the set stores them, without a copy: ascending
-    /// and distinct, each with its length in two bytes (little-endian) before it, and less than
-    /// [`OVERSIZED_ITEMS_TERM`].
+    /// Creates the set from terms that are encoded as the set stores them, without a copy:
+    /// ascending and distinct, each with its length in two bytes (little-endian) before it, and
+    /// less than [`OVERSIZED_ITEMS_TERM`].
     #[must_use]
     pub fn from_encoded(
         mut plain_terms: Vec<u8>,

@@ -7,7 +7,7 @@
 )]
 
 mod interval;
-mod inverted;
+mod inverted_index;
 mod memory_pages;
 
 #[test]

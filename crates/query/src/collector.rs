@@ -35,7 +35,7 @@ impl<'a> HitCollector<'a> {
     }
 
     /// Returns how many more hits are wanted. With an order all are, as any may be among the first.
-    pub(crate) fn remaining(&self) -> usize {
+    pub(crate) fn remaining_count(&self) -> usize {
         match self.sort {
             Some(_) => usize::MAX,
             None => self.limit.saturating_sub(self.unsorted.len()),
@@ -43,7 +43,7 @@ impl<'a> HitCollector<'a> {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.remaining() == 0
+        self.remaining_count() == 0
     }
 
     /// Adds a hit. `first_value` reads the first value of a field of the item.

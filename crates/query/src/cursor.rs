@@ -99,7 +99,7 @@ impl SortedCursor {
 
     /// Moves behind the last item.
     pub fn move_to_end(&mut self) {
-        self.bound = SortBound::before_all(self.sort.direction().reversed());
+        self.bound = SortBound::before_all(self.sort.direction().reverse());
     }
 
     /// Moves before the first item whose value begins with a text, or else that sorts after it.
@@ -117,7 +117,7 @@ impl SortedCursor {
     pub fn step(&mut self, reader: &Reader, count: isize) -> Result<ResultSet, Error> {
         let result = ResultSet::new(reader, &self.request)?;
         let forward = self.sort.direction();
-        let direction = if count < 0 { forward.reversed() } else { forward };
+        let direction = if count < 0 { forward.reverse() } else { forward };
         let (mut rows, wanted) = (Vec::new(), count.unsigned_abs());
         while rows.len() < wanted {
             let page_size = MAX_POSITIONS_PER_TX.min(wanted - rows.len());

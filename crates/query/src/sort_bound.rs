@@ -22,7 +22,7 @@ impl ScanDirection {
         self == ScanDirection::Descending
     }
 
-    pub(crate) fn reversed(self) -> ScanDirection {
+    pub(crate) fn reverse(self) -> ScanDirection {
         ScanDirection::new(!self.is_descending())
     }
 }

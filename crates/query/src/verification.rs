@@ -100,7 +100,7 @@ impl CandidateScan<'_, '_> {
         first: usize,
     ) -> Result<Vec<PendingCandidate>, Error> {
         let mut pending = Vec::new();
-        let mut wanted = self.hits.remaining();
+        let mut wanted = self.hits.remaining_count();
         self.reader.for_each_candidate(matches, first, false, &mut |candidate| {
             if self.is_in_scope(candidate) {
                 let is_match = self.is_exact && candidate.exact;

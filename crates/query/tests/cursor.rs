@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-fn by(sort: &str) -> SortedCursor {
+fn sorted_by(sort: &str) -> SortedCursor {
     SortedCursor::new(Query::All, None, SortSpec::parse(sort).unwrap())
 }
 
@@ -37,7 +37,7 @@ fn book(names: &[&str]) -> Book {
 fn steps_in_both_directions() {
     let book = book(&["Otto", "Anna", "Ärger", "Berta", "berta", "Zoë", "Berta"]);
     let check = |reader: &Reader| {
-        let mut cursor = by("full_name");
+        let mut cursor = sorted_by("full_name");
         let mut step = |count: isize, expect: &str, before: u64| {
             assert_eq!(names(&mut cursor, reader, count), expect);
             assert_eq!(cursor.position(reader).unwrap(), (before, 7));
@@ -56,7 +56,7 @@ fn steps_in_both_directions() {
         cursor.move_to_start();
         assert_eq!(names(&mut cursor, reader, 1), "Anna");
 
-        let mut cursor = by("-full_name");
+        let mut cursor = sorted_by("-full_name");
         assert_eq!(names(&mut cursor, reader, 3), "Zoë, Otto, Berta");
         assert_eq!(cursor.position(reader).unwrap(), (3, 7));
         assert_eq!(names(&mut cursor, reader, -2), "Berta, Otto");
@@ -73,7 +73,7 @@ fn moves_to_texts() {
     let book = book(&["Anna", "Änne", "Berta", "Émile", "eva", "Otto", "王小明", ""]);
     let reader = book.reader();
     let check = |sort: &str, text: &str, next: &str, before: u64| {
-        let mut cursor = by(sort);
+        let mut cursor = sorted_by(sort);
         cursor.move_to_text(&reader, text);
         assert_eq!(cursor.position(&reader).unwrap(), (before, 8), "{text:?} by {sort}");
         // So does an answer that begins there.
@@ -112,7 +112,7 @@ fn letters_of_many_languages() {
         let book = book(names);
         let options = StoreOptions { locale: Some(locale.into()), ..StoreOptions::default() };
         let reader = Store::open(&book.dir(), &options).unwrap().open_reader().unwrap();
-        let mut cursor = by("full_name");
+        let mut cursor = sorted_by("full_name");
         let letters: Vec<(String, u64)> =
             cursor.letters(&reader).unwrap().into_iter().map(|l| (l.text, l.before)).collect();
         let expect: Vec<(String, u64)> = expect.iter().map(|(l, n)| ((*l).into(), *n)).collect();
@@ -124,7 +124,7 @@ fn letters_of_many_languages() {
             }
         }
         // And back.
-        let backwards = by("-full_name").letters(&reader).unwrap();
+        let backwards = sorted_by("-full_name").letters(&reader).unwrap();
         assert_eq!(backwards.len(), letters.len());
         let total = names.len() as u64;
         for (down, up) in backwards.iter().rev().zip(&letters) {
@@ -188,7 +188,7 @@ fn a_question_and_a_collection() {
     assert!(matches!(cursor.step(&reader, 1), Err(Error::Store(_))));
     // Within a snapshot of the program's own.
     let snapshot = reader.begin_read().unwrap();
-    let mut cursor = by("email");
+    let mut cursor = sorted_by("email");
     assert_eq!(cursor.position(&reader).unwrap(), (0, 9));
     drop(snapshot);
 }
@@ -232,7 +232,7 @@ enum Stand {
 
 impl Stand {
     /// Is the item behind?
-    fn passed(&self, key: &[u8], row: i64, sort: SortSpec) -> bool {
+    fn has_passed(&self, key: &[u8], row: i64, sort: SortSpec) -> bool {
         let less = |a: (&[u8], i64), b: (&[u8], i64)| if sort.descending { a > b } else { a < b };
         match self {
             Stand::End(end) => *end,
@@ -248,7 +248,7 @@ impl Stand {
 }
 
 /// A book sorted the long way.
-fn sorted(reader: &Reader, request: &SearchRequest) -> Vec<(Vec<u8>, i64)> {
+fn sort_names(reader: &Reader, request: &SearchRequest) -> Vec<(Vec<u8>, i64)> {
     let field = request.sort.unwrap().field;
     let key = |row: i64| {
         let card = reader.source_bytes(row).unwrap().unwrap();
@@ -295,8 +295,8 @@ fn check(events: &[Event], request: &SearchRequest) {
                 };
             }
             Event::Step(count) => {
-                let all = sorted(&reader, request);
-                let at = all.partition_point(|(key, row)| stand.passed(key, *row, sort));
+                let all = sort_names(&reader, request);
+                let at = all.partition_point(|(key, row)| stand.has_passed(key, *row, sort));
                 let (before, behind) = all.split_at(at);
                 let met: Vec<&(Vec<u8>, i64)> = match count {
                     0.. => behind.iter().take(count.unsigned_abs()).collect(),
@@ -309,8 +309,8 @@ fn check(events: &[Event], request: &SearchRequest) {
                 }
             }
         }
-        let all = sorted(&reader, request);
-        let at = all.partition_point(|(key, row)| stand.passed(key, *row, sort));
+        let all = sort_names(&reader, request);
+        let at = all.partition_point(|(key, row)| stand.has_passed(key, *row, sort));
         assert_eq!(cursor.position(&reader).unwrap(), (at as u64, all.len() as u64), "{stand:?}");
     }
 }

@@ -48,7 +48,7 @@ fn instant(text: &str) -> Instant {
 }
 
 /// The text with its `[A B]` written out.
-fn whole(text: &str) -> String {
+fn day_range(text: &str) -> String {
     let mut whole = String::new();
     for part in text.split_inclusive(']') {
         match part.split_once('[') {
@@ -68,7 +68,7 @@ fn check(rows: &[(&str, &[&str])]) {
     let reader = book.reader();
     let mut wrong = String::new();
     for (text, expect) in rows {
-        let query = Query::parse_sexp_with(&whole(text), &settings());
+        let query = Query::parse_sexp_with(&day_range(text), &settings());
         let request = search_request(query.unwrap_or_else(|error| panic!("{text}: {error}")));
         let (found, walked) =
             (uids(&reader, &request), larder_query::full_scan(&reader, &request).unwrap().len());
@@ -302,7 +302,7 @@ fn invalid_calls_are_refused() {
         ("(stamp \"SUMMARY\" [20260330 20260331])", "not a property with a date or a time"),
         ("(kind \"animal\")", "not a kind of item"),
     ] {
-        let error = Query::parse_sexp_with(&whole(text), &settings()).unwrap_err().to_string();
+        let error = Query::parse_sexp_with(&day_range(text), &settings()).unwrap_err().to_string();
         assert!(error.contains(expect), "{text}: {error}");
     }
 }

@@ -4,7 +4,7 @@ use crate::book::{Book, Stale, card, search_request, small};
 use larder_query::{Explanation, Query, SearchRequest, SortSpec, find};
 use larder_store::Reader;
 
-fn explained(reader: &Reader, line: &str, sort: Option<&str>) -> Explanation {
+fn explain(reader: &Reader, line: &str, sort: Option<&str>) -> Explanation {
     let sort = sort.map(|sort| SortSpec::parse(sort).unwrap());
     let request = SearchRequest { sort, ..search_request(Query::parse(line).unwrap()) };
     find(reader, &request).unwrap().explain
@@ -16,7 +16,7 @@ fn plans_in_words_and_what_they_cost() {
     let reader = book.reader();
     // Visited by the index or the scan, tested by their bytes, matched.
     let check = |line: &str, plan: &str, numbers: [u64; 3]| {
-        let explain = explained(&reader, line, None);
+        let explain = explain(&reader, line, None);
         assert_eq!(explain.plan.join("; "), plan, "{line:?}");
         assert_eq!([explain.visited, explain.tested, explain.matched], numbers, "{line:?}");
         assert_eq!(explain.order, "as they came");
@@ -67,24 +67,24 @@ fn plans_in_words_and_what_they_cost() {
 fn the_order_in_words() {
     let book = small();
     let reader = book.reader();
-    let whole = explained(&reader, "", Some("full_name"));
+    let whole = explain(&reader, "", Some("full_name"));
     assert_eq!(
         (whole.plan.join("; ").as_str(), whole.order.as_str()),
         ("index: all by full_name", "as the index has it")
     );
     assert_eq!([whole.visited, whole.tested, whole.matched, whole.returned], [8, 0, 8, 8]);
-    let some = explained(&reader, "anna", Some("full_name"));
+    let some = explain(&reader, "anna", Some("full_name"));
     assert_eq!(some.order, "sort keys of full_name made for each match");
-    let other = explained(&reader, "", Some("email"));
+    let other = explain(&reader, "", Some("email"));
     assert_eq!((other.plan.join("; ").as_str(), other.tested), ("scan: test every item", 8));
 }
 
 #[test]
 fn without_indexes_it_is_a_scan_and_says_so() {
     let (_scratch, reader) = small().with_stale(Stale::ALL);
-    let explain = explained(&reader, "anna", Some("full_name"));
+    let explain = explain(&reader, "anna", Some("full_name"));
     assert_eq!((explain.plan.join("; ").as_str(), explain.tested), ("scan: test every item", 8));
-    assert_eq!(explained(&reader, "", Some("full_name")).plan.join("; "), "scan: test every item");
+    assert_eq!(explain(&reader, "", Some("full_name")).plan.join("; "), "scan: test every item");
 }
 
 #[test]
@@ -92,9 +92,9 @@ fn a_large_item_is_always_a_candidate() {
     let long = card(&format!("UID:long\nFN:Long\nNOTE:{}", "word ".repeat(20_000)));
     let book = Book::with_contacts([card("UID:anna\nFN:Anna").as_str(), &long]);
     let reader = book.reader();
-    let explain = explained(&reader, "anna", None);
+    let explain = explain(&reader, "anna", None);
     assert_eq!([explain.visited, explain.tested, explain.matched], [2, 2, 1]);
-    assert_eq!(explained(&reader, "note:word", None).matched, 1);
+    assert_eq!(explain(&reader, "note:word", None).matched, 1);
 }
 
 /// Items of other kinds are passed by unread.
@@ -105,7 +105,7 @@ fn of_one_kind_no_other_is_tested() {
         |kind: &str, uid: &str| format!("BEGIN:{kind}\r\nUID:{uid}\r\nSUMMARY:x\r\nEND:{kind}\r\n");
     let of = [component("VEVENT", "a"), component("VEVENT", "b"), component("VTODO", "c")];
     book.put_components("calendar", of.iter().map(String::as_str));
-    let explain = explained(&book.reader(), "is:task", None);
+    let explain = explain(&book.reader(), "is:task", None);
     assert_eq!(explain.plan.last().unwrap(), "scan: test every task");
     assert_eq!([explain.visited, explain.tested, explain.matched], [3, 1, 1]);
 }

@@ -49,7 +49,7 @@ fn book() -> Book {
 }
 
 /// Returns how many rows of the index a search visits. Its result must equal that of a full scan.
-fn visited(reader: &Reader, line: &str) -> u64 {
+fn count_visited(reader: &Reader, line: &str) -> u64 {
     let request = search_request(Query::parse(line).unwrap());
     let result = find(reader, &request).unwrap();
     assert_eq!(result.rows(), full_scan(reader, &request).unwrap().rows(), "{line:?}");
@@ -70,11 +70,11 @@ fn another_letter_adds_at_most_one_lookup() {
     let check = |typed: &str| {
         let mut before = None;
         for text in prefixes(typed) {
-            let now = visited(&reader, text);
+            let now = count_visited(&reader, text);
             // The cost of the last letters of the last word alone: a prefix, or one trigram.
             let word = text.rsplit(' ').next().unwrap_or_default();
             let start = word.char_indices().rev().map(|(at, _)| at).take(3).last().unwrap_or(0);
-            let alone = visited(&reader, &word[start..]);
+            let alone = count_visited(&reader, &word[start..]);
             if let Some(before) = before {
                 assert!(now <= before + alone, "{text:?}: {now}, after {before}, alone {alone}");
             }
@@ -114,7 +114,7 @@ fn another_letter_of_a_field_visits_no_more_rows() {
     ] {
         let mut before = u64::MAX;
         for text in prefixes(typed) {
-            let now = visited(&reader, &format!("{field}:\"{text}\"*"));
+            let now = count_visited(&reader, &format!("{field}:\"{text}\"*"));
             assert!(now <= before, "{field} {text:?}: {now}, after {before}");
             before = now;
         }
@@ -128,8 +128,10 @@ fn two_characters_that_are_not_a_word_visit_all_items() {
     let reader = book.reader();
     let all = (FIRST.len() * LAST.len()) as u64;
     for typed in ["o'brien", "@example", "-amin"] {
-        let visited: Vec<u64> =
-            prefixes(typed).take(3).map(|text| visited(&reader, &format!("\"{text}\""))).collect();
+        let visited: Vec<u64> = prefixes(typed)
+            .take(3)
+            .map(|text| count_visited(&reader, &format!("\"{text}\"")))
+            .collect();
         assert_eq!((visited[1], visited[2] <= all), (all, true), "{typed}: {visited:?}");
     }
 }

@@ -110,7 +110,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// A value as a card has it: escaped, on one line.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n").replace(',', "\\,").replace(';', "\\;")
 }
 
@@ -149,17 +149,17 @@ fn line() -> impl Strategy<Value = String> {
         "item1.TEL",
     ];
     (select(&properties[..]), vec(text(), 1..3)).prop_map(|(name, values)| {
-        let values: Vec<String> = values.iter().map(|value| escaped(value)).collect();
+        let values: Vec<String> = values.iter().map(|value| escape(value)).collect();
         format!("{name}:{}\n", values.join(";"))
     })
 }
 
 pub(crate) fn one_card() -> impl Strategy<Value = String> {
     let uid = prop_oneof![2 => Just(String::new()), 5 => (0..12).prop_map(|n| format!("UID:u{n}\n")),
-        1 => text().prop_map(|uid| format!("UID:{}\n", escaped(&uid)))];
+        1 => text().prop_map(|uid| format!("UID:{}\n", escape(&uid)))];
     let long = prop_oneof![
         30 => Just(String::new()),
-        1 => select(POOL).prop_map(|text| format!("NOTE:{}\n", escaped(text).repeat(70_000 / (text.len() + 1)))),
+        1 => select(POOL).prop_map(|text| format!("NOTE:{}\n", escape(text).repeat(70_000 / (text.len() + 1)))),
     ];
     (uid, vec(line(), 1..7), long)
         .prop_map(|(uid, lines, long)| card(&(uid + "X-A:b\n" + &lines.concat() + &long)))
@@ -276,7 +276,7 @@ pub(crate) fn summary() -> impl Strategy<Value = String> {
 }
 
 /// A part of a search line.
-pub(crate) fn typed() -> impl Strategy<Value = String> {
+pub(crate) fn type_line() -> impl Strategy<Value = String> {
     let field = select(
         &[
             "name",

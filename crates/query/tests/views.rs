@@ -324,7 +324,7 @@ impl ViewsScenario {
         Reader::open_with_zones(&self.book.dir(), Arc::clone(&self.zones)).unwrap()
     }
 
-    fn now(&self) -> i64 {
+    fn current_second(&self) -> i64 {
         self.now.load(Ordering::Relaxed)
     }
 
@@ -363,7 +363,7 @@ impl ViewsScenario {
     }
 
     fn open(&mut self, query: &TestQuery, pace: ClientPace) {
-        let Some(mut client) = Client::open(&self.views, query, self.now(), pace) else {
+        let Some(mut client) = Client::open(&self.views, query, self.current_second(), pace) else {
             return;
         };
         if !client.is_late {
@@ -376,16 +376,18 @@ impl ViewsScenario {
     /// Executes a query by the views, perhaps from the cache, and without them.
     fn find(&mut self, query: &TestQuery) {
         let mut found = Vec::new();
-        let answer = self.views.find(query.view_query(self.now()), "test", &mut |head, bytes| {
-            found.push((head.row, (Some(head.handle), Some(bytes.to_vec()))));
-            true
-        });
+        let answer =
+            self.views.find(query.view_query(self.current_second()), "test", &mut |head, bytes| {
+                found.push((head.row, (Some(head.handle), Some(bytes.to_vec()))));
+                true
+            });
         match answer {
             Err(Error::Store(larder_store::Error::NoCollection { .. })) => return,
             answer => assert_eq!(answer.unwrap(), found.len()),
         }
         let query = TestQuery { occurrences: false, ..query.clone() };
-        let answer = query.execute(&self.reader(), self.now(), &ViewInterest::HeadsAndBytes);
+        let answer =
+            query.execute(&self.reader(), self.current_second(), &ViewInterest::HeadsAndBytes);
         let answer = answer.into_iter().map(|(row, (handle, bytes, ..))| (row, (handle, bytes)));
         assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), answer.collect(), "{query:?}");
         self.executed.push(query);
@@ -400,7 +402,7 @@ impl ViewsScenario {
 
     /// Has the clients read their events whose turn it is, or all, and checks them.
     fn read_events(&mut self, all: bool) {
-        let (reader, now, actions) = (self.reader(), self.now(), self.action_count);
+        let (reader, now, actions) = (self.reader(), self.current_second(), self.action_count);
         for client in &mut self.clients {
             if client.is_paused || !(all || actions.is_multiple_of(client.pace.interval)) {
                 continue;

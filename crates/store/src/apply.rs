@@ -1,17 +1,16 @@
-//! The one function through which everything is written: a batch of changes, in one transaction,
-//! under one sequence number.
+//! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
-//! What each change does to the tables is not here but in `batch` (items) and `collections`; this
-//! is apart because it is all that holds the lock and the transaction.
+//! `batch_writer` applies the changes to items and `collections` those to collections. Apart from
+//! both because only this holds the lock and the transaction.
 
 mod batch_writer;
 mod collections;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
+use crate::derived_index;
 use crate::error::{Error, Result, RowError, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
-use crate::index_maintenance;
 use crate::meta::MetaTable;
 use crate::read_transaction::ReadTransaction;
 use crate::store::Store;
@@ -27,20 +26,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a batch found outside the lock, by the place of each change in it.
+/// The data that a batch reads before it takes the lock, by the index of each change.
 #[derive(Default)]
 struct Prefetched {
-    /// The last batch before, and the store's epoch.
+    /// The last batch, and the epoch of the store.
     seq: Seq,
     epoch: String,
-    /// What the change replaces.
+    /// The sort keys of the item that the change replaces.
     replaced: HashMap<usize, ReplacedSortKeys>,
-    /// Nothing has its UID: the collection that it goes to, and the handle that is free for it.
+    /// For new UIDs: the collection of the item, and the handle that is free for it.
     free_handles: HashMap<usize, (i64, Handle)>,
 }
 
-/// What an item is sorted by, as long as it was last changed by this batch and its collection has
-/// this summary.
+/// The sort keys of an item; valid while it was last changed by this batch and its collection has
+/// this index configuration.
 struct ReplacedSortKeys {
     seq: Seq,
     index_config: Arc<IndexConfig>,
@@ -62,15 +61,15 @@ impl<E: Into<RowError>> From<E> for ApplyError {
 }
 
 impl Store {
-    /// Writes changes in one transaction, as one batch of `operation`, and returns its number; it
-    /// is on the disk when this returns. Where nothing changes, nothing is written and no number is
-    /// used.
+    /// Writes changes in one transaction, as one batch of `operation`, and returns its number; the
+    /// batch is on the disk when this returns. If nothing changes, nothing is written and no number
+    /// is used.
     ///
-    /// Waits for other writers in turn. At most 4,000 changes keep the lock short; items larger
-    /// than a few megabytes should come alone.
+    /// Waits for other writers in turn. Up to 4,000 changes hold the lock for a short time only;
+    /// items larger than a few megabytes should be written in a batch of their own.
     ///
     /// # Errors
-    /// With any error the whole batch is left out, and all before it is kept.
+    /// On any error, nothing of the batch is written; earlier batches remain.
     pub fn apply(
         &mut self,
         operation: &mut Operation,
@@ -82,7 +81,7 @@ impl Store {
         let began = Instant::now();
         self.verify_before_write(&lock)?;
         let mut applied =
-            self.write_batch(operation, changes, known).map_err(|trouble| match trouble {
+            self.write_batch(operation, changes, known).map_err(|error| match error {
                 ApplyError::Row(error) => sqlite_error_at(&self.path)(error),
                 ApplyError::Store(error) => error,
             })?;
@@ -115,7 +114,7 @@ impl Store {
             return Err(ApplyError::Store(Error::OperationUndone { id: *id }));
         }
         if known.epoch != now {
-            // A restore came in between: the same numbers may mean other bytes.
+            // The store was restored in between: the same numbers may name other bytes.
             known = Prefetched::default();
         }
         let mut batch = BatchWriter::begin(&tx, &self.extractor, &known, operation, &meta)?;
@@ -124,12 +123,12 @@ impl Store {
             outcomes.push(batch.apply_change(index, change)?);
         }
         let seq = batch.seq;
-        // What is not committed is rolled back.
+        // Without a commit, the transaction is rolled back.
         let refused = outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..)));
         if !batch.has_changes() || (operation.all_or_nothing && refused) {
             return Ok(AppliedBatch { seq: seq - 1, outcomes, lock_held: Duration::ZERO });
         }
-        index_maintenance::invalidate_stale(&tx, &self.extractor, &meta)?;
+        derived_index::invalidate_stale(&tx, &self.extractor, &meta)?;
         let written = batch.finish(operation, &meta)?;
         tx.commit()?;
         if operation.id_in_epoch.as_ref() != Some(&written) {
@@ -140,7 +139,7 @@ impl Store {
         Ok(AppliedBatch { seq, outcomes, lock_held: Duration::ZERO })
     }
 
-    /// Reads and parses what the changes will replace, before the lock is taken.
+    /// Reads and parses the items that the changes replace, before the lock is taken.
     fn prefetch(&self, changes: &[BatchChange]) -> rusqlite::Result<Prefetched> {
         // One read transaction costs less than one for each change. Nothing is written in it, and
         // it is never upgraded.
@@ -151,7 +150,7 @@ impl Store {
         let mut known = Prefetched { seq, epoch, ..Prefetched::default() };
         let mut finder = UidFinder::new(&self.conn)?;
         let mut collections: HashMap<&str, Option<uid_lookup::CollectionKey>> = HashMap::new();
-        let mut derivers = ExtractorCache::new(&self.extractor);
+        let mut extractors = ExtractorCache::new(&self.extractor);
         for (index, change) in changes.iter().enumerate() {
             let found: Option<(i64, Seq, i64)> = match change {
                 BatchChange::Put(put) => {
@@ -160,12 +159,12 @@ impl Store {
                         collections.insert(&put.collection, found);
                     }
                     match collections.get(&*put.collection) {
-                        Some(Some(of)) => {
+                        Some(Some(key)) => {
                             let (uid, recurrence) = (&put.uid, put.parsed.recurrence_id());
-                            match finder.find(of, uid, recurrence)? {
+                            match finder.find(key, uid, recurrence)? {
                                 UidLookup::Item(row) => self.find_item_by_row(row)?,
                                 UidLookup::Free(handle) => {
-                                    known.free_handles.insert(index, (of.id, handle));
+                                    known.free_handles.insert(index, (key.id, handle));
                                     None
                                 }
                                 UidLookup::HandleTaken => None,
@@ -183,12 +182,12 @@ impl Store {
                 _ => None,
             };
             if let Some((id, seq, collection)) = found
-                && let Some(stored) = derivers.read_item(&self.conn, id)?
+                && let Some(stored) = extractors.read_item(&self.conn, id)?
                 && !is_unchanged_put(change, &stored.bytes)
             {
-                let deriver = derivers.for_collection(&self.conn, collection)?;
-                let keys = deriver.extract_sort_keys(&stored.bytes, &stored.context);
-                let summary = Arc::clone(deriver.index_config());
+                let extractor = extractors.for_collection(&self.conn, collection)?;
+                let keys = extractor.extract_sort_keys(&stored.bytes, &stored.context);
+                let summary = Arc::clone(extractor.index_config());
                 known.replaced.insert(index, ReplacedSortKeys { seq, index_config: summary, keys });
             }
         }
@@ -207,7 +206,8 @@ fn id_seq_collection_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64,
     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
-/// The same card again changes nothing, so what it gave needs no parsing.
+/// Returns whether a change puts the card that is stored already: it changes nothing, so the stored
+/// one is not parsed.
 fn is_unchanged_put(change: &BatchChange, bytes: &[u8]) -> bool {
     matches!(change, BatchChange::Put(put) if is_same_card(bytes, put.parsed.bytes()))
 }

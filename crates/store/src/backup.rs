@@ -1,31 +1,31 @@
-//! Copies: an online backup that is verified before it gets its name, and the way back.
+//! Backup and restore: a verified copy of a store in use, and its way back into the store.
 
-use crate::check::{Fault, check_integrity};
 use crate::connection::open_connection;
 use crate::data_directory::DataDirectory;
+use crate::database_copy::{TempCopy, copy_atomically, verify_integrity, with_suffix};
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::lock::LockFiles;
 use crate::schema::{self, SchemaState};
 use crate::store::{Store, StoreOptions};
+use rusqlite::OpenFlags;
 use rusqlite::backup::Backup;
-use rusqlite::{Connection, OpenFlags};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Debug, Clone)]
 pub struct RestoreReport {
-    /// Where what was there before lies now.
+    /// The copy of the previous state of the store.
     pub previous_copy: PathBuf,
-    /// Items in the store now.
+    /// The number of items in the restored store.
     pub items: u64,
 }
 
 impl Store {
-    /// Copies the store into one file while it is in use, verifies the copy, and gives it its name
-    /// last: there is never half a backup under that name. An older backup of that name is
-    /// replaced; anything else is not. Returns the copy's size in bytes.
+    /// Copies the store into one file while it is in use, verifies the copy, and then renames it: a
+    /// file with that name is always complete. An older backup of that name is replaced, any other
+    /// file is not. Returns the size of the copy in bytes.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         if to.exists() {
             ensure_replaceable(to)?;
@@ -34,8 +34,8 @@ impl Store {
         Ok(fs::metadata(to).map_err(file_error_at(to))?.len())
     }
 
-    /// Puts a backup in the store's place, for all who have it open; what was there is copied aside
-    /// first. Cursors of before expire.
+    /// Replaces the content of the store by a backup, also for the processes that have it open; the
+    /// previous state is copied first. Older cursors expire.
     pub fn restore(&mut self, from: &Path) -> Result<RestoreReport> {
         self.ensure_writable()?;
         let lock = self.lock_files.acquire()?;
@@ -43,7 +43,7 @@ impl Store {
         let staged = stage_backup(&self.directory, from)?;
         let before = self.directory.unused_copy_path("restore");
         copy_atomically(&self.conn, &self.path, &before).map_err(|error| match error {
-            // It is the store that is damaged, not its copy.
+            // The store is damaged, not its copy.
             Error::Damaged { what, .. } => Error::Damaged { path: self.path.clone(), what },
             error => error,
         })?;
@@ -70,8 +70,8 @@ impl Store {
 }
 
 impl DataDirectory {
-    /// Puts a backup in the place of a store, as [`Store::restore`] does, also where that store is
-    /// damaged: its files are then moved aside as they are.
+    /// Replaces a store by a backup, like [`Store::restore`], even if the store is damaged: its
+    /// files are then renamed, not copied.
     pub fn restore(&self, options: &StoreOptions, from: &Path) -> Result<RestoreReport> {
         let restored = Store::open(self.path(), options).and_then(|mut store| store.restore(from));
         match restored {
@@ -82,8 +82,8 @@ impl DataDirectory {
         }
     }
 
-    /// Moves a damaged store aside and puts a backup in its place. Who has it open sees that at the
-    /// next opening.
+    /// Renames the files of a damaged store, and puts a backup in its place. Processes that have
+    /// the store open see it when they open it again.
     fn replace_damaged(&self, from: &Path) -> Result<RestoreReport> {
         let locks = LockFiles::open(self)?;
         let lock = locks.acquire()?;
@@ -92,8 +92,8 @@ impl DataDirectory {
         let items = staged.conn.query_row("SELECT count(*) FROM item", [], count);
         let items = items.map_err(sqlite_error_at(&staged.path))?;
         let (data, before) = (self.database_path(), self.unused_copy_path("damaged"));
-        // A second name first, so that there is a store at every moment; then its write-ahead log,
-        // which may hold what could still be saved from it and must not be read into the backup.
+        // A hard link first, so that a store exists at every moment; then the write-ahead log,
+        // which may have data to be rescued and must not be read into the backup.
         fs::hard_link(&data, &before).map_err(file_error_at(&data))?;
         let wal = with_suffix(&data, "-wal");
         if wal.exists() {
@@ -109,14 +109,8 @@ impl DataDirectory {
     }
 }
 
-fn with_suffix(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
-}
-
-/// Refuses a file that is no backup. One in write-ahead mode is a store in use, perhaps this very
-/// one.
+/// Refuses to replace a file that is no backup. A file in write-ahead mode is a store in use,
+/// perhaps this one.
 fn ensure_replaceable(to: &Path) -> Result<()> {
     let old = open_connection(to, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite_error_at(to))?;
     schema::read_schema_state(&old, to)?;
@@ -129,39 +123,14 @@ fn ensure_replaceable(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A copy in the data directory, for a while: it is removed when dropped.
-pub(crate) struct TempCopy {
-    pub(crate) conn: Connection,
-    path: PathBuf,
-}
-
-impl TempCopy {
-    /// A copy of a store as it is at this moment, whatever is wrong with it.
-    pub(crate) fn from_connection(
-        conn: &Connection,
-        directory: &DataDirectory,
-    ) -> Result<TempCopy> {
-        let name = format!("check-{}.partial", std::process::id());
-        let path = with_suffix(&directory.database_path(), &format!(".{name}"));
-        let _none = fs::remove_file(&path);
-        let conn = copy_raw(conn, &directory.database_path(), &path)?;
-        Ok(TempCopy { conn, path })
-    }
-}
-
-impl Drop for TempCopy {
-    fn drop(&mut self) {
-        let _left = fs::remove_file(&self.path);
-    }
-}
-
-/// A verified copy of a backup, of the newest version, with an epoch of its own.
+/// Copies and verifies a backup, migrates the copy to the current version, and gives it a new
+/// epoch.
 fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let source =
         open_connection(from, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite_error_at(from))?;
-    let standing = schema::read_schema_state(&source, from)?;
-    schema::refuse_development_schema(&source, standing, from)?;
-    match standing {
+    let schema_state = schema::read_schema_state(&source, from)?;
+    schema::refuse_development_schema(&source, schema_state, from)?;
+    match schema_state {
         SchemaState::Empty => {
             return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });
         }
@@ -178,7 +147,7 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let mut staged =
         TempCopy { conn: open_connection(&path, access).map_err(sqlite_error_at(&path))?, path };
-    if let SchemaState::Older(major, minor) = standing {
+    if let SchemaState::Older(major, minor) = schema_state {
         schema::migrate(&mut staged.conn, directory, (major, minor), schema::MIGRATIONS)?;
     }
     staged
@@ -186,57 +155,4 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
         .execute("UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'epoch'", [])
         .map_err(sqlite_error_at(&staged.path))?;
     Ok(staged)
-}
-
-fn verify_integrity(conn: &Connection, path: &Path) -> Result<()> {
-    match check_integrity(conn).map_err(sqlite_error_at(path))?.into_iter().next() {
-        None => Ok(()),
-        Some(Fault::Page(what)) => Err(Error::Damaged { path: path.to_path_buf(), what }),
-        Some(other) => Err(Error::Damaged { path: path.to_path_buf(), what: other.to_string() }),
-    }
-}
-
-/// Copies a database into one file: under another name first, verified, synced, then renamed.
-pub(crate) fn copy_atomically(conn: &Connection, from: &Path, to: &Path) -> Result<()> {
-    let partial = with_suffix(to, ".partial");
-    let _none = fs::remove_file(&partial);
-    let result = copy_and_verify(conn, from, &partial).and_then(|()| {
-        File::open(&partial).and_then(|copy| copy.sync_all()).map_err(file_error_at(&partial))?;
-        fs::rename(&partial, to).map_err(file_error_at(to))?;
-        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error_at(folder))
-    });
-    if result.is_err() {
-        let _left = fs::remove_file(&partial);
-    }
-    result
-}
-
-fn copy_and_verify(conn: &Connection, from: &Path, partial: &Path) -> Result<()> {
-    verify_integrity(&copy_raw(conn, from, partial)?, partial)
-}
-
-fn copy_raw(conn: &Connection, from: &Path, partial: &Path) -> Result<Connection> {
-    let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    // Only its owner may read a copy, from its first moment on.
-    use std::os::unix::fs::OpenOptionsExt as _;
-    File::options()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(partial)
-        .map(drop)
-        .map_err(file_error_at(partial))?;
-    let mut target = open_connection(partial, access).map_err(sqlite_error_at(partial))?;
-    {
-        let backup = Backup::new(conn, &mut target).map_err(sqlite_error_at(from))?;
-        // In one step: a copy in many begins again whenever somebody writes.
-        backup
-            .run_to_completion(i32::MAX, Duration::ZERO, None)
-            .map_err(sqlite_error_at(partial))?;
-    }
-    // A single file, without a write-ahead log beside it.
-    target.pragma_update(None, "journal_mode", "delete").map_err(sqlite_error_at(partial))?;
-    Ok(target)
 }

@@ -1,4 +1,4 @@
-//! What can be written: changes, the operation they belong to, and what became of each.
+//! The changes of a batch, their operation, and their outcomes.
 
 use crate::handle::Handle;
 use crate::history::OperationId;
@@ -8,32 +8,33 @@ use larder_extract::ParsedItem;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One thing that a person did: all batches of one import are one operation, and one undo.
+/// An action of a person: all batches of one import are one operation, and one undo.
 ///
-/// Nothing is written of it before its first batch is.
+/// Nothing of it is written before its first batch.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// Its number, and the store's epoch when it got that: after a restore another operation may
-    /// have it.
+    /// The number, and the epoch of the store in which it was assigned: after a restore another
+    /// operation may have the number.
     pub(crate) id_in_epoch: Option<(String, OperationId)>,
-    /// Its first batch.
+    /// The first batch.
     pub(crate) first_seq: Option<Seq>,
-    /// Does it put each item once, so that a second one of a UID is another item?
+    /// Whether it puts each item once, so that a second item with a UID is another item.
     pub(crate) puts_each_once: bool,
     pub(crate) verb: String,
     pub(crate) detail: String,
     pub(crate) started_at_ms: i64,
-    /// The operation that this one undoes, and the epoch in which that number holds.
+    /// The operation that this one undoes, and the epoch in which that number is valid.
     pub(crate) undoes: Option<(String, OperationId)>,
-    /// Is a batch with a conflict left out as a whole?
+    /// Whether nothing of a batch with a conflict is written.
     pub(crate) all_or_nothing: bool,
-    /// The epoch in which what it expects was seen.
+    /// The epoch to which the preconditions of the changes belong.
     pub(crate) expected_epoch: Option<Arc<str>>,
 }
 
 impl Operation {
-    /// An operation that begins `at` milliseconds after 1970 (for display; order is by batch).
-    /// `detail` is shown in the log: names of files and collections, never contents.
+    /// Creates an operation that begins at `started_at_ms`, in milliseconds since 1970 (for display
+    /// only; batches determine the order). The log shows `detail`: names of files and collections,
+    /// never contents.
     pub fn new(
         verb: impl Into<String>,
         detail: impl Into<String>,
@@ -53,139 +54,138 @@ impl Operation {
         }
     }
 
-    /// It puts each item once: other bytes under a UID that it has put already are another item,
-    /// which is kept beside the first as with [`Precondition::DuplicateInImport`], unless that one
-    /// is expected by [`Precondition::UnchangedSince`]. That an item was left as it was is known
-    /// within a batch only.
+    /// Puts each item once: other bytes with a UID that the operation has put before are added as a
+    /// duplicate, see [`Precondition::DuplicateInImport`], unless [`Precondition::UnchangedSince`]
+    /// names the first. Items that a put left unchanged are remembered within a batch only.
     #[must_use]
     pub fn treat_repeats_as_duplicates(self) -> Operation {
         Operation { puts_each_once: true, ..self }
     }
 
-    /// Each of its batches is written whole or not at all: where one change meets a conflict, none
-    /// is made, and what the other outcomes say did not happen.
+    /// Writes each batch completely or not at all: if one change has a conflict, none is made,
+    /// whatever the other outcomes are.
     #[must_use]
     pub fn all_or_nothing(self) -> Operation {
         Operation { all_or_nothing: true, ..self }
     }
 
-    /// What it expects was seen in this [epoch](crate::Reader::epoch): if a restore replaced the
-    /// store since, nothing is written, as the same numbers may be of other items.
+    /// Sets the [epoch](crate::Reader::epoch) to which the preconditions belong: if a restore
+    /// replaced the store since, nothing is written, as the same numbers may name other items.
     #[must_use]
     pub fn expect_epoch(self, epoch: Arc<str>) -> Operation {
         Operation { expected_epoch: Some(epoch), ..self }
     }
 
-    /// Its number, once a batch of it was written.
+    /// Returns the number, once a batch of the operation was written.
     #[must_use]
     pub fn id(&self) -> Option<OperationId> {
         self.id_in_epoch.as_ref().map(|(_, id)| *id)
     }
 }
 
-/// One change of a batch.
+/// A change in a batch.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum BatchChange {
-    /// An item's bytes, new or in place of former ones.
+    /// Adds an item or replaces its bytes.
     Put(ItemPut),
-    /// Takes an item away; its bytes are kept as a former version. With `Expect::At` only if
-    /// unchanged since.
+    /// Removes an item; its bytes are recorded as a version. [`Precondition::UnchangedSince`]: only
+    /// if it is unchanged.
     Remove(Handle, Precondition),
-    /// Makes a collection for items of a kind. A `Put` makes the one it names, too. One of that
-    /// name that was removed comes back, with the summary it had.
+    /// Creates a collection for items of a kind. A `Put` also creates the collection that it names.
+    /// A removed collection with the name is restored, with its index configuration.
     CreateCollection(String, Kind),
-    /// Has a collection indexed in this way. Where it holds items, [`crate::Store::refresh`] then
-    /// derives all items anew, in steps; until that has ended, by whomever, queries scan.
+    /// Sets the index configuration of a collection. If it has items, [`crate::Store::refresh`]
+    /// then refills the indexes in steps; until that is complete, queries scan.
     SetIndexConfig(String, IndexConfig),
-    /// Has a collection say this of itself: lines like PRODID and X-WR-CALNAME of a calendar, as
-    /// they came; what a client says of an address book.
+    /// Sets the properties of a collection itself: lines like PRODID and X-WR-CALNAME of a
+    /// calendar, as they came; a client's own properties of an address book.
     SetCollectionProperties(String, Option<Vec<u8>>),
-    /// Gives a collection another name; its items keep their handles.
+    /// Renames a collection; its items keep their handles.
     RenameCollection(String, String),
-    /// Takes an empty collection away.
+    /// Removes an empty collection.
     RemoveCollection(String),
-    /// What only the store itself asks for; its payload cannot be made elsewhere.
+    /// A change that only the store requests; other crates cannot create its payload.
     #[doc(hidden)]
     Internal(InternalChange),
 }
 
-/// Changes that only the store makes, for purge and undo: the type has no name outside.
+/// Changes that only the store makes, for purge and undo: the crate does not export the type.
 #[derive(Debug, Clone)]
 pub enum InternalChange {
-    /// Takes an item and all its former versions away; [`crate::Store::purge`] then erases the
-    /// bytes.
+    /// Removes an item and all its versions; [`crate::Store::purge`] then erases the bytes.
     Purge(Handle),
-    /// Brings back a removed collection, for undo.
+    /// Restores a removed collection, for undo.
     RestoreCollection(i64),
-    /// Marks an operation as undone by this one, for undo; not where an item of the same batch was
-    /// in conflict.
+    /// Marks an operation as undone by this one, unless an item of the same batch has a conflict.
     MarkUndone(OperationId),
-    /// Marks an operation as no longer undone, when its undo is undone; with the same proviso.
+    /// Marks an operation as no longer undone, because its undo is undone, unless an item of the
+    /// same batch has a conflict.
     MarkRedone(OperationId),
 }
 
-/// An item on its way into a collection.
+/// An item to be put into a collection.
 #[derive(Debug, Clone)]
 pub struct ItemPut {
-    /// The collection's name.
+    /// The name of the collection.
     pub collection: Arc<str>,
-    /// The UID it is kept under; unique in the collection.
+    /// The UID under which the item is stored, unique in the collection.
     pub uid: String,
-    /// True where the bytes do not name this UID themselves.
+    /// Whether the UID is derived, because the bytes do not name it.
     pub derived_uid: bool,
-    /// The bytes, and what was derived from them.
+    /// The bytes, and the entry that was extracted from them.
     pub parsed: ParsedItem,
-    /// What must be there before.
+    /// The precondition of the put.
     pub precondition: Precondition,
 }
 
-/// What a change expects to find; where it finds something else, nothing happens to that item.
+/// The precondition of a change; if it fails, the item is not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
-    /// Anything: a known UID is an update.
+    /// None: a put with a known UID is an update.
     Any,
-    /// Anything, but this UID was met before in the same import: other bytes are another item,
-    /// which is kept under a derived UID.
+    /// None, but an earlier item of the same import has this UID: other bytes are added under a
+    /// derived UID.
     DuplicateInImport,
-    /// No item of this UID, unless it has the same bytes.
+    /// No item has this UID, or it has the same bytes.
     Absent,
-    /// No item of this UID that is newer: a component of a higher SEQUENCE, or of the same and a
+    /// No item with this UID is newer: a component with a higher SEQUENCE, or with the same and a
     /// later DTSTAMP (RFC 5546, 2.1.4).
     NotNewer,
-    /// The item, last changed by this batch.
+    /// This batch was the last to change the item.
     UnchangedSince(Seq),
 }
 
-/// What became of one change.
+/// The outcome of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeOutcome {
-    /// A new item.
+    /// An item was added.
     Added(Handle),
-    /// New bytes in place of former ones.
+    /// The bytes of an item were replaced.
     Updated(Handle),
-    /// The same bytes again: nothing was written.
+    /// The bytes were the same: nothing was written.
     Unchanged(Handle),
-    /// A second item with a UID that another had first, kept under a derived one.
+    /// An item with the UID of another was added under a derived UID.
     AddedAsDuplicate(Handle),
-    /// That second item, met again: nothing was written.
+    /// That duplicate exists already: nothing was written.
     UnchangedDuplicate(Handle),
-    /// Taken away.
+    /// The item was removed.
     Removed(Handle),
-    /// Not what was expected; nothing was written. The item's last change, if it exists.
+    /// The precondition failed: nothing was written. The item, and its last change, if it exists.
     Conflict(Option<Handle>, Option<Seq>),
-    /// Done, for changes that concern no item.
+    /// The change was made; it concerns no item.
     Done,
 }
 
-/// What a batch did.
+/// A batch that was written.
 #[derive(Debug, Clone)]
 pub struct AppliedBatch {
-    /// The batch's number; without any change the number of the last batch before it.
+    /// The number of the batch; if nothing changed, that of the last batch before it.
     pub seq: Seq,
-    /// What became of each change, in their order.
+    /// The outcome of each change, in their order.
     pub outcomes: Vec<ChangeOutcome>,
-    /// For how long it kept other writers out. A large job cuts its batches to this.
+    /// The time for which the batch held the lock. A large import chooses the size of its batches
+    /// by it.
     pub lock_held: Duration,
 }

@@ -1,12 +1,12 @@
-//! What batches made of items: what each was, and what it is.
+//! Changed items with their before-images and after-images.
 //!
-//! `changes` says which items changed, for who keeps a copy of them. Who keeps none has to know of
-//! each what it was, to tell whether that mattered; this is apart as it reads former versions, and
-//! for no longer than these are kept.
+//! `change_feed` lists the changed items, which suffices for subscribers that keep a copy.
+//! Subscribers without one need the before-image to decide whether a change matters. Apart from
+//! `change_feed` because this reads `item_history`, and so works only within its retention.
 
 use crate::error::{Result, RowError, RowResult, sqlite_error_at};
 use crate::handle::Handle;
-use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
+use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
 use crate::reader::Reader;
 use crate::zone_loader::unpack_schedule;
 use crate::{Kind, Seq, blob, history};
@@ -15,73 +15,73 @@ use rusqlite::{OptionalExtension as _, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An item that is not what it was.
+/// A changed item.
 #[derive(Debug, Clone)]
 pub struct ItemChange {
-    /// Its short name.
+    /// The handle of the item.
     pub handle: Handle,
-    /// What it was; `None`: it was not there.
+    /// The before-image; `None`: the item did not exist.
     pub before: Option<ItemVersion>,
-    /// What it is; `None`: it is not there.
+    /// The after-image; `None`: the item does not exist any more.
     pub after: Option<ItemVersion>,
 }
 
-/// An item as it was, or is.
+/// An item before or after a change.
 #[derive(Debug, Clone)]
 pub struct ItemVersion {
-    /// What is known of it. Of an item that is not there any more, the row is the one that it was
-    /// in.
+    /// The metadata. The row of a removed item is its last one.
     pub meta: ItemMeta,
-    /// The row of its collection.
+    /// The row of the collection.
     pub collection: i64,
-    /// Its bytes.
+    /// The source bytes.
     pub bytes: Arc<[u8]>,
-    /// When it happens.
+    /// The schedule; `None`: the item has none.
     pub schedule: Option<Schedule>,
 }
 
-/// Where a store stands. What is equal in two of them has not changed.
+/// Version stamps of a store; equal stamps mean that nothing changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreStamp {
     /// The last batch.
     pub seq: Seq,
-    /// The last batch that changed a collection: one is new, gone, or called otherwise.
+    /// The last batch that added, removed or renamed a collection.
     pub collection_seq: Seq,
-    /// Which store it is, and by which zones it knows what items are in time.
+    /// The epoch of the store, and the zone data of its schedules.
     pub epoch_and_zones: String,
 }
 
-/// How far what changed can be told.
+/// The completeness of the changes that were passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedResult {
-    /// All was given.
+    /// All changes were passed.
     Complete,
-    /// More items than were asked for; none was given.
+    /// There are more changed items than the limit; none was passed.
     TooMany,
-    /// What items were is not kept any more; none was given.
+    /// Before-images were pruned; no change was passed.
     Expired,
 }
 
-/// Where what an item was is found.
+/// The place of a before-image.
 struct BeforeImageRef {
     handle: Handle,
-    /// Its first former version: the batch that replaced it, and its row of `former`; none for what
-    /// was not there.
+    /// The first replaced version: the batch that replaced it, and its row of `item_history`; no
+    /// row if the item did not exist.
     previous_version: Option<(Seq, Option<i64>)>,
-    /// The batch that first changed what it is in time, and not the item.
+    /// The first batch that changed the schedule without changing the item.
     schedule_changed_at: Option<Seq>,
-    /// The row in which it is, where a batch changed it and did not take it away.
+    /// The row of the item, if a batch changed it and did not remove it.
     row: Option<i64>,
 }
 
-/// What was found so far, each item once.
+/// The items found so far, each once.
 struct ChangedItems {
     positions: HashMap<Handle, usize>,
     items: Vec<BeforeImageRef>,
 }
 
 impl ChangedItems {
-    /// Returns the entry of the item whose handle is in the first column, made where there is none.
+    /// Returns the entry of the item whose handle is in the first column, and adds it if there is
+    /// none.
     fn entry(&mut self, row: &Row<'_>) -> RowResult<&mut BeforeImageRef> {
         let handle = Handle::from_bytes(row.get_ref(0)?.as_blob()?);
         let next = self.items.len();
@@ -94,7 +94,7 @@ impl ChangedItems {
                 row: None,
             });
         }
-        // Each position is that of an item: one that is not in the list was just added.
+        // Each position is that of an item: a missing one was just added.
         Ok(&mut self.items[position])
     }
 }
@@ -102,19 +102,19 @@ impl ChangedItems {
 /// The rows and names of collections, by row.
 type CollectionNames<'a> = &'a [(i64, Arc<str>)];
 
-/// Where the columns of a former version are, behind those of [`ITEM_META_COLUMNS`].
+/// The columns of a replaced version, in the order of [`ITEM_META_COLUMNS`].
 const ITEM_HISTORY_COLUMNS: &str = "f.item, f.handle, f.kind, f.collection, f.uid, f.uid_origin, f.since, f.recurrence_id, f.calendar_context";
 const BYTES_COLUMN: usize = 9;
 const SCHEDULE_COLUMN: usize = 10;
 
 impl Reader {
-    /// The last batch, as of the snapshot in which this is called.
+    /// Returns the number of the last batch, in the current read transaction.
     pub fn last_seq(&self) -> Result<Seq> {
         crate::meta::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
-    /// Where the store stands, as of the snapshot in which this is called: all at once, as it is
-    /// asked after each batch.
+    /// Returns the version stamps of the store, in the current read transaction. One statement
+    /// reads them all, as they are read after each batch.
     pub fn stamp(&self) -> Result<StoreStamp> {
         let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'),
                           (SELECT max(seq) FROM collection),
@@ -135,10 +135,10 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives each item that a batch behind `after` changed to `each`, with what it was then and
-    /// what it is, in the order of their first changes; where these are more than `most`, none. In
-    /// one snapshot, which may last as long as it takes to read so many. `names`: of the
-    /// collections, as [`Reader::collection_names`] gives them.
+    /// Passes each item that a batch after `after` changed to `each`, with its before-image and
+    /// after-image, in the order of the first changes. Passes none if there are more than `most`.
+    /// All within one read transaction, which lasts as long as reading that many items. `names`:
+    /// the names of the collections, from [`Reader::collection_names`].
     pub fn for_each_change(
         &self,
         after: Seq,
@@ -172,14 +172,14 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Which items changed, and where what they were is found.
+    /// Returns the changed items, with the places of their before-images.
     fn find_changed_items(
         &self,
         after: Seq,
         most: usize,
     ) -> RowResult<Option<Vec<BeforeImageRef>>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
-        // The first of an item's former versions is what it was, if it was there at all.
+        // The first replaced version of an item is its before-image, if it existed at all.
         let sql =
             "SELECT handle, seq, id, since FROM item_history WHERE seq > ?1 ORDER BY seq, ordinal";
         let mut select = self.conn.prepare_cached(sql)?;
@@ -206,7 +206,7 @@ impl Reader {
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
-            // What has no former version is new.
+            // An item without a replaced version is new.
             let (seq, is, was) = (row.get(1)?, row.get(2)?, found.entry(row)?);
             was.previous_version.get_or_insert((seq, None));
             was.row = Some(is);
@@ -243,7 +243,7 @@ impl Reader {
         }
     }
 
-    /// What an item is now.
+    /// Reads the after-image of an item.
     fn read_after_image(
         &self,
         was: &BeforeImageRef,
@@ -251,9 +251,9 @@ impl Reader {
     ) -> RowResult<Option<ItemVersion>> {
         let row = match (was.row, was.previous_version) {
             (Some(row), _) => row,
-            // A batch replaced it, and none put it there since.
+            // A batch removed the item, and none added it again.
             (None, Some(_)) => return Ok(None),
-            // Only when it happens has changed.
+            // Only the schedule changed.
             (None, None) => {
                 let sql = "SELECT id FROM item WHERE handle = ?1";
                 let mut select = self.conn.prepare_cached(sql)?;
@@ -266,7 +266,7 @@ impl Reader {
             "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
              LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind IN ({}) THEN i.id END
              WHERE i.id = ?1",
-            // Three pages less are read of an item without a schedule.
+            // For kinds without a schedule, three pages fewer are read.
             Kind::numbers_where(Kind::has_schedule)
         );
         let mut select = self.conn.prepare_cached(&sql)?;

@@ -6,17 +6,17 @@ use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes above this lie in `blob`, so that scans of `source_bytes` stay narrow.
+/// Larger bytes are in `blob`, so that scans of `source_bytes` stay fast.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// Where bytes lie: in the row itself, or in `blob` under this hash. Exactly one is set, unless
+/// The place of bytes: in the row itself, or in `blob` under this hash. Exactly one is set, unless
 /// they were purged.
 pub(crate) struct StoredBytes {
     pub(crate) bytes: Option<Vec<u8>>,
     pub(crate) blob_hash: Option<Vec<u8>>,
 }
 
-/// Finds a place for bytes; large ones get (or share) a row of `blob`, counted once more.
+/// Stores bytes; large ones in a row of `blob`, with one reference more.
 pub(crate) fn store_bytes(
     tx: &WriteTransaction<'_>,
     bytes: Vec<u8>,
@@ -34,7 +34,7 @@ pub(crate) fn store_bytes(
     Ok(StoredBytes { bytes: None, blob_hash: Some(hash) })
 }
 
-/// Gives a place up; the last user of a large one takes its row along.
+/// Releases a reference to a blob, and deletes a blob without references.
 pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> rusqlite::Result<()> {
     if let Some(hash) = blob {
         tx.prepare_cached("UPDATE blob SET ref_count = ref_count - 1 WHERE hash = ?1")?
@@ -45,7 +45,7 @@ pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> ru
     Ok(())
 }
 
-/// The bytes of an item; `None` where there is no such item.
+/// Reads the bytes of an item; `None`: there is no such item.
 pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
     conn.prepare_cached(
         "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s LEFT JOIN blob b ON b.hash = s.blob_hash
@@ -56,7 +56,7 @@ pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Resul
     .map(Option::flatten)
 }
 
-/// The bytes of an item that exists: without them the store is damaged.
+/// Reads the bytes of an item that exists: if there are none, the store is damaged.
 pub(crate) fn require_source_bytes(conn: &Connection, item: i64) -> RowResult<Vec<u8>> {
     read_source_bytes(conn, item)?.ok_or_else(|| RowError::missing_source_bytes(item))
 }

@@ -1,7 +1,7 @@
-//! The table of calendar contexts, and that of time-zone definitions.
+//! The tables of calendar contexts and of time-zone definitions.
 //!
-//! Thousands of items share a context, and many calendars a definition, so each is stored once and
-//! counts its users (`schema` describes the tables). `larder-extract` has the meaning of both.
+//! Thousands of items share a context, and many calendars a definition, so each is stored once with
+//! a reference count (`schema` describes the tables). `larder-extract` defines what both mean.
 
 use larder_extract::{CalendarContext, VtimezoneText};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -12,18 +12,18 @@ use std::sync::Arc;
 const VCALENDAR_1_NUMBER: i64 = 1;
 const ICALENDAR_NUMBER: i64 = 2;
 
-/// The frames of a batch: which rows they are, and how many users they gain and lose by it.
+/// The calendar contexts of a batch: their rows, and the changes of their reference counts.
 #[derive(Debug, Default)]
 pub(crate) struct ContextRefCounts {
     cached_rows: Vec<(Arc<CalendarContext>, i64)>,
     count_changes: BTreeMap<i64, i64>,
 }
 
-/// So many frames are remembered by a batch.
+/// Upper bound of the contexts that a batch remembers.
 const MAX_CACHED_CONTEXTS: usize = 32;
 
 impl ContextRefCounts {
-    /// The row of this frame, written where it is new, with one more user.
+    /// Returns the row of a context, inserted if it is new, and adds one reference.
     pub(crate) fn acquire(
         &mut self,
         conn: &Connection,
@@ -47,8 +47,8 @@ impl ContextRefCounts {
         Ok(row)
     }
 
-    /// Writes how many users there are now. What lost its last one goes with the next
-    /// [`delete_unreferenced`].
+    /// Writes the reference counts. The next [`delete_unreferenced`] deletes contexts without
+    /// references.
     pub(crate) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
         for (row, more) in std::mem::take(&mut self.count_changes) {
             conn.prepare_cached(
@@ -93,7 +93,7 @@ fn find_or_insert_zone(conn: &Connection, zone: &VtimezoneText) -> rusqlite::Res
     Ok(conn.last_insert_rowid())
 }
 
-/// The former versions with this key go: their frames have fewer users.
+/// Releases the contexts of the replaced versions with this key.
 pub(crate) fn release_history(
     conn: &Connection,
     column: &'static str,
@@ -115,7 +115,7 @@ pub(crate) fn release_history(
     Ok(())
 }
 
-/// Takes away the frames that nothing uses, and the definitions that no frame names.
+/// Deletes contexts without references, and definitions that no context names.
 pub(crate) fn delete_unreferenced(conn: &Connection) -> rusqlite::Result<()> {
     if conn.prepare_cached("DELETE FROM calendar_context WHERE ref_count <= 0")?.execute([])? == 0 {
         return Ok(());
@@ -140,7 +140,7 @@ fn parse_row_ids(list: &str) -> impl Iterator<Item = i64> + '_ {
     list.split(' ').filter_map(|number| number.parse().ok())
 }
 
-/// The frame in this row.
+/// Reads the context in this row.
 pub(crate) fn read_context(
     conn: &Connection,
     row: i64,
@@ -162,7 +162,7 @@ pub(crate) fn read_context(
     })))
 }
 
-/// Is the frame in this row that of a vCalendar 1.0?
+/// Returns whether the context in this row is of vCalendar 1.0.
 pub(crate) fn is_vcalendar_1(conn: &Connection, row: i64) -> rusqlite::Result<bool> {
     let version: Option<i64> = conn
         .prepare_cached("SELECT icalendar_version FROM calendar_context WHERE id = ?1")?

@@ -1,4 +1,4 @@
-//! What changed since a cursor: the only news there is.
+//! The change feed: the items that batches after a cursor changed.
 
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::handle::Handle;
@@ -8,15 +8,15 @@ use crate::{Kind, Seq};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fmt;
 
-/// A place in a store's log: all up to and including this change was seen.
+/// A position in the change feed: all changes up to it, inclusive, were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeCursor {
-    /// The store's life: another one after a restore.
+    /// The epoch of the store.
     epoch: String,
-    /// The batch, and the place in it.
+    /// The batch, and the ordinal in it.
     position: (Seq, i64),
-    /// The last batch when a reading from the beginning began: only what was removed since matters
-    /// to it.
+    /// The last batch when a reading from the beginning began: earlier removals do not matter to
+    /// it.
     start_seq: Option<Seq>,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for ChangeCursor {
 }
 
 impl ChangeCursor {
-    /// Reads what `Display` wrote.
+    /// Parses the text form that `Display` writes.
     #[must_use]
     pub fn parse(text: &str) -> Option<ChangeCursor> {
         let mut parts = text.strip_prefix("data-")?.split('-');
@@ -39,45 +39,46 @@ impl ChangeCursor {
     }
 }
 
-/// One item that is not what it was at the cursor. Each item comes once, with its last change.
+/// An item that changed after the cursor. Each item comes once, with its last change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeRecord {
     /// The batch of its last change.
     pub seq: Seq,
-    /// Its place in that batch.
+    /// The place of the change in that batch.
     pub ordinal: i64,
     /// The item.
     pub handle: Handle,
-    /// What it is.
+    /// The kind of the item.
     pub kind: Kind,
-    /// What happened to it.
+    /// The net effect of its changes.
     pub effect: NetEffect,
 }
 
-/// What happened to an item since the cursor, all in all.
+/// The net effect of all changes to an item after the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetEffect {
-    /// It is there, new or with other bytes: in this row.
+    /// The item is new or has other bytes; it has this row.
     Put(i64),
-    /// It is not there any more.
+    /// The item was removed.
     Removed,
 }
 
 impl Reader {
-    /// The cursor behind everything that is there now.
+    /// Returns the cursor after all changes so far.
     pub fn current_cursor(&self) -> Result<ChangeCursor> {
         let _snapshot = self.begin_read()?;
         self.read_cursor(&self.conn)
     }
 
-    /// The last batch behind `after` that changed anything in the collection of this row; `None`:
-    /// none did. Where removals behind `after` are no longer known, the last batch of which that
-    /// holds counts, so asked from the beginning on it never goes back.
+    /// Returns the last batch after `after` that changed anything in the collection of this row;
+    /// `None`: none did. If removals after `after` were pruned, the last pruned batch counts as a
+    /// change, so that the result never decreases.
     pub fn last_collection_change(&self, collection: i64, after: Seq) -> Result<Option<Seq>> {
         let _snapshot = self.begin_read()?;
         let forgotten =
             read_meta_number(&self.conn, "history_from").map_err(sqlite_error_at(&self.path))? - 1;
-        // By the batches from the last one on, as what is asked about has mostly changed lately.
+        // Searches from the last batch backwards, as most collections that are asked for changed
+        // lately.
         let sql = "SELECT max(
             coalesce((SELECT seq FROM item WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
             coalesce((SELECT seq FROM item_history WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
@@ -89,8 +90,8 @@ impl Reader {
         Ok((last > after).then_some(last))
     }
 
-    /// When the operation began that a batch belongs to, in milliseconds since 1970; `None`: there
-    /// is no such batch.
+    /// Returns the time at which the operation of a batch began, in milliseconds since 1970;
+    /// `None`: there is no such batch.
     pub fn batch_time(&self, seq: Seq) -> Result<Option<i64>> {
         let sql = "SELECT o.started_ms FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1";
         let time = || self.conn.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional();
@@ -103,31 +104,32 @@ impl Reader {
         Ok(ChangeCursor { epoch, position: (seq, i64::MAX), start_seq: None })
     }
 
-    /// The cursor before everything.
+    /// Returns the cursor before all changes.
     pub fn start_cursor(&self) -> Result<ChangeCursor> {
         let now = self.current_cursor()?;
         Ok(ChangeCursor { position: (0, 0), start_seq: Some(now.position.0), ..now })
     }
 
-    /// The net effect of all batches after `cursor`, in the order of their last change, at most
-    /// `limit` items, and the cursor to go on from. Fewer than `limit`: that was all.
+    /// Returns the net effect of all batches after `cursor`, in the order of the last changes, at
+    /// most `limit` items, and the cursor to continue from. Fewer than `limit` items: there are no
+    /// more.
     ///
     /// # Errors
-    /// [`Error::CursorExpired`] where removals since the cursor are no longer kept, or the store
-    /// was replaced.
+    /// [`Error::CursorExpired`] if removals since the cursor were pruned, or the store was
+    /// replaced.
     pub fn changes_since(
         &self,
         cursor: &ChangeCursor,
         limit: usize,
     ) -> Result<(Vec<ChangeRecord>, ChangeCursor)> {
-        // One transaction: what is kept, and what happened, must be of the same moment.
+        // One transaction: the oldest kept batch and the changes must be of the same state.
         let (tx, _snapshot) = (&self.conn, self.begin_read()?);
         let now = self.read_cursor(tx)?;
         let oldest = read_meta_number(tx, "history_from").map_err(sqlite_error_at(&self.path))?;
-        // A cursor in the middle of a batch needs the rest of that batch, too.
+        // A cursor in the middle of a batch needs the rest of that batch.
         let next = cursor.position.0.saturating_add(i64::from(cursor.position.1 == i64::MAX));
         let needed = cursor.start_seq.map_or(next, |began| began.saturating_add(1));
-        // A cursor ahead of the store is of a later state that is not there any more.
+        // A cursor ahead of the store belongs to a later state that was replaced.
         if now.epoch != cursor.epoch || needed < oldest || cursor.position > now.position {
             return Err(Error::CursorExpired);
         }

@@ -1,72 +1,74 @@
-//! Verifying a store: pages, references, and whether the indexes are what the source bytes give.
+//! Verifying a store: pages, references between rows, and the indexes against the source bytes.
 
-use crate::backup::TempCopy;
+use crate::connection::integrity_check;
+use crate::database_copy::TempCopy;
+use crate::derived_index::DerivedIndex;
 use crate::error::{Error, Result, sqlite_error_at};
-use crate::index_maintenance::{self, DerivedIndex};
+use crate::index_digest;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::store::Store;
 use rusqlite::Connection;
 use std::fs;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Default)]
 pub struct CheckReport {
-    /// What is wrong; empty: nothing.
+    /// The faults; empty: the store is sound.
     pub faults: Vec<Fault>,
-    /// Items looked at.
+    /// The number of items.
     pub items: u64,
-    /// Former versions kept, and their bytes.
+    /// The number of replaced versions, and of their bytes.
     pub history: (u64, u64),
     /// Size of the database, in bytes.
     pub database_bytes: u64,
     /// Size of the write-ahead log beside it, in bytes.
     pub wal_bytes: u64,
-    /// Items derived again by a rebuild.
+    /// The number of items that a rebuild extracted again.
     pub rebuilt_items: u64,
 }
 
-/// One thing that is wrong.
+/// A fault of a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// SQLite's integrity check found this.
+    /// A finding of SQLite's integrity check.
     #[error("the database is damaged: {0}")]
     Page(String),
-    /// Rows that refer to each other do not match.
+    /// Rows whose references do not match.
     #[error("{count} {what}")]
     Orphans {
-        /// What they are.
+        /// The rows, and their fault.
         what: &'static str,
-        /// How many.
+        /// The number of rows.
         count: u64,
     },
-    /// The index is not what the source bytes give.
+    /// An index does not match the source bytes.
     #[error(
         "the {set} index does not hold what the items give ({stored} entries for {expected}); rebuild it"
     )]
     Index {
-        /// The set.
+        /// The name of the index.
         set: &'static str,
-        /// Entries it holds.
+        /// The number of stored entries.
         stored: u64,
-        /// Entries it should hold.
+        /// The number of expected entries.
         expected: u64,
     },
-    /// The index cannot be read.
+    /// An index cannot be read.
     #[error("the {set} index is malformed; rebuild it")]
     Malformed {
-        /// The set.
+        /// The name of the index.
         set: &'static str,
     },
-    /// An index set is not filled by this program's rules, and not used until it is.
+    /// An index has another fingerprint, and is not used until it is rebuilt.
     #[error("the {set} index is stale and not used; rebuild it")]
     Stale {
-        /// The set.
+        /// The name of the index.
         set: &'static str,
     },
 }
 
-/// Counts that must be zero.
+/// Queries that count faulty rows.
 const ORPHAN_CHECKS: &[(&str, &str)] = &[
     (
         "items without source bytes",
@@ -77,23 +79,23 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
         "SELECT count(*) FROM source_bytes WHERE item NOT IN (SELECT id FROM item)",
     ),
     (
-        "sources that are neither in their row nor in a blob",
+        "source bytes that are neither in their row nor in a blob",
         "SELECT count(*) FROM source_bytes WHERE (bytes IS NULL) = (blob_hash IS NULL)
             OR (blob_hash IS NOT NULL AND blob_hash NOT IN (SELECT hash FROM blob))",
     ),
     (
-        "blobs with a wrong number of users",
+        "blobs with a wrong reference count",
         "SELECT count(*) FROM blob b WHERE ref_count <>
            (SELECT count(*) FROM source_bytes WHERE blob_hash = b.hash)
            + (SELECT count(*) FROM item_history WHERE blob_hash = b.hash)",
     ),
     (
-        "items in no collection",
+        "items without a collection",
         "SELECT count(*) FROM item WHERE collection NOT IN
            (SELECT id FROM collection WHERE removed = 0)",
     ),
     (
-        "items of a batch that is not in the log",
+        "items whose batch is not in the log",
         "SELECT count(*) FROM item WHERE seq NOT IN (SELECT seq FROM batch)",
     ),
     (
@@ -101,52 +103,53 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
         "SELECT count(*) FROM (SELECT 1 FROM item GROUP BY collection, uid, recurrence_id HAVING count(*) > 1)",
     ),
     (
-        "batches of no operation",
+        "batches without an operation",
         "SELECT count(*) FROM batch WHERE operation NOT IN (SELECT id FROM operation)",
     ),
     (
-        "batches after the last number",
+        "batches after the last sequence number",
         "SELECT count(*) FROM batch WHERE seq > (SELECT value FROM meta WHERE key = 'last_seq')",
     ),
     (
-        "bytes of former versions counted wrongly",
+        "wrong counts of the bytes in the history",
         "SELECT (SELECT value FROM meta WHERE key = 'history_bytes') <>
            (SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
             FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash)",
     ),
     (
-        "frames with a wrong number of users",
+        "calendar contexts with a wrong reference count",
         "SELECT count(*) FROM calendar_context f WHERE ref_count <>
            (SELECT count(*) FROM item WHERE calendar_context = f.id) + (SELECT count(*) FROM item_history WHERE calendar_context = f.id)",
     ),
     (
-        "items and former versions whose frame is missing",
+        "items and versions whose calendar context is missing",
         "SELECT (SELECT count(*) FROM item WHERE calendar_context IS NOT NULL AND calendar_context NOT IN (SELECT id FROM calendar_context))
            + (SELECT count(*) FROM item_history WHERE calendar_context IS NOT NULL AND calendar_context NOT IN (SELECT id FROM calendar_context))",
     ),
     (
-        "definitions of time zones in no frame",
+        "time-zone definitions that no calendar context names",
         "SELECT count(*) FROM zone_definition WHERE id NOT IN
            (SELECT value FROM calendar_context, json_each('[' || replace(zone_definitions, ' ', ',') || ']'))",
     ),
     (
-        "frames with a definition that is missing",
+        "calendar contexts with a missing time-zone definition",
         "SELECT count(*) FROM calendar_context, json_each('[' || replace(zone_definitions, ' ', ',') || ']')
          WHERE value NOT IN (SELECT id FROM zone_definition)",
     ),
     (
-        "entries of the time index without an item",
+        "entries of the interval index without an item",
         "SELECT (SELECT count(*) FROM idx_schedule WHERE item NOT IN (SELECT id FROM item))
            + (SELECT count(*) FROM idx_interval WHERE item NOT IN (SELECT item FROM idx_schedule))",
     ),
 ];
 
 impl Store {
-    /// Verifies everything, and changes nothing.
+    /// Verifies the whole store without changing it.
     pub fn check(&self) -> Result<CheckReport> {
         let path = &self.path;
-        // On a copy: it takes long, and a reading that long would let the write-ahead log grow.
-        // Where there is no room for one, there is no room for the log, either.
+        // Verifies a copy: a read transaction that lasts as long would let the write-ahead log
+        // grow. Without room for a copy, there is no room for that log either, so then the store
+        // itself is read.
         let copy = match TempCopy::from_connection(&self.conn, &self.directory) {
             Err(Error::DiskFull { .. }) => None,
             Err(Error::Damaged { what, .. }) => {
@@ -156,8 +159,9 @@ impl Store {
         };
         let conn = copy.as_ref().map_or(&self.conn, |copy| &copy.conn);
         let tx = conn.unchecked_transaction().map_err(sqlite_error_at(path))?;
+        let page_faults = integrity_check(&tx).map_err(sqlite_error_at(path))?;
         let mut report = CheckReport {
-            faults: check_integrity(&tx).map_err(sqlite_error_at(path))?,
+            faults: page_faults.into_iter().map(Fault::Page).collect(),
             ..CheckReport::default()
         };
         for (what, sql) in ORPHAN_CHECKS {
@@ -182,8 +186,8 @@ impl Store {
         Ok(report)
     }
 
-    /// Drops and refills all derived tables, then verifies everything. What the tables held before
-    /// is compared with what they hold now: a difference is a fault that the rebuild has mended.
+    /// Deletes and refills all derived data, then verifies the store. A difference between the
+    /// former and the new indexes is reported as a fault that the rebuild has repaired.
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
         let rebuilt = self.rebuild()?;
@@ -197,7 +201,7 @@ impl Store {
         Ok(report)
     }
 
-    /// Compares the stored index rows with what the source bytes give.
+    /// Compares the stored indexes with the source bytes.
     fn compare_indexes(&self, conn: &Connection, report: &mut CheckReport) -> Result<()> {
         let mut stale = false;
         let meta = MetaTable::read(conn).map_err(sqlite_error_at(&self.path))?;
@@ -210,10 +214,10 @@ impl Store {
         if stale {
             return Ok(());
         }
-        let expected = index_maintenance::expected_digests(conn, &self.extractor)
+        let expected = index_digest::expected_digests(conn, &self.extractor)
             .map_err(sqlite_error_at(&self.path))?;
         for (set, expected) in DerivedIndex::ALL.into_iter().zip(expected) {
-            let fault = match index_maintenance::stored_digest(conn, set) {
+            let fault = match index_digest::stored_digest(conn, set) {
                 Ok(stored) if stored == expected => continue,
                 Ok(stored) => {
                     let (stored, expected) = (stored.rows, expected.rows);
@@ -226,13 +230,4 @@ impl Store {
         }
         Ok(())
     }
-}
-
-/// SQLite's full integrity check, its first hundred findings.
-pub(crate) fn check_integrity(conn: &Connection) -> rusqlite::Result<Vec<Fault>> {
-    let lines = conn
-        .prepare("PRAGMA integrity_check(100)")?
-        .query_map([], |row| row.get::<_, String>(0))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(lines.into_iter().filter(|line| line != "ok").map(Fault::Page).collect())
 }

@@ -1,7 +1,6 @@
-//! Collections as readers know them: what their items' handles are made from, and how they are
-//! indexed.
+//! Collections as readers cache them: the key of their handles, and their index configurations.
 //!
-//! Making, renaming and removing them is a change like any other and lies in `apply`.
+//! Apart from `apply`, which creates, renames and removes them.
 
 use crate::CollectionType;
 use crate::interval_table;
@@ -12,7 +11,7 @@ use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// A collection that is there.
+/// A collection that is not removed.
 #[derive(Debug)]
 pub(crate) struct CollectionMeta {
     pub(crate) collection_key: CollectionKey,

@@ -77,3 +77,12 @@ pub(crate) fn quick_check(conn: &Connection, path: &Path) -> Result<()> {
         Err(Error::Damaged { path: path.to_path_buf(), what: verdict })
     }
 }
+
+/// Returns the first hundred findings of SQLite's full integrity check.
+pub(crate) fn integrity_check(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    let lines = conn
+        .prepare("PRAGMA integrity_check(100)")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+}

@@ -41,24 +41,24 @@ pub struct DataDirectory {
 }
 
 impl DataDirectory {
-    /// The directory `dir`, which need not exist yet.
+    /// Names the directory `dir`, which need not exist yet.
     pub fn new(dir: impl Into<PathBuf>) -> DataDirectory {
         DataDirectory { dir: dir.into() }
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// The database of what exists nowhere else.
+    /// Returns the path of the database.
     #[must_use]
     pub fn database_path(&self) -> PathBuf {
         self.dir.join("data.db")
     }
 
-    /// The write-ahead log beside it.
+    /// Returns the path of the write-ahead log.
     #[must_use]
     pub fn wal_path(&self) -> PathBuf {
         self.dir.join("data.db-wal")
@@ -74,7 +74,7 @@ impl DataDirectory {
         Ok(())
     }
 
-    /// The file that other processes watch; it holds the number of the last batch.
+    /// Returns the path of the notify file, which has the number of the last batch.
     #[must_use]
     pub fn notify_path(&self) -> PathBuf {
         self.dir.join("data.notify")
@@ -88,7 +88,7 @@ impl DataDirectory {
         self.dir.join("data.lock-queue")
     }
 
-    /// A name for a copy that does not exist yet, beside the database.
+    /// Returns an unused name for a copy of the database.
     pub(crate) fn unused_copy_path(&self, what: &str) -> PathBuf {
         let free = |n: &u32| {
             let suffix = if *n == 0 { String::new() } else { format!("-{n}") };
@@ -98,7 +98,7 @@ impl DataDirectory {
         (0..).find_map(|n| free(&n)).unwrap_or_else(|| self.dir.join("data.db.before"))
     }
 
-    /// The copies that migrations and restores left beside the database.
+    /// Returns the copies of the database that migrations and restores made.
     pub(crate) fn list_copies(&self) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(file_error_at(&self.dir))? {
@@ -145,7 +145,8 @@ impl DataDirectory {
         Ok(())
     }
 
-    /// Makes the directory if it is missing (mode 0700), and refuses network file systems by name.
+    /// Creates the directory if it is missing (mode 0700), and refuses network file systems by
+    /// name.
     pub(crate) fn ensure_directory(&self) -> Result<()> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -163,7 +164,7 @@ impl DataDirectory {
         }
     }
 
-    /// Makes an empty database file that only its owner can read, so that SQLite never has to.
+    /// Creates an empty database file that only its owner can read, before SQLite would create one.
     pub(crate) fn create_database_file(&self) -> Result<()> {
         let path = self.database_path();
         if path.exists() {
@@ -179,8 +180,8 @@ impl DataDirectory {
     }
 }
 
-/// The type of the file system that holds `dir`, by the mount table's text (proc(5), mountinfo):
-/// the last mount whose mount point is the longest beginning of `dir`.
+/// Returns the type of the file system of `dir` from the text of the mount table (proc(5),
+/// mountinfo): that of the last mount with the longest mount point that is a prefix of `dir`.
 fn file_system_type<'a>(mounts: &'a str, dir: &Path) -> Option<&'a str> {
     let mut best: Option<(usize, &str)> = None;
     for line in mounts.lines() {

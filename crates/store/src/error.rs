@@ -1,37 +1,37 @@
-//! What can go wrong in a store.
+//! Errors of a store.
 
 use std::path::PathBuf;
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong in a store. Nothing that was committed is lost by any of these.
+/// An error of a store. No error loses a committed batch.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no store in this directory, and the caller did not ask for one to be made.
+    /// The directory has no store, and the caller did not request to create one.
     #[error("there is no store in {dir}")]
     NoStore {
         /// The data directory.
         dir: PathBuf,
     },
-    /// A file of the data directory could not be made, opened, read or written.
+    /// A file of the data directory could not be created, opened, read or written.
     #[error("{path}: {source}")]
     File {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The directory lies on a file system that cannot hold a WAL database safely.
+    /// The directory is on a file system that cannot hold a WAL database safely.
     #[error("{dir} lies on {file_system}, a network file system, where SQLite's locks do not hold")]
     NetworkFileSystem {
         /// The data directory.
         dir: PathBuf,
-        /// The file system's name, as the mount table has it.
+        /// The name of the file system in the mount table.
         file_system: String,
     },
-    /// The file is a database, but not one of Larder's.
+    /// The file is a database of another program.
     #[error("{path} is not a larder store (application id {found:#x})")]
     NotAStore {
         /// The file.
@@ -39,7 +39,7 @@ pub enum Error {
         /// The `application_id` found in it.
         found: i64,
     },
-    /// A newer Larder wrote the store, in a form that this one does not know.
+    /// A newer Larder wrote the store, with a major version that this one does not know.
     #[error("{path} has schema {major}.{minor}, made by a newer larder; this one knows {known}")]
     SchemaTooNew {
         /// The file.
@@ -48,16 +48,16 @@ pub enum Error {
         major: i64,
         /// Minor version found.
         minor: i64,
-        /// The newest version known here, as `major.minor`.
+        /// The newest version that this program knows, as `major.minor`.
         known: String,
     },
-    /// A development version made the store, with a schema that was never released.
+    /// A development version created the store, with a schema that was never released.
     #[error("{path} was made by a development version of larder and cannot be read by this one")]
     DevelopmentSchema {
         /// The file.
         path: PathBuf,
     },
-    /// An older version made the store, and nobody has opened it for writing since.
+    /// An older version created the store, and it was not opened for writing since.
     #[error("{path} has schema {major}.{minor}, and is migrated when it is opened for writing")]
     SchemaTooOld {
         /// The file.
@@ -67,31 +67,31 @@ pub enum Error {
         /// Minor version found.
         minor: i64,
     },
-    /// The store may be read but not written: a newer minor version made it.
+    /// The store is read-only: a newer minor version created it.
     #[error(
         "{path} was made by a newer larder (schema {version}) and can only be read by this one"
     )]
     ReadOnly {
         /// The file.
         path: PathBuf,
-        /// `major.minor` found.
+        /// The version of the store, as `major.minor`.
         version: String,
     },
-    /// The disk is full. What was committed before is kept.
+    /// The disk is full. Committed batches are not affected.
     #[error("no space left on the disk that holds {dir}")]
     DiskFull {
         /// The data directory.
         dir: PathBuf,
     },
-    /// The file's pages or indexes contradict each other.
+    /// Pages or indexes of the file contradict each other.
     #[error("{path} is damaged: {what}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The first thing that SQLite or the check found.
+        /// The first finding of SQLite or of the check.
         what: String,
     },
-    /// The SQLite that is linked in could corrupt a WAL database.
+    /// The linked SQLite can corrupt a WAL database.
     #[error("SQLite {found} is older than 3.51.3 and can damage a store")]
     SqliteTooOld {
         /// The version found, as a number.
@@ -100,13 +100,13 @@ pub enum Error {
     /// No collection has this name.
     #[error("there is no collection {name:?}")]
     NoCollection {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// A collection of this name exists already.
+    /// A collection with this name exists already.
     #[error("there is a collection {name:?} already")]
     CollectionExists {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// A name that no collection can have.
@@ -114,31 +114,31 @@ pub enum Error {
         "{name:?} cannot name a collection: a name is 1 to 200 characters, without control characters or /"
     )]
     InvalidCollectionName {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// The collection holds items of another kind.
+    /// The collection has items of another type.
     #[error("the collection {name:?} does not hold items of kind {kind}")]
     WrongKind {
         /// The collection.
         name: String,
-        /// The kind that was to be put into it.
+        /// The kind of the refused item.
         kind: &'static str,
     },
     /// No operation has this number.
     #[error("there is no operation {id}")]
     NoOperation {
-        /// The number asked for.
+        /// The requested number.
         id: i64,
     },
-    /// The operation's former versions are not kept any more.
+    /// The versions that the operation replaced were pruned.
     #[error("operation {id} is too old to be undone: its former versions are no longer kept")]
     HistoryPruned {
         /// The operation.
         id: i64,
     },
-    /// A restore replaced the store while the operation was being undone: its number may be another
-    /// one's now.
+    /// A restore replaced the store during the undo of an operation: another one may have its
+    /// number now.
     #[error(
         "a restore replaced the store while operation {id} was being undone; look at the log and undo again"
     )]
@@ -146,16 +146,16 @@ pub enum Error {
         /// The operation.
         id: i64,
     },
-    /// A restore replaced the store after the items of an operation were looked at.
+    /// A restore replaced the store after the items of an operation were read.
     #[error("a restore replaced the store in the meantime; nothing was changed")]
     StoreRestored,
-    /// Somebody undid the operation while it was going on: nothing more is written of it.
+    /// The operation was undone while it ran: nothing more of it is written.
     #[error("operation {id} was undone while it was going on, so it ends here")]
     OperationUndone {
         /// The operation.
         id: i64,
     },
-    /// The operation was undone before.
+    /// The operation is undone already.
     #[error("operation {id} was undone already, by operation {by}")]
     AlreadyUndone {
         /// The operation.
@@ -163,32 +163,33 @@ pub enum Error {
         /// The operation that undid it.
         by: i64,
     },
-    /// The operation erased items for good.
+    /// The operation purged items.
     #[error("operation {id} erased items for good: that cannot be undone")]
     PurgeNotUndoable {
         /// The operation.
         id: i64,
     },
-    /// A collection is no longer what the operation left.
+    /// A collection changed after the operation.
     #[error("operation {id} was not undone: the collection {name:?} was changed or removed since")]
     CollectionChanged {
         /// The operation.
         id: i64,
-        /// The name that it left the collection.
+        /// The name of the collection after the operation.
         name: String,
     },
-    /// The cursor is older than what is kept, or of a store that was replaced: read afresh.
+    /// Changes after the cursor were pruned, or the store was replaced: the caller has to read
+    /// everything again.
     #[error("the cursor has expired: read the whole answer again")]
     CursorExpired,
-    /// Erasing for good needs the file to itself, and a reader held on to it.
+    /// A purge needs exclusive use of the file, and a reader kept it open.
     #[error("purged, but a reader kept the old pages in use: close it and run the purge again")]
     ReaderBlocksPurge,
-    /// Anything else SQLite reports.
+    /// Any other error of SQLite.
     #[error("{path}: {source}")]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
 }

@@ -1,8 +1,8 @@
-//! The short name of an item: 64 bits made from its collection, UID and recurrence id, written in
-//! thirteen letters and digits, of which any unambiguous beginning will do.
+//! The handle of an item: 64 bits made from its collection, UID and recurrence-id, written as
+//! thirteen letters and digits, of which any unique prefix suffices.
 //!
-//! A handle is never made from a row number, so it outlives a rebuilt file. It is apart from
-//! `reader` because it is pure.
+//! A handle is never made from a row number, so it outlives a rebuilt file. Apart from `reader`
+//! because it is pure.
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -12,13 +12,13 @@ const BASE32_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Letters in a full handle: 13 x 5 = 65 bits.
 const HANDLE_LETTERS: usize = 13;
 
-/// The short name of an item, the same in every copy of its store.
+/// The stable public id of an item, the same in every copy of its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(u64);
 
 impl Handle {
-    /// The handle of the item `uid` (and `recurrence`, empty for a master) in the collection `key`.
-    /// `attempt` is 0 unless that handle is taken by another item.
+    /// Makes the handle of an item with this UID and recurrence-id (empty: a master) in the
+    /// collection with this key. `attempt` is 0 unless another item has that handle.
     pub(crate) fn from_uid(key: &[u8], uid: &str, recurrence: &str, attempt: u32) -> Handle {
         let mut hash = Sha256::new();
         for part in [key, uid.as_bytes(), recurrence.as_bytes()] {
@@ -32,7 +32,7 @@ impl Handle {
         Handle(digest.iter().take(8).fold(0, |bits, &byte| bits << 8 | u64::from(byte)))
     }
 
-    /// As stored: eight bytes whose order is the handles' order.
+    /// Returns the stored form: eight bytes in the order of the handles.
     pub(crate) fn to_bytes(self) -> [u8; 8] {
         self.0.to_be_bytes()
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Handle {
     }
 }
 
-/// The beginning of a handle, as typed: the range of handles it may mean.
+/// The prefix of a handle, as typed: a range of handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandlePrefix {
     pub(crate) first: Handle,
@@ -62,7 +62,7 @@ pub struct HandlePrefix {
 }
 
 impl HandlePrefix {
-    /// Reads one to thirteen letters, in either case. `None` where the text cannot begin a handle.
+    /// Parses one to thirteen letters, in either case; `None` if no handle begins with the text.
     #[must_use]
     pub fn parse(text: &str) -> Option<HandlePrefix> {
         if text.is_empty() || text.len() > HANDLE_LETTERS {

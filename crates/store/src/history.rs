@@ -1,13 +1,10 @@
-//! Operations and former versions: the log, and what is forgotten when.
+//! History: the operations, and the item versions that batches replaced.
 //!
-//! Nothing is put back here, that is `undo`; this is apart because every batch prunes and every
-//! reader may ask for the log.
+//! Records, prunes and erases them. Apart from `operation_log`, which reads them, and from `undo`,
+//! because every batch prunes.
 
-use crate::error::{Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::meta::set_meta;
-use crate::purge::release_history_bytes;
-use crate::reader::Reader;
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, calendar_context_table};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -15,25 +12,26 @@ use rusqlite::{Connection, OptionalExtension as _};
 /// The number of an operation, as `larder log` prints it.
 pub type OperationId = i64;
 
-/// Former versions are kept for 90 days, in milliseconds ...
+/// Replaced versions are stored for this long...
 const HISTORY_RETENTION_MS: i64 = 90 * 24 * 3600 * 1000;
 /// ... or up to this many bytes, whichever is less.
 const HISTORY_RETENTION_BYTES: i64 = 64 << 20;
-/// At most so many batches are forgotten at once, so that the lock is not held for long.
+/// Upper bound of the batches that are pruned in one transaction: it limits how long the lock is
+/// held.
 const MAX_PRUNED_BATCHES_PER_TX: usize = 4;
 
-/// One line of the log.
+/// An operation, as the log has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationRecord {
-    /// Its number.
+    /// The number of the operation.
     pub id: OperationId,
-    /// What was done: `import`, `add`, `edit`, ...
+    /// The command: `import`, `add`, `edit`, ...
     pub verb: String,
-    /// To what: names of files or collections.
+    /// Its object: names of files or collections.
     pub detail: String,
-    /// When it began, in milliseconds since 1970.
+    /// The time of the start, in milliseconds since 1970.
     pub started_at_ms: i64,
-    /// Items added, updated and removed.
+    /// The numbers of items added, updated and removed.
     pub counts: [u64; 3],
     /// The operation that this one undid.
     pub undoes: Option<OperationId>,
@@ -41,16 +39,16 @@ pub struct OperationRecord {
     pub undone_by: Option<OperationId>,
 }
 
-/// What an item was for a while.
+/// A version of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// The batch that made it so.
+    /// The batch that made the version.
     pub since: Seq,
-    /// The batch that replaced or removed it; `None`: it is so now.
+    /// The batch that replaced or removed it; `None`: it is the current version.
     pub until: Option<Seq>,
-    /// That batch removed it.
+    /// Whether that batch removed the item.
     pub removed: bool,
-    /// The operation that made it so, where that is known.
+    /// The operation that made the version, if it is known.
     pub operation: Option<OperationRecord>,
     /// The operation that replaced or removed it.
     pub ended_by: Option<OperationRecord>,
@@ -58,9 +56,9 @@ pub struct Version {
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Forgets what is too old or too much, and returns the bytes that are still kept. The operation
-/// `newest` is always whole; however much is kept, the one active before it is, too: it may be an
-/// import that is still running, with a small change in between.
+/// Deletes replaced versions beyond the retention limits, and returns the bytes that remain. The
+/// operation `newest` is never pruned. The size limit does not apply to the operation active before
+/// it either: it may be an import that is still running, interrupted by a small change.
 pub(crate) fn prune(
     tx: &WriteTransaction<'_>,
     newest: OperationId,
@@ -95,8 +93,8 @@ pub(crate) fn prune(
 /// The key in `meta` of the first batch whose replaced schedules are all known.
 pub(crate) const SCHEDULE_HISTORY_FROM_KEY: &str = "schedule_history_from";
 
-/// Notes that the schedules which `batch` and earlier batches replaced are no longer known, or not
-/// by the rules of this program; `None`: those of all batches so far.
+/// Records that the schedules which `batch` and earlier batches replaced are unknown, or computed
+/// by other rules; `None`: those of all batches so far.
 pub(crate) fn set_schedule_history_start(
     conn: &Connection,
     batch: Option<Seq>,
@@ -120,7 +118,7 @@ pub(crate) fn log_schedule(tx: &WriteTransaction<'_>, seq: Seq, item: i64) -> ru
     .map(drop)
 }
 
-/// The operation that wrote last before `newest` did.
+/// Returns the operation that wrote last before `newest`.
 fn previous_active_operation(
     tx: &WriteTransaction<'_>,
     newest: OperationId,
@@ -132,8 +130,8 @@ fn previous_active_operation(
     .optional()
 }
 
-/// Is one of the active operations an undo that has not come to its end, of an operation that began
-/// before this batch? It needs all that was replaced since.
+/// Returns whether one of the active operations is an unfinished undo of an operation that began
+/// before this batch. Such an undo needs all versions replaced since then.
 fn is_needed_for_undo(
     tx: &WriteTransaction<'_>,
     seq: Seq,
@@ -149,14 +147,13 @@ fn is_needed_for_undo(
     .map(|found| found.is_some())
 }
 
-/// What a store is known by until a restore replaces it: numbers of operations hold within one
-/// epoch.
+/// Returns the epoch of the store. Numbers of operations are valid within one epoch.
 pub(crate) fn read_epoch(conn: &Connection) -> rusqlite::Result<String> {
     conn.prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?
         .query_row([], |row| row.get(0))
 }
 
-/// Was it undone, and not done again since?
+/// Returns whether an operation is undone, and not redone since.
 pub(crate) fn is_undone(conn: &Connection, id: OperationId) -> rusqlite::Result<bool> {
     conn.prepare_cached("SELECT undone_by IS NOT NULL FROM operation WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
@@ -164,7 +161,7 @@ pub(crate) fn is_undone(conn: &Connection, id: OperationId) -> rusqlite::Result<
         .map(Option::unwrap_or_default)
 }
 
-/// The verb of an operation that erased items for good.
+/// The verb of an operation that purged items.
 pub(crate) const PURGE_VERB: &str = "purge";
 
 pub(crate) const OPERATION_COLUMNS: &str =
@@ -183,118 +180,53 @@ pub(crate) fn operation_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Op
     })
 }
 
-impl Reader {
-    /// The newest operations, newest first, those before `before` if given.
-    pub fn operations(
-        &self,
-        before: Option<OperationId>,
-        limit: usize,
-    ) -> Result<Vec<OperationRecord>> {
-        let run = || -> rusqlite::Result<Vec<OperationRecord>> {
-            self.conn
-                .prepare_cached(&format!(
-                    "SELECT {OPERATION_COLUMNS} FROM operation o WHERE ?1 IS NULL OR o.id < ?1
-                     ORDER BY o.id DESC LIMIT ?2"
-                ))?
-                .query_map((before, limit as i64), operation_from_row)?
-                .collect()
-        };
-        run().map_err(sqlite_error_at(&self.path))
+/// Releases the bytes of replaced versions, and returns their number.
+pub(crate) fn release_history_bytes(
+    tx: &WriteTransaction<'_>,
+    column: &'static str,
+    key: impl rusqlite::ToSql + Copy,
+) -> rusqlite::Result<i64> {
+    let mut select = tx.prepare_cached(&format!(
+        "SELECT f.blob_hash, coalesce(length(f.bytes), length(b.bytes), 0)
+         FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.{column} = ?1"
+    ))?;
+    let rows = select
+        .query_map([key], |row| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?)))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for (hash, _) in &rows {
+        blob::release_blob(tx, hash.as_deref())?;
     }
-
-    /// The operation that `undo` without a number means: the newest that is neither undone nor an
-    /// undo, nor a purge, which cannot be.
-    pub fn last_undoable_operation(&self) -> Result<Option<OperationRecord>> {
-        self.conn
-            .query_row(
-                &format!(
-                    "SELECT {OPERATION_COLUMNS} FROM operation o WHERE undone_by IS NULL AND undoes IS NULL
-                       AND verb <> '{PURGE_VERB}'
-                     ORDER BY id DESC LIMIT 1"
-                ),
-                [],
-                operation_from_row,
-            )
-            .optional()
-            .map_err(sqlite_error_at(&self.path))
-    }
-
-    /// What an item was, oldest first, as far as that is kept; the last one may be what it is now.
-    pub fn versions(&self, handle: Handle) -> Result<Vec<Version>> {
-        let run = || -> rusqlite::Result<Vec<Version>> {
-            let mut select = self.conn.prepare_cached(
-                "SELECT f.since, f.seq, f.removed, coalesce(f.bytes, b.bytes)
-                 FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
-                 WHERE f.handle = ?1 ORDER BY f.seq, f.ordinal",
-            )?;
-            let mut versions = select
-                .query_map([handle.to_bytes()], |row| {
-                    let (since, until): (Seq, Seq) = (row.get(0)?, row.get(1)?);
-                    Ok(Version {
-                        since,
-                        until: Some(until),
-                        removed: row.get(2)?,
-                        operation: find_batch_operation(&self.conn, since)?,
-                        ended_by: find_batch_operation(&self.conn, until)?,
-                        bytes: row.get(3)?,
-                    })
-                })?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            let now: Option<(i64, Seq)> = self
-                .conn
-                .prepare_cached("SELECT id, seq FROM item WHERE handle = ?1")?
-                .query_row([handle.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            if let Some((id, since)) = now {
-                versions.push(Version {
-                    since,
-                    until: None,
-                    removed: false,
-                    operation: find_batch_operation(&self.conn, since)?,
-                    ended_by: None,
-                    bytes: blob::read_source_bytes(&self.conn, id)?,
-                });
-            }
-            Ok(versions)
-        };
-        run().map_err(sqlite_error_at(&self.path))
-    }
-
-    /// The handles of removed items of which a version is kept, for a beginning of a handle.
-    pub fn find_removed_handles(
-        &self,
-        prefix: crate::HandlePrefix,
-        limit: usize,
-    ) -> Result<Vec<Handle>> {
-        self.find_history_handles("uid IS NOT NULL", prefix, limit)
-    }
-
-    pub(crate) fn find_history_handles(
-        &self,
-        condition: &'static str,
-        prefix: crate::HandlePrefix,
-        limit: usize,
-    ) -> Result<Vec<Handle>> {
-        let run = || -> rusqlite::Result<Vec<Handle>> {
-            self.conn
-                .prepare_cached(&format!(
-                    "SELECT DISTINCT handle FROM item_history
-                     WHERE handle BETWEEN ?1 AND ?2 AND {condition} ORDER BY handle LIMIT ?3"
-                ))?
-                .query_map(
-                    (prefix.first.to_bytes(), prefix.last.to_bytes(), limit as i64),
-                    |row| Ok(Handle::from_bytes(&row.get::<_, Vec<u8>>(0)?)),
-                )?
-                .collect()
-        };
-        run().map_err(sqlite_error_at(&self.path))
-    }
+    Ok(rows.iter().map(|(_, length)| length).sum())
 }
 
-fn find_batch_operation(conn: &Connection, seq: Seq) -> rusqlite::Result<Option<OperationRecord>> {
-    conn.prepare_cached(&format!(
-        "SELECT {OPERATION_COLUMNS} FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1"
-    ))?
-    .query_row([seq], operation_from_row)
-    .optional()
+/// Erases the replaced versions of an item, and leaves tombstones. Returns the number of versions
+/// and of bytes.
+pub(crate) fn erase_item_history(
+    tx: &WriteTransaction<'_>,
+    handle: Handle,
+) -> rusqlite::Result<(usize, i64)> {
+    let bytes = release_history_bytes(tx, "handle", handle.to_bytes())?;
+    calendar_context_table::release_history(tx, "handle", handle.to_bytes())?;
+    tx.execute(
+        "UPDATE item_history SET calendar_context = NULL WHERE handle = ?1",
+        [handle.to_bytes()],
+    )?;
+    let erased = tx.execute(
+        "UPDATE item_history SET uid = NULL, recurrence_id = NULL, bytes = NULL, blob_hash = NULL
+         WHERE handle = ?1 AND uid IS NOT NULL",
+        [handle.to_bytes()],
+    )?;
+    Ok((erased, bytes))
+}
+
+pub(crate) fn has_pending_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
+    let mark = "SELECT 1 FROM meta WHERE key = 'purge_pending'";
+    Ok(conn.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
+}
+
+/// Marks, in the transaction that deletes an item, that the file has to be rewritten without its
+/// bytes.
+pub(crate) fn mark_rewrite_pending(conn: &Connection, batch: Seq) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('purge_pending', 1)")?.execute([])?;
+    set_schedule_history_start(conn, Some(batch))
 }

@@ -313,7 +313,8 @@ impl IntervalSearcher<'_> {
         }
     }
 
-    /// Leaves a series to be evaluated; empty bytes: its packed schedule is read from `idx_schedule`.
+    /// Leaves a series to be evaluated; empty bytes: its packed schedule is read from
+    /// `idx_schedule`.
     fn defer_series(&mut self, item: i64, series: &[u8]) {
         let start = self.pending_bytes.len();
         self.pending_bytes.extend_from_slice(series);

@@ -1,7 +1,7 @@
 //! The tables of the interval index: `idx_schedule`, `idx_interval` and `idx_zone_set`.
 //!
-//! `idx_interval(row_class, start, end, item, series_summary)` has a row for each interval entry, under the key
-//! that `larder_index::interval` describes. `series_summary` is NULL for an entry
+//! `idx_interval(row_class, start, end, item, series_summary)` has a row for each interval entry,
+//! under the key that `larder_index::interval` describes. `series_summary` is NULL for an entry
 //! without a summary, else a packed [`SeriesSummary`], followed by the packed schedule if that is
 //! short, so that a time range accepts, rejects or evaluates a series without a step into another
 //! table.
@@ -59,7 +59,8 @@ fn entry_row_class(collection: i64, entry: &IntervalEntry) -> i64 {
     row_class(collection, class)
 }
 
-/// Returns the column `series_summary` of an entry with this summary, of an item with this packed schedule.
+/// Returns the column `series_summary` of an entry with this summary, of an item with this packed
+/// schedule.
 fn pack_series_column(
     target: TimeTarget,
     summary: Option<&SeriesSummary>,

@@ -1,16 +1,16 @@
-//! Reading items: one by its UID, those in given rows, those that the index names, those that
-//! follow in an order.
+//! Reading items: by UID, by row, by an index lookup, in a sort order.
 //!
-//! These are the ways that a keystroke waits for, so each is as few steps into SQLite as it can be,
-//! and what stays as it is while nobody writes is remembered (`snapshot`). Everything else that a
-//! reader can tell is in `reader`.
+//! A person waits for these reads at each keystroke, so each takes as few steps of SQLite as
+//! possible, and `read_transaction` caches the data that stay the same until the next write. All
+//! other reads are in `reader`.
 
 use crate::collection::CollectionMeta;
+use crate::derived_index::DerivedIndex;
 use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::handle::Handle;
-use crate::index_maintenance::DerivedIndex;
 use crate::index_pages::IndexPages;
 use crate::index_query::{self, IndexQuery};
+use crate::item_meta::{ItemMeta, item_meta_from_row, item_meta_of_kind};
 use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
 use crate::{Kind, Seq, blob, uid_lookup};
@@ -20,42 +20,14 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// An item without its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ItemMeta {
-    /// Its row in this file: to ask for its bytes with, never to be shown or kept.
-    pub row: i64,
-    /// Its short name.
-    pub handle: Handle,
-    /// What it is.
-    pub kind: Kind,
-    /// The collection it is in.
-    pub collection: Arc<str>,
-    /// Its UID in that collection.
-    pub uid: String,
-    /// Which occurrence of a series it stands for, as it is written: `20260305T120000`, with a Z
-    /// where it is in UTC, without the time where it is a day. Empty: it is a whole item.
-    pub recurrence_id: String,
-    /// True where the bytes do not name this UID themselves.
-    pub derived_uid: bool,
-    /// The batch that last changed it.
-    pub seq: Seq,
-    /// What the calendar around it says: a row of this file, to ask [`Reader::calendar_context`]
-    /// with.
-    pub calendar_context: Option<i64>,
-}
-
-/// The columns of an [`ItemMeta`], for a query over `item i`.
-pub(crate) const ITEM_META_COLUMNS: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context";
-
-/// An order of items that is kept.
+/// A sort order that an index has.
 #[derive(Debug, Clone)]
 pub struct IndexedOrder {
-    /// The number of a field that the collections' summaries sort by.
+    /// The number of a field that the index configurations of the collections sort by.
     pub field: u16,
-    /// The rows of the collections whose items are in it.
+    /// The rows of the collections whose items are sorted.
     pub collections: Vec<i64>,
-    /// From its end to its beginning.
+    /// Whether the order is reversed.
     pub backwards: bool,
 }
 
@@ -65,66 +37,66 @@ impl IndexedOrder {
     }
 }
 
-/// What a look-up found: what the index names, to be held against the items.
+/// The items that an index lookup named; the caller verifies them.
 #[derive(Debug, Clone, Default)]
 pub struct IndexMatches {
     matches: Matches,
-    /// How many entries of the index were read.
+    /// The number of index entries that were read.
     pub entries_read: u64,
 }
 
 impl IndexMatches {
-    /// How many items are named; those that were changed since they were indexed are still among
-    /// them.
+    /// Returns the number of named items, including those that changed after they were indexed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.matches.len()
     }
 
-    /// Is no item named?
+    /// Returns whether no item is named.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.matches.is_empty()
     }
 }
 
-/// An item that the index names, as it is being read.
+/// An item that the index named, while its row is read.
 pub struct Candidate<'a> {
     reader: &'a Reader,
     collections: &'a [CollectionMeta],
     sql_row: &'a Row<'a>,
     with_bytes: bool,
-    /// Its row.
+    /// The row of the item.
     pub row: i64,
     /// The row of its collection.
     pub collection: i64,
-    /// The kind.
+    /// The kind of the item.
     kind: Kind,
     /// The batch that last changed it.
     pub seq: Seq,
-    /// It has what was looked up. Otherwise it has more text than is indexed, and may have it.
+    /// Whether the item certainly matches. If not, it has more text than is indexed, and may match.
     pub exact: bool,
 }
 
-/// Where a row has the kept values, and an item's bytes, behind the columns of
-/// [`ITEM_META_COLUMNS`].
+/// The columns of the stored fields and of the source bytes, after those of
+/// [`ITEM_META_COLUMNS`](crate::item_meta::ITEM_META_COLUMNS).
 const STORED_FIELDS_COLUMN: usize = 9;
 const BYTES_COLUMN: usize = 10;
 
 impl Candidate<'_> {
-    /// What is known of it besides.
+    /// Reads the metadata of the item.
     pub fn meta(&self) -> Result<ItemMeta> {
         item_meta_of_kind(self.sql_row, self.kind, self.collections)
             .map_err(sqlite_error_at(&self.reader.path))
     }
 
-    /// The values that are kept of it.
+    /// Returns the stored fields of the item.
     #[must_use]
     pub fn stored_fields(&self) -> Option<StoredFields<'_>> {
         stored_fields_from_row(self.sql_row)
     }
 
-    /// Its bytes, as they came; best where [`Reader::for_each_candidate`] was asked for them.
+    /// Returns the source bytes; without a further read if [`Reader::for_each_candidate`] was
+    /// called with `with_bytes`.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         let bytes = match self.with_bytes {
             true => bytes_from_row(&self.reader.conn, self.sql_row, self.row),
@@ -134,14 +106,14 @@ impl Candidate<'_> {
     }
 }
 
-/// Rows that follow each other are read in one go.
+/// Divides ascending rows into runs without gaps, each of which is read by one statement.
 fn contiguous_runs(rows: &[i64]) -> impl Iterator<Item = (i64, i64)> {
     rows.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((*run.first()?, *run.last()?)))
 }
 
-fn stored_fields_from_row<'a>(of: &'a Row<'_>) -> Option<StoredFields<'a>> {
-    let kind = Kind::from_number(of.get(2).ok()?)?;
-    let bytes = of.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??;
+fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredFields<'a>> {
+    let kind = Kind::from_number(row.get(2).ok()?)?;
+    let bytes = row.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??;
     StoredFields::from_bytes(kind, bytes)
 }
 
@@ -152,59 +124,9 @@ fn bytes_from_row<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> RowResult
     })
 }
 
-/// Reads the metadata of an item; `None` if its kind is unknown.
-pub(crate) fn item_meta_from_row(
-    row: &Row<'_>,
-    collections: &[CollectionMeta],
-) -> rusqlite::Result<Option<ItemMeta>> {
-    let kind = Kind::from_number(row.get(2)?);
-    kind.map(|kind| item_meta_of_kind(row, kind, collections)).transpose()
-}
-
-fn item_meta_of_kind(
-    row: &Row<'_>,
-    kind: Kind,
-    collections: &[CollectionMeta],
-) -> rusqlite::Result<ItemMeta> {
-    let of: i64 = row.get(3)?;
-    let known = collections.binary_search_by_key(&of, |known| known.collection_key.id).ok();
-    let name = known.and_then(|at| collections.get(at)).map(|known| &known.name);
-    item_meta_in_collection(row, kind, name)
-}
-
-/// The same, with the names of collections, by row.
-pub(crate) fn item_meta_with_names(
-    row: &Row<'_>,
-    names: &[(i64, Arc<str>)],
-) -> rusqlite::Result<Option<ItemMeta>> {
-    let of: i64 = row.get(3)?;
-    let known = names.binary_search_by_key(&of, |(row, _)| *row).ok();
-    let name = known.and_then(|at| names.get(at)).map(|(_, name)| name);
-    let kind = Kind::from_number(row.get(2)?);
-    kind.map(|kind| item_meta_in_collection(row, kind, name)).transpose()
-}
-
-fn item_meta_in_collection(
-    row: &Row<'_>,
-    kind: Kind,
-    collection: Option<&Arc<str>>,
-) -> rusqlite::Result<ItemMeta> {
-    Ok(ItemMeta {
-        row: row.get(0)?,
-        handle: Handle::from_bytes(row.get_ref(1)?.as_blob()?),
-        kind,
-        collection: collection.map_or_else(|| Arc::from(""), Arc::clone),
-        uid: row.get(4)?,
-        derived_uid: row.get(5)?,
-        seq: row.get(6)?,
-        recurrence_id: row.get(7)?,
-        calendar_context: row.get(8)?,
-    })
-}
-
 impl Reader {
-    /// The segments of a set, in the snapshot of what is remembered; `None` where it is not whole,
-    /// or not of this program's making.
+    /// Returns the segments of an index, in the read transaction of the cache; `None` if the index
+    /// is incomplete or has another fingerprint.
     fn segments<'k>(
         &self,
         remembered: &'k ReaderCache,
@@ -224,32 +146,32 @@ impl Reader {
         Ok(known.get_or_init(|| segments).as_deref())
     }
 
-    /// Where an order is; `None` where it is not kept for all of its collections.
+    /// Returns the segments of a sort order; `None` if one of its collections has no such index.
     fn sort_segments<'k>(
         &self,
         known: &'k ReaderCache,
         order: &IndexedOrder,
     ) -> RowResult<Option<&'k [Segment]>> {
-        let mut mine = known
+        let mut selected = known
             .collections
             .iter()
             .filter(|known| order.collections.contains(&known.collection_key.id));
-        match mine.all(|known| known.index_config.has_sort_index(order.field)) {
+        match selected.all(|known| known.index_config.has_sort_index(order.field)) {
             true => self.segments(known, DerivedIndex::Sort),
             false => Ok(None),
         }
     }
 
-    /// Is the interval index whole, and of this program's making?
+    /// Returns whether the interval index is complete and has the current fingerprint.
     pub(crate) fn is_time_index_current(&self, known: &ReaderCache) -> bool {
         DerivedIndex::Schedule.is_current(&known.meta, &self.extractor)
     }
 
-    /// The item of this UID in this collection, with its bytes: the shortest way to one item.
+    /// Returns the item with this UID in a collection, with its bytes, in the fewest steps.
     pub fn get(&self, collection: &str, uid: &str) -> Result<Option<(ItemMeta, Vec<u8>)>> {
         let quick = || -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
-            // A collection keeps its key, so what is remembered, however old, leads to the item or
-            // to none.
+            // A collection never changes its key, so even an outdated cache leads to the item or to
+            // none.
             let remembered = self.cache.borrow();
             let mut known = remembered.iter().flat_map(|known| &known.collections);
             let Some(known) = known.find(|known| *known.name == *collection) else {
@@ -263,7 +185,7 @@ impl Reader {
             let handle = Handle::from_uid(&known.collection_key.handle_key, uid, "", 0);
             let mut rows = select.query((handle.to_bytes(), uid, collection))?;
             let Some(row) = rows.next()? else { return Ok(None) };
-            // It may be another collection now that has this name, in a store that was restored.
+            // In a store that was restored, another collection may have the name.
             let Some(meta) = item_meta_from_row(row, std::slice::from_ref(known))? else {
                 return Ok(None);
             };
@@ -297,9 +219,9 @@ impl Reader {
         Ok(found)
     }
 
-    /// Gives the items in these rows with their bytes to `each`, in the order of `rows` and without
-    /// those that are gone, until it answers false. All within one read transaction: `each` must
-    /// not wait for anybody.
+    /// Passes the items in these rows with their bytes to `each`, in the order of `rows` and
+    /// without items that do not exist any more, until it returns false. All within one read
+    /// transaction: `each` must not block.
     pub fn for_each_item(
         &self,
         rows: &[i64],
@@ -314,8 +236,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives the rows and the bytes of the items in these rows to `each`, as
-    /// [`Reader::for_each_item`] does, without a look at anything else of them.
+    /// Passes the rows and bytes of the items to `each`, like [`Reader::for_each_item`], without
+    /// reading their metadata.
     pub fn for_each_source(
         &self,
         rows: &[i64],
@@ -324,7 +246,7 @@ impl Reader {
         self.map_file_for_items(rows.len());
         let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
-            // Most runs are of one row: there is nothing behind it to step to.
+            // Most runs have one row: the statement for it does not step again.
             let mut one =
                 self.conn.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
             let sql =
@@ -384,8 +306,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The rows of a collection's items, in their order: `limit` at most, behind row `after`. No
-    /// item is read.
+    /// Returns the rows of a collection's items after row `after`, ascending, at most `limit`,
+    /// without reading the items.
     pub fn item_rows(&self, collection: i64, after: i64, limit: usize) -> Result<Vec<i64>> {
         let run = || -> rusqlite::Result<Vec<i64>> {
             let sql = "SELECT id FROM item INDEXED BY item_collection
@@ -396,8 +318,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The rows of items and their kinds, of a collection or of all, in their order: `limit` at
-    /// most, behind row `after`. Nothing else of an item is read.
+    /// Returns the rows, collections and kinds of the items of one collection or of all, after row
+    /// `after`, ascending, at most `limit`. Reads nothing else of the items.
     pub fn item_rows_with_kind(
         &self,
         collection: Option<i64>,
@@ -432,10 +354,9 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives the items in these rows with the values that are kept of them to `each`, in the order
-    /// of `rows` and without those that are gone, until it answers false; no value where none is
-    /// kept, or what is kept is not of this program's making. All within one read transaction:
-    /// `each` must not wait for anybody.
+    /// Passes the items in these rows with their stored fields to `each`, in the order of `rows`
+    /// and without items that do not exist any more, until it returns false. Items without valid
+    /// stored fields come without them. All within one read transaction: `each` must not block.
     pub fn for_each_with_stored_fields(
         &self,
         rows: &[i64],
@@ -467,9 +388,10 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// What the index names of these collections, and perhaps of others; without any, of all.
-    /// `None`: it is not whole, or not of this program's making; scan. What it names holds in the
-    /// same [`Snapshot`](crate::ReadTransaction) only.
+    /// Looks up a query in the index. The matches are of these collections (empty: of all), and
+    /// perhaps of others. `None`: the index is incomplete or has another fingerprint, and the
+    /// caller has to scan. The matches are valid within the same
+    /// [`ReadTransaction`](crate::ReadTransaction) only.
     pub fn look_up(
         &self,
         lookup: &IndexQuery,
@@ -484,22 +406,27 @@ impl Reader {
                 return Ok(None);
             }
             let known = remembered.collections.iter();
-            let asked: Vec<&CollectionMeta> = known
+            let selected: Vec<&CollectionMeta> = known
                 .filter(|known| {
                     collections.is_empty() || collections.contains(&known.collection_key.id)
                 })
                 .collect();
-            let (named, read) =
-                index_query::find_matches(&self.conn, &self.extractor, segments, &asked, lookup)?;
+            let (named, read) = index_query::find_matches(
+                &self.conn,
+                &self.extractor,
+                segments,
+                &selected,
+                lookup,
+            )?;
             Ok(Some(IndexMatches { matches: named, entries_read: read }))
         };
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives what was found, from the item number `from` of it on, to `each`, in the order of their
-    /// rows and without those that were changed since they were indexed, until that answers false;
-    /// with their bytes if these are asked for. Within the snapshot in which they were found:
-    /// `each` must not wait for anybody. Returns how many of what was found are done.
+    /// Passes the matches from number `from` on to `each`, in the order of their rows and without
+    /// items that changed after they were indexed, until it returns false. `with_bytes`: whether
+    /// the source bytes are read in the same statement. Call it in the read transaction of the
+    /// lookup; `each` must not block. Returns the number of matches that are done.
     pub fn for_each_candidate(
         &self,
         found: &IndexMatches,
@@ -553,9 +480,9 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Places in the order by a field, of all items of these collections: `limit` at most, behind
-    /// `after`, or before it if `backwards`. `None`: the order is not kept, or not of this
-    /// program's making. All within one read transaction, without reading what lies between.
+    /// Returns positions in a sort order: at most `limit`, after `after`, or before it if the order
+    /// is reversed. `None`: a collection has no such index, or it is incomplete or has another
+    /// fingerprint. All within one read transaction, without reading the positions in between.
     pub fn sort_positions(
         &self,
         order: &IndexedOrder,
@@ -591,10 +518,10 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// How many items of an order lie before a place, whether or not an item is there, and how many
-    /// there are, counted from the beginning also if it is `backwards`. Whatever lies before, it
-    /// takes no longer; only of items with the place's own key the rows are read. `None` as with
-    /// [`Reader::sort_positions`].
+    /// Returns the number of items before a position in a sort order, whether or not an item is
+    /// there, and the number of all items; both are counted from the beginning even if the order is
+    /// reversed. The time does not depend on the number of items before; only rows of items with
+    /// the same key are read. `None`: as in [`Reader::sort_positions`].
     pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
         let run = || -> RowResult<Option<(u64, u64)>> {
             let _snapshot = self.begin_read_raw()?;

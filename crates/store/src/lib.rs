@@ -1,12 +1,12 @@
-//! The store: what a person owns, in SQLite files in one directory.
+//! The store: a person's contacts and calendars, in SQLite files in one directory.
 //!
-//! Bytes come in as batches through [`Store::apply`], the only way to write; each batch is one
-//! transaction with one sequence number, by which every consumer of changes reads on. Readers
+//! All writes are batches of changes that [`Store::apply`] makes. A batch is one transaction and
+//! has one sequence number; the change feed returns the changes after a number. Readers
 //! ([`Reader`]) open the same files read-only, from any process, and never wait for a writer.
 //!
-//! This crate is neither a query language (`larder-query`) nor a parser (`larder-format`). It is
-//! apart because it is the one place that names SQLite: schema, locks, durability, history and
-//! repair are all here, and no SQL is passed in from outside.
+//! This crate has no query language (`larder-query`) and no parser (`larder-format`). It is apart
+//! because only it names SQLite: schema, locks, durability, history and repair are here, and no
+//! SQL is passed in from outside.
 //!
 //! From the bottom up:
 //!
@@ -14,17 +14,21 @@
 //! |---|---|
 //! | `error`, `handle`, `packed_row_ids` | errors, the public ids of items, packed lists of rows |
 //! | `data_directory`, `lock`, `commit_notification` | the files of a store, the fair write lock, watching for commits |
-//! | `connection`, `schema`, `meta` | connections and their settings, the schema in prose and SQL with its migrations, single values |
-//! | `read_transaction`, `write_transaction` | one state of the store, and changes that are committed together |
-//! | `extractor_cache`, `calendar_context_table`, `zone_loader` | what `larder-extract` needs of the store: extractors by collection, calendar contexts, zones |
+//! | `connection`, `database_copy` | connections and their settings, copies of a database file |
+//! | `schema`, `meta` | the schema in prose and SQL with its migrations, single values |
+//! | `write_transaction`, `blob` | changes that are committed together, source bytes |
+//! | `extractor_cache`, `calendar_context_table`, `zone_loader` | data that `larder-extract` needs: extractors by collection, calendar contexts, zones |
 //! | `series`, `series_summary` | schedules of the items with one UID, and their summaries for the interval index |
-//! | `blob`, `collection`, `uid_lookup` | source bytes, collections, finding an item by UID |
-//! | `index_pages`, `index_query` | the inverted index in tables, queries that indexes answer |
-//! | `schedule_intervals`, `interval_entry`, `interval_table`, `interval_search`, `zone_update` | the interval index in tables, and its upkeep when zone data change |
-//! | `index_maintenance` | fingerprints of derived data; filling, rebuilding and comparing it |
-//! | `reader`, `items`, `schedule_reader`, `change_feed`, `before_images` | reading: collections, items, schedules, changes after a cursor, and what was there before |
-//! | `batch`, `apply`, `history`, `undo` | changes, the one function that writes them, operations and replaced versions, undoing one |
-//! | `store`, `purge`, `check`, `backup` | opening a store for writing, erasing for good, verifying, copying |
+//! | `history` | operations and replaced versions: recording, pruning and erasing them |
+//! | `schedule_intervals`, `interval_entry`, `interval_table` | the interval index in tables |
+//! | `index_pages`, `derived_index`, `index_updates`, `index_digest` | the inverted index in tables; the state of each index, the changes by a batch, digests |
+//! | `uid_lookup`, `collection`, `read_transaction` | finding an item by UID, collections, one state of the store |
+//! | `interval_search`, `index_query` | queries that the indexes answer |
+//! | `item_meta`, `reader`, `items`, `schedule_reader` | reading: collections, items, schedules |
+//! | `operation_log`, `change_feed`, `before_images` | reading operations and versions, changes after a cursor, items before a change |
+//! | `store`, `index_maintenance`, `zone_update` | opening a store for writing; refilling the indexes, also after zone data changed |
+//! | `batch`, `apply`, `undo`, `purge` | changes and the one function that writes them; undoing an operation, erasing items |
+//! | `check`, `backup` | verifying a store, backup and restore |
 
 mod apply;
 mod backup;
@@ -38,19 +42,25 @@ mod collection;
 mod commit_notification;
 mod connection;
 mod data_directory;
+mod database_copy;
+mod derived_index;
 mod error;
 mod extractor_cache;
 mod handle;
 mod history;
+mod index_digest;
 mod index_maintenance;
 mod index_pages;
 mod index_query;
+mod index_updates;
 mod interval_entry;
 mod interval_search;
 mod interval_table;
+mod item_meta;
 mod items;
 mod lock;
 mod meta;
+mod operation_log;
 mod packed_row_ids;
 mod purge;
 mod read_transaction;
@@ -76,13 +86,14 @@ pub use crate::change_feed::{ChangeCursor, ChangeRecord, NetEffect};
 pub use crate::check::{CheckReport, Fault};
 pub use crate::commit_notification::CommitWatcher;
 pub use crate::data_directory::DataDirectory;
+pub use crate::derived_index::DerivedIndex;
 pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRecord, Version};
-pub use crate::index_maintenance::DerivedIndex;
 pub use crate::index_query::{ExternalQuery, IndexQuery};
 pub use crate::interval_search::TimeRangeHits;
-pub use crate::items::{Candidate, IndexMatches, IndexedOrder, ItemMeta};
+pub use crate::item_meta::ItemMeta;
+pub use crate::items::{Candidate, IndexMatches, IndexedOrder};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::{DataVersion, ReadTransaction};

@@ -1,12 +1,12 @@
-//! Rows of an answer for who keeps it: the distance from each row to the next, in as few bytes as
-//! it needs.
+//! Packed lists of row ids, for callers that keep answers: each row as its distance from the one
+//! before, in as few bytes as possible.
 //!
-//! Rows of one answer mostly lie close together, so that one takes a byte or two instead of eight.
-//! It is no index: what is asked of it is all of it.
+//! The rows of an answer are mostly close together, so one takes a byte or two instead of eight.
+//! The list can only be read as a whole.
 
 use larder_index::varint::{read_signed_varint, write_signed_varint};
 
-/// Rows in their order, packed.
+/// A packed list of rows, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedRowIds(Box<[u8]>);
 
@@ -22,7 +22,7 @@ impl PackedRowIds {
         PackedRowIds(bytes.into())
     }
 
-    /// The rows.
+    /// Returns the rows.
     #[must_use]
     pub fn to_vec(&self) -> Vec<i64> {
         let (mut rest, mut last) = (&*self.0, 0i64);
@@ -35,7 +35,7 @@ impl PackedRowIds {
         rows
     }
 
-    /// What they take, in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn byte_len(&self) -> usize {
         self.0.len()

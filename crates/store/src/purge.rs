@@ -1,9 +1,9 @@
-//! Erasing for good: afterwards no byte of the item is in any file of the data directory, the
-//! write-ahead log and free pages included.
+//! Purging: afterwards no byte of the item is in any file of the data directory, including the
+//! write-ahead log and free pages.
 //!
-//! The rows go in one transaction, the bytes in the pages after it. In between, `rewrite` in `meta`
-//! says that the second is still owed, so that a purge that was interrupted can be finished by the
-//! next one.
+//! One transaction deletes the rows, then the file is rewritten without their bytes. In between,
+//! `purge_pending` in `meta` records that the rewrite is due, so that the next purge completes one
+//! that was interrupted.
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
 use crate::calendar_context_table;
@@ -13,42 +13,41 @@ use crate::meta::{read_meta_number, set_meta};
 use crate::reader::Reader;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
-use crate::{Seq, blob, history, index_maintenance};
+use crate::{derived_index, history};
 use larder_extract::Extractor;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// For how long a rewrite waits for readers. A purge can be run again, so this is short.
+/// The time that a rewrite waits for readers. It is short, as a purge can be repeated.
 const PURGE_READER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a purge did.
+/// The result of a purge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PurgeReport {
-    /// Items taken away, removed ones of which versions were kept included.
+    /// The number of purged items, including removed ones with versions in the history.
     pub items: u64,
-    /// A purge that was interrupted before was finished by this one.
+    /// Whether it completed an earlier purge that was interrupted.
     pub completed: bool,
-    /// Copies beside the store that were damaged, and were deleted since nothing can be erased from
-    /// them.
+    /// Copies beside the store that were deleted because they are damaged, and nothing can be
+    /// erased from them.
     pub deleted: Vec<PathBuf>,
 }
 
 impl Store {
-    /// Takes items and all their former versions away and rewrites the files without them, the
-    /// copies that migrations and restores left included; a copy that is damaged is deleted. Cannot
-    /// be undone. Finishes an earlier purge that was interrupted, also with no handles.
+    /// Erases items and all their versions, and rewrites the files without them, including the
+    /// copies that migrations and restores made; a damaged copy is deleted. A purge cannot be
+    /// undone. Completes an earlier purge that was interrupted, also without handles.
     ///
     /// # Errors
-    /// [`Error::ReaderBlocksPurge`] where a reader kept the old pages in use: the items are gone,
-    /// but bytes of them may be left until a purge is run again; [`Reader::is_purge_pending`]
-    /// tells.
+    /// [`Error::ReaderBlocksPurge`] if a reader kept old pages in use: the items are deleted, but
+    /// their bytes may remain until the purge is repeated; see [`Reader::is_purge_pending`].
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
         let mut purged =
             PurgeReport { completed: self.is_rewrite_pending()?, ..PurgeReport::default() };
-        // The copies first: where one of them cannot be purged, nothing is.
+        // The copies first: if one of them cannot be purged, nothing is.
         {
             let _lock = self.lock_files.acquire()?;
             self.directory.delete_partial_files()?;
@@ -58,7 +57,7 @@ impl Store {
             purge_copy(copy, handles, &mut purged.deleted)?;
         }
         // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little
-        // as can be.
+        // as possible.
         self.conn
             .pragma_update(None, "secure_delete", true)
             .map_err(sqlite_error_at(&self.path))?;
@@ -76,10 +75,10 @@ impl Store {
     }
 
     fn is_rewrite_pending(&self) -> Result<bool> {
-        has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
+        history::has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
     }
 
-    /// Purges the copies that a restore made since, rewrites the file without free pages and
+    /// Purges the copies that a restore made meanwhile, rewrites the file without free pages, and
     /// empties the write-ahead log.
     fn rewrite_database_file(
         &mut self,
@@ -117,13 +116,14 @@ impl Store {
 }
 
 impl Reader {
-    /// Was a purge interrupted, so that bytes of what it took away may be left in the files?
+    /// Returns whether a purge was interrupted, so that bytes of purged items may remain in the
+    /// files.
     pub fn is_purge_pending(&self) -> Result<bool> {
-        has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
+        history::has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
     }
 
-    /// The handles of items that were purged, as far as their traces are kept, for a beginning of a
-    /// handle.
+    /// Returns the handles of purged items that begin with this prefix, as far as tombstones
+    /// remain.
     pub fn find_purged_handles(
         &self,
         prefix: crate::HandlePrefix,
@@ -133,20 +133,8 @@ impl Reader {
     }
 }
 
-fn has_pending_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
-    let mark = "SELECT 1 FROM meta WHERE key = 'purge_pending'";
-    Ok(conn.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
-}
-
-/// Notes, in the transaction that takes an item away, that its bytes are still to be erased from
-/// the pages.
-pub(crate) fn mark_rewrite_pending(conn: &Connection, batch: Seq) -> rusqlite::Result<()> {
-    conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('purge_pending', 1)")?.execute([])?;
-    history::set_schedule_history_start(conn, Some(batch))
-}
-
-/// Erases the recorded schedules: that of a series follows from all of its items, purged ones
-/// included.
+/// Erases the recorded schedules: the schedule of a series depends on all of its items, including
+/// purged ones.
 fn erase_schedule_history(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "UPDATE item_history SET schedule = NULL WHERE schedule IS NOT NULL;
@@ -154,51 +142,12 @@ fn erase_schedule_history(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Gives up the bytes of former versions, and returns how many those were.
-pub(crate) fn release_history_bytes(
-    tx: &WriteTransaction<'_>,
-    column: &'static str,
-    key: impl rusqlite::ToSql + Copy,
-) -> rusqlite::Result<i64> {
-    let mut select = tx.prepare_cached(&format!(
-        "SELECT f.blob_hash, coalesce(length(f.bytes), length(b.bytes), 0)
-         FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.{column} = ?1"
-    ))?;
-    let rows = select
-        .query_map([key], |row| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?)))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    for (hash, _) in &rows {
-        blob::release_blob(tx, hash.as_deref())?;
-    }
-    Ok(rows.iter().map(|(_, length)| length).sum())
-}
-
-/// Erases what is kept of an item, leaving tombstones. Returns how many versions, and how many
-/// bytes.
-pub(crate) fn erase_item_history(
-    tx: &WriteTransaction<'_>,
-    handle: Handle,
-) -> rusqlite::Result<(usize, i64)> {
-    let bytes = release_history_bytes(tx, "handle", handle.to_bytes())?;
-    calendar_context_table::release_history(tx, "handle", handle.to_bytes())?;
-    tx.execute(
-        "UPDATE item_history SET calendar_context = NULL WHERE handle = ?1",
-        [handle.to_bytes()],
-    )?;
-    let erased = tx.execute(
-        "UPDATE item_history SET uid = NULL, recurrence_id = NULL, bytes = NULL, blob_hash = NULL
-         WHERE handle = ?1 AND uid IS NOT NULL",
-        [handle.to_bytes()],
-    )?;
-    Ok((erased, bytes))
-}
-
-/// Merges the inverted index into one segment, which says nothing of what was taken away, and
-/// rewrites all pages.
-fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
+/// Merges each inverted index into one segment, without the terms of deleted items, and rewrites
+/// all pages.
+fn merge_and_vacuum(conn: &Connection, extractor: &Extractor) -> RowResult<()> {
     let tx = WriteTransaction::begin(conn)?;
-    index_maintenance::clear_stale(&tx, deriver)?;
-    index_maintenance::merge_all_segments(&tx)?;
+    derived_index::clear_stale(&tx, extractor)?;
+    derived_index::merge_all_segments(&tx)?;
     erase_schedule_history(&tx)?;
     history::set_schedule_history_start(&tx, None)?;
     tx.execute(
@@ -209,8 +158,8 @@ fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
     conn.execute_batch("VACUUM").map_err(RowError::from)
 }
 
-/// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a
-/// repair set it aside, and it may hold the items' bytes.
+/// Erases the items from a copy, or deletes the copy if it is damaged: a repair set it aside, and
+/// it may have the items' bytes.
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
     let Err(error) = erase_items_from_copy(copy, handles) else { return Ok(()) };
     if !error.is_damage() {
@@ -231,10 +180,10 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
     Ok(())
 }
 
-/// Erases the items from a copy. Its indexes are simply emptied: a restore refills them.
+/// Erases the items from a copy. Its indexes are emptied; a restore refills them.
 fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     let conn = Connection::open(copy)?;
-    // Where pages contradict each other, bytes may lie where no query finds them.
+    // If pages contradict each other, bytes may be where no query finds them.
     let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
         return Err(RowError::Damaged(verdict));
@@ -242,7 +191,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     conn.pragma_update(None, "secure_delete", true)?;
     let tx = WriteTransaction::begin(&conn)?;
     for &handle in handles {
-        let (_, bytes) = erase_item_history(&tx, handle)?;
+        let (_, bytes) = history::erase_item_history(&tx, handle)?;
         set_meta(&tx, "history_bytes", read_meta_number(&tx, "history_bytes")? - bytes)?;
         tx.execute(
             "UPDATE blob SET ref_count = ref_count - 1 WHERE hash IN (SELECT blob_hash FROM source_bytes
@@ -267,7 +216,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     }
     calendar_context_table::delete_unreferenced(&tx)?;
     erase_schedule_history(&tx)?;
-    // Of whatever version the copy is.
+    // The copy may have any schema version, so its tables are looked up.
     let tables = tx
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idx_*' AND sql LIKE 'CREATE%'")?
         .query_map([], |row| row.get::<_, String>(0))?

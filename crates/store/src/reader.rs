@@ -1,16 +1,17 @@
-//! Reading: a read-only connection, and what it tells of collections and single items.
+//! Reading: a read-only connection, its cache, and collections and single items.
 //!
 //! A reader never waits for a writer and never checkpoints. Each call is one short read
-//! transaction, so a reader that sleeps between calls holds nothing up; long answers resume by key.
+//! transaction, so a reader that is idle between calls blocks nothing; a long answer is continued
+//! by key.
 
 use crate::calendar_context_table;
 use crate::connection::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
 use crate::data_directory::DataDirectory;
+use crate::derived_index::DerivedIndex;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
-use crate::index_maintenance::DerivedIndex;
-use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_from_row};
-use crate::read_transaction::{ReadTransaction, ReaderCache, read_data_version};
+use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_from_row};
+use crate::read_transaction::{DataVersion, ReadTransaction, ReaderCache, read_data_version};
 use crate::schema::{self, SchemaState};
 use crate::{CollectionType, blob, series, uid_lookup};
 use larder_extract::CalendarContext;
@@ -25,52 +26,52 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A store open for reading, in place.
+/// A store that is open for reading.
 #[derive(Debug)]
 pub struct Reader {
     pub(crate) conn: Connection,
     pub(crate) path: PathBuf,
     pub(crate) extractor: Extractor,
-    /// No other reader of this process has it.
+    /// Unique in the process.
     pub(crate) reader_id: u64,
     pub(crate) cache: RefCell<Option<Arc<ReaderCache>>>,
-    /// SQLite's count of what others wrote, in the snapshot that is held.
+    /// SQLite's data version in the current read transaction, once it was read.
     pub(crate) data_version: Cell<Option<i64>>,
-    /// The file is mapped into memory.
+    /// Whether the file is mapped into memory.
     pub(crate) mapped: Cell<bool>,
-    /// Which file it is.
+    /// The device and inode of the file.
     file_id: Option<(u64, u64)>,
 }
 
 /// A named set of items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
-    /// Its row in this file.
+    /// The row in this file.
     pub row: i64,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it holds.
+    /// The type of its items.
     pub collection_type: CollectionType,
-    /// How many items it holds.
+    /// The number of items.
     pub item_count: u64,
-    /// How they are indexed.
+    /// The index configuration.
     pub index_config: Arc<IndexConfig>,
 }
 
-/// What a collection says of itself.
+/// The properties of a collection itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionProperties {
-    /// Its row in this file.
+    /// The row in this file.
     pub row: i64,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The lines that it has of its own, as they came, see
+    /// The property lines as they came, see
     /// [`BatchChange::SetCollectionProperties`](crate::BatchChange::SetCollectionProperties).
     pub properties: Option<Vec<u8>>,
 }
 
-/// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite
-/// maps of any.
+/// From this many items on, a read maps the file into memory, up to the greatest size that SQLite
+/// maps.
 const MMAP_MIN_ITEMS: usize = 64;
 const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
 
@@ -79,23 +80,24 @@ fn file_id(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Readers that were opened.
+/// The number of readers opened in this process.
 static NEXT_READER_ID: AtomicU64 = AtomicU64::new(0);
 
 impl Reader {
-    /// Opens the store in `dir`, which stays as it is; time zones are those that are built in.
+    /// Opens the store in `dir` read-only, with the bundled time zones.
     ///
     /// # Errors
-    /// As [`Reader::open_with_zones`].
+    /// See [`Reader::open_with_zones`].
     pub fn open(dir: &Path) -> Result<Reader> {
         Reader::open_with_zones(dir, ZoneDatabase::open_bundled())
     }
 
-    /// Opens the store in `dir`, which stays as it is. Where its index of times was made with other
-    /// zones, it is not used.
+    /// Opens the store in `dir` read-only. An interval index that was filled with other zones is
+    /// not used.
     ///
     /// # Errors
-    /// [`Error::SchemaTooOld`] if an older version made it; opening it for writing migrates it.
+    /// [`Error::SchemaTooOld`] if an older version created the store; opening it for writing
+    /// migrates it.
     pub fn open_with_zones(dir: &Path, zones: Arc<ZoneDatabase>) -> Result<Reader> {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
@@ -104,13 +106,14 @@ impl Reader {
             Ok(conn) => conn,
             Err(error) => {
                 directory.ensure_store_exists()?;
-                // SQLite only says that it could not open the file; the system says why.
+                // SQLite reports only that it could not open the file; the system reports the
+                // reason.
                 std::fs::File::open(&path).map_err(file_error_at(&path))?;
                 return Err(sqlite_error_at(&path)(error));
             }
         };
-        // Where a connection is the last one, SQLite would try to empty the write-ahead log, which
-        // it may not.
+        // The last connection to close would try to empty the write-ahead log, which a reader may
+        // not.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
             .map_err(sqlite_error_at(&path))?;
         let known = Reader::read_initial_state(&conn, &directory)?;
@@ -126,70 +129,124 @@ impl Reader {
         })
     }
 
-    /// Is the file that this reader has open no longer the one at its place? Another was put there
-    /// because it was damaged, or it was taken away. It has to be opened again, if it is there.
+    /// Returns whether the path has another file than the one that is open: a damaged file was
+    /// replaced, or the store was deleted. The reader then has to be opened again.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         file_id(&self.path) != self.file_id
     }
 
-    /// Maps the file where so many items are going to be read: each lies in a page of its own, and
-    /// a call of the system for each takes longer than what is done with it. To map it takes longer
-    /// than to read few. Only what is in no write-ahead log is read there, and never written;
-    /// SQLite maps anew what somebody else changed.
+    /// Maps the file before many items are read: each is in a page of its own, and a system call
+    /// for each takes longer than the work on it. For few items, the mapping takes longer. SQLite
+    /// reads the write-ahead log without the mapping, never writes to it, and maps a changed file
+    /// again.
     pub(crate) fn map_file_for_items(&self, items: usize) {
         if items >= MMAP_MIN_ITEMS && !self.mapped.replace(true) {
-            // What is not mapped is read.
+            // Without a mapping, pages are read by system calls.
             let _unmapped = self.conn.pragma_update(None, "mmap_size", MMAP_LIMIT_BYTES);
         }
     }
 
-    /// For who looks at the store after each batch: lets go of the file where it was mapped for an
-    /// answer of many items. SQLite maps it anew with each change, and the system reads its tables
-    /// of pages anew, which takes longer than to read the few pages that such a look needs.
+    /// Unmaps the file if a large read mapped it. For readers that read after each batch: SQLite
+    /// maps the file again after each change, which takes longer than to read a few pages.
     pub fn unmap_file(&self) {
         if self.mapped.replace(false) {
-            // What stays mapped is read all the same.
+            // A mapping that remains does no harm.
             let _mapped = self.conn.pragma_update(None, "mmap_size", 0);
         }
     }
 
-    /// What is to be known of a store at its opening, in one transaction, which costs less than
-    /// many.
+    /// Reads the state of a store when it is opened, in one transaction, which is faster than
+    /// several.
     fn read_initial_state(conn: &Connection, directory: &DataDirectory) -> Result<ReaderCache> {
         let path = directory.database_path();
         let _snapshot = ReadTransaction::begin(conn).map_err(sqlite_error_at(&path))?;
-        // This begins it; the schema, which SQLite then reads for what comes next, would be a
-        // transaction of its own.
+        // This begins the transaction. Otherwise SQLite would read the schema in one of its own.
         let version = read_data_version(conn).map_err(sqlite_error_at(&path))?;
         set_read_cache_size(conn).map_err(sqlite_error_at(&path))?;
-        let standing = schema::read_schema_state(conn, &path)?;
-        schema::refuse_development_schema(conn, standing, &path)?;
-        if let SchemaState::Older(major, minor) = standing {
+        let schema_state = schema::read_schema_state(conn, &path)?;
+        schema::refuse_development_schema(conn, schema_state, &path)?;
+        if let SchemaState::Older(major, minor) = schema_state {
             return Err(Error::SchemaTooOld { path, major, minor });
         }
-        if standing == SchemaState::Empty {
+        if schema_state == SchemaState::Empty {
             directory.check_not_truncated()?;
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }
         ReaderCache::read(conn, version).map_err(sqlite_error_at(&path))
     }
 
-    /// Gives up what is held in memory for the sake of the next question, where none is expected
-    /// soon.
+    /// Begins a read transaction. Within another one of the same reader, it continues that one.
+    pub fn begin_read(&self) -> Result<ReadTransaction<'_>> {
+        self.begin_read_raw().map_err(sqlite_error_at(&self.path))
+    }
+
+    pub(crate) fn begin_read_raw(&self) -> rusqlite::Result<ReadTransaction<'_>> {
+        if !self.conn.is_autocommit() {
+            return Ok(ReadTransaction(None));
+        }
+        self.data_version.set(None);
+        ReadTransaction::begin(&self.conn)
+    }
+
+    /// Returns SQLite's data version, which a read transaction reads once.
+    fn current_data_version(&self) -> rusqlite::Result<i64> {
+        if self.conn.is_autocommit() {
+            return read_data_version(&self.conn);
+        }
+        if let Some(version) = self.data_version.get() {
+            return Ok(version);
+        }
+        let version = read_data_version(&self.conn)?;
+        self.data_version.set(Some(version));
+        Ok(version)
+    }
+
+    /// Returns the version of the data that this reader reads: it stays equal until somebody
+    /// writes, and never equals that of another reader.
+    pub fn data_version(&self) -> Result<DataVersion> {
+        let data = self.current_data_version().map_err(sqlite_error_at(&self.path))?;
+        Ok(DataVersion { reader_id: self.reader_id, version: data })
+    }
+
+    /// Returns the epoch of the store. A restore changes it, and numbers rows, batches and
+    /// operations anew.
+    pub fn epoch(&self) -> Result<Arc<str>> {
+        let run = || -> rusqlite::Result<Arc<str>> {
+            let _snapshot = self.begin_read_raw()?;
+            Ok(Arc::clone(&self.cache()?.epoch))
+        };
+        run().map_err(sqlite_error_at(&self.path))
+    }
+
+    /// Returns the cache, as of the current read transaction.
+    pub(crate) fn cache(&self) -> rusqlite::Result<Arc<ReaderCache>> {
+        let version = self.current_data_version()?;
+        if let Some(known) = self.cache.borrow().as_ref()
+            && known.data_version == version
+        {
+            return Ok(Arc::clone(known));
+        }
+        let known = Arc::new(ReaderCache::read(&self.conn, version)?);
+        self.cache.replace(Some(Arc::clone(&known)));
+        Ok(known)
+    }
+
+    /// Releases cached memory, for a process that expects no query soon.
     pub fn release_memory(&self) {
         self.cache.replace(None);
-        // What is not given up stays, as it was.
+        // A failure only leaves memory in use.
         let _kept = self.conn.execute_batch("PRAGMA shrink_memory");
     }
 
-    /// What derives sort keys in this store's order.
+    /// Returns the extractor with the sort order of this store.
     #[must_use]
     pub fn extractor(&self) -> &Extractor {
         &self.extractor
     }
 
-    /// Is this index set whole, and of this program's making? Where it is not, scan.
+    /// Returns whether an index is complete and has the current fingerprint. Otherwise the caller
+    /// has to scan.
     pub fn is_index_current(&self, set: DerivedIndex) -> Result<bool> {
         let run = || -> rusqlite::Result<bool> {
             let _snapshot = self.begin_read_raw()?;
@@ -198,22 +255,22 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The rows of all collections, or of the one of this name, without counting their items.
+    /// Returns the rows of all collections, or of the one with this name, without counting items.
     pub fn collection_rows(&self, name: Option<&str>) -> Result<Vec<i64>> {
         let run = || -> rusqlite::Result<Vec<i64>> {
             let _snapshot = self.begin_read_raw()?;
             let known = self.cache()?;
-            let asked = known.collections.iter();
-            let mut asked: Vec<_> =
-                asked.filter(|known| name.is_none_or(|name| *known.name == *name)).collect();
-            asked.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(asked.into_iter().map(|known| known.collection_key.id).collect())
+            let collections = known.collections.iter();
+            let mut selected: Vec<_> =
+                collections.filter(|known| name.is_none_or(|name| *known.name == *name)).collect();
+            selected.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(selected.into_iter().map(|known| known.collection_key.id).collect())
         };
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The rows of all collections, with what each has an index of. For what is looked up next that
-    /// holds within the same [`Reader::begin_read`].
+    /// Returns the rows of all collections with their index configurations. They are valid for
+    /// lookups within the same [`Reader::begin_read`].
     pub fn index_configs(&self) -> Result<Vec<(i64, Arc<IndexConfig>)>> {
         let run = || -> rusqlite::Result<Vec<(i64, Arc<IndexConfig>)>> {
             let _snapshot = self.begin_read_raw()?;
@@ -226,7 +283,7 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The rows and names of all collections, by row.
+    /// Returns the rows and names of all collections, by row.
     pub fn collection_names(&self) -> Result<Vec<(i64, Arc<str>)>> {
         let run = || -> rusqlite::Result<Vec<(i64, Arc<str>)>> {
             let _snapshot = self.begin_read_raw()?;
@@ -234,13 +291,13 @@ impl Reader {
             Ok(known
                 .collections
                 .iter()
-                .map(|of| (of.collection_key.id, Arc::clone(&of.name)))
+                .map(|collection| (collection.collection_key.id, Arc::clone(&collection.name)))
                 .collect())
         };
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// All collections, by name.
+    /// Returns all collections, by name.
     pub fn collections(&self) -> Result<Vec<Collection>> {
         let run = || -> rusqlite::Result<Vec<Collection>> {
             self.conn
@@ -250,15 +307,18 @@ impl Reader {
                      FROM collection c WHERE c.removed = 0 ORDER BY c.name",
                 )?
                 .query_map([], |row| {
-                    let Some(family) = CollectionType::from_number(row.get(2)?) else {
+                    let Some(collection_type) = CollectionType::from_number(row.get(2)?) else {
                         return Ok(None);
                     };
                     Ok(Some(Collection {
                         row: row.get(0)?,
                         name: row.get(1)?,
-                        collection_type: family,
+                        collection_type,
                         item_count: row.get::<_, i64>(3)?.unsigned_abs(),
-                        index_config: IndexConfig::from_stored(row.get_ref(4)?.as_str()?, family),
+                        index_config: IndexConfig::from_stored(
+                            row.get_ref(4)?.as_str()?,
+                            collection_type,
+                        ),
                     }))
                 })?
                 .filter_map(Result::transpose)
@@ -267,27 +327,27 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// What the collections of a family say of themselves, in the order in which they were made. No
-    /// item is counted.
+    /// Returns the properties of all collections of a type, in the order of their creation, without
+    /// counting items.
     pub fn list_collection_properties(
         &self,
-        family: CollectionType,
+        collection_type: CollectionType,
     ) -> Result<Vec<CollectionProperties>> {
         let sql = "SELECT id, name, properties FROM collection WHERE removed = 0 AND type = ?1 ORDER BY id";
         let run = || -> rusqlite::Result<Vec<CollectionProperties>> {
-            let said = |row: &rusqlite::Row<'_>| {
+            let read_row = |row: &rusqlite::Row<'_>| {
                 Ok(CollectionProperties {
                     row: row.get(0)?,
                     name: row.get(1)?,
                     properties: row.get(2)?,
                 })
             };
-            self.conn.prepare_cached(sql)?.query_map([family as i64], said)?.collect()
+            self.conn.prepare_cached(sql)?.query_map([collection_type as i64], read_row)?.collect()
         };
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The items that a beginning of a handle may mean, at most `limit`.
+    /// Returns the items whose handles begin with this prefix, at most `limit`.
     pub fn find_by_handle(&self, prefix: HandlePrefix, limit: usize) -> Result<Vec<ItemMeta>> {
         self.query_item_meta(
             &format!(
@@ -298,11 +358,11 @@ impl Reader {
         )
     }
 
-    /// The items of this UID, in one collection or in any.
+    /// Returns the items with this UID, in one collection or in all.
     pub fn find_by_uid(&self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemMeta>> {
         let _snapshot = self.begin_read()?;
         let run = || -> rusqlite::Result<Vec<i64>> {
-            let of = self
+            let keys = self
                 .conn
                 .prepare_cached(
                     "SELECT id, handle_key FROM collection
@@ -313,8 +373,8 @@ impl Reader {
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let mut rows = Vec::new();
-            for of in of {
-                rows.extend(uid_lookup::find_row(&self.conn, &of, uid, "")?);
+            for key in keys {
+                rows.extend(uid_lookup::find_row(&self.conn, &key, uid, "")?);
             }
             Ok(rows)
         };
@@ -325,21 +385,22 @@ impl Reader {
         Ok(found)
     }
 
-    /// All items of one UID in the collection of an item: the master, where there is one, and then
-    /// the detached occurrences.
+    /// Returns the items with the UID of an item in its collection: the master, if there is one,
+    /// then the overrides.
     pub fn find_series_of_item(&self, head: &ItemMeta) -> Result<Vec<ItemMeta>> {
         self.find_series(&head.collection, &head.uid)
     }
 
-    /// The same of a UID in a collection.
+    /// Returns the items with a UID in a collection: the master, if there is one, then the
+    /// overrides.
     pub fn find_series(&self, collection: &str, uid: &str) -> Result<Vec<ItemMeta>> {
         let _snapshot = self.begin_read()?;
         let run = || -> rusqlite::Result<Vec<i64>> {
-            let of = uid_lookup::find_collection(&self.conn, collection)?;
-            let Some(of) = of else { return Ok(Vec::new()) };
+            let key = uid_lookup::find_collection(&self.conn, collection)?;
+            let Some(key) = key else { return Ok(Vec::new()) };
             let mut rows: Vec<i64> =
-                uid_lookup::find_row(&self.conn, &of, uid, "")?.into_iter().collect();
-            let detached = series::find_overrides(&self.conn, of.id, uid)?;
+                uid_lookup::find_row(&self.conn, &key, uid, "")?.into_iter().collect();
+            let detached = series::find_overrides(&self.conn, key.id, uid)?;
             rows.extend(detached.into_iter().map(|(row, _)| row));
             Ok(rows)
         };
@@ -350,14 +411,14 @@ impl Reader {
         Ok(found)
     }
 
-    /// The item in this row, if it is there still.
+    /// Returns the item in this row, if it still exists.
     pub fn find_by_row(&self, row: i64) -> Result<Option<ItemMeta>> {
         let sql = format!("SELECT {ITEM_META_COLUMNS} FROM item i WHERE i.id = ?1");
         Ok(self.query_item_meta(&sql, [row])?.pop())
     }
 
-    /// Items of a collection in the order in which they came, `limit` at most, after row `after`:
-    /// the step of an export.
+    /// Returns the items of a collection after row `after`, in the order of their creation, at most
+    /// `limit`: one step of an export.
     pub fn items_after_row(
         &self,
         collection: &Collection,
@@ -387,12 +448,12 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// What the calendar around an item says that the item needs.
+    /// Returns the calendar context in this row.
     pub fn calendar_context(&self, row: i64) -> Result<Option<Arc<CalendarContext>>> {
         calendar_context_table::read_context(&self.conn, row).map_err(sqlite_error_at(&self.path))
     }
 
-    /// Takes an item of a calendar apart, as one of its version of the format.
+    /// Parses a calendar item in its version of the format.
     #[must_use]
     pub fn parse_component<'b>(&self, head: &ItemMeta, bytes: &'b [u8]) -> Component<'b> {
         let is_1 =
@@ -405,7 +466,7 @@ impl Reader {
         Component::parse_with_version(bytes, version)
     }
 
-    /// The frames of a collection's items, each once; `None`: some have none.
+    /// Returns the calendar contexts of a collection's items, each once; `None`: some have none.
     pub fn calendar_contexts(&self, collection: &Collection) -> Result<Vec<Option<i64>>> {
         let sql = "SELECT DISTINCT calendar_context FROM item WHERE collection = ?1 ORDER BY calendar_context";
         let run = || -> rusqlite::Result<Vec<Option<i64>>> {
@@ -414,7 +475,7 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The lines that a calendar has of its own, as they came.
+    /// Returns the property lines of the collection itself, as they came.
     pub fn collection_properties(&self, collection: &Collection) -> Result<Option<Vec<u8>>> {
         self.conn
             .prepare_cached("SELECT properties FROM collection WHERE id = ?1")
@@ -423,12 +484,12 @@ impl Reader {
             .map_err(sqlite_error_at(&self.path))
     }
 
-    /// The bytes of the item in this row, as they came.
+    /// Returns the source bytes of the item in this row.
     pub fn source_bytes(&self, row: i64) -> Result<Option<Vec<u8>>> {
         blob::read_source_bytes(&self.conn, row).map_err(sqlite_error_at(&self.path))
     }
 
-    /// How many letters of this handle name it without doubt, eight at least.
+    /// Returns the length of the shortest unique prefix of a handle, at least eight.
     pub fn unique_prefix_len(&self, handle: Handle) -> Result<usize> {
         let full = handle.to_string();
         for letters in 8..full.len() {
@@ -448,12 +509,12 @@ impl Reader {
         Ok(full.len())
     }
 
-    /// The store's locale.
+    /// Returns the locale of the store.
     pub fn locale(&self) -> Result<String> {
         self.meta_text("collation_locale")
     }
 
-    /// Single values of `meta` as text, for messages.
+    /// Returns a value of `meta` as text, for messages.
     pub(crate) fn meta_text(&self, key: &str) -> Result<String> {
         self.conn
             .query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0))

@@ -38,7 +38,7 @@ pub(crate) fn interval_entries(schedule: &Schedule) -> Vec<IntervalEntry> {
     let series = match schedule.form() {
         ScheduleForm::Open(since) => {
             let start = since.map_or(i64::MIN, Instant::seconds);
-            // Any window that ends behind its beginning meets it.
+            // Every time range that ends after the start overlaps it.
             let reach = (start, i64::MAX);
             return vec![IntervalEntry::from_bucket(
                 TimeTarget::Occurrences,
@@ -53,14 +53,14 @@ pub(crate) fn interval_entries(schedule: &Schedule) -> Vec<IntervalEntry> {
     add_occurrence_entries(schedule, series, &mut rows);
     add_alarm_entries(schedule, series, &mut rows);
     rows.sort_unstable();
-    // Two alarms at one time are one row, which is sure only if both are.
+    // Two alarms at the same time are one row, which is exact only if both are.
     rows.dedup_by(|next, kept| kept.merge_if_equal(next));
     rows
 }
 
 fn add_occurrence_entries(schedule: &Schedule, series: &Series, rows: &mut Vec<IntervalEntry>) {
     let span = series.span();
-    // What stands for its followers may be far from all of them itself.
+    // An override of the following occurrences may itself be far from all of them.
     if let Some(SeriesSpan { is_utc: fixed, first, end: Some(end) }) =
         override_span(schedule, series)
     {
@@ -78,8 +78,8 @@ fn add_occurrence_entries(schedule: &Schedule, series: &Series, rows: &mut Vec<I
     } else {
         SeriesSummary::UNKNOWN
     };
-    // What takes no time is in its last second. Where lengths differ, the last one may take
-    // none.
+    // An occurrence without a duration is in its last second. If durations differ, the last
+    // occurrence may have none.
     let none = !series.is_date() && series.length().max_seconds() == 0;
     let last_second = i64::from(none || !series.has_only_rules());
     let span = SeriesSpan { end: span.end.map(|end| end.saturating_add(last_second)), ..span };
@@ -114,7 +114,7 @@ fn add_occurrence_entries(schedule: &Schedule, series: &Series, rows: &mut Vec<I
     }
 }
 
-/// From when to when the override is itself that the item is.
+/// Returns the span of the override's own occurrence.
 fn override_span(schedule: &Schedule, series: &Series) -> Option<SeriesSpan> {
     series.override_span(schedule.override_row()?.unsigned_abs())
 }
@@ -174,8 +174,8 @@ fn add_alarm_entries(schedule: &Schedule, series: &Series, rows: &mut Vec<Interv
     });
 }
 
-/// When the alarms of something ring that happens once, by a clock that does not float; `None`:
-/// they are too many.
+/// Returns the times of the alarms of a single event that does not float; `None`: there are too
+/// many.
 fn single_alarm_times(schedule: &Schedule, series: &Series) -> Option<Vec<i64>> {
     if schedule.override_row().is_some()
         || series.is_recurring()
@@ -194,7 +194,7 @@ fn single_alarm_times(schedule: &Schedule, series: &Series) -> Option<Vec<i64>> 
     (all && rings.len() <= MAX_SINGLE_ALARM_ENTRIES).then_some(rings)
 }
 
-/// What is known of a series that is not changed by its overrides.
+/// Returns the summary of a series without regard to its overrides.
 fn summarize_series(series: &Series) -> SeriesSummary {
     let pattern = Some(TimePattern::from_series(series)).filter(|of| *of != TimePattern::ANY);
     let ends = series.has_occurrences_at_span_ends();
@@ -217,8 +217,8 @@ fn summarize_series(series: &Series) -> SeriesSummary {
     }
 }
 
-/// The slots of a series that goes on for so long: days that its occurrences touch. `None`: it is
-/// not looked for by them.
+/// Returns the buckets of a series of this length: the days that its occurrences touch. `None`: the
+/// series is not in buckets.
 fn recurrence_buckets(
     series: &Series,
     pattern: TimePattern,

@@ -79,6 +79,7 @@
 //!   length or of recurrence.
 
 use crate::data_directory::DataDirectory;
+use crate::database_copy::copy_atomically;
 use crate::error::{Error, Result, sqlite_error_at};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::path::Path;
@@ -363,7 +364,7 @@ pub(crate) fn migrate(
         return Err(Error::Damaged { path, what });
     }
     let copy = directory.unused_copy_path(&format!("migration-{}.{}", from.0, from.1));
-    crate::backup::copy_atomically(conn, &path, &copy)?;
+    copy_atomically(conn, &path, &copy)?;
     let tx = conn.transaction().map_err(sqlite_error_at(&path))?;
     for sql in statements {
         tx.execute_batch(sql).map_err(sqlite_error_at(&path))?;

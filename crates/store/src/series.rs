@@ -1,8 +1,8 @@
 //! Series: the items of one UID, read to have their schedules combined.
 //!
 //! An override is an item of its own, but replaces an occurrence of its series. So whenever an item
-//! of a UID changes, the others are read again, within the same batch. `larder-extract` combines the
-//! schedules; the interval index stores them.
+//! of a UID changes, the others are read again, within the same batch. `larder-extract` combines
+//! the schedules; the interval index stores them.
 
 use crate::extractor_cache::{ExtractorCache, ItemRecord};
 use crate::uid_lookup::{self, CollectionKey};
@@ -34,8 +34,8 @@ impl ItemLocation {
     }
 }
 
-/// Returns the schedules of the items of a UID of which `members` have changed: of these, and of the
-/// items that depend on them.
+/// Returns the schedules of the items of a UID of which `members` have changed: of these, and of
+/// the items that depend on them.
 pub(crate) fn compute_schedules(
     conn: &Connection,
     extractors: &mut ExtractorCache<'_>,
@@ -88,8 +88,8 @@ pub(crate) fn compute_schedule(
     Ok(all.into_iter().find(|(found, _)| *found == row).and_then(|(_, schedule)| schedule))
 }
 
-/// Returns whether so many overrides before this one stand for the occurrences that follow that this
-/// one does not.
+/// Returns whether so many overrides before this one stand for the occurrences that follow that
+/// this one does not.
 fn is_over_future_override_limit(
     conn: &Connection,
     extractors: &mut ExtractorCache<'_>,

@@ -1,4 +1,4 @@
-//! Opening a store, and the one connection that may write.
+//! Opening a store for writing, and its connection.
 
 use crate::connection::{check_sqlite_version, open_connection, quick_check, set_write_pragmas};
 use crate::data_directory::DataDirectory;
@@ -9,7 +9,7 @@ use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::schema::{self, SchemaState};
 use crate::write_transaction::WriteTransaction;
-use crate::{CollectionType, Seq, index_maintenance, series, uid_lookup};
+use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
@@ -17,27 +17,27 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A writer checkpoints when the write-ahead log has this many pages, after it has let go of the
-/// lock: 4 MB.
+/// A writer checkpoints, after it has released the lock, if the write-ahead log has this many
+/// pages: 4 MB.
 const CHECKPOINT_PAGES: i64 = 1 << 10;
-/// Where writers follow each other so fast that the log was never empty in between, one of them
-/// checkpoints before it lets go.
+/// If writers follow each other so fast that the log was never empty in between, one of them
+/// checkpoints before it releases the lock.
 const CHECKPOINT_UNDER_LOCK_PAGES: i64 = 3 << 10;
-/// How to open a store.
+/// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Make the store where there is none.
+    /// Whether to create the store if there is none.
     pub create: bool,
-    /// Whose sort order the store is to keep from now on; `None` leaves it as it is.
+    /// The locale of the sort order from now on; `None`: it stays the same.
     pub locale: Option<String>,
-    /// Whose sort order a new store gets where `locale` does not say; `None` is the root order.
+    /// The locale of a new store if `locale` is `None`; `None`: the root order.
     pub locale_if_new: Option<String>,
-    /// What time zones are.
+    /// The time-zone database.
     pub zones: Arc<ZoneDatabase>,
 }
 
 impl Default for StoreOptions {
-    /// Nothing is made, the sort order stays, and time zones are those that are built in.
+    /// Creates no store, keeps the locale, and uses the bundled time zones.
     fn default() -> StoreOptions {
         StoreOptions {
             create: false,
@@ -48,8 +48,8 @@ impl Default for StoreOptions {
     }
 }
 
-/// A store open for writing. Any number of processes may have one; they wait for each other in
-/// turn.
+/// A store that is open for writing. Any number of processes may open it; they wait for each other
+/// in turn.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) directory: DataDirectory,
@@ -61,8 +61,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `dir`, made or migrated where that is needed, with its indexes refilled
-    /// where another version or locale filled them.
+    /// Opens the store in `dir`. Creates or migrates it if needed, and refills indexes that another
+    /// version or locale filled.
     pub fn open(dir: &Path, options: &StoreOptions) -> Result<Store> {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
@@ -85,40 +85,34 @@ impl Store {
             (conn, read_only)
         };
         let locale = read_locale(&conn).map_err(sqlite_error_at(&path))?;
-        let deriver = Extractor::with_zones(&locale, options.zones.clone());
-        let mut store = Store {
-            directory,
-            path,
-            conn,
-            lock_files: locks,
-            extractor: deriver,
-            newer_schema: read_only,
-        };
+        let extractor = Extractor::with_zones(&locale, options.zones.clone());
+        let mut store =
+            Store { directory, path, conn, lock_files: locks, extractor, newer_schema: read_only };
         if store.newer_schema.is_none() {
             store.refresh()?;
         }
         Ok(store)
     }
 
-    /// Where it is.
+    /// Returns the data directory.
     #[must_use]
     pub fn directory(&self) -> &DataDirectory {
         &self.directory
     }
 
-    /// What derives index rows from bytes in this store's locale, by the default summary.
+    /// Returns the extractor with the store's locale and the default index configuration.
     #[must_use]
     pub fn extractor(&self) -> &Extractor {
         &self.extractor
     }
 
-    /// The same for the items of this collection, by its summary; where it is not there yet, by
-    /// what one of this family begins with. What another summary gave is derived again when it is
-    /// written, so this only saves time.
+    /// Returns the extractor for the items of this collection; if the collection does not exist
+    /// yet, with the initial index configuration of this type. An entry with another configuration
+    /// is extracted again when it is written, so this only saves time.
     pub fn extractor_for_collection(
         &self,
         collection: &str,
-        family: CollectionType,
+        collection_type: CollectionType,
     ) -> Result<Extractor> {
         let sql = "SELECT index_config, type FROM collection WHERE name = ?1 AND removed = 0";
         let found: Option<(String, i64)> = self
@@ -131,22 +125,22 @@ impl Store {
         let config = found.and_then(|(config, number)| {
             Some(IndexConfig::from_stored(&config, CollectionType::from_number(number)?))
         });
-        let config = config.unwrap_or_else(|| IndexConfig::shared_default(family));
+        let config = config.unwrap_or_else(|| IndexConfig::shared_default(collection_type));
         Ok(self.extractor.with_index_config(config))
     }
 
-    /// What the collection of this name holds; `None`: there is none.
+    /// Returns the type of the collection with this name; `None`: there is none.
     pub fn collection_type(&self, collection: &str) -> Result<Option<CollectionType>> {
         let sql = "SELECT type FROM collection WHERE name = ?1 AND removed = 0";
-        let family: Option<i64> = self
+        let collection_type: Option<i64> = self
             .conn
             .prepare_cached(sql)
             .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
             .map_err(sqlite_error_at(&self.path))?;
-        Ok(family.and_then(CollectionType::from_number))
+        Ok(collection_type.and_then(CollectionType::from_number))
     }
 
-    /// The calendars that have an item of this UID.
+    /// Returns the calendars that have an item with this UID.
     pub fn calendars_with_uid(&self, uid: &str) -> Result<Vec<String>> {
         let run = || -> rusqlite::Result<Vec<String>> {
             let sql = "SELECT id, handle_key, name FROM collection WHERE removed = 0 AND type = ?1 ORDER BY name";
@@ -155,9 +149,9 @@ impl Store {
             let mut rows = select.query([CollectionType::Calendar as i64])?;
             let mut names = Vec::new();
             while let Some(row) = rows.next()? {
-                let of = uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
-                if uid_lookup::find_row(&self.conn, &of, uid, "")?.is_some()
-                    || series::has_overrides(&self.conn, of.id, uid)?
+                let key = uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
+                if uid_lookup::find_row(&self.conn, &key, uid, "")?.is_some()
+                    || series::has_overrides(&self.conn, key.id, uid)?
                 {
                     names.push(row.get(2)?);
                 }
@@ -167,7 +161,7 @@ impl Store {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Does the calendar of this name say anything of itself?
+    /// Returns whether the collection with this name has properties of its own.
     pub fn has_collection_properties(&self, collection: &str) -> Result<bool> {
         let sql =
             "SELECT 1 FROM collection WHERE name = ?1 AND removed = 0 AND properties IS NOT NULL";
@@ -179,18 +173,18 @@ impl Store {
         Ok(found.is_some())
     }
 
-    /// A reader of this store.
+    /// Opens a reader of this store.
     pub fn open_reader(&self) -> Result<Reader> {
         Reader::open_with_zones(self.directory.path(), self.extractor.zone_database().clone())
     }
 
-    /// The number of the last batch.
+    /// Returns the number of the last batch.
     pub fn last_seq(&self) -> Result<Seq> {
         read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
-    /// Lets go of the lock, and copies the write-ahead log into the file where it has grown. Others
-    /// may write meanwhile.
+    /// Releases the lock, and checkpoints the write-ahead log if it is large. Others may write
+    /// during the checkpoint.
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
         let uncopied = self.wal_backlog_pages();
         if uncopied >= CHECKPOINT_UNDER_LOCK_PAGES {
@@ -202,7 +196,7 @@ impl Store {
         }
     }
 
-    /// How many pages the write-ahead log has, where not all of them were copied into the file.
+    /// Returns the number of pages in the write-ahead log, or 0 if all were checkpointed.
     fn wal_backlog_pages(&self) -> i64 {
         let pages = || -> rusqlite::Result<i64> {
             let (pages, copied): (i64, i64) = self
@@ -215,11 +209,11 @@ impl Store {
     }
 
     fn checkpoint(&self) {
-        // A reader, or somebody else's checkpoint, may be in the way; there will be another commit.
+        // A reader or another checkpoint may block this one; a later commit tries again.
         let _in_the_way = self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     }
 
-    /// Fails where a newer minor version made the store.
+    /// Fails if the store has a newer minor schema version.
     pub(crate) fn ensure_writable(&self) -> Result<()> {
         match &self.newer_schema {
             Some(minor) => Err(Error::ReadOnly { path: self.path.clone(), version: minor.clone() }),
@@ -227,9 +221,9 @@ impl Store {
         }
     }
 
-    /// After a writer died in mid-write: SQLite rolls its transaction back by itself; this makes
-    /// sure that nothing else is wrong before anything is written on top. And a newer program may
-    /// have migrated the store since it was opened here.
+    /// Verifies the store before a write. If the last writer died during one, SQLite rolls its
+    /// transaction back; this checks that nothing else is damaged. A newer program may also have
+    /// migrated the store since it was opened here.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
         if let SchemaState::NewerMinor(major, minor) =
             schema::read_schema_state(&self.conn, &self.path)?
@@ -245,23 +239,24 @@ impl Store {
     }
 }
 
-/// Makes the file what this program expects, under the lock; says so where it may only be read.
+/// Creates or migrates the file, under the lock. Returns the schema version if the store may only
+/// be read.
 fn create_or_migrate(
     conn: &mut Connection,
     directory: &DataDirectory,
     options: &StoreOptions,
 ) -> Result<Option<String>> {
     let path = directory.database_path();
-    let standing = schema::read_schema_state(conn, &path)?;
-    schema::refuse_development_schema(conn, standing, &path)?;
-    if let SchemaState::NewerMinor(major, minor) = standing {
+    let schema_state = schema::read_schema_state(conn, &path)?;
+    schema::refuse_development_schema(conn, schema_state, &path)?;
+    if let SchemaState::NewerMinor(major, minor) = schema_state {
         return Ok(Some(format!("{major}.{minor}")));
     }
     set_write_pragmas(conn).map_err(sqlite_error_at(&path))?;
-    if standing == SchemaState::Empty {
+    if schema_state == SchemaState::Empty {
         directory.check_not_truncated()?;
     }
-    match standing {
+    match schema_state {
         SchemaState::Empty if !options.create => {
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }
@@ -271,7 +266,7 @@ fn create_or_migrate(
             let make = || -> rusqlite::Result<()> {
                 let tx = WriteTransaction::begin(conn)?;
                 schema::create_tables(&tx, locale)?;
-                index_maintenance::mark_complete(
+                derived_index::mark_complete(
                     &tx,
                     &Extractor::with_zones(locale, options.zones.clone()),
                 )?;

@@ -1,22 +1,22 @@
-//! Finding an item by its UID, by way of its handle, which is made from it.
+//! Finding an item by its UID, through the handle that is made from the UID.
 //!
-//! An index of UIDs would cost every item some fifty bytes, and every import a random page, to say
-//! what the index of handles says. Only where two UIDs of a collection share the first 64 bits of
-//! their hash does the second one have a handle that cannot be made anew: those, which chance does
-//! not bring about but malice can, are in `collided`.
+//! An index of UIDs would cost about fifty bytes for each item, and a random page for each imported
+//! one, and would hold nothing that the index of handles does not. Two UIDs of a collection can
+//! share the first 64 bits of their hash, though only by intent. Then the second item has another
+//! handle, and a row in `handle_collision`.
 
 use crate::handle::Handle;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _};
 use std::borrow::Cow;
 
-/// A collection: its row, and what handles are made from.
+/// A collection: its row, and the key of the handles of its items.
 #[derive(Debug, Clone)]
 pub(crate) struct CollectionKey {
     pub(crate) id: i64,
     pub(crate) handle_key: Vec<u8>,
 }
 
-/// The collection of this name, if there is one.
+/// Returns the collection with this name; `None` if there is none.
 pub(crate) fn find_collection(
     conn: &Connection,
     name: &str,
@@ -26,22 +26,22 @@ pub(crate) fn find_collection(
         .optional()
 }
 
-/// What there is under a UID and a recurrence id.
+/// The result of a lookup by UID and recurrence-id.
 pub(crate) enum UidLookup {
-    /// The item in this row.
+    /// The item has this row.
     Item(i64),
-    /// Nothing, and this handle is free for it.
+    /// No item has the UID, and this handle is free for one.
     Free(Handle),
-    /// Nothing, and its first handle is another item's.
+    /// No item has the UID, and another item has its first handle.
     HandleTaken,
 }
 
-/// Finds items by their UIDs, many in a row.
+/// Finds many items by their UIDs.
 pub(crate) struct UidFinder<'c> {
     conn: &'c Connection,
     select: CachedStatement<'c>,
-    /// Is anything in `collided`? Asked when it matters first: what comes there later, the owner
-    /// has put there.
+    /// Whether `handle_collision` has rows; read when first needed. The owner reports the rows that
+    /// it adds later.
     has_collisions: Option<bool>,
 }
 
@@ -53,7 +53,7 @@ impl<'c> UidFinder<'c> {
         Ok(UidFinder { conn, select, has_collisions: None })
     }
 
-    /// What there is under this UID, and this recurrence id (empty: a master), in this collection.
+    /// Looks up a UID with a recurrence-id (empty: a master) in a collection.
     pub(crate) fn find(
         &mut self,
         of: &CollectionKey,
@@ -101,13 +101,13 @@ impl<'c> UidFinder<'c> {
             .optional()
     }
 
-    /// An item has got another handle than its first one.
+    /// Notes that an item has another handle than its first one.
     pub(crate) fn record_collision(&mut self) {
         self.has_collisions = Some(true);
     }
 }
 
-/// The row of the item with this UID, and this recurrence id (empty: a master), in this collection.
+/// Returns the row of the item with this UID and recurrence-id (empty: a master) in a collection.
 pub(crate) fn find_row(
     conn: &Connection,
     of: &CollectionKey,
@@ -120,7 +120,7 @@ pub(crate) fn find_row(
     })
 }
 
-/// As `collided.uid` has it: no UID and no recurrence id holds a NUL.
+/// Returns the key as in `handle_collision.uid_key`. No UID and no recurrence-id has a NUL.
 fn collision_key<'a>(uid: &'a str, recurrence: &str) -> Cow<'a, str> {
     match recurrence {
         "" => Cow::Borrowed(uid),
@@ -128,7 +128,7 @@ fn collision_key<'a>(uid: &'a str, recurrence: &str) -> Cow<'a, str> {
     }
 }
 
-/// A handle for a new item of this UID; noted where it is not the first choice.
+/// Returns a handle for a new item with this UID, and records it if it is not the first one.
 pub(crate) fn allocate_handle(
     conn: &Connection,
     of: &CollectionKey,
@@ -157,7 +157,7 @@ pub(crate) fn allocate_handle(
     }
 }
 
-/// An item is about to go.
+/// Deletes the record of the handle of an item that is about to be deleted.
 pub(crate) fn delete_collision(conn: &Connection, item: i64) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM handle_collision WHERE item = ?1")?.execute([item]).map(drop)
 }

@@ -1,9 +1,8 @@
-//! Undo: what an operation changed is put back, and what somebody changed since is shown as a
-//! conflict.
+//! Undo: restores what an operation changed; items that changed since are conflicts.
 //!
 //! It writes nothing itself: each step becomes changes for `apply`. Apart from `history`, which
-//! keeps what undo needs, because the comparison of three states (before, left, now) is its own
-//! matter.
+//! stores the versions, because it compares three states of an item: before the operation, after
+//! it, and now.
 
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
@@ -20,31 +19,31 @@ use rusqlite::OptionalExtension as _;
 use std::mem;
 use std::sync::Arc;
 
-/// Changes of one batch of an undo.
+/// The changes of one batch of an undo...
 const UNDO_BATCH_CHANGES: usize = 500;
-/// ... or of so many bytes, read into memory and written at once.
+/// ... or the bytes of one, which are read into memory and written at once.
 const UNDO_BATCH_BYTES: usize = 4 << 20;
 
-/// What undoing came to.
+/// The result of an undo.
 #[derive(Debug, Clone, Default)]
 pub struct UndoReport {
-    /// The operation that undid it; `None` where nothing was written.
+    /// The undoing operation; `None`: nothing was written.
     pub operation: Option<OperationId>,
-    /// Items put back or taken away again.
+    /// The number of items restored or removed again.
     pub items: u64,
-    /// Items changed since by somebody else. Where there are any, the operation is not undone:
-    /// nothing of it was put back, or, if they were changed while this ran, only part.
+    /// The items that changed since. If there are any, the operation is not undone: no item was
+    /// restored, or, if they changed during the undo, only a part.
     pub conflicts: Vec<UndoConflict>,
 }
 
-/// An item that is not what the operation left.
+/// An item that changed after the operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoConflict {
     /// The item.
     pub handle: Handle,
-    /// What the operation left; `None`: it was removed, or erased since.
+    /// The bytes that the operation left; `None`: it removed the item, or they were purged since.
     pub after_image: Option<Vec<u8>>,
-    /// What is there now; `None`: nothing.
+    /// The current bytes; `None`: the item does not exist.
     pub current: Option<Vec<u8>>,
 }
 
@@ -58,15 +57,15 @@ struct ItemState {
     bytes: Vec<u8>,
 }
 
-/// What one step of an undo has to do.
+/// The undo of one item.
 enum UndoStep {
     Skip,
-    /// A change, and how many bytes it reads and writes.
+    /// A change, and the number of bytes that it reads and writes.
     Change(Box<BatchChange>, usize),
     Conflict(UndoConflict),
 }
 
-/// What is to be written of an undo at once.
+/// The changes of the next batch of an undo.
 #[derive(Default)]
 struct PendingUndoBatch {
     changes: Vec<BatchChange>,
@@ -76,20 +75,20 @@ struct PendingUndoBatch {
 }
 
 impl Store {
-    /// Puts everything that `id` changed back to what it was before, as a new operation that began
-    /// `at`. Refuses, and changes nothing, where something was changed since; what was changed and
-    /// put back again in the meantime is no obstacle. What somebody changes while this runs is left
-    /// as it is: then part is put back, the conflicts are returned, and the operation stays open.
-    /// An undo that was interrupted, or stopped short in this way, is completed by the next one.
+    /// Restores everything that the operation `id` changed, as a new operation that begins at `at`.
+    /// Refuses, and changes nothing, if something changed since; a change that was reverted in the
+    /// meantime is no conflict. If an item changes while this runs, it is left as it is: then only
+    /// a part is restored, the conflicts are returned, and the operation stays open. The next undo
+    /// completes one that was interrupted or incomplete.
     ///
     /// # Errors
-    /// [`Error::HistoryPruned`] where former versions are no longer kept,
-    /// [`Error::PurgeNotUndoable`], [`Error::AlreadyUndone`], [`Error::NoOperation`];
-    /// [`Error::CollectionChanged`] where a collection was renamed, indexed otherwise or removed
-    /// since, [`Error::CollectionExists`] where another has the name of one that has to come back.
+    /// [`Error::HistoryPruned`] if replaced versions were pruned, [`Error::PurgeNotUndoable`],
+    /// [`Error::AlreadyUndone`], [`Error::NoOperation`]; [`Error::CollectionChanged`] if a
+    /// collection was renamed, indexed differently or removed since, [`Error::CollectionExists`] if
+    /// another has the name of one that has to be restored.
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<UndoReport> {
         self.ensure_writable()?;
-        // Before anything is read: what is read of a later epoch is refused when it is written.
+        // Before anything else is read: a write based on a later epoch is refused.
         let epoch =
             history::read_epoch(&self.conn).map_err(crate::error::sqlite_error_at(&self.path))?;
         let of = self.find_undoable_operation(id)?;
@@ -108,7 +107,7 @@ impl Store {
         }
         for handle in handles {
             let step = self.plan_undo_step(id, handle).map_err(sqlite_error_at(&self.path))?;
-            // Others may write meanwhile, and what they write make the store forget.
+            // Other writers may write meanwhile, and each of their batches prunes.
             self.ensure_history_kept(id)?;
             match step {
                 UndoStep::Skip => {}
@@ -127,7 +126,7 @@ impl Store {
             .changes
             .extend(self.plan_collection_removals(id).map_err(sqlite_error_at(&self.path))?);
         if undo.conflicts.is_empty() {
-            // They are not made where an item of this last batch is in conflict.
+            // `apply` leaves them out if an item of this last batch has a conflict.
             pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id)));
             pending
                 .changes
@@ -138,8 +137,8 @@ impl Store {
         Ok(undo)
     }
 
-    /// Writes a batch of an undo; counts the items it put back, and notes those that somebody
-    /// changed after they were looked at.
+    /// Writes a batch of an undo, counts the restored items, and records the conflicts with changes
+    /// made since the items were read.
     fn write_undo_batch(
         &mut self,
         operation: &mut Operation,
@@ -165,8 +164,8 @@ impl Store {
         Ok(())
     }
 
-    /// An item that could not be put back, as it is now. Even if it is again what the operation
-    /// left, the undo has to be run once more.
+    /// Returns the conflict of an item that could not be restored, with its current bytes. Even if
+    /// these are again the after-image, the undo has to be run once more.
     fn find_refused_conflict(&self, id: OperationId, handle: Handle) -> RowResult<UndoConflict> {
         if let UndoStep::Conflict(conflict) = self.plan_undo_step(id, handle)? {
             return Ok(conflict);
@@ -200,7 +199,7 @@ impl Store {
         Ok(row)
     }
 
-    /// Fails where former versions that the operation replaced are no longer kept.
+    /// Fails if versions that the operation replaced were pruned.
     fn ensure_history_kept(&self, id: OperationId) -> Result<()> {
         let path = &self.path;
         let first: Option<Seq> = self
@@ -215,7 +214,7 @@ impl Store {
         Ok(())
     }
 
-    /// The items that an operation added, changed or removed.
+    /// Returns the items that an operation added, changed or removed.
     fn find_touched_items(&self, id: OperationId) -> rusqlite::Result<Vec<Handle>> {
         self.conn
             .prepare_cached(
@@ -233,7 +232,7 @@ impl Store {
     fn find_conflicts(&self, id: OperationId, handles: &[Handle]) -> RowResult<Vec<UndoConflict>> {
         let mut conflicts = Vec::new();
         for &handle in handles {
-            // What this operation changed last cannot be in conflict.
+            // An item that this operation changed last has no conflict.
             let (item, seq) = self.find_current_item(handle)?;
             if item.is_some() && self.is_batch_of_operation(id, seq)? {
                 continue;
@@ -254,7 +253,7 @@ impl Store {
         Ok(found.map_or((None, 0), |(id, seq)| (Some(id), seq)))
     }
 
-    /// Is this batch one of the operation's?
+    /// Returns whether a batch belongs to an operation.
     fn is_batch_of_operation(&self, id: OperationId, seq: Seq) -> rusqlite::Result<bool> {
         let found: Option<OperationId> = self
             .conn
@@ -264,8 +263,7 @@ impl Store {
         Ok(found == Some(id))
     }
 
-    /// Compares what an item was before the operation, what the operation left, and what is there
-    /// now.
+    /// Compares three states of an item: before the operation, after it, and now.
     fn plan_undo_step(&self, id: OperationId, handle: Handle) -> RowResult<UndoStep> {
         let (item, seq) = self.find_current_item(handle)?;
         let now = match item {
@@ -280,7 +278,7 @@ impl Store {
             let began = self.is_batch_of_operation(id, former.since)?;
             erased |= (ended || began) && former.state.is_none();
             if ended && before.is_none() {
-                // A version that the operation itself made is not what was before it: nothing was.
+                // If the operation itself made the version, the item did not exist before it.
                 before = Some(if began { None } else { former.state.clone() });
             }
             if ended {
@@ -296,14 +294,13 @@ impl Store {
         let before = before.flatten();
         let left = left.flatten();
         let bytes = |state: &Option<ItemState>| state.as_ref().map(|state| state.bytes.clone());
-        // The same bytes in another frame are something else.
+        // The same bytes in another calendar context are another state.
         let is = |state: &Option<ItemState>| {
             state
                 .as_ref()
                 .map(|state| (state.bytes.clone(), state.context.calendar_context.clone()))
         };
-        // What is so already, and what the operation left as it was; of what was purged nobody can
-        // say.
+        // The operation left the item unchanged. This cannot be known of a purged item.
         let untouched = is(&before) == is(&left) && !erased;
         if untouched || is(&before) == is(&now) {
             return Ok(UndoStep::Skip);
@@ -335,18 +332,18 @@ impl Store {
         let family = CollectionType::from_number(family)
             .ok_or(rusqlite::Error::IntegralValueOutOfRange(2, family))?;
         let summary = IndexConfig::from_stored(&summary, family);
-        let deriver = self.extractor.with_index_config(summary);
+        let extractor = self.extractor.with_index_config(summary);
         Ok(BatchChange::Put(ItemPut {
             collection: Arc::from(name),
             uid: state.uid,
             derived_uid: state.derived_uid,
-            parsed: deriver.parse_stored(state.bytes, state.context),
+            parsed: extractor.parse_stored(state.bytes, state.context),
             precondition: expect,
         }))
     }
 
     fn read_item_state(&self, item: i64) -> RowResult<Option<ItemState>> {
-        // In one statement: others may remove the item meanwhile, which is no damage.
+        // In one statement: another writer may remove the item meanwhile, which is no damage.
         let found: Option<(ItemState, bool)> = self
             .conn
             .prepare_cached(
@@ -406,9 +403,9 @@ impl Store {
             .collect()
     }
 
-    /// What to do to collections before the items are put back: those that the items were in, and
-    /// those that the operation renamed, indexed otherwise or removed, the newest change first.
-    /// Fails where one was changed in that respect since.
+    /// Returns the changes of collections before the items are restored: the collections that the
+    /// items were in, and those that the operation renamed, indexed differently or removed, the
+    /// newest change first. Fails if one of these properties changed since.
     fn plan_collections_before_items(&self, id: OperationId) -> Result<Vec<BatchChange>> {
         let mut changes = self.plan_collection_restores(id).map_err(sqlite_error_at(&self.path))?;
         for changed in self.find_collection_changes(id).map_err(sqlite_error_at(&self.path))? {
@@ -417,8 +414,8 @@ impl Store {
                 .map_err(sqlite_error_at(&self.path))?;
             let CollectionChange { collection, before: was, current: is } = changed;
             let Some(was) = was else {
-                // Empty, it may have the name that another one is to get back; else it waits for
-                // its items.
+                // An empty collection may have the name that another one gets back; one with items
+                // waits until they are removed.
                 if !is.removed {
                     changes.push(BatchChange::RemoveCollection(is.name));
                 }
@@ -451,7 +448,7 @@ impl Store {
         Ok(changes)
     }
 
-    /// The removed collections in which items were that the operation removed.
+    /// Returns the removed collections whose items the operation removed.
     fn plan_collection_restores(&self, id: OperationId) -> rusqlite::Result<Vec<BatchChange>> {
         self.conn
             .prepare_cached(
@@ -464,7 +461,8 @@ impl Store {
             .collect()
     }
 
-    /// What the operation left of a collection: what the next one found, else what is so now.
+    /// Returns the state of a collection after the operation: the one that the next operation
+    /// replaced, else the current one.
     fn find_collection_state_after(
         &self,
         id: OperationId,
@@ -488,7 +486,7 @@ impl Store {
         Ok(next.unwrap_or_else(|| changed.current.clone()))
     }
 
-    /// The collections that were not there before the operation: to be taken away after their
+    /// Returns the collections that did not exist before the operation, to be removed after their
     /// items.
     fn plan_collection_removals(&self, id: OperationId) -> rusqlite::Result<Vec<BatchChange>> {
         let changed = self.find_collection_changes(id)?.into_iter();
@@ -525,7 +523,7 @@ impl Store {
             };
             Ok(Some(CollectionChange { collection: row.get(0)?, before: was, current: is }))
         })?;
-        // The oldest row of a collection says what it was before the operation.
+        // The oldest row of a collection has its state before the operation.
         let mut changed: Vec<CollectionChange> = Vec::new();
         for row in rows {
             let Some(row) = row? else { continue };
@@ -538,15 +536,15 @@ impl Store {
     }
 }
 
-/// A collection that an operation made, renamed, indexed otherwise, removed or brought back.
+/// A collection that an operation created, renamed, indexed differently, removed or restored.
 struct CollectionChange {
     collection: i64,
-    /// Before the operation; `None`: it was not there.
+    /// The state before the operation; `None`: the collection did not exist.
     before: Option<CollectionState>,
     current: CollectionState,
 }
 
-/// What can change of a collection.
+/// The properties of a collection that can change.
 #[derive(Debug, Clone)]
 struct CollectionState {
     name: String,

@@ -1,22 +1,22 @@
-//! A transaction that writes.
+//! Write transactions.
 //!
-//! It is apart from SQLite's binding as that reads the words of each BEGIN and COMMIT anew, which
-//! for a small change is a good part of the work.
+//! Apart from rusqlite's transaction, which parses each BEGIN and COMMIT again; for a small change
+//! that is a considerable part of the work.
 
 use rusqlite::Connection;
 use std::ops::Deref;
 
-/// What is written through it is rolled back, unless it is committed.
+/// A write transaction, which is rolled back unless it is committed.
 pub(crate) struct WriteTransaction<'a>(&'a Connection);
 
 impl WriteTransaction<'_> {
-    /// Takes SQLite's write lock at its beginning: a read transaction is never upgraded.
+    /// Begins a transaction with SQLite's write lock: a read transaction is never upgraded.
     pub(crate) fn begin(conn: &Connection) -> rusqlite::Result<WriteTransaction<'_>> {
         conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         Ok(WriteTransaction(conn))
     }
 
-    /// Puts all on the disk.
+    /// Commits the transaction to the disk.
     pub(crate) fn commit(self) -> rusqlite::Result<()> {
         self.prepare_cached("COMMIT")?.execute([]).map(drop)
     }
@@ -32,7 +32,7 @@ impl Deref for WriteTransaction<'_> {
 
 impl Drop for WriteTransaction<'_> {
     fn drop(&mut self) {
-        // Not where it was committed, or SQLite has rolled it back by itself.
+        // It may be committed already, or SQLite may have rolled it back.
         if !self.0.is_autocommit() {
             let _ended = self.0.execute_batch("ROLLBACK");
         }

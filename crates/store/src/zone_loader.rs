@@ -1,7 +1,7 @@
 //! Time zones by their stored names.
 //!
-//! Apart from the resolver in `larder-extract`, which is pure: the definition of a zone that is none
-//! of the system is read from the database.
+//! Apart from the resolver in `larder-extract`, which is pure: the definition of a zone that is
+//! none of the system is read from the database.
 
 use larder_extract::{Schedule, ZoneLookup, ZoneResolver};
 use larder_time::zone::Zone;

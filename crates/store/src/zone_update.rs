@@ -4,9 +4,9 @@
 //! schedules of zones that have changed are computed again, in steps that let other writers in
 //! between.
 
+use crate::derived_index::{DerivedIndex, rebuild_progress};
 use crate::error::{Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
-use crate::index_maintenance::{DerivedIndex, rebuild_progress};
 use crate::interval_table::{IntervalWriter, ZONE_DATA_VERSION_KEY, write_zone_data_version};
 use crate::meta::MetaTable;
 use crate::series;
@@ -15,8 +15,8 @@ use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashSet;
 
-/// Upper bound of the rows of `idx_schedule` that one step reads: to read all of them would block other
-/// writers for long.
+/// Upper bound of the rows of `idx_schedule` that one step reads: to read all of them would block
+/// other writers for long.
 const MAX_SCANNED_ROWS_PER_TX: i64 = 50_000;
 
 /// The items of one step.

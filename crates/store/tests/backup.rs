@@ -1,6 +1,6 @@
-//! Copies and the way back.
+//! Tests of backup and restore.
 
-use crate::book::{Book, card, contents_of, handle_of, made, put};
+use crate::book::{Book, card, create_options, outcome_handle, put, read_contents};
 use larder_store::{DataDirectory, Error, Operation, Precondition, Reader, Store, StoreOptions};
 use rusqlite::Connection;
 use std::fs;
@@ -41,7 +41,7 @@ fn a_copy_of_a_busy_store_holds_whole_batches() {
                 store.apply(&mut operation, changes).unwrap();
             }
         });
-        let to = book.beside("copy.db");
+        let to = book.sibling_path("copy.db");
         for _ in 0..8 {
             let size = book.store.backup(&to).unwrap();
             assert_eq!(size, fs::metadata(&to).unwrap().len());
@@ -59,7 +59,7 @@ fn a_copy_of_a_busy_store_holds_whole_batches() {
         done.store(true, Ordering::Relaxed);
     });
     assert_eq!(
-        files(book.beside("").as_path()),
+        files(book.sibling_path("").as_path()),
         ["copy.db", "data"],
         "one file, nothing beside it"
     );
@@ -70,33 +70,33 @@ fn a_copy_of_a_busy_store_holds_whole_batches() {
 }
 
 #[test]
-fn there_and_back() {
+fn a_backup_is_restored() {
     let mut book = Book::new();
     let first = book.put(&card("a", "Anna", "")).1;
     book.put(&crate::book::large_card("large", 'A', 100_000));
     let kept = book.contents();
-    let copy = book.beside("copy.db");
+    let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
     let cursor = book.reader().current_cursor().unwrap();
     book.put(&card("b", "Berta", ""));
-    book.remove(handle_of(&first));
+    book.remove(outcome_handle(&first));
     let lost = book.contents();
     let reader = book.reader();
 
     let restored = book.store.restore(&copy).unwrap();
     assert_eq!(restored.items, 2);
     assert_eq!(book.contents(), kept);
-    assert_eq!(crate::book::contents_of(&reader), kept, "who had it open sees it, too");
+    assert_eq!(crate::book::read_contents(&reader), kept, "who had it open sees it, too");
     assert!(matches!(reader.changes_since(&cursor, 9), Err(Error::CursorExpired)));
-    book.sound();
-    // What was there lies aside, and is a backup itself.
+    book.assert_sound();
+    // The previous state is copied, and the copy is a backup itself.
     assert_eq!(restored.previous_copy, book.dir().join("data.db.before-restore"));
     assert_eq!(mode(&restored.previous_copy), 0o600);
     let again = book.store.restore(&restored.previous_copy).unwrap();
     assert_eq!(book.contents(), lost);
     assert_eq!(again.previous_copy, book.dir().join("data.db.before-restore-1"));
     book.put(&card("c", "Clara", ""));
-    book.sound();
+    book.assert_sound();
     assert!(
         !files(&book.dir())
             .iter()
@@ -106,18 +106,20 @@ fn there_and_back() {
 
 #[test]
 fn a_restore_brings_its_locale_and_its_own_indexes() {
-    let mut swedish =
-        Book::with(&StoreOptions { locale: Some("sv".into()), ..crate::book::made() });
+    let mut swedish = Book::with_options(&StoreOptions {
+        locale: Some("sv".into()),
+        ..crate::book::create_options()
+    });
     for name in ["Zebra", "Ärger"] {
         swedish.put(&card(name, name, ""));
     }
-    let copy = swedish.beside("copy.db");
+    let copy = swedish.sibling_path("copy.db");
     swedish.store.backup(&copy).unwrap();
     let mut book = Book::new();
     book.store.restore(&copy).unwrap();
     assert_eq!(book.reader().locale().unwrap(), "sv");
     book.put(&card("Öl", "Öl", ""));
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -130,23 +132,26 @@ fn a_backup_replaces_only_a_backup() {
         assert!(result.is_err(), "{}", path.display());
         assert_eq!(fs::read(path).unwrap(), before);
     };
-    let text = book.beside("text");
+    let text = book.sibling_path("text");
     fs::write(&text, "a letter to grandmother, much longer than the header of a database would be")
         .unwrap();
     refused(&text);
-    let foreign = book.beside("foreign.db");
+    let foreign = book.sibling_path("foreign.db");
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
     refused(&foreign);
-    // A store in use is no backup, and least of all this one.
+    // A store in use is no backup, and this store least of all.
     refused(&book.data());
     let other = Book::new();
     refused(&other.data());
-    assert!(matches!(book.store.backup(&book.beside("no/such/folder")), Err(Error::File { .. })));
-    let good = book.beside("good.db");
+    assert!(matches!(
+        book.store.backup(&book.sibling_path("no/such/folder")),
+        Err(Error::File { .. })
+    ));
+    let good = book.sibling_path("good.db");
     book.store.backup(&good).unwrap();
     book.store.backup(&good).unwrap();
-    book.sound();
-    other.sound();
+    book.assert_sound();
+    other.assert_sound();
 }
 
 #[test]
@@ -158,27 +163,27 @@ fn what_is_no_backup_is_not_restored() {
         })
         .collect();
     book.apply(changes);
-    let copy = book.beside("copy.db");
+    let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
     let (before, listed) = (book.contents(), files(&book.dir()));
     let cursor = book.reader().current_cursor().unwrap();
 
     let mut whole = fs::read(&copy).unwrap();
-    let half = book.beside("half.db");
+    let half = book.sibling_path("half.db");
     fs::write(&half, &whole[..whole.len() / 2]).unwrap();
-    let broken = book.beside("broken.db");
+    let broken = book.sibling_path("broken.db");
     whole[5 * 4096..].fill(0xa5);
     fs::write(&broken, &whole).unwrap();
-    let foreign = book.beside("foreign.db");
+    let foreign = book.sibling_path("foreign.db");
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
-    let (text, empty) = (book.beside("text"), book.beside("empty"));
+    let (text, empty) = (book.sibling_path("text"), book.sibling_path("empty"));
     fs::write(&text, "a letter to grandmother").unwrap();
     fs::write(&empty, "").unwrap();
-    let newer = book.beside("newer.db");
+    let newer = book.sibling_path("newer.db");
     fs::copy(&copy, &newer).unwrap();
     Connection::open(&newer).unwrap().execute_batch("PRAGMA user_version = 2000").unwrap();
 
-    for path in [&half, &broken, &foreign, &text, &empty, &newer, &book.beside("missing")] {
+    for path in [&half, &broken, &foreign, &text, &empty, &newer, &book.sibling_path("missing")] {
         let result = book.store.restore(path);
         let error = result.expect_err(&path.display().to_string());
         let shown = error.to_string();
@@ -189,10 +194,10 @@ fn what_is_no_backup_is_not_restored() {
     assert!(matches!(book.store.restore(&newer), Err(Error::SchemaTooNew { major: 2, .. })));
     assert!(matches!(book.store.restore(&foreign), Err(Error::NotAStore { .. })));
     assert!(book.reader().changes_since(&cursor, 9).is_ok());
-    book.sound();
+    book.assert_sound();
 }
 
-/// Whatever is damaged, the backup takes its place, and what was there is kept.
+/// Whatever is damaged, the backup replaces it, and the damaged files remain.
 #[test]
 fn a_damaged_store_makes_room_for_a_backup() {
     for first in [0, 4, 9] {
@@ -201,22 +206,22 @@ fn a_damaged_store_makes_room_for_a_backup() {
         let changes = cards.map(|card| put(&book.store, "contacts", &card, Precondition::Any));
         let changes = changes.collect();
         book.apply(changes);
-        let copy = book.beside("copy.db");
+        let copy = book.sibling_path("copy.db");
         book.store.backup(&copy).unwrap();
         let contents = book.contents();
-        let (_scratch, ()) = book.closed(|dir| {
+        let (_scratch, ()) = book.with_store_closed(|dir| {
             let data = dir.join("data.db");
             let mut bytes = fs::read(&data).unwrap();
             bytes[first * 4096..].fill(0xa5);
             fs::write(&data, &bytes).unwrap();
-            let restored = DataDirectory::new(dir).restore(&made(), &copy).unwrap();
+            let restored = DataDirectory::new(dir).restore(&create_options(), &copy).unwrap();
             assert_eq!(restored.items, 300, "damaged from page {first} on");
             assert_eq!(
                 fs::read(&restored.previous_copy).unwrap().len(),
                 bytes.len(),
                 "kept as it was"
             );
-            assert_eq!(contents_of(&Reader::open(dir).unwrap()), contents);
+            assert_eq!(read_contents(&Reader::open(dir).unwrap()), contents);
             let mut store = Store::open(dir, &StoreOptions::default()).unwrap();
             assert_eq!(store.rebuild_and_check().unwrap().faults, []);
         });

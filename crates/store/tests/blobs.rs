@@ -1,6 +1,6 @@
-//! Large items: their bytes lie once in `blob`, however many items and former versions have them.
+//! Tests of large items: `blob` has their bytes once, however many items and versions share them.
 
-use crate::book::{Book, card, handle_of, large_card};
+use crate::book::{Book, card, large_card, outcome_handle};
 use larder_store::{Operation, Precondition};
 
 const LARGE: usize = 100 << 10;
@@ -11,7 +11,7 @@ fn check(book: &Book, expect: &[i64]) {
     let mut select = conn.prepare("SELECT ref_count FROM blob ORDER BY ref_count").unwrap();
     let uses = select.query_map([], |row| row.get(0)).unwrap();
     assert_eq!(uses.collect::<Result<Vec<i64>, _>>().unwrap(), expect);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -23,10 +23,10 @@ fn shared_counted_and_released() {
     // The same bytes in another collection share the row.
     let (_, elsewhere) = book.put_into("elsewhere", &large);
     check(&book, &[2]);
-    // The same bytes again are no further user.
+    // The same bytes again add no reference.
     book.put(&large);
     check(&book, &[2]);
-    // A replaced version keeps its row in use; the new bytes are small.
+    // A replaced version keeps its reference; the new bytes are small.
     let (edit, _) = book.put(&card("a", "Small", ""));
     check(&book, &[2]);
     let undo = book.store.undo(edit, 0).unwrap();
@@ -36,11 +36,11 @@ fn shared_counted_and_released() {
     // Other large bytes have a row of their own.
     book.put(&large_card("b", 'B', LARGE));
     check(&book, &[1, 3]);
-    book.remove(handle_of(&elsewhere));
+    book.remove(outcome_handle(&elsewhere));
     check(&book, &[1, 3]);
-    book.store.purge(&mut Operation::new("purge", "", 0), &[handle_of(&elsewhere)]).unwrap();
+    book.store.purge(&mut Operation::new("purge", "", 0), &[outcome_handle(&elsewhere)]).unwrap();
     check(&book, &[1, 2]);
-    book.store.purge(&mut Operation::new("purge", "", 0), &[handle_of(&added)]).unwrap();
+    book.store.purge(&mut Operation::new("purge", "", 0), &[outcome_handle(&added)]).unwrap();
     check(&book, &[1]);
 }
 
@@ -48,10 +48,10 @@ fn shared_counted_and_released() {
 fn the_last_user_takes_the_bytes_along() {
     let mut book = Book::new();
     let (_, outcome) = book.put(&large_card("a", 'A', LARGE));
-    book.remove(handle_of(&outcome));
+    book.remove(outcome_handle(&outcome));
     check(&book, &[1]);
-    // After 90 days nobody needs them any more.
-    let later = crate::book::NOW + 91 * crate::book::DAY;
+    // After 90 days no version needs them.
+    let later = crate::book::NOW_MS + 91 * crate::book::DAY_MS;
     let change =
         crate::book::put(&book.store, "contacts", &card("n", "New", ""), Precondition::Any);
     book.apply_at(later, vec![change]);

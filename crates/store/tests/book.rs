@@ -13,11 +13,11 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A day in milliseconds.
-pub(crate) const DAY: i64 = 24 * 3600 * 1000;
-/// When the tests happen.
-pub(crate) const NOW: i64 = 20_000 * DAY;
+pub(crate) const DAY_MS: i64 = 24 * 3600 * 1000;
+/// The time of the tests, in milliseconds since 1970.
+pub(crate) const NOW_MS: i64 = 20_000 * DAY_MS;
 
-/// What a store holds: bytes by collection and UID.
+/// The contents of a store: bytes by collection and UID.
 pub(crate) type Contents = BTreeMap<(String, String), Vec<u8>>;
 
 /// A store in a directory of its own.
@@ -26,7 +26,7 @@ pub(crate) struct Book {
     pub(crate) store: Store,
 }
 
-pub(crate) fn made() -> StoreOptions {
+pub(crate) fn create_options() -> StoreOptions {
     StoreOptions { create: true, ..StoreOptions::default() }
 }
 
@@ -36,24 +36,25 @@ pub(crate) fn card(uid: &str, name: &str, lines: &str) -> Vec<u8> {
     format!("BEGIN:VCARD\r\nVERSION:3.0\r\n{uid}FN:{name}\r\n{lines}END:VCARD\r\n").into_bytes()
 }
 
-/// A card of this size whose bulk is a picture, which no index looks at.
+/// A card of this size; most of it is a picture, which is not indexed.
 pub(crate) fn large_card(uid: &str, fill: char, size: usize) -> Vec<u8> {
     let picture = fill.to_string().repeat(size);
     card(uid, "Large", &format!("PHOTO;ENCODING=b;TYPE=JPEG:{picture}\r\n"))
 }
 
-pub(crate) fn prepared(store: &Store, bytes: &[u8]) -> ParsedItem {
+pub(crate) fn parse_card(store: &Store, bytes: &[u8]) -> ParsedItem {
     store.extractor().parse_contact(bytes.to_vec()).expect("a contact")
 }
 
-/// A card on its way into a collection, under the UID it names or one made from its bytes.
+/// Returns the change that puts a card into a collection, under its UID or one derived from its
+/// bytes.
 pub(crate) fn put(
     store: &Store,
     collection: &str,
     bytes: &[u8],
     expect: Precondition,
 ) -> BatchChange {
-    let prepared = prepared(store, bytes);
+    let prepared = parse_card(store, bytes);
     let named = prepared.uid().map(str::to_string);
     BatchChange::Put(ItemPut {
         collection: Arc::from(collection),
@@ -64,8 +65,8 @@ pub(crate) fn put(
     })
 }
 
-/// The handle that an outcome names.
-pub(crate) fn handle_of(outcome: &ChangeOutcome) -> Handle {
+/// Returns the handle in an outcome.
+pub(crate) fn outcome_handle(outcome: &ChangeOutcome) -> Handle {
     match outcome {
         ChangeOutcome::Added(handle)
         | ChangeOutcome::Updated(handle)
@@ -77,7 +78,7 @@ pub(crate) fn handle_of(outcome: &ChangeOutcome) -> Handle {
     }
 }
 
-pub(crate) fn contents_of(reader: &Reader) -> Contents {
+pub(crate) fn read_contents(reader: &Reader) -> Contents {
     let mut contents = Contents::new();
     for collection in reader.collections().unwrap() {
         for item in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
@@ -89,7 +90,7 @@ pub(crate) fn contents_of(reader: &Reader) -> Contents {
     contents
 }
 
-/// The rows of all items, in their order.
+/// Returns the rows of all items, ascending.
 pub(crate) fn item_rows(reader: &Reader) -> Vec<i64> {
     let mut rows = Vec::new();
     for collection in reader.collections().unwrap() {
@@ -101,10 +102,10 @@ pub(crate) fn item_rows(reader: &Reader) -> Vec<i64> {
 
 impl Book {
     pub(crate) fn new() -> Book {
-        Book::with(&made())
+        Book::with_options(&create_options())
     }
 
-    pub(crate) fn with(options: &StoreOptions) -> Book {
+    pub(crate) fn with_options(options: &StoreOptions) -> Book {
         let scratch = tempfile::tempdir().unwrap();
         let store = Store::open(&scratch.path().join("data"), options).unwrap();
         Book { scratch, store }
@@ -115,8 +116,8 @@ impl Book {
         self.scratch.path().join("data")
     }
 
-    /// A name beside the data directory.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    /// Returns a path next to the data directory.
+    pub(crate) fn sibling_path(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
     }
 
@@ -124,8 +125,8 @@ impl Book {
         self.dir().join("data.db")
     }
 
-    /// Closes the store for a moment and does something to its files; what remains must be opened.
-    pub(crate) fn closed<T>(self, act: impl FnOnce(&Path) -> T) -> (TempDir, T) {
+    /// Closes the store, and calls `act` with the data directory.
+    pub(crate) fn with_store_closed<T>(self, act: impl FnOnce(&Path) -> T) -> (TempDir, T) {
         let dir = self.dir();
         let Book { scratch, store } = self;
         drop(store);
@@ -133,9 +134,9 @@ impl Book {
         (scratch, result)
     }
 
-    /// The same store, opened again with other options.
-    pub(crate) fn reopened(self, options: &StoreOptions) -> Book {
-        let (scratch, store) = self.closed(|dir| Store::open(dir, options).unwrap());
+    /// Opens the same store again with other options.
+    pub(crate) fn reopen(self, options: &StoreOptions) -> Book {
+        let (scratch, store) = self.with_store_closed(|dir| Store::open(dir, options).unwrap());
         Book { scratch, store }
     }
 
@@ -144,10 +145,10 @@ impl Book {
     }
 
     pub(crate) fn contents(&self) -> Contents {
-        contents_of(&self.reader())
+        read_contents(&self.reader())
     }
 
-    /// One operation of one batch, at a time of the caller's choice.
+    /// Applies an operation of one batch at a given time.
     pub(crate) fn apply_at(
         &mut self,
         at: i64,
@@ -159,19 +160,19 @@ impl Book {
     }
 
     pub(crate) fn apply(&mut self, changes: Vec<BatchChange>) -> (OperationId, AppliedBatch) {
-        self.apply_at(NOW, changes)
+        self.apply_at(NOW_MS, changes)
     }
 
-    /// One operation of several batches.
+    /// Applies an operation of several batches.
     pub(crate) fn batches(&mut self, batches: Vec<Vec<BatchChange>>) -> OperationId {
-        let mut operation = Operation::new("import", "", NOW);
+        let mut operation = Operation::new("import", "", NOW_MS);
         for changes in batches {
             self.store.apply(&mut operation, changes).unwrap();
         }
         operation.id().unwrap()
     }
 
-    /// Puts a card into `contacts`, whatever is there.
+    /// Puts a card into `contacts` without a precondition.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> (OperationId, ChangeOutcome) {
         self.put_into("contacts", bytes)
     }
@@ -190,30 +191,30 @@ impl Book {
         self.apply(vec![BatchChange::Remove(handle, Precondition::Any)]).0
     }
 
-    /// Nothing is wrong with the store.
+    /// Asserts that a check of the store finds no fault, and that its sort orders are right.
     #[track_caller]
-    pub(crate) fn sound(&self) {
+    pub(crate) fn assert_sound(&self) {
         let report = self.store.check().unwrap();
         assert_eq!(report.faults, []);
         let reader = self.reader();
         for collection in reader.collections().unwrap() {
             for field in collection.index_config.fields_with_index(FieldIndex::Sort) {
-                in_order(&reader, &collection, field);
+                assert_sort_order(&reader, &collection, field);
             }
         }
     }
 
-    /// A number from the file itself.
+    /// Returns a number that a query of the file gives.
     pub(crate) fn count(&self, sql: &str) -> i64 {
         let conn = rusqlite::Connection::open(self.data()).unwrap();
         conn.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 }
 
-/// An order is what sorting the items gives, in both directions, page by page, and it knows where
-/// each place is.
+/// Asserts that a sort order equals the sorted items, in both directions, page by page, and that
+/// the rank of each position is right.
 #[track_caller]
-fn in_order(reader: &Reader, collection: &Collection, field: &'static Field) {
+fn assert_sort_order(reader: &Reader, collection: &Collection, field: &'static Field) {
     let mut expect = Vec::new();
     let mut after = 0;
     while let Some(last) = reader.items_after_row(collection, after, 100).unwrap().last() {

@@ -1,7 +1,8 @@
-//! Calendars under random operations: after each the store is sound, which means that what it holds
-//! of time is what its items give, and an undo brings back bytes, recurrence ids and frames.
+//! Calendars under random operations: after each of them a check finds no fault, and the change
+//! feed leads from every earlier state to the current one; an undo restores bytes, recurrence-ids
+//! and calendar contexts.
 
-use crate::book::{Book, NOW};
+use crate::book::{Book, NOW_MS};
 use larder_format::contact::derive_uid;
 use larder_store::{
     BatchChange, CalendarContext, CollectionType, FeedResult, Handle, ItemChange, ItemPut,
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 const CALENDARS: [&str; 3] = ["home", "work", "old"];
 
-/// A component of these lines, the first of which says what it is.
+/// A component with these lines; the first one is its name.
 pub(crate) fn component(lines: &str) -> Vec<u8> {
     let mut lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     let name = lines.next().unwrap_or_default();
@@ -28,7 +29,7 @@ pub(crate) fn component(lines: &str) -> Vec<u8> {
     format!("BEGIN:{name}\r\n{lines}END:{name}\r\n").into_bytes()
 }
 
-/// A zone that no system has, so many minutes east of Greenwich.
+/// The definition of a zone that no system has, with this offset from UTC in minutes.
 pub(crate) fn zone(tzid: &str, east: i32) -> Arc<VtimezoneText> {
     let (hours, minutes) = (east / 60, east % 60);
     let bytes = component(&format!(
@@ -38,9 +39,9 @@ pub(crate) fn zone(tzid: &str, east: i32) -> Arc<VtimezoneText> {
     Arc::new(VtimezoneText::new(&bytes).unwrap())
 }
 
-/// What calendars say around their items: nothing, one zone, that zone and another, the first
-/// otherwise, and version 1.
-pub(crate) fn frame(n: usize) -> CalendarContext {
+/// Calendar contexts: none, one zone, that zone and another, the first zone with another
+/// definition, and version 1.
+pub(crate) fn calendar_context(n: usize) -> CalendarContext {
     let zones = match n {
         0 => vec![],
         1 => vec![zone("Own", 345)],
@@ -54,11 +55,11 @@ pub(crate) fn put(
     store: &Store,
     collection: &str,
     bytes: &[u8],
-    frame: &CalendarContext,
+    context: &CalendarContext,
     expect: Precondition,
 ) -> BatchChange {
     let deriver = store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
-    let prepared = deriver.parse_component(bytes.to_vec(), frame).expect("a component");
+    let prepared = deriver.parse_component(bytes.to_vec(), context).expect("a component");
     let named = prepared.uid().map(str::to_string);
     BatchChange::Put(ItemPut {
         collection: Arc::from(collection),
@@ -69,13 +70,13 @@ pub(crate) fn put(
     })
 }
 
-/// All that a store says of an item.
+/// The stored properties of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
     handle: Handle,
     kind: Kind,
     bytes: Vec<u8>,
-    frame: Option<Arc<CalendarContext>>,
+    context: Option<Arc<CalendarContext>>,
 }
 
 type Contents = BTreeMap<(String, String, String), Item>;
@@ -85,11 +86,11 @@ fn contents(reader: &Reader) -> Contents {
     for collection in reader.collections().unwrap() {
         for head in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
             let bytes = reader.source_bytes(head.row).unwrap().unwrap();
-            let frame = head
+            let context = head
                 .calendar_context
-                .map(|row| reader.calendar_context(row).unwrap().expect("a frame"));
+                .map(|row| reader.calendar_context(row).unwrap().expect("a context"));
             let key = (head.collection.to_string(), head.uid, head.recurrence_id);
-            let item = Item { handle: head.handle, kind: head.kind, bytes, frame };
+            let item = Item { handle: head.handle, kind: head.kind, bytes, context };
             assert_eq!(contents.insert(key, item), None, "one item twice");
         }
     }
@@ -97,14 +98,14 @@ fn contents(reader: &Reader) -> Contents {
 }
 
 #[derive(Debug, Clone)]
-enum Act {
-    Put { calendar: usize, text: String, frame: usize, expect: Precondition },
+enum TestChange {
+    Put { calendar: usize, text: String, context: usize, expect: Precondition },
     Remove(usize),
 }
 
 #[derive(Debug, Clone)]
-enum Deed {
-    Batches(Vec<Vec<Act>>),
+enum Action {
+    Batches(Vec<Vec<TestChange>>),
     UndoLast,
     Undo(usize),
     Purge(usize),
@@ -114,45 +115,45 @@ enum Deed {
     Rebuild,
 }
 
-struct Past {
+struct PastOperation {
     id: u64,
     before: Contents,
 }
 
-struct Run {
+struct CalendarRun {
     book: Book,
-    past: Vec<Past>,
+    past: Vec<PastOperation>,
     now: i64,
-    /// The batch after each deed, and what all items were then.
+    /// The last batch after each action, and the versions of all items then.
     seen: Vec<(i64, BTreeMap<Handle, String>)>,
-    /// Former versions may have been forgotten, or erased.
+    /// Whether versions may have been pruned or purged.
     forgets: bool,
 }
 
-/// What an item is, and when it happens.
-fn said(then: &ItemVersion) -> String {
+/// Describes a version of an item with its occurrences and alarms.
+fn describe_version(then: &ItemVersion) -> String {
     let window = TimeRange {
         from: instant("20260201"),
         to: instant("20260501"),
         local_zone: zone::Zone::UTC,
         target: TimeTarget::Occurrences,
     };
-    let mut said = format!("{:?} {}", then.meta.kind, String::from_utf8_lossy(&then.bytes));
+    let mut text = format!("{:?} {}", then.meta.kind, String::from_utf8_lossy(&then.bytes));
     for what in [TimeTarget::Occurrences, TimeTarget::Alarms] {
         let (window, mut left) = (TimeRange { target: what, ..window.clone() }, 50);
         then.schedule.iter().for_each(|times| {
             times.for_each_in(&window, &mut |occurring| {
                 left -= 1;
-                said += &format!("{occurring:?}\n");
+                text += &format!("{occurring:?}\n");
                 left > 0
             });
         });
     }
-    said
+    text
 }
 
-/// Everything as it is, as news since the beginning have it.
-fn all(reader: &Reader) -> BTreeMap<Handle, String> {
+/// Returns the current versions of all items, in the form of the change feed.
+fn read_all_versions(reader: &Reader) -> BTreeMap<Handle, String> {
     let mut all = BTreeMap::new();
     for collection in reader.collections().unwrap() {
         for head in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
@@ -167,49 +168,51 @@ fn all(reader: &Reader) -> BTreeMap<Handle, String> {
             let handle = head.handle;
             let then =
                 ItemVersion { meta: head, collection: collection.row, bytes, schedule: times };
-            all.insert(handle, said(&then));
+            all.insert(handle, describe_version(&then));
         }
     }
     all
 }
 
-impl Run {
-    fn act(&mut self, deed: &Deed) {
+impl CalendarRun {
+    fn perform(&mut self, action: &Action) {
         let before = contents(&self.book.reader());
-        match deed {
-            Deed::Batches(batches) => self.batches(batches, before),
-            Deed::UndoLast => self.undo_last(),
-            Deed::Undo(n) => {
+        match action {
+            Action::Batches(batches) => self.batches(batches, before),
+            Action::UndoLast => self.undo_last(),
+            Action::Undo(n) => {
                 if let Some(past) = n.checked_rem(self.past.len()).map(|n| self.past.remove(n)) {
                     let _whatever = self.book.store.undo(past.id as _, self.now);
                     self.past.clear();
                 }
             }
-            Deed::Purge(n) => {
+            Action::Purge(n) => {
                 if let Some(item) = before.values().nth(n % before.len().max(1)) {
                     let mut operation = Operation::new("purge", "", self.now);
                     self.book.store.purge(&mut operation, &[item.handle]).unwrap();
                     self.past.clear();
                 }
             }
-            Deed::Rename(from, to) => {
+            Action::Rename(from, to) => {
                 let [from, to] = [from, to].map(|n| CALENDARS[n % 3].to_string());
-                self.one(BatchChange::RenameCollection(from, to));
+                self.apply_change(BatchChange::RenameCollection(from, to));
             }
-            Deed::Drop(n) => self.one(BatchChange::RemoveCollection(CALENDARS[n % 3].into())),
-            // More than 90 days, after which former versions are forgotten.
-            Deed::Later => self.now += 100 * crate::book::DAY,
-            Deed::Rebuild => assert_eq!(self.book.store.rebuild_and_check().unwrap().faults, []),
+            Action::Drop(n) => {
+                self.apply_change(BatchChange::RemoveCollection(CALENDARS[n % 3].into()));
+            }
+            // More than 90 days, after which versions are pruned.
+            Action::Later => self.now += 100 * crate::book::DAY_MS,
+            Action::Rebuild => assert_eq!(self.book.store.rebuild_and_check().unwrap().faults, []),
         }
-        assert_eq!(self.book.store.check().unwrap().faults, [], "{deed:?}");
-        self.forgets |= matches!(deed, Deed::Purge(_) | Deed::Later | Deed::Rebuild);
-        self.follow();
+        assert_eq!(self.book.store.check().unwrap().faults, [], "{action:?}");
+        self.forgets |= matches!(action, Action::Purge(_) | Action::Later | Action::Rebuild);
+        self.check_change_feed();
     }
 
-    /// What is told since any moment leads from what was then to what is now.
-    fn follow(&mut self) {
+    /// The changes since every earlier state lead to the current one.
+    fn check_change_feed(&mut self) {
         let reader = self.book.reader();
-        let (now, names) = (all(&reader), reader.collection_names().unwrap());
+        let (now, names) = (read_all_versions(&reader), reader.collection_names().unwrap());
         for (seq, then) in &self.seen {
             let mut reached = then.clone();
             let told = reader.for_each_change(
@@ -218,11 +221,11 @@ impl Run {
                 &names,
                 &mut |ItemChange { handle, before: was, after: is }| {
                     assert_eq!(
-                        was.as_ref().map(said),
+                        was.as_ref().map(describe_version),
                         reached.remove(&handle),
                         "what {handle} was"
                     );
-                    reached.extend(is.as_ref().map(|is| (handle, said(is))));
+                    reached.extend(is.as_ref().map(|is| (handle, describe_version(is))));
                 },
             );
             match told.unwrap() {
@@ -234,23 +237,30 @@ impl Run {
         self.seen.push((reader.last_seq().unwrap(), now));
     }
 
-    fn one(&mut self, change: BatchChange) {
+    fn apply_change(&mut self, change: BatchChange) {
         let mut operation = Operation::new("test", "", self.now);
-        // It may be refused: no such collection, not empty, a name that is taken.
+        // The change may be refused: no such collection, a collection with items, a name that is
+        // taken.
         let _whatever = self.book.store.apply(&mut operation, vec![change]);
         self.past.clear();
     }
 
-    fn batches(&mut self, batches: &[Vec<Act>], before: Contents) {
+    fn batches(&mut self, batches: &[Vec<TestChange>], before: Contents) {
         let mut operation = Operation::new("test", "", self.now);
         for acts in batches {
             let now = contents(&self.book.reader());
             let changes = acts.iter().filter_map(|act| match act {
-                Act::Put { calendar, text, frame: n, expect } => {
+                TestChange::Put { calendar, text, context: n, expect } => {
                     let name = CALENDARS[calendar % 3];
-                    Some(put(&self.book.store, name, &component(text), &frame(*n), *expect))
+                    Some(put(
+                        &self.book.store,
+                        name,
+                        &component(text),
+                        &calendar_context(*n),
+                        *expect,
+                    ))
                 }
-                Act::Remove(n) => {
+                TestChange::Remove(n) => {
                     let item = now.values().nth(n % now.len().max(1))?;
                     Some(BatchChange::Remove(item.handle, Precondition::Any))
                 }
@@ -258,19 +268,19 @@ impl Run {
             let changes = changes.collect();
             self.book.store.apply(&mut operation, changes).unwrap();
         }
-        self.past.extend(operation.id().map(|id| Past { id: id as _, before }));
+        self.past.extend(operation.id().map(|id| PastOperation { id: id as _, before }));
     }
 
-    /// Nothing was changed since, so all is as it was before.
+    /// Nothing changed since the operation, so the undo restores the state before it.
     fn undo_last(&mut self) {
-        let Some(Past { id, before }) = self.past.pop() else { return };
+        let Some(PastOperation { id, before }) = self.past.pop() else { return };
         match self.book.store.undo(id as _, self.now) {
             Ok(undo) => assert_eq!(undo.conflicts, []),
             Err(larder_store::Error::HistoryPruned { .. }) => return self.past.clear(),
             Err(error) => panic!("{error}"),
         }
         assert_eq!(contents(&self.book.reader()), before);
-        // An undo is an operation as well, and what came before is no longer the last one.
+        // An undo is an operation, too, so the earlier operation is no longer the last one.
         self.past.clear();
     }
 }
@@ -286,7 +296,7 @@ const TIMES: &[&str] = &[
     ":no time",
 ];
 
-fn text() -> impl Strategy<Value = String> {
+fn component_text() -> impl Strategy<Value = String> {
     let rules = &[
         "FREQ=DAILY",
         "FREQ=DAILY;COUNT=10",
@@ -329,27 +339,27 @@ fn text() -> impl Strategy<Value = String> {
     )
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn change_strategy() -> impl Strategy<Value = TestChange> {
     let expect =
         prop_oneof![5 => Just(Precondition::Any), 1 => Just(Precondition::DuplicateInImport)];
     prop_oneof![
-        6 => (0..6usize, text(), 0..5usize, expect).prop_map(|(calendar, text, frame, expect)| {
-            Act::Put { calendar: calendar.saturating_sub(3), text, frame, expect }
+        6 => (0..6usize, component_text(), 0..5usize, expect).prop_map(|(calendar, text, context, expect)| {
+            TestChange::Put { calendar: calendar.saturating_sub(3), text, context, expect }
         }),
-        2 => (0..20usize).prop_map(Act::Remove),
+        2 => (0..20usize).prop_map(TestChange::Remove),
     ]
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action_strategy() -> impl Strategy<Value = Action> {
     prop_oneof![
-        10 => vec(vec(act(), 0..6), 1..4).prop_map(Deed::Batches),
-        6 => Just(Deed::UndoLast),
-        3 => (0..20usize).prop_map(Deed::Undo),
-        2 => (0..20usize).prop_map(Deed::Purge),
-        1 => (0..3usize, 0..3usize).prop_map(|(from, to)| Deed::Rename(from, to)),
-        1 => (0..3usize).prop_map(Deed::Drop),
-        1 => Just(Deed::Later),
-        1 => Just(Deed::Rebuild),
+        10 => vec(vec(change_strategy(), 0..6), 1..4).prop_map(Action::Batches),
+        6 => Just(Action::UndoLast),
+        3 => (0..20usize).prop_map(Action::Undo),
+        2 => (0..20usize).prop_map(Action::Purge),
+        1 => (0..3usize, 0..3usize).prop_map(|(from, to)| Action::Rename(from, to)),
+        1 => (0..3usize).prop_map(Action::Drop),
+        1 => Just(Action::Later),
+        1 => Just(Action::Rebuild),
     ]
 }
 
@@ -357,11 +367,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_it_is_sound(deeds in vec(deed(), 1..20)) {
+    fn whatever_happens_it_is_sound(actions in vec(action_strategy(), 1..20)) {
         let (book, past, seen) = (Book::new(), Vec::new(), Vec::new());
-        let mut run = Run { book, past, now: NOW, seen, forgets: false };
-        for deed in &deeds {
-            run.act(deed);
+        let mut run = CalendarRun { book, past, now: NOW_MS, seen, forgets: false };
+        for action in &actions {
+            run.perform(action);
         }
         prop_assert_eq!(run.book.store.rebuild_and_check().unwrap().faults, []);
     }
@@ -372,9 +382,9 @@ impl Book {
         &mut self,
         collection: &str,
         lines: &str,
-        frame: &CalendarContext,
+        context: &CalendarContext,
     ) -> larder_store::ChangeOutcome {
-        let change = put(&self.store, collection, &component(lines), frame, Precondition::Any);
+        let change = put(&self.store, collection, &component(lines), context, Precondition::Any);
         self.apply(vec![change]).1.outcomes[0]
     }
 }
@@ -383,7 +393,7 @@ fn instant(text: &str) -> Instant {
     Instant::from_seconds_clamped(IcalDateTime::parse(text).unwrap().civil.seconds())
 }
 
-/// When each item first begins in the years that matter here, by its UID.
+/// Returns the first start of each item in the tested years, by UID.
 pub(crate) fn starts(reader: &Reader) -> BTreeMap<String, String> {
     let (from, to) = (instant("20200101"), instant("20300101"));
     let window =
@@ -408,28 +418,28 @@ pub(crate) fn starts(reader: &Reader) -> BTreeMap<String, String> {
     starts
 }
 
-/// Copies that a restore left are purged as well: they lose the item's frame with it.
+/// The copies that a restore made are purged as well, and lose the item's calendar context.
 #[test]
 fn a_purged_copy_is_sound() {
     let mut book = Book::new();
     let lines = "VEVENT\nUID:a\nDTSTART;TZID=Own:20260305T120000";
-    let a = crate::book::handle_of(&book.put_component("home", lines, &frame(1)));
-    book.put_component("home", "VEVENT\nUID:b\nDTSTART:20260305T120000", &frame(0));
-    let copy = book.beside("copy.db");
+    let a = crate::book::outcome_handle(&book.put_component("home", lines, &calendar_context(1)));
+    book.put_component("home", "VEVENT\nUID:b\nDTSTART:20260305T120000", &calendar_context(0));
+    let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
     book.store.restore(&copy).unwrap();
-    book.store.purge(&mut Operation::new("purge", "", NOW), &[a]).unwrap();
+    book.store.purge(&mut Operation::new("purge", "", NOW_MS), &[a]).unwrap();
     book.store.restore(&book.dir().join("data.db.before-restore")).unwrap();
     assert_eq!(contents(&book.reader()).len(), 1);
     assert_eq!(book.store.check().unwrap().faults, []);
     assert_eq!(book.count("SELECT count(*) FROM zone_definition"), 0);
 }
 
-/// Times that mean something else than they say, or nothing, are named where they stand.
+/// Values that are ignored or read differently are reported with their line.
 #[test]
 fn odd_times_are_named() {
     let book = Book::new();
-    let check = |lines: &str, said: &str| {
+    let check = |lines: &str, describe_version: &str| {
         let parsed = book
             .store
             .extractor()
@@ -437,7 +447,7 @@ fn odd_times_are_named() {
             .unwrap();
         let warnings = parsed.warnings().iter();
         let notes = warnings.map(|warning| format!("{}: {}", warning.line, warning.text));
-        assert_eq!(notes.collect::<Vec<_>>().join("; "), said, "{lines}");
+        assert_eq!(notes.collect::<Vec<_>>().join("; "), describe_version, "{lines}");
     };
     let at = "DTSTART:20260305T120000Z";
     let day = "DTSTART;VALUE=DATE:20260305";
@@ -455,7 +465,7 @@ fn odd_times_are_named() {
     check(&format!("VEVENT\n{at}\nDURATION:-PT1H"), "3: a negative DURATION is ignored");
     check("VEVENT\nSUMMARY:a", "1: no DTSTART: the event will not appear in the calendar");
     check("VEVENT\nDTSTART:soon", "2: \"soon\" is neither a date nor a date-time");
-    // What is a little loose, or has no time for a reason, is left alone.
+    // Harmless deviations, and items without a time for a good reason, give no warning.
     check(&format!("VEVENT\n{day}\nDTEND;VALUE=DATE:20260305"), "");
     check(&format!("VEVENT\n{at}\nDTEND:20260305T120000Z"), "");
     check("VEVENT\nRECURRENCE-ID:20260305T120000Z", "");
@@ -463,20 +473,19 @@ fn odd_times_are_named() {
     check("VJOURNAL\nSUMMARY:a", "");
 }
 
-/// A changed occurrence is known by the time that it stands for, as that is written, whatever the
-/// zone is called or does; a moment of UTC and a day are written in other forms, and are known by
-/// those.
+/// An override is identified by its RECURRENCE-ID as it is written, whatever the zone's name or
+/// rules; an instant in UTC and a day have forms of their own.
 #[test]
 fn ways_to_write_one_occurrence() {
     let mut book = Book::new();
     book.put_component(
         "home",
         "VEVENT\nUID:a\nDTSTART;TZID=Europe/Berlin:20260301T120000\nRRULE:FREQ=DAILY;COUNT=9",
-        &frame(0),
+        &calendar_context(0),
     );
     let mut detached = |of: &str| {
         let lines = format!("VEVENT\nUID:a\nRECURRENCE-ID{of}\nDTSTART:20260305T150000Z");
-        book.put_component("home", &lines, &frame(1))
+        book.put_component("home", &lines, &calendar_context(1))
     };
     let first = detached(";TZID=Europe/Berlin:20260305T120000");
     let larder_store::ChangeOutcome::Added(handle) = first else { panic!("{first:?}") };

@@ -1,12 +1,13 @@
-//! News since a cursor: the net effect, each item once, in order; or the word that it has expired.
+//! Tests of the change feed: the net effect after a cursor, each item once, in order, or an expired
+//! cursor.
 
-use crate::book::{Book, DAY, NOW, card, handle_of, put};
+use crate::book::{Book, DAY_MS, NOW_MS, card, outcome_handle, put};
 use larder_store::{
     BatchChange, ChangeCursor, CollectionType, Error, Kind, NetEffect, Operation, Precondition,
 };
 
-/// The news since a cursor, as text: seq, and what happened to which UID.
-fn news(book: &Book, since: &ChangeCursor) -> Vec<String> {
+/// Returns the changes after a cursor as text: sequence number, effect and UID.
+fn read_changes(book: &Book, since: &ChangeCursor) -> Vec<String> {
     let reader = book.reader();
     let (news, _) = reader.changes_since(since, 100).unwrap();
     let text = |news: &larder_store::ChangeRecord| match news.effect {
@@ -22,22 +23,22 @@ fn news(book: &Book, since: &ChangeCursor) -> Vec<String> {
 fn each_item_once_with_its_last_change() {
     let mut book = Book::new();
     let beginning = book.reader().start_cursor().unwrap();
-    let a = handle_of(&book.put(&card("a", "Anna", "")).1);
+    let a = outcome_handle(&book.put(&card("a", "Anna", "")).1);
     book.put(&card("b", "Berta", ""));
     let middle = book.reader().current_cursor().unwrap();
-    assert_eq!(news(&book, &middle), [""; 0]);
+    assert_eq!(read_changes(&book, &middle), [""; 0]);
     book.put(&card("a", "Anna II", ""));
     book.put(&card("c", "Clara", ""));
-    assert_eq!(news(&book, &middle), ["3 put a", "4 put c"]);
+    assert_eq!(read_changes(&book, &middle), ["3 put a", "4 put c"]);
     book.remove(a);
-    assert_eq!(news(&book, &middle), ["4 put c", "5 removed"]);
+    assert_eq!(read_changes(&book, &middle), ["4 put c", "5 removed"]);
     book.put(&card("a", "Anna", ""));
-    assert_eq!(news(&book, &middle), ["4 put c", "6 put a"]);
-    assert_eq!(news(&book, &beginning), ["2 put b", "4 put c", "6 put a"]);
+    assert_eq!(read_changes(&book, &middle), ["4 put c", "6 put a"]);
+    assert_eq!(read_changes(&book, &beginning), ["2 put b", "4 put c", "6 put a"]);
 }
 
 #[test]
-fn page_by_page() {
+fn changes_are_read_in_pages() {
     let mut book = Book::new();
     let beginning = book.reader().start_cursor().unwrap();
     book.apply(vec![BatchChange::CreateCollection("contacts".into(), Kind::Contact)]);
@@ -62,7 +63,7 @@ fn page_by_page() {
 }
 
 #[test]
-fn cursors_as_text() {
+fn cursors_have_a_text_form() {
     let book = Book::new();
     let now = book.reader().current_cursor().unwrap();
     assert_eq!(ChangeCursor::parse(&now.to_string()), Some(now));
@@ -83,13 +84,13 @@ fn a_cursor_of_another_store_has_expired() {
 #[test]
 fn a_purge_is_news_too() {
     let mut book = Book::new();
-    let handle = handle_of(&book.put(&card("a", "Anna", "")).1);
+    let handle = outcome_handle(&book.put(&card("a", "Anna", "")).1);
     let cursor = book.reader().current_cursor().unwrap();
     book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
-    assert_eq!(news(&book, &cursor), ["2 removed"]);
+    assert_eq!(read_changes(&book, &cursor), ["2 removed"]);
 }
 
-/// A reading from the beginning ends, whatever was forgotten before it began.
+/// A reading from the beginning ends, even if versions were pruned before it began.
 #[test]
 fn a_fresh_reading_in_pages_ends() {
     let mut book = Book::new();
@@ -98,7 +99,7 @@ fn a_fresh_reading_in_pages_ends() {
     }
     for (years, name) in [(1, "One"), (2, "Two")] {
         let changes = vec![put(&book.store, "contacts", &card("u3", name, ""), Precondition::Any)];
-        book.apply_at(NOW + years * 365 * DAY, changes);
+        book.apply_at(NOW_MS + years * 365 * DAY_MS, changes);
     }
     let reader = book.reader();
     let mut cursor = ChangeCursor::parse(&reader.start_cursor().unwrap().to_string()).unwrap();
@@ -130,7 +131,7 @@ fn a_cursor_ahead_of_the_store_has_expired() {
 }
 
 #[test]
-fn within_a_snapshot() {
+fn a_read_transaction_sees_one_state() {
     let mut book = Book::new();
     let reader = book.reader();
     let cursor = reader.current_cursor().unwrap();
@@ -142,7 +143,7 @@ fn within_a_snapshot() {
 #[test]
 fn when_a_collection_was_changed() {
     let mut book = Book::new();
-    let handle = handle_of(&book.put(&card("a", "Anna", "")).1);
+    let handle = outcome_handle(&book.put(&card("a", "Anna", "")).1);
     let row = |book: &Book, name: &str| {
         book.reader()
             .list_collection_properties(CollectionType::AddressBook)
@@ -158,7 +159,7 @@ fn when_a_collection_was_changed() {
         assert_eq!(reader.last_collection_change(row, expect).unwrap(), None);
     };
     check(&book, contacts, 1);
-    // Another collection, and what it says of itself.
+    // Another collection, and its own properties.
     let head =
         BatchChange::SetCollectionProperties("other".into(), Some(b"[Data Source]\n".to_vec()));
     book.apply(vec![BatchChange::CreateCollection("other".into(), Kind::Contact), head]);
@@ -166,18 +167,18 @@ fn when_a_collection_was_changed() {
     assert_eq!(other.properties.as_deref(), Some(&b"[Data Source]\n"[..]));
     check(&book, contacts, 1);
     check(&book, other.row, 2);
-    // What is removed leaves its mark, even when it is forgotten.
+    // A removal counts as a change, even after it was pruned.
     book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
     check(&book, contacts, 3);
     let changes = vec![put(&book.store, "other", &card("b", "Berta", ""), Precondition::Any)];
-    book.apply_at(NOW + 365 * DAY, changes);
+    book.apply_at(NOW_MS + 365 * DAY_MS, changes);
     assert!(book.reader().last_collection_change(contacts, 0).unwrap() >= Some(3));
     check(&book, other.row, 4);
-    assert_eq!(book.reader().batch_time(4).unwrap(), Some(NOW + 365 * DAY));
+    assert_eq!(book.reader().batch_time(4).unwrap(), Some(NOW_MS + 365 * DAY_MS));
     assert_eq!(book.reader().batch_time(5).unwrap(), None);
 }
 
-/// Who follows has to be able to tell a damaged item from a store that cannot be read.
+/// A subscriber has to distinguish a damaged item from a store that cannot be read.
 #[test]
 fn an_item_without_its_bytes_is_damage() {
     let mut book = Book::new();

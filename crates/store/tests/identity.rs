@@ -1,12 +1,12 @@
-//! Which item is which: UIDs, second items of an import, handles that last.
+//! Tests of identity: UIDs, duplicates in an import, stable handles.
 
-use crate::book::{Book, card, handle_of, put};
+use crate::book::{Book, card, outcome_handle, put};
 use larder_format::contact::derive_uid;
 use larder_store::{
     BatchChange, ChangeOutcome, Error, Handle, HandlePrefix, Kind, Operation, Precondition,
 };
 
-fn names(outcomes: &[ChangeOutcome]) -> Vec<&'static str> {
+fn outcome_names(outcomes: &[ChangeOutcome]) -> Vec<&'static str> {
     let name = |outcome: &ChangeOutcome| match outcome {
         ChangeOutcome::Added(_) => "added",
         ChangeOutcome::Updated(_) => "updated",
@@ -20,13 +20,13 @@ fn names(outcomes: &[ChangeOutcome]) -> Vec<&'static str> {
     outcomes.iter().map(name).collect()
 }
 
-/// Imports cards in one batch, as an importer does: a UID met before is a second item.
+/// Imports cards in one batch, as an importer does: a card with a known UID is a duplicate.
 fn import(book: &mut Book, cards: &[&[u8]]) -> Vec<ChangeOutcome> {
-    import_in(book, &[cards])
+    import_batches(book, &[cards])
 }
 
-/// The same in several batches.
-fn import_in(book: &mut Book, batches: &[&[&[u8]]]) -> Vec<ChangeOutcome> {
+/// Imports cards in several batches.
+fn import_batches(book: &mut Book, batches: &[&[&[u8]]]) -> Vec<ChangeOutcome> {
     let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
     let mut outcomes = Vec::new();
     for cards in batches {
@@ -44,10 +44,10 @@ fn two_items_of_one_uid_are_both_kept() {
     let check = |book: &mut Book, cards: &[&[u8]], expect: &[&str]| {
         let seq = book.store.last_seq().unwrap();
         let outcomes = import(book, cards);
-        assert_eq!(names(&outcomes), expect);
+        assert_eq!(outcome_names(&outcomes), expect);
         let quiet = expect.iter().all(|name| name.starts_with("unchanged"));
         assert_eq!(book.store.last_seq().unwrap() > seq, !quiet);
-        book.sound();
+        book.assert_sound();
     };
     check(&mut book, &[&a, &b], &["added", "added beside"]);
     check(&mut book, &[&a, &b], &["unchanged", "unchanged beside"]);
@@ -69,8 +69,8 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
     let (a, b, c, d) = (card("Anna"), card("Berta"), card("Clara"), card("Dora"));
     let batches: &[&[&[u8]]] = &[&[&a], &[&b], &[&a, &c], &[&b]];
     let expect = ["added", "added beside", "unchanged", "added beside", "unchanged beside"];
-    assert_eq!(names(&import_in(&mut book, batches)), expect);
-    // Another operation's batches in between are no part of it.
+    assert_eq!(outcome_names(&import_batches(&mut book, batches)), expect);
+    // Batches of other operations in between are not part of the import.
     let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
     let of = |book: &Book, bytes| vec![put(&book.store, "contacts", bytes, Precondition::Any)];
     let mut outcomes = Vec::new();
@@ -79,17 +79,17 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
     outcomes.extend(import(&mut book, &[&d]));
     let e = card("Eva");
     outcomes.extend(book.store.apply(&mut operation, of(&book, &e)).unwrap().outcomes);
-    assert_eq!(names(&outcomes), ["added", "updated", "updated"]);
-    book.sound();
-    // But what it has put stays its first where somebody else has changed that since: theirs is not
-    // overwritten.
+    assert_eq!(outcome_names(&outcomes), ["added", "updated", "updated"]);
+    book.assert_sound();
+    // The first item stays the first one even if another operation has changed it since: that
+    // change is not overwritten.
     let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
     let mut outcomes = Vec::new();
     for of_z in &[crate::book::card("z", "Frida", ""), crate::book::card("z", "Greta", "")] {
         outcomes.extend(book.store.apply(&mut operation, of(&book, of_z)).unwrap().outcomes);
         book.put(&crate::book::card("z", "Hanna", ""));
     }
-    assert_eq!(names(&outcomes), ["added", "added beside"]);
+    assert_eq!(outcome_names(&outcomes), ["added", "added beside"]);
     assert_eq!(
         book.contents()[&("contacts".into(), "z".into())],
         crate::book::card("z", "Hanna", "")
@@ -100,8 +100,8 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
 fn a_card_without_uid_is_known_by_its_bytes() {
     let mut book = Book::new();
     let (a, b) = (card("", "Anna", ""), card("", "Berta", ""));
-    assert_eq!(names(&import(&mut book, &[&a, &b, &a])), ["added", "added", "unchanged"]);
-    assert_eq!(names(&import(&mut book, &[&b, &a])), ["unchanged", "unchanged"]);
+    assert_eq!(outcome_names(&import(&mut book, &[&a, &b, &a])), ["added", "added", "unchanged"]);
+    assert_eq!(outcome_names(&import(&mut book, &[&b, &a])), ["unchanged", "unchanged"]);
     let reader = book.reader();
     let found = reader.find_by_uid(None, &derive_uid(&a)).unwrap();
     assert_eq!(found.len(), 1);
@@ -122,7 +122,7 @@ fn line_ends_behind_a_card_make_no_other_card() {
     let check = |first: &[u8], second: &[u8], expect: &str| {
         let mut book = Book::new();
         book.put(first);
-        assert_eq!(names(&[book.put(second).1]), [expect]);
+        assert_eq!(outcome_names(&[book.put(second).1]), [expect]);
     };
     check(&whole, &bare, "unchanged");
     check(&bare, &whole, "unchanged");
@@ -138,14 +138,14 @@ fn what_a_change_expects() {
         let change = put(&book.store, "contacts", bytes, expect);
         let seq = book.store.last_seq().unwrap();
         let applied = book.apply(vec![change]).1;
-        assert_eq!(names(&applied.outcomes), [outcome]);
+        assert_eq!(outcome_names(&applied.outcomes), [outcome]);
         assert_eq!(applied.seq, book.store.last_seq().unwrap());
         assert_eq!(applied.seq > seq, ["added", "updated", "removed"].contains(&outcome));
         applied
     };
     check(&mut book, &a, Precondition::UnchangedSince(1), "conflict");
     let first = check(&mut book, &a, Precondition::Absent, "added");
-    let handle = handle_of(&first.outcomes[0]);
+    let handle = outcome_handle(&first.outcomes[0]);
     check(&mut book, &a, Precondition::Absent, "unchanged");
     let applied = check(&mut book, &b, Precondition::Absent, "conflict");
     assert_eq!(applied.outcomes, [ChangeOutcome::Conflict(Some(handle), Some(first.seq))]);
@@ -163,7 +163,7 @@ fn what_a_change_expects() {
         ChangeOutcome::Removed(handle)
     );
     assert_eq!(remove(&mut book, Precondition::Any), ChangeOutcome::Conflict(None, None));
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -176,9 +176,12 @@ fn one_item_many_times_in_one_batch() {
         .map(|bytes| put(&book.store, "contacts", bytes, Precondition::Any))
         .collect();
     let applied = book.apply(changes).1;
-    assert_eq!(names(&applied.outcomes), ["added", "updated", "updated", "updated", "updated"]);
-    book.sound();
-    let handle = handle_of(&applied.outcomes[0]);
+    assert_eq!(
+        outcome_names(&applied.outcomes),
+        ["added", "updated", "updated", "updated", "updated"]
+    );
+    book.assert_sound();
+    let handle = outcome_handle(&applied.outcomes[0]);
     let history = book.reader().versions(handle).unwrap();
     assert_eq!(history.len(), 5);
     assert!(history.iter().zip(&versions).all(|(kept, bytes)| kept.bytes.as_ref() == Some(bytes)));
@@ -187,8 +190,8 @@ fn one_item_many_times_in_one_batch() {
         put(&book.store, "contacts", &versions[0], Precondition::Any),
         BatchChange::Remove(handle, Precondition::Any),
     ];
-    assert_eq!(names(&book.apply(changes).1.outcomes), ["removed", "added", "removed"]);
-    book.sound();
+    assert_eq!(outcome_names(&book.apply(changes).1.outcomes), ["removed", "added", "removed"]);
+    book.assert_sound();
     assert!(book.contents().is_empty());
 }
 
@@ -196,7 +199,7 @@ fn one_item_many_times_in_one_batch() {
 fn a_handle_outlives_rebuild_rename_removal_and_undo() {
     let mut book = Book::new();
     let bytes = card("x", "Anna", "");
-    let handle = handle_of(&book.put(&bytes).1);
+    let handle = outcome_handle(&book.put(&bytes).1);
     let there = |book: &Book, collection: &str| {
         let text = handle.to_string();
         let found =
@@ -218,17 +221,21 @@ fn a_handle_outlives_rebuild_rename_removal_and_undo() {
     );
     book.store.undo(removal, 0).unwrap();
     there(&book, "friends");
-    assert_eq!(handle_of(&book.put_into("friends", &bytes).1), handle);
-    // The same card in a new collection of the old name is another item.
-    assert_ne!(handle_of(&book.put(&bytes).1), handle);
-    book.sound();
+    assert_eq!(outcome_handle(&book.put_into("friends", &bytes).1), handle);
+    // The same card in a new collection with the old name is another item.
+    assert_ne!(outcome_handle(&book.put(&bytes).1), handle);
+    book.assert_sound();
 }
 
 #[test]
 fn handles_are_the_same_in_every_store() {
     let of = |cards: &[&str]| -> Handle {
         let mut book = Book::new();
-        cards.iter().map(|uid| handle_of(&book.put(&card(uid, "A", "")).1)).next_back().unwrap()
+        cards
+            .iter()
+            .map(|uid| outcome_handle(&book.put(&card(uid, "A", "")).1))
+            .next_back()
+            .unwrap()
     };
     assert_eq!(of(&["x"]), of(&["a", "b", "x"]));
     assert_ne!(of(&["x"]), of(&["y"]));
@@ -243,7 +250,7 @@ fn letters_that_name_an_item_without_doubt() {
     let outcomes = book.apply(changes).1.outcomes;
     let reader = book.reader();
     for outcome in &outcomes {
-        let handle = handle_of(outcome);
+        let handle = outcome_handle(outcome);
         let letters = reader.unique_prefix_len(handle).unwrap();
         assert!((8..=13).contains(&letters));
         let prefix = HandlePrefix::parse(&handle.to_string()[..letters]).unwrap();
@@ -257,7 +264,7 @@ fn letters_that_name_an_item_without_doubt() {
 }
 
 #[test]
-fn names_of_collections() {
+fn collection_names_are_checked() {
     let mut book = Book::new();
     let make = |book: &mut Book, name: &str| {
         let change = BatchChange::CreateCollection(name.into(), Kind::Contact);
@@ -296,7 +303,7 @@ fn names_of_collections() {
     let listed: Vec<(&str, u64)> =
         collections.iter().map(|c| (c.name.as_str(), c.item_count)).collect();
     assert_eq!(listed, [("Família", 0), ("a b", 0), ("contacts", 1), (long.as_str(), 0)]);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -311,12 +318,12 @@ fn a_batch_with_an_error_is_left_out_whole() {
     assert!(book.contents().is_empty());
     assert_eq!(book.store.last_seq().unwrap(), 0);
     assert!(book.reader().operations(None, 9).unwrap().is_empty());
-    book.sound();
+    book.assert_sound();
 }
 
-/// A conflict of any change leaves out a batch that is to be written whole.
+/// A conflict of one change refuses a batch that must be written completely.
 #[test]
-fn all_or_nothing() {
+fn a_conflict_refuses_a_whole_batch() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let mut operation = Operation::new("test", "", 0).all_or_nothing();

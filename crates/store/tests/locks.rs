@@ -1,4 +1,5 @@
-//! Writers in turn, readers that hold nothing up, and what a dead writer leaves.
+//! Tests of the write lock: writers in turn, readers that block nothing, and the state that a
+//! killed writer leaves.
 
 use crate::book::{Book, card, large_card, put};
 use larder_store::{BatchChange, Error, Operation, Precondition, Reader, Store, StoreOptions};
@@ -12,13 +13,13 @@ fn open(dir: &Path) -> Store {
     Store::open(dir, &StoreOptions::default()).unwrap()
 }
 
-fn one(store: &Store, uid: &str) -> Vec<BatchChange> {
+fn put_one(store: &Store, uid: &str) -> Vec<BatchChange> {
     vec![put(store, "contacts", &card(uid, "Name", ""), Precondition::Any)]
 }
 
-/// Counts batches, not time: a fair lock lets whoever waits in after the batch that is being
-/// written. How many more are counted depends on when the threads are let run, so one good turn of
-/// some is asked for.
+/// Counts batches, not time: a fair lock admits a waiting writer after the batch that is being
+/// written. The count also depends on when the system runs the threads, so the best of several
+/// turns is tested.
 #[test]
 fn a_small_change_gets_in_while_a_big_import_runs() {
     let book = Book::new();
@@ -32,7 +33,7 @@ fn a_small_change_gets_in_while_a_big_import_runs() {
                 if done.load(Ordering::Relaxed) {
                     break;
                 }
-                let changes = one(&store, &format!("import {n}"));
+                let changes = put_one(&store, &format!("import {n}"));
                 store.apply(&mut operation, changes).unwrap();
                 batches.fetch_add(1, Ordering::Relaxed);
             }
@@ -42,7 +43,7 @@ fn a_small_change_gets_in_while_a_big_import_runs() {
             thread::yield_now();
         }
         let waits = (0..9).map(|n| {
-            let changes = one(&store, &format!("small {n}"));
+            let changes = put_one(&store, &format!("small {n}"));
             let before = batches.load(Ordering::Relaxed);
             store.apply(&mut Operation::new("add", "", 0), changes).unwrap();
             batches.load(Ordering::Relaxed) - before
@@ -52,7 +53,7 @@ fn a_small_change_gets_in_while_a_big_import_runs() {
         waits
     });
     assert!(waited.iter().min() <= Some(&3), "batches that came before: {waited:?}");
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn two_stores_write_at_once() {
                 for n in 0..20 {
                     let changes =
                         (0..5)
-                            // Every fifth item is written by both.
+                            // Both writers write every fifth item.
                             .map(|m| {
                                 if m == 0 { format!("both {n}") } else { format!("{name} {n} {m}") }
                             })
@@ -83,7 +84,7 @@ fn two_stores_write_at_once() {
     });
     assert_eq!(book.contents().len(), 2 * 20 * 4 + 20);
     assert_eq!(book.store.last_seq().unwrap(), 40);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn the_bell_tells_the_last_batch() {
         let bell = fs::read_to_string(book.store.directory().notify_path()).unwrap();
         assert_eq!(bell, format!("{n}\n"));
     }
-    // What changes nothing rings no bell.
+    // A batch without changes notifies nobody.
     fs::write(book.store.directory().notify_path(), "").unwrap();
     book.put(&card("u1", "A", ""));
     assert_eq!(fs::read_to_string(book.store.directory().notify_path()).unwrap(), "");
@@ -107,18 +108,18 @@ fn after_an_unclean_stop() {
     let lock = book.dir().join("data.lock");
     for mark in [&b"writing\n"[..], b"\xff\xfe", b"idle   \nand more of it than that"] {
         fs::write(&lock, mark).unwrap();
-        // The one that is open goes on ...
+        // The open store continues...
         book.put(&card("b", &format!("Berta {}", mark.len()), ""));
         assert_eq!(fs::read(&lock).unwrap(), b"idle   \n");
-        // ... and one that is opened anew does, too.
+        // ... and so does one that is opened again.
         fs::write(&lock, mark).unwrap();
         assert_eq!(open(&book.dir()).last_seq().unwrap(), book.store.last_seq().unwrap());
         assert_eq!(fs::read(&lock).unwrap(), b"idle   \n");
     }
-    book.sound();
+    book.assert_sound();
 }
 
-/// Overwrites everything behind the first pages.
+/// Overwrites everything after the first pages.
 fn damage(data: &Path) {
     let length = fs::metadata(data).unwrap().len();
     let mut file = fs::OpenOptions::new().write(true).open(data).unwrap();
@@ -135,7 +136,7 @@ fn damaged_pages_are_found_after_an_unclean_stop() {
         })
         .collect();
     book.apply(changes);
-    let (scratch, ()) = book.closed(|dir| {
+    let (scratch, ()) = book.with_store_closed(|dir| {
         damage(&dir.join("data.db"));
         fs::write(dir.join("data.lock"), "writing\n").unwrap();
     });
@@ -155,7 +156,7 @@ fn damage_is_named_by_check_and_by_reading() {
         })
         .collect();
     book.apply(changes);
-    let (scratch, ()) = book.closed(|dir| damage(&dir.join("data.db")));
+    let (scratch, ()) = book.with_store_closed(|dir| damage(&dir.join("data.db")));
     let dir = scratch.path().join("data");
     if let Ok(store) = Store::open(&dir, &StoreOptions::default()) {
         match store.check() {
@@ -198,32 +199,32 @@ fn the_log_file_stays_small() {
     assert!(size <= 16 << 20, "{size} bytes");
 }
 
-/// A restore gives the numbers of operations anew: a writer that goes on after it must not write
-/// into another's.
+/// A restore numbers operations anew: a writer that continues after it must not write into another
+/// operation.
 #[test]
 fn an_operation_that_goes_on_after_a_restore_is_another() {
     let mut book = Book::new();
     book.put(&card("first", "First", ""));
-    let copy = book.beside("copy.db");
+    let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
     let mut import = Operation::new("import", "", 0);
-    let changes = one(&book.store, "import 1");
+    let changes = put_one(&book.store, "import 1");
     book.store.apply(&mut import, changes).unwrap();
     let early = import.id();
 
     let mut other = open(&book.dir());
     other.restore(&copy).unwrap();
     let mut add = Operation::new("add", "", 0);
-    let changes = one(&other, "other");
+    let changes = put_one(&other, "other");
     other.apply(&mut add, changes).unwrap();
     assert_eq!(add.id(), early, "the number is given again");
 
-    let changes = one(&book.store, "import 2");
+    let changes = put_one(&book.store, "import 2");
     book.store.apply(&mut import, changes).unwrap();
     assert_ne!(import.id(), early);
     let log = book.reader().operations(None, 9).unwrap();
     let seen: Vec<_> = log.iter().map(|row| (row.verb.as_str(), row.counts)).collect();
     let each = [1, 0, 0];
     assert_eq!(seen, [("import", each), ("add", each), ("test", each)]);
-    book.sound();
+    book.assert_sound();
 }

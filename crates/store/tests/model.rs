@@ -1,7 +1,7 @@
-//! Random operations against a plain model: after each, the store holds what the model holds, its
-//! indexes are what the items give, and every earlier cursor leads to now.
+//! Random operations against a plain model: after each, the store equals the model, its indexes
+//! match the items, and every earlier cursor leads to the current state.
 
-use crate::book::{Book, NOW, card, contents_of, handle_of, large_card, put};
+use crate::book::{Book, NOW_MS, card, large_card, outcome_handle, put, read_contents};
 use larder_store::{
     BatchChange, ChangeCursor, ChangeOutcome, Handle, Kind, NetEffect, Operation, OperationId,
     Precondition,
@@ -9,18 +9,18 @@ use larder_store::{
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A change, before it is known to which items it applies.
+/// A change, before its items are chosen.
 #[derive(Debug, Clone)]
-enum Act {
+enum TestChange {
     Put { collection: usize, uid: usize, body: usize, expect: Precondition },
     Remove(usize),
     PutBack,
 }
 
-/// Something that a person does.
+/// An action of a person.
 #[derive(Debug, Clone)]
-enum Deed {
-    Batches(Vec<Vec<Act>>),
+enum Action {
+    Batches(Vec<Vec<TestChange>>),
     Undo(usize),
     Create(usize),
     Rename(usize, usize),
@@ -30,8 +30,7 @@ enum Deed {
     Rebuild,
 }
 
-/// An item as the model knows it: the row of its collection never changes, the collection's name
-/// may.
+/// An item of the model: the number of its collection never changes, the collection's name may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
     collection: usize,
@@ -40,16 +39,16 @@ struct Item {
 }
 
 type Items = BTreeMap<Handle, Item>;
-/// Names of collections by number; those that are not there have none.
+/// The names of existing collections by number.
 type Names = BTreeMap<usize, String>;
 
 #[derive(Debug, Clone)]
-struct Past {
+struct ModelOperation {
     id: OperationId,
     before: (Items, Names),
     after: (Items, Names),
     touched: BTreeSet<Handle>,
-    /// What was purged since: nobody knows any more what this did to it.
+    /// Items purged since: their changes by this operation are unknown.
     erased: BTreeSet<Handle>,
     undone: bool,
     undoes: Option<usize>,
@@ -59,15 +58,16 @@ struct Past {
 struct Model {
     items: Items,
     names: Names,
-    /// The last names of removed collections: making one of that name brings the collection back.
+    /// The last names of removed collections: creating one with such a name restores it.
     removed: Names,
     next: usize,
-    past: Vec<Past>,
+    past: Vec<ModelOperation>,
     cursors: Vec<(ChangeCursor, Items)>,
 }
 
 const COLLECTIONS: [&str; 4] = ["contacts", "work", "family", "old"];
-const SUMMARIES: &[&str] = &["none", "default", "full_name:sort,prefix phone:phone", "note:suffix"];
+const INDEX_CONFIGS: &[&str] =
+    &["none", "default", "full_name:sort,prefix phone:phone", "note:suffix"];
 
 fn bytes(uid: usize, body: usize) -> Vec<u8> {
     let named = if uid == 0 { String::new() } else { format!("u{uid}") };
@@ -87,7 +87,7 @@ impl Model {
         self.names.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
     }
 
-    /// The collection of this name, made or brought back as the store does it.
+    /// Returns the collection with this name, created or restored as the store does it.
     fn make(&mut self, name: &str) -> usize {
         if let Some(number) = self.collection(name) {
             return number;
@@ -116,63 +116,63 @@ impl Model {
     }
 }
 
-/// The store beside its model.
-struct Pair {
+/// The store and its model.
+struct StoreAndModel {
     book: Book,
     model: Model,
 }
 
-impl Pair {
-    fn act(&mut self, deed: &Deed) {
+impl StoreAndModel {
+    fn perform(&mut self, action: &Action) {
         let seq = self.book.store.last_seq().unwrap();
         let before = (self.model.items.clone(), self.model.names.clone());
-        match deed {
-            Deed::Batches(batches) => self.batches(batches),
-            Deed::Undo(n) => self.undo(*n),
-            Deed::Create(n) => {
+        match action {
+            Action::Batches(batches) => self.batches(batches),
+            Action::Undo(n) => self.undo(*n),
+            Action::Create(n) => {
                 let name = COLLECTIONS[n % 4];
                 if self.model.collection(name).is_none() {
-                    self.one(BatchChange::CreateCollection(name.into(), Kind::Contact));
+                    self.apply_change(BatchChange::CreateCollection(name.into(), Kind::Contact));
                     self.model.make(name);
-                    self.keep(&before, &[]);
+                    self.record_operation(&before, &[]);
                 }
             }
-            Deed::Rename(from, to) => {
+            Action::Rename(from, to) => {
                 let (from, to) = (COLLECTIONS[from % 4], COLLECTIONS[to % 4]);
                 if let (Some(number), None) =
                     (self.model.collection(from), self.model.collection(to))
                 {
-                    self.one(BatchChange::RenameCollection(from.into(), to.into()));
+                    self.apply_change(BatchChange::RenameCollection(from.into(), to.into()));
                     self.model.names.insert(number, to.to_string());
-                    self.keep(&before, &[]);
+                    self.record_operation(&before, &[]);
                 }
             }
-            Deed::Index(n, how) => {
+            Action::Index(n, how) => {
                 let name = COLLECTIONS[n % 4];
                 if self.model.collection(name).is_some() {
-                    self.one(BatchChange::SetIndexConfig(
+                    self.apply_change(BatchChange::SetIndexConfig(
                         name.into(),
-                        SUMMARIES[*how].parse().unwrap(),
+                        INDEX_CONFIGS[*how].parse().unwrap(),
                     ));
                     self.book.store.refresh().unwrap();
                 }
             }
-            Deed::Drop(n) => self.drop_collection(COLLECTIONS[n % 4], &before),
-            Deed::Purge(n) => self.purge(*n),
-            Deed::Rebuild => assert_eq!(self.book.store.rebuild_and_check().unwrap().faults, []),
+            Action::Drop(n) => self.drop_collection(COLLECTIONS[n % 4], &before),
+            Action::Purge(n) => self.purge(*n),
+            Action::Rebuild => assert_eq!(self.book.store.rebuild_and_check().unwrap().faults, []),
         }
         let changed = before != (self.model.items.clone(), self.model.names.clone());
         assert!(!changed || self.book.store.last_seq().unwrap() > seq, "a change without a number");
         self.compare();
     }
 
-    fn one(&mut self, change: BatchChange) {
+    fn apply_change(&mut self, change: BatchChange) {
         self.book.apply(vec![change]);
     }
 
-    /// Notes the newest operation, with what was before it, and what it touched without changing it
-    /// in the end.
-    fn keep(&mut self, before: &(Items, Names), touched: &[Handle]) {
+    /// Records the newest operation with the state before it, and the items that it touched without
+    /// a net change.
+    fn record_operation(&mut self, before: &(Items, Names), touched: &[Handle]) {
         let id = self.book.reader().operations(None, 1).unwrap()[0].id;
         let after = (self.model.items.clone(), self.model.names.clone());
         let touched = before
@@ -184,12 +184,12 @@ impl Pair {
             .copied()
             .collect();
         let (before, undone, undoes, erased) = (before.clone(), false, None, BTreeSet::new());
-        self.model.past.push(Past { id, before, after, touched, erased, undone, undoes });
+        self.model.past.push(ModelOperation { id, before, after, touched, erased, undone, undoes });
     }
 
-    fn batches(&mut self, batches: &[Vec<Act>]) {
+    fn batches(&mut self, batches: &[Vec<TestChange>]) {
         let before = (self.model.items.clone(), self.model.names.clone());
-        let mut operation = Operation::new("import", "", NOW);
+        let mut operation = Operation::new("import", "", NOW_MS);
         let mut touched = Vec::new();
         for acts in batches {
             let seq = self.book.store.last_seq().unwrap();
@@ -198,8 +198,8 @@ impl Pair {
             let applied = self.book.store.apply(&mut operation, changes.clone()).unwrap();
             let mut changed = false;
             for (change, outcome) in changes.iter().zip(&applied.outcomes) {
-                if self.follow(change, outcome) {
-                    touched.push(handle_of(outcome));
+                if self.apply_to_model(change, outcome) {
+                    touched.push(outcome_handle(outcome));
                     changed = true;
                 }
             }
@@ -208,18 +208,20 @@ impl Pair {
             assert_eq!(applied.seq, self.book.store.last_seq().unwrap());
         }
         if operation.id().is_some() {
-            self.keep(&before, &touched);
+            self.record_operation(&before, &touched);
         }
     }
 
-    fn change(&self, act: &Act) -> Option<BatchChange> {
+    fn change(&self, act: &TestChange) -> Option<BatchChange> {
         match act {
-            Act::Put { collection, uid, body, expect } => {
+            TestChange::Put { collection, uid, body, expect } => {
                 let bytes = bytes(*uid, *body);
                 Some(put(&self.book.store, COLLECTIONS[collection % 4], &bytes, *expect))
             }
-            Act::Remove(n) => Some(BatchChange::Remove(self.model.nth(*n)?, Precondition::Any)),
-            Act::PutBack => {
+            TestChange::Remove(n) => {
+                Some(BatchChange::Remove(self.model.nth(*n)?, Precondition::Any))
+            }
+            TestChange::PutBack => {
                 let item = self.model.items.values().next()?;
                 let name = &self.model.names[&item.collection];
                 Some(put(&self.book.store, name, &item.bytes, Precondition::Any))
@@ -227,8 +229,8 @@ impl Pair {
         }
     }
 
-    /// Does to the model what the store said it did, if that is what it had to do.
-    fn follow(&mut self, change: &BatchChange, outcome: &ChangeOutcome) -> bool {
+    /// Applies to the model what the store reported, if that is the expected outcome.
+    fn apply_to_model(&mut self, change: &BatchChange, outcome: &ChangeOutcome) -> bool {
         let model = &mut self.model;
         match change {
             BatchChange::Put(put) => {
@@ -265,7 +267,7 @@ impl Pair {
                     }
                     other => panic!("{other:?}"),
                 };
-                model.items.insert(handle_of(outcome), Item { collection, uid, bytes });
+                model.items.insert(outcome_handle(outcome), Item { collection, uid, bytes });
                 true
             }
             BatchChange::Remove(handle, _) => {
@@ -287,18 +289,18 @@ impl Pair {
             assert_eq!(outcome, ChangeOutcome::Done);
             self.model.names.remove(&number);
             self.model.removed.insert(number, name.to_string());
-            self.keep(before, &[]);
+            self.record_operation(before, &[]);
         }
     }
 
     fn purge(&mut self, n: usize) {
         let Some(handle) = self.model.nth(n) else { return };
         let before = (self.model.items.clone(), self.model.names.clone());
-        let mut operation = Operation::new("purge", "", NOW);
+        let mut operation = Operation::new("purge", "", NOW_MS);
         assert_eq!(self.book.store.purge(&mut operation, &[handle]).unwrap().items, 1);
         self.model.items.remove(&handle);
-        self.keep(&before, &[]);
-        // Nothing is remembered of it.
+        self.record_operation(&before, &[]);
+        // The history of the item is erased.
         for past in &mut self.model.past {
             if past.touched.contains(&handle) {
                 past.erased.insert(handle);
@@ -315,7 +317,7 @@ impl Pair {
             return;
         }
         let before = (self.model.items.clone(), self.model.names.clone());
-        let undo = match self.book.store.undo(past.id, NOW) {
+        let undo = match self.book.store.undo(past.id, NOW_MS) {
             Err(larder_store::Error::PurgeNotUndoable { .. }) => return,
             other => other.unwrap(),
         };
@@ -341,7 +343,7 @@ impl Pair {
         }
         assert_eq!(undo.items, open.len() as u64);
         self.put_back(&past, &open);
-        self.keep(&before, &[]);
+        self.record_operation(&before, &[]);
         let newest = self.model.past.len() - 1;
         self.model.past[newest].undoes = Some(index);
         self.model.past[index].undone = true;
@@ -350,9 +352,9 @@ impl Pair {
         }
     }
 
-    /// Names of collections that other operations took or changed since make an undo a matter of
-    /// taste: those are left out here.
-    fn collections_are_simple(&self, past: &Past) -> bool {
+    /// If other operations renamed or took the names of collections since, the result of an undo is
+    /// not defined by this model; such cases are left out.
+    fn collections_are_simple(&self, past: &ModelOperation) -> bool {
         let model = &self.model;
         let numbers = past.before.1.keys().chain(past.after.1.keys()).collect::<BTreeSet<_>>();
         let same_since = |number: &usize| past.after.1.get(number) == model.names.get(number);
@@ -372,7 +374,7 @@ impl Pair {
         collections && items
     }
 
-    fn put_back(&mut self, past: &Past, open: &[Handle]) {
+    fn put_back(&mut self, past: &ModelOperation, open: &[Handle]) {
         for handle in open {
             let Some(item) = past.before.0.get(handle) else {
                 self.model.items.remove(handle);
@@ -405,18 +407,18 @@ impl Pair {
 
     fn compare(&mut self) {
         let reader = self.book.reader();
-        assert_eq!(contents_of(&reader), self.model.contents());
+        assert_eq!(read_contents(&reader), self.model.contents());
         let names: Vec<String> =
             reader.collections().unwrap().into_iter().map(|c| c.name).collect();
         let mut known: Vec<String> = self.model.names.values().cloned().collect();
         known.sort();
         assert_eq!(names, known);
-        self.book.sound();
+        self.book.assert_sound();
         self.model.cursors.push((reader.current_cursor().unwrap(), self.model.items.clone()));
     }
 
-    /// Follows the news from every cursor, in pages, to what is there now.
-    fn news(&self) {
+    /// Reads the changes after every cursor, in pages: they lead to the current state.
+    fn check_cursors(&self) {
         let reader = self.book.reader();
         let bytes = |items: &Items| -> BTreeMap<Handle, Vec<u8>> {
             items.iter().map(|(handle, item)| (*handle, item.bytes.clone())).collect()
@@ -453,29 +455,29 @@ impl Pair {
     }
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn change_strategy() -> impl Strategy<Value = TestChange> {
     let expect =
         prop_oneof![4 => Just(Precondition::Any), 1 => Just(Precondition::DuplicateInImport)];
     let body = prop_oneof![12 => 0..3usize, 1 => 3..5usize, 8 => 5..9usize];
     prop_oneof![
         6 => (prop_oneof![4 => Just(0usize), 2 => 1..4usize], 0..6usize, body, expect)
-            .prop_map(|(collection, uid, body, expect)| Act::Put { collection, uid, body, expect }),
-        2 => (0..20usize).prop_map(Act::Remove),
-        1 => Just(Act::PutBack),
+            .prop_map(|(collection, uid, body, expect)| TestChange::Put { collection, uid, body, expect }),
+        2 => (0..20usize).prop_map(TestChange::Remove),
+        1 => Just(TestChange::PutBack),
     ]
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
-    let batches = prop::collection::vec(prop::collection::vec(act(), 0..5), 1..4);
+fn action_strategy() -> impl Strategy<Value = Action> {
+    let batches = prop::collection::vec(prop::collection::vec(change_strategy(), 0..5), 1..4);
     prop_oneof![
-        10 => batches.prop_map(Deed::Batches),
-        8 => (0..100usize).prop_map(Deed::Undo),
-        1 => (0..4usize).prop_map(Deed::Create),
-        2 => (0..4usize, 0..4usize).prop_map(|(from, to)| Deed::Rename(from, to)),
-        2 => (0..4usize, 0..SUMMARIES.len()).prop_map(|(n, how)| Deed::Index(n, how)),
-        2 => (0..4usize).prop_map(Deed::Drop),
-        1 => (0..20usize).prop_map(Deed::Purge),
-        1 => Just(Deed::Rebuild),
+        10 => batches.prop_map(Action::Batches),
+        8 => (0..100usize).prop_map(Action::Undo),
+        1 => (0..4usize).prop_map(Action::Create),
+        2 => (0..4usize, 0..4usize).prop_map(|(from, to)| Action::Rename(from, to)),
+        2 => (0..4usize, 0..INDEX_CONFIGS.len()).prop_map(|(n, how)| Action::Index(n, how)),
+        2 => (0..4usize).prop_map(Action::Drop),
+        1 => (0..20usize).prop_map(Action::Purge),
+        1 => Just(Action::Rebuild),
     ]
 }
 
@@ -483,12 +485,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_store_is_its_model(deeds in prop::collection::vec(deed(), 1..24)) {
-        let mut pair = Pair { book: Book::new(), model: Model::default() };
-        for deed in &deeds {
-            pair.act(deed);
+    fn a_store_is_its_model(actions in prop::collection::vec(action_strategy(), 1..24)) {
+        let mut pair = StoreAndModel { book: Book::new(), model: Model::default() };
+        for action in &actions {
+            pair.perform(action);
         }
-        pair.news();
+        pair.check_cursors();
         assert_eq!(pair.book.store.rebuild_and_check().unwrap().faults, []);
     }
 }

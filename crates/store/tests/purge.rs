@@ -1,14 +1,14 @@
-//! Erasing for good: no byte is left in any file.
+//! Tests of purge: no byte of the item remains in any file.
 
-use crate::book::{Book, card, handle_of};
+use crate::book::{Book, card, outcome_handle};
 use larder_store::{DataDirectory, Error, HandlePrefix, Operation};
 use std::fs;
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
 const FOLDED: &str = "zqxjplanted9931strasse";
 
-/// The files of the data directory in which the token is, in any form.
-fn found_in(book: &Book) -> Vec<String> {
+/// Returns the files of the data directory that have the token in any form.
+fn files_with_token(book: &Book) -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(book.dir()).unwrap() {
         let entry = entry.unwrap();
@@ -23,17 +23,17 @@ fn found_in(book: &Book) -> Vec<String> {
     names
 }
 
-/// An item with the token in many places, edited several times, beside items that stay.
-fn planted(book: &mut Book) -> larder_store::Handle {
+/// Puts an item with the token in many places and edits it several times, among other items.
+fn put_token_item(book: &mut Book) -> larder_store::Handle {
     for n in 0..50 {
         book.put(&card(&format!("u{n}"), "Innocent", "NOTE:nothing to see\r\n"));
     }
     let mut handle = None;
     for n in 0..5 {
         let lines = format!("EMAIL:{TOKEN}@example.org\r\nORG:{TOKEN} {n}\r\nNOTE:{TOKEN}\r\n");
-        handle = Some(handle_of(&book.put(&card(TOKEN, &format!("{TOKEN} {n}"), &lines)).1));
+        handle = Some(outcome_handle(&book.put(&card(TOKEN, &format!("{TOKEN} {n}"), &lines)).1));
     }
-    // More than fits into a row, and more text than is indexed.
+    // More bytes than a row holds, and more text than is indexed.
     let long = format!("NOTE:{}\r\n", format!("{TOKEN} ").repeat(6000));
     book.put(&card(TOKEN, TOKEN, &long));
     book.put(&card(TOKEN, TOKEN, ""));
@@ -50,28 +50,28 @@ fn purge(book: &mut Book, handle: larder_store::Handle) -> Result<u64, Error> {
 fn nothing_is_left_in_any_file() {
     for removed_before in [false, true] {
         let mut book = Book::new();
-        let handle = planted(&mut book);
-        let copy = book.beside("copy.db");
+        let handle = put_token_item(&mut book);
+        let copy = book.sibling_path("copy.db");
         book.store.backup(&copy).unwrap();
         book.store.restore(&copy).unwrap();
         if removed_before {
             book.remove(handle);
         }
-        let before = found_in(&book);
+        let before = files_with_token(&book);
         assert!(before.iter().any(|name| name.starts_with("data.db.before-")), "{before:?}");
         assert_eq!(purge(&mut book, handle).unwrap(), 1);
-        assert_eq!(found_in(&book), [""; 0]);
+        assert_eq!(files_with_token(&book), [""; 0]);
         assert_eq!(book.contents().len(), 50);
-        book.sound();
-        // Twice is nothing more.
+        book.assert_sound();
+        // A second purge changes nothing.
         let seq = book.store.last_seq().unwrap();
         assert_eq!(purge(&mut book, handle).unwrap(), 0);
         assert_eq!(book.store.last_seq().unwrap(), seq);
-        // The copy lost it, too, and can still be put back.
+        // The copy was purged, too, and can still be restored.
         book.store.restore(&book.dir().join("data.db.before-restore")).unwrap();
         assert_eq!(book.contents().len(), 50);
-        book.sound();
-        assert_eq!(found_in(&book), [""; 0]);
+        book.assert_sound();
+        assert_eq!(files_with_token(&book), [""; 0]);
     }
 }
 
@@ -79,17 +79,17 @@ fn nothing_is_left_in_any_file() {
 fn large_bytes_that_others_share_stay_for_them() {
     let mut book = Book::new();
     let large = crate::book::large_card("a", 'A', 100_000);
-    let handle = handle_of(&book.put(&large).1);
+    let handle = outcome_handle(&book.put(&large).1);
     book.put_into("elsewhere", &large);
     assert_eq!(purge(&mut book, handle).unwrap(), 1);
     assert_eq!(book.contents().into_values().collect::<Vec<_>>(), [large]);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
 fn a_reader_in_mid_answer_is_in_the_way_or_not_and_then_it_is_done() {
     let mut book = Book::new();
-    let handle = planted(&mut book);
+    let handle = put_token_item(&mut book);
     let reader = book.reader();
     let mut first = None;
     let rows = crate::book::item_rows(&reader);
@@ -100,21 +100,21 @@ fn a_reader_in_mid_answer_is_in_the_way_or_not_and_then_it_is_done() {
         })
         .unwrap();
     match first.unwrap() {
-        Ok(1) => assert_eq!(found_in(&book), [""; 0]),
+        Ok(1) => assert_eq!(files_with_token(&book), [""; 0]),
         Err(Error::ReaderBlocksPurge) => {}
         other => panic!("{other:?}"),
     }
     purge(&mut book, handle).unwrap();
-    assert_eq!(found_in(&book), [""; 0]);
-    book.sound();
+    assert_eq!(files_with_token(&book), [""; 0]);
+    book.assert_sound();
 }
 
-/// A reader held on to the old pages, or the computer stopped before they were rewritten.
+/// A reader kept the old pages in use, or the computer stopped before they were rewritten.
 #[test]
 fn a_purge_that_was_interrupted_is_completed_by_the_next() {
     for handles_again in [true, false] {
         let mut book = Book::new();
-        let handle = planted(&mut book);
+        let handle = put_token_item(&mut book);
         let reader = book.reader();
         let mut first = None;
         let began = std::time::Instant::now();
@@ -127,7 +127,7 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
             .unwrap();
         assert!(matches!(first, Some(Err(Error::ReaderBlocksPurge))), "{first:?}");
         assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
-        assert_ne!(found_in(&book), [""; 0]);
+        assert_ne!(files_with_token(&book), [""; 0]);
         assert!(reader.is_purge_pending().unwrap());
         let prefix = HandlePrefix::parse(&handle.to_string()).unwrap();
         assert_eq!(reader.find_purged_handles(prefix, 2).unwrap(), [handle]);
@@ -137,32 +137,32 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         let mut operation = Operation::new("purge", "", 0);
         let purged = book.store.purge(&mut operation, &handles).unwrap();
         assert_eq!((purged.items, purged.completed, operation.id()), (0, true, None));
-        assert_eq!(found_in(&book), [""; 0]);
+        assert_eq!(files_with_token(&book), [""; 0]);
         assert!(!book.reader().is_purge_pending().unwrap());
         let purged = book.store.purge(&mut operation, &handles).unwrap();
         assert!(!purged.completed, "nothing is left to do");
-        book.sound();
+        book.assert_sound();
     }
 }
 
-/// What a repair set aside may hold anything, and cannot be purged.
+/// A file that a repair set aside may have any content, and cannot be purged.
 #[test]
 fn a_damaged_copy_is_deleted() {
     let mut book = Book::new();
-    let handle = planted(&mut book);
-    let copy = book.beside("copy.db");
+    let handle = put_token_item(&mut book);
+    let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
     for first in [0, 9] {
         let (_scratch, ()) = {
             let mut book = Book::new();
-            planted(&mut book);
-            book.closed(|dir| {
+            put_token_item(&mut book);
+            book.with_store_closed(|dir| {
                 let data = dir.join("data.db");
                 let mut bytes = fs::read(&data).unwrap();
                 bytes[first * 4096..(first + 6) * 4096].fill(0xa5);
                 fs::write(&data, &bytes).unwrap();
                 let before = DataDirectory::new(dir)
-                    .restore(&crate::book::made(), &copy)
+                    .restore(&crate::book::create_options(), &copy)
                     .unwrap()
                     .previous_copy;
                 let mut store = larder_store::Store::open(dir, &Default::default()).unwrap();

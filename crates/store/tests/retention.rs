@@ -1,11 +1,12 @@
-//! How long former versions are kept: 90 days or 64 MB, the newest operation always whole.
+//! Tests of retention: versions are stored for 90 days or up to 64 MB, those of the newest
+//! operation always.
 
-use crate::book::{Book, DAY, NOW, card, handle_of, large_card, put};
+use crate::book::{Book, DAY_MS, NOW_MS, card, large_card, outcome_handle, put};
 use larder_store::{BatchChange, Error, Handle, Operation, Precondition};
 
 const LARGE: usize = 20 << 20;
 
-fn kept(book: &Book, handle: Handle) -> usize {
+fn version_count(book: &Book, handle: Handle) -> usize {
     book.reader().versions(handle).unwrap().len()
 }
 
@@ -13,31 +14,31 @@ fn kept(book: &Book, handle: Handle) -> usize {
 fn more_than_64_mb_are_forgotten_oldest_first() {
     let mut book = Book::new();
     let (first, outcome) = book.put(&large_card("x", 'A', LARGE));
-    let handle = handle_of(&outcome);
+    let handle = outcome_handle(&outcome);
     let early = book.reader().current_cursor().unwrap();
     let mut edits = Vec::new();
     for fill in ['B', 'C', 'D'] {
         edits.push(book.put(&large_card("x", fill, LARGE)).0);
     }
-    assert_eq!(kept(&book, handle), 4, "60 MB are kept");
+    assert_eq!(version_count(&book, handle), 4, "60 MB are kept");
     assert_eq!(book.reader().changes_since(&early, 9).unwrap().0.len(), 1);
     let late = book.reader().current_cursor().unwrap();
     let (last, _) = book.put(&card("x", "Small", ""));
-    assert_eq!(kept(&book, handle), 4, "80 MB are not");
+    assert_eq!(version_count(&book, handle), 4, "80 MB are not");
     assert!(book.store.check().unwrap().history.1 <= 64 << 20);
-    book.sound();
+    book.assert_sound();
     for id in [first, edits[0]] {
         assert!(
-            matches!(book.store.undo(id, NOW), Err(Error::HistoryPruned { .. })),
+            matches!(book.store.undo(id, NOW_MS), Err(Error::HistoryPruned { .. })),
             "operation {id}"
         );
     }
     assert!(matches!(book.reader().changes_since(&early, 9), Err(Error::CursorExpired)));
     assert_eq!(book.reader().changes_since(&late, 9).unwrap().0.len(), 1);
-    assert_eq!(book.store.undo(last, NOW).unwrap().items, 1);
+    assert_eq!(book.store.undo(last, NOW_MS).unwrap().items, 1);
     let bytes = book.contents().into_values().next().unwrap();
     assert_eq!(bytes, large_card("x", 'D', LARGE));
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -56,37 +57,37 @@ fn the_newest_operation_stays_whole() {
     let batches = cards(&book, 'B');
     let id = book.batches(batches);
     assert!(book.store.check().unwrap().history.1 > 64 << 20);
-    book.store.undo(id, NOW).unwrap();
+    book.store.undo(id, NOW_MS).unwrap();
     assert_eq!(book.contents(), before);
-    // The undo is the newest operation now; it is whole, and what it undid is forgotten at last.
+    // The undo is the newest operation now and stays whole; the operation that it undid is pruned.
     book.put(&card("e", "Small", ""));
     book.put(&card("e", "Small again", ""));
     assert!(book.store.check().unwrap().history.1 <= 64 << 20);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
-fn after_90_days() {
+fn versions_are_pruned_after_90_days() {
     let mut book = Book::new();
     let outcome = book.put(&card("x", "First", "")).1;
-    let handle = handle_of(&outcome);
+    let handle = outcome_handle(&outcome);
     let (edit, _) = book.put(&card("x", "Second", ""));
     let cursor = book.reader().current_cursor().unwrap();
-    let (early, late) = (NOW + 89 * DAY, NOW + 91 * DAY);
+    let (early, late) = (NOW_MS + 89 * DAY_MS, NOW_MS + 91 * DAY_MS);
     let change = |book: &Book, name: &str| {
         vec![put(&book.store, "contacts", &card("x", name, ""), Precondition::Any)]
     };
     let third = change(&book, "Third");
     let (third, _) = book.apply_at(early, third);
-    assert_eq!(kept(&book, handle), 3);
+    assert_eq!(version_count(&book, handle), 3);
     let fourth = change(&book, "Fourth");
     book.apply_at(late, fourth);
-    assert_eq!(kept(&book, handle), 3, "the first is forgotten");
+    assert_eq!(version_count(&book, handle), 3, "the first is forgotten");
     assert!(matches!(book.store.undo(edit, late), Err(Error::HistoryPruned { .. })));
-    // What happened since the cursor is still known in full.
+    // The changes after the cursor are complete.
     assert_eq!(book.reader().changes_since(&cursor, 9).unwrap().0.len(), 1);
     assert_eq!(book.store.undo(third, late).unwrap().conflicts.len(), 1);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -95,7 +96,8 @@ fn a_removal_that_is_forgotten_expires_the_cursors_before_it() {
     let changes = ["a", "b", "c"]
         .map(|uid| put(&book.store, "contacts", &card(uid, "A", ""), Precondition::Any));
     let applied = book.apply(changes.to_vec()).1;
-    let remove = |n: usize| BatchChange::Remove(handle_of(&applied.outcomes[n]), Precondition::Any);
+    let remove =
+        |n: usize| BatchChange::Remove(outcome_handle(&applied.outcomes[n]), Precondition::Any);
     let before = book.reader().current_cursor().unwrap();
     book.apply(vec![remove(0), remove(1), remove(2)]);
     // A reader that stopped in the middle of the batch, and one that read all of it.
@@ -104,7 +106,7 @@ fn a_removal_that_is_forgotten_expires_the_cursors_before_it() {
     let (rest, end) = book.reader().changes_since(&middle, 9).unwrap();
     assert_eq!(rest.len(), 2);
     let change = put(&book.store, "contacts", &card("d", "D", ""), Precondition::Any);
-    book.apply_at(NOW + 91 * DAY, vec![change]);
+    book.apply_at(NOW_MS + 91 * DAY_MS, vec![change]);
     let expired =
         |cursor| matches!(book.reader().changes_since(cursor, 9), Err(Error::CursorExpired));
     assert!(expired(&before));
@@ -117,16 +119,16 @@ fn a_forgotten_operation_without_former_versions() {
     let mut book = Book::new();
     let (add, _) = book.put(&card("a", "Anna", ""));
     let outcome = book.put(&card("b", "Berta", "")).1;
-    book.remove(handle_of(&outcome));
+    book.remove(outcome_handle(&outcome));
     let change = put(&book.store, "contacts", &card("c", "Clara", ""), Precondition::Any);
-    let mut operation = Operation::new("late", "", NOW + 91 * DAY);
+    let mut operation = Operation::new("late", "", NOW_MS + 91 * DAY_MS);
     book.store.apply(&mut operation, vec![change]).unwrap();
-    assert!(matches!(book.store.undo(add, NOW), Err(Error::HistoryPruned { .. })));
-    assert_eq!(book.store.undo(operation.id().unwrap(), NOW).unwrap().items, 1);
-    book.sound();
+    assert!(matches!(book.store.undo(add, NOW_MS), Err(Error::HistoryPruned { .. })));
+    assert_eq!(book.store.undo(operation.id().unwrap(), NOW_MS).unwrap().items, 1);
+    book.assert_sound();
 }
 
-/// An import is still running, whatever small change is made in between.
+/// An import is still running, and small changes are made in between.
 #[test]
 fn a_small_change_in_the_middle_of_an_import_leaves_its_undo() {
     let mut book = Book::new();
@@ -135,24 +137,24 @@ fn a_small_change_in_the_middle_of_an_import_leaves_its_undo() {
         book.put(&large_card(uid, 'A', LARGE));
     }
     let before = book.contents();
-    let mut import = Operation::new("import", "", NOW);
+    let mut import = Operation::new("import", "", NOW_MS);
     for uid in uids {
         let card = large_card(uid, 'B', LARGE);
         let change = put(&book.store, "contacts", &card, Precondition::Any);
         book.store.apply(&mut import, vec![change]).unwrap();
         if uid == "d" || uid == "f" {
-            book.put(&card_of(uid));
+            book.put(&card_with_uid(uid));
         }
     }
-    let undo = book.store.undo(import.id().unwrap(), NOW).unwrap();
+    let undo = book.store.undo(import.id().unwrap(), NOW_MS).unwrap();
     assert_eq!((undo.items, undo.conflicts), (6, vec![]));
     let mut after = book.contents();
     after.retain(|(_, uid), _| uids.contains(&uid.as_str()));
     assert!(after == before, "every item has its bytes again");
-    book.sound();
+    book.assert_sound();
 }
 
-/// An undo does not make the store forget what it still needs: what was done since, too.
+/// An undo does not prune the versions that it still needs, including later ones.
 #[test]
 fn an_undo_keeps_what_was_replaced_since() {
     let mut book = Book::new();
@@ -163,14 +165,14 @@ fn an_undo_keeps_what_was_replaced_since() {
     };
     let changes = changes(&book);
     let (added, applied) = book.apply(changes);
-    let remove = |outcome| BatchChange::Remove(handle_of(outcome), Precondition::Any);
+    let remove = |outcome| BatchChange::Remove(outcome_handle(outcome), Precondition::Any);
     let (removed, _) = book.apply(applied.outcomes.iter().map(remove).collect());
-    book.store.undo(removed, NOW).unwrap();
-    let undo = book.store.undo(added, NOW).unwrap();
+    book.store.undo(removed, NOW_MS).unwrap();
+    let undo = book.store.undo(added, NOW_MS).unwrap();
     assert_eq!((undo.items, undo.conflicts), (4, vec![]));
-    book.sound();
+    book.assert_sound();
 }
 
-fn card_of(uid: &str) -> Vec<u8> {
+fn card_with_uid(uid: &str) -> Vec<u8> {
     card(&format!("small {uid}"), "Small", "")
 }

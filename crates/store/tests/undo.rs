@@ -1,6 +1,6 @@
-//! Undo: bytes come back exactly, or nothing changes and both versions are shown.
+//! Tests of undo: bytes are restored exactly, or nothing changes and both versions are returned.
 
-use crate::book::{Book, NOW, card, handle_of, put};
+use crate::book::{Book, NOW_MS, card, outcome_handle, put};
 use larder_store::{
     BatchChange, ChangeOutcome, Error, Kind, Operation, Precondition, UndoConflict,
 };
@@ -28,29 +28,29 @@ fn an_import_of_many_batches_is_one_undo() {
     assert_eq!((log[0].id, log[0].verb.as_str(), log[0].counts), (id, "import", [1599, 1, 0]));
     assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
 
-    let undo = book.store.undo(id, NOW + 1).unwrap();
+    let undo = book.store.undo(id, NOW_MS + 1).unwrap();
     assert_eq!(undo.items, 1600);
     assert_eq!(undo.conflicts, []);
     assert_eq!(book.contents(), before);
-    book.sound();
+    book.assert_sound();
     let log = book.reader().operations(None, 1).unwrap();
     assert_eq!(
         (Some(log[0].id), log[0].undoes, log[0].started_at_ms),
-        (undo.operation, Some(id), NOW + 1)
+        (undo.operation, Some(id), NOW_MS + 1)
     );
     let undone = book.reader().operations(undo.operation, 1).unwrap();
     assert_eq!((undone[0].id, undone[0].undone_by), (id, undo.operation));
-    let again = book.store.undo(id, NOW);
+    let again = book.store.undo(id, NOW_MS);
     assert!(matches!(again, Err(Error::AlreadyUndone { by, .. }) if Some(by) == undo.operation));
 
-    let redo = book.store.undo(undo.operation.unwrap(), NOW).unwrap();
+    let redo = book.store.undo(undo.operation.unwrap(), NOW_MS).unwrap();
     assert_eq!(redo.items, 1600);
     assert_eq!(book.contents(), after);
     assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
-    book.sound();
-    assert_eq!(book.store.undo(id, NOW).unwrap().items, 1600);
+    book.assert_sound();
+    assert_eq!(book.store.undo(id, NOW_MS).unwrap().items, 1600);
     assert_eq!(book.contents(), before);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -58,13 +58,13 @@ fn what_was_changed_since_is_refused_with_both_versions() {
     let mut book = Book::new();
     let (a, b, c) = (card("x", "Anna", ""), card("x", "Berta", ""), card("x", "Clara", ""));
     let (add, outcome) = book.put(&a);
-    let handle = handle_of(&outcome);
+    let handle = outcome_handle(&outcome);
     book.put(&card("y", "Other", ""));
     let (edit, _) = book.put(&b);
     book.put(&c);
     let refused = |book: &mut Book, id: i64, left: Option<&[u8]>, now: Option<&[u8]>| {
         let (seq, contents) = (book.store.last_seq().unwrap(), book.contents());
-        let undo = book.store.undo(id, NOW).unwrap();
+        let undo = book.store.undo(id, NOW_MS).unwrap();
         let conflict = UndoConflict {
             handle,
             after_image: left.map(<[u8]>::to_vec),
@@ -77,11 +77,11 @@ fn what_was_changed_since_is_refused_with_both_versions() {
     refused(&mut book, add, Some(&a), Some(&c));
     refused(&mut book, edit, Some(&b), Some(&c));
     let removal = book.remove(handle);
-    // Adding it is undone already, in effect; the edit in between is not.
+    // The addition is in effect undone already; the edit in between is not.
     refused(&mut book, edit, Some(&b), None);
     book.put(&a);
     refused(&mut book, removal, None, Some(&a));
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn one_conflict_keeps_the_whole_operation() {
     let (id, _) = book.apply(changes);
     book.put(&card("u7", "Changed", ""));
     let before = book.contents();
-    let undo = book.store.undo(id, NOW).unwrap();
+    let undo = book.store.undo(id, NOW_MS).unwrap();
     assert_eq!((undo.items, undo.conflicts.len()), (0, 1));
     assert_eq!(book.contents(), before);
 }
@@ -104,11 +104,11 @@ fn changed_and_put_back_is_no_obstacle() {
     let (edit, outcome) = book.put(&b);
     book.put(&c);
     book.put(&b);
-    book.remove(handle_of(&outcome));
+    book.remove(outcome_handle(&outcome));
     book.put(&b);
-    assert_eq!(book.store.undo(edit, NOW).unwrap().items, 1);
+    assert_eq!(book.store.undo(edit, NOW_MS).unwrap().items, 1);
     assert_eq!(book.contents()[&key("x")], a);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -118,9 +118,9 @@ fn what_somebody_undid_by_hand_only_gets_its_mark() {
     book.put(&a);
     let (edit, _) = book.put(&b);
     book.put(&a);
-    let undo = book.store.undo(edit, NOW).unwrap();
+    let undo = book.store.undo(edit, NOW_MS).unwrap();
     assert_eq!((undo.items, undo.conflicts.len()), (0, 0));
-    assert!(matches!(book.store.undo(edit, NOW), Err(Error::AlreadyUndone { .. })));
+    assert!(matches!(book.store.undo(edit, NOW_MS), Err(Error::AlreadyUndone { .. })));
     assert_eq!(book.contents()[&key("x")], a);
 }
 
@@ -131,18 +131,18 @@ fn an_interrupted_undo_is_completed() {
     let before = book.contents();
     let changes = import(&book, 0..10, "After");
     let (id, applied) = book.apply(changes);
-    // Half of it is undone, as an undo that was killed between two batches leaves it.
+    // Half of the operation is undone, as by an undo that was killed between two batches.
     let mut half: Vec<BatchChange> = applied.outcomes[2..6]
         .iter()
-        .map(|outcome| BatchChange::Remove(handle_of(outcome), Precondition::Any))
+        .map(|outcome| BatchChange::Remove(outcome_handle(outcome), Precondition::Any))
         .collect();
     half.push(put(&book.store, "contacts", &card("u1", "Before", ""), Precondition::Any));
     book.apply(half);
-    let undo = book.store.undo(id, NOW).unwrap();
+    let undo = book.store.undo(id, NOW_MS).unwrap();
     assert_eq!((undo.items, undo.conflicts.len()), (5, 0));
     assert_eq!(book.contents(), before);
-    assert!(matches!(book.store.undo(id, NOW), Err(Error::AlreadyUndone { .. })));
-    book.sound();
+    assert!(matches!(book.store.undo(id, NOW_MS), Err(Error::AlreadyUndone { .. })));
+    book.assert_sound();
 }
 
 #[test]
@@ -152,32 +152,32 @@ fn an_operation_that_changed_one_item_often() {
     let change =
         |book: &Book, n: usize| put(&book.store, "contacts", &version(n), Precondition::Any);
     book.put(&version(0));
-    let handle = handle_of(&book.put(&version(0)).1);
+    let handle = outcome_handle(&book.put(&version(0)).1);
     let first = vec![change(&book, 1), BatchChange::Remove(handle, Precondition::Any)];
     let second = vec![change(&book, 2), change(&book, 3)];
     let third = vec![BatchChange::Remove(handle, Precondition::Any), change(&book, 4)];
     let id = book.batches(vec![first, second, third]);
     assert_eq!(book.contents()[&key("x")], version(4));
-    let undo = book.store.undo(id, NOW).unwrap();
+    let undo = book.store.undo(id, NOW_MS).unwrap();
     assert_eq!(undo.items, 1);
     assert_eq!(book.contents()[&key("x")], version(0));
-    book.store.undo(undo.operation.unwrap(), NOW).unwrap();
+    book.store.undo(undo.operation.unwrap(), NOW_MS).unwrap();
     assert_eq!(book.contents()[&key("x")], version(4));
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
 fn an_item_made_and_removed_by_one_operation() {
     let mut book = Book::new();
     let add = put(&book.store, "contacts", &card("x", "Anna", ""), Precondition::Any);
-    let mut operation = Operation::new("test", "", NOW);
+    let mut operation = Operation::new("test", "", NOW_MS);
     let added = book.store.apply(&mut operation, vec![add]).unwrap();
-    let handle = handle_of(&added.outcomes[0]);
+    let handle = outcome_handle(&added.outcomes[0]);
     book.store.apply(&mut operation, vec![BatchChange::Remove(handle, Precondition::Any)]).unwrap();
-    let undo = book.store.undo(operation.id().unwrap(), NOW).unwrap();
+    let undo = book.store.undo(operation.id().unwrap(), NOW_MS).unwrap();
     assert_eq!((undo.items, undo.conflicts.len()), (0, 0));
     assert!(book.contents().is_empty());
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -188,12 +188,12 @@ fn a_second_item_of_one_uid_comes_back_under_its_derived_uid() {
         put(&book.store, "contacts", &card("x", "Berta", ""), Precondition::DuplicateInImport);
     let outcome = book.apply(vec![beside]).1.outcomes[0];
     let before = book.contents();
-    let removal = book.remove(handle_of(&outcome));
-    book.store.undo(removal, NOW).unwrap();
+    let removal = book.remove(outcome_handle(&outcome));
+    book.store.undo(removal, NOW_MS).unwrap();
     assert_eq!(book.contents(), before);
     let uid = larder_format::contact::derive_uid(&card("x", "Berta", ""));
     assert!(book.reader().find_by_uid(None, &uid).unwrap()[0].derived_uid);
-    book.sound();
+    book.assert_sound();
 }
 
 fn collections(book: &Book) -> Vec<(String, u64)> {
@@ -210,12 +210,12 @@ fn collections_come_back() {
         let before = collections(book);
         let (id, _) = book.apply(changes);
         assert_eq!(collections(book), owned(after));
-        let undo = book.store.undo(id, NOW).unwrap();
+        let undo = book.store.undo(id, NOW_MS).unwrap();
         assert_eq!(collections(book), before);
-        book.sound();
-        book.store.undo(undo.operation.unwrap(), NOW).unwrap();
+        book.assert_sound();
+        book.store.undo(undo.operation.unwrap(), NOW_MS).unwrap();
         assert_eq!(collections(book), owned(after));
-        book.sound();
+        book.assert_sound();
     };
     let create = |name: &str| BatchChange::CreateCollection(name.into(), Kind::Contact);
     let rename = |from: &str, to: &str| BatchChange::RenameCollection(from.into(), to.into());
@@ -242,9 +242,9 @@ fn a_collection_that_others_have_filled_stays() {
     let mut book = Book::new();
     let (id, _) = book.put_into("new", &card("x", "Anna", ""));
     book.put_into("new", &card("y", "Berta", ""));
-    assert_eq!(book.store.undo(id, NOW).unwrap().items, 1);
+    assert_eq!(book.store.undo(id, NOW_MS).unwrap().items, 1);
     assert_eq!(collections(&book), [("new".to_string(), 1)]);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -252,56 +252,56 @@ fn an_item_of_a_removed_collection_brings_it_back() {
     let mut book = Book::new();
     let (_, outcome) = book.put_into("old", &card("x", "Anna", ""));
     let before = book.contents();
-    let removal = book.remove(handle_of(&outcome));
+    let removal = book.remove(outcome_handle(&outcome));
     book.apply(vec![BatchChange::RemoveCollection("old".into())]);
     assert_eq!(collections(&book), []);
-    book.store.undo(removal, NOW).unwrap();
+    book.store.undo(removal, NOW_MS).unwrap();
     assert_eq!(book.contents(), before);
-    assert_eq!(book.reader().find_by_uid(None, "x").unwrap()[0].handle, handle_of(&outcome));
-    book.sound();
+    assert_eq!(book.reader().find_by_uid(None, "x").unwrap()[0].handle, outcome_handle(&outcome));
+    book.assert_sound();
 }
 
 #[test]
 fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
     let mut book = Book::new();
     let (_, outcome) = book.put_into("old", &card("x", "Anna", ""));
-    let removal = book.remove(handle_of(&outcome));
+    let removal = book.remove(outcome_handle(&outcome));
     let (drop, _) = book.apply(vec![BatchChange::RemoveCollection("old".into())]);
     book.apply(vec![BatchChange::CreateCollection("new".into(), Kind::Contact)]);
     let (rename, _) = book.apply(vec![BatchChange::RenameCollection("new".into(), "old".into())]);
     book.put_into("new", &card("y", "Berta", ""));
     let (seq, before) = (book.store.last_seq().unwrap(), book.contents());
     for (id, taken) in [(removal, "old"), (drop, "old"), (rename, "new")] {
-        let refused = book.store.undo(id, NOW);
+        let refused = book.store.undo(id, NOW_MS);
         assert!(
             matches!(&refused, Err(Error::CollectionExists { name }) if name == taken),
             "{refused:?}"
         );
     }
     assert_eq!((book.store.last_seq().unwrap(), book.contents()), (seq, before));
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
 fn what_cannot_be_undone() {
     let mut book = Book::new();
-    assert!(matches!(book.store.undo(1, NOW), Err(Error::NoOperation { id: 1 })));
+    assert!(matches!(book.store.undo(1, NOW_MS), Err(Error::NoOperation { id: 1 })));
     assert_eq!(book.reader().last_undoable_operation().unwrap(), None);
     let (_, outcome) = book.put(&card("x", "Anna", ""));
     let (edit, _) = book.put(&card("x", "Berta", ""));
-    let handle = handle_of(&outcome);
-    book.store.purge(&mut Operation::new("purge", "", NOW), &[handle]).unwrap();
-    // The log says that there was something, not what.
+    let handle = outcome_handle(&outcome);
+    book.store.purge(&mut Operation::new("purge", "", NOW_MS), &[handle]).unwrap();
+    // The log has the operation, but no contents.
     let log = book.reader().operations(None, 1).unwrap();
     assert!(
-        matches!(book.store.undo(log[0].id, NOW), Err(Error::PurgeNotUndoable { id }) if id == log[0].id)
+        matches!(book.store.undo(log[0].id, NOW_MS), Err(Error::PurgeNotUndoable { id }) if id == log[0].id)
     );
     assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, edit, "not the purge");
     let versions = book.reader().versions(handle).unwrap();
     assert!(!versions.is_empty() && versions.iter().all(|version| version.bytes.is_none()));
-    assert_eq!(book.store.undo(edit, NOW).unwrap().items, 0);
+    assert_eq!(book.store.undo(edit, NOW_MS).unwrap().items, 0);
     assert!(book.contents().is_empty());
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -309,11 +309,11 @@ fn what_was_purged_and_added_again_is_a_conflict() {
     let mut book = Book::new();
     let (_, outcome) = book.put(&card("x", "Anna", ""));
     let (edit, _) = book.put(&card("x", "Berta", ""));
-    let handle = handle_of(&outcome);
-    book.store.purge(&mut Operation::new("purge", "", NOW), &[handle]).unwrap();
+    let handle = outcome_handle(&outcome);
+    book.store.purge(&mut Operation::new("purge", "", NOW_MS), &[handle]).unwrap();
     let new = card("x", "New", "");
     book.put(&new);
-    let undo = book.store.undo(edit, NOW).unwrap();
+    let undo = book.store.undo(edit, NOW_MS).unwrap();
     assert_eq!(
         undo.conflicts,
         [UndoConflict { handle, after_image: None, current: Some(new.clone()) }]
@@ -326,10 +326,10 @@ fn the_history_of_an_item() {
     let mut book = Book::new();
     let (a, b) = (card("x", "Anna", ""), card("x", "Berta", ""));
     let (add, outcome) = book.put(&a);
-    let handle = handle_of(&outcome);
+    let handle = outcome_handle(&outcome);
     let (edit, _) = book.put(&b);
     let removal = book.remove(handle);
-    let undo = book.store.undo(removal, NOW).unwrap().operation.unwrap();
+    let undo = book.store.undo(removal, NOW_MS).unwrap().operation.unwrap();
     let versions = book.reader().versions(handle).unwrap();
     let seen: Vec<_> = versions
         .iter()
@@ -357,9 +357,9 @@ fn the_history_of_an_item() {
     assert!(matches!(outcome, ChangeOutcome::Added(_)));
 }
 
-/// Changes the item with the last handle as another writer would, when an undo has written the row
+/// Changes the item with the last handle, like another writer, when an undo has written the row
 /// that `when` names: after it looked for conflicts.
-fn meddle(book: &Book, when: &str) {
+fn change_during_undo(book: &Book, when: &str) {
     let last = "(SELECT max(handle) FROM item WHERE uid LIKE 'u%')";
     let sql = format!(
         "CREATE TRIGGER meddle {when} AND NOT EXISTS (SELECT 1 FROM item_history WHERE ordinal = 99999)
@@ -384,8 +384,8 @@ fn what_is_changed_while_it_is_undone_is_left_and_the_operation_stays_open() {
         let mut book = Book::new();
         let changes = import(&book, 0..items, "After");
         let (id, _) = book.apply(changes);
-        meddle(&book, when);
-        let undo = book.store.undo(id, NOW).unwrap();
+        change_during_undo(&book, when);
+        let undo = book.store.undo(id, NOW_MS).unwrap();
         assert_eq!((undo.items, undo.conflicts.len()), (items as u64 - 1, 1), "{when}");
         assert!(undo.operation.is_some());
         let conflict = &undo.conflicts[0];
@@ -393,16 +393,17 @@ fn what_is_changed_while_it_is_undone_is_left_and_the_operation_stays_open() {
         assert!(text(&conflict.after_image).contains("FN:After"), "{when}");
         assert!(text(&conflict.current).contains("FN:Other"), "{when}");
         assert_eq!(book.contents().len(), 1);
-        // It is still there to be undone: not while that is so, and completely after.
+        // The operation can still be undone: not while the conflict lasts, and completely
+        // afterwards.
         assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
-        let again = book.store.undo(id, NOW).unwrap();
+        let again = book.store.undo(id, NOW_MS).unwrap();
         assert_eq!((again.operation, again.conflicts), (None, undo.conflicts.clone()));
         book.remove(conflict.handle);
-        let rest = book.store.undo(id, NOW).unwrap();
+        let rest = book.store.undo(id, NOW_MS).unwrap();
         assert_eq!((rest.items, rest.conflicts), (0, vec![]));
-        assert!(matches!(book.store.undo(id, NOW), Err(Error::AlreadyUndone { .. })));
+        assert!(matches!(book.store.undo(id, NOW_MS), Err(Error::AlreadyUndone { .. })));
     };
-    // Between two batches, and between looking at an item and writing its batch.
+    // Between two batches, and between reading an item and writing its batch.
     check(700, "AFTER INSERT ON batch WHEN NEW.seq = 2");
     check(20, "AFTER INSERT ON item_history WHEN NEW.ordinal = 1");
 }
@@ -415,15 +416,15 @@ fn an_undo_of_large_items_is_cut_by_bytes() {
         cards.map(|card| put(&book.store, "contacts", &card, Precondition::Any)).collect();
     let applied = book.apply(changes).1;
     let before = book.contents();
-    let removals = applied.outcomes.iter().map(handle_of);
+    let removals = applied.outcomes.iter().map(outcome_handle);
     let removals = removals.map(|handle| BatchChange::Remove(handle, Precondition::Any)).collect();
     let (removal, _) = book.apply(removals);
-    let undo = book.store.undo(removal, NOW).unwrap();
+    let undo = book.store.undo(removal, NOW_MS).unwrap();
     assert_eq!(undo.items, 10);
     assert!(book.contents() == before);
     let id = undo.operation.unwrap();
     assert_eq!(book.count(&format!("SELECT count(*) FROM batch WHERE operation = {id}")), 3);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -434,23 +435,23 @@ fn a_collection_that_got_another_name_since_keeps_it() {
     let (first, _) = book.apply(vec![rename("a", "b")]);
     let (second, _) = book.apply(vec![rename("b", "c")]);
     let seq = book.store.last_seq().unwrap();
-    let refused = book.store.undo(first, NOW);
+    let refused = book.store.undo(first, NOW_MS);
     assert!(
         matches!(&refused, Err(Error::CollectionChanged { id, name }) if *id == first && name == "b"),
         "{refused:?}"
     );
     assert_eq!(book.store.last_seq().unwrap(), seq);
     assert_eq!(collections(&book), [("c".to_string(), 0)]);
-    // The other way round it is none; nor where it was renamed back by hand.
-    book.store.undo(second, NOW).unwrap();
-    book.store.undo(first, NOW).unwrap();
+    // In the other order there is no conflict, nor after the rename was reverted by hand.
+    book.store.undo(second, NOW_MS).unwrap();
+    book.store.undo(first, NOW_MS).unwrap();
     assert_eq!(collections(&book), [("a".to_string(), 0)]);
     let (third, _) = book.apply(vec![rename("a", "b")]);
     book.apply(vec![rename("b", "c")]);
     book.apply(vec![rename("c", "b")]);
-    book.store.undo(third, NOW).unwrap();
+    book.store.undo(third, NOW_MS).unwrap();
     assert_eq!(collections(&book), [("a".to_string(), 0)]);
-    book.sound();
+    book.assert_sound();
 }
 
 #[test]
@@ -470,29 +471,29 @@ fn an_undo_does_not_go_on_in_a_store_that_a_restore_replaced() {
         }
         other.restore(&backup).map(drop)
     });
-    let undone = book.store.undo(id, NOW);
+    let undone = book.store.undo(id, NOW_MS);
     restored.join().unwrap().unwrap();
-    // Where the restore came after the undo's last batch there is no error, and nothing to see.
+    // If the restore came after the last batch of the undo, there is no error.
     if let Err(error) = undone {
         assert!(matches!(error, larder_store::Error::RestoredDuringUndo { .. }), "{error}");
     }
     assert_eq!(book.contents(), before);
 }
 
-/// Who undoes an import that is going on ends it.
+/// The undo of a running import ends the import.
 #[test]
 fn an_operation_that_is_undone_while_it_goes_on() {
     let mut book = Book::new();
-    let mut operation = Operation::new("import", "", NOW);
+    let mut operation = Operation::new("import", "", NOW_MS);
     let first = put(&book.store, "contacts", &card("a", "Anna", ""), Precondition::Any);
     book.store.apply(&mut operation, vec![first]).unwrap();
     let id = operation.id().unwrap();
     let second = put(&book.store, "contacts", &card("b", "Berta", ""), Precondition::Any);
-    let undone = book.store.undo(id, NOW).unwrap();
+    let undone = book.store.undo(id, NOW_MS).unwrap();
     let error = book.store.apply(&mut operation, vec![second.clone()]).unwrap_err();
     assert!(matches!(error, larder_store::Error::OperationUndone { .. }), "{error}");
-    // Where the undo was undone, it may go on.
-    book.store.undo(undone.operation.unwrap(), NOW).unwrap();
+    // After the undo was undone, the import may continue.
+    book.store.undo(undone.operation.unwrap(), NOW_MS).unwrap();
     book.store.apply(&mut operation, vec![second]).unwrap();
-    book.sound();
+    book.assert_sound();
 }

@@ -1,6 +1,6 @@
-//! Files of other versions and of other programs.
+//! Tests of files of other versions and of other programs.
 
-use crate::book::{Book, NOW, card, made, put};
+use crate::book::{Book, NOW_MS, card, create_options, put};
 use larder_store::{Error, Operation, Precondition, Reader, Store, StoreOptions};
 use rusqlite::Connection;
 use std::fs;
@@ -16,10 +16,10 @@ fn a_newer_minor_version_can_only_be_read() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let (id, _) = book.put(&card("b", "Berta", ""));
-    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1001));
+    let (scratch, ()) = book.with_store_closed(|dir| set_version(&dir.join("data.db"), 1001));
     let dir = scratch.path().join("data");
     assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].item_count, 2);
-    let mut store = Store::open(&dir, &made()).unwrap();
+    let mut store = Store::open(&dir, &create_options()).unwrap();
     let reader = store.open_reader().unwrap();
     let handle = reader.find_by_uid(None, "a").unwrap()[0].handle;
     let mut operation = Operation::new("test", "", 0);
@@ -43,12 +43,12 @@ fn a_newer_minor_version_can_only_be_read() {
 fn what_is_refused_stays_as_it_is() {
     let check = |prepare: &dyn Fn(&Path), expect: &str| {
         let book = Book::new();
-        let (scratch, before) = book.closed(|dir| {
+        let (scratch, before) = book.with_store_closed(|dir| {
             prepare(&dir.join("data.db"));
             fs::read(dir.join("data.db")).unwrap()
         });
         let dir = scratch.path().join("data");
-        let error = Store::open(&dir, &made()).unwrap_err().to_string();
+        let error = Store::open(&dir, &create_options()).unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
         let error = Reader::open(&dir).unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
@@ -79,9 +79,9 @@ fn what_is_refused_stays_as_it_is() {
 #[test]
 fn an_older_version_without_a_way_from_it() {
     let book = Book::new();
-    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 900));
+    let (scratch, ()) = book.with_store_closed(|dir| set_version(&dir.join("data.db"), 900));
     let dir = scratch.path().join("data");
-    let error = Store::open(&dir, &made()).unwrap_err().to_string();
+    let error = Store::open(&dir, &create_options()).unwrap_err().to_string();
     assert!(error.contains("no migration leads from schema 0.900"), "{error}");
 }
 
@@ -98,20 +98,20 @@ fn no_store_and_an_empty_file() {
     fs::create_dir(&dir).unwrap();
     fs::write(dir.join("data.db"), "").unwrap();
     none(Reader::open(&dir).map(drop));
-    let mut store = Store::open(&dir, &made()).unwrap();
+    let mut store = Store::open(&dir, &create_options()).unwrap();
     store.apply(&mut Operation::new("test", "", 0), Vec::new()).unwrap();
     assert_eq!(store.check().unwrap().faults, []);
     assert_eq!(store.last_seq().unwrap(), 0);
 }
 
-/// A file that something emptied is not taken for a new store.
+/// A file that another program emptied is not taken for a new store.
 #[test]
 fn a_store_that_was_emptied() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
-    let (scratch, ()) = book.closed(|dir| fs::write(dir.join("data.db"), "").unwrap());
+    let (scratch, ()) = book.with_store_closed(|dir| fs::write(dir.join("data.db"), "").unwrap());
     let dir = scratch.path().join("data");
-    for error in [Store::open(&dir, &made()).map(drop), Reader::open(&dir).map(drop)] {
+    for error in [Store::open(&dir, &create_options()).map(drop), Reader::open(&dir).map(drop)] {
         assert!(matches!(error, Err(Error::Damaged { .. })), "{error:?}");
     }
 }
@@ -121,7 +121,7 @@ fn a_directory_that_cannot_be_made() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = Store::open(&file.join("data"), &made()).unwrap_err();
+    let error = Store::open(&file.join("data"), &create_options()).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error}");
 }
 
@@ -132,15 +132,15 @@ fn a_version_that_comes_while_it_is_open_is_seen() {
     book.put(&card("a", "Anna", ""));
     set_version(&book.data(), 2000);
     let change = put(&book.store, "contacts", &card("b", "Berta", ""), Precondition::Any);
-    let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change.clone()]);
+    let applied = book.store.apply(&mut Operation::new("import", "", NOW_MS), vec![change.clone()]);
     assert!(matches!(applied, Err(Error::SchemaTooNew { .. })), "{applied:?}");
     set_version(&book.data(), 1001);
-    let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change]);
+    let applied = book.store.apply(&mut Operation::new("import", "", NOW_MS), vec![change]);
     assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
 }
 
-/// A store whose tables another state of the script made, and one from before there was a digest,
-/// are refused by name: no migration leads from there.
+/// A store with another schema digest, and one without a digest, are refused by name: no migration
+/// starts from them.
 #[test]
 fn a_store_of_a_development_version_is_refused() {
     let older_files = "
@@ -152,7 +152,7 @@ fn a_store_of_a_development_version_is_refused() {
     for state in states {
         let mut book = Book::new();
         book.put(&card("a", "Anna", ""));
-        let (scratch, before) = book.closed(|dir| {
+        let (scratch, before) = book.with_store_closed(|dir| {
             Connection::open(dir.join("data.db")).unwrap().execute_batch(state).unwrap();
             fs::read(dir.join("data.db")).unwrap()
         });
@@ -163,13 +163,13 @@ fn a_store_of_a_development_version_is_refused() {
             let expect = "was made by a development version of larder and cannot be read";
             assert!(error.to_string().contains(expect), "{error}");
         };
-        refused(Store::open(&dir, &made()).map(drop), &dir.join("data.db"));
+        refused(Store::open(&dir, &create_options()).map(drop), &dir.join("data.db"));
         refused(Reader::open(&dir).map(drop), &dir.join("data.db"));
         assert_eq!(fs::read(dir.join("data.db")).unwrap(), before);
         let backup = scratch.path().join("backup.db");
         fs::rename(dir.join("data.db"), &backup).unwrap();
         let mut other = Book::new();
         refused(other.store.restore(&backup).map(drop), &backup);
-        other.sound();
+        other.assert_sound();
     }
 }

@@ -1,8 +1,8 @@
-//! Time zones, those that calendars define and those of the system: whom they concern, how long
-//! they are kept, and what becomes of items when they change.
+//! Tests of time zones of calendars and of the system: the items that they concern, how long
+//! definitions are stored, and the items after a change of zones.
 
-use crate::book::{Book, NOW, made};
-use crate::calendar::{component, frame, put, starts, zone};
+use crate::book::{Book, NOW_MS, create_options};
+use crate::calendar::{calendar_context, component, put, starts, zone};
 use larder_store::{
     CalendarContext, DerivedIndex, Operation, Precondition, Reader, StoreOptions, VtimezoneText,
 };
@@ -11,22 +11,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Definitions are kept once, for all calendars, and no longer than an item, or a former version of
-/// one, needs them.
+/// A definition is stored once for all calendars, as long as an item or a version of one needs it.
 #[test]
 fn zones_live_as_long_as_their_users() {
     let mut book = Book::new();
     let lines = |uid: &str| format!("VEVENT\nUID:{uid}\nDTSTART;TZID=Own:20260305T120000");
-    let of = |outcome| crate::book::handle_of(&outcome);
-    let a = of(book.put_component("home", &lines("a"), &frame(2)));
-    let b = of(book.put_component("work", &lines("b"), &frame(1)));
-    // What an item does not name is not kept.
+    let of = |outcome| crate::book::outcome_handle(&outcome);
+    let a = of(book.put_component("home", &lines("a"), &calendar_context(2)));
+    let b = of(book.put_component("work", &lines("b"), &calendar_context(1)));
+    // Definitions that no item names are not stored.
     let counted = |book: &Book| {
         ["zone_definition", "calendar_context"]
             .map(|table| book.count(&format!("SELECT count(*) FROM {table}")))
     };
     assert_eq!(counted(&book), [1, 1]);
-    let c = of(book.put_component("old", &lines("c"), &frame(3)));
+    let c = of(book.put_component("old", &lines("c"), &calendar_context(3)));
     assert_eq!(counted(&book), [2, 2]);
     let starts = starts(&book.reader());
     assert_eq!([&*starts["a"], &starts["b"]], ["20260305T061500Z"; 2]);
@@ -36,7 +35,7 @@ fn zones_live_as_long_as_their_users() {
         assert_eq!(counted(&book), [2, 2], "the former version needs it");
     }
     let purge = |book: &mut Book, handle| {
-        let mut operation = Operation::new("purge", "", NOW);
+        let mut operation = Operation::new("purge", "", NOW_MS);
         book.store.purge(&mut operation, &[handle]).unwrap();
     };
     purge(&mut book, a);
@@ -44,13 +43,13 @@ fn zones_live_as_long_as_their_users() {
     purge(&mut book, b);
     assert_eq!(counted(&book), [1, 1]);
     book.remove(c);
-    // 90 days later nothing is kept of what was removed.
-    let later = NOW + 100 * crate::book::DAY;
+    // 90 days later, nothing of the removed items is stored.
+    let later = NOW_MS + 100 * crate::book::DAY_MS;
     let change = put(
         &book.store,
         "home",
         &component("VEVENT\nUID:d\nSUMMARY:x"),
-        &frame(0),
+        &calendar_context(0),
         Precondition::Any,
     );
     book.apply_at(later, vec![change]);
@@ -58,10 +57,10 @@ fn zones_live_as_long_as_their_users() {
     assert_eq!(book.store.check().unwrap().faults, []);
 }
 
-/// An event whose zone is the system's, defined otherwise, its own, or not known at all: its
-/// instant, and what is said.
+/// An event in a zone of the system, in one defined differently, in one of the file, and in an
+/// unknown one: its instant, and the warnings.
 #[test]
-fn what_zones_mean() {
+fn zone_names_are_resolved() {
     let book = Book::new();
     let check = |tzid: &str, zones: Vec<Arc<VtimezoneText>>, expect: &str, said: &str| {
         let bytes = component(&format!("VEVENT\nUID:a\nDTSTART;TZID={tzid}:20260705T120000"));
@@ -86,11 +85,11 @@ fn what_zones_mean() {
     check("Own", vec![zone("Own", 345)], "20260705T061500Z", "");
     check("Nowhere", vec![], "20260705T120000Z", &unknown("Nowhere"));
     check("Own", vec![zone("Other", 60)], "20260705T120000Z", &unknown("Own"));
-    // The name is known, and wins; the file says something else of that day.
+    // The system's zone has precedence; the definition in the file has another offset on that day.
     let said =
         "3: the file defines \"Europe/Berlin\" differently; the system's Europe/Berlin is used";
     check("Europe/Berlin", vec![zone("Europe/Berlin", 60)], "20260705T100000Z", said);
-    // One that changes more often than anybody can follow is followed so far.
+    // A definition with too many changes is evaluated up to a limit.
     let hostile = "BEGIN:VTIMEZONE\r\nTZID:Own\r\nBEGIN:STANDARD\r\nDTSTART:20000101T000000\r\nTZOFFSETFROM:+0100\r\n\
                    TZOFFSETTO:+0200\r\nRRULE:FREQ=SECONDLY;BYHOUR=0;COUNT=5000000\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n";
     let hostile = Arc::new(VtimezoneText::new(hostile.as_bytes()).unwrap());
@@ -98,25 +97,26 @@ fn what_zones_mean() {
     check("Own", vec![hostile], "20260705T100000Z", said);
 }
 
-/// The same bytes in another frame are at another time, and undo knows.
+/// The same bytes in another calendar context are at another time, and undo restores the context.
 #[test]
 fn a_zone_that_is_defined_otherwise() {
     let mut book = Book::new();
     let lines = "VEVENT\nUID:a\nDTSTART;TZID=Own:20260305T120000";
-    book.put_component("home", lines, &frame(1));
-    let unchanged = book.put_component("home", lines, &frame(1));
+    book.put_component("home", lines, &calendar_context(1));
+    let unchanged = book.put_component("home", lines, &calendar_context(1));
     assert!(matches!(unchanged, larder_store::ChangeOutcome::Unchanged(_)), "{unchanged:?}");
-    let change = put(&book.store, "home", &component(lines), &frame(3), Precondition::Any);
+    let change =
+        put(&book.store, "home", &component(lines), &calendar_context(3), Precondition::Any);
     let (id, applied) = book.apply(vec![change]);
     assert!(matches!(applied.outcomes[0], larder_store::ChangeOutcome::Updated(_)), "{applied:?}");
     assert_eq!(starts(&book.reader())["a"], "20260305T103000Z");
     assert_eq!(book.store.check().unwrap().faults, []);
-    assert_eq!(book.store.undo(id, NOW).unwrap().items, 1);
+    assert_eq!(book.store.undo(id, NOW_MS).unwrap().items, 1);
     assert_eq!(starts(&book.reader())["a"], "20260305T061500Z");
     assert_eq!(book.store.check().unwrap().faults, []);
 }
 
-/// A zone of the system as a file: so many hours east of Greenwich from 1970 on.
+/// Writes a zone file of the system, with this offset in hours from 1970 on.
 fn write_zone(dir: &Path, name: &str, east: i32) {
     let mut file = Vec::new();
     for version in [b'2', b'2'] {
@@ -135,7 +135,7 @@ fn write_zone(dir: &Path, name: &str, east: i32) {
     std::fs::write(dir.join(name), file).unwrap();
 }
 
-/// Zones that there are in a made-up system: two, the second one as far east as is said.
+/// A database with two system zones; the second one has this offset.
 fn system(dir: &Path, version: &str, second: i32) -> Arc<ZoneDatabase> {
     let dir = dir.join(version);
     write_zone(&dir, "Test/First", 1);
@@ -144,22 +144,22 @@ fn system(dir: &Path, version: &str, second: i32) -> Arc<ZoneDatabase> {
     Arc::new(ZoneDatabase::with_version(database, version.to_string()))
 }
 
-/// When a zone of the system changes, the items in it are derived anew, and no others.
+/// When a system zone changes, the schedules of its items are computed again, and no others.
 #[test]
 fn another_version_of_the_zones() {
     let dir = tempfile::tempdir().unwrap();
     let options = |version: &str, second| StoreOptions {
         zones: system(dir.path(), version, second),
-        ..made()
+        ..create_options()
     };
-    let mut book = Book::with(&options("a", 2));
+    let mut book = Book::with_options(&options("a", 2));
     for n in 0..10 {
         let zone = if n < 3 { "Test/Second" } else { "Test/First" };
         let lines =
             format!("VEVENT\nUID:u{n}\nDTSTART;TZID={zone}:20260305T120000\nRRULE:FREQ=DAILY");
-        book.put_component("home", &lines, &frame(0));
+        book.put_component("home", &lines, &calendar_context(0));
     }
-    book.put_component("home", "VEVENT\nUID:utc\nDTSTART:20260305T120000Z", &frame(0));
+    book.put_component("home", "VEVENT\nUID:utc\nDTSTART:20260305T120000Z", &calendar_context(0));
     let starts_of = |book: &Book| starts(&book.reader());
     assert_eq!(starts_of(&book)["u0"], "20260305T100000Z");
     assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
@@ -175,13 +175,13 @@ fn another_version_of_the_zones() {
     };
     let before = data(&book);
 
-    // A reader with other zones does not use what these filled, and is right all the same.
+    // A reader with other zones does not use this index, and its answers are right all the same.
     let other = options("b", 5);
     let reader = Reader::open_with_zones(&book.dir(), Arc::clone(&other.zones)).unwrap();
     assert!(!reader.is_index_current(DerivedIndex::Schedule).unwrap());
     assert_eq!(starts(&reader)["u0"], "20260305T070000Z");
 
-    let book = book.reopened(&other);
+    let book = book.reopen(&other);
     assert!(book.reader().is_index_current(DerivedIndex::Schedule).unwrap());
     assert_eq!(starts_of(&book)["u0"], "20260305T070000Z");
     assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
@@ -190,12 +190,12 @@ fn another_version_of_the_zones() {
     let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
     assert_eq!(changed, ["u0", "u1", "u2"]);
 
-    // Who was interrupted goes on from there.
+    // An interrupted update is continued.
     let half =
         "UPDATE meta SET value = 'rebuilding ' || (SELECT id FROM item WHERE uid = 'u1') || ' c'
                 WHERE key = 'zone_data_version'";
     rusqlite::Connection::open(book.data()).unwrap().execute(half, []).unwrap();
-    let book = book.reopened(&options("c", 7));
+    let book = book.reopen(&options("c", 7));
     assert!(book.reader().is_index_current(DerivedIndex::Schedule).unwrap());
     let (before, after) = (after, data(&book));
     let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();

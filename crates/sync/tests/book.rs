@@ -17,7 +17,7 @@ pub(crate) struct Book {
 
 /// The report of an import, as a person sees it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ImportResult {
+pub(crate) struct ImportOutcome {
     pub(crate) summary: ImportReport,
     pub(crate) rejected: Vec<String>,
     pub(crate) warnings: Vec<String>,
@@ -48,7 +48,7 @@ impl Book {
         &mut self,
         inputs: Vec<ImportInput>,
         options: &ImportOptions,
-    ) -> ImportResult {
+    ) -> ImportOutcome {
         self.try_import(inputs, options).unwrap()
     }
 
@@ -57,26 +57,26 @@ impl Book {
         &mut self,
         inputs: Vec<ImportInput>,
         options: &ImportOptions,
-    ) -> Result<ImportResult, Error> {
-        let mut told = ImportResult::default();
+    ) -> Result<ImportOutcome, Error> {
+        let mut outcome = ImportOutcome::default();
         let folder = format!("{}/", self.path("").display().to_string().trim_end_matches('/'));
         let summary = import(&mut self.store, inputs, options, &mut |event| match event {
             ImportEvent::Rejected(notice) => {
-                told.rejected.push(notice.to_string().replace(&folder, ""));
+                outcome.rejected.push(notice.to_string().replace(&folder, ""));
             }
             ImportEvent::Warning(notice) => {
-                told.warnings.push(notice.to_string().replace(&folder, ""));
+                outcome.warnings.push(notice.to_string().replace(&folder, ""));
             }
             ImportEvent::Unreadable(notice) => {
-                told.unreadable.push(notice.to_string().replace(&folder, ""));
+                outcome.unreadable.push(notice.to_string().replace(&folder, ""));
             }
             _ => {}
         })?;
-        assert_eq!(summary.rejected, told.rejected.len() as u64);
-        assert_eq!(summary.warnings, told.warnings.len() as u64);
-        assert_eq!(summary.unreadable.len(), told.unreadable.len());
-        told.summary = summary;
-        Ok(told)
+        assert_eq!(summary.rejected, outcome.rejected.len() as u64);
+        assert_eq!(summary.warnings, outcome.warnings.len() as u64);
+        assert_eq!(summary.unreadable.len(), outcome.unreadable.len());
+        outcome.summary = summary;
+        Ok(outcome)
     }
 
     /// Imports bytes as standard input.
@@ -84,7 +84,7 @@ impl Book {
         &mut self,
         bytes: impl AsRef<[u8]>,
         options: &ImportOptions,
-    ) -> ImportResult {
+    ) -> ImportOutcome {
         self.import(vec![stream(bytes)], options)
     }
 

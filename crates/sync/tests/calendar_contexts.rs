@@ -1,7 +1,7 @@
 //! The lines of a calendar around its items (version, time-zone definitions, name): on import, in
 //! any order, and on export.
 
-use crate::book::{Book, ImportResult, options, path};
+use crate::book::{Book, ImportOutcome, options, path};
 use larder_query::{Query, SearchRequest, find, full_scan};
 use larder_sync::ImportOptions;
 use proptest::prelude::*;
@@ -30,21 +30,20 @@ fn zone(tzid: &str, offset: &str) -> String {
 }
 
 /// Returns how many items a query finds, and checks that a full scan finds the same.
-fn count_matches(book: &Book, question: &str) -> usize {
+fn count_found(book: &Book, query: &str) -> usize {
     let reader = book.store.open_reader().unwrap();
-    let asked =
-        SearchRequest { query: Query::parse(question).unwrap(), ..SearchRequest::default() };
-    let found = find(&reader, &asked).unwrap();
-    assert_eq!(found.rows(), full_scan(&reader, &asked).unwrap().rows(), "{question}");
+    let request = SearchRequest { query: Query::parse(query).unwrap(), ..SearchRequest::default() };
+    let found = find(&reader, &request).unwrap();
+    assert_eq!(found.rows(), full_scan(&reader, &request).unwrap().rows(), "{query}");
     found.len()
 }
 
 /// Exports the collection, imports that into another one, and checks that it has the same items in
 /// the same calendar contexts.
-fn goes_round(book: &mut Book) -> String {
+fn check_round_trip(book: &mut Book) -> String {
     let exported = book.export(INTO);
-    let told = book.take(&exported, &options_into("copy"));
-    assert_eq!(told.rejected, [""; 0]);
+    let outcome = book.take(&exported, &options_into("copy"));
+    assert_eq!(outcome.rejected, [""; 0]);
     let ended = |items: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
         let mut items: Vec<Vec<u8>> =
             items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect();
@@ -58,62 +57,59 @@ fn goes_round(book: &mut Book) -> String {
 }
 
 /// Returns the numbers of time-zone definitions: in the input, and stored.
-fn zones(told: &ImportResult) -> (u64, u64) {
-    (told.summary.zones_defined, told.summary.zones_kept)
+fn zones(outcome: &ImportOutcome) -> (u64, u64) {
+    (outcome.summary.zones_defined, outcome.summary.zones_kept)
 }
 
 #[test]
-fn a_zone_may_be_defined_behind_what_needs_it() {
+fn a_zone_may_be_defined_after_its_use() {
     let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDTEND;TZID=Moon:20260301T130000\n");
     let late = calendar(&format!("{timed}{}", zone("Moon", "+0730")));
     let mut book = Book::new();
     let file = book.file("late.ics", format!("{late}{}", calendar(&event("b", ""))));
-    let told = book.import(vec![path(&file)], &options_into(INTO));
-    assert_eq!((told.summary.added, zones(&told)), (2, (1, 1)));
-    assert!(!told.warnings.iter().any(|said| said.contains("zone")), "{told:?}");
+    let outcome = book.import(vec![path(&file)], &options_into(INTO));
+    assert_eq!((outcome.summary.added, zones(&outcome)), (2, (1, 1)));
+    assert!(!outcome.warnings.iter().any(|line| line.contains("zone")), "{outcome:?}");
     let exported = book.export(INTO);
     assert!(String::from_utf8(exported).unwrap().contains("TZID:Moon\n"));
     let early = calendar(&format!("{}{timed}", zone("Moon", "+0730")));
     assert!(!book.take(early, &options_into(INTO)).summary.has_changes());
 
     // A stream is read only once, so a definition that comes too late causes a warning.
-    let told = Book::new().take(late, &options_into(INTO));
-    assert_eq!(zones(&told), (1, 0));
-    assert!(
-        told.warnings
-            .iter()
-            .any(|said| said.contains("a time zone is defined after items that may need it"))
-    );
+    let outcome = Book::new().take(late, &options_into(INTO));
+    assert_eq!(zones(&outcome), (1, 0));
+    let warning = "a time zone is defined after items that may need it";
+    assert!(outcome.warnings.iter().any(|line| line.contains(warning)));
 }
 
 #[test]
-fn a_calendar_may_say_its_name_behind_its_items() {
+fn the_name_of_a_calendar_may_follow_its_items() {
     let mut book = Book::new();
     let named = |name: &str| calendar(&format!("{}X-WR-CALNAME:{name}\n", event(name, "")));
     let file = book.file("file.ics", format!("{}{}", named("One"), named("Two")));
     let options = ImportOptions { into: None, ..options() };
-    let told = book.import(vec![path(file)], &options);
-    assert_eq!(told.summary.collections, ["One", "Two"]);
+    let outcome = book.import(vec![path(file)], &options);
+    assert_eq!(outcome.summary.collections, ["One", "Two"]);
     assert_eq!((book.items("One").len(), book.items("Two").len()), (1, 1));
 }
 
 /// The same bytes with another definition of their zone are at another time.
 #[test]
-fn a_zone_that_is_defined_otherwise_is_news() {
+fn another_definition_of_a_zone_is_a_change() {
     let mut book = Book::new();
     let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDURATION:PT1H\n");
     for (offset, changed) in [("+0730", true), ("+0730", false), ("-0100", true)] {
-        let told =
+        let outcome =
             book.take(calendar(&format!("{}{timed}", zone("Moon", offset))), &options_into(INTO));
-        assert_eq!(told.summary.has_changes(), changed, "{offset}");
+        assert_eq!(outcome.summary.has_changes(), changed, "{offset}");
     }
-    assert!(goes_round(&mut book).contains("-0100"));
+    assert!(check_round_trip(&mut book).contains("-0100"));
 }
 
 /// Thousands of definitions of one name are as many calendar contexts, and items with the same
 /// definition share one.
 #[test]
-fn definitions_of_one_name() {
+fn definitions_of_one_name_stay_apart() {
     let mut book = Book::new();
     let mut text = String::new();
     for number in 0..600 {
@@ -124,13 +120,13 @@ fn definitions_of_one_name() {
         write!(text, "{}", calendar(&both)).unwrap();
     }
     book.take(text, &options_into(INTO));
-    let exported = goes_round(&mut book);
+    let exported = check_round_trip(&mut book);
     assert_eq!(exported.matches("BEGIN:VCALENDAR").count(), 600);
 }
 
 /// A component without END ends with the component around it.
 #[test]
-fn what_is_not_closed_swallows_nothing() {
+fn unclosed_components_swallow_nothing() {
     let (a, b) = (event("a", ""), event("b", ""));
     for open in ["", "BEGIN:VALARM\nEND:VALARM\n", "BEGIN:VEVENT\nUID:c\nEND:VEVENT\n"] {
         let open = format!("BEGIN:X-THING\nUID:x\n{open}");
@@ -140,12 +136,12 @@ fn what_is_not_closed_swallows_nothing() {
             &options_into(INTO),
         );
         assert_eq!(book.items(INTO).len(), 3);
-        goes_round(&mut book);
+        check_round_trip(&mut book);
         // Outside a calendar, END:VCALENDAR does not end a component.
         let mut book = Book::new();
         book.take(format!("{a}{open}END:VCALENDAR\nX:1\n{}", calendar(&b)), &options_into(INTO));
         assert_eq!(book.items(INTO).len(), 3);
-        goes_round(&mut book);
+        check_round_trip(&mut book);
     }
     let mut book = Book::new();
     book.take(calendar(&a.replace("END:VEVENT\n", "")), &options_into(INTO));
@@ -154,7 +150,7 @@ fn what_is_not_closed_swallows_nothing() {
 }
 
 #[test]
-fn one_kind_of_line_end() {
+fn line_ends_of_the_input_are_exported() {
     let text = calendar(&event("a", "DTSTART:20260301T120000Z\n"));
     for text in [text.clone(), text.replace('\n', "\r\n")] {
         let mut book = Book::new();
@@ -172,7 +168,7 @@ fn one_kind_of_line_end() {
 
 /// In version 1.0, a semicolon separates the members of a list.
 #[test]
-fn a_calendar_of_version_1() {
+fn calendars_of_version_1_keep_their_syntax() {
     let one = |version: &str| {
         let lines = "CATEGORIES:Meeting;Travel\nDTSTART:20260301T120000Z\n";
         let text = calendar(&event("a", lines));
@@ -181,17 +177,17 @@ fn a_calendar_of_version_1() {
         book
     };
     let mut book = one("1.0");
-    assert_eq!(count_matches(&book, "category:=travel"), 1);
-    assert_eq!(count_matches(&one("2.0"), "category:=travel"), 0);
-    let exported = goes_round(&mut book);
+    assert_eq!(count_found(&book, "category:=travel"), 1);
+    assert_eq!(count_found(&one("2.0"), "category:=travel"), 0);
+    let exported = check_round_trip(&mut book);
     assert!(exported.contains("VERSION:1.0\n"), "{exported}");
-    assert_eq!(count_matches(&book, "category:=travel"), 2);
+    assert_eq!(count_found(&book, "category:=travel"), 2);
 }
 
 /// The METHOD of a calendar decides how it is imported: an older revision, or a mere reply,
 /// replaces nothing.
 #[test]
-fn messages() {
+fn older_messages_replace_nothing() {
     let check = |method: &str, sequence: &str, stamp: &str, updated: bool| {
         let mut book = Book::new();
         let one = |title: &str, sequence: &str, stamp: &str| {
@@ -201,11 +197,11 @@ fn messages() {
         book.take(calendar(&one("there", "SEQUENCE:3\n", "05")), &options_into(INTO));
         let arriving = one("arriving", sequence, stamp);
         let message = calendar(&format!("{method}{arriving}"));
-        let told: ImportResult = book.take(&message, &options_into(INTO));
-        let case = format!("{method:?} {sequence:?} {stamp}: {told:?}");
-        let changed = told.summary.updated + told.summary.cancelled;
+        let outcome: ImportOutcome = book.take(&message, &options_into(INTO));
+        let case = format!("{method:?} {sequence:?} {stamp}: {outcome:?}");
+        let changed = outcome.summary.updated + outcome.summary.cancelled;
         assert_eq!(changed, u64::from(updated), "{case}");
-        assert_eq!(told.rejected.len(), usize::from(!updated), "{case}");
+        assert_eq!(outcome.rejected.len(), usize::from(!updated), "{case}");
         // Where there is nothing to replace, it is imported.
         assert_eq!(book.take(&message, &options_into("another")).summary.added, 1, "{case}");
         let exported = book.export("another");
@@ -230,7 +226,7 @@ fn messages() {
 /// The own lines of a calendar are stored up to a size; the rest is reported, and written to the
 /// rejects.
 #[test]
-fn more_lines_than_there_is_room_for() {
+fn oversized_calendar_lines_are_rejected() {
     let mut book = Book::new();
     let mut text = String::from("BEGIN:VCALENDAR\nVERSION:2.0\n");
     for number in 0..3000 {
@@ -239,11 +235,11 @@ fn more_lines_than_there_is_room_for() {
     writeln!(text, "{}END:VCALENDAR", event("a", "")).unwrap();
     let target = book.file("rejects", "");
     let options = ImportOptions { rejects: Some(target.clone()), ..options_into(INTO) };
-    let told = book.take(&text, &options);
-    let [said] = &told.rejected[..] else { panic!("{:?}", told.rejected) };
-    assert!(said.ends_with("a calendar's own lines beyond 64 KB"), "{said}");
+    let outcome = book.take(&text, &options);
+    let [reported] = &outcome.rejected[..] else { panic!("{:?}", outcome.rejected) };
+    assert!(reported.ends_with("a calendar's own lines beyond 64 KB"), "{reported}");
     let left = std::fs::read_to_string(target).unwrap();
-    let line: usize = said.split(':').nth(1).unwrap().parse().unwrap();
+    let line: usize = reported.split(':').nth(1).unwrap().parse().unwrap();
     assert_eq!(text.lines().nth(line - 1), left.lines().next());
     let exported = String::from_utf8(book.export(INTO)).unwrap();
     let kept = exported.matches("X-LINE-").count();
@@ -253,7 +249,7 @@ fn more_lines_than_there_is_room_for() {
 /// A definition without a name cannot be used. It is reported, wherever it is, and written to the
 /// rejects.
 #[test]
-fn a_zone_without_a_name() {
+fn a_zone_without_a_name_is_rejected() {
     let mut book = Book::new();
     let nameless = zone("Moon", "+0730").replace("TZID:Moon\n", "");
     let empty = zone("", "+0730");
@@ -261,24 +257,28 @@ fn a_zone_without_a_name() {
     let text = calendar(&format!("{nameless}{timed}{empty}{}", zone("Moon", "+0100")));
     let (file, target) = (book.file("file.ics", text), book.file("rejects", ""));
     let options = ImportOptions { rejects: Some(target.clone()), ..options_into(INTO) };
-    let told = book.import(vec![path(file)], &options);
+    let outcome = book.import(vec![path(file)], &options);
     let reason = "a time zone without a TZID";
-    assert_eq!(told.rejected, [4, 16].map(|line| format!("file.ics:{line}: {reason}")));
-    assert_eq!((told.summary.added, zones(&told)), (1, (1, 1)));
+    assert_eq!(outcome.rejected, [4, 16].map(|line| format!("file.ics:{line}: {reason}")));
+    assert_eq!((outcome.summary.added, zones(&outcome)), (1, (1, 1)));
     assert_eq!(std::fs::read_to_string(target).unwrap(), format!("{nameless}{empty}"));
 }
 
 /// Reports about a calendar use the terms of calendars.
 #[test]
-fn words_of_calendars() {
+fn reports_use_the_terms_of_calendars() {
     let mut book = Book::new();
     let mut check = |name: &str, text: String, reason: &str| {
         let file = book.file(name, text);
         let options = ImportOptions { max_item_bytes: 1 << 10, ..options_into(name) };
-        let told = book.import(vec![path(file)], &options);
-        let said: Vec<&str> =
-            told.rejected.iter().filter_map(|said| said.split_once(": ")).map(|of| of.1).collect();
-        assert_eq!(said, [reason], "{name}");
+        let outcome = book.import(vec![path(file)], &options);
+        let reasons: Vec<&str> = outcome
+            .rejected
+            .iter()
+            .filter_map(|line| line.split_once(": "))
+            .map(|parts| parts.1)
+            .collect();
+        assert_eq!(reasons, [reason], "{name}");
     };
     check("a.ics", "scribbles\n".into(), "text outside any calendar");
     check("b.txt", format!("{}scribbles\n", calendar("")), "text outside any calendar");
@@ -338,7 +338,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_export_is_the_same_items(
+    fn an_export_has_the_same_items(
         parts in prop::collection::vec(part(), 0..14),
         crlf in any::<bool>(),
     ) {
@@ -351,8 +351,8 @@ proptest! {
         prop_assert_eq!(first.item_count(), again.item_count());
         let exported = book.export(INTO);
         let shown = String::from_utf8_lossy(&exported).into_owned();
-        let told = book.take(&exported, &options_into("copy"));
-        prop_assert!(told.rejected.is_empty(), "{told:?}\n{shown}");
+        let outcome = book.take(&exported, &options_into("copy"));
+        prop_assert!(outcome.rejected.is_empty(), "{outcome:?}\n{shown}");
         prop_assert_eq!(items_with_contexts(&book, "copy"), items_with_contexts(&book, INTO), "{}", shown);
         let back = book.take(&exported, &options_into(INTO)).summary;
         prop_assert!(!back.has_changes(), "{back:?}\n{shown}");

@@ -2,7 +2,7 @@
 //! others are reported, and an export has the same bytes. Of the time zones of calendars, those
 //! that differ and are used are stored.
 
-use crate::book::{Book, ImportResult, options, path};
+use crate::book::{Book, ImportOutcome, options, path};
 use crate::corpora::{corpora, files, position};
 use larder_query::{Query, SearchRequest, find, full_scan};
 use larder_sync::ImportOptions;
@@ -39,7 +39,7 @@ fn options_into(name: String) -> ImportOptions {
 
 /// Checks that a line is `FILE:LINE: REASON`, with a number from 1.
 #[track_caller]
-fn is_named(line: &str, file: &Path) {
+fn check_report(line: &str, file: &Path) {
     let rest = line.strip_prefix(&*file.display().to_string()).expect(line);
     let rest = rest.strip_prefix(':').expect(line);
     let (number, reason) = rest.split_once(": ").expect(line);
@@ -47,7 +47,7 @@ fn is_named(line: &str, file: &Path) {
 }
 
 /// Returns the reason without quotations from the file.
-fn kind_of(line: &str) -> String {
+fn reason_kind(line: &str) -> String {
     let reason = line.rsplit_once(": ").map_or(line, |(_, reason)| reason);
     let mut quoted = false;
     let plain = reason.chars().filter(|c| {
@@ -58,7 +58,7 @@ fn kind_of(line: &str) -> String {
 }
 
 /// Returns the items without their last line end; items without END come last, as in an export.
-fn without_last_line_ends(items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+fn trimmed_items(items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut items: Vec<Vec<u8>> =
         items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect();
     let begin = |item: &[u8]| item.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec();
@@ -74,16 +74,16 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
     let bytes = std::fs::read(file).unwrap();
     let options = options_into(format!("file-{number}"));
     let name = options.into.clone().unwrap();
-    let ImportResult { summary, rejected, warnings, .. } = book.import(vec![path(file)], &options);
+    let ImportOutcome { summary, rejected, warnings, .. } = book.import(vec![path(file)], &options);
     assert_eq!((summary.files, summary.updated), (1, 0), "{shown}");
-    rejected.iter().for_each(|line| is_named(line, file));
+    rejected.iter().for_each(|line| check_report(line, file));
     count.files += 1;
     count.items += summary.item_count();
     count.rejected += rejected.len();
     count.warnings += warnings.len();
     count.zones = (count.zones.0 + summary.zones_defined, count.zones.1 + summary.zones_kept);
     for line in rejected.iter().chain(&warnings) {
-        *count.reasons.entry(kind_of(line)).or_default() += 1;
+        *count.reasons.entry(reason_kind(line)).or_default() += 1;
     }
 
     let items = book.items(&name);
@@ -102,16 +102,13 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
 
     let exported = book.export(&name);
     let copy = options_into(format!("copy-{number}"));
-    let told = book.take(&exported, &copy);
-    assert!(told.rejected.is_empty(), "{shown}: {:?}", told.rejected);
+    let outcome = book.take(&exported, &copy);
+    assert!(outcome.rejected.is_empty(), "{shown}: {:?}", outcome.rejected);
     let copies = book.items(copy.into.as_deref().unwrap());
     // One file has one encoding: UTF-16 is exported as UTF-8.
     let wide = items.iter().any(|item| item.iter().take(2).any(|&byte| byte == 0));
     assert_eq!(copies.len(), items.len(), "{shown}");
-    assert!(
-        wide || without_last_line_ends(copies) == without_last_line_ends(items),
-        "{shown}: items differ"
-    );
+    assert!(wide || trimmed_items(copies) == trimmed_items(items), "{shown}: items differ");
     // The lines of the calendar around its items are exported, too.
     let once_more = book.export(copy.into.as_deref().unwrap());
     assert!(once_more == exported, "{shown}: the export of an export differs");
@@ -154,16 +151,16 @@ fn every_file_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn all_of_it_at_once() {
+fn all_files_are_imported_at_once() {
     let Some(root) = corpora("ics", "calendars::all_of_it_at_once") else { return };
     let mut book = Book::new();
     let options = ImportOptions { into: None, ..options() };
-    let told = book.import(vec![path(&root)], &options);
-    assert!(told.summary.files > 1000, "{:?}", told.summary);
+    let outcome = book.import(vec![path(&root)], &options);
+    assert!(outcome.summary.files > 1000, "{:?}", outcome.summary);
     assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     let again = book.import(vec![path(&root)], &options).summary;
     assert!(!again.has_changes(), "{again:?}");
-    assert_eq!(again.item_count(), told.summary.item_count());
+    assert_eq!(again.item_count(), outcome.summary.item_count());
     assert_eq!(book.store.check().unwrap().faults, []);
 }
 
@@ -192,16 +189,16 @@ fn generate_calendar(n: u64, events: bool) -> Vec<u8> {
 
 /// Distinct zones that are used are stored once each.
 #[test]
-fn hundreds_of_copies_of_a_zone() {
+fn copies_of_a_zone_are_stored_once() {
     for n in [538, 814] {
         let mut book = Book::new();
-        let told = book.take(generate_calendar(n, false), &options());
-        let summary = &told.summary;
+        let outcome = book.take(generate_calendar(n, false), &options());
+        let summary = &outcome.summary;
         assert_eq!((summary.zones_defined, summary.zones_kept, summary.item_count()), (n, 0, 0));
         assert_eq!(zone_counts(&book), (0, 0));
 
-        let told = book.take(generate_calendar(n, true), &options());
-        let summary = &told.summary;
+        let outcome = book.take(generate_calendar(n, true), &options());
+        let summary = &outcome.summary;
         assert_eq!((summary.zones_defined, summary.zones_kept, summary.added), (n, 6, n));
         assert_eq!(zone_counts(&book), (6, 6));
         let exported = book.export(options().into.as_deref().unwrap());
@@ -217,7 +214,7 @@ fn hundreds_of_copies_of_a_zone() {
 
 /// A query for a month reads about as many index rows as the month has items.
 #[test]
-fn a_month_costs_what_it_holds() {
+fn a_month_costs_as_much_as_it_holds() {
     let mut bytes = Vec::new();
     larder_generate::write_calendar(2000, 1, false, &mut bytes).unwrap();
     let mut book = Book::new();
@@ -226,13 +223,13 @@ fn a_month_costs_what_it_holds() {
     let months = (2015..2032).flat_map(|year| (1..=12).map(move |month| (year, month)));
     let (mut cost, mut returned, mut over) = (0, 0, Vec::new());
     for (year, month) in months {
-        let asked = SearchRequest {
+        let request = SearchRequest {
             query: Query::parse(&format!("when:{year}-{month:02}")).unwrap(),
             ..SearchRequest::default()
         };
-        let found = find(&reader, &asked).unwrap();
+        let found = find(&reader, &request).unwrap();
         if (year, month % 6) == (2021, 0) {
-            let walked = full_scan(&reader, &asked).unwrap();
+            let walked = full_scan(&reader, &request).unwrap();
             assert_eq!(found.rows(), walked.rows());
         }
         let explain = &found.explain;

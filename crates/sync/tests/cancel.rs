@@ -1,6 +1,6 @@
 //! Messages with METHOD:CANCEL: the event is marked as cancelled, and keeps everything else.
 
-use crate::book::{Book, ImportResult};
+use crate::book::{Book, ImportOutcome};
 use larder_edit::item_text::SplitText;
 use larder_store::{CollectionType, Operation, Store};
 use larder_sync::ImportOptions;
@@ -43,21 +43,21 @@ fn message(method: &str, components: &[&str]) -> String {
     format!("BEGIN:VCALENDAR\nVERSION:2.0\nMETHOD:{method}\n{text}END:VCALENDAR\n")
 }
 
-fn take(book: &mut Book, text: &str) -> ImportResult {
+fn take(book: &mut Book, text: &str) -> ImportOutcome {
     let options =
         ImportOptions { into: Some(CALENDAR.into()), ..ImportOptions::new(CALENDAR, 1_000) };
     book.take(text, &options)
 }
 
 /// Formats each item as recurrence-id, start, summary, status and revision.
-fn describe_items(book: &Book) -> Vec<String> {
+fn format_items(book: &Book) -> Vec<String> {
     let line = |item: &String, name: &str| {
         let mut lines = item.lines().filter_map(|line| line.split_once([':', ';']));
-        lines.find(|(of, _)| *of == name).map_or("-", |(_, value)| value).to_string()
+        lines.find(|(key, _)| *key == name).map_or("-", |(_, value)| value).to_string()
     };
     let names = ["RECURRENCE-ID", "DTSTART", "SUMMARY", "STATUS", "SEQUENCE"];
-    let told = |item: &String| names.map(|name| line(item, name)).join(" ");
-    let mut shown: Vec<String> = bytes(book).iter().map(told).collect();
+    let outcome = |item: &String| names.map(|name| line(item, name)).join(" ");
+    let mut shown: Vec<String> = bytes(book).iter().map(outcome).collect();
     shown.sort();
     shown
 }
@@ -69,14 +69,14 @@ const MOVED: &str = "SUMMARY:Moved\nSEQUENCE:1\nRECURRENCE-ID;TZID=Europe/Prague
 
 /// Checks an import of a CANCEL message: the stored components, the components of the message, the
 /// stored components afterwards, and how many items are cancelled, unchanged and rejected.
-fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3]) {
-    let mut book = calendar(there);
+fn check(stored: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3]) {
+    let mut book = calendar(stored);
     let text = message("CANCEL", components);
-    let told = take(&mut book, &text);
-    assert_eq!(describe_items(&book), expect, "{components:?}");
-    let summary = &told.summary;
-    assert_eq!([summary.cancelled, summary.unchanged, summary.rejected], counts, "{told:?}");
-    assert_eq!(summary.added + summary.updated + summary.duplicate_uids, 0, "{told:?}");
+    let outcome = take(&mut book, &text);
+    assert_eq!(format_items(&book), expect, "{components:?}");
+    let summary = &outcome.summary;
+    assert_eq!([summary.cancelled, summary.unchanged, summary.rejected], counts, "{outcome:?}");
+    assert_eq!(summary.added + summary.updated + summary.duplicate_uids, 0, "{outcome:?}");
     assert_eq!(summary.collections.len(), usize::from(counts[0] + counts[1] > 0));
     // The same message a second time changes nothing.
     let again = take(&mut book, &text).summary;
@@ -84,14 +84,14 @@ fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3])
     assert_eq!(again.rejected, counts[2], "{again:?}");
     assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     if let Some(operation) = summary.operation {
-        let before = calendar(there);
+        let before = calendar(stored);
         book.store.undo(operation, 2_000).unwrap();
         assert_eq!(bytes(&book), bytes(&before));
     }
 }
 
 #[test]
-fn an_event_keeps_what_it_is() {
+fn a_cancelled_event_keeps_its_properties() {
     let cancelled = &["- 20260310T110000Z Lunch CANCELLED 2"];
     check(&[LUNCH], &["SEQUENCE:2\nSTATUS:CANCELLED"], cancelled, [1, 0, 0]);
     // The message to a person who is no longer invited has no STATUS.
@@ -109,23 +109,23 @@ fn an_event_keeps_what_it_is() {
 }
 
 #[test]
-fn what_is_newer_stays() {
-    let there = &["- 20260310T110000Z Lunch - 1"];
-    check(&[LUNCH], &["SEQUENCE:0\nSTATUS:CANCELLED"], there, [0, 0, 1]);
-    check(&[LUNCH], &["STATUS:CANCELLED"], there, [0, 0, 1]);
-    check(&[LUNCH], &["SEQUENCE:1\nDTSTAMP:20260228T000000Z"], there, [0, 0, 1]);
+fn newer_revisions_stay() {
+    let stored = &["- 20260310T110000Z Lunch - 1"];
+    check(&[LUNCH], &["SEQUENCE:0\nSTATUS:CANCELLED"], stored, [0, 0, 1]);
+    check(&[LUNCH], &["STATUS:CANCELLED"], stored, [0, 0, 1]);
+    check(&[LUNCH], &["SEQUENCE:1\nDTSTAMP:20260228T000000Z"], stored, [0, 0, 1]);
     let daily = &["- TZID=Europe/Prague:20260309T090000 Daily - 1"];
     check(&[DAILY], &["RECURRENCE-ID:20260310T080000Z\nSEQUENCE:0"], daily, [0, 0, 1]);
 }
 
 #[test]
-fn one_occurrence() {
+fn one_occurrence_is_cancelled() {
     let master = "- TZID=Europe/Prague:20260309T090000 Daily - 1";
     let tenth =
         "TZID=Europe/Prague:20260310T090000 TZID=Europe/Prague:20260310T090000 Daily CANCELLED 2";
     for id in [";TZID=Europe/Prague:20260310T090000", ":20260310T080000Z", ";VALUE=DATE:20260310"] {
-        let said = format!("RECURRENCE-ID{id}\nSEQUENCE:2\nSTATUS:CANCELLED");
-        check(&[DAILY], &[&said], &[master, tenth], [1, 0, 0]);
+        let cancellation = format!("RECURRENCE-ID{id}\nSEQUENCE:2\nSTATUS:CANCELLED");
+        check(&[DAILY], &[&cancellation], &[master, tenth], [1, 0, 0]);
     }
     let moved = |rest: &str| {
         format!(
@@ -139,7 +139,7 @@ fn one_occurrence() {
 }
 
 #[test]
-fn all_and_what_follows() {
+fn a_series_and_later_occurrences_are_cancelled() {
     let master = |rest: &str| format!("- TZID=Europe/Prague:20260309T090000 Daily {rest}");
     let moved =
         "TZID=Europe/Prague:20260311T090000 TZID=Europe/Prague:20260311T160000 Moved CANCELLED 2";
@@ -160,12 +160,12 @@ fn all_and_what_follows() {
 /// Components without a stored counterpart are stored as they are, and never changed by the import
 /// itself.
 #[test]
-fn nothing_that_is_there() {
-    let check = |there: &[&str], components: &[&str], added: u64| {
-        let mut book = if there.is_empty() { Book::new() } else { calendar(there) };
+fn cancellations_without_a_counterpart_are_stored() {
+    let check = |stored: &[&str], components: &[&str], added: u64| {
+        let mut book = if stored.is_empty() { Book::new() } else { calendar(stored) };
         let text = message("CANCEL", components);
-        let told = take(&mut book, &text);
-        assert_eq!((told.summary.added, told.summary.cancelled), (added, 0), "{told:?}");
+        let outcome = take(&mut book, &text);
+        assert_eq!((outcome.summary.added, outcome.summary.cancelled), (added, 0), "{outcome:?}");
         assert!(bytes(&book).iter().any(|item| item.contains(components[0])), "{components:?}");
         let again = take(&mut book, &text).summary;
         assert!(!again.has_changes() && again.item_count() == added, "{again:?}");
@@ -178,21 +178,25 @@ fn nothing_that_is_there() {
 
 /// Components of several messages in one import are stored side by side, as always.
 #[test]
-fn in_the_same_import() {
+fn messages_of_the_same_import_stay_apart() {
     let mut book = Book::new();
     let text = [message("REQUEST", &[DAILY]), message("CANCEL", &["SEQUENCE:3"])].concat();
-    let told = take(&mut book, &text).summary;
-    assert_eq!((told.added, told.duplicate_uids, told.cancelled), (1, 1, 0), "{told:?}");
+    let outcome = take(&mut book, &text).summary;
+    assert_eq!(
+        (outcome.added, outcome.duplicate_uids, outcome.cancelled),
+        (1, 1, 0),
+        "{outcome:?}"
+    );
     let again = take(&mut book, &text).summary;
     assert_eq!((again.unchanged, again.has_changes()), (2, false), "{again:?}");
     // One message about a whole series and one of its overrides.
     let mut book = calendar(&[DAILY, MOVED]);
     let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:3";
-    let told = take(&mut book, &message("CANCEL", &["SEQUENCE:2", id, id])).summary;
-    let counts = (told.cancelled, told.unchanged, told.added, told.duplicate_uids);
-    assert_eq!(counts, (2, 1, 0, 0), "{told:?}");
+    let outcome = take(&mut book, &message("CANCEL", &["SEQUENCE:2", id, id])).summary;
+    let counts = (outcome.cancelled, outcome.unchanged, outcome.added, outcome.duplicate_uids);
+    assert_eq!(counts, (2, 1, 0, 0), "{outcome:?}");
     let ends = ["Daily CANCELLED 2", "Moved CANCELLED 3"];
-    assert!(describe_items(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
+    assert!(format_items(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
 }
 
 /// A message that names no calendar applies to the calendar that has its UID, whatever the name of
@@ -204,39 +208,51 @@ fn a_message_finds_its_calendar() {
     let named = message("PUBLISH", &[LUNCH]).replace("METHOD", "X-WR-CALNAME:Club\nMETHOD");
     let mut book = Book::new();
     assert_eq!(book.take(&named, &anywhere).summary.collections, ["Club"]);
-    let told = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
-    assert_eq!((told.updated, &told.collections[..]), (1, &["Club".to_string()][..]), "{told:?}");
-    let told = book.take(message("CANCEL", &["SEQUENCE:3"]), &anywhere).summary;
-    assert_eq!((told.cancelled, &told.collections[..]), (1, &["Club".to_string()][..]));
-    let there = book.items("Club");
-    assert_eq!(there.len(), 1);
-    assert!(String::from_utf8_lossy(&there[0]).contains("SUMMARY:Dinner"));
+    let outcome = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
+    assert_eq!(
+        (outcome.updated, &outcome.collections[..]),
+        (1, &["Club".to_string()][..]),
+        "{outcome:?}"
+    );
+    let outcome = book.take(message("CANCEL", &["SEQUENCE:3"]), &anywhere).summary;
+    assert_eq!((outcome.cancelled, &outcome.collections[..]), (1, &["Club".to_string()][..]));
+    let stored = book.items("Club");
+    assert_eq!(stored.len(), 1);
+    assert!(String::from_utf8_lossy(&stored[0]).contains("SUMMARY:Dinner"));
     let exported = book.export("Club");
     assert!(String::from_utf8_lossy(&exported).contains("\nX-WR-CALNAME:Club\n"));
     assert!(book.collection(CALENDAR).is_none());
     // A published event is in a calendar of its own; where several calendars have a UID, a message
     // applies to the one named like its file.
     assert_eq!(book.take(message("PUBLISH", &[LUNCH]), &anywhere).summary.added, 1);
-    let told = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
-    assert_eq!((told.updated, &told.collections[..]), (1, &[CALENDAR.to_string()][..]), "{told:?}");
-    assert_eq!(told.warnings, 1, "several calendars have this UID: {told:?}");
+    let outcome = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
+    assert_eq!(
+        (outcome.updated, &outcome.collections[..]),
+        (1, &[CALENDAR.to_string()][..]),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.warnings, 1, "several calendars have this UID: {outcome:?}");
     // Items of the same import count, and the lines of a message do not replace those of the stored
     // calendar.
     let coloured = named.replace("X-WR", "X-COLOR:red\nX-WR");
     let unnamed = message("REQUEST", &[&newer]).replace("METHOD", "X-OTHER:1\nMETHOD");
     let mut book = Book::new();
     let both = [coloured.as_str(), &unnamed].concat();
-    let told = book.take(&both, &anywhere).summary;
+    let outcome = book.take(&both, &anywhere).summary;
     assert_eq!(
-        (told.duplicate_uids, &told.collections[..]),
+        (outcome.duplicate_uids, &outcome.collections[..]),
         (1, &["Club".to_string()][..]),
-        "{told:?}"
+        "{outcome:?}"
     );
     let again = book.take(&both, &anywhere).summary;
     assert!(!again.has_changes(), "{again:?}");
     // A second message of an import follows the first.
     let mut book = Book::new();
     let both = [message("REQUEST", &[LUNCH]), message("REQUEST", &[&newer])].concat();
-    let told = book.take(both, &anywhere).summary;
-    assert_eq!((told.added, told.duplicate_uids, told.collections.len()), (1, 1, 1), "{told:?}");
+    let outcome = book.take(both, &anywhere).summary;
+    assert_eq!(
+        (outcome.added, outcome.duplicate_uids, outcome.collections.len()),
+        (1, 1, 1),
+        "{outcome:?}"
+    );
 }

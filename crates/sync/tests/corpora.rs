@@ -1,13 +1,13 @@
 //! Imports of every vCard file of the corpora: nothing is lost, nothing is changed.
 
-use crate::book::{Book, ImportResult, options, path};
+use crate::book::{Book, ImportOutcome, options, path};
 use larder_sync::ImportOptions;
 use std::path::{Path, PathBuf};
 
 /// Returns a folder of the corpora, or prints that it is missing and returns `None`.
 pub(crate) fn corpora(folder: &str, test: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
-    let root = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from).join(folder);
+    let sibling = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
+    let root = std::env::var_os("LARDER_CORPORA").map_or(sibling, PathBuf::from).join(folder);
     if root.is_dir() {
         return Some(root);
     }
@@ -47,7 +47,7 @@ fn check(book: &mut Book, file: &Path, number: usize) {
         rejects: Some(rejects.clone()),
         ..options()
     };
-    let ImportResult { summary, .. } = book.import(vec![path(file)], &options);
+    let ImportOutcome { summary, .. } = book.import(vec![path(file)], &options);
     assert_eq!((summary.files, summary.updated), (1, 0), "{}", file.display());
 
     let items = book.items(options.into.as_deref().unwrap());
@@ -76,8 +76,8 @@ fn check(book: &mut Book, file: &Path, number: usize) {
     assert_eq!(book.store.last_seq().unwrap(), seq);
 
     let copy = ImportOptions { into: Some(format!("copy-{number}")), ..options.clone() };
-    let told = book.take(book.export(options.into.as_deref().unwrap()), &copy);
-    assert!(told.rejected.is_empty(), "{}: {:?}", file.display(), told.rejected);
+    let outcome = book.take(book.export(options.into.as_deref().unwrap()), &copy);
+    assert!(outcome.rejected.is_empty(), "{}: {:?}", file.display(), outcome.rejected);
     let ended = |items: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
         items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect()
     };
@@ -103,15 +103,15 @@ fn every_file_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn all_of_it_at_once_is_the_same_as_one_by_one() {
-    let Some(root) = corpora("vcf", "all_of_it_at_once_is_the_same_as_one_by_one") else { return };
+fn one_import_of_all_files_equals_many() {
+    let Some(root) = corpora("vcf", "one_import_of_all_files_equals_many") else { return };
     let mut found = Vec::new();
     files(&root, &["vcf", "vcard"], &mut found);
     let mut book = Book::new();
-    let told = book.import(vec![path(&root)], &options());
-    assert!(told.summary.files > 200, "{:?}", told.summary);
+    let outcome = book.import(vec![path(&root)], &options());
+    assert!(outcome.summary.files > 200, "{:?}", outcome.summary);
     let one_by_one = found.iter().map(path).collect();
     let again = book.import(one_by_one, &options()).summary;
     assert!(!again.has_changes(), "{again:?}");
-    assert_eq!(again.item_count(), told.summary.item_count());
+    assert_eq!(again.item_count(), outcome.summary.item_count());
 }

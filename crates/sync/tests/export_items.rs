@@ -53,7 +53,7 @@ fn items_end_with_a_line_end_of_their_own_kind() {
 }
 
 #[test]
-fn bytes_are_not_looked_into() {
+fn bytes_are_not_interpreted() {
     let odd = b"BEGIN:VCARD\nFN:\xff\xfe Ad\0a\n folded\nX-\x80:?\nEND:VCARD  \n";
     check(&[odd], odd, 0);
 }
@@ -67,7 +67,7 @@ fn one_file_has_one_encoding() {
 }
 
 #[test]
-fn what_was_exported_is_imported_as_it_was() {
+fn exports_are_imported_unchanged() {
     let mut book = Book::new();
     let mut input = String::new();
     // More than one page of items, and an update in the middle, which keeps its position.
@@ -81,16 +81,16 @@ fn what_was_exported_is_imported_as_it_was() {
     let input = input.replace(&card("u300", "Name 300"), &changed);
     assert_eq!(book.export(INTO), input.as_bytes());
 
-    let told =
+    let outcome =
         book.take(book.export(INTO), &ImportOptions { into: Some("copy".into()), ..options() });
-    assert_eq!(told.summary.added, 600);
+    assert_eq!(outcome.summary.added, 600);
     assert_eq!(book.items("copy"), book.items(INTO));
 }
 
 /// A pipe whose reading end is closed.
-struct Left;
+struct ClosedPipe;
 
-impl Write for Left {
+impl Write for ClosedPipe {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::BrokenPipe.into())
     }
@@ -101,11 +101,12 @@ impl Write for Left {
 }
 
 #[test]
-fn an_output_that_takes_no_more_is_an_error() {
+fn a_closed_output_is_an_error() {
     let mut book = Book::new();
     put(&mut book, &[LF.as_bytes()]);
     let collection = book.collection(INTO).unwrap();
-    let error = export(&book.store.open_reader().unwrap(), &collection, &mut Left).unwrap_err();
+    let error =
+        export(&book.store.open_reader().unwrap(), &collection, &mut ClosedPipe).unwrap_err();
     let Error::Write(error) = error else { panic!("{error}") };
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }

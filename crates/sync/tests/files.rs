@@ -11,7 +11,7 @@ fn names(book: &mut Book) -> Vec<String> {
 }
 
 #[test]
-fn folders_give_their_address_books_by_name() {
+fn folders_are_read_in_the_order_of_names() {
     let mut book = Book::new();
     for (file, name) in [
         ("b.vcf", "two"),
@@ -31,7 +31,7 @@ fn folders_give_their_address_books_by_name() {
 
 #[cfg(unix)]
 #[test]
-fn links_do_not_lead_in_circles() {
+fn circular_links_are_not_followed() {
     use std::os::unix::fs::symlink;
     let mut book = Book::new();
     book.file("a/one.vcf", card("1", "one"));
@@ -43,39 +43,39 @@ fn links_do_not_lead_in_circles() {
 }
 
 #[test]
-fn a_file_that_is_named_is_taken_whatever_its_name() {
+fn a_file_given_by_path_may_have_any_extension() {
     let mut book = Book::new();
     let file = book.file(".contacts.txt", card("1", "one"));
-    let told = book.import(vec![path(file)], &options());
-    assert_eq!((told.summary.added, told.summary.files), (1, 1));
+    let outcome = book.import(vec![path(file)], &options());
+    assert_eq!((outcome.summary.added, outcome.summary.files), (1, 1));
 }
 
 #[test]
-fn the_others_are_taken_where_one_is_missing() {
+fn a_missing_file_does_not_stop_the_others() {
     let mut book = Book::new();
     let (one, two) = (book.file("1.vcf", card("1", "one")), book.file("2.vcf", card("2", "two")));
-    let told = book.import(vec![path(one), path(book.path("gone.vcf")), path(two)], &options());
-    assert_eq!((told.summary.added, told.summary.files), (2, 2));
-    assert_eq!(told.unreadable, ["gone.vcf: no such file"]);
+    let outcome = book.import(vec![path(one), path(book.path("gone.vcf")), path(two)], &options());
+    assert_eq!((outcome.summary.added, outcome.summary.files), (2, 2));
+    assert_eq!(outcome.unreadable, ["gone.vcf: no such file"]);
 }
 
 #[test]
-fn a_folder_or_file_with_nothing_in_it_is_said_to_be_so() {
+fn empty_folders_and_files_are_reported() {
     let mut book = Book::new();
     book.file("empty.vcf", "\n");
     book.file("folder/letter.txt", "");
-    let told =
+    let outcome =
         book.import(vec![path(book.path("folder")), path(book.path("empty.vcf"))], &options());
     assert_eq!(
-        told.warnings,
+        outcome.warnings,
         ["folder: no .vcf, .vcard or .ics file in this folder", "empty.vcf: the file is empty"]
     );
-    assert_eq!(told.summary.item_count(), 0);
+    assert_eq!(outcome.summary.item_count(), 0);
     assert!(book.collection(INTO).is_none());
 }
 
 #[test]
-fn the_log_names_the_inputs_in_short() {
+fn the_log_names_the_inputs_briefly() {
     let mut book = Book::new();
     let mut inputs = vec![stream(card("0", "zero"))];
     for number in 1..6 {

@@ -1,7 +1,7 @@
 //! Calendars built to be expensive: each is imported or reported, and the cost of later queries is
 //! bounded, measured in steps and rows and not by a clock.
 
-use crate::book::{Book, ImportResult, options};
+use crate::book::{Book, ImportOutcome, options};
 use larder_query::{Query, SearchRequest, TimeTest, expand_occurrences, find};
 use larder_store::{TimeRange, TimeTarget};
 use larder_sync::ImportOptions;
@@ -31,51 +31,51 @@ fn event(lines: &str) -> String {
 /// The result of a query for a time range: items found, and their occurrences as far as they are
 /// expanded.
 #[derive(Debug, PartialEq, Eq)]
-struct RangeMatch {
+struct QueryOutcome {
     found: usize,
     occurrences: usize,
-    cut: bool,
+    is_truncated: bool,
 }
 
 /// Imports a calendar, checks the store, and queries a time range.
-fn take(book: &mut Book, text: &str, asked: &TimeRange) -> (ImportResult, RangeMatch) {
+fn take(book: &mut Book, text: &str, range: &TimeRange) -> (ImportOutcome, QueryOutcome) {
     // In few batches: each reads all other items that have the UIDs of its items.
-    let told = book.take(text, &ImportOptions { batch: Some(4000), ..options() });
+    let outcome = book.take(text, &ImportOptions { batch: Some(4000), ..options() });
     assert_eq!(book.store.check().unwrap().faults, []);
-    (told, ask(book, asked))
+    (outcome, query_range(book, range))
 }
 
-fn ask(book: &Book, window: &TimeRange) -> RangeMatch {
+fn query_range(book: &Book, window: &TimeRange) -> QueryOutcome {
     let reader = book.store.open_reader().unwrap();
-    let asked = SearchRequest {
+    let request = SearchRequest {
         query: Query::Time(TimeTest::InRange(window.clone())),
         ..SearchRequest::default()
     };
-    let answer = find(&reader, &asked).unwrap();
+    let answer = find(&reader, &request).unwrap();
     let expansion = expand_occurrences(&reader, &answer, window, 10_000).unwrap();
-    RangeMatch {
+    QueryOutcome {
         found: answer.len(),
         occurrences: expansion.occurrences.len(),
-        cut: expansion.truncated,
+        is_truncated: expansion.truncated,
     }
 }
 
 /// Rules that never end, that never match, that have empty parts, and that exceed the budget of a
 /// query.
 #[test]
-fn rules() {
+fn hostile_rules_are_bounded() {
     let mut wrong = Vec::new();
     let mut check = |lines: &str, expect: (usize, usize, bool), warning: &str| {
         let mut book = Book::new();
         let start = if lines.contains("DTSTART") { "" } else { "DTSTART:20260301T000000Z\n" };
         let text = calendar(&event(&format!("UID:a\n{start}DURATION:PT1S\n{lines}")));
-        let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
-        let (found, occurrences, cut) = expect;
-        assert_eq!(told.summary.added, 1, "{lines}");
-        let said = told.warnings.join("; ");
-        let as_said = said.contains(warning) && warning.is_empty() == said.is_empty();
-        if seen != (RangeMatch { found, occurrences, cut }) || !as_said {
-            wrong.push(format!("{lines}: {seen:?}, {said:?}"));
+        let (outcome, result) = take(&mut book, &text, &window("20260310", "20260311"));
+        let (found, occurrences, is_truncated) = expect;
+        assert_eq!(outcome.summary.added, 1, "{lines}");
+        let warnings = outcome.warnings.join("; ");
+        let is_warned = warnings.contains(warning) && warning.is_empty() == warnings.is_empty();
+        if result != (QueryOutcome { found, occurrences, is_truncated }) || !is_warned {
+            wrong.push(format!("{lines}: {result:?}, {warnings:?}"));
         }
     };
     check("RRULE:FREQ=SECONDLY", (1, 10_000, true), "");
@@ -99,16 +99,16 @@ fn rules() {
 /// Numbers and dates outside any calendar, and empty lists: the event remains, and the faulty
 /// property is reported with its line.
 #[test]
-fn malformed() {
+fn malformed_properties_are_reported() {
     let mut wrong = Vec::new();
     let mut check = |lines: &str, line: u64| {
         let mut book = Book::new();
         let text = calendar(&event(&format!("UID:a\nDTSTART:20260301T000000Z\n{lines}")));
-        let (told, seen) = take(&mut book, &text, &window("20260301", "20260302"));
-        assert_eq!((told.summary.added, seen.found), (1, 1), "{lines}");
+        let (outcome, result) = take(&mut book, &text, &window("20260301", "20260302"));
+        assert_eq!((outcome.summary.added, result.found), (1, 1), "{lines}");
         let at = format!("standard input:{line}: ");
-        if !told.warnings.iter().any(|said| said.starts_with(&at)) {
-            wrong.push(format!("{lines}: {:?}", told.warnings));
+        if !outcome.warnings.iter().any(|line| line.starts_with(&at)) {
+            wrong.push(format!("{lines}: {:?}", outcome.warnings));
         }
     };
     check("RRULE:FREQ=DAILY;INTERVAL=0", 7);
@@ -136,68 +136,68 @@ fn list(name: &str, count: i64, each: i64) -> String {
 }
 
 #[test]
-fn a_hundred_thousand_exceptions() {
+fn a_hundred_thousand_exceptions_apply() {
     let mut book = Book::new();
     let exceptions = list("EXDATE", 100_000, 60);
     let text = calendar(&event(&format!(
         "UID:a\nDTSTART:20260301T000000Z\nRRULE:FREQ=MINUTELY\n{exceptions}"
     )));
-    let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
-    assert_eq!((told.summary.added, seen.found), (1, 0));
+    let (outcome, result) = take(&mut book, &text, &window("20260310", "20260311"));
+    assert_eq!((outcome.summary.added, result.found), (1, 0));
     // The hundred-thousandth minute is on 9 May.
     let reader = book.store.open_reader().unwrap();
     let find_in = |from, to| {
-        let asked = SearchRequest {
+        let request = SearchRequest {
             query: Query::Time(TimeTest::InRange(window(from, to))),
             ..SearchRequest::default()
         };
-        find(&reader, &asked).unwrap().len()
+        find(&reader, &request).unwrap().len()
     };
     assert_eq!((find_in("20260508", "20260509"), find_in("20260509", "20260510")), (0, 1));
 }
 
 /// Of a list of a million dates, a bounded number is used.
 #[test]
-fn a_million_dates() {
+fn a_million_dates_are_bounded() {
     let mut book = Book::new();
     let dates = list("RDATE", 1_000_000, 3600);
     let text = calendar(&event(&format!("UID:a\nDTSTART:20260301T000000Z\n{dates}")));
-    let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
-    assert_eq!(told.summary.added, 1);
-    assert_eq!(seen, RangeMatch { found: 1, occurrences: 24, cut: false });
+    let (outcome, result) = take(&mut book, &text, &window("20260310", "20260311"));
+    assert_eq!(outcome.summary.added, 1);
+    assert_eq!(result, QueryOutcome { found: 1, occurrences: 24, is_truncated: false });
 }
 
 #[test]
-fn thousands_of_detached_occurrences() {
+fn thousands_of_overrides_are_imported() {
     let mut book = Book::new();
     let mut text = event("UID:a\nDTSTART:20260301T000000Z\nDURATION:PT1H\nRRULE:FREQ=DAILY");
     let start = instant("20260301T000000").seconds();
     for number in 0..10_000 {
         let civil = Instant::from_seconds_clamped(start + number * 86_400).to_civil(0);
-        let of = IcalDateTime { civil, is_date: false, is_utc: true };
+        let stamp = IcalDateTime { civil, is_date: false, is_utc: true };
         text += &event(&format!(
-            "UID:a\nRECURRENCE-ID:{of}\nDTSTART:{of}\nDURATION:PT2H\nSUMMARY:{number}"
+            "UID:a\nRECURRENCE-ID:{stamp}\nDTSTART:{stamp}\nDURATION:PT2H\nSUMMARY:{number}"
         ));
     }
-    let (told, seen) = take(&mut book, &calendar(&text), &window("20260310", "20260311"));
-    assert_eq!((told.summary.added, told.warnings), (10_001, vec![]));
-    assert_eq!(seen, RangeMatch { found: 1, occurrences: 1, cut: false });
+    let (outcome, result) = take(&mut book, &calendar(&text), &window("20260310", "20260311"));
+    assert_eq!((outcome.summary.added, outcome.warnings), (10_001, vec![]));
+    assert_eq!(result, QueryOutcome { found: 1, occurrences: 1, is_truncated: false });
 }
 
 /// Each batch reads all items of a UID, so a series is imported in few batches.
 #[test]
-fn changed_occurrences_come_together() {
+fn overrides_are_imported_in_few_batches() {
     let mut book = Book::new();
     let mut text = event("UID:a\nDTSTART:20260301T000000Z\nRRULE:FREQ=DAILY");
     let start = instant("20260301T000000").seconds();
     for number in 0..3000 {
         let civil = Instant::from_seconds_clamped(start + number * 86_400).to_civil(0);
-        let of = IcalDateTime { civil, is_date: false, is_utc: true };
-        text += &event(&format!("UID:a\nRECURRENCE-ID:{of}\nDTSTART:{of}"));
+        let stamp = IcalDateTime { civil, is_date: false, is_utc: true };
+        text += &event(&format!("UID:a\nRECURRENCE-ID:{stamp}\nDTSTART:{stamp}"));
     }
     text += &event("UID:b\nDTSTART:20260301T000000Z");
-    let told = book.take(calendar(&text), &options());
-    assert_eq!(told.summary.added, 3002);
+    let outcome = book.take(calendar(&text), &options());
+    assert_eq!(outcome.summary.added, 3002);
     // One batch for the series, one for the items after it, and one for the own lines of the
     // calendar.
     assert_eq!(book.store.last_seq().unwrap(), 3);
@@ -206,27 +206,27 @@ fn changed_occurrences_come_together() {
 /// Of three hundred THISANDFUTURE overrides, 64 are applied to later occurrences; the others
 /// replace only their own.
 #[test]
-fn hundreds_that_are_followed() {
+fn overrides_of_later_occurrences_are_bounded() {
     let mut book = Book::new();
     let mut text = event("UID:a\nDTSTART:20260301T000000Z\nDURATION:PT1H\nRRULE:FREQ=DAILY");
     let start = instant("20260301T000000").seconds();
     for number in 0..300 {
         let civil = Instant::from_seconds_clamped(start + number * 86_400).to_civil(0);
-        let of = IcalDateTime { civil, is_date: false, is_utc: true };
+        let stamp = IcalDateTime { civil, is_date: false, is_utc: true };
         text += &event(&format!(
-            "UID:a\nRECURRENCE-ID;RANGE=THISANDFUTURE:{of}\nDTSTART:{of}\nDURATION:PT2H\nSUMMARY:{number}"
+            "UID:a\nRECURRENCE-ID;RANGE=THISANDFUTURE:{stamp}\nDTSTART:{stamp}\nDURATION:PT2H\nSUMMARY:{number}"
         ));
     }
-    let (told, seen) = take(&mut book, &calendar(&text), &window("20260310", "20260311"));
-    assert_eq!(told.summary.added, 301);
-    assert_eq!(seen, RangeMatch { found: 1, occurrences: 1, cut: false });
-    let seen = ask(&book, &window("20261110", "20261111"));
-    assert_eq!((seen.occurrences, seen.cut), (1, false));
+    let (outcome, result) = take(&mut book, &calendar(&text), &window("20260310", "20260311"));
+    assert_eq!(outcome.summary.added, 301);
+    assert_eq!(result, QueryOutcome { found: 1, occurrences: 1, is_truncated: false });
+    let result = query_range(&book, &window("20261110", "20261111"));
+    assert_eq!((result.occurrences, result.is_truncated), (1, false));
 }
 
 /// Components nested deeper than any real one, and larger than the limit.
 #[test]
-fn deep_and_large() {
+fn deep_and_large_components_are_bounded() {
     let mut book = Book::new();
     let deep = format!("{}{}", "BEGIN:VALARM\r\n".repeat(5000), "END:VALARM\r\n".repeat(5000));
     let nested = event("UID:nested\nDTSTART:20260310T000000Z")
@@ -236,15 +236,24 @@ fn deep_and_large() {
     let huge = event(&format!("UID:huge\nDTSTART:20260310T000000Z\nDESCRIPTION:{large}"));
     let last = event("UID:last\nDTSTART:20260310T000000Z");
     let text = calendar(&format!("{nested}{events}{huge}{last}"));
-    let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
+    let (outcome, result) = take(&mut book, &text, &window("20260310", "20260311"));
     let uids: Vec<String> = {
         let reader = book.store.open_reader().unwrap();
-        let of = reader.collections().unwrap().remove(0);
-        reader.items_after_row(&of, 0, 99).unwrap().into_iter().map(|head| head.uid).collect()
+        let collection = reader.collections().unwrap().remove(0);
+        reader
+            .items_after_row(&collection, 0, 99)
+            .unwrap()
+            .into_iter()
+            .map(|head| head.uid)
+            .collect()
     };
     assert!(uids.contains(&"last".to_string()), "{uids:?}");
-    assert!(seen.found >= 1);
+    assert!(result.found >= 1);
     let at = format!("standard input:{}: ", 4 + 2 + 2 + 10_000 + 2000);
-    assert!(told.rejected.iter().any(|said| said.starts_with(&at)), "{at}: {:?}", told.rejected);
+    assert!(
+        outcome.rejected.iter().any(|line| line.starts_with(&at)),
+        "{at}: {:?}",
+        outcome.rejected
+    );
     assert!(!uids.contains(&"huge".to_string()));
 }

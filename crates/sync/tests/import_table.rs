@@ -6,18 +6,18 @@ use crate::book::{Book, INTO, options};
 /// that begins with `~`, only the line is compared, as the wording belongs to another crate.
 fn check(input: &str, added: u64, rejected: &[(u64, &str)]) {
     let mut book = Book::new();
-    let told = book.take(input, &options());
+    let outcome = book.take(input, &options());
     assert_eq!(
-        told.summary.added + told.summary.duplicate_uids,
+        outcome.summary.added + outcome.summary.duplicate_uids,
         added,
-        "added of {input:?}: {told:?}"
+        "added of {input:?}: {outcome:?}"
     );
-    assert_eq!(told.rejected.len(), rejected.len(), "rejected of {input:?}: {told:?}");
-    for (told, (line, reason)) in told.rejected.iter().zip(rejected) {
+    assert_eq!(outcome.rejected.len(), rejected.len(), "rejected of {input:?}: {outcome:?}");
+    for (outcome, (line, reason)) in outcome.rejected.iter().zip(rejected) {
         if reason.starts_with('~') {
-            assert!(told.starts_with(&format!("standard input:{line}: ")), "{told}");
+            assert!(outcome.starts_with(&format!("standard input:{line}: ")), "{outcome}");
         } else {
-            assert_eq!(*told, format!("standard input:{line}: {reason}"), "of {input:?}");
+            assert_eq!(*outcome, format!("standard input:{line}: {reason}"), "of {input:?}");
         }
     }
     for item in book.items(INTO) {
@@ -33,7 +33,7 @@ const NO_CARD: &str = "event: not taken into contacts, which holds contacts";
 const NO_EVENT: &str = "contact: not taken into contacts, which holds events, tasks and memos";
 
 #[test]
-fn cards_are_taken() {
+fn cards_are_imported() {
     check("", 0, &[]);
     check("\r\n\n", 0, &[]);
     check(A, 1, &[]);
@@ -45,7 +45,7 @@ fn cards_are_taken() {
 }
 
 #[test]
-fn what_is_no_card_is_named() {
+fn other_text_is_reported() {
     check("hello\n", 0, &[(1, "text outside any item")]);
     check(&format!("{A}hello\nthere\n{B}"), 2, &[(5, "text outside any item")]);
     check(
@@ -64,7 +64,7 @@ fn what_is_no_card_is_named() {
 }
 
 #[test]
-fn a_stretch_is_named_once() {
+fn a_stretch_is_reported_once() {
     check("one\ntwo\n\nEND:VCARD\nthree\n", 0, &[(1, "text outside any item")]);
     let ends = "END:VCARD\n".repeat(5);
     check(&format!("{ends}{A}{ends}"), 1, &[(1, "END without BEGIN"), (10, "END without BEGIN")]);
@@ -76,8 +76,8 @@ fn a_missing_end_is_no_reason_to_refuse() {
     check(&format!("{open}{A}"), 2, &[]);
     check(open, 1, &[]);
     let mut book = Book::new();
-    let told = book.take(format!("{open}{A}"), &options());
-    assert_eq!(told.warnings.len(), 1, "{told:?}");
+    let outcome = book.take(format!("{open}{A}"), &options());
+    assert_eq!(outcome.warnings.len(), 1, "{outcome:?}");
 }
 
 #[test]
@@ -85,22 +85,22 @@ fn two_cards_with_one_uid_are_both_kept() {
     let other = A.replace("Ada", "Eve");
     let mut book = Book::new();
     let input = format!("{A}{B}{other}{A}");
-    let told = book.take(&input, &options());
+    let outcome = book.take(&input, &options());
     assert_eq!(
-        (told.summary.added, told.summary.duplicate_uids, told.summary.unchanged),
+        (outcome.summary.added, outcome.summary.duplicate_uids, outcome.summary.unchanged),
         (2, 1, 1)
     );
-    assert_eq!(told.summary.item_count(), 4);
+    assert_eq!(outcome.summary.item_count(), 4);
     assert_eq!(
-        told.warnings,
+        outcome.warnings,
         ["standard input:9: a second card with UID a, kept beside the first"]
     );
     assert_eq!(book.items(INTO), [A.as_bytes(), B.as_bytes(), other.as_bytes()]);
 
     let seq = book.store.last_seq().unwrap();
-    let told = book.take(&input, &options());
-    assert_eq!((told.summary.unchanged, told.warnings.len()), (4, 0), "{told:?}");
-    assert_eq!(told.summary.operation, None);
+    let outcome = book.take(&input, &options());
+    assert_eq!((outcome.summary.unchanged, outcome.warnings.len()), (4, 0), "{outcome:?}");
+    assert_eq!(outcome.summary.operation, None);
     assert_eq!(book.store.last_seq().unwrap(), seq);
 }
 
@@ -109,21 +109,21 @@ fn a_known_uid_is_an_update() {
     let mut book = Book::new();
     book.take(A, &options());
     let other = A.replace("Ada", "Eve");
-    let told = book.take(&other, &options());
-    assert_eq!((told.summary.updated, told.summary.added), (1, 0));
-    assert!(told.summary.operation.is_some());
+    let outcome = book.take(&other, &options());
+    assert_eq!((outcome.summary.updated, outcome.summary.added), (1, 0));
+    assert!(outcome.summary.operation.is_some());
     assert_eq!(book.items(INTO), [other.as_bytes()]);
 }
 
 #[test]
-fn cards_without_uid_are_known_again() {
+fn cards_without_uid_are_recognised_again() {
     let cards = "BEGIN:VCARD\nFN:One\nEND:VCARD\nBEGIN:VCARD\nFN:Two\nEND:VCARD\n";
     let mut book = Book::new();
     assert_eq!(book.take(cards, &options()).summary.added, 2);
     assert_eq!(book.take(cards, &options()).summary.unchanged, 2);
     // Without its last line end it is the same card.
-    let told = book.take(cards.trim_end(), &options());
-    assert_eq!((told.summary.unchanged, told.summary.has_changes()), (2, false));
+    let outcome = book.take(cards.trim_end(), &options());
+    assert_eq!((outcome.summary.unchanged, outcome.summary.has_changes()), (2, false));
     assert_eq!(book.items(INTO).concat(), cards.as_bytes());
 }
 
@@ -131,11 +131,11 @@ fn cards_without_uid_are_known_again() {
 fn one_import_is_one_operation() {
     let mut book = Book::new();
     let options = larder_sync::ImportOptions { batch: Some(1), ..options() };
-    let told = book.take(format!("{A}{B}"), &options);
+    let outcome = book.take(format!("{A}{B}"), &options);
     assert_eq!(book.store.last_seq().unwrap(), 2);
     let log = book.store.open_reader().unwrap().operations(None, 10).unwrap();
     assert_eq!(log.len(), 1);
-    assert_eq!(log[0].id, told.summary.operation.unwrap());
+    assert_eq!(log[0].id, outcome.summary.operation.unwrap());
     assert_eq!((log[0].verb.as_str(), log[0].detail.as_str()), ("import", "standard input"));
     assert_eq!((log[0].counts, log[0].started_at_ms), ([2, 0, 0], 1_000));
 }

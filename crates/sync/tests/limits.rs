@@ -26,25 +26,25 @@ fn a_card_above_the_limit_is_left_out() {
     let mut book = Book::new();
     let large = card("large", &"n".repeat(3 << 20));
     let input = format!("{}{large}{}", card("a", "Ada"), card("b", "Bo"));
-    let told = book.take(&input, &ImportOptions { max_item_bytes: 1 << 20, ..options() });
-    assert_eq!(told.summary.added, 2);
-    assert_eq!(told.rejected, ["standard input:6: card larger than 1 MB (--max-item)"]);
+    let outcome = book.take(&input, &ImportOptions { max_item_bytes: 1 << 20, ..options() });
+    assert_eq!(outcome.summary.added, 2);
+    assert_eq!(outcome.rejected, ["standard input:6: card larger than 1 MB (--max-item)"]);
     assert_eq!(book.items(INTO).concat().len(), input.len() - large.len());
 
-    let told = book.take(&input, &options());
-    assert_eq!((told.summary.added, told.summary.unchanged), (1, 2));
-    assert!(told.rejected.is_empty());
+    let outcome = book.take(&input, &options());
+    assert_eq!((outcome.summary.added, outcome.summary.unchanged), (1, 2));
+    assert!(outcome.rejected.is_empty());
 }
 
 #[test]
 fn limits_are_shown_in_whole_units() {
     for (max_item, shown) in [(1 << 10, "1 KB"), (1000, "1000 bytes"), (3 << 10, "3 KB")] {
-        let told = Book::new().take(
+        let outcome = Book::new().take(
             card("x", &"n".repeat(5000)),
             &ImportOptions { max_item_bytes: max_item, ..options() },
         );
         let expected = format!("standard input:1: card larger than {shown} (--max-item)");
-        assert_eq!(told.rejected, [expected]);
+        assert_eq!(outcome.rejected, [expected]);
     }
 }
 
@@ -84,7 +84,7 @@ fn check_bound(input: impl Read + Send + 'static, rejects: bool, bound: u64) -> 
 }
 
 #[test]
-fn garbage_is_bounded_and_named_once() {
+fn garbage_is_bounded_and_reported_once() {
     let lines = io::repeat(b'\0').take(20 * MB);
     assert_eq!(check_bound(lines, true, 12 * MB), 1);
     let lines = b"no card in here\n".repeat(1 << 20);
@@ -102,9 +102,9 @@ fn a_card_above_the_usual_limit_passes_through_to_the_rejects() {
     let rejects = book.path("rejects");
     let input = ImportInput::Stdin(Box::new(large().chain(io::Cursor::new(card("a", "Ada")))));
     let options = ImportOptions { rejects: Some(rejects.clone()), ..options() };
-    let told = book.import(vec![input], &options);
-    assert_eq!(told.rejected, ["standard input:1: card larger than 32 MB (--max-item)"]);
-    assert_eq!(told.summary.added, 1);
+    let outcome = book.import(vec![input], &options);
+    assert_eq!(outcome.rejected, ["standard input:1: card larger than 32 MB (--max-item)"]);
+    assert_eq!(outcome.summary.added, 1);
     let mut expected = Vec::new();
     large().read_to_end(&mut expected).unwrap();
     assert!(std::fs::read(rejects).unwrap() == expected, "other bytes were kept");

@@ -13,15 +13,15 @@ fn check(input: impl AsRef<[u8]>, kept: Option<&[u8]>) {
     let mut book = Book::new();
     book.file("folder/x", "");
     let target = book.path("folder/rejects.vcf");
-    let told = book.take(input, &options_with_rejects(&target));
-    assert_eq!(told.summary.rejects_file.is_some(), kept.is_some(), "{told:?}");
+    let outcome = book.take(input, &options_with_rejects(&target));
+    assert_eq!(outcome.summary.rejects_file.is_some(), kept.is_some(), "{outcome:?}");
     assert_eq!(std::fs::read(&target).ok().as_deref(), kept);
     let files = std::fs::read_dir(book.path("folder")).unwrap().count();
     assert_eq!(files, 1 + usize::from(kept.is_some()), "a temporary file was left");
 }
 
 #[test]
-fn stretches_are_kept_as_they_came() {
+fn stretches_are_kept_byte_for_byte() {
     let (a, b) = (card("a", "Ada"), card("b", "Bo"));
     check(&a, None);
     check("", None);
@@ -63,7 +63,7 @@ fn an_earlier_file_is_replaced_only_by_rejects() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_to_is_known_first() {
+fn an_unwritable_target_is_reported_first() {
     let mut book = Book::new();
     book.file("folder/x", "");
     for target in [book.path("folder"), book.path("nowhere/rejects.vcf"), "/".into()] {
@@ -86,14 +86,14 @@ fn a_link_stays_a_link_and_a_device_a_device() {
     assert_eq!(std::fs::read_to_string(real).unwrap(), "later");
 
     std::os::unix::fs::symlink("/dev/null", book.path("null")).unwrap();
-    let told = book.take("gone", &options_with_rejects(&book.path("null")));
-    assert_eq!(told.summary.rejects_file.as_deref(), Some(Path::new("/dev/null")));
+    let outcome = book.take("gone", &options_with_rejects(&book.path("null")));
+    assert_eq!(outcome.summary.rejects_file.as_deref(), Some(Path::new("/dev/null")));
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
 #[cfg(unix)]
 #[test]
-fn what_is_rejected_is_private() {
+fn the_file_for_rejects_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let mut book = Book::new();
     book.file("x", "");

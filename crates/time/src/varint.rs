@@ -1,8 +1,8 @@
-//! Variable-length numbers (LEB128): the encoding of compiled series, and of the other packed values
-//! that are stored beside an item.
+//! Variable-length numbers (LEB128): the encoding of compiled series, and of the other packed
+//! values that are stored beside an item.
 //!
-//! The reader refuses numbers of more than 64 bits, which no writer wrote. Public because the packed
-//! values of an item are written by `larder-extract`, and hold a series packed here.
+//! The reader refuses numbers of more than 64 bits, which no writer wrote. Public because the
+//! packed values of an item are written by `larder-extract`, and hold a series packed here.
 
 /// Writes a number, seven bits a byte, the lowest first; the last byte is without the high bit.
 pub fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
@@ -39,7 +39,7 @@ impl<'b> VarintReader<'b> {
 
     /// Returns the bytes that are not read yet.
     #[must_use]
-    pub fn remaining(self) -> &'b [u8] {
+    pub fn remaining_bytes(self) -> &'b [u8] {
         self.remaining
     }
 

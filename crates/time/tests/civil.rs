@@ -31,7 +31,7 @@ fn every_day_follows_the_one_before() {
 }
 
 #[test]
-fn weeks_as_in_iso_8601() {
+fn weeks_are_those_of_iso_8601() {
     let check = |year, month, day, expected| {
         let date = Date::new(year, month, day).expect("a date");
         assert_eq!(week_year_and_number(date.day_number(), Weekday::Monday), expected, "{date:?}");

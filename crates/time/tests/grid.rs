@@ -43,7 +43,7 @@ pub(crate) fn lines() -> Vec<Line> {
 }
 
 #[test]
-fn every_rule_of_the_grid() {
+fn every_rule_of_the_grid_matches() {
     let lines = lines();
     assert_eq!(lines.len(), 7_796);
     let mut wrong = Vec::new();
@@ -78,7 +78,7 @@ fn canonical_text_is_the_same_rule() {
 
 /// The occurrences from any point equal those from the start without the earlier ones.
 #[test]
-fn seeking_is_walking_and_leaving_out() {
+fn seeking_equals_enumeration() {
     for (number, line) in lines().into_iter().enumerate().step_by(7) {
         let all: Vec<CivilTime> = line.rule.occurrences_from(line.start, line.start).collect();
         for part in 1..5 {

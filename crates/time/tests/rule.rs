@@ -14,7 +14,7 @@ pub(crate) fn rule(text: &str) -> Rule {
 
 /// Formats occurrences in the shortest distinct form: dates, with hours and minutes if they differ
 /// from those of the start.
-fn shown(start: CivilTime, found: impl Iterator<Item = CivilTime>) -> String {
+fn format_occurrences(start: CivilTime, found: impl Iterator<Item = CivilTime>) -> String {
     let one = |at: CivilTime| {
         let text = at.to_string();
         match at.second_of_day() == start.second_of_day() {
@@ -37,13 +37,13 @@ fn check(start: &str, text: &str, expected: &str) {
     let ended = rule(text).with_resolved_end(start, StepBudget::default()).expect("an end");
     let count = expected.split_whitespace().count();
     let mut found = ended.occurrences_from(start, start);
-    assert_eq!(shown(start, found.by_ref().take(count)), expected, "{text}");
+    assert_eq!(format_occurrences(start, found.by_ref().take(count)), expected, "{text}");
     assert_eq!(found.next().is_some(), goes_on, "{text} goes on");
 }
 
 /// RFC 5545, section 3.8.5.3.
 #[test]
-fn examples_of_the_rfc() {
+fn examples_of_the_rfc_are_expanded() {
     check(
         "19970310T0900",
         "FREQ=YEARLY;INTERVAL=2;COUNT=10;BYMONTH=1,2,3",
@@ -154,7 +154,7 @@ fn examples_of_the_rfc() {
 }
 
 #[test]
-fn hours_and_minutes() {
+fn hours_and_minutes_are_expanded() {
     check(
         "19970902T0900",
         "FREQ=HOURLY;INTERVAL=3;UNTIL=19970902T170000Z",
@@ -196,7 +196,7 @@ fn hours_and_minutes() {
 }
 
 #[test]
-fn days_that_are_not_there() {
+fn missing_days_are_skipped() {
     check(
         "20260131T0900",
         "FREQ=MONTHLY;COUNT=7",
@@ -215,7 +215,7 @@ fn days_that_are_not_there() {
 
 /// RFC 7529.
 #[test]
-fn days_that_are_moved() {
+fn missing_days_are_moved_by_skip() {
     let check = |start, rest: &str, expected| {
         check(start, &format!("RSCALE=GREGORIAN;{rest}"), expected);
     };
@@ -252,7 +252,7 @@ fn days_that_are_moved() {
 }
 
 #[test]
-fn sets_and_positions() {
+fn positions_select_from_sets() {
     check(
         "20260101T0900",
         "FREQ=MONTHLY;BYMONTHDAY=1;BYSETPOS=1,-1;COUNT=3",
@@ -275,7 +275,7 @@ fn sets_and_positions() {
 }
 
 #[test]
-fn weeks_of_years() {
+fn week_numbers_belong_to_week_years() {
     check("20150101T0900", "FREQ=YEARLY;BYWEEKNO=53;BYDAY=FR;COUNT=2", "20160101 20210101");
     check("20110101T0900", "FREQ=YEARLY;BYWEEKNO=-1;BYDAY=SU;COUNT=2", "20110102 20120101");
     // INTERVAL counts the year that the week belongs to (2.3).
@@ -288,7 +288,7 @@ fn weeks_of_years() {
 }
 
 #[test]
-fn counts_and_ends() {
+fn last_occurrences_are_computed() {
     check("20260101T0900", "FREQ=DAILY;COUNT=3;UNTIL=20260102T090000", "20260101 20260102");
     check("20260101T0900", "FREQ=DAILY;COUNT=2;UNTIL=20260201", "20260101 20260102");
     check("20260101T0900", "FREQ=DAILY;UNTIL=20260102", "20260101 20260102");
@@ -318,7 +318,7 @@ fn counts_and_ends() {
 
 /// The last occurrence by division equals the last occurrence by enumeration.
 #[test]
-fn counting_is_walking() {
+fn computed_ends_equal_enumeration() {
     let rules = [
         "FREQ=DAILY;INTERVAL=3",
         "FREQ=DAILY;BYHOUR=8,10",
@@ -357,7 +357,7 @@ fn counting_is_walking() {
 }
 
 #[test]
-fn what_is_no_rule() {
+fn malformed_rules_are_errors() {
     let wrong = |text: &str| Rule::parse(text).expect_err(text).to_string();
     assert_eq!(wrong(""), "the rule has no FREQ");
     assert_eq!(wrong("FREQ=INVALID"), "FREQ of a rule cannot be \"INVALID\"");
@@ -396,7 +396,7 @@ fn what_is_no_rule() {
 }
 
 #[test]
-fn rules_of_vcalendar() {
+fn vcalendar_rules_are_parsed() {
     let check = |text: &str, expected: &str| {
         let found = Rule::parse_vcal10(text).map(|rule| rule.to_string());
         match expected {
@@ -422,7 +422,7 @@ fn rules_of_vcalendar() {
 
 /// Distant windows cost as much as near ones, measured in steps and not in time.
 #[test]
-fn far_is_as_near() {
+fn distant_windows_cost_no_more_than_near_ones() {
     let rules = [
         "FREQ=YEARLY",
         "FREQ=MONTHLY;BYDAY=2TH",
@@ -477,7 +477,7 @@ fn hostile_rules_are_bounded() {
 }
 
 #[test]
-fn what_dismisses_a_rule() {
+fn masks_and_gaps_bound_a_rule() {
     let start = civil("20260307T0900");
     let months = |text: &str| rule(text).month_mask(start);
     assert_eq!(months("FREQ=YEARLY"), 1 << 2);
@@ -497,7 +497,7 @@ fn what_dismisses_a_rule() {
 
 /// The classes of rules that evolution-data-server expands differently.
 #[test]
-fn what_is_read_otherwise_elsewhere() {
+fn differences_from_libical_are_classified() {
     let check =
         |text: &str, expected| assert_eq!(rule(text).libical_difference(), expected, "{text}");
     check("FREQ=YEARLY;BYMONTHDAY=15", Some(LibicalDifference::StartMonthOnly));

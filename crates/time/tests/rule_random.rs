@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn seeking_walks(text in any_rule(), start in 0i64..2_000_000_000, ahead in 0i64..200_000_000) {
+    fn seeking_equals_enumeration(text in any_rule(), start in 0i64..2_000_000_000, ahead in 0i64..200_000_000) {
         let rule = rule(&text);
         let start = CivilTime::from_seconds_clamped(start);
         let budget = StepBudget::new(100_000);
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn promises_are_kept(text in any_rule(), start in 0i64..2_000_000_000) {
+    fn masks_and_gaps_hold_for_every_occurrence(text in any_rule(), start in 0i64..2_000_000_000) {
         let rule = rule(&text);
         let start = CivilTime::from_seconds_clamped(start);
         let all: Vec<CivilTime> =
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_a_panic(text in "(FREQ=(DAILY|MONTHLY|YEARLY|HOURLY))?[-+A-Z0-9,;=#é ]{0,40}") {
+    fn nothing_panics(text in "(FREQ=(DAILY|MONTHLY|YEARLY|HOURLY))?[-+A-Z0-9,;=#é ]{0,40}") {
         let start = CivilTime::from_seconds_clamped(0);
         for rule in [Rule::parse(&text), Rule::parse_vcal10(&text)].into_iter().flatten() {
             let _ = rule.occurrences_from(start, start).take(10).count();

@@ -21,46 +21,49 @@ pub(crate) fn clock(name: &str) -> ZoneReference {
 }
 
 /// Parses a date, or a date-time in a zone; a final `Z` means UTC.
-fn start(text: &str, of: &ZoneReference) -> CalendarDateTime {
+fn start(text: &str, zone: &ZoneReference) -> CalendarDateTime {
     let stamp = IcalDateTime::parse(text).expect("a date or a date-time");
     match stamp {
         IcalDateTime { is_date: true, .. } => CalendarDateTime::from_date(stamp.civil),
         IcalDateTime { is_utc: true, .. } => {
             CalendarDateTime::from_civil(stamp.civil, ZoneReference::Utc)
         }
-        IcalDateTime { .. } => CalendarDateTime::from_civil(stamp.civil, of.clone()),
+        IcalDateTime { .. } => CalendarDateTime::from_civil(stamp.civil, zone.clone()),
     }
 }
 
 /// Parses the description of an item, one line each: `@zone`, `START text`, `LENGTH
 /// seconds|duration`, `RRULE`, `EXRULE`, `RDATE`, `EXDATE` and `CHANGE original [start] [+]
 /// [length]`. The tags of overrides begin at 1.
-pub(crate) fn described(text: &str) -> SeriesSpec {
-    let mut of = ZoneReference::Utc;
-    let mut description = SeriesSpec::without_recurrence(start("19700101", &of), EventLength::ZERO);
+pub(crate) fn parse_description(text: &str) -> SeriesSpec {
+    let mut zone_reference = ZoneReference::Utc;
+    let mut description =
+        SeriesSpec::without_recurrence(start("19700101", &zone_reference), EventLength::ZERO);
     let length = |text: &str| match text.parse::<i64>() {
         Ok(seconds) => EventLength::Exact(seconds),
         Err(_) => EventLength::Nominal(IcalDuration::parse(text).expect("a duration")),
     };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if let Some(name) = line.strip_prefix('@') {
-            of = clock(name);
+            zone_reference = clock(name);
             continue;
         }
         let (name, value) = line.split_once(' ').expect("a name and a value");
         match name {
-            "START" => description.start = start(value, &of),
+            "START" => description.start = start(value, &zone_reference),
             "LENGTH" => description.length = length(value),
             "RRULE" => description.rules.push(Rule::parse(value).expect("a rule")),
             "EXRULE" => description.exrules.push(Rule::parse(value).expect("a rule")),
-            "EXDATE" => description.exdates.extend(value.split(',').map(|at| start(at, &of))),
+            "EXDATE" => {
+                description.exdates.extend(value.split(',').map(|at| start(at, &zone_reference)))
+            }
             "RDATE" => {
                 let extra = |at: &str| match at.split_once('/') {
                     Some((begin, _)) => Rdate {
-                        start: start(begin, &of),
+                        start: start(begin, &zone_reference),
                         length: Some(Period::parse(at).expect("a period").length()),
                     },
-                    None => Rdate { start: start(at, &of), length: None },
+                    None => Rdate { start: start(at, &zone_reference), length: None },
                 };
                 description.rdates.extend(value.split(',').map(extra));
             }
@@ -70,9 +73,9 @@ pub(crate) fn described(text: &str) -> SeriesSpec {
                 let is_stamp = |word: &&&str| IcalDateTime::parse(word).is_ok() && word.len() >= 8;
                 let is_length = |word: &&&str| !is_stamp(word) && **word != "+";
                 description.overrides.push(Override {
-                    original: start(words[0], &of),
+                    original: start(words[0], &zone_reference),
                     is_this_and_future: words.contains(&"+"),
-                    start: words[1..].iter().find(is_stamp).map(|at| start(at, &of)),
+                    start: words[1..].iter().find(is_stamp).map(|at| start(at, &zone_reference)),
                     length: words[1..].iter().find(is_length).map(|text| length(text)),
                     tag,
                 });
@@ -83,13 +86,13 @@ pub(crate) fn described(text: &str) -> SeriesSpec {
     description
 }
 
-fn compiled(text: &str) -> Series {
-    Series::new(&described(text), StepBudget::default()).0
+fn compile_series(text: &str) -> Series {
+    Series::new(&parse_description(text), StepBudget::default()).0
 }
 
 /// Formats an occurrence as `start+length` in UTC, lengths in seconds, with `#tag` for an override
 /// and `*` for one that is an item of its own.
-fn shown(one: &Occurrence) -> String {
+fn format_occurrence(one: &Occurrence) -> String {
     let start = CivilTime::from_seconds_clamped(one.start.seconds()).to_string();
     let start = start.strip_suffix("00").filter(|_| start.len() == 15).unwrap_or(&start);
     let start = start.strip_suffix("T0000").unwrap_or(start);
@@ -103,14 +106,14 @@ fn window(series: &Series, from: &str, to: &str, local: &str, detached: Override
     let local = zone(local);
     let budget = StepBudget::default();
     let mut found = series.occurrences(utc(from), utc(to), &local, detached, budget);
-    let text: Vec<String> = found.by_ref().map(|one| shown(&one)).collect();
+    let text: Vec<String> = found.by_ref().map(|one| format_occurrence(&one)).collect();
     assert!(!found.is_exhausted());
     text.join(" ")
 }
 
 /// Compares all occurrences from 1900 to 2100, overrides included, in UTC.
 fn check(text: &str, expected: &str) {
-    let series = compiled(text);
+    let series = compile_series(text);
     let found = window(&series, "19000101", "21000101", "UTC", OverrideMode::Include);
     assert_eq!(found, expected, "{text}");
     let back = Series::from_bytes(&series.to_bytes(7), &mut |number| {
@@ -121,7 +124,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn the_start_is_the_first() {
+fn the_start_is_the_first_occurrence() {
     check("START 20260101T090000Z", "20260101T0900");
     // The start does not match the rule, and counts as one of COUNT.
     check(
@@ -136,7 +139,7 @@ fn the_start_is_the_first() {
     // UNTIL before the start: the rule is empty, the start remains.
     check("START 20260101T090000Z\nRRULE FREQ=DAILY;UNTIL=20251201T000000Z", "20260101T0900");
     let (_, troubles) = Series::new(
-        &described("START 20260101T090000Z\nRRULE FREQ=DAILY;UNTIL=20251201T000000Z"),
+        &parse_description("START 20260101T090000Z\nRRULE FREQ=DAILY;UNTIL=20251201T000000Z"),
         StepBudget::default(),
     );
     assert_eq!(troubles, [SeriesWarning::NoOccurrence(0)]);
@@ -152,7 +155,7 @@ fn the_start_is_the_first() {
 }
 
 #[test]
-fn until_in_all_its_kinds() {
+fn until_is_compared_in_every_form() {
     // A date with a timed start: UNTIL is the end of that local day.
     check(
         "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260102",
@@ -191,7 +194,7 @@ fn until_in_all_its_kinds() {
 }
 
 #[test]
-fn what_is_left_out_and_added() {
+fn exceptions_and_additions_apply() {
     let daily = |rest: &str| {
         format!("@Europe/Berlin\nSTART 20260101T090000\nRRULE FREQ=DAILY;COUNT=3\n{rest}")
     };
@@ -224,7 +227,7 @@ fn what_is_left_out_and_added() {
 }
 
 #[test]
-fn lengths_across_a_change_of_the_clock() {
+fn exact_and_nominal_lengths_differ_across_transitions() {
     let check = |length: &str, expected: &str| {
         check(
             &format!(
@@ -242,7 +245,7 @@ fn lengths_across_a_change_of_the_clock() {
 }
 
 #[test]
-fn clock_times_that_are_not_and_that_come_twice() {
+fn occurrences_in_gaps_and_folds_are_resolved() {
     // A time in a gap is moved and counted; 30 February is neither.
     check(
         "@Europe/Berlin\nSTART 20260328T023000\nRRULE FREQ=DAILY;COUNT=3",
@@ -274,8 +277,8 @@ fn clock_times_that_are_not_and_that_come_twice() {
 }
 
 #[test]
-fn days_and_clocks_that_float() {
-    let series = compiled("START 20260328\nLENGTH P1D\nRRULE FREQ=DAILY;COUNT=2");
+fn dates_and_floating_times_use_the_zone_of_the_reader() {
+    let series = compile_series("START 20260328\nLENGTH P1D\nRRULE FREQ=DAILY;COUNT=2");
     let ask = |from, to, local| window(&series, from, to, local, OverrideMode::Exclude);
     assert_eq!(
         ask("20260101", "20270101", "Europe/Berlin"),
@@ -288,7 +291,7 @@ fn days_and_clocks_that_float() {
     // The end is exclusive.
     assert_eq!(ask("20260330", "20260401", "UTC"), "");
     assert_eq!(ask("20260329T235959", "20260401", "UTC"), "20260329+86400");
-    let series = compiled("@-\nSTART 20260328T090000\nLENGTH 3600");
+    let series = compile_series("@-\nSTART 20260328T090000\nLENGTH 3600");
     let ask = |local| window(&series, "20260101", "20270101", local, OverrideMode::Exclude);
     assert_eq!(ask("Europe/Berlin"), "20260328T0800+3600");
     assert_eq!(ask("Asia/Tokyo"), "20260328+3600");
@@ -302,14 +305,14 @@ fn days_and_clocks_that_float() {
 
 #[test]
 fn windows_are_half_open() {
-    let series = compiled("START 20260101T090000Z\nLENGTH 3600");
+    let series = compile_series("START 20260101T090000Z\nLENGTH 3600");
     let ask = |from, to| !window(&series, from, to, "UTC", OverrideMode::Exclude).is_empty();
     assert!(ask("20260101T0900", "20260101T1000"));
     assert!(ask("20260101T0959", "20260101T1100"));
     assert!(!ask("20260101T1000", "20260101T1100"));
     assert!(!ask("20260101T0800", "20260101T0900"));
     assert!(!ask("20260101T0930", "20260101T0930"));
-    let moment = compiled("START 20260101T090000Z");
+    let moment = compile_series("START 20260101T090000Z");
     let ask = |from, to| !window(&moment, from, to, "UTC", OverrideMode::Exclude).is_empty();
     assert!(ask("20260101T0900", "20260101T0901"));
     assert!(!ask("20260101T0800", "20260101T0900"));
@@ -317,7 +320,7 @@ fn windows_are_half_open() {
 }
 
 #[test]
-fn changed_occurrences() {
+fn overrides_replace_occurrences() {
     let weekly = |rest: &str| {
         format!(
             "@Europe/Berlin\nSTART 20260105T090000\nLENGTH 3600\nRRULE FREQ=WEEKLY;COUNT=4\n{rest}"
@@ -370,7 +373,7 @@ fn changed_occurrences() {
         "20260327T0800 20260328T0900#1* 20260329T0800#1 20260330T0800#1",
     );
     // Overrides that are items of their own are left out; the occurrences that follow them are not.
-    let series = compiled(&weekly("CHANGE 20260112T090000 20260112T110000 +"));
+    let series = compile_series(&weekly("CHANGE 20260112T090000 20260112T110000 +"));
     let found = window(&series, "20260101", "20270101", "UTC", OverrideMode::Exclude);
     assert_eq!(found, "20260105T0800+3600 20260119T1000+3600#1 20260126T1000+3600#1");
     // A timed override of a series of dates, and a date as an override of a timed series.
@@ -385,9 +388,9 @@ fn changed_occurrences() {
 }
 
 #[test]
-fn spans() {
+fn spans_cover_all_occurrences() {
     let check = |text: &str, fixed: bool, first: &str, end: Option<&str>| {
-        let span = compiled(text).span();
+        let span = compile_series(text).span();
         let seconds = |text: &str| civil(text).seconds();
         assert_eq!(
             (span.is_utc, span.first, span.end),
@@ -430,15 +433,15 @@ fn spans() {
 }
 
 #[test]
-fn what_comes_next() {
+fn the_next_occurrence_is_found() {
     let next = |text: &str, after: &str| {
-        let series = compiled(text);
+        let series = compile_series(text);
         let (after, budget) = (utc(after), StepBudget::default());
         let mut found =
             series.occurrences(after, Instant::MAX, &Zone::UTC, OverrideMode::Include, budget);
         let next = found.find(|one| one.start > after);
         assert!(!found.is_exhausted(), "{text}");
-        next.map_or_else(|| "-".to_string(), |one| shown(&one))
+        next.map_or_else(|| "-".to_string(), |one| format_occurrence(&one))
     };
     let daily = "START 20260101T090000Z\nLENGTH P30D\nRRULE FREQ=DAILY";
     assert_eq!(next(daily, "20260110T0900"), "20260111T0900+2592000");
@@ -475,26 +478,26 @@ fn what_comes_next() {
 }
 
 #[test]
-fn what_dismisses_a_series() {
-    let gap = |text: &str| compiled(text).max_gap_seconds();
+fn gaps_and_exceptions_bound_a_series() {
+    let gap = |text: &str| compile_series(text).max_gap_seconds();
     assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY"), Some(7 * DAY_SECONDS));
     assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nRDATE 20270112T090000Z"), None);
-    let behind = |text: &str| compiled(text).complete_after();
+    let behind = |text: &str| compile_series(text).complete_after();
     let excluded = utc("20260112T090000Z").seconds();
     assert_eq!(behind("START 20260105T090000Z\nRRULE FREQ=WEEKLY"), Some(i64::MIN));
     let text = "START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXDATE 20260112T090000Z";
     assert_eq!(behind(text), Some(excluded + DAY_SECONDS));
     assert_eq!(behind("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXRULE FREQ=YEARLY"), None);
-    let weekly = |text: &str| compiled(text).is_gapless_weekly();
+    let weekly = |text: &str| compile_series(text).is_gapless_weekly();
     assert!(weekly("START 20260105T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO,FR"));
     assert!(!weekly("START 20260105T090000Z\nRRULE FREQ=WEEKLY;INTERVAL=2"));
     assert!(!weekly("START 20260106T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO"));
 }
 
 #[test]
-fn hostile_series_are_bounded_and_named() {
+fn hostile_series_are_bounded_and_reported() {
     let text = "START 20260101T090000Z\nRRULE FREQ=SECONDLY";
-    let series = compiled(text);
+    let series = compile_series(text);
     let ask = |steps| {
         let mut found = series.occurrences(
             utc("20300101"),
@@ -519,7 +522,7 @@ fn hostile_series_are_bounded_and_named() {
     assert_eq!(found.next().map(|one| one.start), Some(utc("20300101")));
     assert!(found.spent_steps() < 8_000, "{} steps", found.spent_steps());
     let (uncounted, troubles) = Series::new(
-        &described("START 20260101T090000Z\nRRULE FREQ=DAILY;BYDAY=MO;COUNT=1000000000"),
+        &parse_description("START 20260101T090000Z\nRRULE FREQ=DAILY;BYDAY=MO;COUNT=1000000000"),
         StepBudget::new(1000),
     );
     assert_eq!(troubles, [SeriesWarning::UnknownEnd(0)]);
@@ -533,13 +536,13 @@ fn hostile_series_are_bounded_and_named() {
             assert_eq!((found.is_exhausted(), found.is_exact()), (false, certain));
         }
     }
-    let never = compiled("START 20260101T090000Z\nRRULE FREQ=SECONDLY;INTERVAL=2;BYSECOND=1");
+    let never = compile_series("START 20260101T090000Z\nRRULE FREQ=SECONDLY;INTERVAL=2;BYSECOND=1");
     let (from, budget) = (utc("20260102"), StepBudget::new(1000));
     let mut found =
         never.occurrences(from, Instant::MAX, &Zone::UTC, OverrideMode::Exclude, budget);
     assert_eq!((found.next(), found.is_exhausted()), (None, true));
     // A hundred thousand exceptions are looked up, not enumerated.
-    let mut description = described("START 20000101T090000Z\nRRULE FREQ=DAILY");
+    let mut description = parse_description("START 20000101T090000Z\nRRULE FREQ=DAILY");
     let day = |n: i64| {
         CalendarDateTime::from_civil(
             civil("20000101T0900").saturating_add(n * DAY_SECONDS),
@@ -562,10 +565,11 @@ fn hostile_series_are_bounded_and_named() {
 
 /// The cost of a month does not depend on its distance.
 #[test]
-fn far_months_are_as_near_ones() {
+fn distant_months_cost_no_more_than_near_ones() {
     for rule in ["FREQ=WEEKLY;BYDAY=MO,WE", "FREQ=DAILY", "FREQ=MONTHLY;BYDAY=2TH", "FREQ=YEARLY"] {
-        let series =
-            compiled(&format!("@Europe/Berlin\nSTART 19750106T090000\nLENGTH 3600\nRRULE {rule}"));
+        let series = compile_series(&format!(
+            "@Europe/Berlin\nSTART 19750106T090000\nLENGTH 3600\nRRULE {rule}"
+        ));
         let steps = |from: &str, to: &str| {
             let mut found = series.occurrences(
                 utc(from),

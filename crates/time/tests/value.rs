@@ -19,7 +19,7 @@ where
 }
 
 #[test]
-fn dates_and_times() {
+fn dates_and_times_are_parsed() {
     let check = check::<IcalDateTime>;
     check("20260305", "20260305");
     check("2026-03-05", "20260305");
@@ -47,7 +47,7 @@ fn dates_and_times() {
 }
 
 #[test]
-fn durations() {
+fn durations_are_parsed() {
     let check = check::<IcalDuration>;
     check("P1W", "P1W");
     check("P7D", "P1W");
@@ -74,7 +74,7 @@ fn durations() {
 }
 
 #[test]
-fn offsets_and_periods() {
+fn offsets_and_periods_are_parsed() {
     check::<UtcOffset>("+0100", "+0100");
     check::<UtcOffset>("-0530", "-0530");
     check::<UtcOffset>("+005328", "+005328");
@@ -98,12 +98,12 @@ fn offsets_and_periods() {
 
 proptest! {
     #[test]
-    fn no_text_is_a_panic(text in "[-+0-9TPZWDHMSYtz:/ ]{0,24}") {
+    fn nothing_panics(text in "[-+0-9TPZWDHMSYtz:/ ]{0,24}") {
         let _ = (IcalDateTime::parse(&text), IcalDuration::parse(&text), Period::parse(&text), UtcOffset::parse(&text));
     }
 
     #[test]
-    fn durations_come_back(days in 0i64..4_000_000, seconds in 0i64..10_000_000, sign in prop::bool::ANY) {
+    fn formatted_durations_are_parsed_back(days in 0i64..4_000_000, seconds in 0i64..10_000_000, sign in prop::bool::ANY) {
         let sign = if sign { -1 } else { 1 };
         let length = IcalDuration { days: sign * days, seconds: sign * seconds };
         prop_assert_eq!(IcalDuration::parse(&length.to_string()), Ok(length));

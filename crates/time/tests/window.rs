@@ -2,7 +2,7 @@
 //! bytes cause a panic.
 
 use crate::rule_random::any_rule;
-use crate::series::{clock, described};
+use crate::series::{clock, parse_description};
 use crate::zone::zone;
 use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
 use larder_time::rule::{Rule, StepBudget};
@@ -42,17 +42,17 @@ fn any_description() -> impl Strategy<Value = SeriesSpec> {
     let changes =
         prop::collection::vec((0usize..60, any::<bool>(), -30i64..30, any::<bool>()), 0..4);
     (base, any::<bool>(), clocks, lengths, rules, near(), near(), changes).prop_map(
-        |(base, date, of, length, rules, dates, exclusions, changes)| {
-            let of = clock(of);
+        |(base, date, clock_name, length, rules, dates, exclusions, changes)| {
+            let zone_reference = clock(clock_name);
             let at = |seconds: i64| {
                 let civil = CivilTime::from_seconds_clamped(seconds - seconds.rem_euclid(1800));
                 if date {
                     CalendarDateTime::from_date(civil)
                 } else {
-                    CalendarDateTime::from_civil(civil, of.clone())
+                    CalendarDateTime::from_civil(civil, zone_reference.clone())
                 }
             };
-            let mut description = described(&format!("START 19700101\nLENGTH {length}"));
+            let mut description = parse_description(&format!("START 19700101\nLENGTH {length}"));
             description.start = at(base);
             let rule =
                 |(rule, end): (String, &str)| Rule::parse(&format!("{rule}{end}")).expect("a rule");
@@ -81,7 +81,7 @@ fn any_description() -> impl Strategy<Value = SeriesSpec> {
                 let original = if date {
                     CalendarDateTime::from_date(one.original_civil)
                 } else {
-                    CalendarDateTime::from_civil(one.original_civil, of.clone())
+                    CalendarDateTime::from_civil(one.original_civil, zone_reference.clone())
                 };
                 let moved = one
                     .original_civil
@@ -89,7 +89,7 @@ fn any_description() -> impl Strategy<Value = SeriesSpec> {
                 let start = if date {
                     CalendarDateTime::from_date(moved)
                 } else {
-                    CalendarDateTime::from_civil(moved, of.clone())
+                    CalendarDateTime::from_civil(moved, zone_reference.clone())
                 };
                 let length = longer.then_some(EventLength::from_days(2));
                 description.overrides.push(Override {
@@ -156,24 +156,24 @@ proptest! {
 
     /// A window of one second at an occurrence is never ruled out.
     #[test]
-    fn patterns_leave_no_occurrence_out(
+    fn patterns_rule_no_occurrence_out(
         base in 0i64..4_000_000_000,
         rule in prop::sample::select(vec![
             "WEEKLY", "WEEKLY;INTERVAL=2;BYDAY=MO,FR", "MONTHLY", "MONTHLY;BYMONTHDAY=31", "MONTHLY;BYMONTHDAY=1,-1",
             "MONTHLY;BYDAY=2TU", "YEARLY", "YEARLY;BYMONTH=2;BYMONTHDAY=28,29", "YEARLY;BYYEARDAY=1,366", "DAILY;BYHOUR=1,23",
             "DAILY;BYMONTH=3,12", "YEARLY;BYWEEKNO=1;BYDAY=MO", "YEARLY;BYDAY=-1SU;BYMONTH=12", "HOURLY;INTERVAL=7",
         ]),
-        of in prop::sample::select(vec![
+        zone_reference in prop::sample::select(vec![
             "Z", "-", "Europe/Berlin", "Pacific/Apia", "Asia/Kathmandu", "America/New_York", "Pacific/Kiritimati",
         ]),
         date in any::<bool>(),
         length in prop::sample::select(vec!["0", "1", "3600", "86400", "P1D", "P1DT2H", "P2D", "P3D", "200000", "P9D"]),
         days in 0i64..60,
     ) {
-        let of = clock(of);
+        let zone_reference = clock(zone_reference);
         let civil = CivilTime::from_seconds_clamped(base);
-        let mut description = described(&format!("START 19700101\nLENGTH {length}"));
-        description.start = if date { CalendarDateTime::from_date(CivilTime::from_seconds_clamped(base - base.rem_euclid(DAY_SECONDS))) } else { CalendarDateTime::from_civil(civil, of) };
+        let mut description = parse_description(&format!("START 19700101\nLENGTH {length}"));
+        description.start = if date { CalendarDateTime::from_date(CivilTime::from_seconds_clamped(base - base.rem_euclid(DAY_SECONDS))) } else { CalendarDateTime::from_civil(civil, zone_reference) };
         description.rules = vec![Rule::parse(&format!("FREQ={rule}")).expect("a rule")];
         let (series, _) = Series::new(&description, StepBudget::new(20_000));
         let pattern = TimePattern::from_series(&series);
@@ -196,13 +196,13 @@ proptest! {
 
     /// If the pattern states that an occurrence starts in a window, one does.
     #[test]
-    fn what_surely_begins_in_a_window_does(
+    fn certain_starts_are_in_the_window(
         base in 0i64..2_000_000_000,
         rule in prop::sample::select(vec![
             "WEEKLY", "WEEKLY;BYDAY=MO,TH", "WEEKLY;INTERVAL=2", "DAILY", "DAILY;INTERVAL=3", "DAILY;BYDAY=SA,SU", "MONTHLY",
             "MONTHLY;BYDAY=2TU", "YEARLY", "HOURLY;INTERVAL=7", "WEEKLY;BYHOUR=1,22",
         ]),
-        of in prop::sample::select(vec![
+        zone_reference in prop::sample::select(vec![
             "Z", "-", "Europe/Berlin", "Asia/Kathmandu", "America/New_York", "Pacific/Kiritimati", "Australia/Lord_Howe",
         ]),
         length in prop::sample::select(vec!["0", "3600", "90000", "P1D"]),
@@ -210,8 +210,8 @@ proptest! {
         takes in prop::sample::select(vec![1, 3 * 3600, 12 * 3600, DAY_SECONDS - 1, DAY_SECONDS, DAY_SECONDS + 3600, 2 * DAY_SECONDS, 7 * DAY_SECONDS, 31 * DAY_SECONDS]),
         midnight in any::<bool>(),
     ) {
-        let mut description = described(&format!("START 19700101\nLENGTH {length}"));
-        description.start = CalendarDateTime::from_civil(CivilTime::from_seconds_clamped(base), clock(of));
+        let mut description = parse_description(&format!("START 19700101\nLENGTH {length}"));
+        description.start = CalendarDateTime::from_civil(CivilTime::from_seconds_clamped(base), clock(zone_reference));
         description.rules = vec![Rule::parse(&format!("FREQ={rule}")).expect("a rule")];
         let (series, _) = Series::new(&description, StepBudget::new(20_000));
         let change = match series.zone_reference() {
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_are_the_series(description in any_description()) {
+    fn encoded_series_are_decoded_alike(description in any_description()) {
         let (series, _) = Series::new(&description, StepBudget::new(20_000));
         let bytes = series.to_bytes(3);
         let back = Series::from_bytes(&bytes, &mut |_| series.zone_reference().clone());
@@ -246,15 +246,15 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_a_panic(description in any_description(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), noise in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn nothing_panics(description in any_description(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), noise in prop::collection::vec(any::<u8>(), 0..60)) {
         let mut bytes = Series::new(&description, StepBudget::new(20_000)).0.to_bytes(0);
         for (place, byte) in changes {
             let place = place.index(bytes.len());
             bytes[place] = byte;
         }
         for bytes in [bytes, [&[1, 9][..], &noise].concat()] {
-            for of in ["Z", "-", "Europe/Berlin"] {
-                let Some(series) = Series::from_bytes(&bytes, &mut |_| clock(of)) else { continue };
+            for zone_reference in ["Z", "-", "Europe/Berlin"] {
+                let Some(series) = Series::from_bytes(&bytes, &mut |_| clock(zone_reference)) else { continue };
                 let _ = (series.span(), series.max_gap_seconds());
                 let found = series.occurrences(Instant::from_seconds_clamped(1_700_000_000), Instant::MAX, &Zone::UTC, OverrideMode::Include, StepBudget::new(2_000));
                 let _ = found.take(100).count();

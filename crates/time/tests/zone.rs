@@ -54,7 +54,7 @@ const BERLIN: [&str; 2] = [
 ];
 
 #[test]
-fn clock_times_are_moments() {
+fn local_times_have_instants() {
     let check = |name: &str, shown: &str, moment: &str| {
         let found = zone(name).to_instant(civil(shown));
         assert_eq!(
@@ -93,11 +93,11 @@ fn clock_times_are_moments() {
 }
 
 #[test]
-fn definitions_do_what_they_say() {
-    let own = Zone::from_vtimezone(definition(&BERLIN), "Custom");
+fn definitions_behave_like_system_zones() {
+    let defined_zone = Zone::from_vtimezone(definition(&BERLIN), "Custom");
     let berlin = zone("Europe/Berlin");
     let (from, to) = (utc("19970101"), utc("21000101"));
-    assert!(has_same_offsets(&own, &berlin, from, to));
+    assert!(has_same_offsets(&defined_zone, &berlin, from, to));
     // The same holds after the end of the table of transitions, in the gap and in the fold.
     for shown in [
         "22500328T013000",
@@ -108,10 +108,14 @@ fn definitions_do_what_they_say() {
         "22501031T033000",
         "98760101",
     ] {
-        assert_eq!(own.to_instant(civil(shown)), berlin.to_instant(civil(shown)), "{shown}");
+        assert_eq!(
+            defined_zone.to_instant(civil(shown)),
+            berlin.to_instant(civil(shown)),
+            "{shown}"
+        );
     }
     // Before the first onset, its TZOFFSETFROM applies.
-    assert_eq!(own.offset(utc("19700701")), 3600);
+    assert_eq!(defined_zone.offset(utc("19700701")), 3600);
     let one = Zone::from_vtimezone(definition(&["STANDARD 16010101T000000 -0300 -0500 -"]), "One");
     assert_eq!((one.offset(utc("15000101")), one.offset(utc("20260101"))), (-10_800, -18_000));
     // UNTIL of a zone is in UTC, by the offset before the transition.
@@ -138,10 +142,10 @@ fn hostile_definitions_are_bounded() {
             _ => "STANDARD 20000101T000001 +0200 +0100 FREQ=SECONDLY;INTERVAL=2;COUNT=1000000000",
         })
         .collect();
-    let own = Zone::from_vtimezone(definition(&parts), "Hostile");
-    assert!(own.transitions(Instant::MIN, Instant::MAX).len() < 20_000);
-    let _ = own.to_instant(civil("20260101"));
-    assert!(!own.is_complete());
+    let defined_zone = Zone::from_vtimezone(definition(&parts), "Hostile");
+    assert!(defined_zone.transitions(Instant::MIN, Instant::MAX).len() < 20_000);
+    let _ = defined_zone.to_instant(civil("20260101"));
+    assert!(!defined_zone.is_complete());
     // Rules that take long to yield an occurrence, or never do: all of them share one budget.
     for rule in [
         "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30",
@@ -153,21 +157,21 @@ fn hostile_definitions_are_bounded() {
             .map(|n| format!("STANDARD {}0101T000000 +0100 +0200 {rule}", 1600 + n % 400))
             .collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let own = Zone::from_vtimezone(definition(&parts), "Hostile");
-        assert!(!own.is_complete());
+        let defined_zone = Zone::from_vtimezone(definition(&parts), "Hostile");
+        assert!(!defined_zone.is_complete());
         for year in 2000..3000 {
-            let _ = own.to_instant(civil(&format!("{year}0101")));
+            let _ = defined_zone.to_instant(civil(&format!("{year}0101")));
         }
     }
     // A definition without an end is complete if its rules are plain.
-    let own = Zone::from_vtimezone(definition(&BERLIN), "Berlin");
-    assert!(own.is_complete());
-    assert_eq!(own.offset(utc("99000701")), 7_200);
-    assert_eq!(own.offset(utc("99000101")), 3_600);
+    let defined_zone = Zone::from_vtimezone(definition(&BERLIN), "Berlin");
+    assert!(defined_zone.is_complete());
+    assert_eq!(defined_zone.offset(utc("99000701")), 7_200);
+    assert_eq!(defined_zone.offset(utc("99000101")), 3_600);
 }
 
 #[test]
-fn the_same_rules_are_one_text() {
+fn equal_rules_have_one_text() {
     let same = definition(&[
         BERLIN[1],
         "DAYLIGHT 19810329T020000 +0100 +0200 FREQ=YEARLY;INTERVAL=1;WKST=SU;BYMONTH=3;BYDAY=-1SU",
@@ -179,7 +183,7 @@ fn the_same_rules_are_one_text() {
 }
 
 #[test]
-fn where_zones_differ() {
+fn offset_differences_are_found() {
     // The rules from before 2007.
     let old = Zone::from_vtimezone(
         definition(&[
@@ -208,12 +212,13 @@ fn where_zones_differ() {
 }
 
 #[test]
-fn what_a_tzid_means() {
+fn tzids_are_resolved() {
     let berlin = definition(&BERLIN);
     let check = |tzid: &str, definition: Option<&Vtimezone>, location, expected: &str| {
         let (from, until) = (utc("20100101"), utc("20460101"));
-        let own = definition.map(|definition| Zone::from_vtimezone(definition.clone(), tzid));
-        let found = ZONES.resolve(tzid, own.as_ref(), location, from, until);
+        let defined_zone =
+            definition.map(|definition| Zone::from_vtimezone(definition.clone(), tzid));
+        let found = ZONES.resolve(tzid, defined_zone.as_ref(), location, from, until);
         let name = found.zone.as_ref().map_or("-", Zone::name);
         assert_eq!(format!("{:?} {name}", found.matched_by), expected, "{tzid}");
     };
@@ -275,17 +280,17 @@ fn what_a_tzid_means() {
 
 #[test]
 fn data_has_a_fingerprint() {
-    let of = |name: &str| ZONES.fingerprint(&zone(name));
-    assert_eq!(of("Europe/Berlin"), of("europe/berlin"));
-    assert_ne!(of("Europe/Berlin"), of("Europe/Paris"));
-    assert_ne!(of("Etc/GMT+1"), of("Etc/GMT+2"));
-    assert_eq!(of("UTC"), "utc");
+    let fingerprint = |name: &str| ZONES.fingerprint(&zone(name));
+    assert_eq!(fingerprint("Europe/Berlin"), fingerprint("europe/berlin"));
+    assert_ne!(fingerprint("Europe/Berlin"), fingerprint("Europe/Paris"));
+    assert_ne!(fingerprint("Etc/GMT+1"), fingerprint("Etc/GMT+2"));
+    assert_eq!(fingerprint("UTC"), "utc");
     assert_eq!(ZONES.data_version().len(), 16);
 }
 
 proptest! {
     #[test]
-    fn moments_are_clock_times_and_back(name in prop::sample::select(vec!["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Etc/GMT+5"]), seconds in -5_000_000_000i64..8_000_000_000) {
+    fn instants_and_local_times_convert(name in prop::sample::select(vec!["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Etc/GMT+5"]), seconds in -5_000_000_000i64..8_000_000_000) {
         let zone = zone(name);
         let civil = CivilTime::from_seconds_clamped(seconds);
         let jiff = jiff::tz::TimeZone::get(name).expect("a zone");
@@ -301,7 +306,7 @@ proptest! {
     }
 
     #[test]
-    fn names_are_no_panic(tzid in "[-A-Za-z/_+() :.]{0,30}") {
+    fn nothing_panics(tzid in "[-A-Za-z/_+() :.]{0,30}") {
         let _ = ZONES.resolve(&tzid, None, None, Instant::MIN, Instant::MAX);
     }
 }

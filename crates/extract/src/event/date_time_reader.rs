@@ -23,7 +23,8 @@ pub struct ZoneUse {
     pub tzid: String,
     /// How it was matched.
     pub zone_match: ZoneMatch,
-    /// The zone of the system that is used; `None`: the definition in the file, or no zone, is used.
+    /// The zone of the system that is used; `None`: the definition in the file, or no zone, is
+    /// used.
     pub system_zone: Option<String>,
     /// The file has a definition that differs from the used zone at the item's start.
     pub definition_differs: bool,
@@ -229,8 +230,8 @@ impl<'a> DateTimeReader<'a> {
         }
     }
 
-    /// Notes that there is a warning about a TZID. Returns false if there was one before, or are too
-    /// many.
+    /// Notes that there is a warning about a TZID. Returns false if there was one before, or are
+    /// too many.
     fn note_first_warning(&mut self, tzid: &str) -> bool {
         let is_first = self.warned_tzids.len() < MAX_ZONE_WARNINGS
             && !self.warned_tzids.iter().any(|warned| warned == tzid);

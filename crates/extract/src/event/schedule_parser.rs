@@ -100,8 +100,8 @@ impl ScheduleParser<'_> {
         ScheduleSpec::Series(Box::new(spec))
     }
 
-    /// Reads a task without a time of its own (the table of RFC 4791, 9.9). Other kinds have no time
-    /// then.
+    /// Reads a task without a time of its own (the table of RFC 4791, 9.9). Other kinds have no
+    /// time then.
     fn read_spec_without_start(&mut self) -> ScheduleSpec {
         if self.kind != Kind::Task {
             // The series of an override has its time; a malformed DTSTART has a warning already.

@@ -1,6 +1,6 @@
-//! The packed form of a schedule: flags; the beginning of an open one; the row of the override, where
-//! the item stands for the occurrences that follow one; the names of the time zones, that of the
-//! start first; the alarms; and the series, as `larder-time` packs it.
+//! The packed form of a schedule: flags; the beginning of an open one; the row of the override,
+//! where the item stands for the occurrences that follow one; the names of the time zones, that of
+//! the start first; the alarms; and the series, as `larder-time` packs it.
 
 use super::{Alarm, Schedule, ScheduleForm, Trigger};
 use larder_time::civil::Instant;
@@ -79,7 +79,7 @@ impl Schedule {
             0 => {
                 let zone = names.first().and_then(|name| find_zone(name));
                 let series =
-                    Series::from_bytes(rest.remaining(), &mut |code| match (code, &zone) {
+                    Series::from_bytes(rest.remaining_bytes(), &mut |code| match (code, &zone) {
                         (1, _) => ZoneReference::Utc,
                         (2, Some(zone)) => ZoneReference::Zone(zone.clone()),
                         _ => ZoneReference::Floating,

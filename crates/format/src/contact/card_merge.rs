@@ -6,8 +6,8 @@
 //!
 //! | in the other card | result |
 //! |---|---|
-//! | a value that the base has | nothing; missing parameters are added to the base's line, types are united |
-//! | a parameter that makes a value the first one | dropped, unless the base has no value of that name |
+//! | a value of the base | missing parameters are added to the base's line, types are united |
+//! | a parameter that prefers a value | dropped, unless the base has no value of that name |
 //! | a different value of a property that may occur once | kept as `X-LARDER-` and its name |
 //! | UID | always kept that way: the base keeps its identity |
 //! | VERSION, PRODID, REV | dropped: they describe the other card, not the person |

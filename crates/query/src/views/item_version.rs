@@ -44,7 +44,7 @@ impl<'a> LazyVersion<'a> {
         }
     }
 
-    fn decoded(&self) -> &DecodedItem<'a> {
+    fn decoded_item(&self) -> &DecodedItem<'a> {
         self.parsed.get_or_init(|| decode_item(self.reader, self.version))
     }
 
@@ -74,18 +74,18 @@ impl ItemFields for LazyVersion<'_> {
         if let Some((_, values)) = self.values.borrow().iter().find(|(id, _)| *id == field.id) {
             return any(values, pass);
         }
-        let values = self.decoded().searched_values(field);
+        let values = self.decoded_item().searched_values(field);
         let passes = any(&values, pass);
         self.values.borrow_mut().push((field.id, values));
         passes
     }
 
     fn properties(&self) -> &[Property<'_>] {
-        self.decoded().properties()
+        self.decoded_item().properties()
     }
 
     fn uid(&self) -> Option<String> {
-        self.decoded().uid()
+        self.decoded_item().uid()
     }
 
     fn kind(&self) -> Kind {
@@ -97,11 +97,11 @@ impl ItemFields for LazyVersion<'_> {
     }
 
     fn property_instant(&self, property: DateProperty, local: &Zone) -> Option<Instant> {
-        self.decoded().property_instant(property, local)
+        self.decoded_item().property_instant(property, local)
     }
 
     fn is_overdue(&self, time_range: &TimeRange) -> bool {
-        self.decoded().is_overdue(time_range)
+        self.decoded_item().is_overdue(time_range)
     }
 }
 
@@ -151,7 +151,7 @@ impl<'v, 'a> LazyVersionPair<'v, 'a> {
     }
 
     fn new_values(&self, field: &Field) -> Vec<String> {
-        let mut new = self.after.decoded().searched_values(field);
+        let mut new = self.after.decoded_item().searched_values(field);
         new.retain(|value| self.before.any_value(field, &mut |known| known == value) != Some(true));
         new
     }

@@ -1,8 +1,7 @@
-//! A batch while it is written: what putting, updating, removing and purging do to items.
+//! Writing the items of a batch: put, update, remove and purge.
 //!
-//! It takes no lock and begins no transaction (`apply` does), and leaves collections to
-//! `collections`. It is apart because these are the rules of items: what is a conflict, what
-//! becomes a former version.
+//! It takes no lock and begins no transaction (`apply` does both). Apart from `collections` because
+//! these are the rules of items: conflicts, duplicates, and the versions to record.
 
 use super::{ApplyError, Prefetched, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
@@ -11,12 +10,12 @@ use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::history::OperationId;
-use crate::index_maintenance::IndexUpdates;
+use crate::index_updates::IndexUpdates;
 use crate::meta::{MetaTable, set_meta};
 use crate::series::ItemLocation;
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
 use crate::write_transaction::WriteTransaction;
-use crate::{CollectionType, Kind, Seq, blob, history, purge};
+use crate::{CollectionType, Kind, Seq, blob, history};
 use larder_extract::is_newer_revision;
 use larder_extract::{Extractor, SortKeys};
 use larder_format::contact::{derive_uid, is_same_card};
@@ -24,14 +23,14 @@ use rusqlite::{CachedStatement, OptionalExtension as _};
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-/// What stands in the transaction under the UID of what arrives.
+/// The item that has the UID of an incoming item.
 enum ExistingItem {
     Item(StoredItem),
-    /// Nothing; this handle is free for it, if that is known.
+    /// No item has it; this handle is free, if that is known.
     Absent(Option<Handle>),
 }
 
-/// An item as it stands in the transaction.
+/// An item as it is in the transaction.
 struct StoredItem {
     id: i64,
     handle: Handle,
@@ -39,7 +38,7 @@ struct StoredItem {
     location: ItemLocation,
 }
 
-/// What an operation that puts each item once has done before: its first batch, and its number.
+/// The first batch and the number of an operation that puts each item once.
 struct ImportDedup {
     first_batch: Option<(Seq, OperationId)>,
 }
@@ -66,8 +65,8 @@ pub(super) struct BatchWriter<'a> {
     context_refs: ContextRefCounts,
     /// The handles that were given to new items.
     new_handles: HashSet<Handle>,
-    /// Of an operation that puts each item once: what came already, and was left as it was; and its
-    /// batches before this one.
+    /// For an operation that puts each item once: the items it put that were unchanged, and its
+    /// earlier batches.
     unchanged_items: HashSet<i64>,
     dedup: Option<ImportDedup>,
     finder: UidFinder<'a>,
@@ -78,9 +77,9 @@ pub(super) struct BatchWriter<'a> {
     removed: i64,
     /// Operations that this one undoes.
     undone_operations: Vec<OperationId>,
-    /// Marks on operations were written, which are changes without a place.
+    /// Whether operations were marked as undone or redone, which are changes without an ordinal.
     operations_marked: bool,
-    /// An item was not what a change expected.
+    /// Whether a precondition of a change failed.
     has_conflict: bool,
 }
 
@@ -124,20 +123,20 @@ fn prepare_once<'s, 'a>(
 impl<'a> BatchWriter<'a> {
     pub(super) fn begin(
         tx: &'a WriteTransaction<'a>,
-        deriver: &'a Extractor,
+        extractor: &'a Extractor,
         known: &'a Prefetched,
         operation: &Operation,
         meta: &MetaTable,
     ) -> RowResult<BatchWriter<'a>> {
         Ok(BatchWriter {
             tx,
-            extractors: ExtractorCache::new(deriver),
+            extractors: ExtractorCache::new(extractor),
             prefetched: known,
             seq: meta.number("last_seq")? + 1,
             ordinal: 0,
             last_item_row: meta.number("last_item")?,
             history_bytes: meta.number("history_bytes")?,
-            index_updates: IndexUpdates::begin(deriver, meta),
+            index_updates: IndexUpdates::begin(extractor, meta),
             context_refs: ContextRefCounts::default(),
             new_handles: HashSet::new(),
             unchanged_items: HashSet::new(),
@@ -198,8 +197,8 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Writes what was gathered, and the batch's own rows. Returns what the operation is known by
-    /// from now on.
+    /// Writes the gathered changes, and the rows of the batch. Returns the epoch and the number of
+    /// the operation.
     pub(super) fn finish(
         mut self,
         operation: &Operation,
@@ -252,8 +251,8 @@ impl<'a> BatchWriter<'a> {
         self.ordinal
     }
 
-    /// Looks for what the change at `index` puts, without doing again what was done before the lock
-    /// was taken.
+    /// Looks up the item that the change at `index` puts, unless that was done before the lock was
+    /// taken.
     fn find_existing(
         &mut self,
         index: usize,
@@ -299,8 +298,8 @@ impl<'a> BatchWriter<'a> {
             .optional()
     }
 
-    /// The sort keys that an item had before this batch. Parsed under the lock only where another
-    /// writer changed the item, or its collection's summary, after it was looked up.
+    /// Returns the sort keys of an item before this batch. They are extracted under the lock only
+    /// if another writer changed the item or its index configuration since it was read.
     fn sort_keys_before(
         &mut self,
         index: usize,
@@ -310,19 +309,19 @@ impl<'a> BatchWriter<'a> {
             return Ok(SortKeys::new());
         }
         let collection = item.location.collection;
-        let deriver = self.extractors.for_collection(self.tx, collection)?;
+        let extractor = self.extractors.for_collection(self.tx, collection)?;
         if let Some(ReplacedSortKeys { seq, index_config: summary, keys }) =
             self.prefetched.replaced.get(&index)
             && *seq == item.seq
-            && deriver.has_index_config(summary)
+            && extractor.has_index_config(summary)
         {
             return Ok(keys.clone());
         }
         let Some(stored) = self.extractors.read_item(self.tx, item.id)? else {
             return Ok(SortKeys::new());
         };
-        let deriver = self.extractors.for_collection(self.tx, collection)?;
-        Ok(deriver.extract_sort_keys(&stored.bytes, &stored.context))
+        let extractor = self.extractors.for_collection(self.tx, collection)?;
+        Ok(extractor.extract_sort_keys(&stored.bytes, &stored.context))
     }
 
     fn put_item(&mut self, index: usize, put: ItemPut) -> Result<ChangeOutcome, ApplyError> {
@@ -350,7 +349,7 @@ impl<'a> BatchWriter<'a> {
         };
         let there = blob::require_source_bytes(self.tx, item.id)?;
         let same = is_same_card(&there, put.parsed.bytes());
-        // The same words in a calendar that defines a zone otherwise say another time.
+        // The same bytes mean another time if the calendar defines the zone differently.
         let same = same && (second || self.has_same_calendar_context(&item, &put)?);
         if second && !same {
             return self.put_duplicate(&into, put);
@@ -372,7 +371,7 @@ impl<'a> BatchWriter<'a> {
         };
         match outcome {
             ChangeOutcome::Updated(_) => self.update_item(index, &item, put)?,
-            // What was left out was not put.
+            // A change with a conflict puts nothing.
             ChangeOutcome::Conflict(..) => {}
             _ if self.dedup.is_some() => drop(self.unchanged_items.insert(item.id)),
             _ => {}
@@ -380,7 +379,7 @@ impl<'a> BatchWriter<'a> {
         Ok(outcome)
     }
 
-    /// Did this operation put the item already, where it is one that puts each once?
+    /// Returns whether this operation puts each item once, and has put this one already.
     fn is_repeat_in_operation(&self, item: &StoredItem) -> rusqlite::Result<bool> {
         let Some(once) = &self.dedup else { return Ok(false) };
         if item.seq == self.seq || self.unchanged_items.contains(&item.id) {
@@ -389,7 +388,7 @@ impl<'a> BatchWriter<'a> {
         let Some((_, id)) = once.first_batch.filter(|(began, _)| item.seq >= *began) else {
             return Ok(false);
         };
-        // By the last batch, or by one before that of somebody else who has changed it since.
+        // In the last batch, or in an earlier one whose item another operation has changed since.
         self.tx
             .prepare_cached(
                 "SELECT EXISTS(SELECT 1 FROM batch WHERE seq = ?1 AND operation = ?3)
@@ -399,7 +398,7 @@ impl<'a> BatchWriter<'a> {
             .query_row((item.seq, item.handle.to_bytes(), id), |row| row.get(0))
     }
 
-    /// The handle under which these bytes are kept beside an item of the same UID, if they are.
+    /// Returns the handle of the duplicate of an item that has these bytes, if there is one.
     fn find_duplicate(
         &mut self,
         into: &CollectionKey,
@@ -413,7 +412,7 @@ impl<'a> BatchWriter<'a> {
         })
     }
 
-    /// Keeps a second item with a UID that another one had first, under a UID made from its bytes.
+    /// Adds a second item with the UID of another, under a UID made from its bytes.
     fn put_duplicate(
         &mut self,
         into: &CollectionKey,
@@ -429,7 +428,7 @@ impl<'a> BatchWriter<'a> {
         })
     }
 
-    /// Adds an item, with this handle where one is known to be free.
+    /// Adds an item, with this handle if one is known to be free.
     fn add_item(
         &mut self,
         into: &CollectionKey,
@@ -537,8 +536,7 @@ impl<'a> BatchWriter<'a> {
             .transpose()
     }
 
-    /// Copies what an item is into `former`. A large item's bytes get one more user instead of a
-    /// copy.
+    /// Copies the current version of an item into `item_history`. Bytes in a blob are not copied.
     fn log_item_version(
         &mut self,
         item: &StoredItem,
@@ -548,7 +546,8 @@ impl<'a> BatchWriter<'a> {
         self.tx
             .prepare_cached(&LOG_ITEM_VERSION_SQL)?
             .execute((item.id, self.seq, ordinal, removed))?;
-        // The place moves from `source` to `former`: the number of a blob's users stays the same.
+        // The reference to a blob moves from `source_bytes` to `item_history`: its count stays the
+        // same.
         self.history_bytes += self
             .tx
             .prepare_cached(
@@ -597,13 +596,13 @@ impl<'a> BatchWriter<'a> {
             self.log_item_version(item, ordinal, true)?;
             self.delete_item_rows(item, old)?;
         }
-        let (erased, bytes) = purge::erase_item_history(self.tx, handle)?;
+        let (erased, bytes) = history::erase_item_history(self.tx, handle)?;
         self.history_bytes -= bytes;
         self.operations_marked |= erased > 0;
         match (item, erased) {
             (None, 0) => Ok(ChangeOutcome::Conflict(None, None)),
             _ => {
-                purge::mark_rewrite_pending(self.tx, self.seq)?;
+                history::mark_rewrite_pending(self.tx, self.seq)?;
                 Ok(ChangeOutcome::Removed(handle))
             }
         }
@@ -639,7 +638,7 @@ static LOG_ITEM_VERSION_SQL: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// As `item.derived_uid` has it.
+/// Returns the value of `item.uid_origin`.
 fn encode_uid_origin(derived_uid: bool, names_uid: bool) -> i64 {
     i64::from(derived_uid) * (1 + i64::from(names_uid))
 }

@@ -1,15 +1,15 @@
-//! Collections in a batch: made, renamed, indexed otherwise, removed, brought back, each with a
-//! note of what was before.
+//! Writing the collections of a batch: created, renamed, indexed differently, removed and restored,
+//! each with a record of its former state.
 //!
-//! Items are not touched here: a collection is taken away only when it is empty. Apart from `batch`
-//! because a collection has a name and a key but no bytes.
+//! Items are not changed here: a collection is removed only when it is empty. Apart from
+//! `batch_writer` because a collection has a name and a key but no bytes.
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
 use crate::Kind;
 use crate::batch::ChangeOutcome;
+use crate::derived_index::DerivedIndex;
 use crate::error::Error;
-use crate::index_maintenance::DerivedIndex;
 use crate::uid_lookup::CollectionKey;
 use larder_extract::IndexConfig;
 use rusqlite::OptionalExtension as _;
@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 impl BatchWriter<'_> {
-    /// The collection of this name, made (or brought back) where there is none.
+    /// Returns the collection with this name; creates or restores it if there is none.
     pub(super) fn find_or_create_collection(
         &mut self,
         name: &str,
@@ -82,8 +82,9 @@ impl BatchWriter<'_> {
         Ok(CollectionKey { id, handle_key: key })
     }
 
-    /// The key of a new collection is made from its name, so that the same books imported elsewhere
-    /// have the same handles; a counter is added where a renamed collection has that key.
+    /// Returns the key of a new collection. It is made from the name, so that the same address book
+    /// imported elsewhere has the same handles; a counter is appended if a renamed collection has
+    /// that key.
     fn unused_key(&self, name: &str) -> rusqlite::Result<Vec<u8>> {
         let mut attempt: u64 = 0;
         loop {
@@ -104,7 +105,8 @@ impl BatchWriter<'_> {
         }
     }
 
-    /// Notes what a collection was before this batch: its name and its summary, or nothing.
+    /// Records the state of a collection before this batch: its name and its index configuration,
+    /// or that it did not exist.
     fn log_collection_version(
         &mut self,
         id: i64,
@@ -159,8 +161,8 @@ impl BatchWriter<'_> {
         Ok(ChangeOutcome::Done)
     }
 
-    /// Has the items of a collection indexed otherwise: the sets concerned are given up, and
-    /// refilled by a refresh.
+    /// Sets the index configuration of a collection. The indexes that change become stale; a
+    /// refresh refills them.
     pub(super) fn set_index_config(
         &mut self,
         name: &str,
@@ -189,8 +191,7 @@ impl BatchWriter<'_> {
         Ok(ChangeOutcome::Done)
     }
 
-    /// Has a calendar say something else of itself. Where there is no such collection, there is
-    /// nothing to say.
+    /// Sets the properties of a collection itself. Does nothing if there is no such collection.
     pub(super) fn set_collection_properties(
         &mut self,
         name: &str,
@@ -243,7 +244,7 @@ impl BatchWriter<'_> {
     }
 }
 
-/// Names go into command lines and item addresses (`COLLECTION/UID`).
+/// Names are part of command lines and item addresses (`COLLECTION/UID`).
 fn check_collection_name(name: &str) -> Result<(), ApplyError> {
     let long = name.chars().count() > 200;
     if name.is_empty() || long || name.chars().any(|c| c.is_control() || c == '/') {

@@ -12,7 +12,7 @@ use larder_store::{ChangeOutcome, CollectionType, ItemMeta, Kind, ParsedItem, Re
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The UIDs that this import has cancelled.
+/// The UIDs that this import has marked as cancelled.
 pub(super) struct CancelledUids {
     /// The last batch before the import.
     since: Seq,
@@ -49,9 +49,9 @@ impl ImportWriter<'_> {
             return Ok(None);
         }
         let found = series(self)?;
-        let changes = match found.map_or(Ok(CancelOutcome::NotFound), |found| {
-            self.compute_cancel_outcome(found, &prepared)
-        })? {
+        let changes = match found
+            .map_or(Ok(CancelOutcome::NotFound), |of| self.compute_cancel_outcome(of, &prepared))?
+        {
             CancelOutcome::NotFound => return Ok(Some((place, prepared))),
             CancelOutcome::Outdated => {
                 return self.reject_message(place, &prepared, OLDER_REASON).map(|()| None);

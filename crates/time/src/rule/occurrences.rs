@@ -30,7 +30,7 @@ impl StepBudget {
 
     /// The remaining steps.
     #[must_use]
-    pub const fn remaining(self) -> u64 {
+    pub const fn remaining_steps(self) -> u64 {
         self.remaining
     }
 
@@ -120,7 +120,7 @@ impl<'r> RuleOccurrences<'r> {
             is_ended: false,
             is_exhausted: false,
             budget,
-            initial_steps: budget.remaining(),
+            initial_steps: budget.remaining_steps(),
         };
         occurrences.seek_to_period(next);
         occurrences.extend_horizon();
@@ -130,7 +130,7 @@ impl<'r> RuleOccurrences<'r> {
     /// Replaces the budget.
     #[must_use]
     pub fn with_budget(self, budget: StepBudget) -> Self {
-        RuleOccurrences { budget, initial_steps: budget.remaining(), ..self }
+        RuleOccurrences { budget, initial_steps: budget.remaining_steps(), ..self }
     }
 
     /// Ends the iteration after a civil time, which saves the search behind it.
@@ -142,7 +142,7 @@ impl<'r> RuleOccurrences<'r> {
     /// The steps consumed so far.
     #[must_use]
     pub fn spent_steps(&self) -> u64 {
-        self.initial_steps - self.budget.remaining()
+        self.initial_steps - self.budget.remaining_steps()
     }
 
     /// The remaining budget.

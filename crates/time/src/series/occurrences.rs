@@ -72,7 +72,7 @@ impl Series {
             slice: if often { FIRST_SLICE_SECONDS } else { SLICE_SECONDS },
             ready: Vec::new().into_iter(),
             budget,
-            initial_steps: budget.remaining(),
+            initial_steps: budget.remaining_steps(),
             is_ended: from >= to,
             is_exhausted: false,
             is_uncertain: false,
@@ -174,7 +174,7 @@ impl SeriesOccurrences<'_> {
     /// The steps consumed so far.
     #[must_use]
     pub fn spent_steps(&self) -> u64 {
-        self.initial_steps - self.budget.remaining()
+        self.initial_steps - self.budget.remaining_steps()
     }
 
     /// Returns whether the budget was exhausted before the end of the range, so that later
@@ -207,7 +207,7 @@ impl SeriesOccurrences<'_> {
         found.retain(|one| one.start >= next && (one.start < end || end == Instant::MAX));
         found.retain(|one| one.start < to && (one.end > from || one.start >= from));
         found.sort_by_key(|one| (one.start, one.original));
-        self.is_exhausted |= self.budget.remaining() == 0;
+        self.is_exhausted |= self.budget.remaining_steps() == 0;
         self.is_uncertain |= !found.is_empty() && !self.series.has_resolved_ends();
         self.is_ended = end >= self.to || self.is_exhausted;
         self.next = end;
@@ -245,7 +245,7 @@ impl SeriesOccurrences<'_> {
             Some(next) => self.next = self.next.max(next),
             None => self.is_ended = true,
         }
-        self.is_exhausted |= self.budget.remaining() == 0;
+        self.is_exhausted |= self.budget.remaining_steps() == 0;
         self.is_ended |= self.is_exhausted;
     }
 

@@ -1,7 +1,7 @@
-//! Summaries: their text, and collections that are indexed otherwise than the default, or otherwise
-//! than before.
+//! Tests of index configurations: their text form, and collections with another configuration than
+//! the default or than before.
 
-use crate::book::{Book, NOW, card, handle_of, put};
+use crate::book::{Book, NOW_MS, card, outcome_handle, put};
 use larder_format::field::{CONTACT_FIELDS, find_contact_field};
 use larder_store::{
     BatchChange, ChangeOutcome, CollectionType, DerivedIndex, Error, FieldIndex, IndexConfig,
@@ -9,28 +9,28 @@ use larder_store::{
     StoreOptions, term_encoding as term,
 };
 
-fn summary(text: &str) -> IndexConfig {
+fn index_config(text: &str) -> IndexConfig {
     text.parse().unwrap()
 }
 
 fn set(name: &str, text: &str) -> BatchChange {
-    BatchChange::SetIndexConfig(name.into(), summary(text))
+    BatchChange::SetIndexConfig(name.into(), index_config(text))
 }
 
 fn create(name: &str, text: &str) -> Vec<BatchChange> {
     vec![BatchChange::CreateCollection(name.into(), Kind::Contact), set(name, text)]
 }
 
-/// The summary of a collection, as text.
-fn stored(reader: &Reader, name: &str) -> String {
+/// Returns the index configuration of a collection as text.
+fn stored_config(reader: &Reader, name: &str) -> String {
     let collections = reader.collections().unwrap();
     let found = collections.iter().find(|collection| collection.name == name).unwrap();
     assert!(reader.index_configs().unwrap().contains(&(found.row, found.index_config.clone())));
     if found.index_config.is_default() { "default".into() } else { found.index_config.to_string() }
 }
 
-/// How many items are found by this term.
-fn by_term(reader: &Reader, term: Vec<u8>) -> usize {
+/// Returns the number of items with this term.
+fn count_by_term(reader: &Reader, term: Vec<u8>) -> usize {
     let _snapshot = reader.begin_read().unwrap();
     let found = reader.look_up(&IndexQuery::Term(term), &[]).unwrap().unwrap();
     let mut items = 0;
@@ -42,11 +42,11 @@ fn by_term(reader: &Reader, term: Vec<u8>) -> usize {
     items
 }
 
-fn named(name: &str) -> Vec<u8> {
+fn card_with_name(name: &str) -> Vec<u8> {
     term::value(find_contact_field("full_name").unwrap().id, name)
 }
 
-fn many(book: &mut Book, name: &str, count: usize) {
+fn put_numbered(book: &mut Book, name: &str, count: usize) {
     let puts = (0..count).map(|n| {
         let lines = "TEL:+43 664 123\r\nNOTE:abc\r\n";
         put(
@@ -61,11 +61,11 @@ fn many(book: &mut Book, name: &str, count: usize) {
 }
 
 #[test]
-fn text_of_summaries() {
+fn index_configs_have_a_text_form() {
     let check = |text: &str, expect: &str| {
-        let read = summary(text);
+        let read = index_config(text);
         assert_eq!(read.to_string(), expect, "{text:?}");
-        assert_eq!(summary(expect), read);
+        assert_eq!(index_config(expect), read);
     };
     check("", "none");
     check("none", "none");
@@ -76,23 +76,25 @@ fn text_of_summaries() {
     check("note:sort none note:prefix", "note:exact,prefix,sort");
     check(
         &format!("rev:sort {}", IndexConfig::default()),
-        &summary("default rev:sort").to_string(),
+        &index_config("default rev:sort").to_string(),
     );
-    assert!(summary("default").is_default() && summary("default note:substring").is_default());
-    assert!(!summary("default note:prefix").is_default());
+    assert!(
+        index_config("default").is_default() && index_config("default note:substring").is_default()
+    );
+    assert!(!index_config("default note:prefix").is_default());
     for kind in ["exact", "suffix", "substring", "sort"] {
         for field in CONTACT_FIELDS.iter().filter(|field| field.is_indexed) {
             let text = format!("{}:{kind}", field.name);
-            let again = summary(&text);
-            assert_eq!(summary(&again.to_string()), again, "{text}");
+            let again = index_config(&text);
+            assert_eq!(index_config(&again.to_string()), again, "{text}");
         }
     }
 }
 
-/// What the default is decides what stores hold: who changes it raises the version of the rules in
+/// The stores in use depend on the default: a change of it needs a new version of the rules in
 /// `contact`.
 #[test]
-fn the_default() {
+fn the_default_index_config_is_stable() {
     let text = concat!(
         "file_as:exact,prefix,substring,sort ",
         "full_name:exact,prefix,suffix,substring,sort name:substring ",
@@ -134,21 +136,21 @@ fn a_collection_has_the_index_it_was_made_with() {
     let mut book = Book::new();
     book.apply(create("work", "phone:phone note:prefix"));
     book.apply(create("bare", "none"));
-    many(&mut book, "work", 3);
-    many(&mut book, "bare", 3);
-    many(&mut book, "contacts", 3);
-    book.sound();
+    put_numbered(&mut book, "work", 3);
+    put_numbered(&mut book, "bare", 3);
+    put_numbered(&mut book, "contacts", 3);
+    book.assert_sound();
     let reader = book.reader();
-    assert_eq!(stored(&reader, "work"), "phone:phone note:exact,prefix");
-    assert_eq!(stored(&reader, "bare"), "none");
-    assert_eq!(stored(&reader, "contacts"), "default");
+    assert_eq!(stored_config(&reader, "work"), "phone:phone note:exact,prefix");
+    assert_eq!(stored_config(&reader, "bare"), "none");
+    assert_eq!(stored_config(&reader, "contacts"), "default");
     let of = |name: &str| find_contact_field(name).unwrap().id;
-    assert_eq!(by_term(&reader, named("name 1")), 1);
-    assert_eq!(by_term(&reader, term::value(of("note"), "abc")), 3);
-    assert_eq!(by_term(&reader, term::phone(of("phone"), "43664123")), 6);
-    assert_eq!(by_term(&reader, term::trigram("abc")), 3);
-    assert_eq!(by_term(&reader, term::presence(of("note"))), 9, "presence is always there");
-    // An order is kept where all collections asked have it.
+    assert_eq!(count_by_term(&reader, card_with_name("name 1")), 1);
+    assert_eq!(count_by_term(&reader, term::value(of("note"), "abc")), 3);
+    assert_eq!(count_by_term(&reader, term::phone(of("phone"), "43664123")), 6);
+    assert_eq!(count_by_term(&reader, term::trigram("abc")), 3);
+    assert_eq!(count_by_term(&reader, term::presence(of("note"))), 9, "presence is always there");
+    // A sort order exists if all requested collections have it.
     let rows: Vec<i64> = reader.collections().unwrap().iter().map(|c| c.row).collect();
     let [_bare, contacts, work] = rows[..] else { panic!("three: {rows:?}") };
     let place = |collections: Vec<i64>| {
@@ -168,7 +170,7 @@ fn a_collection_has_the_index_it_was_made_with() {
             .extractor_for_collection("work", CollectionType::AddressBook)
             .unwrap()
             .index_config(),
-        summary("phone:phone note:prefix")
+        index_config("phone:phone note:prefix")
     );
     assert!(
         book.store
@@ -177,25 +179,25 @@ fn a_collection_has_the_index_it_was_made_with() {
             .index_config()
             .is_default()
     );
-    // Edits and removals go by the collection's summary, too.
+    // Edits and removals use the configuration of the collection, too.
     let outcome = book.put_into("work", &card("u1", "Edited", "NOTE:xyz\r\n")).1;
     book.put_into("bare", &card("u1", "Edited", ""));
-    book.sound();
-    book.remove(handle_of(&outcome));
-    book.sound();
+    book.assert_sound();
+    book.remove(outcome_handle(&outcome));
+    book.assert_sound();
     assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
 }
 
 #[test]
 fn indexed_otherwise_in_steps() {
     let mut book = Book::new();
-    many(&mut book, "contacts", 30);
-    many(&mut book, "work", 5);
+    put_numbered(&mut book, "contacts", 30);
+    put_numbered(&mut book, "work", 5);
     let usable = |book: &Book| {
         [DerivedIndex::Text, DerivedIndex::Sort]
             .map(|set| book.store.is_index_current(set).unwrap())
     };
-    // Only what is concerned is filled anew; nothing, where there is nothing.
+    // Only the indexes that change are refilled; none if there are no items.
     book.apply(vec![set("contacts", "default note:sort")]);
     assert_eq!(usable(&book), [true, false]);
     book.store.refresh().unwrap();
@@ -209,10 +211,12 @@ fn indexed_otherwise_in_steps() {
     let (_, again) = book.apply(vec![set("new", "phone:phone")]);
     assert_eq!((again.outcomes, usable(&book)), (vec![ChangeOutcome::Done], [true, true]));
     assert_eq!(again.seq, book.store.last_seq().unwrap(), "nothing was written");
-    book.sound();
-    // In steps, with writes in between, and with another change of mind in the middle.
+    book.assert_sound();
+    // In steps, with writes in between, and with another configuration in the middle.
     book.apply(vec![set("contacts", "full_name:prefix,sort")]);
-    assert!(book.reader().look_up(&IndexQuery::Term(named("name 1")), &[]).unwrap().is_none());
+    assert!(
+        book.reader().look_up(&IndexQuery::Term(card_with_name("name 1")), &[]).unwrap().is_none()
+    );
     let mut steps = 0;
     while book.store.refresh_step(4).unwrap().is_some() {
         steps += 1;
@@ -223,32 +227,32 @@ fn indexed_otherwise_in_steps() {
         }
     }
     assert!(steps > 10, "{steps} steps");
-    book.sound();
+    book.assert_sound();
     assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
 }
 
-/// Whoever stops in the middle, the next one goes on.
+/// A rebuild that was interrupted is continued by the next one.
 #[test]
-fn killed_between_steps() {
+fn a_rebuild_killed_between_steps_is_continued() {
     for done in 0..8 {
         let mut book = Book::new();
-        many(&mut book, "contacts", 20);
+        put_numbered(&mut book, "contacts", 20);
         book.apply(vec![set("contacts", "full_name:suffix note:sort")]);
         for _ in 0..done {
             book.store.refresh_step(5).unwrap();
         }
-        let book = book.reopened(&StoreOptions::default());
+        let book = book.reopen(&StoreOptions::default());
         assert!(book.store.is_index_current(DerivedIndex::Text).unwrap());
         assert!(book.store.is_index_current(DerivedIndex::Sort).unwrap());
-        book.sound();
+        book.assert_sound();
     }
 }
 
-/// A change of the summary within a batch of items, before them and behind them.
+/// A change of the configuration within a batch, with items before and after it.
 #[test]
 fn in_one_batch_with_items() {
     let mut book = Book::new();
-    many(&mut book, "contacts", 3);
+    put_numbered(&mut book, "contacts", 3);
     let one = |book: &Book, uid: &str| {
         put(&book.store, "contacts", &card(uid, "New", ""), Precondition::Any)
     };
@@ -261,7 +265,7 @@ fn in_one_batch_with_items() {
     ];
     book.apply(batch);
     book.store.refresh().unwrap();
-    book.sound();
+    book.assert_sound();
     let batch = vec![
         set("contacts", "full_name:sort,prefix"),
         one(&book, "c"),
@@ -270,7 +274,7 @@ fn in_one_batch_with_items() {
     book.apply(batch);
     book.put(&card("u1", "Edited", ""));
     book.store.refresh().unwrap();
-    book.sound();
+    book.assert_sound();
     let batch = vec![
         BatchChange::CreateCollection("x".into(), Kind::Contact),
         put(&book.store, "x", &card("a", "A", ""), Precondition::Any),
@@ -278,45 +282,45 @@ fn in_one_batch_with_items() {
     ];
     book.apply(batch);
     book.store.refresh().unwrap();
-    book.sound();
+    book.assert_sound();
 }
 
 fn undo(book: &mut Book, id: OperationId) -> OperationId {
-    let by = book.store.undo(id, NOW).unwrap().operation.unwrap();
+    let by = book.store.undo(id, NOW_MS).unwrap().operation.unwrap();
     book.store.refresh().unwrap();
-    book.sound();
+    book.assert_sound();
     by
 }
 
 #[test]
 fn a_summary_comes_back() {
     let mut book = Book::new();
-    many(&mut book, "contacts", 3);
+    put_numbered(&mut book, "contacts", 3);
     let (first, _) = book.apply(vec![set("contacts", "full_name:prefix")]);
     let by = undo(&mut book, first);
-    assert_eq!(stored(&book.reader(), "contacts"), "default");
+    assert_eq!(stored_config(&book.reader(), "contacts"), "default");
     undo(&mut book, by);
-    assert_eq!(stored(&book.reader(), "contacts"), "full_name:exact,prefix");
-    // A rename since is no obstacle, another summary is.
+    assert_eq!(stored_config(&book.reader(), "contacts"), "full_name:exact,prefix");
+    // A later rename is no conflict, another configuration is.
     let (second, _) = book.apply(vec![set("contacts", "note:sort")]);
     let (rename, _) =
         book.apply(vec![BatchChange::RenameCollection("contacts".into(), "people".into())]);
     undo(&mut book, second);
-    assert_eq!(stored(&book.reader(), "people"), "full_name:exact,prefix");
+    assert_eq!(stored_config(&book.reader(), "people"), "full_name:exact,prefix");
     let (third, _) = book.apply(vec![set("people", "note:sort")]);
     book.apply(vec![set("people", "none")]);
-    let refused = book.store.undo(third, NOW);
+    let refused = book.store.undo(third, NOW_MS);
     assert!(matches!(refused, Err(Error::CollectionChanged { .. })), "{refused:?}");
     undo(&mut book, rename);
-    assert_eq!(stored(&book.reader(), "contacts"), "none");
-    // What was set and put back by hand is no obstacle, either.
+    assert_eq!(stored_config(&book.reader(), "contacts"), "none");
+    // A change that was reverted by hand is no conflict, either.
     book.apply(vec![set("contacts", "note:sort")]);
     let (all, _) = book.apply(vec![
         set("contacts", "default"),
         BatchChange::RenameCollection("contacts".into(), "b".into()),
     ]);
     undo(&mut book, all);
-    assert_eq!(stored(&book.reader(), "contacts"), "note:sort");
+    assert_eq!(stored_config(&book.reader(), "contacts"), "note:sort");
 }
 
 #[test]
@@ -325,24 +329,24 @@ fn a_removed_collection_keeps_its_summary() {
     let (made, _) = book.apply(create("work", "full_name:prefix"));
     let by = undo(&mut book, made);
     undo(&mut book, by);
-    assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
+    assert_eq!(stored_config(&book.reader(), "work"), "full_name:exact,prefix");
     let outcome = book.put_into("work", &card("a", "Anna", "")).1;
     let id = book.batches(vec![
-        vec![BatchChange::Remove(handle_of(&outcome), Precondition::Any)],
+        vec![BatchChange::Remove(outcome_handle(&outcome), Precondition::Any)],
         vec![BatchChange::RemoveCollection("work".into())],
     ]);
     undo(&mut book, id);
-    assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
-    assert_eq!(by_term(&book.reader(), named("anna")), 1);
-    book.remove(handle_of(&outcome));
+    assert_eq!(stored_config(&book.reader(), "work"), "full_name:exact,prefix");
+    assert_eq!(count_by_term(&book.reader(), card_with_name("anna")), 1);
+    book.remove(outcome_handle(&outcome));
     book.apply(vec![BatchChange::RemoveCollection("work".into())]);
-    // Made anew, it is as its maker says; filled by a put, as it was.
+    // Created again, it has the new configuration; restored by a put, the former one.
     book.put_into("work", &card("b", "Berta", ""));
-    assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
-    book.sound();
+    assert_eq!(stored_config(&book.reader(), "work"), "full_name:exact,prefix");
+    book.assert_sound();
     let missing = book
         .store
-        .apply(&mut larder_store::Operation::new("index", "", NOW), vec![set("no", "none")]);
+        .apply(&mut larder_store::Operation::new("index", "", NOW_MS), vec![set("no", "none")]);
     assert!(matches!(missing, Err(Error::NoCollection { .. })), "{missing:?}");
 }
 
@@ -350,21 +354,21 @@ fn a_removed_collection_keeps_its_summary() {
 fn a_backup_has_the_summaries() {
     let mut book = Book::new();
     book.apply(create("work", "full_name:prefix"));
-    many(&mut book, "work", 3);
-    let copy = book.beside("copy.db");
+    put_numbered(&mut book, "work", 3);
+    let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
     book.apply(vec![set("work", "none")]);
     book.store.restore(&copy).unwrap();
-    assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
-    book.sound();
+    assert_eq!(stored_config(&book.reader(), "work"), "full_name:exact,prefix");
+    book.assert_sound();
 }
 
-/// One process has derived items for the index when another changes its mind about what is to be in
-/// it, and begins anew, so that the rebuild stands where it stood.
+/// One process has extracted items for the index when another sets a new configuration and begins
+/// again, so that the rebuild is at the same position as before.
 #[test]
 fn another_summary_while_a_step_is_under_way() {
     let mut book = Book::new();
-    many(&mut book, "contacts", 400);
+    put_numbered(&mut book, "contacts", 400);
     let dir = book.dir();
     let (go, began) = std::sync::mpsc::channel();
     let (done, ended) = std::sync::mpsc::channel();
@@ -386,7 +390,7 @@ fn another_summary_while_a_step_is_under_way() {
         book.store.refresh_step(1).unwrap();
         ended.recv().unwrap();
         book.store.refresh().unwrap();
-        book.sound();
+        book.assert_sound();
     }
     drop(next);
     filling.join().unwrap();

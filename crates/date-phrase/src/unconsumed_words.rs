@@ -348,7 +348,7 @@ impl UnconsumedWords<'_, '_> {
         let run = self.unconsumed_run(at);
         let word = run.first().filter(|_| clocked)?;
         let letters = word.text.trim_end_matches([',', ';', '.']);
-        if Vocabulary::common().forms(WordMeaning::ZoneAbbreviation).contains(&letters) {
+        if Vocabulary::shared_notation().forms(WordMeaning::ZoneAbbreviation).contains(&letters) {
             return Some(1);
         }
         let capital = |word: &&PhraseToken<'_>| word.text.starts_with(char::is_uppercase);

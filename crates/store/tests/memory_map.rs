@@ -1,21 +1,20 @@
-//! A reader that has the file mapped, while others let it shrink and grow, and put another in its
-//! place.
+//! Tests of a reader that has mapped the file while others shrink, grow and replace it.
 
-use crate::book::{Book, card, handle_of, put};
+use crate::book::{Book, card, outcome_handle, put};
 use larder_store::{Handle, Operation, Precondition, Reader};
 
 fn text(n: usize) -> Vec<u8> {
     card(&format!("u{n}"), "Name", &format!("NOTE:{}\r\n", n.to_string().repeat(700)))
 }
 
-/// Puts items in; gives their handles.
+/// Puts items, and returns their handles.
 fn fill(book: &mut Book, numbers: std::ops::Range<usize>) -> Vec<Handle> {
     let changes =
         numbers.map(|n| put(&book.store, "contacts", &text(n), Precondition::Any)).collect();
-    book.apply(changes).1.outcomes.iter().map(handle_of).collect()
+    book.apply(changes).1.outcomes.iter().map(outcome_handle).collect()
 }
 
-/// All items, read at once.
+/// Reads all items at once.
 fn read(reader: &Reader) -> Vec<Vec<u8>> {
     let collection = reader.collection_rows(None).unwrap()[0];
     let rows = reader.item_rows(collection, 0, usize::MAX >> 1).unwrap();
@@ -32,32 +31,32 @@ fn read(reader: &Reader) -> Vec<Vec<u8>> {
 fn what_is_mapped_is_what_there_is() {
     let mut book = Book::new();
     let handles = fill(&mut book, 0..301);
-    // Then nothing is left in the write-ahead log.
+    // The purge empties the write-ahead log.
     let mut purge = Operation::new("purge", "", 0);
     book.store.purge(&mut purge, &handles[300..]).unwrap();
-    let copy = book.beside("copy.db");
+    let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
     let reader = book.reader();
     let expect = |numbers: &mut dyn Iterator<Item = usize>| numbers.map(text).collect::<Vec<_>>();
     assert_eq!(read(&reader), expect(&mut (0..300)));
-    // Nearly all of it is erased, and the file cut.
+    // Nearly all items are purged, and the file is truncated.
     let size = |book: &Book| book.data().metadata().unwrap().len();
     let before = size(&book);
     let mut purge = Operation::new("purge", "", 0);
     book.store.purge(&mut purge, &handles[10..300]).unwrap();
     assert!(size(&book) < before / 2, "{} of {before} bytes", size(&book));
     assert_eq!(read(&reader), expect(&mut (0..10)));
-    // It grows beyond what it was.
+    // The file grows beyond its former size.
     fill(&mut book, 300..900);
     assert_eq!(read(&reader), expect(&mut (0..10).chain(300..900)));
     book.store.restore(&copy).unwrap();
     assert_eq!(read(&reader), expect(&mut (0..300)));
-    // What was written within a snapshot is seen behind it.
+    // A write during a read transaction is visible after it.
     let snapshot = reader.begin_read().unwrap();
     assert_eq!(read(&reader).len(), 300);
     fill(&mut book, 900..1000);
     assert_eq!(read(&reader).len(), 300);
     drop(snapshot);
     assert_eq!(read(&reader).len(), 400);
-    book.sound();
+    book.assert_sound();
 }

@@ -8,9 +8,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
 /// Yields its bytes, then blocks until the test is over, like a terminal.
-struct Stuck<R>(R, Receiver<()>);
+struct BlockingReader<R>(R, Receiver<()>);
 
-impl<R: Read> Read for Stuck<R> {
+impl<R: Read> Read for BlockingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer)? {
             0 => self.1.recv().map_or(Ok(0), |()| Ok(0)),
@@ -19,9 +19,9 @@ impl<R: Read> Read for Stuck<R> {
     }
 }
 
-fn stuck(input: impl Read + Send + 'static) -> (ImportInput, Sender<()>) {
+fn blocking_input(input: impl Read + Send + 'static) -> (ImportInput, Sender<()>) {
     let (hold, held) = mpsc::channel();
-    (ImportInput::Stdin(Box::new(Stuck(input, held))), hold)
+    (ImportInput::Stdin(Box::new(BlockingReader(input, held))), hold)
 }
 
 /// Yields its bytes, then fails.
@@ -74,7 +74,7 @@ fn a_store_that_fails_ends_the_import() {
 #[test]
 fn a_store_that_fails_does_not_wait_for_the_input() {
     let error = within_a_minute(|| {
-        let (input, _hold) = stuck(cards(5000));
+        let (input, _hold) = blocking_input(cards(5000));
         let options = ImportOptions { into: Some("no/name".into()), ..options() };
         Book::new().try_import(vec![input], &options).unwrap_err()
     });
@@ -105,7 +105,7 @@ fn a_stop_ends_after_whole_batches() {
 fn a_stop_does_not_wait_for_the_input() {
     let summary = within_a_minute(|| {
         let mut book = Book::new();
-        let (input, _hold) = stuck(io::empty());
+        let (input, _hold) = blocking_input(io::empty());
         let options = options();
         let stop = std::sync::Arc::clone(&options.stop);
         std::thread::spawn(move || {
@@ -118,14 +118,14 @@ fn a_stop_does_not_wait_for_the_input() {
 }
 
 #[test]
-fn what_came_before_a_read_error_is_taken() {
+fn cards_before_a_read_error_are_imported() {
     let mut book = Book::new();
     let cut = format!("{}BEGIN:VCARD\r\nUID:b\r\nFN:Half\r\n", card("a", "Ada"));
     let input = ImportInput::Stdin(Box::new(FailingReader(io::Cursor::new(cut))));
     let next = book.file("next.vcf", card("c", "Cy"));
-    let told = book.import(vec![input, path(next)], &options());
-    assert_eq!(told.unreadable, ["standard input: the disk went away"]);
-    assert_eq!((told.summary.added, told.summary.files), (2, 1));
+    let outcome = book.import(vec![input, path(next)], &options());
+    assert_eq!(outcome.unreadable, ["standard input: the disk went away"]);
+    assert_eq!((outcome.summary.added, outcome.summary.files), (2, 1));
     assert_eq!(book.items(INTO), [card("a", "Ada").as_bytes(), card("c", "Cy").as_bytes()]);
 }
 

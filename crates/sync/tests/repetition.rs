@@ -1,7 +1,7 @@
 //! A second import of the same input changes nothing, and neither the sizes of its pieces nor the
 //! number of threads makes a difference.
 
-use crate::book::{Book, INTO, ImportResult, card, options};
+use crate::book::{Book, INTO, ImportOutcome, card, options};
 use larder_sync::{ImportInput, ImportOptions};
 use proptest::prelude::*;
 use std::io::{self, Read};
@@ -39,24 +39,24 @@ fn run(
     text: &str,
     sizes: &[usize],
     options: &ImportOptions,
-) -> (ImportResult, Vec<Vec<u8>>, Option<Vec<u8>>) {
+) -> (ImportOutcome, Vec<Vec<u8>>, Option<Vec<u8>>) {
     let mut book = Book::new();
     book.file("x", "");
     let rejects = book.path("rejects");
     let options = ImportOptions { rejects: Some(rejects.clone()), ..options.clone() };
     let bytes = io::Cursor::new(text.as_bytes().to_vec());
     let pieces = Pieces { bytes, sizes: sizes.to_vec(), next: 0 };
-    let mut told = book.import(vec![ImportInput::Stdin(Box::new(pieces))], &options);
-    told.summary.rejects_file = None;
+    let mut outcome = book.import(vec![ImportInput::Stdin(Box::new(pieces))], &options);
+    outcome.summary.rejects_file = None;
 
     let (items, seq) =
         (book.items(options.into.as_deref().unwrap()), book.store.last_seq().unwrap());
     let again = book.take(text, &options).summary;
     assert_eq!((again.has_changes(), again.operation), (false, None), "{text:?}");
-    assert_eq!(again.item_count(), told.summary.item_count(), "{text:?}");
+    assert_eq!(again.item_count(), outcome.summary.item_count(), "{text:?}");
     assert_eq!(book.store.last_seq().unwrap(), seq);
     assert_eq!(book.items(options.into.as_deref().unwrap()), items);
-    (told, items, std::fs::read(rejects).ok())
+    (outcome, items, std::fs::read(rejects).ok())
 }
 
 proptest! {
@@ -94,12 +94,12 @@ proptest! {
 
 /// A file that ends in the middle of a card has half of it, which must not replace a complete one.
 #[test]
-fn half_a_card_replaces_no_whole_one() {
+fn half_a_card_does_not_replace_a_complete_one() {
     let mut book = Book::new();
     let whole = "BEGIN:VCARD\nUID:b\nFN:Otto\nEND:VCARD\n";
     book.take(whole, &options());
-    let told = book.take(&whole[..24], &options());
-    assert_eq!((told.summary.updated, told.summary.rejected), (0, 1), "{told:?}");
+    let outcome = book.take(&whole[..24], &options());
+    assert_eq!((outcome.summary.updated, outcome.summary.rejected), (0, 1), "{outcome:?}");
     assert_eq!(book.items(INTO), [whole.as_bytes()]);
     // Where there is no complete card, half of one is stored; the second import of it changes
     // nothing.

@@ -1,7 +1,7 @@
-//! Derived data: fingerprints, rebuilding in steps, writes in the middle of it, faults that are
-//! found.
+//! Tests of derived data: fingerprints, rebuilds in steps, writes during a rebuild, and faults that
+//! a check finds.
 
-use crate::book::{Book, card, handle_of, made, put};
+use crate::book::{Book, card, create_options, outcome_handle, put};
 use larder_format::field::find_contact_field;
 use larder_store::{
     BatchChange, DerivedIndex, Fault, IndexQuery, IndexedOrder, Operation, Precondition, Reader,
@@ -10,11 +10,11 @@ use larder_store::{
 use rusqlite::Connection;
 
 fn with_locale(locale: &str) -> StoreOptions {
-    StoreOptions { locale: Some(locale.into()), ..made() }
+    StoreOptions { locale: Some(locale.into()), ..create_options() }
 }
 
-/// The UIDs in the order of the full names.
-fn sorted(reader: &Reader) -> Vec<String> {
+/// Returns the UIDs in the order of the full names.
+fn uids_by_name(reader: &Reader) -> Vec<String> {
     let order = IndexedOrder {
         field: find_contact_field("full_name").unwrap().id,
         collections: reader.collections().unwrap().iter().map(|c| c.row).collect(),
@@ -24,7 +24,7 @@ fn sorted(reader: &Reader) -> Vec<String> {
     places.iter().map(|place| reader.find_by_row(place.row).unwrap().unwrap().uid).collect()
 }
 
-fn names(book: &mut Book, names: &[&str]) {
+fn put_names(book: &mut Book, names: &[&str]) {
     for name in names {
         book.put(&card(name, name, ""));
     }
@@ -33,50 +33,50 @@ fn names(book: &mut Book, names: &[&str]) {
 #[test]
 fn another_locale_sorts_anew() {
     let mut book = Book::new();
-    names(&mut book, &["Zebra", "Ärger", "Anna", "Öl", "Otto"]);
+    put_names(&mut book, &["Zebra", "Ärger", "Anna", "Öl", "Otto"]);
     let check = |book: &Book, locale: &str, expect: &[&str]| {
         let reader = book.reader();
         assert_eq!(reader.locale().unwrap(), locale);
         assert!(reader.is_index_current(DerivedIndex::Sort).unwrap());
-        assert_eq!(sorted(&reader), expect);
-        book.sound();
+        assert_eq!(uids_by_name(&reader), expect);
+        book.assert_sound();
     };
     check(&book, "und", &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
-    let book = book.reopened(&with_locale("sv"));
+    let book = book.reopen(&with_locale("sv"));
     check(&book, "sv", &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
-    // Who does not say whose order it is leaves it as it is.
-    let book = book.reopened(&StoreOptions { locale_if_new: Some("de".into()), ..made() });
+    // Without a locale in the options, the sort order stays the same.
+    let book = book.reopen(&StoreOptions { locale_if_new: Some("de".into()), ..create_options() });
     check(&book, "sv", &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
-    let new = Book::with(&StoreOptions { locale_if_new: Some("sv".into()), ..made() });
+    let new =
+        Book::with_options(&StoreOptions { locale_if_new: Some("sv".into()), ..create_options() });
     check(&new, "sv", &[]);
-    let new = Book::with(&StoreOptions { locale: Some("de".into()), ..with_locale("de") });
+    let new = Book::with_options(&StoreOptions { locale: Some("de".into()), ..with_locale("de") });
     check(&new, "de", &[]);
 }
 
 #[test]
 fn a_store_left_open_over_a_change_of_locale() {
     let mut book = Book::new();
-    names(&mut book, &["Zebra", "Ärger"]);
+    put_names(&mut book, &["Zebra", "Ärger"]);
     let reader = book.reader();
     let mut other = Store::open(&book.dir(), &with_locale("sv")).unwrap();
     assert!(
         !reader.is_index_current(DerivedIndex::Sort).unwrap(),
         "sorted by somebody else's order"
     );
-    // The first store still has the old order in mind, and writes.
+    // The first store still has the extractor of the old locale, and writes.
     book.put(&card("Zebra", "Zorn", ""));
     book.put(&card("Öl", "Öl", ""));
     let outcome = book.put(&card("Anna", "Anna", "")).1;
-    book.remove(handle_of(&outcome));
+    book.remove(outcome_handle(&outcome));
     other.refresh().unwrap();
     assert_eq!(other.check().unwrap().faults, []);
     let reader = other.open_reader().unwrap();
     assert!(reader.is_index_current(DerivedIndex::Sort).unwrap());
-    assert_eq!(sorted(&reader), ["Zebra", "Ärger", "Öl"]);
+    assert_eq!(uids_by_name(&reader), ["Zebra", "Ärger", "Öl"]);
 }
 
-/// Full-text indexes read some characters as others, or not at all; what is expected of them must
-/// not differ.
+/// The text index folds some characters and ignores others; the expected entries must agree.
 #[test]
 fn characters_that_are_none_are_no_fault() {
     for (name, lines) in [
@@ -94,7 +94,7 @@ fn characters_that_are_none_are_no_fault() {
     }
 }
 
-/// One card of one word, or of two, millions of times, is not as many terms, nor a key as long.
+/// A card with one or two words repeated millions of times gives few terms and a short key.
 #[test]
 fn terms_of_a_long_card_are_bounded() {
     let check = |lines: &str| {
@@ -104,7 +104,7 @@ fn terms_of_a_long_card_are_bounded() {
         let sql = "SELECT sum(length(data)) FROM idx_chunk";
         let bytes: i64 = conn.query_row(sql, [], |row| row.get(0)).unwrap();
         assert!(bytes < 1000, "{bytes} bytes of index");
-        book.sound();
+        book.assert_sound();
     };
     check(&format!("NICKNAME:{}\r\n", "a b ".repeat(100_000)));
     check(&"NOTE:abc\r\nNICKNAME:Zoe\r\n".repeat(20_000));
@@ -116,7 +116,7 @@ fn terms_of_a_long_card_are_bounded() {
     assert!(key(&"b".repeat(100_000)).len() < 8 << 10);
 }
 
-fn many(book: &mut Book, numbers: std::ops::Range<usize>) {
+fn put_numbered(book: &mut Book, numbers: std::ops::Range<usize>) {
     let changes = numbers
         .map(|n| {
             let bytes = card(&format!("u{n}"), &format!("Name {n:04}"), "TEL:+43 664 123\r\n");
@@ -138,8 +138,8 @@ fn state(conn: &Connection, set: &str) -> String {
     .unwrap()
 }
 
-/// Makes a set one of which a rebuild has come as far as item `last`, and returns what its state
-/// will be when it is whole. Items behind `last` that are there already stay in the set.
+/// Puts an index into the state of a rebuild that has reached the item `last`, and returns the
+/// state of the complete index. Later items stay in the index.
 fn interrupt(conn: &Connection, set: &str, last: i64) -> String {
     let whole = state(conn, set);
     set_state(conn, set, &format!("rebuilding {last} {whole}"));
@@ -150,15 +150,15 @@ fn interrupt(conn: &Connection, set: &str, last: i64) -> String {
 fn what_another_program_filled_is_not_used_and_filled_again() {
     for set in ["text", "sort"] {
         let mut book = Book::new();
-        many(&mut book, 0..1200);
-        let (scratch, ()) = book.closed(|dir| {
+        put_numbered(&mut book, 0..1200);
+        let (scratch, ()) = book.with_store_closed(|dir| {
             set_state(&Connection::open(dir.join("data.db")).unwrap(), set, "of another program");
         });
         let dir = scratch.path().join("data");
         let reader = Reader::open(&dir).unwrap();
         assert_eq!(reader.is_index_current(DerivedIndex::Text).unwrap(), set != "text");
         assert_eq!(reader.is_index_current(DerivedIndex::Sort).unwrap(), set != "sort");
-        // Opening for writing fills it again, and the reader sees that.
+        // Opening the store for writing refills the index, and the reader sees it.
         let store = Store::open(&dir, &StoreOptions::default()).unwrap();
         assert!(
             store.is_index_current(DerivedIndex::Text).unwrap()
@@ -172,34 +172,34 @@ fn what_another_program_filled_is_not_used_and_filled_again() {
 fn an_interrupted_rebuild_goes_on_where_it_was() {
     for set in ["text", "sort"] {
         let mut book = Book::new();
-        many(&mut book, 0..500);
+        put_numbered(&mut book, 0..500);
         let conn = Connection::open(book.data()).unwrap();
         let whole = interrupt(&conn, set, 500);
-        // What comes while it is under way is left to it.
-        many(&mut book, 500..700);
+        // Items that are added during the rebuild are left to it.
+        put_numbered(&mut book, 500..700);
         assert!(!book.store.is_index_current(DerivedIndex::Text).unwrap() || set == "sort");
         assert_eq!(book.store.refresh().unwrap(), 200);
         assert_eq!(state(&conn, set), whole);
-        book.sound();
+        book.assert_sound();
         assert_eq!(book.store.rebuild_and_check().unwrap().rebuilt_items, 1400);
-        book.sound();
+        book.assert_sound();
     }
 }
 
 #[test]
 fn writes_in_the_middle_of_a_rebuild() {
     let mut book = Book::new();
-    many(&mut book, 0..10);
+    put_numbered(&mut book, 0..10);
     let conn = Connection::open(book.data()).unwrap();
     for set in ["text", "sort"] {
         interrupt(&conn, set, 10);
     }
-    many(&mut book, 10..30);
+    put_numbered(&mut book, 10..30);
     assert!(!book.store.is_index_current(DerivedIndex::Text).unwrap());
     let faults = book.store.check().unwrap().faults;
     assert_eq!(faults, [Fault::Stale { set: "text" }, Fault::Stale { set: "sort" }]);
-    // On both sides of where it has come: edits, a removal, an addition, an edit that leaves the
-    // text alone.
+    // Before and after the position of the rebuild: edits, a removal, an addition, an edit that
+    // keeps the text.
     for uid in ["u3", "u20"] {
         book.put(&card(uid, "Edited", "EMAIL:new@example.org\r\n"));
     }
@@ -217,19 +217,19 @@ fn writes_in_the_middle_of_a_rebuild() {
     }
     book.put(&card("new", "New", ""));
     assert!(book.store.refresh().unwrap() > 0);
-    book.sound();
+    book.assert_sound();
     assert_eq!(book.store.refresh().unwrap(), 0);
-    assert_eq!(sorted(&book.reader()).len(), 29);
+    assert_eq!(uids_by_name(&book.reader()).len(), 29);
 }
 
 #[test]
 fn faults_are_named() {
     let check = |sql: &str, expect: &str| {
         let mut book = Book::new();
-        many(&mut book, 0..5);
+        put_numbered(&mut book, 0..5);
         book.put(&crate::book::large_card("large", 'A', 100_000));
         book.put(&card("u1", "Edited", ""));
-        book.sound();
+        book.assert_sound();
         let conn = Connection::open(book.data()).unwrap();
         conn.execute_batch(sql).unwrap();
         let faults = book.store.check().unwrap().faults;
@@ -238,12 +238,15 @@ fn faults_are_named() {
     };
     check("DELETE FROM source_bytes WHERE item = 2", "1 items without source bytes");
     check("INSERT INTO source_bytes VALUES(99, x'00', NULL)", "1 source bytes without an item");
-    check("UPDATE source_bytes SET bytes = NULL WHERE item = 2", "1 sources that are neither");
-    check("UPDATE blob SET ref_count = 7", "1 blobs with a wrong number of users");
-    check("UPDATE collection SET removed = 1", "6 items in no collection");
-    check("DELETE FROM batch WHERE seq = 1", "items of a batch that is not in the log");
-    check("DELETE FROM operation WHERE id = 1", "1 batches of no operation");
-    check("UPDATE meta SET value = 1 WHERE key = 'last_seq'", "2 batches after the last number");
+    check("UPDATE source_bytes SET bytes = NULL WHERE item = 2", "1 source bytes that are neither");
+    check("UPDATE blob SET ref_count = 7", "1 blobs with a wrong reference count");
+    check("UPDATE collection SET removed = 1", "6 items without a collection");
+    check("DELETE FROM batch WHERE seq = 1", "items whose batch is not in the log");
+    check("DELETE FROM operation WHERE id = 1", "1 batches without an operation");
+    check(
+        "UPDATE meta SET value = 1 WHERE key = 'last_seq'",
+        "2 batches after the last sequence number",
+    );
     check("UPDATE meta SET value = 1 WHERE key = 'history_bytes'", "counted wrongly");
     check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index does not hold");
     check("DELETE FROM idx_segment WHERE derived_index = 2", "the sort index does not hold");
@@ -255,7 +258,7 @@ fn faults_are_named() {
 #[test]
 fn a_report_counts() {
     let mut book = Book::new();
-    many(&mut book, 0..5);
+    put_numbered(&mut book, 0..5);
     let bytes = card("u1", "Name 0001", "TEL:+43 664 123\r\n");
     book.put(&card("u1", "Edited", ""));
     let report = book.store.check().unwrap();
@@ -278,12 +281,11 @@ fn bytes_that_are_no_contact_are_given_back() {
     }
 }
 
-/// A batch that commits while the last step of a rebuild waits for the lock is in the index
-/// afterwards.
+/// A batch that commits while the last step of a rebuild waits for the lock is indexed.
 #[test]
 fn batches_beside_a_rebuild_are_not_lost() {
     let mut book = Book::new();
-    many(&mut book, 0..20);
+    put_numbered(&mut book, 0..20);
     let dir = book.dir();
     let rebuilding = std::thread::spawn(move || {
         let mut store = Store::open(&dir, &StoreOptions::default()).unwrap();
@@ -293,21 +295,21 @@ fn batches_beside_a_rebuild_are_not_lost() {
     });
     let mut next = 20;
     while !rebuilding.is_finished() {
-        many(&mut book, next..next + 2);
+        put_numbered(&mut book, next..next + 2);
         next += 2;
     }
     rebuilding.join().unwrap();
     Store::open(&book.dir(), &StoreOptions::default()).unwrap().refresh().unwrap();
-    book.sound();
+    book.assert_sound();
 }
 
-/// However the sets stand, nothing of what was purged is left in them.
+/// Whatever the state of the indexes, they hold nothing of a purged item.
 #[test]
 fn a_purge_leaves_nothing_in_any_set() {
     let check = |make: &dyn Fn(&str) -> String| {
         let mut book = Book::new();
         book.put(&card("victim", "Zanzibarius Quux", "EMAIL:zanzibarius@secret.example\r\n"));
-        many(&mut book, 0..10);
+        put_numbered(&mut book, 0..10);
         let conn = Connection::open(book.data()).unwrap();
         for set in ["text", "sort"] {
             set_state(&conn, set, &make(&state(&conn, set)));
@@ -320,7 +322,7 @@ fn a_purge_leaves_nothing_in_any_set() {
             assert!(!found, "{part} is left where the state is {:?}", make("WHOLE"));
         }
         book.store.refresh().unwrap();
-        book.sound();
+        book.assert_sound();
     };
     check(&|whole| whole.to_string());
     check(&|_| "of another program".into());
@@ -328,11 +330,11 @@ fn a_purge_leaves_nothing_in_any_set() {
     check(&|whole| format!("rebuilding 11 {whole}"));
 }
 
-/// Whatever a chunk holds, reading it ends in an answer or an error.
+/// Whatever bytes a chunk has, reading it gives an answer or an error.
 #[test]
 fn damaged_chunks_are_no_panic() {
     let mut book = Book::new();
-    many(&mut book, 0..3);
+    put_numbered(&mut book, 0..3);
     let conn = Connection::open(book.data()).unwrap();
     let sql = "SELECT id, data FROM idx_chunk ORDER BY id";
     let chunks: Vec<(i64, Vec<u8>)> = conn
@@ -366,10 +368,10 @@ fn damaged_chunks_are_no_panic() {
         let _report = book.store.check().unwrap();
         write(id, &data);
     }
-    book.sound();
+    book.assert_sound();
 }
 
-/// An order whose keys begin with the highest bytes has an end, too.
+/// A sort order whose keys begin with the highest bytes has an end, too.
 #[test]
 fn the_end_of_an_order() {
     let mut book = Book::new();

@@ -1,14 +1,16 @@
 //! Merges of two cards: each kind of property, each version, and nothing lost.
 
-mod said;
+mod card_values;
 
 use crate::corpora::vcards;
 use crate::split::split;
+use card_values::{
+    CardValue, card_values, comparable_params, is_refined_name, property_values, unparsed_lines,
+};
 use larder_format::contact::{Contact, ProblemKind, merge_cards};
 use larder_format::field::CONTACT_FIELDS;
 use larder_format::property::Property;
 use proptest::prelude::*;
-use said::{Said, gave_way, loose, params_of, said, said_by};
 
 /// Returns a card of these lines.
 fn card(version: &str, lines: &str) -> String {
@@ -33,7 +35,7 @@ fn check(versions: [&str; 2], base: &str, other: &str, expect: &str) {
 }
 
 #[test]
-fn what_is_said_already_is_not_said_twice() {
+fn equal_values_are_not_repeated() {
     let v3 = |base, other, expect| check(["3.0", "3.0"], base, other, expect);
     v3("FN:Anna", "FN:Anna\nTEL:123", "FN:Anna\nTEL:123");
     v3("TEL:030 12-34", "TEL:0301234", "TEL:030 12-34");
@@ -75,7 +77,7 @@ fn parameters_are_united() {
 
 /// Values of the first card come first.
 #[test]
-fn no_second_first() {
+fn a_second_preferred_value_is_not_added() {
     let v3 = |base: &str, other: &str, expect: &str| check(["3.0", "3.0"], base, other, expect);
     let slot = "TEL;X-EVOLUTION-UI-SLOT=1:1";
     v3(slot, "TEL;X-EVOLUTION-UI-SLOT=2:1", slot);
@@ -95,7 +97,7 @@ fn no_second_first() {
 
 /// A line that is replaced takes no parameters over, either.
 #[test]
-fn two_changes_of_one_line() {
+fn one_line_changes_once() {
     let v3 = |base: &str, other: &str, expect: &str| check(["3.0", "3.0"], base, other, expect);
     for kept in ["X-LARDER-N;LANGUAGE=de:Berg", "X-LARDER-N:Berg"] {
         let other = format!("N:Berg;Anna;;;\n{kept}");
@@ -111,7 +113,7 @@ fn two_changes_of_one_line() {
 }
 
 #[test]
-fn what_may_stand_once() {
+fn single_values_are_kept_under_another_name() {
     let v3 = |base, other, expect| check(["3.0", "3.0"], base, other, expect);
     v3("UID:a\nFN:A", "UID:b\nFN:A", "UID:a\nFN:A\nX-LARDER-UID:b");
     v3("FN:A", "UID:b\nFN:A", "FN:A\nX-LARDER-UID:b");
@@ -205,7 +207,7 @@ fn pictures_are_translated() {
 }
 
 #[test]
-fn what_is_no_property_is_kept_as_text() {
+fn unparsed_lines_are_kept_as_text() {
     check(
         ["3.0", "3.0"],
         "FN:A",
@@ -234,7 +236,7 @@ fn what_is_no_property_is_kept_as_text() {
 
 /// The result has the encoding and the line ends of the base, whose own bytes stay.
 #[test]
-fn bytes_of_the_base() {
+fn bytes_of_the_base_stay() {
     let base = "BEGIN:VCARD\nVERSION:3.0\nFN:A\n B\nX:\n  odd\nEND:VCARD";
     let other = "BEGIN:VCARD\r\nVERSION:3.0\r\nNOTE:a\r\n  b\r\nTEL:1\r\nEND:VCARD\r\n";
     let expect = base.replace("END", "NOTE:a\n  b\nTEL:1\nEND");
@@ -267,7 +269,7 @@ fn bytes_of_the_base() {
 /// the name; that the lines after them come from the other card; and that none of these is
 /// preferred where the base has a preferred value.
 #[track_caller]
-fn nothing_is_made_up(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<'_>) {
+fn check_nothing_invented(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<'_>) {
     let shown = || {
         let text = |card: &Contact<'_>| -> String {
             card.properties().iter().map(|one| String::from_utf8_lossy(one.raw())).collect()
@@ -280,32 +282,38 @@ fn nothing_is_made_up(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<
         let name_end = raw.iter().position(|byte| b":;".contains(byte)).unwrap_or(raw.len());
         let line = now.raw().trim_ascii_end();
         let stays = line.starts_with(&raw[..name_end]) && line.ends_with(&raw[name_end..]);
-        assert!(stays || gave_way(known, now), "{}{}", String::from_utf8_lossy(raw), shown());
-        let first = |one: &Property<'_>| params_of(one, "").1;
-        let valued = !said_by(known).is_empty();
+        assert!(
+            stays || is_refined_name(known, now),
+            "{}{}",
+            String::from_utf8_lossy(raw),
+            shown()
+        );
+        let first = |one: &Property<'_>| comparable_params(one, "").1;
+        let valued = !property_values(known).is_empty();
         assert!(!valued || first(known) || !first(now), "made a first{}", shown());
     }
-    let (base, other) = (said(base), said(other));
+    let (base, other) = (card_values(base), card_values(other));
     // Only types are united.
-    for now in now.iter().take(known.len()).flat_map(said_by) {
+    for now in now.iter().take(known.len()).flat_map(property_values) {
         let same = base.iter().chain(&other).filter(|one| one.is(&now.name, &now.value));
         for (key, _) in now.params.iter().filter(|(key, _)| key != "TYPE") {
             let of_one = same.clone().any(|one| one.param(key) == now.param(key));
             assert!(of_one, "mixed {key}{}", shown());
         }
     }
-    for one in now.iter().skip(known.len()).flat_map(said_by) {
-        let of_other = |from: &Said| from.is(&one.name, &one.value) && from.has_params_of(&one);
+    for one in now.iter().skip(known.len()).flat_map(property_values) {
+        let of_other =
+            |from: &CardValue| from.is(&one.name, &one.value) && from.has_all_params(&one);
         let text = ["LINES", "AGENT"].contains(&one.name.as_str());
         assert!(text || other.iter().any(of_other), "{}:{}{}", one.name, one.value, shown());
         let has_one = base.iter().any(|known| known.name == one.name);
-        assert!(!has_one || !one.placed, "a second first {}{}", one.value, shown());
+        assert!(!has_one || !one.is_ranked, "a second first {}{}", one.value, shown());
     }
 }
 
 /// Checks that every value of the two cards is in the result, with its parameters, and nothing
 /// else.
-fn nothing_is_lost(base: &[u8], other: &[u8]) {
+fn check_nothing_lost(base: &[u8], other: &[u8]) {
     let Some(once) = merge_cards(base, other) else {
         // A lone CR ends a line only before the name of a property, so a soft break there has no
         // end; and a line before two breaks in a row changes with any line that follows.
@@ -314,13 +322,19 @@ fn nothing_is_lost(base: &[u8], other: &[u8]) {
         return;
     };
     let cards = [base, other, &once].map(Contact::parse);
-    nothing_is_made_up(&cards[0], &cards[1], &cards[2]);
+    check_nothing_invented(&cards[0], &cards[1], &cards[2]);
     let wide = base.contains(&0);
-    assert!(wide || loose(base) == loose(&once), "{:?} {:?}", loose(base), loose(&once));
-    let there = said(&cards[2]);
+    assert!(
+        wide || unparsed_lines(base) == unparsed_lines(&once),
+        "{:?} {:?}",
+        unparsed_lines(base),
+        unparsed_lines(&once)
+    );
+    let there = card_values(&cards[2]);
     // The values of the base were compared by their lines.
-    for one in said(&cards[1]) {
-        let found = |known: &Said| known.is(&one.name, &one.value) && known.has_params_of(&one);
+    for one in card_values(&cards[1]) {
+        let found =
+            |known: &CardValue| known.is(&one.name, &one.value) && known.has_all_params(&one);
         assert!(
             there.iter().any(found),
             "{}:{} {:?} is lost in\n{}\nof\n{}",
@@ -447,7 +461,7 @@ fn any_card() -> impl Strategy<Value = String> {
 }
 
 /// Generates a card of few names and values, so that many lines differ only in their parameters.
-fn alike() -> impl Strategy<Value = String> {
+fn similar_card() -> impl Strategy<Value = String> {
     let names = vec!["N", "X-LARDER-N", "BDAY", "X-LARDER-BDAY", "NOTE", "item1.NOTE", "NICKNAME"];
     let params = vec!["", "", ";TYPE=home", ";TYPE=pref", ";LANGUAGE=de", ";LANGUAGE=en", ";X-A=1"];
     let values = vec!["", "Berg", "Berg;Anna", "Otto", "1970-01-02"];
@@ -462,17 +476,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_of_any_cards(base in any_card(), other in any_card()) {
-        nothing_is_lost(base.as_bytes(), other.as_bytes());
+    fn merges_of_any_cards_lose_nothing(base in any_card(), other in any_card()) {
+        check_nothing_lost(base.as_bytes(), other.as_bytes());
     }
 
     #[test]
-    fn nothing_is_lost_of_cards_that_are_much_alike(base in alike(), other in alike()) {
-        nothing_is_lost(base.as_bytes(), other.as_bytes());
+    fn merges_of_similar_cards_lose_nothing(base in similar_card(), other in similar_card()) {
+        check_nothing_lost(base.as_bytes(), other.as_bytes());
     }
 
     #[test]
-    fn any_bytes(base in prop::collection::vec(any::<u8>(), 0..200), other in any_card()) {
+    fn merges_of_any_bytes_lose_nothing(base in prop::collection::vec(any::<u8>(), 0..200), other in any_card()) {
         let wrapped = [b"BEGIN:VCARD\nFN:x\n".as_slice(), &base, b"\nEND:VCARD\n"].concat();
         for base in [&base, &wrapped] {
             let _may_be_none = merge_cards(base, other.as_bytes());
@@ -486,8 +500,8 @@ proptest! {
 /// Cards of all programs are merged with their neighbours, which other programs wrote in other
 /// versions.
 #[test]
-fn nothing_is_lost_of_real_cards() {
-    let files = vcards("nothing_is_lost_of_real_cards");
+fn merges_of_corpora_cards_lose_nothing() {
+    let files = vcards("merges_of_corpora_cards_lose_nothing");
     let mut cards = Vec::new();
     for (_, bytes) in files.iter().filter(|(_, bytes)| bytes.len() < 200_000) {
         let pieces = split([&bytes[..]], 32 << 20).into_iter();
@@ -502,7 +516,7 @@ fn nothing_is_lost_of_real_cards() {
     let step = cards.len() / 3;
     for (at, base) in cards.iter().enumerate() {
         for other in [1, step, 2 * step].iter().map(|far| &cards[(at + far) % cards.len()]) {
-            nothing_is_lost(base, other);
+            check_nothing_lost(base, other);
         }
     }
 }

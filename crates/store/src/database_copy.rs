@@ -1,0 +1,98 @@
+//! Copies of a database file: each is verified and synced before it gets its name.
+//!
+//! Apart from `backup`, which restores from them, because a migration copies the store first.
+
+use crate::connection::{integrity_check, open_connection};
+use crate::data_directory::DataDirectory;
+use crate::error::{Error, Result, file_error_at, sqlite_error_at};
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A temporary copy in the data directory, which is deleted when dropped.
+pub(crate) struct TempCopy {
+    pub(crate) conn: Connection,
+    pub(crate) path: PathBuf,
+}
+
+impl TempCopy {
+    /// Copies a store as it is, even if it is damaged.
+    pub(crate) fn from_connection(
+        conn: &Connection,
+        directory: &DataDirectory,
+    ) -> Result<TempCopy> {
+        let name = format!("check-{}.partial", std::process::id());
+        let path = with_suffix(&directory.database_path(), &format!(".{name}"));
+        let _none = fs::remove_file(&path);
+        let conn = copy_raw(conn, &directory.database_path(), &path)?;
+        Ok(TempCopy { conn, path })
+    }
+}
+
+impl Drop for TempCopy {
+    fn drop(&mut self) {
+        let _left = fs::remove_file(&self.path);
+    }
+}
+
+/// Returns the path with a suffix appended.
+pub(crate) fn with_suffix(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// Fails with the first finding of a full integrity check.
+pub(crate) fn verify_integrity(conn: &Connection, path: &Path) -> Result<()> {
+    match integrity_check(conn).map_err(sqlite_error_at(path))?.into_iter().next() {
+        None => Ok(()),
+        Some(what) => Err(Error::Damaged { path: path.to_path_buf(), what }),
+    }
+}
+
+/// Copies a database into one file under a temporary name, verifies and syncs it, then renames it.
+pub(crate) fn copy_atomically(conn: &Connection, from: &Path, to: &Path) -> Result<()> {
+    let partial = with_suffix(to, ".partial");
+    let _none = fs::remove_file(&partial);
+    let result = copy_and_verify(conn, from, &partial).and_then(|()| {
+        File::open(&partial).and_then(|copy| copy.sync_all()).map_err(file_error_at(&partial))?;
+        fs::rename(&partial, to).map_err(file_error_at(to))?;
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error_at(folder))
+    });
+    if result.is_err() {
+        let _left = fs::remove_file(&partial);
+    }
+    result
+}
+
+fn copy_and_verify(conn: &Connection, from: &Path, partial: &Path) -> Result<()> {
+    verify_integrity(&copy_raw(conn, from, partial)?, partial)
+}
+
+fn copy_raw(conn: &Connection, from: &Path, partial: &Path) -> Result<Connection> {
+    let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    // Only the owner may read a copy, from the moment it is created.
+    use std::os::unix::fs::OpenOptionsExt as _;
+    File::options()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(partial)
+        .map(drop)
+        .map_err(file_error_at(partial))?;
+    let mut target = open_connection(partial, access).map_err(sqlite_error_at(partial))?;
+    {
+        let backup = Backup::new(conn, &mut target).map_err(sqlite_error_at(from))?;
+        // In one step: a copy in several steps begins again whenever somebody writes.
+        backup
+            .run_to_completion(i32::MAX, Duration::ZERO, None)
+            .map_err(sqlite_error_at(partial))?;
+    }
+    // A single file, without a write-ahead log.
+    target.pragma_update(None, "journal_mode", "delete").map_err(sqlite_error_at(partial))?;
+    Ok(target)
+}

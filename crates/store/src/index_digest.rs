@@ -1,0 +1,88 @@
+//! Digests of the indexes: a check compares those of the tables with those of the source bytes.
+
+use crate::derived_index::DerivedIndex;
+use crate::error::RowResult;
+use crate::extractor_cache::ExtractorCache;
+use crate::index_pages::IndexPages;
+use crate::index_updates::{UNPACK_TERM, terms_in_index};
+use crate::interval_table;
+use crate::series;
+use larder_extract::Extractor;
+use rusqlite::Connection;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher as _};
+
+/// A digest of rows that does not depend on their order: tables with the same rows have the same
+/// digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct TableDigest {
+    /// The number of rows.
+    pub(crate) rows: u64,
+    sum: u64,
+}
+
+impl TableDigest {
+    pub(crate) fn add(&mut self, row: impl std::hash::Hash) {
+        let mut hasher = DefaultHasher::new();
+        row.hash(&mut hasher);
+        self.rows += 1;
+        self.sum = self.sum.wrapping_add(hasher.finish());
+    }
+}
+
+/// The tag that keeps stored fields apart from terms in a digest.
+const STORED_FIELDS_TAG: &str = "kept";
+
+/// Returns the digest of an index as it is stored; that of the text index includes the stored
+/// fields.
+pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<TableDigest> {
+    let mut digest = TableDigest::default();
+    if set == DerivedIndex::Schedule {
+        interval_table::for_each_record(conn, &mut |row| digest.add(row))?;
+        return Ok(digest);
+    }
+    let mut live: HashSet<i64> = HashSet::new();
+    let mut select = conn.prepare("SELECT id, stored_fields FROM item")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let item = row.get(0)?;
+        live.insert(item);
+        if set == DerivedIndex::Text {
+            digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
+        }
+    }
+    let live = |item| live.contains(&item);
+    let pages = IndexPages::new(conn);
+    larder_index::for_each_posting(&pages, set.index_id(), &live, &mut |term, item| {
+        digest.add((term, item));
+    })?;
+    Ok(digest)
+}
+
+/// Returns the digests that the indexes should have, computed from the source bytes, in the order
+/// of [`DerivedIndex::ALL`].
+pub(crate) fn expected_digests(
+    conn: &Connection,
+    extractor: &Extractor,
+) -> rusqlite::Result<[TableDigest; 3]> {
+    let (mut digests, mut extractors) =
+        ([TableDigest::default(); 3], ExtractorCache::new(extractor));
+    let mut select = conn.prepare("SELECT id, collection FROM item ORDER BY id")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (item, collection): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let stored = extractors.read_item(conn, item)?;
+        let entry = stored.map(|stored| extractors.extract(conn, &stored)).transpose()?;
+        let entry = entry.unwrap_or_default();
+        let times = series::compute_schedule(conn, &mut extractors, item)?;
+        interval_table::for_each_expected_record(collection, item, times.as_ref(), &mut |row| {
+            digests[2].add(row);
+        });
+        digests[0].add((STORED_FIELDS_TAG, item, entry.stored_fields.as_deref()));
+        for (set, digest) in DerivedIndex::ALL.into_iter().zip(&mut digests) {
+            terms_in_index(set, entry.clone(), collection)
+                .for_each(UNPACK_TERM, &mut |term| digest.add((term, item)));
+        }
+    }
+    Ok(digests)
+}

@@ -1,0 +1,203 @@
+//! The changes that one batch makes to the indexes.
+//!
+//! They are gathered so that each index is written once. Apart from `index_maintenance`, which
+//! refills whole indexes.
+
+use crate::Seq;
+use crate::derived_index::{DerivedIndex, rebuild_progress};
+use crate::error::RowResult;
+use crate::extractor_cache::ExtractorCache;
+use crate::history;
+use crate::index_pages::IndexPages;
+use crate::interval_table;
+use crate::meta::MetaTable;
+use crate::series::{self, ItemLocation};
+use crate::write_transaction::WriteTransaction;
+use larder_extract::{
+    ExtractedTerms, Extractor, IndexEntry, ParsedSchedule, SeriesMember, SortKeys, term,
+};
+use larder_index::{SegmentBuffer, SortOp, TermSet, UnpackTerm, sort_term};
+use std::collections::{BTreeMap, HashSet};
+use std::mem;
+
+/// Unpacks a packed term.
+pub(crate) const UNPACK_TERM: UnpackTerm = term::unpack_term;
+
+/// The changes of a batch to the indexes.
+pub(crate) struct IndexUpdates {
+    text: SegmentBuffer,
+    sort: BTreeMap<i64, SortUpdate>,
+    schedules: BTreeMap<i64, ScheduleUpdate>,
+    /// The last item that each index accepts: during a rebuild, the rebuild adds the later ones.
+    last_text_item: i64,
+    last_sort_item: i64,
+    last_schedule_item: i64,
+}
+
+/// A calendar item that the batch changed.
+struct ScheduleUpdate {
+    location: ItemLocation,
+    /// The parsed schedule, if the item has one; `None`: the item was removed.
+    parsed_schedule: Option<Option<Box<ParsedSchedule>>>,
+}
+
+/// The sort terms that an item loses and gains.
+#[derive(Default)]
+struct SortUpdate {
+    removed_terms: Vec<Vec<u8>>,
+    inserted_terms: Vec<Vec<u8>>,
+}
+
+impl IndexUpdates {
+    pub(crate) fn begin(extractor: &Extractor, meta: &MetaTable) -> IndexUpdates {
+        let reach = |set: DerivedIndex| -> i64 {
+            let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(extractor));
+            let all = if state == fingerprint { i64::MAX } else { 0 };
+            rebuild_progress(state, &fingerprint).unwrap_or(all)
+        };
+        IndexUpdates {
+            text: SegmentBuffer::default(),
+            sort: BTreeMap::new(),
+            schedules: BTreeMap::new(),
+            last_text_item: reach(DerivedIndex::Text),
+            last_sort_item: reach(DerivedIndex::Sort),
+            last_schedule_item: reach(DerivedIndex::Schedule),
+        }
+    }
+
+    /// Returns whether the batch changed this item before.
+    pub(crate) fn has_item(&self, item: i64) -> bool {
+        self.sort.contains_key(&item)
+    }
+
+    /// Sets the entry of an item of this collection. `was`: its sort keys before the batch.
+    pub(crate) fn put(
+        &mut self,
+        item: i64,
+        location: ItemLocation,
+        was: SortKeys,
+        entry: IndexEntry,
+    ) {
+        if item <= self.last_text_item {
+            self.text.put(item, to_term_set(entry.terms));
+        }
+        self.put_sort_keys(item, location.collection, was, entry.sort_keys);
+        if location.is_in_calendar {
+            self.schedules.insert(
+                item,
+                ScheduleUpdate { location, parsed_schedule: Some(entry.parsed_schedule) },
+            );
+        }
+    }
+
+    /// Removes the entry of an item of this collection. `was`: its sort keys before the batch.
+    pub(crate) fn remove(&mut self, item: i64, location: ItemLocation, was: SortKeys) {
+        if item <= self.last_text_item {
+            self.text.remove(item);
+        }
+        self.put_sort_keys(item, location.collection, was, SortKeys::new());
+        if location.is_in_calendar {
+            self.schedules.insert(item, ScheduleUpdate { location, parsed_schedule: None });
+        }
+    }
+
+    fn put_sort_keys(&mut self, item: i64, collection: i64, was: SortKeys, is: SortKeys) {
+        let terms = |keys: SortKeys, sign| -> Vec<Vec<u8>> {
+            keys.into_iter().map(|(field, key)| sort_term(field, collection, &key, sign)).collect()
+        };
+        let placed = self.sort.entry(item).or_insert_with(|| SortUpdate {
+            removed_terms: terms(was, SortOp::Remove),
+            inserted_terms: Vec::new(),
+        });
+        placed.inserted_terms = terms(is, SortOp::Insert);
+    }
+
+    /// Writes all changes, as of the batch `seq`.
+    pub(crate) fn write(
+        &mut self,
+        tx: &WriteTransaction<'_>,
+        extractors: &mut ExtractorCache<'_>,
+        seq: Seq,
+    ) -> RowResult<()> {
+        self.write_schedules(tx, extractors, seq)?;
+        let pages = IndexPages::new(tx);
+        let text = mem::take(&mut self.text);
+        text.flush(&pages, DerivedIndex::Text.index_id(), seq, UNPACK_TERM)?;
+        let mut sort = SegmentBuffer::default();
+        for (item, SortUpdate { removed_terms: was, inserted_terms: mut is }) in
+            mem::take(&mut self.sort)
+        {
+            // An item that had no sort key and has none needs no posting.
+            if item <= self.last_sort_item && !(was.is_empty() && is.is_empty()) {
+                is.extend(was);
+                sort.put(item, TermSet::new(is, Vec::new(), false));
+            }
+        }
+        sort.flush(&pages, DerivedIndex::Sort.index_id(), seq, UNPACK_TERM)
+    }
+
+    /// Writes the schedules of all items with the UID of a changed item: an override changes the
+    /// schedule of its master, and the other way round. Each UID is computed once.
+    fn write_schedules(
+        &mut self,
+        tx: &WriteTransaction<'_>,
+        extractors: &mut ExtractorCache<'_>,
+        seq: Seq,
+    ) -> rusqlite::Result<()> {
+        let mut writer = interval_table::IntervalWriter::new(tx, extractors.base());
+        let mut changed: BTreeMap<(i64, String), Vec<SeriesMember>> = BTreeMap::new();
+        let (mut new, mut changed_items) = (HashSet::new(), HashSet::new());
+        for (item, ScheduleUpdate { location, parsed_schedule: is }) in
+            mem::take(&mut self.schedules)
+        {
+            changed_items.insert(item);
+            if location.is_new {
+                new.insert(item);
+            }
+            let ItemLocation { collection, uid, recurrence_id: recurrence, .. } = location;
+            let Some(timing) = is else {
+                interval_table::delete_item(tx, extractors.base(), collection, item)?;
+                changed.entry((collection, uid)).or_default();
+                continue;
+            };
+            let member = SeriesMember {
+                row: item,
+                recurrence_id: recurrence,
+                parsed_schedule: timing,
+                is_changed: true,
+            };
+            changed.entry((collection, uid)).or_default().push(member);
+        }
+        for ((collection, uid), members) in changed {
+            let times = series::compute_schedules(tx, extractors, collection, &uid, members)?;
+            for (item, times) in
+                times.into_iter().filter(|(item, _)| *item <= self.last_schedule_item)
+            {
+                // The former schedule of a changed item is in `item_history`.
+                if !changed_items.contains(&item) {
+                    history::log_schedule(tx, seq, item)?;
+                }
+                writer.put(collection, item, times.as_ref(), new.contains(&item))?;
+            }
+        }
+        writer.finish()
+    }
+}
+
+/// Converts the terms of an item to the index's form without a copy.
+fn to_term_set(terms: ExtractedTerms) -> TermSet {
+    TermSet::from_encoded(terms.encoded_terms, terms.packed_terms, terms.is_oversized)
+}
+
+/// Returns the terms of an item in one index.
+pub(crate) fn terms_in_index(set: DerivedIndex, entry: IndexEntry, collection: i64) -> TermSet {
+    match set {
+        DerivedIndex::Text => to_term_set(entry.terms),
+        DerivedIndex::Sort => {
+            let place =
+                |(field, key): (u16, Vec<u8>)| sort_term(field, collection, &key, SortOp::Insert);
+            TermSet::new(entry.sort_keys.into_iter().map(place).collect(), Vec::new(), false)
+        }
+        DerivedIndex::Schedule => TermSet::default(),
+    }
+}

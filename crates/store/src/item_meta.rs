@@ -1,0 +1,89 @@
+//! The metadata of an item: everything about it but its bytes.
+//!
+//! Apart from `items`, which reads items through an index, because every module that reads the
+//! table `item` makes these.
+
+use crate::collection::CollectionMeta;
+use crate::handle::Handle;
+use crate::{Kind, Seq};
+use rusqlite::Row;
+use std::sync::Arc;
+
+/// An item without its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemMeta {
+    /// The row in this file, by which the bytes are read. It is never shown or stored.
+    pub row: i64,
+    /// The handle.
+    pub handle: Handle,
+    /// The kind.
+    pub kind: Kind,
+    /// The name of the collection.
+    pub collection: Arc<str>,
+    /// The UID, unique in the collection together with the recurrence-id.
+    pub uid: String,
+    /// The recurrence-id of an override: `20260305T120000`, followed by Z if it is in UTC, without
+    /// the time if it is a day. Empty: the item is no override.
+    pub recurrence_id: String,
+    /// Whether the UID is derived, because the bytes do not name it.
+    pub derived_uid: bool,
+    /// The batch that last changed it.
+    pub seq: Seq,
+    /// The calendar context: a row of this file, for
+    /// [`Reader::calendar_context`](crate::Reader::calendar_context).
+    pub calendar_context: Option<i64>,
+}
+
+/// The columns of an [`ItemMeta`], for a query over `item i`.
+pub(crate) const ITEM_META_COLUMNS: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context";
+
+/// Reads the metadata of an item; `None` if its kind is unknown.
+pub(crate) fn item_meta_from_row(
+    row: &Row<'_>,
+    collections: &[CollectionMeta],
+) -> rusqlite::Result<Option<ItemMeta>> {
+    let kind = Kind::from_number(row.get(2)?);
+    kind.map(|kind| item_meta_of_kind(row, kind, collections)).transpose()
+}
+
+pub(crate) fn item_meta_of_kind(
+    row: &Row<'_>,
+    kind: Kind,
+    collections: &[CollectionMeta],
+) -> rusqlite::Result<ItemMeta> {
+    let collection: i64 = row.get(3)?;
+    let known = collections.binary_search_by_key(&collection, |known| known.collection_key.id).ok();
+    let name = known.and_then(|at| collections.get(at)).map(|known| &known.name);
+    item_meta_in_collection(row, kind, name)
+}
+
+/// Reads the metadata of an item, with the names of collections, sorted by row; `None` if its kind
+/// is unknown.
+pub(crate) fn item_meta_with_names(
+    row: &Row<'_>,
+    names: &[(i64, Arc<str>)],
+) -> rusqlite::Result<Option<ItemMeta>> {
+    let collection: i64 = row.get(3)?;
+    let known = names.binary_search_by_key(&collection, |(row, _)| *row).ok();
+    let name = known.and_then(|at| names.get(at)).map(|(_, name)| name);
+    let kind = Kind::from_number(row.get(2)?);
+    kind.map(|kind| item_meta_in_collection(row, kind, name)).transpose()
+}
+
+fn item_meta_in_collection(
+    row: &Row<'_>,
+    kind: Kind,
+    collection: Option<&Arc<str>>,
+) -> rusqlite::Result<ItemMeta> {
+    Ok(ItemMeta {
+        row: row.get(0)?,
+        handle: Handle::from_bytes(row.get_ref(1)?.as_blob()?),
+        kind,
+        collection: collection.map_or_else(|| Arc::from(""), Arc::clone),
+        uid: row.get(4)?,
+        derived_uid: row.get(5)?,
+        seq: row.get(6)?,
+        recurrence_id: row.get(7)?,
+        calendar_context: row.get(8)?,
+    })
+}

@@ -372,9 +372,9 @@ fn unsafe_code_is_only_in_the_listed_crates() {
 }
 
 /// Modules of larder-store that open write transactions: `apply` for changes, the others for the
-/// creation of a store, migrations, erasure and derived data.
+/// creation of a store, migrations, erasure, checks and derived data.
 const WRITING_MODULES: &[&str] =
-    &["apply", "index_maintenance", "purge", "schema", "store", "zone_update"];
+    &["apply", "check", "index_maintenance", "purge", "schema", "store", "zone_update"];
 
 /// Finds the public functions that take changes of items.
 #[derive(Default)]

@@ -20,7 +20,7 @@ pub(super) enum FakeCardVersion {
     V4_0,
 }
 
-/// What a telephone is for.
+/// The use of a telephone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PhoneType {
     Mobile,

@@ -47,7 +47,7 @@ pub(super) static DEPARTMENTS: &[&str] = &[
     "Support",
 ];
 
-/// What people do, in English.
+/// Job titles in English.
 pub(super) static TITLES: &[&str] = &[
     "Engineer",
     "Project Manager",
@@ -59,7 +59,7 @@ pub(super) static TITLES: &[&str] = &[
     "Consultant",
 ];
 
-/// What people call one another.
+/// Nicknames.
 pub(super) static NICKNAMES: &[&str] = &[
     "Bear",
     "Mimi",
@@ -77,7 +77,7 @@ pub(super) static NICKNAMES: &[&str] = &[
     "Skip",
 ];
 
-/// What address books are sorted into.
+/// Categories of address books.
 pub(super) static CONTACT_CATEGORIES: &[&str] = &[
     "Friends",
     "Work",

@@ -5,13 +5,13 @@
 //! use. Where a country sets numbers aside for fiction (North America, Britain, France), those are
 //! drawn.
 
-/// What is drawn for a person of one country.
+/// The texts and numbers drawn for a person of one country.
 pub(super) struct Country {
     /// Its name as written there.
     pub(super) name: &'static str,
     /// The calling code, with `+`.
     pub(super) calling_code: &'static str,
-    /// What is dialled before a national number, and falls away behind the calling code.
+    /// The trunk prefix before a national number, which is dropped after the country code.
     pub(super) trunk_prefix: &'static str,
     /// Numbers of mobile telephones; `fill` in contact.rs knows the signs.
     pub(super) mobile_patterns: &'static [&'static str],
@@ -23,7 +23,7 @@ pub(super) struct Country {
     pub(super) cities: &'static [(&'static str, &'static str, &'static str)],
     /// Employers.
     pub(super) organisations: &'static [&'static str],
-    /// What people do there, in their language.
+    /// Job titles in the language of the country.
     pub(super) titles: &'static [&'static str],
     /// A sentence or two for notes.
     pub(super) note_sentences: &'static [&'static str],

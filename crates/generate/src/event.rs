@@ -19,7 +19,7 @@ const MAX_MASTER_DISTANCE_COMPONENTS: u64 = 64;
 /// How far into an endless series its detached occurrences are.
 const ENDLESS_SERIES_OCCURRENCES: u64 = 24;
 
-/// What a component is.
+/// The kind of a component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FakeComponentType {
     Event,
@@ -27,7 +27,7 @@ pub(super) enum FakeComponentType {
     Journal,
 }
 
-/// What the times of a component mean.
+/// The meaning of a component's times.
 #[derive(Clone)]
 pub(super) enum TimeForm {
     /// Whole days.
@@ -140,7 +140,7 @@ impl ComponentRole {
     }
 }
 
-/// What a population of components is drawn from.
+/// The texts and people from which the components of a calendar are drawn.
 pub(super) struct Population {
     pub(super) cultures: Vec<Culture>,
     pub(super) seed: u64,
@@ -244,7 +244,7 @@ impl Population {
         None
     }
 
-    /// What singles and masters have in common.
+    /// Draws the properties that single components and masters share.
     fn draw_base(&self, kind: FakeComponentType, random: &mut SplitMix64) -> FakeComponent {
         let culture = Culture::pick(&self.cultures, random);
         let uid = [random.next_bits(), random.next_bits(), random.next_bits() >> 32];

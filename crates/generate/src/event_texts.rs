@@ -1,6 +1,6 @@
-//! What calendars are full of: subjects, places to meet, words to look for.
+//! The texts of calendars: subjects, places, search words.
 //!
-//! Lists only. `{}` in a subject is somebody's given name.
+//! Lists only. `{}` in a subject is a given name.
 
 /// Subjects of events, in the languages of some cultures; half are English.
 pub(super) static SUMMARY_TEMPLATES: &[&str] = &[
@@ -92,6 +92,6 @@ pub(super) static ROOM_PATTERNS: &[&str] = &[
     "Online",
 ];
 
-/// What events are sorted into.
+/// Categories of events.
 pub(super) static EVENT_CATEGORIES: &[&str] =
     &["Business", "Personal", "Birthday", "Holiday", "Travel", "Phone Calls", "Ideas", "Verein"];

@@ -168,7 +168,7 @@ fn write_attendees(guests: &[FakeAttendee], card: &mut LineWriter<'_>) {
     }
 }
 
-/// What programs leave for themselves.
+/// Writes the extension properties of real programs.
 fn write_extensions(it: &FakeComponent, card: &mut LineWriter<'_>) {
     match it.style_bits >> 16 & 7 {
         0 | 1 => {

@@ -1,11 +1,20 @@
-//! Generators: input of a chosen size, made from a seed.
+//! Realistic test data of any size, made from a seed.
 //!
-//! Not a collection of hard cases (the samples and the corpora are that) and not a writer for cards
-//! that exist: only what is drawn here is written here, in the ways programs write it, so that it
-//! cannot lean on the parser it is there to measure. Every generator is a pure function of its
+//! Not a collection of hard cases (these are the samples and the corpora), and not a writer for
+//! existing cards: the generators write only what they draw, in the ways of real programs, and do
+//! not use the parsers that the data is to measure. Every generator is a pure function of its
 //! arguments.
 //!
-//! # The mix of [`contacts`]
+//! | module | purpose |
+//! |---|---|
+//! | `calendar`, `zones` | calendars and time zone definitions |
+//! | `event`, `event_texts`, `dates` | the draw of events, tasks and memos; their texts; their days |
+//! | `contact`, `contact_texts`, `person_names`, `countries` | the draw of contacts; their texts, names and countries |
+//! | `calendar_queries` | queries that match a generated calendar |
+//! | `vcard_writer`, `ical_writer`, `line_writer` | vCards and iCalendar in the ways of real programs |
+//! | `random` | the pseudo-random numbers |
+//!
+//! # The mix of [`write_contacts`]
 //!
 //! | what | share |
 //! |---|---|

@@ -148,7 +148,7 @@ pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
     }]
 }
 
-/// What old programs put before the name of each zone.
+/// The prefix of zone names in old programs.
 const TZID_PREFIX: &str = "/softwarestudio.org/Olson_20011030_5/";
 /// Of so many definitions ...
 const DEFINITIONS_PER_CYCLE: u64 = 538;

@@ -311,7 +311,7 @@ pub struct MalformedChunk;
 mod tests {
     use super::*;
 
-    fn packed(terms: &[(Vec<u8>, Vec<i64>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fn pack_postings(terms: &[(Vec<u8>, Vec<i64>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut chunks = Vec::new();
         let mut packer = ChunkBuilder::default();
         let mut full = |first: &[u8], chunk: &[u8], _| {
@@ -325,7 +325,7 @@ mod tests {
         chunks
     }
 
-    fn unpacked(chunks: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<i64>)> {
+    fn unpack_postings(chunks: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<i64>)> {
         let mut found: Vec<(Vec<u8>, Vec<i64>)> = Vec::new();
         for (first, chunk) in chunks {
             assert!(chunk.len() <= CHUNK_BYTES);
@@ -354,9 +354,9 @@ mod tests {
         // A posting list that is longer than a chunk, with large gaps.
         terms.push((b"z".to_vec(), (0..40_000).map(|n| n * 1000).collect()));
         terms.push((vec![b'z'; 123], vec![i64::MAX]));
-        let chunks = packed(&terms);
+        let chunks = pack_postings(&terms);
         assert!(chunks.len() > 10);
-        assert_eq!(unpacked(&chunks), terms);
+        assert_eq!(unpack_postings(&chunks), terms);
     }
 
     proptest::proptest! {
@@ -366,7 +366,7 @@ mod tests {
             target in "[abc]{0,6}",
         ) {
             let terms: Vec<_> = terms.into_iter().map(|term| (term.into_bytes(), vec![1])).collect();
-            let chunks = packed(&terms);
+            let chunks = pack_postings(&terms);
             let expect = terms.iter().find(|(term, _)| term.as_slice() >= target.as_bytes());
             let found = ChunkEntries::new(&chunks[0].1).seek(target.as_bytes()).expect("a chunk of the builder");
             let found = found.map(|entry| {

@@ -14,13 +14,13 @@
 //!
 //! | unit | what it is | size |
 //! |---|---|---|
-//! | term | what is looked up: bytes of the caller's encoding | mostly 3-20 bytes, at most 3,500 |
+//! | term | the key of a lookup, in the caller's encoding | mostly 3-20 bytes, at most 3,500 |
 //! | posting | one item under a term | 1.0-1.2 bytes in a large segment |
-//! | posting list | all items of a term, ascending, as gaps in varints or Rice codes | entries of at most 3.5 KB |
-//! | chunk | consecutive terms with their posting lists, with prefix compression | at most 4,040 bytes: one page |
-//! | fence | the first term of a chunk; a lookup finds the chunk of a term by it | one for each chunk but the first |
+//! | posting list | all items of a term, in varints or Rice codes | entries of up to 3.5 KB |
+//! | chunk | consecutive terms with their posting lists, compressed | at most 4,040 bytes |
+//! | fence | the first term of a chunk, by which a lookup finds it | one for each later chunk |
 //! | segment | an immutable run of chunks, written by one batch or one merge | any |
-//! | index | all segments under one [`IndexId`]; the order of segments is that of their batches | at most about 10 segments when merged |
+//! | index | all segments under one [`IndexId`], ordered by batch | up to 10 segments when merged |
 //!
 //! # Writing
 //!
@@ -64,7 +64,8 @@
 //! | `chunk`, `rice`, `varint` | the byte format of chunks, gaps and numbers |
 //! | `segment` | reading and writing one segment |
 //! | `segment_buffer` | the changes of a batch in memory, and their segment |
-//! | `merge`, `merge_input`, `merge_policy` | merging in steps; reading inputs in step; which segments, and when |
+//! | `merge`, `merge_input` | merging in steps, reading the inputs of a merge |
+//! | `merge_policy` | the choice of the segments to merge |
 //! | `lookup` | queries over terms |
 //! | `sort_index` | positions in an order, and ranks |
 //! | `posting_scan` | all valid postings, for verification |

@@ -20,7 +20,7 @@ use larder_query::{Error, QueryContext};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What is done, so many times over.
+/// The steps of a workload, and how often each is repeated.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
     /// The calendar is opened and paged back so many months, in five kinds of views.
@@ -46,7 +46,7 @@ pub struct MemorySample {
     pub open_views: usize,
 }
 
-/// What came of it.
+/// The result of a workload.
 #[derive(Debug, Clone, Default)]
 pub struct WorkloadResult {
     /// How it stood: before, after each view that was opened and when all were closed.
@@ -64,7 +64,7 @@ pub struct WorkloadResult {
 /// The search line of what is shown from a day on.
 type SearchLineFn = fn(DayNumber) -> String;
 
-/// What is shown of a calendar.
+/// The views of a calendar: day, week, month and so on.
 const CALENDAR_VIEWS: [(&str, SearchLineFn); 5] = [
     ("day", |first| format!("when:{}", format_day(first))),
     ("week", |first| day_range_search_line(week_start(first), 7)),
@@ -117,8 +117,8 @@ pub fn run_workload(
     set_clock: SetClockFn<'_>,
 ) -> Result<WorkloadResult, Error> {
     let began = Instant::now();
-    // What is noted must not look like memory that was not given back, so its pages are touched
-    // before.
+    // The pages of the samples are touched first, so that they do not look like memory that was not
+    // released.
     let rounds = load.rounds as usize;
     let views_of_all =
         rounds * (CALENDAR_VIEWS.len() * load.months_back as usize + load.month_toggles as usize);
@@ -220,7 +220,7 @@ impl WorkloadClient<'_> {
 }
 
 impl Workload {
-    /// What is done, in a sentence.
+    /// Describes the workload in a sentence.
     #[must_use]
     pub fn describe(&self) -> String {
         let times = |count: u32| match count {

@@ -38,11 +38,11 @@ pub enum ColourRole {
     Second,
     /// The third: purple.
     Third,
-    /// What is not good: vermilion.
+    /// Errors: vermilion.
     Error,
-    /// What may not be good: amber.
+    /// Warnings: amber.
     Warning,
-    /// What is there for comparison: grey.
+    /// References for comparison: grey.
     Reference,
 }
 
@@ -59,14 +59,14 @@ impl ColourRole {
     }
 }
 
-/// What can be drawn.
+/// A picture that can be drawn.
 pub trait Chart {
     /// The picture, so wide.
     ///
     /// # Errors
     /// None, as it is written into a text.
     fn draw(&self, width: f64) -> Result<String, fmt::Error>;
-    /// What its colours mean; empty where there is but one.
+    /// The meaning of the colours; empty if there is only one.
     fn legend(&self) -> Vec<(ColourRole, String)>;
 }
 

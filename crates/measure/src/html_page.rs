@@ -25,7 +25,7 @@ pub enum TableCell {
     Number(String),
     /// Something that a program wrote.
     Code(String),
-    /// What must be seen.
+    /// A warning, set off from the text.
     Warning(String),
 }
 

@@ -1,14 +1,15 @@
-//! The instruments: what it takes to show, with numbers that anybody can make again, that Larder is
-//! fast and small.
+//! The instruments: measurements that show, reproducibly, that Larder is fast and small.
 //!
-//! So far these are the generators ([`generate`]), because a measurement needs input of any size
-//! that is the same on every machine, and that no one's real address book has to be given away for;
-//! what a command costs ([`run`](mod@run)), Larder or another; and what a query log shows
-//! ([`queries`]), with charts ([`chart`]) on a page ([`page`]).
+//! Not on the way from bytes to answers: the crates on that way have no code that exists only to
+//! observe them. Test data comes from `larder-generate`.
 //!
-//! It is no part of what Larder does for a person: nothing here is on the way from bytes to
-//! answers. It is apart so that the crates on that way carry no code that exists only to watch
-//! them.
+//! | module | purpose |
+//! |---|---|
+//! | `process_cost` | the cost of a command, Larder's or another program's |
+//! | `query_log` | the analysis of a query log |
+//! | `calendar_workload` | a workload: paging through a calendar, a working day |
+//! | `chart` | charts as SVG |
+//! | `html_page` | a self-contained HTML page of texts, tables and charts |
 
 pub mod calendar_workload;
 pub mod chart;

@@ -1,18 +1,16 @@
-//! What a command costs: time, processor, memory, bytes written.
+//! The cost of a command: wall time, processor time, memory, bytes written.
 //!
-//! Not a profiler, and not a benchmark of itself: it starts another program and watches it from
-//! outside, in `/proc`, so that a predecessor, a floor and Larder are measured by the same means.
-//! It is apart from the scripts in `bench/` because sampling the peak of anonymous memory is not
-//! for a shell: what `time` prints counts the pages of mapped files, too, which a store that maps
-//! nothing and caches much has little of.
+//! Starts another program and observes it in `/proc`, so that a predecessor, the floor and Larder
+//! are measured by the same means. Apart from the scripts in `bench/` because a shell cannot sample
+//! the peak of anonymous memory: the maximum that `time` prints includes pages of mapped files.
 //!
 //! # How
-//! While the command runs, `/proc/PID/status` is read at intervals of a thousandth of the time so
-//! far, 0.2 ms at least and 5 ms at most. When it has ended, and before its remains are taken away,
-//! its last counters are read: nothing of the processor time and the bytes is lost. The kernel
-//! counts processor time in hundredths of a second, so short commands want many runs.
+//! While the command runs, `/proc/PID/status` is read at intervals of a thousandth of the elapsed
+//! time, at least 0.2 ms and at most 5 ms. After it has ended, its final counters are read before
+//! it is reaped, so processor time and bytes are complete. The kernel counts processor time in
+//! hundredths of a second, so short commands need many runs.
 //!
-//! Linux only; elsewhere [`run`] fails with [`io::ErrorKind::Unsupported`].
+//! Linux only; elsewhere the functions fail with [`io::ErrorKind::Unsupported`].
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -24,7 +22,7 @@ const CPU_TICKS_PER_SECOND: u64 = 100;
 const SAMPLE_INTERVAL_LIMITS: (Duration, Duration) =
     (Duration::from_micros(200), Duration::from_millis(5));
 
-/// What one run of a command cost.
+/// The cost of one run of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessCost {
     /// From its start to its end.
@@ -51,7 +49,7 @@ pub fn run_command(command: &mut Command) -> io::Result<ProcessCost> {
     let begin = Instant::now();
     let mut child = command.spawn()?;
     let watched = sample_until_exit(&child, begin);
-    // Whatever was seen, the child is not left behind.
+    // The child is reaped on every path.
     let status = child.wait()?;
     let (wall, anonymous, last) = watched?;
     Ok(ProcessCost {

@@ -1,12 +1,24 @@
-//! What a query log shows: which questions are asked and how often, how long views live, what
-//! answers cost, whether the cache is worth its memory, and how many views each change informs.
+//! The analysis of a query log: how often queries are repeated, how long views live, the cost of
+//! answers, the benefit of the cache, and the fan-out of changes.
 //!
-//! Not the log's writer, which is in `larder-query`, and no measurement of its own: a log is all
-//! that is looked at. It is read once, as it comes, and what is remembered grows with the number of
-//! different questions and of views that are open at once, not with its length. Each of the modules
-//! answers one of the questions.
+//! The log is written by `larder-query`; this module measures nothing itself. A log is read once,
+//! in order, and memory grows with the number of different queries and of open views, not with its
+//! length. Each part of the analysis is a module.
 //!
-//! A log tells of many processes; a view or an answer is known by its process and its number there.
+//! | module | part |
+//! |---|---|
+//! | `log_reader`, `interner` | reading lines; numbers for equal queries and texts |
+//! | `reuse` | repeated queries, clients, the origin of answers |
+//! | `view_lifetimes` | views that were never closed, lifetimes |
+//! | `cost` | time and rows of executed queries |
+//! | `cache_residency`, `cache_simulation` | memory of cached answers; other budgets |
+//! | `fan_out` | views notified for each change |
+//! | `histogram`, `timeline` | distributions; values over time |
+//! | `anonymisation`, `comparison` | a log without its texts; two logs side by side |
+//! | `text_report`, `html_report` | the reports |
+//!
+//! A log may have the lines of many processes; a view or an answer is identified by its process and
+//! its number there.
 
 pub mod anonymisation;
 pub mod cache_residency;
@@ -38,7 +50,7 @@ use self::view_lifetimes::{LifetimeReport, ViewEnd, ViewTracker};
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
-/// What a log shows.
+/// The analysis of a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryLogReport {
     /// Lines that were understood.
@@ -57,14 +69,14 @@ pub struct QueryLogReport {
     pub lifetimes: LifetimeReport,
     /// How long answers take.
     pub cost: CostReport,
-    /// Is the cache worth its memory?
+    /// The benefit of the cache.
     pub cache: CacheReport,
     /// How many views each change informed.
     pub fan_out: FanOutReport,
 }
 
 impl QueryLogReport {
-    /// Is there anything that a report can be about?
+    /// Returns whether the log has any event that a report covers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines == self.unknown_lines

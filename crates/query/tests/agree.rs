@@ -2,7 +2,7 @@
 //! that of a full scan, with any index configuration.
 
 use crate::book::{Book, Stale, card, search_request};
-use crate::random::{CALLS, WORDS, one_card, random_request, summary, typed};
+use crate::random::{CALLS, WORDS, one_card, random_request, summary, type_line};
 use larder_format::contact::Contact;
 use larder_format::field::{CONTACT_FIELDS, FieldType, find_contact_field};
 use larder_query::{
@@ -234,7 +234,7 @@ proptest! {
     #[test]
     fn what_people_type(
         cards in vec(one_card(), 1..6),
-        lines in vec(vec(typed(), 0..5), 1..12),
+        lines in vec(vec(type_line(), 0..5), 1..12),
         summary in prop_oneof![Just("default".to_string()), summary()],
     ) {
         let mut book = book(&cards, &cards);

@@ -16,11 +16,15 @@ fn plans_in_words_and_what_they_cost() {
     let reader = book.reader();
     // Visited by the index or the scan, tested by their bytes, matched.
     let check = |line: &str, plan: &str, numbers: [u64; 3]| {
-        let explain = explain(&reader, line, None);
-        assert_eq!(explain.plan.join("; "), plan, "{line:?}");
-        assert_eq!([explain.visited, explain.tested, explain.matched], numbers, "{line:?}");
-        assert_eq!(explain.order, "as they came");
-        assert_eq!(explain.query, Query::parse(line).unwrap().to_string());
+        let explanation = explain(&reader, line, None);
+        assert_eq!(explanation.plan.join("; "), plan, "{line:?}");
+        assert_eq!(
+            [explanation.visited, explanation.tested, explanation.matched],
+            numbers,
+            "{line:?}"
+        );
+        assert_eq!(explanation.order, "as they came");
+        assert_eq!(explanation.query, Query::parse(line).unwrap().to_string());
     };
     check("", "index: all items", [8, 0, 8]);
     check("anna", "index: \"ann\" and \"nna\"", [1, 1, 1]);
@@ -82,8 +86,11 @@ fn the_order_in_words() {
 #[test]
 fn without_indexes_it_is_a_scan_and_says_so() {
     let (_scratch, reader) = small().with_stale(Stale::ALL);
-    let explain = explain(&reader, "anna", Some("full_name"));
-    assert_eq!((explain.plan.join("; ").as_str(), explain.tested), ("scan: test every item", 8));
+    let explanation = explain(&reader, "anna", Some("full_name"));
+    assert_eq!(
+        (explanation.plan.join("; ").as_str(), explanation.tested),
+        ("scan: test every item", 8)
+    );
     assert_eq!(explain(&reader, "", Some("full_name")).plan.join("; "), "scan: test every item");
 }
 
@@ -92,8 +99,8 @@ fn a_large_item_is_always_a_candidate() {
     let long = card(&format!("UID:long\nFN:Long\nNOTE:{}", "word ".repeat(20_000)));
     let book = Book::with_contacts([card("UID:anna\nFN:Anna").as_str(), &long]);
     let reader = book.reader();
-    let explain = explain(&reader, "anna", None);
-    assert_eq!([explain.visited, explain.tested, explain.matched], [2, 2, 1]);
+    let explanation = explain(&reader, "anna", None);
+    assert_eq!([explanation.visited, explanation.tested, explanation.matched], [2, 2, 1]);
     assert_eq!(explain(&reader, "note:word", None).matched, 1);
 }
 
@@ -105,7 +112,7 @@ fn of_one_kind_no_other_is_tested() {
         |kind: &str, uid: &str| format!("BEGIN:{kind}\r\nUID:{uid}\r\nSUMMARY:x\r\nEND:{kind}\r\n");
     let of = [component("VEVENT", "a"), component("VEVENT", "b"), component("VTODO", "c")];
     book.put_components("calendar", of.iter().map(String::as_str));
-    let explain = explain(&book.reader(), "is:task", None);
-    assert_eq!(explain.plan.last().unwrap(), "scan: test every task");
-    assert_eq!([explain.visited, explain.tested, explain.matched], [3, 1, 1]);
+    let explanation = explain(&book.reader(), "is:task", None);
+    assert_eq!(explanation.plan.last().unwrap(), "scan: test every task");
+    assert_eq!([explanation.visited, explanation.tested, explanation.matched], [3, 1, 1]);
 }

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 /// The data that a batch reads before it takes the lock, by the index of each change.
 #[derive(Default)]
-struct Prefetched {
+struct PrefetchedItems {
     /// The last batch, and the epoch of the store.
     seq: Seq,
     epoch: String,
@@ -94,7 +94,7 @@ impl Store {
         &self,
         operation: &mut Operation,
         changes: Vec<BatchChange>,
-        mut known: Prefetched,
+        mut known: PrefetchedItems,
     ) -> Result<AppliedBatch, ApplyError> {
         let tx = WriteTransaction::begin(&self.conn)?;
         let meta = MetaTable::read(&tx)?;
@@ -115,7 +115,7 @@ impl Store {
         }
         if known.epoch != now {
             // The store was restored in between: the same numbers may name other bytes.
-            known = Prefetched::default();
+            known = PrefetchedItems::default();
         }
         let mut batch = BatchWriter::begin(&tx, &self.extractor, &known, operation, &meta)?;
         let mut outcomes = Vec::with_capacity(changes.len());
@@ -140,14 +140,14 @@ impl Store {
     }
 
     /// Reads and parses the items that the changes replace, before the lock is taken.
-    fn prefetch(&self, changes: &[BatchChange]) -> rusqlite::Result<Prefetched> {
+    fn prefetch(&self, changes: &[BatchChange]) -> rusqlite::Result<PrefetchedItems> {
         // One read transaction costs less than one for each change. Nothing is written in it, and
         // it is never upgraded.
         let _snapshot = ReadTransaction::begin(&self.conn)?;
         let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'), value FROM meta WHERE key = 'epoch'";
         let (seq, epoch) =
             self.conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let mut known = Prefetched { seq, epoch, ..Prefetched::default() };
+        let mut known = PrefetchedItems { seq, epoch, ..PrefetchedItems::default() };
         let mut finder = UidFinder::new(&self.conn)?;
         let mut collections: HashMap<&str, Option<uid_lookup::CollectionKey>> = HashMap::new();
         let mut extractors = ExtractorCache::new(&self.extractor);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `data.db` (and `-wal`, `-shm`) | the store; nothing in it exists elsewhere |
 //! | `data.lock`, `data.lock-queue` | the write lock, see `lock` |
-//! | `data.notify` | the number of the last batch, as decimal text; other processes watch the file |
+//! | `data.notify` | the number of the last batch, in decimal; other processes watch it |
 //! | `data.db.before-*` | copies made before a migration or a restore |
 //! | `*.partial` | files that are being written, or that a killed process left |
 

@@ -30,7 +30,7 @@ impl DerivedIndex {
         [DerivedIndex::Text, DerivedIndex::Sort, DerivedIndex::Schedule];
 
     /// The inverted indexes.
-    pub(crate) const INVERTED: [DerivedIndex; 2] = [DerivedIndex::Text, DerivedIndex::Sort];
+    pub(crate) const INVERTED_INDEXES: [DerivedIndex; 2] = [DerivedIndex::Text, DerivedIndex::Sort];
 
     /// Returns the name in messages.
     #[must_use]
@@ -139,7 +139,7 @@ pub(crate) fn invalidate_stale(
 
 /// Merges each inverted index into one segment, without the terms of removed items.
 pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> RowResult<()> {
-    DerivedIndex::INVERTED
+    DerivedIndex::INVERTED_INDEXES
         .into_iter()
         .try_for_each(|set| larder_index::merge_all(&IndexPages::new(tx), set.index_id()))
 }

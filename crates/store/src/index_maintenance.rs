@@ -196,7 +196,7 @@ struct ExtractedItem {
 /// Moves [`MERGE_STEP_BYTES`] of one of the inverted indexes towards fewer segments. Returns
 /// whether any of them had something to merge.
 fn compact_segments_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
-    for set in DerivedIndex::INVERTED {
+    for set in DerivedIndex::INVERTED_INDEXES {
         if larder_index::compact_step(&IndexPages::new(tx), set.index_id(), MERGE_STEP_BYTES)? {
             return Ok(true);
         }

@@ -12,22 +12,32 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `error`, `handle`, `packed_row_ids` | errors, the public ids of items, packed lists of rows |
-//! | `data_directory`, `lock`, `commit_notification` | the files of a store, the fair write lock, watching for commits |
-//! | `connection`, `database_copy` | connections and their settings, copies of a database file |
-//! | `schema`, `meta` | the schema in prose and SQL with its migrations, single values |
+//! | `error`, `handle` | errors, the public ids of items |
+//! | `packed_row_ids` | packed lists of rows |
+//! | `data_directory`, `lock` | the files of a store, the fair write lock |
+//! | `commit_notification` | watching for commits |
+//! | `connection`, `database_copy` | connections with their settings, copies of a database |
+//! | `schema`, `meta` | the schema with its migrations, single values |
 //! | `write_transaction`, `blob` | changes that are committed together, source bytes |
-//! | `extractor_cache`, `calendar_context_table`, `zone_loader` | data that `larder-extract` needs: extractors by collection, calendar contexts, zones |
-//! | `series`, `series_summary` | schedules of the items with one UID, and their summaries for the interval index |
+//! | `extractor_cache` | the extractors of the collections |
+//! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
+//! | `series`, `series_summary` | schedules of the items with one UID, and their summaries |
 //! | `history` | operations and replaced versions: recording, pruning and erasing them |
-//! | `schedule_intervals`, `interval_entry`, `interval_table` | the interval index in tables |
-//! | `index_pages`, `derived_index`, `index_updates`, `index_digest` | the inverted index in tables; the state of each index, the changes by a batch, digests |
-//! | `uid_lookup`, `collection`, `read_transaction` | finding an item by UID, collections, one state of the store |
+//! | `schedule_intervals`, `interval_entry` | the intervals of a schedule |
+//! | `interval_table` | the interval index in tables |
+//! | `index_pages`, `derived_index` | the inverted index in tables, the state of each index |
+//! | `index_updates`, `index_digest` | the changes of a batch to the indexes, their digests |
+//! | `uid_lookup`, `collection` | finding an item by UID, collections |
+//! | `read_transaction` | one state of the store |
 //! | `interval_search`, `index_query` | queries that the indexes answer |
-//! | `item_meta`, `reader`, `items`, `schedule_reader` | reading: collections, items, schedules |
-//! | `operation_log`, `change_feed`, `before_images` | reading operations and versions, changes after a cursor, items before a change |
-//! | `store`, `index_maintenance`, `zone_update` | opening a store for writing; refilling the indexes, also after zone data changed |
-//! | `batch`, `apply`, `undo`, `purge` | changes and the one function that writes them; undoing an operation, erasing items |
+//! | `item_meta`, `reader`, `items` | reading collections and items |
+//! | `schedule_reader` | reading schedules |
+//! | `operation_log` | reading operations and versions |
+//! | `change_feed`, `before_images` | changes after a cursor, items before a change |
+//! | `store` | opening a store for writing |
+//! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
+//! | `batch`, `apply` | changes, and the one function that writes them |
+//! | `undo`, `purge` | undoing an operation, erasing items |
 //! | `check`, `backup` | verifying a store, backup and restore |
 
 mod apply;

@@ -197,7 +197,7 @@ fn what_is_no_backup_is_not_restored() {
     book.assert_sound();
 }
 
-/// Whatever is damaged, the backup replaces it, and the damaged files remain.
+/// A backup replaces a store with any damage, and the damaged files remain.
 #[test]
 fn a_damaged_store_makes_room_for_a_backup() {
     for first in [0, 4, 9] {

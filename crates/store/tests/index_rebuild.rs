@@ -303,7 +303,7 @@ fn batches_beside_a_rebuild_are_not_lost() {
     book.assert_sound();
 }
 
-/// Whatever the state of the indexes, they hold nothing of a purged item.
+/// The indexes hold nothing of a purged item, in any state of a rebuild.
 #[test]
 fn a_purge_leaves_nothing_in_any_set() {
     let check = |make: &dyn Fn(&str) -> String| {
@@ -330,7 +330,7 @@ fn a_purge_leaves_nothing_in_any_set() {
     check(&|whole| format!("rebuilding 11 {whole}"));
 }
 
-/// Whatever bytes a chunk has, reading it gives an answer or an error.
+/// Reading a chunk with any bytes gives an answer or an error.
 #[test]
 fn damaged_chunks_are_no_panic() {
     let mut book = Book::new();

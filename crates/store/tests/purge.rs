@@ -5,7 +5,7 @@ use larder_store::{DataDirectory, Error, HandlePrefix, Operation};
 use std::fs;
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
-const FOLDED: &str = "zqxjplanted9931strasse";
+const FOLDED_TOKEN: &str = "zqxjplanted9931strasse";
 
 /// Returns the files of the data directory that have the token in any form.
 fn files_with_token(book: &Book) -> Vec<String> {
@@ -15,7 +15,7 @@ fn files_with_token(book: &Book) -> Vec<String> {
         let bytes = fs::read(entry.path()).unwrap();
         let holds =
             |token: &str| bytes.windows(token.len()).any(|window| window == token.as_bytes());
-        if holds(TOKEN) || holds(FOLDED) {
+        if holds(TOKEN) || holds(FOLDED_TOKEN) {
             names.push(entry.file_name().into_string().unwrap());
         }
     }

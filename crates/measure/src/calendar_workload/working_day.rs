@@ -20,7 +20,7 @@ const DAY_START_MINUTE: i64 = 9 * 60;
 const CALENDAR_INTERVAL_MINUTES: i64 = 60;
 const SEARCH_INTERVAL_MINUTES: i64 = 7;
 const TASKS_INTERVAL_MINUTES: i64 = 30;
-/// What is typed, one after the other; people look for the same few people.
+/// The texts that are typed, one after the other; people search for the same few people.
 const SEARCH_TEXTS: [&str; 12] = [
     "anna", "muller", "smith", "anna", "garcia", "anna", "kim", "muller", "rossi", "anna", "jones",
     "smith",
@@ -66,8 +66,8 @@ impl WorkloadClient<'_> {
         Ok(())
     }
 
-    /// What rings in this minute, as the predecessor's alarm daemon asks: no two questions are
-    /// alike.
+    /// Queries the alarms of one minute, as EDS's alarm daemon does: no two of these queries are
+    /// equal.
     fn query_alarms(&mut self, today: DayNumber, minute: i64) -> Result<(), Error> {
         let at = |minute: i64| {
             format!("(make-time \"{today}T{:02}{:02}00Z\")", minute / 60, minute % 60)

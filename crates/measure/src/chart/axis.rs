@@ -3,7 +3,7 @@
 use crate::chart::{PlotArea, svg_text};
 use std::fmt::Write as _;
 
-/// What numbers are, and so how they are written.
+/// The unit of a number, which decides how it is formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasureUnit {
     /// `1,234`, `3.5`
@@ -44,7 +44,7 @@ impl MeasureUnit {
 
 /// The greatest unit that is no greater than the value.
 fn format_in_units(value: f64, units: &[(f64, &str)]) -> String {
-    // What would be written as 1,000 of a unit is 1 of the next.
+    // A number that would be formatted as 1,000 of a unit is 1 of the next.
     let fits = |(size, _): &&(f64, &str)| value.abs() >= size * 0.9995;
     let (size, name) =
         units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));
@@ -90,9 +90,9 @@ pub enum AxisScale<'a> {
 /// An axis.
 #[derive(Clone)]
 pub struct ChartAxis<'a> {
-    /// What is along it.
+    /// The name of the quantity.
     pub name: String,
-    /// What its numbers are.
+    /// The unit of its numbers.
     pub unit: MeasureUnit,
     /// How they lie.
     pub scale: AxisScale<'a>,
@@ -129,7 +129,7 @@ impl<'a> ChartAxis<'a> {
         };
         let room = (to - from).abs();
         let marks = match self.scale {
-            // What stands has its names above each other, and room for more of them.
+            // A vertical axis has its labels one above the other, and room for more of them.
             AxisScale::Linear if from > to => linear_marks(low, high, self.unit, 5.0),
             AxisScale::Linear => linear_marks(low, high, self.unit, max_mark_count(room)),
             AxisScale::Log => log_marks(low, high, self.unit),

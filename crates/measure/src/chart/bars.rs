@@ -9,13 +9,13 @@ use std::fmt::{self, Write as _};
 /// A bar: parts upon each other.
 #[derive(Debug, Clone)]
 pub struct ChartBar {
-    /// What it is, or when it begins: the text of a row.
+    /// The text of the row: a name, or the start of a period.
     pub name: String,
     /// When it begins: the place of a column.
     pub x_start: f64,
     /// Its parts, as many as there are series.
     pub values: Vec<f64>,
-    /// What is said of it at its end, in place of its value.
+    /// The text at the end of the bar, in place of its value.
     pub label: String,
 }
 
@@ -27,9 +27,9 @@ pub struct ColumnChart<'a> {
     pub x_range: (f64, f64),
     /// How wide a bar is, on that axis.
     pub bar_width: f64,
-    /// What is counted.
+    /// The quantity.
     pub y_axis: ChartAxis<'a>,
-    /// What the parts are.
+    /// The parts of a bar.
     pub series: Vec<(ColourRole, String)>,
     /// The bars.
     pub bars: Vec<ChartBar>,
@@ -94,9 +94,9 @@ fn format_tooltip(
 
 /// Lying bars, each with its name.
 pub struct BarChart<'a> {
-    /// What is counted.
+    /// The quantity.
     pub x_axis: ChartAxis<'a>,
-    /// What the parts are.
+    /// The parts of a bar.
     pub series: Vec<(ColourRole, String)>,
     /// The bars, from above.
     pub bars: Vec<ChartBar>,

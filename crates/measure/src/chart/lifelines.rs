@@ -18,14 +18,14 @@ pub struct Lifeline {
     pub colour: ColourRole,
     /// Did it not end, as far as is known? Then it is thicker, and has a mark at its end.
     pub is_open_ended: bool,
-    /// What is told of it.
+    /// The tooltip.
     pub tooltip: String,
 }
 
 /// Lives that belong together.
 #[derive(Debug, Clone)]
 pub struct LifelineBand {
-    /// What they have in common.
+    /// The name of the group.
     pub name: String,
     /// The lives, in the order in which they began.
     pub lifelines: Vec<Lifeline>,
@@ -37,7 +37,7 @@ pub struct LifelineChart<'a> {
     pub x_axis: ChartAxis<'a>,
     /// The first and the last moment.
     pub x_range: (f64, f64),
-    /// What the colours mean.
+    /// The meaning of the colours.
     pub legend_entries: Vec<(ColourRole, String)>,
     /// The bands, from above.
     pub bands: Vec<LifelineBand>,

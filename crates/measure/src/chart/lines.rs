@@ -7,11 +7,11 @@ use std::fmt::{self, Write as _};
 /// A line: from each point its value holds until the next.
 #[derive(Debug, Clone)]
 pub struct StepLine {
-    /// What it is.
+    /// The name of the line.
     pub name: String,
     /// Its colour.
     pub colour: ColourRole,
-    /// Is what lies below it filled?
+    /// Whether the area below the line is filled.
     pub is_filled: bool,
     /// Where, and how much; in order.
     pub points: Vec<(f64, f64)>,

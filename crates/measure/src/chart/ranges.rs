@@ -9,7 +9,7 @@ use std::fmt::{self, Write as _};
 /// The values of a name.
 #[derive(Debug, Clone)]
 pub struct ChartRange {
-    /// What it is.
+    /// The name of the row.
     pub name: String,
     /// Whose values they are: the mean, the 95th percentile, the worst.
     pub values: Vec<(ColourRole, String, [f64; 3])>,
@@ -17,7 +17,7 @@ pub struct ChartRange {
 
 /// Ranges, from above.
 pub struct RangeChart<'a> {
-    /// What is measured.
+    /// The quantity.
     pub x_axis: ChartAxis<'a>,
     /// The names.
     pub ranges: Vec<ChartRange>,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 
-/// What became of a log.
+/// The result of an anonymisation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnonymisationReport {
     /// Lines that were written.

@@ -1,6 +1,6 @@
-//! What answers held in memory, by what the log says.
+//! The memory of cached answers over time, as recorded in the log.
 //!
-//! Not what could have been kept: that is [`crate::queries::worth`].
+//! [`super::cache_simulation`] computes it for other budgets.
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::log_reader::{AnswerEvent, LoggedEvictionReason, LoggedOrigin};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 /// So many points at most for the time of the log.
 const MAX_TIMELINE_BUCKETS: usize = 400;
 
-/// What answers held in a stretch of time, in bytes: the most, and what it was at the end.
+/// The bytes of cached answers in a period: the peak, and the value at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResidentBytes {
     /// All answers that were kept: the most.
@@ -83,7 +83,7 @@ struct QueryResidency {
 }
 
 impl QueryResidency {
-    /// What is kept of it, and what of that an open view has.
+    /// Returns the cached bytes, and the part of them that open views use.
     fn cached_and_open_bytes(&self) -> [u64; 2] {
         let bytes = self.answer.map_or(0, |answer| answer.bytes);
         [bytes, if self.open_views > 0 { bytes } else { 0 }]
@@ -99,7 +99,7 @@ struct ProcessResidency {
     views: HashMap<u64, u32>,
 }
 
-/// What is held while the log is read.
+/// The state while the log is read.
 #[derive(Debug)]
 pub(super) struct ResidencyTracker {
     processes: HashMap<u32, ProcessResidency>,
@@ -141,8 +141,8 @@ impl ResidencyTracker {
             }
             (LoggedOrigin::Run, _) if asked.bytes > of.budget_bytes || of.budget_bytes == 0 => {}
             (from, kept) => {
-                // What is used and was not seen to be kept was so before, or came with a fresh
-                // answer of a view.
+                // A used answer that was not seen to be cached was cached before the log began, or
+                // came with a reset view.
                 let uses = u64::from(from != LoggedOrigin::Run);
                 let bytes = asked.bytes.min(MAX_ANSWER_BYTES);
                 let new = ResidentAnswer { number: asked.answer, bytes, cached_at: at, uses };

@@ -22,7 +22,7 @@ pub const TRIAL_BUDGETS_BYTES: [u64; 8] =
 /// No limit.
 pub const UNLIMITED_BYTES: u64 = u64::MAX;
 
-/// What was found out about the cache.
+/// The result of the simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheReport {
     /// All answers.
@@ -74,7 +74,7 @@ impl CacheReport {
     }
 }
 
-/// What an answer is about: which changes make it wrong.
+/// The scope of an answer: the changes that make it stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct AnswerScope {
     collection: Option<u32>,
@@ -117,7 +117,7 @@ impl SimulatedCache {
         place.is_some_and(|place| self.remove_use(place))
     }
 
-    /// Does the log tell when this one goes stale?
+    /// Sets whether the log records when this answer becomes stale.
     fn set_tracked(&mut self, question: u32, watched: bool) {
         let Some(place) = self.use_order.get(&question) else { return };
         let Some((.., about)) = self.answers_by_use.get(place) else { return };
@@ -228,7 +228,7 @@ impl CacheReplay {
 struct ReplayedProcess {
     /// `None`: the log does not say it.
     budget: Option<u64>,
-    /// What the log's own cache keeps: questions by their answers, and the other way round.
+    /// The answers in the log's own cache: queries by answer, and the reverse.
     queries_by_answer: HashMap<u64, u32>,
     answers_by_query: HashMap<u32, u64>,
     /// The questions of views.
@@ -240,7 +240,7 @@ struct ReplayedProcess {
 pub(super) struct CacheReplays {
     replays: Vec<CacheReplay>,
     processes: HashMap<u32, ReplayedProcess>,
-    /// What a question took when it was worked out last.
+    /// The time of the last execution of each query.
     last_run_us: HashMap<u32, u64>,
     answers: u64,
     hits: u64,

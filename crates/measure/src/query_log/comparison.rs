@@ -6,7 +6,7 @@ use crate::query_log::QueryLogReport;
 /// One figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeyFigure {
-    /// What it is.
+    /// The name of the figure.
     pub name: &'static str,
     /// How much.
     pub value: f64,

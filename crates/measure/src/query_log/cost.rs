@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// So many of the dearest questions are named.
 const MAX_COSTLIEST_QUERIES: usize = 20;
 
-/// What was found out about the cost of answers.
+/// The cost of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CostReport {
     /// All answers that were worked out.
@@ -27,16 +27,16 @@ pub struct CostReport {
     pub costliest: Vec<(LoggedQuery, QueryWork)>,
 }
 
-/// What answers cost.
+/// The work of executed queries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueryWork {
     /// How long they took, in microseconds.
     pub us: Histogram,
-    /// What was visited.
+    /// Rows visited.
     pub scanned: u64,
-    /// What was compared with the question.
+    /// Items tested against the query.
     pub tested: u64,
-    /// What was given.
+    /// Items returned.
     pub returned: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct CostGroup {
     pub collection: Option<String>,
     /// The kind of source.
     pub source: String,
-    /// What they cost.
+    /// The work of the queries.
     pub work: QueryWork,
     /// The question that took longest.
     pub slowest_query: LoggedQuery,

@@ -5,7 +5,7 @@ use crate::query_log::log_reader::{ChangeEvent, NotifyEvent, ResetEvent};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
-/// What was found out about changes.
+/// The fan-out of changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FanOutReport {
     /// How many times changes were read.
@@ -25,7 +25,7 @@ pub struct FanOutReport {
     /// By collection and kind, those that changed most often first. A change of several counts for
     /// each.
     pub collections: Vec<CollectionFanOut>,
-    /// What views were told: items added, modified and removed.
+    /// Items reported to views: added, modified and removed.
     pub items_delivered: [u64; 3],
     /// How often views were given their answer anew, by why.
     pub resets: Vec<(String, u64)>,

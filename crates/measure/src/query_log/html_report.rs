@@ -93,7 +93,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// What is most wanted of each log, and what was not understood.
+/// Adds the main figures of each log, and its unreadable lines.
 fn add_summary(page: &mut HtmlPage, logs: &[NamedReport<'_>], clock: UtcOffsetFn<'_>) {
     for (name, report) in logs {
         let of = if logs.len() > 1 { format!("{name}: ") } else { String::new() };
@@ -126,7 +126,7 @@ fn add_summary(page: &mut HtmlPage, logs: &[NamedReport<'_>], clock: UtcOffsetFn
     }
 }
 
-/// What the axis of time is called.
+/// Names the time axis.
 fn time_axis((from, to): (i64, i64), clock: UtcOffsetFn<'_>) -> ChartAxis<'_> {
     let (first, last) = (format_date(from, clock), format_date(to, clock));
     let name = if first == last { format!("time, {first}") } else { format!("{first} to {last}") };

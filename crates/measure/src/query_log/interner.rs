@@ -34,7 +34,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     }
 }
 
-/// What is asked, of what: the same question has the same answer until something changes.
+/// A query with its restrictions; equal queries have equal answers until something changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LoggedQuery {
     /// As an S-expression.

@@ -19,11 +19,11 @@ pub struct LogLine {
     pub at: i64,
     /// The process.
     pub pid: u64,
-    /// What happened.
+    /// The event.
     pub event: LogEvent,
 }
 
-/// What happened.
+/// An event of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LogEvent {
     /// A process began to log.
@@ -66,7 +66,7 @@ pub struct AnswerEvent {
     pub kind: Option<String>,
     /// The collection that was asked; `None`: all.
     pub collection: Option<String>,
-    /// What kind of source it is from.
+    /// The type of source of the collection.
     pub source: String,
     /// Where the answer came from.
     pub from: LoggedOrigin,
@@ -81,7 +81,7 @@ pub struct AnswerEvent {
     pub returned: u64,
     /// How long it took, in microseconds.
     pub us: u64,
-    /// What the answer holds in memory.
+    /// The memory of the answer.
     pub bytes: u64,
 }
 
@@ -164,7 +164,7 @@ pub enum LoggedEvictionReason {
     Other,
 }
 
-/// What was not read.
+/// The lines that were skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BadLines {
     /// How many lines.
@@ -194,7 +194,7 @@ impl LogLine {
             pid: u64,
             event: String,
         }
-        /// What each event has is read by itself, so that fields of later events mean nothing here.
+        /// Each event is parsed into a type of its own, so that fields of later events are ignored.
         fn parse_event<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
             serde_json::from_str(text).map_err(format_json_error)
         }
@@ -219,7 +219,7 @@ impl LogLine {
     }
 }
 
-/// What serde says, without its line, which is always the first.
+/// Returns serde's message without its line number, which is always 1.
 #[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn format_json_error(error: serde_json::Error) -> String {
     if error.is_eof() {

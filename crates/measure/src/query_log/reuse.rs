@@ -46,7 +46,7 @@ impl TimelineBucket for OriginCounts {
     }
 }
 
-/// What was found out about the questions.
+/// The repetition of queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReuseReport {
     /// All answers.
@@ -65,7 +65,7 @@ pub struct ReuseReport {
     pub clients: Vec<(String, OriginCounts)>,
     /// Answers over time.
     pub answers_over_time: Timeline<OriginCounts>,
-    /// What answers held in memory over time.
+    /// The memory of cached answers over time.
     pub resident_bytes: Timeline<ResidentBytes>,
 }
 

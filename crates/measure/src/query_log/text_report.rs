@@ -1,5 +1,4 @@
-//! What a log shows, in a sentence or two for each question: the same on a terminal and on the
-//! page.
+//! The sentences of the report, shared by the terminal and the HTML page.
 
 use crate::chart::{MeasureUnit, UtcOffsetFn, format_date, format_time_of_day};
 use crate::query_log::QueryLogReport;
@@ -89,7 +88,7 @@ fn format_ical_time(time: &str) -> Option<String> {
     })
 }
 
-/// What is asked of which collection and kind: `Work, event`.
+/// Formats the collection and the kind of a query: `Work, event`.
 #[must_use]
 pub fn format_query_target(question: &LoggedQuery) -> String {
     let collection = question.collection.as_deref().unwrap_or("all collections");
@@ -283,7 +282,7 @@ pub fn describe_cost(cost: &CostReport) -> String {
     text
 }
 
-/// Is the cache worth its memory?
+/// Describes the benefit of the cache.
 #[must_use]
 pub fn describe_cache(worth: &CacheReport) -> String {
     if worth.answers == 0 {

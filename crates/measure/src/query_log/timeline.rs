@@ -1,8 +1,8 @@
-//! What happened when, in so many boxes at most.
+//! Values over time, in a bounded number of buckets.
 //!
-//! How long a log is nobody knows before its end, so boxes are a millisecond wide at first, and
-//! whenever there are too many, they become wider: seconds, minutes, hours, days. Lines that come
-//! out of order, or from another century, find their place, too.
+//! The length of a log is unknown before its end. Buckets are a millisecond wide at first and
+//! become wider when there are too many: seconds, minutes, hours, days. Lines that are out of
+//! order, or from another century, are handled as well.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub struct Timeline<T> {
     buckets: BTreeMap<i64, T>,
 }
 
-/// What can be put together with the same of the next box.
+/// A value that can be merged with that of the next bucket.
 pub trait TimelineBucket: Default {
     /// Takes in what was later.
     fn merge(&mut self, later: Self);

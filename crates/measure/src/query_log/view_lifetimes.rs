@@ -55,7 +55,7 @@ pub struct ViewLifetime {
     pub view: u64,
     /// Who opened it.
     pub client: String,
-    /// What it asks.
+    /// The query of the view.
     pub query: LoggedQuery,
     /// When it was opened.
     pub opened_at: i64,
@@ -90,7 +90,7 @@ pub struct ClientLifetimes {
     pub lifetimes_us: Histogram,
 }
 
-/// What was found out about the lives of views and of answers.
+/// The lifetimes of views and of cached answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LifetimeReport {
     /// How many were opened.

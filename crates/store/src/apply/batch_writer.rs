@@ -3,7 +3,7 @@
 //! It takes no lock and begins no transaction (`apply` does both). Apart from `collections` because
 //! these are the rules of items: conflicts, duplicates, and the versions to record.
 
-use super::{ApplyError, Prefetched, ReplacedSortKeys};
+use super::{ApplyError, PrefetchedItems, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::calendar_context_table::{self, ContextRefCounts};
 use crate::error::RowResult;
@@ -54,7 +54,7 @@ impl ImportDedup {
 pub(super) struct BatchWriter<'a> {
     pub(super) tx: &'a WriteTransaction<'a>,
     pub(super) extractors: ExtractorCache<'a>,
-    prefetched: &'a Prefetched,
+    prefetched: &'a PrefetchedItems,
     pub(super) seq: Seq,
     /// The place of the next change in the batch.
     ordinal: i64,
@@ -124,7 +124,7 @@ impl<'a> BatchWriter<'a> {
     pub(super) fn begin(
         tx: &'a WriteTransaction<'a>,
         extractor: &'a Extractor,
-        known: &'a Prefetched,
+        known: &'a PrefetchedItems,
         operation: &Operation,
         meta: &MetaTable,
     ) -> RowResult<BatchWriter<'a>> {

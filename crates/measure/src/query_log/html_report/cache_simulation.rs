@@ -1,4 +1,4 @@
-//! What the cache is worth, and what changes cost: two parts of the page.
+//! The parts of the page about the benefit of the cache and the fan-out of changes.
 
 use crate::chart::{BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit};
 use crate::html_page::{HtmlPage, TableCell};

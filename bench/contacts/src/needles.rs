@@ -38,7 +38,7 @@ impl SearchNeedle {
     }
 }
 
-/// Reads what [`print()`] printed.
+/// Reads what `print` printed.
 pub(crate) fn read_needles(path: &str) -> Result<Vec<SearchNeedle>> {
     let mut needles = Vec::new();
     for line in std::fs::read_to_string(path)?.lines() {

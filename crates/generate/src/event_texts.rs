@@ -56,7 +56,7 @@ pub(super) static SUMMARY_TEMPLATES: &[&str] = &[
     "生日聚会",
 ];
 
-/// Words that [`SUBJECTS`], notes and places hold, as people would look for them.
+/// Words that the subjects, notes and places hold, as people would look for them.
 pub(super) static SEARCH_WORDS: &[&str] = &[
     "budget",
     "dentist",

@@ -1,6 +1,6 @@
 //! Components as iCalendar, in the manner of EDS and of others that share its library.
 //!
-//! Not a conforming serialiser: it writes only what [`Drawing::component`](super::event::Drawing)
+//! Not a conforming serialiser: it writes only what the population
 //! makes.
 
 use super::event::{

@@ -38,7 +38,7 @@
 //! plain ASCII, or too long for its line, is quoted-printable with soft line breaks; elsewhere
 //! lines are folded at 75 octets, never inside a character (RFC 6350 section 3.2).
 //!
-//! # The mix of [`calendar()`]
+//! # The mix of [`write_calendar`]
 //!
 //! | what | share |
 //! |---|---|

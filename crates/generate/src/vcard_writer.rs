@@ -1,6 +1,6 @@
 //! Contacts as vCards, in the manners of the programs that write each version.
 //!
-//! Not a conforming serialiser: it writes only what [`Contact::draw`] makes, and where programs
+//! Not a conforming serialiser: it writes only what the draw makes, and where programs
 //! differ from the RFC (an Outlook-like `TEL;CELL;VOICE`, Apple's groups and labels, Evolution's
 //! extensions) it does as they do.
 

@@ -152,7 +152,7 @@ pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
 const TZID_PREFIX: &str = "/softwarestudio.org/Olson_20011030_5/";
 /// Of so many definitions ...
 const DEFINITIONS_PER_CYCLE: u64 = 538;
-/// ... so many are the first of [`REPEATED`].
+/// ... so many are the first of the repeated zones.
 const MAIN_ZONE_DEFINITIONS_PER_CYCLE: u64 = 318;
 
 /// The zones of a file of copies: the first is most of them.

@@ -2,10 +2,10 @@
 //! are.
 //!
 //! They know nothing of what is drawn, and need nothing but the page that they stand in (see
-//! [`crate::page`]): no script, no font, no network. Each chart is drawn twice, wide and narrow,
-//! and the page shows the one that fits: a picture that is made smaller cannot be read. What is
-//! under the pointer is told by a `<title>`. Colours are classes, which the page defines for light
-//! and for dark; where a colour means something, its name is in the legend.
+//! [`crate::html_page`]): no script, no font, no network. Each chart is drawn twice, wide and
+//! narrow, and the page shows the one that fits: a picture that is made smaller cannot be read.
+//! What is under the pointer is told by a `<title>`. Colours are classes, which the page defines
+//! for light and for dark; where a colour means something, its name is in the legend.
 //!
 //! Our own, as a chart takes a hundred lines, and the crates that draw them weigh more than this
 //! program.

@@ -198,8 +198,8 @@ struct UnchangedKeys {
 }
 
 impl UnchangedKeys {
-    fn hash(&self, of: [&str; 3]) -> u64 {
-        self.state.hash_one(of)
+    fn hash(&self, key: [&str; 3]) -> u64 {
+        self.state.hash_one(key)
     }
 }
 
@@ -324,29 +324,30 @@ impl ImportWriter<'_> {
         let InputPiece { file, line, content: what } = found;
         let notice = |line, reason| ImportDiagnostic { file: file.to_string(), line, reason };
         match what {
-            PieceContent::Item(Ok((prepared, said)), around) => {
-                let cut = said.iter().any(|said| said.is_truncated);
-                let method = around.as_ref().map_or(&ItipMethod::None, |around| &around.method);
-                let (expect, spare) = choose_expectation(&prepared, cut, method);
-                let cancels = !cut && *method == ItipMethod::Cancel;
-                for ItemWarning { line: within, reason, .. } in said {
-                    self.warn(&notice(line + u64::from(within).saturating_sub(1), reason));
+            PieceContent::Item(Ok((parsed, warnings)), calendar) => {
+                let is_truncated = warnings.iter().any(|warning| warning.is_truncated);
+                let method =
+                    calendar.as_ref().map_or(&ItipMethod::None, |calendar| &calendar.method);
+                let (precondition, conflict_reject) =
+                    choose_expectation(&parsed, is_truncated, method);
+                let is_cancellation = !is_truncated && *method == ItipMethod::Cancel;
+                for ItemWarning { line: line_in_item, reason, .. } in warnings {
+                    self.warn(&notice(line + u64::from(line_in_item).saturating_sub(1), reason));
                 }
                 let (kind, collection) = (
-                    prepared.kind(),
-                    self.choose_collection(around.as_deref(), &prepared, &|reason| {
+                    parsed.kind(),
+                    self.choose_collection(calendar.as_deref(), &parsed, &|reason| {
                         notice(line, reason)
                     })?,
                 );
                 let (uid, hash) = (String::new(), 0);
-                let place =
-                    Provenance { file, line, uid, hash, kind, collection, conflict_reject: spare };
-                let item = match cancels {
-                    true => self.handle_cancellation(place, prepared)?,
-                    false => Some((place, prepared)),
+                let place = Provenance { file, line, uid, hash, kind, collection, conflict_reject };
+                let item = match is_cancellation {
+                    true => self.handle_cancellation(place, parsed)?,
+                    false => Some((place, parsed)),
                 };
-                if let Some((place, prepared)) = item {
-                    self.add_item(place, expect, prepared)?;
+                if let Some((place, parsed)) = item {
+                    self.add_item(place, precondition, parsed)?;
                 }
             }
             PieceContent::Item(Err((bytes, problem)), _) => {

@@ -42,7 +42,7 @@ pub struct CacheReport {
 /// A budget, and what it would have given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BudgetTrial {
-    /// In bytes, for each process; of [`Worth::recorded`] the greatest.
+    /// In bytes, for each process; of `recorded` the greatest.
     pub budget_bytes: u64,
     /// Answers that had been kept.
     pub hits: u64,

@@ -58,7 +58,7 @@ impl QueryWork {
 /// The answers of a collection, or of a kind of source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CostGroup {
-    /// The collection; `None`: all were asked, or that of [`Cost::sources`].
+    /// The collection; `None`: all were asked, or that of `sources`.
     pub collection: Option<String>,
     /// The kind of source.
     pub source: String,

@@ -256,7 +256,7 @@ pub fn read_lines(
     }
 }
 
-/// The next line, without more than [`LONGEST`] of it: was that all? `None` at the end.
+/// The next line, without more than the maximum length of it: was that all? `None` at the end.
 fn read_next_line(source: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let (mut any, mut whole) = (false, true);

@@ -124,8 +124,8 @@ pub(crate) fn goal_micros(row: &str, goal: f64, n: u64) -> f64 {
     }
 }
 
-/// The figure that is compared with the goal: of saving the larger one of wall and processor time, of a process
-/// the latter.
+/// The figure that is compared with the goal: of saving the larger one of wall and processor time,
+/// of a process the latter.
 pub(crate) fn measured_nanos(row: &str, figure: &RowFigure) -> f64 {
     match row {
         "save-batch" => figure.median.max(figure.cpu),

@@ -44,7 +44,7 @@ const FILING_LETTERS: &str = concat!(
 /// # use larder_query::{Error, Query, Reader, SortSpec, SortedCursor};
 /// # fn page(reader: &Reader) -> Result<(), Error> {
 /// let mut cursor = SortedCursor::new(Query::All, None, SortSpec::parse("file_as")?);
-/// cursor.move_to(reader, "M");
+/// cursor.move_to_text(reader, "M");
 /// cursor.step(reader, 50)?.for_each(reader, &mut |item, _source| {
 ///     println!("{}", item.uid);
 ///     true

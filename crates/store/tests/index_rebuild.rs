@@ -247,7 +247,7 @@ fn faults_are_named() {
         "UPDATE meta SET value = 1 WHERE key = 'last_seq'",
         "2 batches after the last sequence number",
     );
-    check("UPDATE meta SET value = 1 WHERE key = 'history_bytes'", "counted wrongly");
+    check("UPDATE meta SET value = 1 WHERE key = 'history_bytes'", "wrong counts of the bytes");
     check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index does not hold");
     check("DELETE FROM idx_segment WHERE derived_index = 2", "the sort index does not hold");
     check("DELETE FROM idx_chunk", "the text index is malformed");

@@ -262,6 +262,21 @@ fn an_item_of_a_removed_collection_brings_it_back() {
 }
 
 #[test]
+fn an_operation_without_net_change_restores_no_collection() {
+    let mut book = Book::new();
+    let anna = card("x", "Anna", "");
+    let (added, outcome) = book.put_into("old", &anna);
+    let put_back = put(&book.store, "old", &anna, Precondition::Any);
+    let removal = BatchChange::Remove(outcome_handle(&outcome), Precondition::Any);
+    let (replaced, _) = book.apply(vec![removal, put_back]);
+    book.store.undo(added, NOW_MS).unwrap();
+    assert_eq!(collections(&book), []);
+    assert_eq!(book.store.undo(replaced, NOW_MS).unwrap().items, 0);
+    assert_eq!(collections(&book), []);
+    book.assert_sound();
+}
+
+#[test]
 fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
     let mut book = Book::new();
     let (_, outcome) = book.put_into("old", &card("x", "Anna", ""));

@@ -10,6 +10,7 @@ use crate::history;
 use crate::index_pages::IndexPages;
 use crate::index_updates::{UNPACK_TERM, terms_in_index};
 use crate::interval_table;
+use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::series;
 use crate::store::Store;
@@ -157,9 +158,9 @@ impl Store {
     ) -> rusqlite::Result<Vec<ExtractedItem>> {
         let is_in_index = |kind: Kind| set != DerivedIndex::Schedule || kind.has_schedule();
         let sql = format!(
-            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind IN ({})
-             ORDER BY id LIMIT ?2",
-            Kind::numbers_where(is_in_index)
+            "SELECT i.id, i.seq, i.collection FROM item i WHERE i.id > ?1 AND {}
+             ORDER BY i.id LIMIT ?2",
+            kind_condition(is_in_index)
         );
         let mut select = self.conn.prepare_cached(&sql)?;
         let heads = select

@@ -11,6 +11,7 @@ use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::history::OperationId;
 use crate::index_updates::IndexUpdates;
+use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, set_meta};
 use crate::series::ItemLocation;
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
@@ -631,10 +632,9 @@ static LOG_ITEM_VERSION_SQL: LazyLock<String> = LazyLock::new(|| {
                                   item, schedule)
          SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence_id,
                 i.uid_origin, s.bytes, s.blob_hash, i.calendar_context, i.id,
-                CASE WHEN i.kind IN ({}) THEN
-                    (SELECT data FROM idx_schedule WHERE item = i.id) END
+                CASE WHEN {} THEN (SELECT data FROM idx_schedule WHERE item = i.id) END
          FROM item i JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
-        Kind::numbers_where(Kind::has_schedule)
+        kind_condition(Kind::has_schedule)
     )
 });
 

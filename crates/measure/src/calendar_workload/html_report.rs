@@ -1,13 +1,13 @@
-//! The page of a browse: how many views are open, and how much memory there is, on one time axis.
+//! The HTML report of a calendar workload: open views and memory on one time axis.
 
 use super::{MemorySample, WorkloadResult};
 use crate::chart::{ChartAxis, ColourRole, MeasureUnit, StepChart, StepLine};
 use crate::html_page::{HtmlPage, TableCell};
 
-/// Rounds in the table; of more, the first and the last.
+/// The rows of the table of rounds. If there are more rounds, the first and the last are shown.
 const MAX_ROUNDS_SHOWN: usize = 20;
 
-/// A page with charts that needs nothing else. `about`: what was done, in a sentence.
+/// Renders the report as a self-contained page. `about` describes the workload in a sentence.
 #[must_use]
 pub fn render_html(found: &WorkloadResult, about: &str) -> String {
     let mut page = HtmlPage::new("Browsing a calendar");
@@ -61,7 +61,7 @@ pub fn render_html(found: &WorkloadResult, about: &str) -> String {
     page.into_html()
 }
 
-/// Which of so many rounds are shown.
+/// Returns the indexes of the rounds that are shown.
 fn select_rounds(rounds: usize) -> impl Iterator<Item = usize> {
     let half = MAX_ROUNDS_SHOWN / 2;
     (0..rounds)

@@ -1,20 +1,20 @@
-//! The figures of a log that are told first, and those of two logs beside each other.
+//! The key figures of a log, and the comparison of two logs.
 
 use crate::chart::MeasureUnit;
 use crate::query_log::QueryLogReport;
 
-/// One figure.
+/// A key figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeyFigure {
     /// The name of the figure.
     pub name: &'static str,
-    /// How much.
+    /// Its value.
     pub value: f64,
-    /// Of what.
+    /// Its unit.
     pub unit: MeasureUnit,
 }
 
-/// The figures that are told first.
+/// Returns the key figures of a log.
 #[must_use]
 pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
     let QueryLogReport { reuse, lifetimes: lives, cost, cache: worth, fan_out: informed, .. } =
@@ -61,7 +61,7 @@ pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
     ]
 }
 
-/// The figures of two logs: the name, before, after, and how it changed.
+/// Returns the key figures of two logs: the name, the values before and after, and the change.
 #[must_use]
 pub fn compare_reports(before: &QueryLogReport, after: &QueryLogReport) -> Vec<[String; 4]> {
     let row = |(a, b): (KeyFigure, KeyFigure)| {
@@ -75,7 +75,7 @@ pub fn compare_reports(before: &QueryLogReport, after: &QueryLogReport) -> Vec<[
     key_figures(before).into_iter().zip(key_figures(after)).map(row).collect()
 }
 
-/// `+20 %`, `/ 3.5`: what became of a value.
+/// Formats the change of a value: `+20 %`, `/ 3.5`.
 #[must_use]
 pub fn format_change(before: f64, after: f64) -> String {
     let brief = |times: f64| MeasureUnit::Count.format((times * 10.0).round() / 10.0);

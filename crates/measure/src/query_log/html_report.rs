@@ -1,6 +1,6 @@
-//! The page of a query log: each question with its answer in words, charts and tables.
+//! The HTML report of a query log: a section of texts, charts and tables for each part.
 //!
-//! Two logs stand beside each other, the one from before first. Each part has a module of its own.
+//! The sections of two logs stand side by side, the baseline first. Each section has a module.
 
 mod cache_simulation;
 mod cost;
@@ -17,13 +17,14 @@ use crate::query_log::QueryLogReport;
 use crate::query_log::comparison::{KeyFigure, compare_reports, key_figures};
 use crate::query_log::text_report;
 
-/// A log, and what it is called.
+/// A log's name and its report.
 pub type NamedReport<'a> = (&'a str, &'a QueryLogReport);
 
-/// So many rows of a table.
+/// The usual number of rows of a table.
 const MAX_TABLE_ROWS: usize = 12;
 
-/// The page of a log, or of one before and one after a change. `clock` tells local time.
+/// Renders the report of a log, or of a baseline and a second log. `clock` returns the offset of
+/// local time.
 #[must_use]
 pub fn render_html(
     log: NamedReport<'_>,
@@ -81,7 +82,7 @@ fn duration_cell(us: f64) -> TableCell {
     TableCell::Number(text_report::format_duration(us))
 }
 
-/// A question, not longer than anybody reads.
+/// Formats a query, cut to a readable length.
 fn format_short_query(text: &str) -> String {
     shorten(&text_report::format_query(text))
 }
@@ -126,7 +127,7 @@ fn add_summary(page: &mut HtmlPage, logs: &[NamedReport<'_>], clock: UtcOffsetFn
     }
 }
 
-/// Names the time axis.
+/// Returns the time axis of the log, named after its days.
 fn time_axis((from, to): (i64, i64), clock: UtcOffsetFn<'_>) -> ChartAxis<'_> {
     let (first, last) = (format_date(from, clock), format_date(to, clock));
     let name = if first == last { format!("time, {first}") } else { format!("{first} to {last}") };

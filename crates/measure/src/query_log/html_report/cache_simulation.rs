@@ -1,4 +1,4 @@
-//! The parts of the page about the benefit of the cache and the fan-out of changes.
+//! The sections on the value of the cache and on the views notified by a change.
 
 use crate::chart::{BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit};
 use crate::html_page::{HtmlPage, TableCell};

@@ -1,4 +1,4 @@
-//! How long answers take: the part of the page, of one log and of two.
+//! The section on query time, for one log and for two.
 
 use crate::chart::{ChartAxis, ChartRange, ColourRole, MeasureUnit, RangeChart};
 use crate::html_page::{HtmlPage, TableCell};
@@ -92,7 +92,7 @@ fn work_cells(work: &QueryWork) -> Vec<TableCell> {
     ]
 }
 
-/// The cost by collection, before and after.
+/// Adds the cost by collection in two logs.
 pub(super) fn add_cost_comparison(
     page: &mut HtmlPage,
     (before, a): NamedReport<'_>,

@@ -1,4 +1,4 @@
-//! How long views and kept answers live: the part of the page, with the lifelines.
+//! The section on the lifetimes of views and cached answers, with the chart of lifelines.
 
 use crate::chart::{
     ChartAxis, ColourRole, Lifeline, LifelineBand, LifelineChart, MeasureUnit, StepChart, StepLine,
@@ -15,12 +15,12 @@ use crate::query_log::text_report;
 use crate::query_log::view_lifetimes::{ClientLifetimes, LifetimeReport, ViewEnd, ViewLifetime};
 use std::collections::HashMap;
 
-/// So many lives that ended, and so many that did not, are drawn.
+/// The most lifelines of closed views, and of views that were never closed, in the chart.
 const MAX_LIFELINES_PER_END: usize = 300;
-/// So many clients have a band of their own.
+/// The most clients with a band of their own.
 const MAX_BANDS: usize = 16;
 
-/// Of lives that there are.
+/// Returns the cell for a lifetime, or `-` if the histogram is empty.
 fn lifetime_cell(lives: &Histogram, us: u64) -> TableCell {
     if lives.count > 0 { duration_cell(us as f64) } else { TableCell::Number("-".into()) }
 }
@@ -83,7 +83,8 @@ pub(super) fn add_lifetimes(page: &mut HtmlPage, it: &LifetimeReport, clock: Utc
 }
 
 fn add_lifeline_chart(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffsetFn<'_>) {
-    // Of too many every second, third, ... so that how they become more is seen.
+    // Of too many views every second, third, ... is drawn, so that their growth over time is
+    // visible.
     let each = it.unclosed.len().div_ceil(MAX_LIFELINES_PER_END).max(1);
     let shown =
         || it.unclosed.iter().step_by(each).chain(it.longest.iter().take(MAX_LIFELINES_PER_END));
@@ -120,8 +121,8 @@ fn add_lifeline_chart(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffset
     page.add_chart("The lives of views", &about, &chart);
 }
 
-/// Lives by their clients, those that leave most open first. Where there are too many clients the
-/// others come last, together.
+/// Groups lifelines by client, the clients with the most unclosed views first. If there are too
+/// many clients, the last ones share a band.
 fn group_by_client<'a>(
     it: &'a LifetimeReport,
     shown: impl Iterator<Item = &'a ViewLifetime>,
@@ -141,7 +142,7 @@ fn group_by_client<'a>(
     all
 }
 
-/// The lives of views and of answers, as shares.
+/// Adds the cumulative distributions of the lifetimes of views and of cached answers.
 fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
     let CacheResidency { lifetimes_us: lives, lifetimes_to_end_us: ended, .. } =
         &it.cache_residency;

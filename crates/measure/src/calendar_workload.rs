@@ -238,14 +238,14 @@ impl Workload {
         if self.month_toggles > 0 {
             let toggled = times(self.month_toggles);
             parts.push(format!(
-                "the present month opened and closed {toggled} by another client each"
+                "the current month opened and closed {toggled}, each time by another client"
             ));
         }
         if self.working_day_pace.is_some() {
             parts.push("a working day".to_string());
         }
-        let what = parts.join(", and ");
-        if self.rounds == 1 { what } else { format!("{what}; all that {}", times(self.rounds)) }
+        let steps = parts.join(", and ");
+        if self.rounds == 1 { steps } else { format!("{steps}; {} rounds", self.rounds) }
     }
 }
 

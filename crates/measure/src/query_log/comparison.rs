@@ -17,13 +17,12 @@ pub struct KeyFigure {
 /// Returns the key figures of a log.
 #[must_use]
 pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
-    let QueryLogReport { reuse, lifetimes: lives, cost, cache: worth, fan_out: informed, .. } =
-        report;
+    let QueryLogReport { reuse, lifetimes, cost, cache, fan_out, .. } = report;
     let figure = |name, value, unit| KeyFigure { name, value, unit };
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
     vec![
         figure("answers", reuse.answers.total() as f64, MeasureUnit::Count),
-        figure("different questions", reuse.query_count as f64, MeasureUnit::Count),
+        figure("different queries", reuse.query_count as f64, MeasureUnit::Count),
         figure(
             "from the cache",
             share(reuse.answers.cache, reuse.answers.total()),
@@ -34,28 +33,28 @@ pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
             share(reuse.answers.shared, reuse.answers.total()),
             MeasureUnit::Share,
         ),
-        figure("views opened", lives.opened as f64, MeasureUnit::Count),
-        figure("views never closed", lives.unclosed_count() as f64, MeasureUnit::Count),
-        figure("mean time, worked out", cost.executed.us.mean(), MeasureUnit::Time),
-        figure("worst time", cost.executed.us.max as f64, MeasureUnit::Time),
+        figure("views opened", lifetimes.opened as f64, MeasureUnit::Count),
+        figure("views never closed", lifetimes.unclosed_count() as f64, MeasureUnit::Count),
+        figure("mean query time", cost.executed.us.mean(), MeasureUnit::Time),
+        figure("maximum query time", cost.executed.us.max as f64, MeasureUnit::Time),
         figure(
-            "visited per item given",
+            "rows visited per item",
             cost.executed.rows_per_item().unwrap_or(0.0),
             MeasureUnit::Count,
         ),
         figure(
-            "kept answers, at most",
-            lives.cache_residency.peak_bytes as f64,
+            "peak memory of the cache",
+            lifetimes.cache_residency.peak_bytes as f64,
             MeasureUnit::Bytes,
         ),
         figure(
-            "kept without a limit",
-            worth.trials.last().map_or(0.0, |it| it.peak_bytes as f64),
+            "peak memory, unlimited",
+            cache.trials.last().map_or(0.0, |it| it.peak_bytes as f64),
             MeasureUnit::Bytes,
         ),
         figure(
-            "views told per change",
-            share(informed.views_notified, informed.changes),
+            "views notified per change",
+            share(fan_out.views_notified, fan_out.changes),
             MeasureUnit::Count,
         ),
     ]

@@ -38,22 +38,22 @@ pub fn render_html(
     let mut page = HtmlPage::new(&title);
     let logs: Vec<NamedReport<'_>> = [Some(log), after].into_iter().flatten().collect();
     add_summary(&mut page, &logs, clock);
-    add_section(&mut page, &logs, "Which questions are asked, and how often?", &|page, it| {
+    add_section(&mut page, &logs, "Queries and repetition", &|page, it| {
         add_reuse(page, &it.reuse, it.time_span, clock);
     });
-    add_section(&mut page, &logs, "How long do views and kept answers live?", &|page, it| {
+    add_section(&mut page, &logs, "Lifetimes of views and cached answers", &|page, it| {
         add_lifetimes(page, &it.lifetimes, clock);
     });
-    add_section(&mut page, &logs, "How long do answers take?", &|page, it| {
+    add_section(&mut page, &logs, "Query time", &|page, it| {
         add_cost(page, &it.cost);
     });
     if let Some(after) = after {
         add_cost_comparison(&mut page, log, after);
     }
-    add_section(&mut page, &logs, "Is the cache worth its memory?", &|page, it| {
+    add_section(&mut page, &logs, "Value of the answer cache", &|page, it| {
         add_cache_simulation(page, &it.cache);
     });
-    add_section(&mut page, &logs, "How many views does a change inform?", &|page, it| {
+    add_section(&mut page, &logs, "Views notified by a change", &|page, it| {
         add_fan_out(page, &it.fan_out);
     });
     page.into_html()
@@ -97,13 +97,11 @@ fn shorten(text: &str) -> String {
 /// Adds the main figures of each log, and its unreadable lines.
 fn add_summary(page: &mut HtmlPage, logs: &[NamedReport<'_>], clock: UtcOffsetFn<'_>) {
     for (name, report) in logs {
-        let of = if logs.len() > 1 { format!("{name}: ") } else { String::new() };
-        page.add_paragraph(&format!("{of}{}", text_report::describe_log(report, clock)));
+        let prefix = if logs.len() > 1 { format!("{name}: ") } else { String::new() };
+        page.add_paragraph(&format!("{prefix}{}", text_report::describe_log(report, clock)));
         if report.bad_lines.lines > 0 {
-            let broken = text_report::format_count(report.bad_lines.lines, "line");
-            page.add_warning(&format!(
-                "{broken} could not be understood, and are not in these figures."
-            ));
+            let bad = text_report::format_count(report.bad_lines.lines, "unreadable line");
+            page.add_warning(&format!("The figures do not include {bad}."));
         }
     }
     match logs {

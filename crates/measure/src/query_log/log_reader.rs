@@ -201,7 +201,7 @@ impl LogLine {
         }
         // Serde also accepts an array of the field values.
         if !text.starts_with('{') {
-            return Err("it is no JSON object".into());
+            return Err("not a JSON object".into());
         }
         let head: LogLineHead = serde_json::from_str(text).map_err(format_json_error)?;
         let event = match head.event.as_str() {
@@ -221,10 +221,10 @@ impl LogLine {
 }
 
 /// Returns serde's message without its line number, which is always 1.
-#[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+#[allow(clippy::needless_pass_by_value, reason = "an argument of map_err")]
 fn format_json_error(error: serde_json::Error) -> String {
     if error.is_eof() {
-        return "it is cut".into();
+        return "incomplete line".into();
     }
     let (text, column) = (error.to_string(), error.column());
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
@@ -244,12 +244,12 @@ pub fn read_lines(
         let Some(whole) = read_next_line(source, &mut bytes)? else { return Ok(broken) };
         number += 1;
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            broken.add(number, "it is no UTF-8".into());
+            broken.add(number, "not UTF-8".into());
             continue;
         };
         let text = text.trim();
         match LogLine::parse(text) {
-            _ if !whole => broken.add(number, format!("it is longer than {MAX_LINE_BYTES} bytes")),
+            _ if !whole => broken.add(number, format!("longer than {MAX_LINE_BYTES} bytes")),
             _ if text.is_empty() => {}
             Ok(line) => each(text, line)?,
             Err(why) => broken.add(number, why),

@@ -23,18 +23,27 @@ pub enum ViewEnd {
 }
 
 impl ViewEnd {
-    /// In words.
+    /// Describes the end for a legend.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            ViewEnd::Leaked => "leaked: its process ended and had never closed it",
-            ViewEnd::ProcessDied => "open when its process broke off",
-            ViewEnd::Open => "open when the log ended",
+            ViewEnd::Leaked => "leaked: the process ended without closing it",
+            ViewEnd::ProcessDied => "cut off with its process",
+            ViewEnd::Open => "still open at the end of the log",
             ViewEnd::Closed => "closed",
         }
     }
 
-    /// In a word.
+    /// Returns the label of the end in a table.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            ViewEnd::ProcessDied => "cut off",
+            end => end.key(),
+        }
+    }
+
+    /// Returns the name of the end in JSON.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {

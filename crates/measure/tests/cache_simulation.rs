@@ -1,8 +1,8 @@
 //! The cache simulation: small handwritten logs, and random logs compared with a recording that used
 //! the simulated budget.
 
-use crate::day::{Process, logged_query};
-use crate::queries::log;
+use crate::generated_log::{Process, logged_query};
+use crate::query_log::log;
 use larder_measure::query_log::cache_simulation::{CacheReport, UNLIMITED_BYTES};
 use larder_measure::query_log::read_log;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! An anonymous copy of a log contains none of its texts and has the same figures.
 
-use crate::day;
-use crate::queries::{log, report};
+use crate::generated_log;
+use crate::query_log::{log, report};
 use larder_measure::query_log::{QueryLogReport, anonymise, render_html};
 use proptest::prelude::*;
 
@@ -140,7 +140,7 @@ fn figures(it: &QueryLogReport) -> QueryLogReport {
 
 #[test]
 fn every_figure_is_unchanged() {
-    let day = day::day();
+    let day = generated_log::day();
     let copy = anonymous(&day);
     assert_eq!(figures(&report(&copy)), figures(&report(&day)));
     // Neither the copy nor its HTML report contains a text of the log.

@@ -1,7 +1,7 @@
 //! The HTML report of a query log is self-contained; timelines and histograms are bounded.
 
-use crate::day;
-use crate::queries::{log, report};
+use crate::generated_log;
+use crate::query_log::{log, report};
 use larder_measure::query_log::histogram::Histogram;
 use larder_measure::query_log::render_html;
 use larder_measure::query_log::timeline::{Timeline, TimelineBucket};
@@ -9,7 +9,7 @@ use larder_measure::query_log::timeline::{Timeline, TimelineBucket};
 /// The page loads nothing, runs no scripts, and closes each element.
 #[test]
 fn a_page_is_self_contained() {
-    let day = report(&day::day());
+    let day = report(&generated_log::day());
     for html in [
         render_html(("a", &day), None, &|_| 0),
         render_html(("a", &day), Some(("b", &day)), &|_| 0),

@@ -1,7 +1,7 @@
 //! Truncated, damaged and malicious logs: nothing panics, and every omitted line is reported.
 
-use crate::day;
-use crate::queries::{log, report};
+use crate::generated_log;
+use crate::query_log::{log, report};
 use larder_measure::query_log::log_reader::LogLine;
 use larder_measure::query_log::{anonymise, read_log, render_html};
 use proptest::prelude::*;
@@ -97,7 +97,7 @@ proptest! {
         damage in prop::collection::vec((0..40_000_usize, any::<u8>()), 0..40),
         cut in 0..60_000_usize,
     ) {
-        let day = day::day();
+        let day = generated_log::day();
         let mut bytes: Vec<u8> =
             day.lines().skip(from).step_by(7).flat_map(|line| [line, "\n"]).flat_map(str::bytes).collect();
         for (at, byte) in damage {

@@ -1,6 +1,6 @@
 //! The report of a query log: handwritten logs with known results.
 
-use crate::day;
+use crate::generated_log;
 use larder_measure::query_log::log_reader::LoggedEvictionReason;
 use larder_measure::query_log::reuse::{OriginCounts, RepeatBucket};
 use larder_measure::query_log::view_lifetimes::{ViewEnd, ViewLifetime};
@@ -65,7 +65,7 @@ pub(crate) fn log(lines: &str) -> String {
 /// report can be rendered.
 #[test]
 fn the_log_of_a_day_is_analysed() {
-    let log = day::day();
+    let log = generated_log::day();
     let it = report(&log);
     assert_eq!((it.bad_lines.lines, it.unknown_lines, it.process_count), (0, 0, 9));
     let leaks: Vec<&ViewLifetime> =
@@ -91,7 +91,7 @@ fn the_log_of_a_day_is_analysed() {
     std::fs::write(dir.join("day.log"), &log).unwrap();
     let html = render_html(("day.log", &it), None, &|_| 3600);
     std::fs::write(dir.join("day.html"), &html).unwrap();
-    let indexed = report(&day::day_with_archive(40));
+    let indexed = report(&generated_log::day_with_archive(40));
     let both = render_html(("before", &it), Some(("after", &indexed)), &|_| 0);
     std::fs::write(dir.join("days.html"), &both).unwrap();
 }

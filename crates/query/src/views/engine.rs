@@ -22,7 +22,7 @@ use super::views_log::{TracedAnswer, ViewsLog, elapsed_micros};
 use crate::error::Error;
 use crate::execution::find;
 use crate::query_log::{AnswerOrigin, EvictionReason, ResetReason, cached_answer_bytes};
-use larder_store::{ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
+use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
 use larder_time::civil::Instant;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Timer};
@@ -171,7 +171,7 @@ impl ViewsEngine {
         reader: &Reader,
         view_query: ViewQuery,
         client: &str,
-    ) -> Result<Arc<[i64]>, Error> {
+    ) -> Result<Arc<[ItemRow]>, Error> {
         let id = self.register(reader, view_query)?;
         let found = self.answer(reader, id);
         let query = self.registry.get_mut(id)?;
@@ -276,7 +276,7 @@ impl ViewsEngine {
             find(reader, &engine.registry.get(id)?.search_request())
         })?;
         self.last_answer += 1;
-        let (rows, number): (Arc<[i64]>, _) = (answer.rows().into(), self.last_answer);
+        let (rows, number): (Arc<[ItemRow]>, _) = (answer.rows().into(), self.last_answer);
         let micros = elapsed_micros(began);
         Ok(TracedAnswer {
             bytes: self.cache_answer(id, number, &rows)?,
@@ -290,7 +290,7 @@ impl ViewsEngine {
     }
 
     /// Caches an answer. Returns the memory that it holds, or would hold, if that is needed.
-    fn cache_answer(&mut self, id: QueryId, number: u64, rows: &[i64]) -> Result<usize, Error> {
+    fn cache_answer(&mut self, id: QueryId, number: u64, rows: &[ItemRow]) -> Result<usize, Error> {
         if self.cache.is_disabled() && !self.log.is_enabled() {
             return Ok(0);
         }

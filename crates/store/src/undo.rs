@@ -8,10 +8,9 @@ use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operatio
 use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
 use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
-use crate::history::{
-    self, OPERATION_COLUMNS, OperationId, OperationRecord, PURGE_VERB, operation_from_row,
-};
+use crate::history::{self, OPERATION_COLUMNS, OperationRecord, PURGE_VERB, operation_from_row};
 use crate::meta::read_meta_number;
+use crate::row_ids::{CollectionRow, ItemRow, OperationId};
 use crate::store::Store;
 use crate::{CollectionType, Seq};
 use larder_extract::{IndexConfig, ItemContext};
@@ -51,7 +50,7 @@ pub struct UndoConflict {
 /// A version of an item in the middle of its history.
 #[derive(Debug, Clone)]
 struct ItemState {
-    collection: i64,
+    collection: CollectionRow,
     uid: String,
     derived_uid: bool,
     context: ItemContext,
@@ -71,7 +70,7 @@ struct ItemUndo {
     /// The number of bytes that it reads and writes.
     bytes: usize,
     /// The collection that holds the item afterwards; `None`: the item is removed.
-    collection: Option<i64>,
+    collection: Option<CollectionRow>,
 }
 
 /// The state of the items that an operation touched, as seen before anything is undone.
@@ -79,7 +78,7 @@ struct ItemUndo {
 struct UndoSurvey {
     conflicts: Vec<UndoConflict>,
     /// The collections that removed items return to.
-    collections: BTreeSet<i64>,
+    collections: BTreeSet<CollectionRow>,
 }
 
 /// The changes of the next batch of an undo.
@@ -264,7 +263,7 @@ impl Store {
         Ok(survey)
     }
 
-    fn find_current_item(&self, handle: Handle) -> rusqlite::Result<(Option<i64>, Seq)> {
+    fn find_current_item(&self, handle: Handle) -> rusqlite::Result<(Option<ItemRow>, Seq)> {
         let found = self
             .conn
             .prepare_cached("SELECT id, seq FROM item WHERE handle = ?1")?
@@ -363,7 +362,7 @@ impl Store {
         }))
     }
 
-    fn read_item_state(&self, item: i64) -> RowResult<Option<ItemState>> {
+    fn read_item_state(&self, item: ItemRow) -> RowResult<Option<ItemState>> {
         // In one statement: another writer may remove the item meanwhile, which is no damage.
         let found: Option<(ItemState, bool)> = self
             .conn
@@ -430,7 +429,7 @@ impl Store {
     fn plan_collections_before_items(
         &self,
         id: OperationId,
-        item_collections: &BTreeSet<i64>,
+        item_collections: &BTreeSet<CollectionRow>,
     ) -> Result<Vec<BatchChange>> {
         let mut changes =
             self.plan_collection_restores(item_collections).map_err(sqlite_error_at(&self.path))?;
@@ -477,7 +476,7 @@ impl Store {
     /// Returns the changes that restore the removed ones of these collections.
     fn plan_collection_restores(
         &self,
-        collections: &BTreeSet<i64>,
+        collections: &BTreeSet<CollectionRow>,
     ) -> rusqlite::Result<Vec<BatchChange>> {
         let mut changes = Vec::new();
         for &collection in collections {
@@ -570,7 +569,7 @@ impl Store {
 
 /// A collection that an operation created, renamed, indexed differently, removed or restored.
 struct CollectionChange {
-    collection: i64,
+    collection: CollectionRow,
     /// The state before the operation; `None`: the collection did not exist.
     before: Option<CollectionState>,
     current: CollectionState,

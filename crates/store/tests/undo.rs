@@ -2,7 +2,7 @@
 
 use crate::book::{Book, NOW_MS, card, outcome_handle, put};
 use larder_store::{
-    BatchChange, ChangeOutcome, Error, Kind, Operation, Precondition, UndoConflict,
+    BatchChange, ChangeOutcome, Error, Kind, Operation, OperationId, Precondition, UndoConflict,
 };
 
 fn key(uid: &str) -> (String, String) {
@@ -62,7 +62,7 @@ fn what_was_changed_since_is_refused_with_both_versions() {
     book.put(&card("y", "Other", ""));
     let (edit, _) = book.put(&b);
     book.put(&c);
-    let refused = |book: &mut Book, id: i64, left: Option<&[u8]>, now: Option<&[u8]>| {
+    let refused = |book: &mut Book, id: OperationId, left: Option<&[u8]>, now: Option<&[u8]>| {
         let (seq, contents) = (book.store.last_seq().unwrap(), book.contents());
         let undo = book.store.undo(id, NOW_MS).unwrap();
         let conflict = UndoConflict {
@@ -300,7 +300,9 @@ fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
 #[test]
 fn what_cannot_be_undone() {
     let mut book = Book::new();
-    assert!(matches!(book.store.undo(1, NOW_MS), Err(Error::NoOperation { id: 1 })));
+    let missing = OperationId::from_number(1);
+    let refused = book.store.undo(missing, NOW_MS);
+    assert!(matches!(refused, Err(Error::NoOperation { id }) if id == missing));
     assert_eq!(book.reader().last_undoable_operation().unwrap(), None);
     let (_, outcome) = book.put(&card("x", "Anna", ""));
     let (edit, _) = book.put(&card("x", "Berta", ""));

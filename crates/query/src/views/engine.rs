@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::query_log::{AnswerOrigin, EvictionReason, ResetReason, cached_answer_bytes};
 use crate::result_set::ResultSet;
 use crate::search_request::SearchRequest;
-use larder_store::{ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
+use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
 use larder_time::civil::Instant;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant as Timer};
@@ -375,7 +375,7 @@ impl ViewsEngine {
 
     fn cache_run(&mut self, run: &QueryRun, found: &ResultSet) -> Result<TracedAnswer, Error> {
         self.last_answer += 1;
-        let (rows, number): (Arc<[i64]>, _) = (found.rows().into(), self.last_answer);
+        let (rows, number): (Arc<[ItemRow]>, _) = (found.rows().into(), self.last_answer);
         let micros = elapsed_micros(run.began);
         Ok(TracedAnswer {
             bytes: self.cache_answer(run.id, number, &rows)?,
@@ -389,7 +389,7 @@ impl ViewsEngine {
     }
 
     /// Caches an answer. Returns the memory that it holds, or would hold, if that is needed.
-    fn cache_answer(&mut self, id: QueryId, number: u64, rows: &[i64]) -> Result<usize, Error> {
+    fn cache_answer(&mut self, id: QueryId, number: u64, rows: &[ItemRow]) -> Result<usize, Error> {
         if self.cache.is_disabled() && !self.log.is_enabled() {
             return Ok(0);
         }

@@ -227,8 +227,9 @@ mod tests {
         let query = view_query("anna").with_collection("home");
         let id = registry.register(query, now, &missing).unwrap();
         assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Missing);
-        registry.rebind_collections(&CollectionTable::from_rows([(7, "home")]));
-        assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Row(7));
+        let row = larder_store::CollectionRow::from_number(7);
+        registry.rebind_collections(&CollectionTable::from_rows([(row, "home")]));
+        assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Row(row));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The measurements of the benchmarks of calendars; shell scripts call them.
 //!
-//! * `ask STORE QUERIES SECONDS`: runs the queries of `larder measure generate queries` on a store in
-//!   this process, and changes single items. Parsing and planning a query are part of its time.
+//! * `ask STORE QUERIES SECONDS`: runs the queries of `larder measure generate queries` on a store
+//!   in this process, and changes single items. Parsing and planning a query are part of its time.
 //! * `row STORE QUERIES SECONDS ROW`: runs one row, for a profiler.
 //! * `memory STORE QUERIES`: the memory of a process that answers the queries.
 //!

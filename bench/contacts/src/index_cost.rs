@@ -1,5 +1,5 @@
-//! The cost of indexes: the same cards are saved in collections without an index, then with one more
-//! index in each step, up to the default configuration.
+//! The cost of indexes: the same cards are saved in collections without an index, then with one
+//! more index in each step, up to the default configuration.
 
 use crate::Result;
 use crate::table::{FigureTable, format_grouped, format_short};
@@ -9,8 +9,8 @@ use larder_query::Field;
 use larder_store::{FieldIndex, IndexConfig};
 use std::fmt::Write as _;
 
-/// The name of each step in the table and in the chart. `bench/eds/book_ask.c` uses the same numbers;
-/// evolution-data-server has no index of substrings.
+/// The name of each step in the table and in the chart. `bench/eds/book_ask.c` uses the same
+/// numbers; evolution-data-server has no index of substrings.
 const INDEX_STEPS: [(&str, &str); 8] = [
     ("nothing", "nothing"),
     ("full_name, exact and prefix", "name"),

@@ -17,9 +17,9 @@
 //! * `page FIGURES FILE`: replaces the tables of a Markdown page.
 //!
 //! A line of figures has the program, the number of contacts, the row, the repetitions, the median
-//! and the 99th percentile of the wall time, the mean CPU time (in nanoseconds), and the mean number
-//! of hits. For rows of bytes the number of bytes is in place of the median. Lines that begin with
-//! `#` name the script and the machine. The program is no part of Larder.
+//! and the 99th percentile of the wall time, the mean CPU time (in nanoseconds), and the mean
+//! number of hits. For rows of bytes the number of bytes is in place of the median. Lines that
+//! begin with `#` name the script and the machine. The program is no part of Larder.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 

@@ -1,5 +1,5 @@
-//! Updates the tables of a Markdown page. Each is between `<!-- NAME -->` and `<!-- /NAME -->` and is
-//! replaced if the figures contain it; the text around the tables is written by hand.
+//! Updates the tables of a Markdown page. Each is between `<!-- NAME -->` and `<!-- /NAME -->` and
+//! is replaced if the figures contain it; the text around the tables is written by hand.
 
 use crate::Result;
 use crate::index_cost;

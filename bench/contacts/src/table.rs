@@ -15,8 +15,8 @@ pub(crate) struct RowFigure {
 /// Figures by program, number of contacts and row.
 pub(crate) type FigureTable = HashMap<(String, u64, String), RowFigure>;
 
-/// A row, its name, and its goal in microseconds, or 0 without a goal. The goals of `save-batch` and
-/// `delete-all` are for one contact.
+/// A row, its name, and its goal in microseconds, or 0 without a goal. The goals of `save-batch`
+/// and `delete-all` are for one contact.
 type TableRow = (&'static str, &'static str, f64);
 
 /// The rows, in the order of the table.

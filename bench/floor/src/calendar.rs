@@ -1,16 +1,16 @@
-//! The floor of the calendar benchmark: a lower bound for the cost of storing events in plain SQLite
-//! and of finding them by time and UID.
+//! The floor of the calendar benchmark: a lower bound for the cost of storing events in plain
+//! SQLite and of finding them by time and UID.
 //!
-//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` stores the components of FILE in DIR, each
-//! as an item row, its bytes, and its interval from the first start to the last end, by length
+//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` stores the components of FILE in DIR,
+//! each as an item row, its bytes, and its interval from the first start to the last end, by length
 //! class. Series without an end have a table of their own, with the months they occur in. Then it
 //! runs the time ranges and UIDs of QUERIES (see `larder measure generate queries`), and changes
 //! single items; after each change it appends the same number of bytes to a file, with `fdatasync`.
 //! The columns of the output are those of `bench/eds/calendar_ask.c`: row, wall time, 0, CPU time,
 //! hits, repetitions, p99, separated by tabs, in microseconds.
 //!
-//! The program evaluates no recurrence rule and no time zone: times are taken as UTC, and the end of
-//! a series is its latest possible end. Its hits are therefore candidates, a few more than the
+//! The program evaluates no recurrence rule and no time zone: times are taken as UTC, and the end
+//! of a series is its latest possible end. Its hits are therefore candidates, a few more than the
 //! correct ones. Reading the file is not part of the time. It does not run queries for words and
 //! alarms, which would need an index.
 
@@ -147,8 +147,8 @@ struct FloorComponent {
     end: SpanEnd,
 }
 
-/// The possible occurrences of a series without an end: a bit for each month; a period and a phase in
-/// days (period 0: any day).
+/// The possible occurrences of a series without an end: a bit for each month; a period and a phase
+/// in days (period 0: any day).
 #[derive(Clone, Copy)]
 struct EndlessPattern {
     month_bits: u16,

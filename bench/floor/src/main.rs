@@ -1,15 +1,18 @@
-//! The floor of the import benchmark: a lower bound for the cost of the same cards on the same disk.
+//! The floor of the import benchmark: a lower bound for the cost of the same cards on the same
+//! disk.
 //!
-//! `larder-floor MODE BOOK DIR BATCH` reads an address book, splits it at BEGIN and END lines without
-//! parsing the cards, and writes them to the directory DIR, after those of an earlier run in the same
-//! mode. Prints the number of cards, and the wall time and CPU time of writing. MODE is one of
+//! `larder-floor MODE BOOK DIR BATCH` reads an address book, splits it at BEGIN and END lines
+//! without parsing the cards, and writes them to the directory DIR, after those of an earlier run
+//! in the same mode. Prints the number of cards, and the wall time and CPU time of writing. MODE is
+//! one of
 //!
 //! * `copy`: writes the bytes to one file, with one `fsync`, without counting cards: the minimum of
 //!   any store that keeps the bytes.
-//! * `plain`: writes for each card a row of bytes, an item row, and 18 rows of keys that are parts of
-//!   the bytes; for each batch a log row: the minimum of a store on SQLite.
+//! * `plain`: writes for each card a row of bytes, an item row, and 18 rows of keys that are parts
+//!   of the bytes; for each batch a log row: the minimum of a store on SQLite.
 //! * `same`: writes the content of Larder's index of each card as rows of B-trees and an FTS5 table
-//!   of trigrams, the usual design. The printed time does not include parsing: it is that of SQLite.
+//!   of trigrams, the usual design. The printed time does not include parsing: it is that of
+//!   SQLite.
 //!
 //! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` is documented in `calendar.rs`.
 //!
@@ -244,8 +247,8 @@ struct LarderTables {
     extractor: Extractor,
 }
 
-/// The content of Larder's index of a card, as rows: values, reversed values, prefixes of words, last
-/// digits of numbers, presence; the text for trigrams; sort keys; stored fields.
+/// The content of Larder's index of a card, as rows: values, reversed values, prefixes of words,
+/// last digits of numbers, presence; the text for trigrams; sort keys; stored fields.
 struct IndexRows {
     uid: String,
     stored_fields: String,

@@ -65,8 +65,8 @@ fn a_figure_has_its_labels_and_tooltips() {
     assert!(!render_figure("", "", &nothing).contains("NaN"));
 }
 
-/// Points have their value as a tooltip, marks have the names that the chart gives them, and nothing
-/// is drawn outside the picture.
+/// Points have their value as a tooltip, marks have the names that the chart gives them, and
+/// nothing is drawn outside the picture.
 #[test]
 fn a_polyline_chart_compares_series() {
     let line = |name: &str, colour, points: &[(f64, f64)]| Polyline {

@@ -11,8 +11,8 @@ pub(crate) fn report(log: &str) -> QueryLogReport {
 }
 
 /// Expands a short form of a log. Each line has a time, a process, an event and fields as
-/// `name=value`; omitted fields have the defaults below. A value is a text unless it is a number, is
-/// `null`, or begins with a quote or a bracket.
+/// `name=value`; omitted fields have the defaults below. A value is a text unless it is a number,
+/// is `null`, or begins with a quote or a bracket.
 pub(crate) fn log(lines: &str) -> String {
     let line = |line: &str| {
         let mut words = line.split_whitespace();

@@ -225,6 +225,23 @@ fn lifetimes_of_cached_answers_are_measured() {
     assert_eq!(held.collect::<Vec<_>>(), [(1000, 1000), (1000, 0), (0, 0)]);
 }
 
+/// The answers of a process leave the timeline together when it ends, not one by one in any order.
+#[test]
+fn the_end_of_a_process_is_one_step_of_the_timeline() {
+    let mut lines = String::from("0 1 start budget=100000\n");
+    for at in 1..9 {
+        lines += &format!("{at} 1 query query=(q{at}) answer={at} bytes={at}00\n");
+    }
+    let it = report(&log(&format!("{lines}5000 1 end\n")));
+    let bytes: Vec<(u64, u64)> = it
+        .reuse
+        .resident_bytes
+        .buckets()
+        .map(|(_, bytes)| (bytes.cached_max, bytes.cached_last))
+        .collect();
+    assert_eq!(bytes, [(3600, 3600), (0, 0)]);
+}
+
 #[test]
 fn a_budget_of_zero_caches_nothing() {
     let it = report(&log("0 1 start budget=0\n1 1 query\n2 1 open view=1\n3 1 close\n9 1 end"));

@@ -222,13 +222,21 @@ impl ResidencyTracker {
 
     /// Removes the views and answers of a process that has ended.
     pub(super) fn end_process(&mut self, process: u32, at: i64) {
-        let Some(of) = self.processes.remove(&process) else { return };
-        for question in of.queries.into_values() {
-            if let Some(answer) = question.answer {
+        let Some(ended) = self.processes.remove(&process) else { return };
+        if ended.queries.is_empty() {
+            return;
+        }
+        // Recorded once, so that the timeline does not depend on the order of the queries.
+        let mut before = [0_u64; 2];
+        for query in ended.queries.into_values() {
+            for (sum, bytes) in before.iter_mut().zip(query.cached_and_open_bytes()) {
+                *sum = sum.saturating_add(bytes);
+            }
+            if let Some(answer) = query.answer {
                 self.residency.record_removal(answer, at, None);
             }
-            self.record_bytes(at, question.cached_and_open_bytes(), [0; 2]);
         }
+        self.record_bytes(at, before, [0; 2]);
     }
 
     fn record_bytes(&mut self, at: i64, before: [u64; 2], after: [u64; 2]) {

@@ -15,6 +15,7 @@
 //! alarms, which would need an index.
 
 use crate::{Result, cpu_time};
+use larder_time::civil::Date;
 use rusqlite::{Connection, Statement};
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -232,15 +233,16 @@ fn hash_uid(uid: &str, detached: bool) -> [u8; 8] {
 
 /// Parses a DATE or DATE-TIME as seconds since 1970, as if it were in UTC.
 fn parse_seconds(text: &str) -> Option<i64> {
-    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
-    let (year, month, day) = (part(0, 4)?, part(4, 6)?, part(6, 8)?);
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
-    let of_day = match text.contains('T') {
-        true => part(9, 11)? * 3_600 + part(11, 13)? * 60 + part(13, 15)?,
+    let part = |from: usize, to: usize| text.get(from..to)?.parse::<u8>().ok();
+    let date = Date::new(text.get(..4)?.parse().ok()?, part(4, 6)?, part(6, 8)?)?;
+    let time_of_day = match text.contains('T') {
+        true => {
+            let [hour, minute, second] = [part(9, 11)?, part(11, 13)?, part(13, 15)?];
+            i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second)
+        }
         false => 0,
     };
-    Some((days - 719_469) * DAY_SECONDS + of_day)
+    Some(date.day_number() * DAY_SECONDS + time_of_day)
 }
 
 /// The bits of all months.

@@ -74,7 +74,7 @@ fn the_order_in_words() {
     let whole = explain(&reader, "", Some("full_name"));
     assert_eq!(
         (whole.plan.join("; ").as_str(), whole.order.as_str()),
-        ("index: all by full_name", "as the index has it")
+        ("index: all by full_name", "order of the index")
     );
     assert_eq!([whole.visited, whole.tested, whole.matched, whole.returned], [8, 0, 8, 8]);
     let some = explain(&reader, "anna", Some("full_name"));

@@ -75,7 +75,7 @@ const PROGRESS_INTERVAL_BYTES: u64 = 1 << 20;
 const MAX_UID_CHARS: usize = 80;
 
 /// The reason why an older revision is rejected.
-const OLDER_REASON: &str = "older than the stored item, by SEQUENCE and DTSTAMP";
+const OLDER_REASON: &str = "the stored item is newer, by SEQUENCE or DTSTAMP";
 
 /// Options of an import.
 #[derive(Debug, Clone)]
@@ -367,7 +367,7 @@ impl ImportWriter<'_> {
                 }
                 self.report.zones_defined += zones;
                 if late {
-                    let what = "a time zone is defined after items that may need it, which were imported without it";
+                    let what = "a time zone is defined after items that may use it, which were imported without it: import the file by name instead of from standard input";
                     self.warn(&notice(line, what.into()));
                 }
                 let into = self.target_collection(name);
@@ -511,7 +511,7 @@ impl ImportWriter<'_> {
         self.report.duplicate_uids += 1;
         let uid = sanitise_text(&place.uid, MAX_UID_CHARS);
         let what = if place.kind == Kind::Contact { "card" } else { "item" };
-        let reason = format!("a second {what} with UID {uid}, kept beside the first");
+        let reason = format!("second {what} with UID {uid}: added as another item");
         self.warn(&ImportDiagnostic { file: place.file.to_string(), line: place.line, reason });
     }
 
@@ -561,14 +561,14 @@ fn choose_expectation(
         // The item may be incomplete.
         _ if cut && prepared.kind() == Kind::Contact => (
             Precondition::Absent,
-            "END:VCARD is missing, so it does not replace the one that is there",
+            "missing END:VCARD: the card may be incomplete and does not replace the stored one",
         ),
         _ if cut => (Precondition::Absent, "no END line: it does not replace the stored item"),
         ItipMethod::None => return (Precondition::Any, None),
         ItipMethod::Publish | ItipMethod::Request => (Precondition::NotNewer, OLDER_REASON),
         ItipMethod::Cancel | ItipMethod::Partial(_) => {
             let name = if let ItipMethod::Partial(name) = method { name } else { "CANCEL" };
-            let reason = format!("METHOD:{name}, so it does not replace the one that is there");
+            let reason = format!("METHOD:{name} does not replace the stored item");
             return (Precondition::Absent, Some((reason, prepared.bytes().to_vec())));
         }
     };

@@ -7,7 +7,8 @@
 use crate::blob;
 use crate::calendar_context_table;
 use larder_extract::{CalendarContext, Extractor, IndexConfig, IndexEntry, ItemContext};
-use larder_format::kind::{CollectionType, Kind};
+use larder_format::collection_type::CollectionType;
+use larder_format::kind::Kind;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -241,10 +241,10 @@ impl CollectionType {
         self.row().missing_title
     }
 
-    /// Returns the name of the field whose order a list has for which none was requested.
+    /// Returns the field whose order a list has for which none was requested.
     #[must_use]
-    pub fn default_order(self) -> &'static str {
-        self.row().default_order
+    pub fn default_order(self) -> Option<&'static Field> {
+        self.find_field(self.row().default_order)
     }
 }
 

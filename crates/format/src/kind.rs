@@ -198,7 +198,13 @@ impl Kind {
     /// Returns the row of the kind.
     #[must_use]
     pub fn row(self) -> &'static KindRow {
-        &KINDS[self as usize - 1]
+        &KINDS[self.index()]
+    }
+
+    /// Returns the position in tables with a row for each kind.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize - 1
     }
 
     /// Returns the kind with this stored number; `None` if this program does not know it.
@@ -242,7 +248,8 @@ impl Kind {
     /// Returns whether items that begin with this name, in upper case, are never nested.
     #[must_use]
     pub fn is_top_level_name(name: &str) -> bool {
-        let is_named = |row: &KindRow| matches!(row.stream_mark, StreamMark::TopLevel(mark) if mark == name);
+        let is_named =
+            |row: &KindRow| matches!(row.stream_mark, StreamMark::TopLevel(mark) if mark == name);
         KINDS.iter().any(is_named)
     }
 

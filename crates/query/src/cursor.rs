@@ -17,7 +17,7 @@ use crate::sort_bound::{ScanDirection, ScanStart, SortBound};
 use crate::sorted_scan::{indexed_order, rank_of_bound};
 use larder_format::collate::primary_weights;
 use larder_format::fold::fold;
-use larder_store::{Extractor, IndexedOrder, Reader, SortPosition};
+use larder_store::{Extractor, IndexedOrder, ItemRow, Reader, SortPosition};
 
 /// The most positions read in one transaction.
 const MAX_POSITIONS_PER_TX: usize = 4096;
@@ -122,7 +122,7 @@ impl SortedCursor {
         while rows.len() < wanted {
             let page_size = MAX_POSITIONS_PER_TX.min(wanted - rows.len());
             let mut positions = self.read_positions(reader, &result, direction, page_size)?;
-            rows.extend(positions.iter().map(|position| position.row));
+            rows.extend(positions.iter().map(|position| ItemRow::from_number(position.row)));
             let has_more = positions.len() == page_size;
             if let Some(last) = positions.pop() {
                 self.advance_past(last, direction);
@@ -166,8 +166,9 @@ impl SortedCursor {
             let _transaction = reader.begin_read()?;
             let first = self.read_positions(reader, &result, direction, 1)?.pop();
             let Some(position) = first else { return Ok(letters) };
-            let source = reader.source_bytes(position.row)?.unwrap_or_default();
-            let head = reader.find_by_row(position.row)?;
+            let row = ItemRow::from_number(position.row);
+            let source = reader.source_bytes(row)?.unwrap_or_default();
+            let head = reader.find_by_row(row)?;
             let parsed = head.as_ref().map(|head| reader.parse_source(head, &source));
             let value = parsed.and_then(|parsed| parsed.first_value(self.sort.field));
             let (text, prefix) = alphabet.letter_for_key(&position.key, &value.unwrap_or_default());
@@ -260,7 +261,7 @@ fn list_positions<'a>(
         find(reader, request)?.for_each(reader, &mut |head, source| {
             let value = reader.parse_source(head, source).first_value(sort.field);
             let key = reader.extractor().sort_key(&value.unwrap_or_default());
-            positions.push(SortPosition { key, row: head.row });
+            positions.push(SortPosition { key, row: head.row.to_number() });
             true
         })?;
         positions.sort_unstable();

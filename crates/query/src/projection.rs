@@ -9,7 +9,7 @@ use crate::item;
 use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet};
 use larder_format::field::{Field, FieldType};
 use larder_format::parsed_source::ParsedSource;
-use larder_store::{CollectionType, ItemMeta, Reader, StoredFields};
+use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, StoredFields};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
@@ -94,7 +94,7 @@ impl ResultSet {
             // The rows of the items that have to be read, from the current one on, and the number
             // of them that `sources` holds.
             let unread = page.items.iter().filter(|item| item.stored_range.is_none());
-            let unread: Vec<i64> = unread.map(|item| item.hit.row).collect();
+            let unread: Vec<ItemRow> = unread.map(|item| item.hit.row).collect();
             let (mut unread, mut source_count) = (unread.as_slice(), 0);
             for ProjectionPageItem { head, hit, stored_range } in &page.items {
                 let stored = stored_range.clone().and_then(|range| page.stored_fields.get(range));
@@ -136,7 +136,7 @@ impl ResultSet {
         page.items.clear();
         page.stored_fields.clear();
         let staleness = self.staleness(reader)?;
-        let rows: Vec<i64> = hits.iter().map(|hit| hit.row).collect();
+        let rows: Vec<ItemRow> = hits.iter().map(|hit| hit.row).collect();
         let mut hits = hits.iter();
         let field_types: Vec<CollectionType> =
             fields.iter().map(|field| CollectionType::from_field(field)).collect();

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::result_set::{Hit, ResultSet};
 use crate::search_request::{SearchRequest, SortSpec};
 use crate::sort_bound::{ScanStart, SortBound};
-use larder_store::{IndexedOrder, Reader, SortPosition};
+use larder_store::{IndexedOrder, ItemRow, Reader, SortPosition};
 
 /// The most positions read in one transaction.
 const MAX_POSITIONS_PER_TX: usize = 4096;
@@ -56,7 +56,8 @@ pub(crate) fn collect_sorted(
                 return Ok(false);
             };
             // Every item matches, so no hit depends on the version of its item.
-            result.hits.extend(positions.iter().map(|at| Hit { row: at.row, seq: 0 }));
+            let rows = positions.iter().map(|position| ItemRow::from_number(position.row));
+            result.hits.extend(rows.map(|row| Hit { row, seq: 0 }));
             let has_more = positions.len() == wanted;
             last = positions.pop();
             if !has_more {

@@ -6,6 +6,7 @@ use crate::extractor_cache::ExtractorCache;
 use crate::index_pages::IndexPages;
 use crate::index_updates::{UNPACK_TERM, terms_in_index};
 use crate::interval_table;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
 use larder_extract::Extractor;
 use rusqlite::Connection;
@@ -41,7 +42,7 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
         interval_table::for_each_record(conn, &mut |row| digest.add(row))?;
         return Ok(digest);
     }
-    let mut live: HashSet<i64> = HashSet::new();
+    let mut live: HashSet<ItemRow> = HashSet::new();
     let mut select = conn.prepare("SELECT id, stored_fields FROM item")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
@@ -51,10 +52,10 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
             digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
         }
     }
-    let live = |item| live.contains(&item);
+    let live = |item| live.contains(&ItemRow::from_number(item));
     let pages = IndexPages::new(conn);
     larder_index::for_each_posting(&pages, set.index_id(), &live, &mut |term, item| {
-        digest.add((term, item));
+        digest.add((term, ItemRow::from_number(item)));
     })?;
     Ok(digest)
 }
@@ -70,7 +71,7 @@ pub(crate) fn expected_digests(
     let mut select = conn.prepare("SELECT id, collection FROM item ORDER BY id")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let (item, collection): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let (item, collection): (ItemRow, CollectionRow) = (row.get(0)?, row.get(1)?);
         let stored = extractors.read_item(conn, item)?;
         let entry = stored.map(|stored| extractors.extract(conn, &stored)).transpose()?;
         let entry = entry.unwrap_or_default();

@@ -4,13 +4,14 @@
 //! refills whole indexes.
 
 use crate::Seq;
-use crate::derived_index::{DerivedIndex, rebuild_progress};
+use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
 use crate::index_pages::IndexPages;
 use crate::interval_table;
 use crate::meta::MetaTable;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series::{self, ItemLocation};
 use crate::write_transaction::WriteTransaction;
 use larder_extract::{
@@ -26,12 +27,12 @@ pub(crate) const UNPACK_TERM: UnpackTerm = term::unpack_term;
 /// The changes of a batch to the indexes.
 pub(crate) struct IndexUpdates {
     text: SegmentBuffer,
-    sort: BTreeMap<i64, SortUpdate>,
-    schedules: BTreeMap<i64, ScheduleUpdate>,
-    /// The last item that each index accepts: during a rebuild, the rebuild adds the later ones.
-    last_text_item: i64,
-    last_sort_item: i64,
-    last_schedule_item: i64,
+    sort: BTreeMap<ItemRow, SortUpdate>,
+    schedules: BTreeMap<ItemRow, ScheduleUpdate>,
+    /// The state of each index: during a rebuild, the rebuild adds the items after the last one.
+    text_state: IndexState,
+    sort_state: IndexState,
+    schedule_state: IndexState,
 }
 
 /// A calendar item that the batch changed.
@@ -50,36 +51,34 @@ struct SortUpdate {
 
 impl IndexUpdates {
     pub(crate) fn begin(extractor: &Extractor, meta: &MetaTable) -> IndexUpdates {
-        let reach = |set: DerivedIndex| -> i64 {
-            let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(extractor));
-            let all = if state == fingerprint { i64::MAX } else { 0 };
-            rebuild_progress(state, &fingerprint).unwrap_or(all)
+        let state = |set: DerivedIndex| {
+            IndexState::parse(meta.text(set.meta_key()), &set.fingerprint(extractor))
         };
         IndexUpdates {
             text: SegmentBuffer::default(),
             sort: BTreeMap::new(),
             schedules: BTreeMap::new(),
-            last_text_item: reach(DerivedIndex::Text),
-            last_sort_item: reach(DerivedIndex::Sort),
-            last_schedule_item: reach(DerivedIndex::Schedule),
+            text_state: state(DerivedIndex::Text),
+            sort_state: state(DerivedIndex::Sort),
+            schedule_state: state(DerivedIndex::Schedule),
         }
     }
 
     /// Returns whether the batch changed this item before.
-    pub(crate) fn has_item(&self, item: i64) -> bool {
+    pub(crate) fn has_item(&self, item: ItemRow) -> bool {
         self.sort.contains_key(&item)
     }
 
     /// Sets the entry of an item of this collection. `was`: its sort keys before the batch.
     pub(crate) fn put(
         &mut self,
-        item: i64,
+        item: ItemRow,
         location: ItemLocation,
         was: SortKeys,
         entry: IndexEntry,
     ) {
-        if item <= self.last_text_item {
-            self.text.put(item, to_term_set(entry.terms));
+        if self.text_state.has_reached(item) {
+            self.text.put(item.to_number(), to_term_set(entry.terms));
         }
         self.put_sort_keys(item, location.collection, was, entry.sort_keys);
         if location.is_in_calendar {
@@ -91,9 +90,9 @@ impl IndexUpdates {
     }
 
     /// Removes the entry of an item of this collection. `was`: its sort keys before the batch.
-    pub(crate) fn remove(&mut self, item: i64, location: ItemLocation, was: SortKeys) {
-        if item <= self.last_text_item {
-            self.text.remove(item);
+    pub(crate) fn remove(&mut self, item: ItemRow, location: ItemLocation, was: SortKeys) {
+        if self.text_state.has_reached(item) {
+            self.text.remove(item.to_number());
         }
         self.put_sort_keys(item, location.collection, was, SortKeys::new());
         if location.is_in_calendar {
@@ -101,9 +100,17 @@ impl IndexUpdates {
         }
     }
 
-    fn put_sort_keys(&mut self, item: i64, collection: i64, was: SortKeys, is: SortKeys) {
+    fn put_sort_keys(
+        &mut self,
+        item: ItemRow,
+        collection: CollectionRow,
+        was: SortKeys,
+        is: SortKeys,
+    ) {
         let terms = |keys: SortKeys, sign| -> Vec<Vec<u8>> {
-            keys.into_iter().map(|(field, key)| sort_term(field, collection, &key, sign)).collect()
+            keys.into_iter()
+                .map(|(field, key)| sort_term(field, collection.to_number(), &key, sign))
+                .collect()
         };
         let placed = self.sort.entry(item).or_insert_with(|| SortUpdate {
             removed_terms: terms(was, SortOp::Remove),
@@ -128,9 +135,9 @@ impl IndexUpdates {
             mem::take(&mut self.sort)
         {
             // An item that had no sort key and has none needs no posting.
-            if item <= self.last_sort_item && !(was.is_empty() && is.is_empty()) {
+            if self.sort_state.has_reached(item) && !(was.is_empty() && is.is_empty()) {
                 is.extend(was);
-                sort.put(item, TermSet::new(is, Vec::new(), false));
+                sort.put(item.to_number(), TermSet::new(is, Vec::new(), false));
             }
         }
         sort.flush(&pages, DerivedIndex::Sort.index_id(), seq, UNPACK_TERM)
@@ -145,7 +152,7 @@ impl IndexUpdates {
         seq: Seq,
     ) -> rusqlite::Result<()> {
         let mut writer = interval_table::IntervalWriter::new(tx, extractors.base());
-        let mut changed: BTreeMap<(i64, String), Vec<SeriesMember>> = BTreeMap::new();
+        let mut changed: BTreeMap<(CollectionRow, String), Vec<SeriesMember>> = BTreeMap::new();
         let (mut new, mut changed_items) = (HashSet::new(), HashSet::new());
         for (item, ScheduleUpdate { location, parsed_schedule: is }) in
             mem::take(&mut self.schedules)
@@ -161,7 +168,7 @@ impl IndexUpdates {
                 continue;
             };
             let member = SeriesMember {
-                row: item,
+                row: item.to_number(),
                 recurrence_id: recurrence,
                 parsed_schedule: timing,
                 is_changed: true,
@@ -171,7 +178,7 @@ impl IndexUpdates {
         for ((collection, uid), members) in changed {
             let times = series::compute_schedules(tx, extractors, collection, &uid, members)?;
             for (item, times) in
-                times.into_iter().filter(|(item, _)| *item <= self.last_schedule_item)
+                times.into_iter().filter(|(item, _)| self.schedule_state.has_reached(*item))
             {
                 // The former schedule of a changed item is in `item_history`.
                 if !changed_items.contains(&item) {
@@ -190,12 +197,17 @@ fn to_term_set(terms: ExtractedTerms) -> TermSet {
 }
 
 /// Returns the terms of an item in one index.
-pub(crate) fn terms_in_index(set: DerivedIndex, entry: IndexEntry, collection: i64) -> TermSet {
+pub(crate) fn terms_in_index(
+    set: DerivedIndex,
+    entry: IndexEntry,
+    collection: CollectionRow,
+) -> TermSet {
     match set {
         DerivedIndex::Text => to_term_set(entry.terms),
         DerivedIndex::Sort => {
-            let place =
-                |(field, key): (u16, Vec<u8>)| sort_term(field, collection, &key, SortOp::Insert);
+            let place = |(field, key): (u16, Vec<u8>)| {
+                sort_term(field, collection.to_number(), &key, SortOp::Insert)
+            };
             TermSet::new(entry.sort_keys.into_iter().map(place).collect(), Vec::new(), false)
         }
         DerivedIndex::Schedule => TermSet::default(),

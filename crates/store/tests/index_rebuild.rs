@@ -4,8 +4,8 @@
 use crate::book::{Book, card, create_options, outcome_handle, put};
 use larder_format::field::find_contact_field;
 use larder_store::{
-    BatchChange, DerivedIndex, Fault, IndexQuery, IndexedOrder, Operation, Precondition, Reader,
-    SortPosition, Store, StoreOptions,
+    BatchChange, CollectionRow, DerivedIndex, Fault, IndexQuery, IndexedOrder, ItemRow, Operation,
+    Precondition, Reader, SortPosition, Store, StoreOptions,
 };
 use rusqlite::Connection;
 
@@ -21,7 +21,10 @@ fn uids_by_name(reader: &Reader) -> Vec<String> {
         backwards: false,
     };
     let places = reader.sort_positions(&order, None, usize::MAX).unwrap().unwrap();
-    places.iter().map(|place| reader.find_by_row(place.row).unwrap().unwrap().uid).collect()
+    places
+        .iter()
+        .map(|place| reader.find_by_row(ItemRow::from_number(place.row)).unwrap().unwrap().uid)
+        .collect()
 }
 
 fn put_names(book: &mut Book, names: &[&str]) {
@@ -349,7 +352,7 @@ fn damaged_chunks_are_no_panic() {
     };
     let (reader, order) = (book.reader(), |backwards| IndexedOrder {
         field: find_contact_field("full_name").unwrap().id,
-        collections: vec![1],
+        collections: vec![CollectionRow::from_number(1)],
         backwards,
     });
     for (id, data) in chunks {
@@ -382,7 +385,11 @@ fn the_end_of_an_order() {
         .collect();
     book.apply(changes);
     let reader = book.reader();
-    let order = |backwards| IndexedOrder { field: 4, collections: vec![1], backwards };
+    let order = |backwards| IndexedOrder {
+        field: 4,
+        collections: vec![CollectionRow::from_number(1)],
+        backwards,
+    };
     let ask =
         |backwards| reader.sort_positions(&order(backwards), None, usize::MAX).unwrap().unwrap();
     let (mut up, down) = (ask(false), ask(true));

@@ -13,7 +13,7 @@ use crate::output::{FAINT_STYLE, OutputStream, format_count};
 use larder_date_phrase::DateRange;
 use larder_format::collection_type::suggest_any_field;
 use larder_query::{ItemSummary, Query, ResultSet, SortSpec, TimeTest};
-use larder_store::{Reader, TimeTarget};
+use larder_store::{ItemRow, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
 
@@ -313,7 +313,7 @@ struct RowBuffer {
     rows: Vec<FieldListRow>,
     bytes: usize,
     /// The row ids of items with a schedule.
-    items: Vec<i64>,
+    items: Vec<ItemRow>,
 }
 
 impl RowBuffer {

@@ -1,36 +1,40 @@
-//! How long questions take, and how much is looked at for what is found.
+//! The time of queries, and the rows visited for each item returned.
 //!
-//! Of answers that were worked out alone: what is kept or shared costs what a look-up does, and is
-//! told by itself.
+//! Covers executed queries only. Cached and shared answers cost a lookup and are counted apart.
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
 use crate::query_log::log_reader::{AnswerEvent, LoggedOrigin};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// So many of the dearest questions are named.
+/// The number of the most expensive queries that are reported.
 const MAX_COSTLIEST_QUERIES: usize = 20;
 
 /// The cost of answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CostReport {
-    /// All answers that were worked out.
+    /// All executed queries.
+    #[serde(rename = "run")]
     pub executed: QueryWork,
-    /// How long answers took that were kept or shared, in microseconds.
+    /// The times of cached and shared answers, in microseconds.
+    #[serde(rename = "ready_us")]
     pub cached_us: Histogram,
-    /// By collection and kind of source, the dearest first.
-    pub collections: Vec<CostGroup>,
-    /// By kind of source.
+    /// By collection and type of source, the most expensive first.
+    pub collections: Vec<CollectionCost>,
+    /// By type of source.
     pub sources: Vec<CostGroup>,
-    /// The questions that took most time, all together.
-    pub costliest: Vec<(LoggedQuery, QueryWork)>,
+    /// The queries with the largest total time.
+    #[serde(rename = "dearest")]
+    pub costliest: Vec<QueryCost>,
 }
 
 /// The work of executed queries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueryWork {
-    /// How long they took, in microseconds.
+    /// The execution times, in microseconds.
     pub us: Histogram,
     /// Rows visited.
     pub scanned: u64,
@@ -38,6 +42,18 @@ pub struct QueryWork {
     pub tested: u64,
     /// Items returned.
     pub returned: u64,
+}
+
+impl Serialize for QueryWork {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut work = serializer.serialize_struct("QueryWork", 5)?;
+        work.serialize_field("us", &self.us)?;
+        work.serialize_field("scanned", &self.scanned)?;
+        work.serialize_field("tested", &self.tested)?;
+        work.serialize_field("returned", &self.returned)?;
+        work.serialize_field("scanned_per_returned", &self.rows_per_item())?;
+        work.end()
+    }
 }
 
 impl QueryWork {
@@ -48,27 +64,56 @@ impl QueryWork {
         self.returned = self.returned.saturating_add(asked.returned);
     }
 
-    /// Items visited for each that is given; `None` where none is.
+    /// Returns the rows visited for each item returned; `None` if none was returned.
     #[must_use]
     pub fn rows_per_item(&self) -> Option<f64> {
         (self.returned > 0).then(|| self.scanned as f64 / self.returned as f64)
     }
 }
 
-/// The answers of a collection, or of a kind of source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CostGroup {
-    /// The collection; `None`: all were asked, or that of `sources`.
+/// The cost of the queries of a collection and type of source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CollectionCost {
+    /// The collection; `None` for queries of all collections.
     pub collection: Option<String>,
-    /// The kind of source.
-    pub source: String,
-    /// The work of the queries.
-    pub work: QueryWork,
-    /// The question that took longest.
-    pub slowest_query: LoggedQuery,
+    /// The cost.
+    #[serde(flatten)]
+    pub group: CostGroup,
 }
 
-/// Cost while the log is read: of each group, with its worst question.
+impl CollectionCost {
+    /// Returns whether both are costs of the same collection and type of source.
+    #[must_use]
+    pub fn is_same_group(&self, other: &CollectionCost) -> bool {
+        (&self.collection, &self.group.source) == (&other.collection, &other.group.source)
+    }
+}
+
+/// The cost of the queries of a type of source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CostGroup {
+    /// The type of source.
+    pub source: String,
+    /// The slowest query.
+    #[serde(rename = "worst")]
+    pub slowest_query: LoggedQuery,
+    /// The work of the queries.
+    #[serde(flatten)]
+    pub work: QueryWork,
+}
+
+/// The cost of a query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QueryCost {
+    /// The query.
+    #[serde(flatten)]
+    pub query: LoggedQuery,
+    /// The work of all its executions.
+    #[serde(flatten)]
+    pub work: QueryWork,
+}
+
+/// The state while the log is read: each group with its slowest query.
 #[derive(Debug, Default)]
 pub(super) struct CostAccumulator {
     executed: QueryWork,
@@ -97,26 +142,34 @@ impl CostAccumulator {
     }
 
     pub(super) fn finish(self, names: &LogInterner) -> CostReport {
-        let group = |collection: Option<u32>, source, (work, worst)| CostGroup {
-            collection: collection.map(|name| names.text(name)),
+        let group = |source, (work, slowest)| CostGroup {
             source: names.text(source),
             work,
-            slowest_query: names.query(worst),
+            slowest_query: names.query(slowest),
+        };
+        let collection = |collection: Option<u32>, source, work| CollectionCost {
+            collection: collection.map(|name| names.text(name)),
+            group: group(source, work),
         };
         let mut collections: Vec<_> = self.collections.into_iter().collect();
-        collections.sort_by_key(|(of, (work, _))| (Reverse(work.us.sum), *of));
+        collections.sort_by_key(|(key, (work, _))| (Reverse(work.us.sum), *key));
         let mut sources: Vec<_> = self.sources.into_iter().collect();
-        sources.sort_by_key(|(of, (work, _))| (Reverse(work.us.sum), *of));
-        let mut dearest: Vec<_> = self.queries.into_iter().collect();
-        dearest.sort_by_key(|(of, work)| (Reverse(work.us.sum), *of));
-        dearest.truncate(MAX_COSTLIEST_QUERIES);
-        let dearest = dearest.into_iter().map(|(of, work)| (names.query(of), work));
+        sources.sort_by_key(|(key, (work, _))| (Reverse(work.us.sum), *key));
+        let mut costliest: Vec<_> = self.queries.into_iter().collect();
+        costliest.sort_by_key(|(query, work)| (Reverse(work.us.sum), *query));
+        costliest.truncate(MAX_COSTLIEST_QUERIES);
+        let costliest = costliest
+            .into_iter()
+            .map(|(query, work)| QueryCost { query: names.query(query), work });
         CostReport {
             executed: self.executed,
             cached_us: self.cached_us,
-            collections: collections.into_iter().map(|((c, s), it)| group(c, s, it)).collect(),
-            sources: sources.into_iter().map(|(s, it)| group(None, s, it)).collect(),
-            costliest: dearest.collect(),
+            collections: collections
+                .into_iter()
+                .map(|((name, source), work)| collection(name, source, work))
+                .collect(),
+            sources: sources.into_iter().map(|(source, work)| group(source, work)).collect(),
+            costliest: costliest.collect(),
         }
     }
 }

@@ -1,29 +1,31 @@
-//! Which questions are asked, and how often: the first of the questions put to a log.
+//! The repetition of queries: the first part of the analysis.
 
 use crate::query_log::cache_residency::ResidentBytes;
 use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
 use crate::query_log::log_reader::LoggedOrigin;
-use crate::query_log::timeline::{Timeline, TimelineBucket};
+use crate::query_log::timeline::{Timeline, TimelineBucket, TimelineEntry};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// So many of the most asked are named.
+/// The number of the most frequent queries that are reported.
 const MAX_FREQUENT_QUERIES: usize = 20;
-/// So many bars at most for the time of the log.
+/// The maximum number of bars of the timeline.
 const MAX_TIMELINE_BUCKETS: usize = 100;
 
-/// Answers by where they came from.
+/// The number of answers by origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OriginCounts {
-    /// Worked out.
+    /// Executed queries.
     pub run: u64,
-    /// Kept of a question that nobody had open.
+    /// Cached answers to queries that no view had open.
     pub cache: u64,
-    /// Of an open view.
+    /// Cached answers to queries that a view had open.
     pub shared: u64,
 }
 
 impl OriginCounts {
-    /// All of them.
+    /// Returns the number of all answers.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.run + self.cache + self.shared
@@ -38,6 +40,17 @@ impl OriginCounts {
     }
 }
 
+impl Serialize for OriginCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut counts = serializer.serialize_struct("OriginCounts", 4)?;
+        counts.serialize_field("answers", &self.total())?;
+        counts.serialize_field("run", &self.run)?;
+        counts.serialize_field("cache", &self.cache)?;
+        counts.serialize_field("shared", &self.shared)?;
+        counts.end()
+    }
+}
+
 impl TimelineBucket for OriginCounts {
     fn merge(&mut self, later: OriginCounts) {
         self.run += later.run;
@@ -47,53 +60,102 @@ impl TimelineBucket for OriginCounts {
 }
 
 /// The repetition of queries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReuseReport {
     /// All answers.
+    #[serde(flatten)]
     pub answers: OriginCounts,
-    /// How many different questions there were.
+    /// The number of different queries.
+    #[serde(rename = "questions")]
     pub query_count: u64,
-    /// How many of them were asked more than once.
+    /// The number of queries asked more than once.
+    #[serde(rename = "repeated")]
     pub repeated_query_count: u64,
-    /// Answers to questions that had been asked before.
+    /// The number of answers that repeat an earlier query.
+    #[serde(rename = "again")]
     pub repeat_answers: u64,
-    /// The most asked, the most asked first.
+    /// The most frequent queries, in descending order.
+    #[serde(rename = "most_asked")]
     pub most_frequent: Vec<FrequentQuery>,
-    /// How many questions were asked how often.
+    /// The distribution of repetitions.
+    #[serde(rename = "times")]
     pub repeat_buckets: Vec<RepeatBucket>,
-    /// Who asked how much, most first.
-    pub clients: Vec<(String, OriginCounts)>,
+    /// The answers of each client, in descending order.
+    pub clients: Vec<ClientAnswers>,
     /// Answers over time.
+    #[serde(flatten, serialize_with = "serialize_answers_over_time")]
     pub answers_over_time: Timeline<OriginCounts>,
     /// The memory of cached answers over time.
+    #[serde(flatten, serialize_with = "serialize_resident_bytes")]
     pub resident_bytes: Timeline<ResidentBytes>,
 }
 
-/// A question that was asked often.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrequentQuery {
-    /// Which.
-    pub query: LoggedQuery,
-    /// How often.
+fn serialize_answers_over_time<S: Serializer>(
+    timeline: &Timeline<OriginCounts>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct AnswersOverTime<'a> {
+        day: Vec<TimelineEntry<'a, OriginCounts>>,
+        day_us: i64,
+    }
+    AnswersOverTime { day: timeline.entries(), day_us: timeline.bucket_width_micros }
+        .serialize(serializer)
+}
+
+fn serialize_resident_bytes<S: Serializer>(
+    timeline: &Timeline<ResidentBytes>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct MemoryOverTime<'a> {
+        memory: Vec<TimelineEntry<'a, ResidentBytes>>,
+        memory_us: i64,
+    }
+    MemoryOverTime { memory: timeline.entries(), memory_us: timeline.bucket_width_micros }
+        .serialize(serializer)
+}
+
+/// The answers of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClientAnswers {
+    /// The name of the client.
+    pub client: String,
+    /// Its answers.
+    #[serde(flatten)]
     pub answers: OriginCounts,
-    /// How long answers took, all together, in microseconds.
+}
+
+/// A frequent query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FrequentQuery {
+    /// The query.
+    #[serde(flatten)]
+    pub query: LoggedQuery,
+    /// Its answers.
+    #[serde(flatten)]
+    pub answers: OriginCounts,
+    /// The total time of the answers, in microseconds.
     pub us: u64,
 }
 
-/// A step of the distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A bucket of the distribution of repetitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RepeatBucket {
-    /// Asked so often at least,
+    /// The minimum number of times that a query was asked.
+    #[serde(rename = "from")]
     pub min: u64,
-    /// and so often at most.
+    /// The maximum number of times.
+    #[serde(rename = "to")]
     pub max: u64,
-    /// How many questions.
+    /// The number of queries.
+    #[serde(rename = "questions")]
     pub queries: u64,
-    /// How many answers they had.
+    /// The number of their answers.
     pub answers: u64,
 }
 
-/// Counts while the log is read.
+/// The state while the log is read.
 #[derive(Debug)]
 pub(super) struct ReuseAccumulator {
     answers: OriginCounts,
@@ -129,8 +191,8 @@ impl ReuseAccumulator {
     pub(super) fn finish(self, names: &LogInterner, held: Timeline<ResidentBytes>) -> ReuseReport {
         let asked = |place: &usize| self.queries.get(*place).map_or(0, |(it, _)| it.total());
         let mut order: Vec<usize> = (0..self.queries.len()).collect();
-        // Of those that were asked as often, the first one first: texts say nothing, so that they
-        // can be replaced.
+        // Ties are ordered by first occurrence, not by text, so that an anonymous log gives the
+        // same order.
         order.sort_by_key(|place| (std::cmp::Reverse(asked(place)), *place));
         let often = |place: &usize| {
             let (answers, us) = self.queries.get(*place).copied().unwrap_or_default();
@@ -145,14 +207,18 @@ impl ReuseAccumulator {
             repeat_answers: self.answers.total() - order.len() as u64,
             most_frequent: order.iter().take(MAX_FREQUENT_QUERIES).map(often).collect(),
             repeat_buckets: repeat_buckets(order.iter().map(asked)),
-            clients: clients.into_iter().map(|(client, it)| (names.text(client), it)).collect(),
+            clients: clients
+                .into_iter()
+                .map(|(client, answers)| ClientAnswers { client: names.text(client), answers })
+                .collect(),
             answers_over_time: self.answers_over_time,
             resident_bytes: held,
         }
     }
 }
 
-/// Once, twice, 3 to 4 times, 5 to 8, 9 to 16 ...
+/// Groups queries by the number of times they were asked: once, twice, 3 to 4 times, 5 to 8, 9 to
+/// 16 ...
 fn repeat_buckets(asked: impl Iterator<Item = u64>) -> Vec<RepeatBucket> {
     let mut steps: BTreeMap<u64, RepeatBucket> = BTreeMap::new();
     for answers in asked {

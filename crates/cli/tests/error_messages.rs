@@ -469,9 +469,9 @@ fn editor_failures_are_explained() {
         (
             "cat \"$1\" \"$1\" >\"$1\".two; mv \"$1\".two \"$1\"",
             "END:VCARD",
-            "expected one card, found 2",
+            "expected one VCARD, found 2",
         ),
-        (": >\"$1\"", "", "expected one card, found 0"),
+        (": >\"$1\"", "", "expected one VCARD, found 0"),
     ] {
         let run = edit(&home, script);
         assert_eq!(run.code, 3, "{script}: {}", run.masked_output());

@@ -130,7 +130,7 @@ fn a_file_replaces_an_item() {
     ");
     home.write("new.vcf", [ANNA, BRUNO].concat());
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).masked_output(), @"
-    ! error: new.vcf: expected one card, found 2
+    ! error: new.vcf: expected one VCARD, found 2
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");

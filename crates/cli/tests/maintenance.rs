@@ -77,7 +77,7 @@ fn the_index_is_chosen() {
     // Changed with items present; set to the present value; undone.
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).masked_output(), @"
     Changed the index of work. Undo: larder undo 4
-    ! note: indexing its cards again; until then queries take longer
+    ! note: indexing its contacts again; until then queries take longer
     ");
     assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
     home.assert_store_is_sound();

@@ -224,6 +224,6 @@ fn an_edit_from_standard_input() {
     assert_eq!(run.masked_output(), "xdnskgpk  Anna Hölderlin  changed\n");
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), card);
     let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], b"");
-    let why = "error: standard input: expected one card, found 0";
+    let why = "error: standard input: expected one VCARD, found 0";
     assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.masked_output());
 }

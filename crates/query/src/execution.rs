@@ -234,7 +234,7 @@ fn group_by_index_config(
     }
     if groups.is_empty() {
         // There is no collection, or every item matches: the configuration does not matter.
-        let index_config = IndexConfig::shared_default(CollectionType::AddressBook);
+        let index_config = IndexConfig::shared_default(CollectionType::default());
         groups.push(CollectionGroup { index_config, collections: Vec::new() });
     }
     Ok(groups)

@@ -159,9 +159,7 @@ fn plan_candidates(query: &Query, index_config: &IndexConfig) -> CandidateSet {
         Query::Kind(kind) if kind.collection_type() != index_config.collection_type() => {
             CandidateSet::Nothing
         }
-        Query::Time(_) | Query::Number(..)
-            if index_config.collection_type() != CollectionType::Calendar =>
-        {
+        Query::Time(_) | Query::Number(..) if !index_config.collection_type().has_schedules() => {
             CandidateSet::Nothing
         }
         Query::Time(TimeTest::InRange(window)) => {
@@ -408,7 +406,7 @@ fn index_field(field: &'static Field) -> Option<&'static Field> {
     if field.is_indexed {
         Some(field)
     } else {
-        field.subset_of.and_then(larder_format::field::find_contact_field)
+        field.subset_of.and_then(|name| CollectionType::from_field(field).find_field(name))
     }
 }
 

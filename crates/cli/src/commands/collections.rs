@@ -8,8 +8,8 @@ use crate::output::{STRONG_STYLE, format_count, print_message, sanitize_line};
 use crate::table::shorten_to_width;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_store::{
-    BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Kind as ItemKind,
-    Operation, OperationId, Reader, Store,
+    BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Operation, OperationId,
+    Reader, Store,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -75,11 +75,8 @@ impl CollectionsArgs {
             CollectionsCommand::Create { name, collection_type, index } => {
                 let index_config = parse_index(&index, collection_type)?
                     .unwrap_or_else(|| (*IndexConfig::shared_default(collection_type)).clone());
-                let kind = match collection_type {
-                    CollectionType::Calendar => ItemKind::Event,
-                    _ => ItemKind::Contact,
-                };
-                let create = BatchChange::CreateCollection(name.clone(), kind);
+                let create =
+                    BatchChange::CreateCollection(name.clone(), collection_type.main_kind());
                 let changes = vec![create, BatchChange::SetIndexConfig(name.clone(), index_config)];
                 let id =
                     apply_changes(&mut context.open_or_create_store()?, "create", &name, changes)?;
@@ -128,20 +125,10 @@ fn index_config_text(index_config: &IndexConfig) -> String {
     if index_config.is_default() { "default".into() } else { index_config.to_string() }
 }
 
-/// Returns the type of a collection as typed and printed.
-fn collection_type_name(collection_type: CollectionType) -> &'static str {
-    if collection_type == CollectionType::Calendar { "calendar" } else { "address-book" }
-}
-
 /// Returns a parser for the type of a collection.
 fn collection_type_parser() -> impl TypedValueParser<Value = CollectionType> {
-    let types = [CollectionType::AddressBook, CollectionType::Calendar];
-    PossibleValuesParser::new(types.map(collection_type_name)).map(move |name| {
-        types
-            .into_iter()
-            .find(|collection_type| collection_type_name(*collection_type) == name)
-            .unwrap_or(CollectionType::AddressBook)
-    })
+    PossibleValuesParser::new(CollectionType::all().map(CollectionType::name))
+        .try_map(|name| CollectionType::from_name(&name).ok_or("no such type"))
 }
 
 fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
@@ -149,22 +136,22 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
     let width =
         context.out.line_width().map(|width| width.saturating_sub(COUNT_COLUMN_WIDTH).max(8));
     for collection in &collections {
-        let name = sanitize_line(&collection.name);
+        let (name, type_name) =
+            (sanitize_line(&collection.name), collection.collection_type.name());
         if context.format == OutputFormat::Json {
             context.out.print_json(&json!({
-                "name": collection.name, "type": collection_type_name(collection.collection_type),
+                "name": collection.name, "type": type_name,
                 "items": collection.item_count,
                 "index": index_config_text(&collection.index_config),
             }))?;
             continue;
         }
         let name = width.map_or_else(|| name.clone(), |width| shorten_to_width(&name, width));
-        let items = match collection.collection_type {
-            CollectionType::Calendar => {
-                format!("{}  calendar", format_count(collection.item_count, "item"))
-            }
-            _ => format_count(collection.item_count, "contact"),
-        };
+        let collection_type = collection.collection_type;
+        let mut items = format_count(collection.item_count, collection_type.item_noun());
+        if !collection_type.has_one_kind() {
+            items = format!("{items}  {type_name}");
+        }
         let mark = if collection.index_config.is_default() { "" } else { "  custom indexes" };
         context
             .out
@@ -256,14 +243,13 @@ fn set_index(
             &format!("the index configuration of {shown} is unchanged"),
         );
     }
-    let is_calendar = index_config.collection_type() == CollectionType::Calendar;
+    let noun = index_config.collection_type().item_noun();
     let mut store = context.open_store()?;
     let change = BatchChange::SetIndexConfig(name.clone(), index_config);
     let id = apply_changes(&mut store, "index", &name, vec![change])?;
     if items > 0 {
-        let noun = if is_calendar { "items" } else { "cards" };
         context.print_note(format!(
-            "indexing the {noun} of {shown} again; queries are slower until this is complete"
+            "indexing the {noun}s of {shown} again; queries are slower until this is complete"
         ));
     }
     store.refresh()?;

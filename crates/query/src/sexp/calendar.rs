@@ -114,9 +114,8 @@ impl SexpParser<'_> {
         self.skip_whitespace();
         let at = self.at;
         let name = self.parse_string()?;
-        let all = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo, Kind::Component];
-        let kind = all.into_iter().find(|kind| kind.name() == name);
-        kind.map(Query::Kind)
+        Kind::from_name(&name)
+            .map(Query::Kind)
             .ok_or_else(|| self.error(at, format!("{name:?} is not a kind of item")))
     }
 

@@ -121,7 +121,7 @@ fn many_uids_are_parsed_as_one_set() {
         assert!(request.query.to_string().starts_with(shape), "{:.80}", request.query.to_string());
         assert_eq!(uids(&reader, &request), expect);
         let explain = larder_query::find(&reader, &request).unwrap().explain;
-        assert!(explain.tested <= 3, "{:?}", explain.plan);
+        assert!(explain.verified <= 3, "{:?}", explain.plan);
     };
     let some = some.join(" ");
     check(&format!("(or {some} (is \"id\" \"bob\"))"), "(uids \"bob\" \"u0\"", &["bob"]);

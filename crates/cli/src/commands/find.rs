@@ -433,7 +433,7 @@ fn print_explanation(
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({
             "query": explain.query, "plan": explain.plan, "order": explain.order,
-            "rows_read": explain.visited, "verified": explain.tested, "matched": explain.matched,
+            "rows_read": explain.rows_read, "verified": explain.verified, "matched": explain.matched,
             "returned": explain.returned,
         }))?;
         return Ok(());
@@ -446,8 +446,8 @@ fn print_explanation(
     }
     out.print_line(format!("order     {}", explain.order))?;
     let counts = [
-        ("read", explain.visited, "row", " of the index, or of the full scan"),
-        ("verified", explain.tested, "item", ""),
+        ("read", explain.rows_read, "row", " of the index, or of the full scan"),
+        ("verified", explain.verified, "item", ""),
         ("matched", explain.matched, "item", ""),
         ("returned", explain.returned, "item", ""),
     ];

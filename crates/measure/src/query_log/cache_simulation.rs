@@ -27,12 +27,10 @@ pub const UNLIMITED_BYTES: u64 = u64::MAX;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheReport {
     /// The number of answers.
-    #[serde(rename = "askings")]
     pub answers: u64,
     /// The number of cache hits in the log, with a view open on the query or not.
     pub hits: u64,
     /// The share of the answers that are cache hits.
-    #[serde(rename = "rate")]
     pub hit_rate: f64,
     /// The budgets that the log names, the smallest first.
     pub budgets: Vec<u64>,
@@ -48,22 +46,19 @@ pub struct CacheReport {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct BudgetTrial {
     /// The budget of each process in bytes; in [`CacheReport::recorded`] the largest one.
-    #[serde(rename = "budget", serialize_with = "serialize_budget")]
+    #[serde(serialize_with = "serialize_budget")]
     pub budget_bytes: u64,
     /// The number of cache hits.
     pub hits: u64,
     /// The share of the answers that are cache hits.
-    #[serde(rename = "rate")]
     pub hit_rate: f64,
     /// The peak of cached bytes in all processes.
     pub peak_bytes: u64,
     /// The time saved in microseconds: for each hit, the time of the last execution of its query.
     pub saved_us: u64,
     /// Answers evicted because of a change.
-    #[serde(rename = "stale")]
     pub stale_answers: u64,
     /// Answers evicted, or not cached, because of the budget.
-    #[serde(rename = "dropped")]
     pub evicted_answers: u64,
 }
 
@@ -290,17 +285,17 @@ impl CacheReplays {
     }
 
     /// Replays an answer.
-    pub(super) fn add_answer(&mut self, process: u32, ask: InternedQuery, asked: &AnswerEvent) {
+    pub(super) fn add_answer(&mut self, process: u32, ask: InternedQuery, event: &AnswerEvent) {
         let question = ask.query;
         self.answers += 1;
-        self.hits += u64::from(asked.from != LoggedOrigin::Run);
-        if asked.from == LoggedOrigin::Run {
-            self.last_run_us.insert(question, asked.us);
-            self.answer_bytes.add(asked.bytes);
+        self.hits += u64::from(event.origin != LoggedOrigin::Executed);
+        if event.origin == LoggedOrigin::Executed {
+            self.last_run_us.insert(question, event.us);
+            self.answer_bytes.add(event.bytes);
         }
         let Some(of) = self.processes.get_mut(&process) else { return };
         let saved = self.last_run_us.get(&question).copied().unwrap_or(0);
-        let answer = (question, asked.bytes.min(MAX_ANSWER_BYTES), answer_scope(ask));
+        let answer = (question, event.bytes.min(MAX_ANSWER_BYTES), answer_scope(ask));
         let budget = of.budget.unwrap_or(0);
         for play in &mut self.replays {
             if play.with_cache(process, |shelf, _| shelf.touch(question)) {
@@ -313,11 +308,11 @@ impl CacheReplays {
         if let Some(former) = of.answers_by_query.remove(&question) {
             of.queries_by_answer.remove(&former);
         }
-        let fits = of.budget.is_none_or(|budget| budget > 0 && asked.bytes <= budget);
-        let kept = asked.from != LoggedOrigin::Run || fits;
+        let fits = of.budget.is_none_or(|budget| budget > 0 && event.bytes <= budget);
+        let kept = event.origin != LoggedOrigin::Executed || fits;
         if kept {
-            of.queries_by_answer.insert(asked.answer, question);
-            of.answers_by_query.insert(question, asked.answer);
+            of.queries_by_answer.insert(event.answer, question);
+            of.answers_by_query.insert(question, event.answer);
         }
         self.set_tracked(process, question, kept);
     }
@@ -333,10 +328,10 @@ impl CacheReplays {
         process: u32,
         view: u64,
         ask: InternedQuery,
-        asked: &AnswerEvent,
+        event: &AnswerEvent,
     ) {
         let Some(of) = self.processes.get_mut(&process) else { return };
-        of.views.insert(view, (ask.query, asked.bytes.min(MAX_ANSWER_BYTES), answer_scope(ask)));
+        of.views.insert(view, (ask.query, event.bytes.min(MAX_ANSWER_BYTES), answer_scope(ask)));
     }
 
     pub(super) fn close_view(&mut self, process: u32, view: u64) {
@@ -360,11 +355,11 @@ impl CacheReplays {
     }
 
     /// Replays an eviction from the log's own cache.
-    pub(super) fn evict_answer(&mut self, process: u32, answer: u64, why: LoggedEvictionReason) {
+    pub(super) fn evict_answer(&mut self, process: u32, answer: u64, reason: LoggedEvictionReason) {
         let Some(of) = self.processes.get_mut(&process) else { return };
         let Some(question) = of.queries_by_answer.remove(&answer) else { return };
         of.answers_by_query.remove(&question);
-        if why != LoggedEvictionReason::Stale {
+        if reason != LoggedEvictionReason::Stale {
             return self.set_tracked(process, question, false);
         }
         for play in &mut self.replays {
@@ -382,7 +377,7 @@ impl CacheReplays {
         number: &mut dyn FnMut(&str) -> u32,
     ) {
         let mut of = |name: &Option<String>| name.as_ref().map(|name| number(name));
-        for (collection, kind) in &change.of {
+        for (collection, kind) in &change.kinds {
             let by = AnswerScope { collection: of(collection), kind: of(kind) };
             for play in &mut self.replays {
                 play.with_cache(process, |shelf, trial| {

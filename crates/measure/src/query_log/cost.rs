@@ -17,17 +17,14 @@ const MAX_COSTLIEST_QUERIES: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CostReport {
     /// All executed queries.
-    #[serde(rename = "run")]
     pub executed: QueryWork,
     /// The times of cached and shared answers, in microseconds.
-    #[serde(rename = "ready_us")]
     pub cached_us: Histogram,
-    /// By collection and type of source, the most expensive first.
+    /// By collection and backend, the most expensive first.
     pub collections: Vec<CollectionCost>,
-    /// By type of source.
-    pub sources: Vec<CostGroup>,
+    /// By backend.
+    pub backends: Vec<CostGroup>,
     /// The queries with the largest total time.
-    #[serde(rename = "dearest")]
     pub costliest: Vec<QueryCost>,
 }
 
@@ -37,9 +34,9 @@ pub struct QueryWork {
     /// The execution times, in microseconds.
     pub us: Histogram,
     /// Rows visited.
-    pub scanned: u64,
+    pub rows_read: u64,
     /// Items tested against the query.
-    pub tested: u64,
+    pub verified: u64,
     /// Items returned.
     pub returned: u64,
 }
@@ -48,30 +45,30 @@ impl Serialize for QueryWork {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut work = serializer.serialize_struct("QueryWork", 5)?;
         work.serialize_field("us", &self.us)?;
-        work.serialize_field("scanned", &self.scanned)?;
-        work.serialize_field("tested", &self.tested)?;
+        work.serialize_field("rows_read", &self.rows_read)?;
+        work.serialize_field("verified", &self.verified)?;
         work.serialize_field("returned", &self.returned)?;
-        work.serialize_field("scanned_per_returned", &self.rows_per_item())?;
+        work.serialize_field("rows_per_item", &self.rows_per_item())?;
         work.end()
     }
 }
 
 impl QueryWork {
-    fn add_answer(&mut self, asked: &AnswerEvent) {
-        self.us.add(asked.us);
-        self.scanned = self.scanned.saturating_add(asked.scanned);
-        self.tested = self.tested.saturating_add(asked.tested);
-        self.returned = self.returned.saturating_add(asked.returned);
+    fn add_answer(&mut self, event: &AnswerEvent) {
+        self.us.add(event.us);
+        self.rows_read = self.rows_read.saturating_add(event.rows_read);
+        self.verified = self.verified.saturating_add(event.verified);
+        self.returned = self.returned.saturating_add(event.returned);
     }
 
     /// Returns the rows visited for each item returned; `None` if none was returned.
     #[must_use]
     pub fn rows_per_item(&self) -> Option<f64> {
-        (self.returned > 0).then(|| self.scanned as f64 / self.returned as f64)
+        (self.returned > 0).then(|| self.rows_read as f64 / self.returned as f64)
     }
 }
 
-/// The cost of the queries of a collection and type of source.
+/// The cost of the queries of a collection and backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectionCost {
     /// The collection; `None` for queries of all collections.
@@ -82,20 +79,19 @@ pub struct CollectionCost {
 }
 
 impl CollectionCost {
-    /// Returns whether both are costs of the same collection and type of source.
+    /// Returns whether both are costs of the same collection and backend.
     #[must_use]
     pub fn is_same_group(&self, other: &CollectionCost) -> bool {
-        (&self.collection, &self.group.source) == (&other.collection, &other.group.source)
+        (&self.collection, &self.group.backend) == (&other.collection, &other.group.backend)
     }
 }
 
-/// The cost of the queries of a type of source.
+/// The cost of the queries of a backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CostGroup {
-    /// The type of source.
-    pub source: String,
+    /// The backend.
+    pub backend: String,
     /// The slowest query.
-    #[serde(rename = "worst")]
     pub slowest_query: LoggedQuery,
     /// The work of the queries.
     #[serde(flatten)]
@@ -124,26 +120,26 @@ pub(super) struct CostAccumulator {
 }
 
 impl CostAccumulator {
-    pub(super) fn add_answer(&mut self, ask: InternedQuery, asked: &AnswerEvent) {
-        if asked.from != LoggedOrigin::Run {
-            self.cached_us.add(asked.us);
+    pub(super) fn add_answer(&mut self, ask: InternedQuery, event: &AnswerEvent) {
+        if event.origin != LoggedOrigin::Executed {
+            self.cached_us.add(event.us);
             return;
         }
         let add = |(work, worst): &mut (QueryWork, u32)| {
-            if work.us.count == 0 || asked.us > work.us.max {
+            if work.us.count == 0 || event.us > work.us.max {
                 *worst = ask.query;
             }
-            work.add_answer(asked);
+            work.add_answer(event);
         };
-        self.executed.add_answer(asked);
+        self.executed.add_answer(event);
         add(self.collections.entry((ask.collection, ask.source)).or_default());
         add(self.sources.entry(ask.source).or_default());
-        self.queries.entry(ask.query).or_default().add_answer(asked);
+        self.queries.entry(ask.query).or_default().add_answer(event);
     }
 
     pub(super) fn finish(self, names: &LogInterner) -> CostReport {
         let group = |source, (work, slowest)| CostGroup {
-            source: names.text(source),
+            backend: names.text(source),
             work,
             slowest_query: names.query(slowest),
         };
@@ -168,7 +164,7 @@ impl CostAccumulator {
                 .into_iter()
                 .map(|((name, source), work)| collection(name, source, work))
                 .collect(),
-            sources: sources.into_iter().map(|(source, work)| group(source, work)).collect(),
+            backends: sources.into_iter().map(|(source, work)| group(source, work)).collect(),
             costliest: costliest.collect(),
         }
     }

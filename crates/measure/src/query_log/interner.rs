@@ -75,7 +75,7 @@ impl LogInterner {
             query: self.queries.intern(question),
             collection: asked.collection.as_ref().map(|name| self.texts.intern(name.clone())),
             kind: asked.kind.as_ref().map(|name| self.texts.intern(name.clone())),
-            source: self.texts.intern(asked.source.clone()),
+            source: self.texts.intern(asked.backend.clone()),
         }
     }
 

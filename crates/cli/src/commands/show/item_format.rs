@@ -18,7 +18,7 @@ pub(crate) enum OutputColumn {
     /// The field of this name, by type of collection.
     Field([Option<&'static Field>; COLLECTION_TYPES.len()]),
     /// The RECURRENCE-ID of an override.
-    Recurrence,
+    RecurrenceId,
     /// The RECURRENCE-ID of an occurrence.
     Occurrence,
 }
@@ -27,7 +27,7 @@ impl OutputColumn {
     /// Returns the column with this name.
     pub(crate) fn from_name(name: &str) -> Option<OutputColumn> {
         match name.to_ascii_lowercase().as_str() {
-            "recurrence" => return Some(OutputColumn::Recurrence),
+            "recurrence_id" => return Some(OutputColumn::RecurrenceId),
             "occurrence" => return Some(OutputColumn::Occurrence),
             _ => {}
         }
@@ -40,7 +40,7 @@ impl OutputColumn {
     fn field_for_kind(&self, kind: ItemKind) -> Option<&'static Field> {
         match self {
             OutputColumn::Field(fields) => fields[kind.collection_type().index()],
-            OutputColumn::Recurrence | OutputColumn::Occurrence => None,
+            OutputColumn::RecurrenceId | OutputColumn::Occurrence => None,
         }
     }
 
@@ -48,7 +48,7 @@ impl OutputColumn {
     pub(crate) fn fields_of_columns(columns: &[OutputColumn]) -> Vec<&'static Field> {
         let of = |column: &OutputColumn| match column {
             OutputColumn::Field(fields) => *fields,
-            OutputColumn::Recurrence | OutputColumn::Occurrence => Default::default(),
+            OutputColumn::RecurrenceId | OutputColumn::Occurrence => Default::default(),
         };
         columns.iter().flat_map(of).flatten().collect()
     }
@@ -69,7 +69,7 @@ impl OutputColumn {
     /// Returns the values of an occurrence; `written` are those of its item.
     fn occurrence_values(&self, entry: &AgendaEntry, written: Vec<String>) -> Vec<String> {
         let text = match self {
-            OutputColumn::Recurrence => entry.item.head.recurrence_id.clone(),
+            OutputColumn::RecurrenceId => entry.item.head.recurrence_id.clone(),
             OutputColumn::Occurrence => entry.recurrence_id(),
             OutputColumn::Field(_) => {
                 let field = self.field_for_kind(entry.item.head.kind);
@@ -184,7 +184,7 @@ fn item_json_head(head: &ItemMeta) -> Map<String, Value> {
     object.insert("collection".into(), json!(*head.collection));
     object.insert("uid".into(), json!(head.uid));
     if !head.recurrence_id.is_empty() {
-        object.insert("recurrence".into(), json!(head.recurrence_id));
+        object.insert("recurrence_id".into(), json!(head.recurrence_id));
     }
     object.insert("seq".into(), json!(head.seq));
     object

@@ -75,7 +75,7 @@ impl StreamPrinter {
                 }
             }
             (ViewEvent::Reset, OutputFormat::Json) => {
-                context.out.print_json(&json!({ "change": "fresh" }))?;
+                context.out.print_json(&json!({ "change": "reset" }))?;
             }
             (ViewEvent::Reset, _) => context.out.print_line("= reset: the full list follows")?,
             (ViewEvent::Complete(seq), OutputFormat::Json) => {
@@ -239,7 +239,7 @@ fn print_removed(
         object.insert("id".into(), json!(gone.handle.to_string()));
         object.insert("uid".into(), json!(gone.uid));
         if !gone.recurrence.is_empty() {
-            object.insert("recurrence".into(), json!(gone.recurrence));
+            object.insert("recurrence_id".into(), json!(gone.recurrence));
         }
         return Ok(context.out.print_json(&Value::Object(object))?);
     }

@@ -244,7 +244,7 @@ type ImportCounter = fn(&CollectionCounts) -> u64;
 /// Formats the counts of a collection: `214 events, 3 tasks added to Work, 2 updated`.
 fn collection_summary_line(summary: &ImportReport, name: &str) -> String {
     let here = || summary.counts.iter().filter(|counts| *counts.collection == *name);
-    let of = |number: ImportCounter| {
+    let describe = |number: ImportCounter| {
         let kinds = here().filter(|counts| number(counts) > 0);
         kinds
             .map(|counts| format_count(number(counts), kind_noun(counts.kind)))
@@ -262,7 +262,7 @@ fn collection_summary_line(summary: &ImportReport, name: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     for (number, what, place) in counters.into_iter().filter(|(number, ..)| sum(*number) > 0) {
         parts.push(match parts.is_empty() {
-            true => format!("{} {what} {place} {name}", of(number)),
+            true => format!("{} {what} {place} {name}", describe(number)),
             false => format!("{} {what}", format_grouped(sum(number))),
         });
     }

@@ -105,7 +105,7 @@ fn the_report_is_json() {
     check("/lines", 9.into());
     check("/bad_lines/lines", 0.into());
     check("/reuse/answers", 4.into());
-    check("/reuse/most_asked/0/cache", 1.into());
+    check("/reuse/most_frequent/0/cache", 1.into());
     check("/lifetimes/unclosed_count", 1.into());
     check("/lifetimes/leaked", 1.into());
     check("/lifetimes/unclosed/0/client", "clock".into());

@@ -263,7 +263,7 @@ fn cost_is_grouped_by_collection_and_source() {
         1 1 query collection=Old rows_read=9000 returned=3 us=90000 query=(slow)
         2 1 query collection=Old rows_read=1000 returned=1 us=10000
         3 1 query us=100
-        4 1 query us=300 source=phone query=(b)
+        4 1 query us=300 backend=phone query=(b)
         5 1 query us=2 origin=cache rows_read=0
         6 1 query us=4 origin=shared rows_read=0
         7 1 query us=0 collection=null rows_read=7 returned=0

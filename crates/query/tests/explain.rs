@@ -76,7 +76,7 @@ fn orders_are_explained() {
     );
     assert_eq!([whole.rows_read, whole.verified, whole.matched, whole.returned], [8, 0, 8, 8]);
     let some = explain(&reader, "anna", Some("full_name"));
-    assert_eq!(some.order, "sort keys of full_name made for each match");
+    assert_eq!(some.order, "sort keys of full_name, computed for each match");
     let other = explain(&reader, "", Some("email"));
     assert_eq!((other.plan.join("; ").as_str(), other.verified), ("scan: test every item", 8));
 }

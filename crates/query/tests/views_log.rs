@@ -93,7 +93,7 @@ fn equal_queries_share_one_answer() {
     assert_eq!(views.find("bob"), 2);
     insta::assert_snapshot!(views.take_log(), @r#"
     start 4000
-    open 1 by a Run 1 of 1
+    open 1 by a Executed 1 of 1
     open 2 by b Shared 1 of 1
     close 1
     query (word "bob") Shared 1 of 1
@@ -153,7 +153,7 @@ fn a_budget_of_zero_disables_the_cache() {
     drop(views.views);
     insta::assert_snapshot!(views.log.0.lock().unwrap().join("\n"), @r#"
     start 0
-    open 1 by a Run 1 of 1
+    open 1 by a Executed 1 of 1
     query (word "anna") Executed 2 of 1
     close 1
     end
@@ -174,7 +174,7 @@ fn deliveries_and_resets_are_logged() {
     drop(view);
     insta::assert_snapshot!(views.take_log(), @r#"
     start 0
-    open 1 by a Run 1 of 1
+    open 1 by a Executed 1 of 1
     notify 1 +0 ~0 -1
     change 1 1 [("contacts", "contact")] tested 1 notified 1
     change 1 0 [] tested 0 notified 0

@@ -283,7 +283,7 @@ fn match_adjacent(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
     Ok(None)
 }
 
-/// Matches the weekday, month or unit beside "this", "next" or "last".
+/// Matches the weekday, month or unit next to "this", "next" or "last".
 fn match_adjacent_unit(
     words: &[PhraseToken],
     side: RelativePosition,

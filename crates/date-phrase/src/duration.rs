@@ -169,7 +169,8 @@ fn match_duration_part(
     Some((used + more, PhraseDuration::from_unit(unit, 1)?))
 }
 
-/// Matches a unit that means one of it, in languages without articles: "za týden", "na hodinu".
+/// Matches a unit without a number, which means one unit in languages without articles: "za týden",
+/// "na hodinu".
 pub(crate) fn match_unit_alone(
     words: &[PhraseToken],
     context: &PhraseContext,

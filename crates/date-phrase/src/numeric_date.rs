@@ -31,7 +31,7 @@ enum IsoDateForm {
 }
 
 /// Matches an ISO 8601 date: `2026`, `2026-03`, `2026-03-05`, `20260305`, `2026-W12`, `2026-W12-3`,
-/// `2026-Q2`, and any of the days with a time behind a T.
+/// `2026-Q2`, and any of the days with a time after a T.
 pub(crate) fn match_iso_date(
     words: &[PhraseToken],
     _: &PhraseContext,

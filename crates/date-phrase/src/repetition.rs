@@ -341,7 +341,7 @@ fn match_plural_weekdays(
     if let Some((more, every)) = match_every_n_weeks(rest, context) {
         return Some((used + more, RepeatPhrase { days, ..every }));
     }
-    // "montags" always means every Monday; "mondays" does so beside a time or at the end of a
+    // "montags" always means every Monday; "mondays" does so next to a time or at the end of a
     // phrase.
     let own = context.language.vocabulary();
     let is_certain = on > 0
@@ -483,8 +483,8 @@ fn parse_weekday_in_range(text: &str, context: &PhraseContext) -> Option<Weekday
     named.or_else(|| Weekday::ALL.get(letters()?).copied())
 }
 
-/// Matches "monday to friday", with or without "from". Also returns whether it is certainly a
-/// repetition: in some languages the word for "to" may also mean "until".
+/// Matches "monday to friday", with or without "from". Also returns whether the range certainly
+/// means a repetition: in some languages the word for "to" may also mean "until".
 pub(crate) fn match_spoken_weekday_range(
     words: &[PhraseToken],
     context: &PhraseContext,

@@ -15,18 +15,18 @@ pub(crate) struct TimeOfDay {
     pub(crate) second: i64,
     /// The time is given to the second.
     pub(crate) has_seconds: bool,
-    /// How the half of the day is known.
+    /// The evidence for the half of the day.
     pub(crate) am_pm: AmPm,
 }
 
-/// How it is known whether a time is before or after noon.
+/// The evidence whether a time is before or after noon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AmPm {
     /// It is stated: `3pm`, "noon".
     Stated,
-    /// By the 24-hour clock, unless a part of the day is named: `8:30`, "um 8".
+    /// The 24-hour clock, unless a part of the day is named: `8:30`, "um 8".
     TwentyFourHour,
-    /// Not at all: "at 3".
+    /// None: "at 3".
     Ambiguous,
 }
 
@@ -53,7 +53,7 @@ impl PartOfDay {
         matches!(self, PartOfDay::Evening | PartOfDay::Night)
     }
 
-    /// The time that the part of the day means where no other is given. The night has none.
+    /// The time that the part of the day stands for if no time is given; the night stands for none.
     pub(crate) fn typical_time(self) -> Option<TimeOfDay> {
         let hour = match self {
             PartOfDay::Morning => 9,
@@ -276,7 +276,7 @@ fn match_quarter_hour(
     ended.then_some((used + 1 + more, time))
 }
 
-/// The time of an hour, which is ambiguous where hours are counted to twelve twice a day.
+/// Returns the time at this hour; with a 12-hour clock it is ambiguous.
 fn hour_time(hour: i64, english: bool) -> TimeOfDay {
     let open = english && (1..=12).contains(&hour);
     TimeOfDay {
@@ -321,8 +321,8 @@ pub(crate) fn resolve_hour_range(
     Ok((full_hour(from), full_hour(to)))
 }
 
-/// Parses the hour after a start time, `11` of "10:00 to 11". With a 12-hour clock it is in the
-/// half of the day in which it is later.
+/// Parses the hour after a start time, `11` of "10:00 to 11". With a 12-hour clock, the half of the
+/// day is the one that makes the hour later than the start.
 pub(crate) fn parse_end_hour(
     text: &str,
     from: TimeOfDay,
@@ -335,7 +335,7 @@ pub(crate) fn parse_end_hour(
     Some(later.unwrap_or(full_hour(hour)))
 }
 
-/// Parses a time that is one only beside a date: `1400`, and outside of English `14.30`.
+/// Parses a number that is a time only next to a date: `1400`, and outside of English `14.30`.
 pub(crate) fn parse_contextual_time(text: &str, context: &PhraseContext) -> Option<TimeOfDay> {
     let plain = parse_compact_time(text).filter(|time| text.len() == 4 && time.second % 300 == 0);
     plain.or_else(|| parse_dotted_time(text).filter(|_| !has_twelve_hour_clock(context)))

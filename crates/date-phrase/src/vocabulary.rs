@@ -125,7 +125,7 @@ WordMeaning {
     Of = "of",
     /// Between a weekday and the number of its day.
     The = "the",
-    /// An article before a unit with its adjective behind it: French "LA semaine prochaine".
+    /// An article before a unit that its adjective follows: French "LA semaine prochaine".
     UnitArticle = "unit-article",
     // Durations.
     /// Before a duration.
@@ -227,7 +227,7 @@ WordMeaning {
     /// Holidays whose date differs from year to year.
     MovableHoliday = "movable-holiday",
     // Spelling.
-    /// Words of which a near misspelling is reported.
+    /// Words whose misspellings are reported.
     SpellChecked = "spell-checked",
     /// Further misspellings, as `wrong = right`.
     Misspelled = "misspelled",
@@ -260,7 +260,7 @@ LanguageProperty {
     MonthBeforeDay = "month-before-day",
     /// The word for "at" before a number may begin a street address: "at 14 Main Street".
     NumberAfterAtIsStreet = "number-after-at-is-street",
-    /// A plural weekday is a repetition only beside a time: "fridays" may be part of a title.
+    /// A plural weekday is a repetition only next to a time: "fridays" may be part of a title.
     WeekdayPluralNeedsTime = "weekday-plural-needs-time",
     /// A dot follows the number of a day: "5. März".
     DotAfterDay = "dot-after-day",
@@ -325,7 +325,8 @@ impl Vocabulary {
         Some(parsed.get_or_init(|| Vocabulary::parse(code, text).0))
     }
 
-    /// The English vocabulary, which is understood beside that of every language.
+    /// The English vocabulary, which is understood in addition to the vocabulary of the user's
+    /// language.
     pub(crate) fn english() -> &'static Vocabulary {
         static EMPTY: OnceLock<Vocabulary> = OnceLock::new();
         Vocabulary::for_language("en")

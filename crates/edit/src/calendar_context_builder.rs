@@ -1,6 +1,6 @@
 //! Builds the calendar context of components while the calendar around them is read.
 //!
-//! Apart from its two users, the import of files and the reading of a typed text, so that both
+//! Separate from its two users, the import of files and the reading of a typed text, so that both
 //! apply the same limits and keep the same one of several definitions of a time zone.
 
 use larder_format::component::CalendarVersion;

@@ -1,7 +1,7 @@
 //! Contacts and calendar components as text: new items that a person typed, and items that come
 //! back from an editor.
 //!
-//! Pure functions from bytes to parsed items, or to the problems of the text. Apart from the
+//! Pure functions from bytes to parsed items, or to the problems of the text. Separate from the
 //! import, which reads streams of any size and skips bad items: here a person waits, the text is in
 //! memory, and one bad line is worth a refusal.
 

@@ -1,6 +1,6 @@
 //! Merges the contacts of one person into the first of them: one batch, one operation, one undo.
 //!
-//! [`merge_cards`] decides what is taken over from each card. Apart from
+//! [`merge_cards`] decides what is taken over from each card. Separate from
 //! [`item_edits`](mod@crate::item_edits) because a merge happens as a whole or not at all: an item
 //! that was changed after it was read prevents it.
 

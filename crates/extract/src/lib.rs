@@ -7,7 +7,7 @@
 //!
 //! Everything here is pure: no file, no environment, no clock, no SQL. So importers extract in
 //! parallel before they take the lock, and derived data can be rebuilt and compared at any time.
-//! The database of time zones is passed in. The crate is apart from `larder-store`, which writes
+//! The database of time zones is passed in. The crate is separate from `larder-store`, which writes
 //! the results, and from `larder-index`, which stores terms without a notion of items.
 //!
 //! The rules here are part of the fingerprints of derived data: a change of a rule needs a new

@@ -1,6 +1,6 @@
 //! The result of extraction: an item's bytes with everything that was derived from them.
 //!
-//! Apart from the modules of the kinds, which all give this one result.
+//! Separate from the modules of the kinds, which all give this one result.
 
 use crate::calendar_context::CalendarContext;
 use crate::index_config::IndexConfig;

@@ -1,7 +1,7 @@
 //! The terms of an item, from the values of its fields.
 //!
 //! Which fields an item has is found in the module of its kind, and the fate of its terms in
-//! `larder-index`. Apart from both because items of all kinds are found by the same means.
+//! `larder-index`. Separate from both because items of all kinds are found by the same means.
 
 use crate::index_config::{FieldIndex, IndexConfig};
 use crate::term;

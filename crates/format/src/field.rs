@@ -2,9 +2,9 @@
 //! named as in evolution-data-server (EDS).
 //!
 //! Parsers, indexes, queries, help and documentation read these tables, so a new field is a new
-//! row. The `source` of a row tells where an item has the values; [`crate::contact`] and
-//! [`crate::component`] read them from there. The table of contacts is here, that of calendars in a
-//! submodule.
+//! row. The `source` of a row says where an item has the values; [`crate::contact`] and
+//! [`crate::component`] read them from there. The table of contact fields is here; the table of
+//! calendar fields is in a submodule.
 
 mod calendar;
 
@@ -23,10 +23,10 @@ pub struct Field {
     pub field_type: FieldType,
     /// Whether an item may have several values.
     pub is_multi_valued: bool,
-    /// Whether words without a field search this field.
+    /// Whether bare words search this field.
     pub is_default_search: bool,
-    /// Whether the field has an index of its own. Pictures and keys have none, nor have subsets of
-    /// other fields.
+    /// Whether the field has an index of its own. Pictures, keys, and fields that are a subset of
+    /// another field have none.
     pub is_indexed: bool,
     /// The indexed field whose values include every value of this one, so that its index serves
     /// both.
@@ -75,11 +75,11 @@ pub(crate) enum FieldSource {
     FileAs,
     /// The whole N in spoken order.
     SpokenName,
-    /// TEL with all of the first types and none of the second.
+    /// TEL with all types of the first list and none of the second.
     Phone(&'static [&'static str], &'static [&'static str]),
-    /// One of those, counted from 0.
+    /// One such TEL, counted from 0.
     NthPhone(&'static [&'static str], &'static [&'static str], usize),
-    /// ADR with all of the first types and none of the second.
+    /// ADR with all types of the first list and none of the second.
     Address(&'static [&'static str], &'static [&'static str]),
     /// LABEL, or the LABEL of ADR, with these types.
     Label(&'static [&'static str], &'static [&'static str]),

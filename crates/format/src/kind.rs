@@ -1,4 +1,5 @@
-//! The kinds of items, and the types of collections that hold them: one row a kind, one row a type.
+//! The kinds of items, and the types of collections that hold them: one row for each kind and one
+//! for each type.
 //!
 //! Import, indexes, storage, queries and lists read these tables and ask for a capability
 //! ([`Kind::has_schedule`], [`Kind::is_searchable`], ...) instead of comparing kinds. A new kind is
@@ -246,7 +247,7 @@ impl Kind {
         KINDS.iter().find(names).map_or(Kind::Component, |row| row.kind)
     }
 
-    /// Returns the kind of the items that such components of a calendar are.
+    /// Returns the kind of item that such a component of a calendar is stored as.
     #[must_use]
     pub fn from_component(component: &ComponentKind) -> Kind {
         match component {

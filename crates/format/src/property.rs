@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// An item with more properties than this is refused.
 pub const MAX_PROPERTIES_PER_ITEM: usize = 65_536;
 /// At most this many parameters of a property, and values of a parameter, are read: no real card
-/// has more, and every look at a type is linear in their number.
+/// has more, and each test of a type takes time proportional to their number.
 const MAX_PARAMS_PER_PROPERTY: usize = 256;
 
 /// One property of an item.

@@ -1,6 +1,6 @@
 //! Replaces ranges of an item's text, in the encoding of the item.
 //!
-//! Apart from [`edit`](crate::edit) because the merge of cards and new UIDs need it as well, and
+//! Separate from [`edit`](crate::edit) because the merge of cards and new UIDs need it as well, and
 //! know nothing of components.
 
 use crate::content_line::content_lines;

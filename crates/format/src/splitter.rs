@@ -115,7 +115,7 @@ impl Splitter {
             if self.buffer.capacity() > RETAINED_CAPACITY_BYTES
                 && self.buffer.len() < RETAINED_CAPACITY_BYTES
             {
-                self.buffer.shrink_to(RETAINED_CAPACITY_BYTES); // A large item went by; the rest are small again.
+                self.buffer.shrink_to(RETAINED_CAPACITY_BYTES); // Releases the memory of a large item; most items are small.
             }
         }
     }

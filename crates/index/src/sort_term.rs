@@ -5,7 +5,7 @@
 //! changed or removed later adds a removal at the former position. The sum of insertions minus
 //! removals up to a position is therefore the rank of that position, over any number of segments.
 //!
-//! It is apart from `term` so that orders can be given up without a change to the postings.
+//! It is separate from `term` so that orders can be given up without a change to the postings.
 
 /// The first byte of all sort terms.
 const SORT_CLASS: u8 = 0x08;

@@ -1,7 +1,7 @@
 //! Dates, times and durations as text: for lists, in words, and as RFC 3339.
 //!
 //! An instant is written with the UTC offset of the user's time zone; a date and a floating time
-//! are written without one. Apart from `larder_query::local_time`, which computes the times.
+//! are written without one. Separate from `larder_query::local_time`, which computes the times.
 
 use larder_date_phrase::Language;
 use larder_query::local_time::LocalTimeSpan;

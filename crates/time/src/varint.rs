@@ -1,5 +1,5 @@
 //! Variable-length numbers (LEB128): the encoding of compiled series, and of the other packed
-//! values that are stored beside an item.
+//! values that are stored with an item.
 //!
 //! The reader refuses numbers of more than 64 bits, which no writer wrote. Public because the
 //! packed values of an item are written by `larder-extract`, and hold a series packed here.

@@ -52,7 +52,7 @@ impl Zone {
         Zone(ZoneData::Vtimezone(Arc::new(EvaluatedVtimezone::new(definition, name))))
     }
 
-    /// The name: `UTC`, that of the tz database, or the TZID of a definition.
+    /// The name: `UTC`, the name in the tz database, or the TZID of a definition.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.0 {

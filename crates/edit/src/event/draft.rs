@@ -1,6 +1,6 @@
 //! New events, tasks and memos, ready to be written.
 //!
-//! Apart from [`new_event`](super::new_event), which makes a draft from words: a draft has times
+//! Separate from [`new_event`](super::new_event), which makes a draft from words: a draft has times
 //! and no phrases.
 
 use super::date_time_form::{DateTimeForm, format_utc};

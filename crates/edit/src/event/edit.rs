@@ -1,7 +1,7 @@
 //! Changes to a single event, task or memo.
 //!
-//! Apart from [`scope`](super::scope), which decides which components of a series change, and what
-//! moves along with them.
+//! Separate from [`scope`](super::scope), which decides which components of a series change, and
+//! what moves along with them.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;

@@ -1,7 +1,7 @@
 //! One component of a series while it is changed, and its schedule.
 //!
-//! Apart from [`edit`](super::edit) because it knows how a property is written and nothing of the
-//! request: every change of bytes passes here.
+//! Separate from [`edit`](super::edit) because it knows how a property is written and nothing of
+//! the request: every change of bytes passes here.
 
 use super::date_time_form::{DateTimeForm, format_utc};
 use super::draft::ensure_zone_defined;

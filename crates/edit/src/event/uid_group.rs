@@ -1,8 +1,8 @@
 //! The items of one UID: a master and its overrides.
 //!
-//! Apart from [`scope`](super::scope) because a cancellation by message changes the same items, and
-//! because it is the only part that reads the store: it finds the occurrence that a user names, and
-//! turns changed components into a batch.
+//! Separate from [`scope`](super::scope) because a cancellation by message changes the same items,
+//! and because it is the only part that reads the store: it finds the occurrence that a user names,
+//! and turns changed components into a batch.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;

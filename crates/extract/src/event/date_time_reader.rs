@@ -1,6 +1,6 @@
 //! Dates and times of a component, in the time zones that they name.
 //!
-//! Apart from `schedule_parser` because alarms and single properties are read in the same way.
+//! Separate from `schedule_parser` because alarms and single properties are read in the same way.
 
 use super::zone_resolver::{ResolvedZone, ZoneResolver};
 use crate::calendar_context::CalendarContext;

@@ -12,7 +12,7 @@
 //! | UID | always kept that way: the base keeps its identity |
 //! | VERSION, PRODID, REV | dropped: they describe the other card, not the person |
 //! | members of a list | those that the base lacks are added |
-//! | lines of a group | all of them, under an unused group name, if the base lacks one |
+//! | lines of a group | all are added, under an unused group name, if the base lacks one of them |
 //! | a line that is not a property | `X-LARDER-LINES`, as text; a nested card becomes AGENT |
 
 mod card_layout;

@@ -363,7 +363,7 @@ fn encode_base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Converts parameters to another version, without those of the encoding.
+/// Converts parameters to another version; omits the parameters that describe the encoding.
 pub(super) fn convert_params(
     property: &Property<'_>,
     from: VcardVersion,

@@ -167,7 +167,8 @@ impl EvaluatedVtimezone {
         }
     }
 
-    /// Returns the offset after the table: that of the rule with the latest transition.
+    /// Returns the offset after the last entry of the table: the offset of the rule with the latest
+    /// transition.
     pub(super) fn offset_after_table(&self, instant: Instant) -> i32 {
         let changes = self.open_rules.iter().filter_map(|endless| {
             let part = self.vtimezone.observances.get(endless.observance)?;

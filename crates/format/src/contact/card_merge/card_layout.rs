@@ -1,7 +1,7 @@
 //! A card parsed for a merge: the positions of its lines, and the canonical value of each.
 //!
 //! Canonical values decide whether two spellings denote the same value; this is the only place that
-//! defines them. Apart from the merge because it concerns one card only.
+//! defines them. Separate from the merge because it concerns one card only.
 
 use super::super::version_conversion::{BinaryValue, POSITION_PARAMS, VcardStyle};
 use super::super::{Contact, Problem, ProblemKind};

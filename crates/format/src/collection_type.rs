@@ -1,9 +1,10 @@
 //! The table of types of collections: one row a type, with the fields of its items and the indexes
 //! of these fields.
 //!
-//! Apart from the [table of kinds](crate::kind) because kinds share a type: events, tasks and memos
-//! stand in the same calendar, have the same fields, and are indexed by the same configuration. The
-//! numbers are stored: they are never changed, and never used again for another type.
+//! Separate from the [table of kinds](crate::kind) because kinds share a type: events, tasks and
+//! memos stand in the same calendar, have the same fields, and are indexed by the same
+//! configuration. The numbers are stored: they are never changed, and never used again for another
+//! type.
 
 use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field, find_field, suggest_field};
 

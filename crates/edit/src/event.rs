@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `date_time_form` | how a time is written: date, UTC, zone, or floating |
 //! | `rule_text` | changes to the text of a rule |
-//! | `vtimezone` | time-zone definitions for new items |
+//! | `vtimezone` | time zone definitions for new items |
 //! | `draft` | [`EventDraft`]: a new item, ready to be written |
 //! | `new_event` | [`EventRequest`]: a new item in words |
 //! | `error` | [`Error`]: reasons why a change is impossible |

@@ -1,8 +1,8 @@
 //! Events, tasks and memos: their schedules.
 //!
-//! Here the texts of `larder-format` become the values of `larder-time`, in the time zones that
-//! their names and definitions mean ([`ZoneResolver`]). One component is read at a time; the
-//! schedules of a master and its overrides are combined in `series`.
+//! Converts the texts of `larder-format` to values of `larder-time`, in the time zones that their
+//! names and definitions mean ([`ZoneResolver`]). One component is read at a time; the schedules of
+//! a master and its overrides are combined in `series`.
 
 mod alarm_reader;
 mod date_time_reader;

@@ -1,4 +1,4 @@
-//! The extractor: extracts what the capabilities of a kind ask for, and names the rules that it
+//! The extractor: extracts what the capabilities of a kind require, and names the rules that it
 //! follows in fingerprints.
 //!
 //! It needs no store and no lock, so importers share one between threads. The module of a kind
@@ -32,8 +32,8 @@ use std::sync::{Arc, LazyLock};
 const EXTRACTION_VERSION: u32 = 6;
 /// The version of the rules for schedules.
 const SCHEDULE_VERSION: u32 = 2;
-/// Texts whose folded forms tell one version of the folding rules and of the Unicode tables from
-/// another: marks, case, scripts, and letters that Unicode added late.
+/// Texts whose folded forms distinguish one version of the folding rules and of the Unicode tables
+/// from another: marks, case, scripts, and letters that Unicode added late.
 const FOLD_PROBES: &[&str] = &[
     "Straße ẞ Müller Łódź Nguyễn ﬁ",
     "İstanbul ı I Ǆ",
@@ -300,7 +300,7 @@ impl Extractor {
     }
 }
 
-/// Fingerprints: texts that differ where derived data would.
+/// Fingerprints: texts that change whenever derived data would change.
 impl Extractor {
     /// Returns the fingerprint of terms and stored fields.
     #[must_use]

@@ -61,7 +61,7 @@ pub struct IndexEntry {
     pub terms: ExtractedTerms,
     /// Whether the bytes name a UID.
     pub has_uid: bool,
-    /// Packed field values to store beside the item's row; `None` if they are too long.
+    /// Packed field values to store in the item's row; `None` if they are too long.
     pub stored_fields: Option<Vec<u8>>,
     /// The sort keys.
     pub sort_keys: SortKeys,

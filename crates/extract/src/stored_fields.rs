@@ -1,4 +1,4 @@
-//! Stored fields: the field values that lists show, beside an item's row, so that a list need not
+//! Stored fields: the field values that lists show, in the item's row, so that a list need not
 //! parse its bytes.
 //!
 //! A row begins with two bytes, a bit for each field that is in it; each type of collection assigns

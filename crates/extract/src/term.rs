@@ -24,7 +24,7 @@ const MAX_PHONE_DIGITS: usize = 7;
 const VALUE_CLASS: u8 = 1;
 const SUFFIX_CLASS: u8 = 2;
 const PHONE_CLASS: u8 = 3;
-/// The packed classes are greater than all others: packed terms are written behind plain ones.
+/// The packed classes are greater than all others: packed terms are written after plain ones.
 const PRESENCE_CLASS: u8 = 5;
 const WORD_CLASS: u8 = 6;
 const TRIGRAM_CLASS: u8 = 7;

@@ -111,8 +111,8 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
                 "phone",
             ],
             sort_fields: &["file_as", "full_name"],
-            // UIDs are looked up elsewhere, and nobody searches for a part of one, or of a
-            // revision.
+            // UIDs are looked up through the handle; a search for part of a UID or of a revision is
+            // not useful.
             text_fields: TextFields::AllBut(&["uid", "rev"]),
         },
     },

@@ -313,9 +313,9 @@ pub fn find_field(fields: &'static [Field], name: &str) -> Option<&'static Field
     fields.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
 }
 
-/// Returns the field that evolution-data-server knows by this name, spelled as there. Its three
-/// slots for names at home and at work of each messenger (`im_aim_home_1`) map to the field with
-/// all names at that messenger.
+/// Returns the field that has this name in evolution-data-server, spelled as there. Its three slots
+/// for names at home and at work of each messenger (`im_aim_home_1`) map to the field with all
+/// names at that messenger.
 #[must_use]
 pub fn find_eds_field(name: &str) -> Option<&'static Field> {
     const EDS_ALIASES: &[&str] = &["id", "Rev", "category_list", "calurl"];

@@ -1,6 +1,6 @@
 //! The table of kinds of items: one row for each kind.
 //!
-//! Import, indexes, storage, queries and lists read this table and ask for a capability
+//! Import, indexes, storage, queries and lists read this table and test a capability
 //! ([`Kind::has_schedule`], [`Kind::is_searchable`], ...) instead of comparing kinds. A new kind is
 //! a new row, and one module in each stage that treats it in its own way; a kind with fields of its
 //! own has a row in the [table of collection types](crate::collection_type), too. The numbers are

@@ -1,7 +1,7 @@
 //! Replaces ranges of an item's text, in the encoding of the item.
 //!
-//! Separate from [`edit`](crate::edit) because the merge of cards and new UIDs need it as well, and
-//! know nothing of components.
+//! Separate from [`edit`](crate::edit) because the merge of cards and new UIDs need it as well,
+//! without components.
 
 use crate::content_line::content_lines;
 use crate::utf16::{self, Endian};

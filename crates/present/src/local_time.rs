@@ -15,8 +15,8 @@ pub fn format_start(span: &LocalTimeSpan) -> String {
     format_time(span, span.from, span.start_offset)
 }
 
-/// Formats the end of a time span as [`format_start`] does its start; of whole days, the day after
-/// the last.
+/// Formats the end of a time span as [`format_start`] does its start; for whole days, the end is
+/// the day after the last.
 #[must_use]
 pub fn format_end(span: &LocalTimeSpan) -> String {
     format_time(span, span.to, span.end_offset)

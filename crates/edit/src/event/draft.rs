@@ -1,7 +1,7 @@
 //! New events, tasks and memos, ready to be written.
 //!
 //! Separate from [`new_event`](super::new_event), which makes a draft from words: a draft has times
-//! and no phrases.
+//! instead of phrases.
 
 use super::date_time_form::{DateTimeForm, format_utc};
 use super::vtimezone::build_vtimezone;

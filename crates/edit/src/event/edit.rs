@@ -203,7 +203,7 @@ impl NewTime {
     }
 }
 
-/// An edit with what is needed to apply it.
+/// An edit with the context that is needed to apply it.
 #[derive(Clone, Copy)]
 pub(super) struct EditContext<'a> {
     pub(super) edit: &'a EventEdit,
@@ -340,7 +340,7 @@ impl EditContext<'_> {
         Ok((form.clone(), from_input_civil(form, &reading, at)))
     }
 
-    /// Returns the zone in which times are read: the new zone of the edit, else that of the user.
+    /// Returns the zone in which times are read: the new zone of the edit, or else the user's zone.
     fn input_zone(&self, form: &DateTimeForm) -> Zone {
         match form.zone().filter(|_| self.edit.zone.is_some()) {
             Some(zone) => zone.clone(),
@@ -485,7 +485,8 @@ fn add_duration_to_civil(form: &DateTimeForm, from: CivilTime, length: IcalDurat
     if form.is_date() { CivilTime::midnight(civil.day_number()) } else { civil }
 }
 
-/// Converts a time in another zone to the clock of a form. A floating time stays.
+/// Converts a time in another zone to the zone in which the property is written. A floating time
+/// stays.
 fn from_input_civil(form: &DateTimeForm, reading: &Zone, civil: CivilTime) -> CivilTime {
     match form.clock() {
         ZoneReference::Floating => civil,

@@ -95,7 +95,7 @@ impl ParsedSchedule {
         })
     }
 
-    /// Returns the names of the time zones, that of the start first.
+    /// Returns the names of the time zones; the zone of the start is first.
     pub(crate) fn zone_names(&self) -> &[String] {
         self.standalone.as_ref().map_or(&[], |schedule| &schedule.zone_names)
     }

@@ -156,7 +156,7 @@ impl Series {
     }
 
     /// Returns the second (UTC, or floating) after which no occurrence of the rule is missing and
-    /// no earlier one is still going on; `None` if this is not simple to tell.
+    /// no earlier one is still going on; `None` if there is no simple way to compute it.
     #[must_use]
     pub fn complete_after(&self) -> Option<i64> {
         self.only_rule().filter(|_| self.exrules.is_empty())?;
@@ -172,7 +172,7 @@ impl Series {
     }
 
     /// Returns an upper bound of the seconds between occurrences of the rule in its own zone, while
-    /// the series lasts; `None` if this is not simple to tell.
+    /// the series lasts; `None` if there is no simple way to compute it.
     #[must_use]
     pub fn max_gap_seconds(&self) -> Option<i64> {
         self.only_rule()?.max_gap_seconds(self.start)

@@ -7,8 +7,8 @@ use crate::folding::fold;
 use crate::language::Language;
 use crate::vocabulary::WordMeaning;
 
-/// Returns the name of a day that a word differs from by one letter: inserted, omitted, replaced,
-/// or swapped with the next.
+/// Returns the name of the day if the word differs from it by one letter that is inserted, omitted,
+/// replaced, or swapped with the next letter.
 pub(crate) fn find_misspelling(word: &str, language: &Language) -> Option<&'static str> {
     let own = language.vocabulary();
     if own.forms(WordMeaning::NotMisspelled).contains(&word) {

@@ -125,7 +125,7 @@ WordMeaning {
     Of = "of",
     /// Between a weekday and the number of its day.
     The = "the",
-    /// An article before a unit that its adjective follows: French "LA semaine prochaine".
+    /// An article before a unit that is followed by its adjective: French "LA semaine prochaine".
     UnitArticle = "unit-article",
     // Durations.
     /// Before a duration.

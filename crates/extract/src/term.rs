@@ -109,8 +109,8 @@ pub fn trigram(three: &str) -> Vec<u8> {
     text_term(TRIGRAM_CLASS, three)
 }
 
-/// Returns the trigrams of a text in order, with repetitions. Trigrams with white space would be
-/// nearly half of all, and hardly exclude an item that the others do not.
+/// Returns the trigrams of a text in order, with repetitions. Trigrams with white space are
+/// omitted: they would be nearly half of all trigrams and hardly exclude further items.
 pub fn trigrams(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(char::is_whitespace).flat_map(|run| {
         let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();

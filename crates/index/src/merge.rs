@@ -19,9 +19,9 @@ use crate::sort_term::{DroppedInserts, is_removal_at, sort_sign};
 use std::collections::BTreeMap;
 use std::mem;
 
-/// A batch merges this many times the bytes of its own segment...
+/// A batch merges this many times the bytes of its own segment.
 const MERGED_BYTES_PER_BATCH_BYTE: i64 = 4;
-/// ...and at least this many bytes.
+/// A batch merges at least this many bytes, if there are as many to merge.
 const MIN_MERGE_INCREMENT_BYTES: i64 = 32 << 10;
 /// Chunks that have been read are deleted in groups of this many.
 const MIN_FREED_CHUNKS: i64 = 16;

@@ -8,10 +8,10 @@
 use crate::pages::Segment;
 use std::ops::Range;
 
-/// This many neighbours of a tier are merged into one segment...
+/// The number of neighbouring segments of a tier that are merged into one.
 const MERGE_FACTOR: usize = 4;
-/// ...or this many, if all have at least [`LARGE_SEGMENT_BYTES`]: these are the segments of one
-/// large job, which compacts them at its end.
+/// The same for segments of at least [`LARGE_SEGMENT_BYTES`]: a large import writes these and
+/// merges them at its end.
 const LARGE_MERGE_FACTOR: usize = 64;
 const LARGE_SEGMENT_BYTES: i64 = 32 << 10;
 /// A segment this many times larger than all newer ones together is left out of a merge. With 2,

@@ -134,7 +134,7 @@ impl Series {
     }
 
     /// Returns whether an occurrence starts at the start of the span, and whether one ends at its
-    /// end. May be false although one does.
+    /// end. The result may be false although such an occurrence exists.
     #[must_use]
     pub fn has_occurrences_at_span_ends(&self) -> (bool, bool) {
         let ordered = self.has_ordered_instants() || self.max_offset_change_seconds() == 0;
@@ -156,7 +156,7 @@ impl Series {
     }
 
     /// Returns the second (UTC, or floating) after which no occurrence of the rule is missing and
-    /// no earlier one is still going on; `None` if there is no simple way to compute it.
+    /// every earlier occurrence has ended; `None` if there is no simple way to compute it.
     #[must_use]
     pub fn complete_after(&self) -> Option<i64> {
         self.only_rule().filter(|_| self.exrules.is_empty())?;

@@ -1,8 +1,9 @@
 //! The occurrences of a series in a time range.
 //!
 //! The search for original times covers the civil range widened by a day, because of zones.
-//! Overrides are applied afterwards, and only instants decide what is in the range. A long range is
-//! expanded in slices, so that the first occurrence does not wait for the last.
+//! Overrides are applied afterwards, and an exact comparison of instants selects the occurrences in
+//! the range. A long range is expanded in slices, so that the first occurrence is available before
+//! the last is computed.
 
 use super::{
     CompiledOverride, FutureOverride, Occurrence, OverrideStart, PlannedOccurrence, Series,
@@ -184,8 +185,8 @@ impl SeriesOccurrences<'_> {
         self.is_exhausted
     }
 
-    /// Returns whether these are exactly the occurrences of the series. Not so if the budget was
-    /// exhausted, or if an occurrence comes from a rule whose COUNT could not be resolved.
+    /// Returns whether these are exactly the occurrences of the series. They are not if the budget
+    /// was exhausted, or if an occurrence comes from a rule whose COUNT could not be resolved.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         !self.is_exhausted && !self.is_uncertain

@@ -34,7 +34,8 @@ pub struct ZoneObservance {
 /// demand.
 const TABLE_END_SECONDS: i64 = first_day_of_year(2200) * DAY_SECONDS;
 
-/// The maximum number of transitions: thirty times those of the most frequently changed real zone.
+/// The maximum number of transitions: thirty times as many as the real zone with the most
+/// transitions has.
 const MAX_TRANSITIONS: usize = 8_192;
 /// The maximum number of rules without end, and the steps each may take to find its last transition
 /// before an instant.

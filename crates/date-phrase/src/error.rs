@@ -31,7 +31,7 @@ pub enum PhraseError {
         /// The text.
         text: String,
     },
-    /// A numeric date in the wrong order: `13/5/2026` where the month comes first.
+    /// A numeric date in the wrong order: `13/5/2026` if the month comes first.
     #[error(
         "invalid date {text:?}: the {} comes first here; write it as YYYY-MM-DD",
         if *month_first { "month" } else { "day" }

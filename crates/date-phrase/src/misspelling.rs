@@ -1,4 +1,5 @@
-//! Misspelled names of days. They are reported and never corrected, as a title may mean the word.
+//! Misspelled names of days. They are reported and never corrected, because a title may mean the
+//! word.
 //!
 //! Only names that a vocabulary lists as `spell-checked` are compared: in most languages too many
 //! ordinary words are one letter away.

@@ -205,7 +205,7 @@ pub(crate) fn match_time_or_ambiguous(
     }
     let named = context.match_number(rest).map(|(_, hour)| hour);
     let hour = parse_number(text, 2).filter(|hour| *hour <= 24).or(named)?;
-    // A number without a unit is a time only where no street name can follow.
+    // A number without a unit is a time only if no street name can follow.
     if !parted && !is_phrase_end(next, context) {
         return None;
     }

@@ -106,7 +106,7 @@ WordMeaning {
     Until = "until",
     /// Forms of `until` that mean nothing else.
     CertainUntil = "certain-until",
-    /// As `certain-until`, where the language is the user's own.
+    /// As `certain-until`, if the language is the user's own.
     CertainUntilOwn = "certain-until-own",
     /// A form of `until` that also stands before places.
     UntilOrTo = "until-or-to",
@@ -187,7 +187,7 @@ WordMeaning {
     Midnight = "midnight",
     /// After an hour.
     OClock = "o-clock",
-    /// The hour 1 where it differs from `one`.
+    /// The hour 1 if it differs from `one`.
     HourOne = "hour-one",
     /// Before an hour: 30 minutes after it.
     HalfPast = "half-past",
@@ -231,9 +231,9 @@ WordMeaning {
     SpellChecked = "spell-checked",
     /// Further misspellings, as `wrong = right`.
     Misspelled = "misspelled",
-    /// Words near to a `spell-checked` one that are words of their own.
+    /// Words similar to a `spell-checked` word that have their own meaning.
     NotMisspelled = "not-misspelled",
-    /// Month names of three letters that count where they have a capital letter.
+    /// Month names of three letters that count only with a capital letter.
     ShortMonth = "short-month",
     // Notation, in common.txt only.
     /// After an hour before noon.
@@ -293,7 +293,7 @@ const COMMON_SOURCE: &str = include_str!("../vocabularies/common.txt");
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
     code: &'static str,
-    /// The forms of all meanings, those of one meaning together.
+    /// The forms of all meanings; the forms of one meaning are together.
     forms: Vec<&'static str>,
     /// Where the forms of a meaning are, by its number.
     ranges: Vec<(u16, u16)>,

@@ -1,7 +1,7 @@
-//! Contacts: merging those of one person into the first of them, as one batch, one operation, one
-//! undo.
+//! Contacts: merges several contacts of one person into the first of them, as one batch, one
+//! operation, one undo.
 //!
-//! [`merge_cards`] decides what is taken over from each card. Separate from
+//! [`merge_cards`] decides which values of each card are kept. Separate from
 //! [`item_edits`](mod@crate::item_edits) because a merge happens as a whole or not at all: an item
 //! that was changed after it was read prevents it.
 

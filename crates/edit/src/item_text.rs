@@ -266,10 +266,10 @@ pub struct EditBase<'a> {
     pub context: &'a CalendarContext,
 }
 
-/// Parses the only item of an edited text. It must be complete and keep the UID of the item: the
-/// one in its bytes, else the one that it is stored under; and its RECURRENCE-ID. A component of a
-/// calendar gets the time of the change. The diagnostics that an import would report are returned
-/// with the item.
+/// Parses the only item of an edited text. It must be complete and keep the UID of the item (the
+/// UID in its bytes, or else the UID under which it is stored) and its RECURRENCE-ID. A component
+/// of a calendar gets the time of the change. The diagnostics that an import would report are
+/// returned with the item.
 ///
 /// # Errors
 /// The rule that the text breaks.

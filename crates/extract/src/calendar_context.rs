@@ -63,7 +63,7 @@ impl VtimezoneText {
 pub struct CalendarContext {
     /// The calendar is a vCalendar 1.0, not an iCalendar.
     pub is_vcalendar_1: bool,
-    /// The time zone definitions; of several with one TZID the first is used.
+    /// The time zone definitions; if several have one TZID, the first is used.
     pub zone_definitions: Vec<Arc<VtimezoneText>>,
 }
 

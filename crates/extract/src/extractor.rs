@@ -115,11 +115,11 @@ impl Extractor {
 
 /// Items that come in.
 impl Extractor {
-    /// Parses an item, and extracts its entry. The kind of a component of a calendar is that of its
-    /// BEGIN line; `calendar` is the context of such a component.
+    /// Parses an item, and extracts its entry. The BEGIN line of a component of a calendar
+    /// determines its kind; `calendar` is the context of such a component.
     ///
     /// # Errors
-    /// The bytes are no such item: they are returned with the problem.
+    /// Fails if the bytes are not such an item; returns them with the problem.
     #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
     pub fn parse_item(
         &self,
@@ -260,7 +260,7 @@ impl Extractor {
         event::find_zone_uses(component, calendar, &self.zone_resolver)
     }
 
-    /// Returns the instant that a property of a component names: in `local_zone` where the property
+    /// Returns the instant that a property of a component names: in `local_zone` if the property
     /// names no other zone.
     #[must_use]
     pub fn resolve_instant(

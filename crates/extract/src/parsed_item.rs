@@ -33,8 +33,8 @@ pub struct RejectedItem {
     pub problem: Problem,
 }
 
-/// A warning about the value in a line of an item: about its meaning, where a [`Problem`] is about
-/// its syntax.
+/// A warning about the value in a line of an item: about its meaning, whereas a [`Problem`] is
+/// about its syntax.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineWarning {
     /// The line, counted from 1 within the item.
@@ -50,7 +50,7 @@ pub struct ItemContext {
     pub kind: Kind,
     /// The time of the occurrence that an override replaces; empty for every other item.
     pub recurrence_id: String,
-    /// The calendar context, where the item needs one.
+    /// The calendar context, if the item needs one.
     pub calendar_context: Option<Arc<CalendarContext>>,
 }
 
@@ -103,7 +103,7 @@ impl ParsedItem {
         &self.context.recurrence_id
     }
 
-    /// Returns the calendar context, where the item needs one.
+    /// Returns the calendar context, if the item needs one.
     #[must_use]
     pub fn calendar_context(&self) -> Option<&Arc<CalendarContext>> {
         self.context.calendar_context.as_ref()

@@ -21,7 +21,7 @@ pub enum CollectionType {
 /// A row of [`COLLECTION_TYPES`].
 #[derive(Debug)]
 pub struct CollectionTypeRow {
-    /// The type; its number is the one that is stored.
+    /// The type; its number is stored.
     pub collection_type: CollectionType,
     /// The name on the command line and in output.
     pub name: &'static str,

@@ -342,7 +342,7 @@ impl<'a> Subcomponent<'a> {
     }
 
     /// The line numbers of the subcomponent, up to its END. Without an END, up to the line before
-    /// the one that closes it.
+    /// the line that closes it.
     #[must_use]
     pub fn line_range(&self) -> RangeInclusive<u32> {
         self.first_line..=self.last_line

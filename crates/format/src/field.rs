@@ -302,8 +302,7 @@ pub fn find_contact_field(name: &str) -> Option<&'static Field> {
     find_field(CONTACT_FIELDS, name)
 }
 
-/// The field of this table that has this name, or this other name: in any case, and with `-` for
-/// `_`.
+/// Returns the field of a table with this name or alias, in any case, with `-` for `_`.
 #[must_use]
 pub fn find_field(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     let same = |other: &str| {

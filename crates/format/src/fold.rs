@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const FOLD_VERSION: u32 = 2;
 
 /// Folds a text: canonical decomposition, removal of marks, full case folding with all forms of i
-/// alike, canonical composition. White space stays. Folding is idempotent.
+/// alike, canonical composition. White space is kept. Folding is idempotent.
 ///
 /// NUL, U+FFFE and U+FFFF are removed, because they are not text and full-text indexes treat them
 /// specially.

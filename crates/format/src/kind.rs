@@ -72,13 +72,13 @@ pub enum ListLayout {
     Schedule,
 }
 
-/// The most fields of a list.
+/// The maximum number of fields of a list.
 pub const MAX_LIST_FIELDS: usize = 4;
 
 /// A row of [`KINDS`].
 #[derive(Debug)]
 pub struct KindRow {
-    /// The kind; its number is the one that is stored.
+    /// The kind; its number is stored.
     pub kind: Kind,
     /// The singular name, on the command line and in output.
     pub name: &'static str,

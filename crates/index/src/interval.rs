@@ -218,7 +218,7 @@ pub struct BucketPlan {
 
 impl BucketPlan {
     /// Plans a range that touches the days from the first to the last of `touched`, and contains
-    /// those of `whole`. Buckets of the secondary layer are not divided by days.
+    /// the days of `whole`. Buckets of the secondary layer are not divided by days.
     #[must_use]
     pub fn new(
         layer: IntervalLayer,

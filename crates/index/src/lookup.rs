@@ -111,7 +111,7 @@ pub struct Matches {
 }
 
 impl Matches {
-    /// Collects matches in any order; of several matches of an item the best is kept.
+    /// Collects matches in any order; if an item has several matches, the best is kept.
     #[must_use]
     pub fn from_unsorted(mut matches: Vec<IndexMatch>) -> Matches {
         sort_and_dedup(&mut matches);

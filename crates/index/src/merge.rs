@@ -144,7 +144,7 @@ fn merge_step<P: WritePages>(
     Ok(read)
 }
 
-/// The term that a merge moves, with those of its postings that are not stale.
+/// The term that a merge moves, with its postings that are not stale.
 #[derive(Default)]
 struct MergedTerm {
     term: Vec<u8>,

@@ -63,7 +63,7 @@ pub(crate) struct MergeInput {
     /// See [`prefix_number`].
     term_prefix: u64,
     /// The postings of the current term in the first `entry_count` of these buffers, packed:
-    /// unpacked, those of a frequent term take eight times the memory.
+    /// unpacked, the postings of a frequent term take eight times the memory.
     packed: Vec<PackedPostings>,
     entry_count: usize,
     is_ended: bool,
@@ -250,7 +250,7 @@ impl MergeInput {
         read
     }
 
-    /// Returns the first chunk that is still needed: the one in which the current term begins.
+    /// Returns the first chunk that is still needed: the chunk in which the current term begins.
     fn first_needed_chunk(&self) -> i64 {
         if self.is_ended { self.segment.chunks.end } else { self.term_chunk }
     }

@@ -36,8 +36,8 @@ pub fn for_each_posting<P: ReadPages>(
             items.clear();
             postings.unpack(&mut items).ok_or_else(corruption::<P>)?;
             for &item in items.iter().filter(|&&item| sort_sign(term) >= 0 && is_live(item)) {
-                // Postings that a merge has moved are valid if those of the input are: the changed
-                // items of the input are moved last.
+                // Postings that a merge has moved are valid if the postings of the input are: the
+                // changed items of the input are moved last.
                 let known = newest.get(&item).copied();
                 if known == Some(segment.id) || known.and_then(merge_target) == Some(segment.id) {
                     each(term, item);

@@ -132,7 +132,7 @@ pub fn describe_duration(seconds: i64) -> String {
     let mut remaining = seconds.max(0);
     let mut parts = Vec::new();
     for (noun, size) in units {
-        // Weeks only where the duration is a whole number of them: "10 days", not "1 week 3 days".
+        // Weeks only if the duration is a whole number of them: "10 days", not "1 week 3 days".
         let number = if noun == "week" && remaining % size != 0 { 0 } else { remaining / size };
         remaining -= number * size;
         if number > 0 {

@@ -79,7 +79,7 @@ impl CalendarDateTime {
 pub struct Rdate {
     /// The start.
     pub start: CalendarDateTime,
-    /// The length, if it differs from that of other occurrences.
+    /// The length, if it differs from the length of other occurrences.
     pub length: Option<EventLength>,
 }
 
@@ -92,7 +92,7 @@ pub struct Override {
     pub is_this_and_future: bool,
     /// The start, if it differs from the original time.
     pub start: Option<CalendarDateTime>,
-    /// The length, if it differs from that of other occurrences.
+    /// The length, if it differs from the length of other occurrences.
     pub length: Option<EventLength>,
     /// The caller's identifier of the override.
     pub tag: u64,

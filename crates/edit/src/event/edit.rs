@@ -45,7 +45,7 @@ pub struct EventEdit {
 
 impl EventEdit {
     /// Returns the part of the edit that applies to an override: the fields and alarms that it
-    /// still inherits from its series. Times depend on those of the series and are left out.
+    /// still inherits from its series. Times depend on the times of the series and are omitted.
     pub(super) fn restrict_to_inherited(
         &self,
         component: &EditableComponent,
@@ -98,7 +98,7 @@ impl EventEdit {
 pub(super) struct NewTime {
     pub(super) form: DateTimeForm,
     pub(super) start: CivilTime,
-    /// The new end, exclusive. `None`: the duration stays.
+    /// The new end, exclusive. `None`: the duration is unchanged.
     pub(super) end: Option<CivilTime>,
     /// The new duration, as an alternative to the end.
     duration: Option<IcalDuration>,
@@ -212,7 +212,7 @@ pub(super) struct EditContext<'a> {
 }
 
 impl EditContext<'_> {
-    /// Returns the new time of a component. `None`: its time stays.
+    /// Returns the new time of a component. `None`: its time is unchanged.
     pub(super) fn resolve_new_time(
         &self,
         part: &EditableComponent,
@@ -474,7 +474,7 @@ fn to_all_day(target: NewTime, schedule: &ComponentSchedule) -> NewTime {
     NewTime { form, start: day(start), end, duration: None, task_start: task_start.map(day) }
 }
 
-/// Converts a time by the clock of a form to another zone. A floating time stays.
+/// Converts a time in the zone of a form to another zone. A floating time is unchanged.
 fn to_input_civil(form: &DateTimeForm, reading: &Zone, civil: CivilTime) -> CivilTime {
     form.zone().map_or(civil, |zone| reading.to_civil(zone.to_instant(civil)))
 }

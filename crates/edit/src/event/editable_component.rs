@@ -32,7 +32,7 @@ pub(crate) struct EditableComponent {
 pub(crate) struct ComponentSchedule {
     pub(crate) form: DateTimeForm,
     pub(crate) start: CivilTime,
-    /// DTSTART, or DUE where there is none.
+    /// DTSTART, or DUE if there is none.
     pub(crate) start_property: &'static str,
     series: Series,
 }

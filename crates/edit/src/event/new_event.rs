@@ -353,8 +353,8 @@ pub(super) fn parse_recurrence(
     found.ok_or_else(|| failed.map_or_else(unknown, EventRequestError::Phrase))
 }
 
-/// Converts the times of an event to those of a task: the start becomes the due time, unless the
-/// request has an end, too.
+/// Converts the times of an event to the times of a task: the start becomes the due time, unless
+/// the request has an end, too.
 fn convert_to_due(draft: &mut EventDraft, has_end: bool) {
     // A due date is the day itself, and not the day after it.
     if let Some(end) = draft.end.as_mut().filter(|end| end.is_date) {

@@ -72,7 +72,8 @@ pub(super) struct SeriesEdit {
     /// The number of overrides that are kept although the new rule does not include their
     /// occurrence.
     pub(super) orphaned_overrides: usize,
-    /// The number of overrides that keep a value of their own where the series was changed.
+    /// The number of overrides that keep their own value of a property that was changed in the
+    /// series.
     pub(super) diverged_overrides: usize,
 }
 
@@ -153,7 +154,8 @@ fn is_first(group: &UidGroup<'_>, key: i64) -> bool {
 struct EditedSeries {
     master: Option<EditableComponent>,
     overrides: Vec<OverrideComponent>,
-    /// The number of overrides that keep a value of their own where the series was changed.
+    /// The number of overrides that keep their own value of a property that was changed in the
+    /// series.
     diverged_overrides: usize,
 }
 

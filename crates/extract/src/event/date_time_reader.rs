@@ -133,7 +133,7 @@ pub(super) struct DateTimeReader<'a> {
     pub(super) calendar: &'a CalendarContext,
     pub(super) zones: &'a ZoneResolver,
     pub(super) warnings: &'a mut Vec<LineWarning>,
-    /// The names of the zones so far; that of the start is the first.
+    /// The names of the zones so far; the zone of the start is first.
     pub(super) zone_names: Vec<String>,
     /// The TZIDs with a warning.
     warned_tzids: Vec<String>,

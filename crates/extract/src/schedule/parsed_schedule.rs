@@ -8,7 +8,7 @@ use larder_time::series::{CalendarDateTime, Override, Series, SeriesSpec};
 pub struct ParsedSchedule {
     /// The schedule if nothing else has the UID; `None`: the component has no time.
     pub(crate) standalone: Option<Schedule>,
-    /// The start, length and rules, where the component can be part of a series.
+    /// The start, length and rules, if the component can be part of a series.
     pub(crate) series_spec: Option<Box<SeriesSpec>>,
     /// The occurrence that the component replaces, as a time...
     pub(crate) original: Option<CalendarDateTime>,

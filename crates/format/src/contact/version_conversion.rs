@@ -506,7 +506,7 @@ fn escape_value(text: &str, separators: bool) -> String {
     escaped
 }
 
-/// Unescapes text for vCard 2.1: real line feeds, and bare separators where they have no meaning.
+/// Unescapes text for vCard 2.1: real line feeds, and bare separators if they have no meaning.
 fn unescape_value(text: &str, separators: bool) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();

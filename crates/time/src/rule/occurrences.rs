@@ -54,7 +54,7 @@ impl Default for StepBudget {
 pub struct RuleOccurrences<'r> {
     parts: RuleParts<'r>,
     period_unit: PeriodUnit,
-    /// The period or step to examine next, and those of the start.
+    /// The period or step to examine next, and the period or step of the start.
     next: i64,
     origin: i64,
     set: Option<PeriodSet>,

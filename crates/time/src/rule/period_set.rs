@@ -528,7 +528,7 @@ fn set_bits(days: &mut DayBits, place: i64, bits: u32) {
     }
 }
 
-/// Returns the days of a month from those of its year.
+/// Returns the days of a month from the days of its year.
 fn extract_bits(days: &DayBits, place: i64) -> u32 {
     let Ok(place) = usize::try_from(place) else { return 0 };
     let word = |at: usize| u128::from(days.get(at).copied().unwrap_or(0));

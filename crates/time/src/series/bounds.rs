@@ -11,7 +11,7 @@ use crate::zone::Zone;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesSpan {
     /// Whether the seconds are UTC. Otherwise they are floating, without any change of the clock;
-    /// where the observer's clock changes, an end moves by the change.
+    /// at a DST transition of the observer, an end moves by the change.
     pub is_utc: bool,
     /// The start of the first occurrence.
     pub first: i64,
@@ -48,7 +48,7 @@ impl Series {
                 (None, _) => None,
             };
         }
-        // Shifted occurrences, and several occurrences a day, may be out of order where the clock
+        // Shifted occurrences, and several occurrences a day, may be out of order if the clock
         // changes.
         let change = if self.future_overrides.is_empty() && self.has_ordered_instants() {
             0

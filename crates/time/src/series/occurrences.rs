@@ -16,7 +16,7 @@ use crate::zone::Zone;
 /// The treatment of overrides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverrideMode {
-    /// They are omitted, because they are items of their own.
+    /// They are omitted, because they are separate items.
     Exclude,
     /// They are returned at their own time.
     Include,
@@ -108,7 +108,7 @@ impl Series {
             let keys = self.rule_keys(rule, from, to, budget);
             planned.extend(keys.map(|key| PlannedOccurrence { key, length: None }));
         }
-        // A stable sort keeps those with a length of their own first.
+        // A stable sort keeps dates with their own length first.
         planned.sort_by_key(|added| added.key);
         planned.dedup_by_key(|added| added.key);
         if !self.excluded_keys.is_empty() || !self.excluded_days.is_empty() {
@@ -250,7 +250,7 @@ impl SeriesOccurrences<'_> {
         self.is_ended |= self.is_exhausted;
     }
 
-    /// Builds the occurrence of a planned time; `None` if it is an item of its own.
+    /// Builds the occurrence of a planned time; `None` if it is a separate item.
     fn build_occurrence(&self, added: &PlannedOccurrence) -> Option<Occurrence> {
         let Series { overrides: singles, future_overrides: ranges, .. } = self.series;
         if singles.binary_search_by_key(&added.key, |single| single.original).is_ok() {

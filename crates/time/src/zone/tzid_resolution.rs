@@ -156,7 +156,7 @@ impl ZoneDatabase {
         }
     }
 
-    /// Resolves by name alone, where this is certain.
+    /// Resolves by name alone, if this is certain.
     fn find_by_name(&self, tzid: &str) -> Option<(Zone, ZoneMatch)> {
         if UTC_NAMES.iter().any(|utc| utc.eq_ignore_ascii_case(tzid)) {
             return Some((Zone::UTC, ZoneMatch::Utc));

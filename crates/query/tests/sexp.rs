@@ -112,7 +112,7 @@ fn expressions_find_contacts() {
 }
 
 #[test]
-fn many_uids() {
+fn many_uids_are_parsed_as_one_set() {
     let book = small();
     let reader = book.reader();
     let some: Vec<String> = (0..30_000).map(|n| format!("(is \"id\" \"u{n}\")")).collect();

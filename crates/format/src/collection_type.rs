@@ -77,7 +77,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         title_field: "full_name",
         missing_title: "(no name)",
         default_order: "file_as",
-        // The fields that free words search, and the revision.
+        // The fields that bare words search, and the revision.
         stored_fields: &[
             "file_as",
             "full_name",
@@ -131,7 +131,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
             value_fields: &["category", "status", "class", "priority"],
             suffix_fields: &[],
             sort_fields: &[],
-            // The fields that free words search.
+            // The fields that bare words search.
             text_fields: TextFields::Only(&[
                 "summary",
                 "description",

@@ -391,7 +391,7 @@ fn it_and_those_that_follow_are_changed() {
         let expect: Vec<&str> = expect.iter().map(String::as_str).collect();
         check(&[DAILY, &following], at, &[("summary", "C"), ("move", "+1h")], &expect);
     }
-    // To another day, with a rule that names days, an exception, and a change behind it.
+    // To another day, with a rule that names days, an exception, and a change after it.
     let weekly = format!("{WEEKLY}\nEXDATE:20260309T090000").replace("0312T", "0319T");
     let led = "SUMMARY:B\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260304T090000\nDTSTART:20260305T100000\nDURATION:PT2H";
     let behind = "SUMMARY:C\nRECURRENCE-ID:20260316T090000\nDTSTART:20260316T080000";

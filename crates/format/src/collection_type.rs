@@ -1,5 +1,5 @@
-//! The table of types of collections: one row a type, with the fields of its items and the indexes
-//! of these fields.
+//! The table of types of collections: one row for each type, with the fields of its items and the
+//! indexes of these fields.
 //!
 //! Separate from the [table of kinds](crate::kind) because kinds share a type: events, tasks and
 //! memos stand in the same calendar, have the same fields, and are indexed by the same

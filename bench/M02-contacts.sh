@@ -98,7 +98,7 @@ for n in $sizes; do
 		missed=1
 	fi
 	share=$(awk -v a="$store" -v b="$source" 'BEGIN { printf "%.2f", a / b }')
-	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, bytes for each byte of the cards" "$share" 2.5 $verdict
+	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, space amplification" "$share" 2.5 $verdict
 	echo "larder $n store-share 1 $share 2.5 0 0" >>"$figures"
 done
 show "$figures"

@@ -2,7 +2,7 @@
 
 use crate::book::Book;
 use larder_query::{Query, ResultDomain, SearchRequest, resolve_domain};
-use larder_store::{BatchChange, CalendarContext, ItemPut, Precondition};
+use larder_store::{BatchChange, CalendarContext, CollectionType, ItemPut, Precondition};
 use std::sync::Arc;
 
 /// Creates a calendar of components, each with its kind and its lines separated by blanks.
@@ -58,11 +58,11 @@ fn a_query_has_a_domain() {
         let find = SearchRequest { query: Query::parse(line).unwrap(), ..SearchRequest::default() };
         assert_eq!(resolve_domain(&book.reader(), &find).unwrap(), expect, "{line}");
     };
-    check("", ResultDomain::Calendar);
-    check("lunch", ResultDomain::Calendar);
-    check("when:2026-03", ResultDomain::Calendar);
-    check("summary:lunch", ResultDomain::Calendar);
-    check("lunch is:task", ResultDomain::Calendar);
-    check("full_name:anna", ResultDomain::Contacts);
-    check("is:contact or is:event", ResultDomain::Calendar);
+    check("", ResultDomain::One(CollectionType::Calendar));
+    check("lunch", ResultDomain::One(CollectionType::Calendar));
+    check("when:2026-03", ResultDomain::One(CollectionType::Calendar));
+    check("summary:lunch", ResultDomain::One(CollectionType::Calendar));
+    check("lunch is:task", ResultDomain::One(CollectionType::Calendar));
+    check("full_name:anna", ResultDomain::One(CollectionType::AddressBook));
+    check("is:contact or is:event", ResultDomain::One(CollectionType::Calendar));
 }

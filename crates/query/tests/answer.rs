@@ -67,7 +67,7 @@ fn sort_fields_are_parsed() {
     assert!(SortSpec::parse("-file_as").unwrap().descending);
     assert_eq!(SortSpec::parse("mail").unwrap().field.name, "email");
     let error = SortSpec::parse("-emial").unwrap_err();
-    assert_eq!(error.to_string(), "there is no field \"emial\" to sort by");
+    assert_eq!(error.to_string(), "unknown field \"emial\"");
     assert!(matches!(error, Error::NoField { nearest: Some("email"), .. }));
 }
 

@@ -180,12 +180,12 @@ fn match_distance(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
         }),
     };
     Ok(found.map(|(used, from, amount)| {
-        let there = amount.add_to(from);
+        let day = amount.add_to(from);
         let days = amount.is_whole_days();
         let span = if days {
-            CalendarSpan::from_day(there.day_number())
+            CalendarSpan::from_day(day.day_number())
         } else {
-            CalendarSpan::from_instant(there, false)
+            CalendarSpan::from_instant(day, false)
         };
         (
             used,

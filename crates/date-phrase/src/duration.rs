@@ -247,8 +247,9 @@ pub(crate) fn match_unit(
             if m == MLetter::Minutes { WordMeaning::Minute } else { WordMeaning::Month },
         ));
     }
-    let own = UNITS.iter().find_map(|unit| Some((context.match_own_meaning(words, *unit)?, *unit)));
-    own.or_else(|| {
+    let unit =
+        UNITS.iter().find_map(|unit| Some((context.match_own_meaning(words, *unit)?, *unit)));
+    unit.or_else(|| {
         UNITS.iter().find_map(|unit| Some((context.match_meaning(words, *unit)?, *unit)))
     })
 }

@@ -314,9 +314,9 @@ fn match_first_of_month(
     context: &PhraseContext,
 ) -> Option<(usize, RepeatPhrase)> {
     let used = context.match_meaning(words, WordMeaning::First)?;
-    let of = skip_tokens(words, used);
-    let following = context.skip_meaning(of, WordMeaning::OfMonth);
-    let mut month = (0..of.len() - following.len()).map(|at| skip_tokens(of, at));
+    let after_unit = skip_tokens(words, used);
+    let following = context.skip_meaning(after_unit, WordMeaning::OfMonth);
+    let mut month = (0..after_unit.len() - following.len()).map(|at| skip_tokens(after_unit, at));
     let each = month.any(|words| context.match_meaning(words, WordMeaning::Every).is_some());
     let is_certain = each
         || is_phrase_end(following, context)
@@ -343,10 +343,10 @@ fn match_plural_weekdays(
     }
     // "montags" always means every Monday; "mondays" does so next to a time or at the end of a
     // phrase.
-    let own = context.language.vocabulary();
+    let vocabulary = context.language.vocabulary();
     let is_certain = on > 0
-        || !(own.has_property(LanguageProperty::WeekdayPluralNeedsTime)
-            || own.forms(WordMeaning::WeekdayPlural).is_empty());
+        || !(vocabulary.has_property(LanguageProperty::WeekdayPluralNeedsTime)
+            || vocabulary.forms(WordMeaning::WeekdayPlural).is_empty());
     let english = || {
         match_time_or_ambiguous(rest, context).is_some()
             || match_time_range(rest, context).is_some()

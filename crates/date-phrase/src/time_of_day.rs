@@ -92,13 +92,14 @@ pub(crate) fn split_weekday_and_part<'t>(
     text: &'t str,
     context: &PhraseContext,
 ) -> Option<(&'t str, PartOfDay)> {
-    let own = context.language.vocabulary();
+    let vocabulary = context.language.vocabulary();
     let named = |day: &str| {
-        WordMeaning::WEEKDAYS.iter().any(|name| is_form(own.printed_name(*name, false), day))
+        WordMeaning::WEEKDAYS.iter().any(|name| is_form(vocabulary.printed_name(*name, false), day))
     };
     let meanings = PARTS_OF_DAY.iter().chain(&[(WordMeaning::MorningSuffix, PartOfDay::Morning)]);
-    let mut forms = meanings
-        .flat_map(|(meaning, part)| own.forms(*meaning).iter().map(move |form| (form, *part)));
+    let mut forms = meanings.flat_map(|(meaning, part)| {
+        vocabulary.forms(*meaning).iter().map(move |form| (form, *part))
+    });
     forms.find_map(|(ending, part)| {
         let day = text.strip_suffix(fold(ending).as_str())?;
         named(day).then_some((day, part))

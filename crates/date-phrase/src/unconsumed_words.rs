@@ -320,7 +320,7 @@ impl UnconsumedWords<'_, '_> {
         ];
         let run = self.unconsumed_run(at);
         let meaning = |meaning| self.context.match_meaning(run, meaning);
-        let any = |meanings: &[WordMeaning]| meanings.iter().find_map(|of| meaning(*of));
+        let any = |meanings: &[WordMeaning]| meanings.iter().find_map(|one| meaning(*one));
         if let Some(used) = meaning(WordMeaning::Except).filter(|_| self.has_repetition) {
             return Some(used);
         }

@@ -163,11 +163,11 @@ impl<'a> Property<'a> {
     #[inline]
     pub fn has_name(&self, name: &str) -> bool {
         // Length and first letter exclude most names without a comparison.
-        let own = &self.text[self.name.0..self.name.1];
-        own.len() == name.len()
-            && own.first().map(u8::to_ascii_lowercase)
+        let text = &self.text[self.name.0..self.name.1];
+        text.len() == name.len()
+            && text.first().map(u8::to_ascii_lowercase)
                 == name.as_bytes().first().map(u8::to_ascii_lowercase)
-            && own.eq_ignore_ascii_case(name.as_bytes())
+            && text.eq_ignore_ascii_case(name.as_bytes())
     }
 
     /// The parameters in order, at most 256.

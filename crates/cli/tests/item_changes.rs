@@ -177,7 +177,7 @@ fn undo_shows_conflicting_versions() {
     exit 1
     ");
     assert_snapshot!(home.run(&["undo", "99"]).masked_output(), @"
-    ! error: there is no operation 99
+    ! error: no such operation: 99
     ! hint: `larder log` lists operations
     exit 1
     ");

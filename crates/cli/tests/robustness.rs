@@ -158,7 +158,7 @@ fn two_removals_of_one_item() {
 fn a_rename_makes_no_store() {
     let home = Home::new();
     let run = home.code(&["collections", "rename", "one", "two"], 1);
-    assert!(run.stderr().contains("there is no store"), "{}", run.masked_output());
+    assert!(run.stderr().contains("no store in"), "{}", run.masked_output());
     assert!(!home.data().exists());
 }
 

@@ -66,7 +66,7 @@ pub struct IndexConfig {
 #[non_exhaustive]
 pub enum IndexConfigError {
     /// No field has this name.
-    #[error("there is no field {name:?} to index")]
+    #[error("unknown field {name:?}")]
     UnknownField {
         /// The name.
         name: String,
@@ -82,13 +82,13 @@ pub enum IndexConfigError {
         subset_of: Option<&'static str>,
     },
     /// A field without an index.
-    #[error("{name:?} names no index")]
+    #[error("no index given for {name:?}")]
     NoFieldIndex {
         /// The word.
         name: String,
     },
     /// No index has this name.
-    #[error("there is no index {name:?} for {field}")]
+    #[error("unknown index {name:?} for {field}")]
     UnknownFieldIndex {
         /// The name.
         name: String,
@@ -96,7 +96,7 @@ pub enum IndexConfigError {
         field: &'static str,
     },
     /// Only phone numbers are indexed as such.
-    #[error("{field} holds no phone numbers")]
+    #[error("{field} is not a phone field")]
     NotPhoneField {
         /// The field.
         field: &'static str,
@@ -111,18 +111,18 @@ impl IndexConfigError {
             IndexConfigError::UnknownField { nearest: Some(near), .. } => {
                 format!("did you mean {near}?")
             }
-            IndexConfigError::UnknownField { .. } => "larder fields lists them".into(),
+            IndexConfigError::UnknownField { .. } => "larder fields lists the fields".into(),
             IndexConfigError::NotIndexable { subset_of: Some(within), .. } => {
-                format!("it is found by the index of {within}")
+                format!("its values are in the index of {within}")
             }
             IndexConfigError::NotIndexable { .. } => {
-                "larder fields lists the fields that can be".into()
+                "larder fields lists the fields that can be indexed".into()
             }
             IndexConfigError::NoFieldIndex { .. } | IndexConfigError::UnknownFieldIndex { .. } => {
                 let names: Vec<&str> = FIELD_INDEX_NAMES.iter().map(|(name, _)| *name).collect();
-                format!("write FIELD:KIND,KIND; the kinds are {}", names.join(", "))
+                format!("write FIELD:INDEX,..; the indexes are {}", names.join(", "))
             }
-            IndexConfigError::NotPhoneField { .. } => "phone:phone is the index of numbers".into(),
+            IndexConfigError::NotPhoneField { .. } => "use phone:phone".into(),
         }
     }
 }

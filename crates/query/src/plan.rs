@@ -461,7 +461,7 @@ fn prefix_selectivity(prefix: &str) -> Selectivity {
 
 /// Filters all indexed values of a field, for texts too short to have trigrams.
 fn plan_value_scan(field: &Field, exact: bool, text: &str) -> CandidateSet {
-    let words = format!("{text:?} among all of {}", field.name);
+    let words = format!("scan of the values of {} for {text:?}", field.name);
     let pieces = split_phrase(text);
     let test = Box::new(move |value: &str| contains_parts(value, &pieces));
     let lookup = IndexQuery::PrefixFilter(term::value(field.id, ""), test);
@@ -498,7 +498,8 @@ fn plan_trigrams(text: &str) -> Option<LookupPlan> {
         1 => lookups.remove(0),
         _ => IndexQuery::AllApprox(lookups),
     };
-    let words = words.join(" and ");
+    let noun = if terms == 1 { "trigram" } else { "trigrams" };
+    let words = format!("{noun} {}", words.join(", "));
     Some(LookupPlan {
         selectivity: Selectivity::Substring,
         lookup,

@@ -319,7 +319,7 @@ impl<'a> SearchLineParser<'a> {
             Some(near) => format!("did you mean {near}:? \"larder fields\" lists them all"),
             None => "\"larder fields\" lists them all; quote a word that contains a colon".into(),
         };
-        SyntaxError::new(self.line, at, format!("there is no field {name:?}")).with_hint(hint)
+        SyntaxError::new(self.line, at, format!("unknown field {name:?}")).with_hint(hint)
     }
 }
 

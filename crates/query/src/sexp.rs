@@ -146,7 +146,7 @@ impl<'a> SexpParser<'a> {
             "uids" => Query::from_uids(self.parse_strings()?),
             "word" => Query::Word(self.parse_string()?),
             _ => {
-                let message = format!("there is no function {name:?}");
+                let message = format!("unknown function {name:?}");
                 return Err(self.error(at, message).with_hint(format!(
                     "known here: {KNOWN_FUNCTIONS}, {}",
                     calendar::KNOWN_FUNCTIONS

@@ -39,7 +39,7 @@ impl DerivedIndex {
         match self {
             DerivedIndex::Text => "text",
             DerivedIndex::Sort => "sort",
-            DerivedIndex::Schedule => "time",
+            DerivedIndex::Schedule => "interval",
         }
     }
 

@@ -104,7 +104,7 @@ pub(crate) enum FieldSource {
     Version,
 }
 
-const fn field_row(
+pub(crate) const fn field_row(
     id: u16,
     name: &'static str,
     kind: FieldType,
@@ -127,13 +127,13 @@ const fn field_row(
 }
 
 impl Field {
-    const fn with_aliases(self, aliases: &'static [&'static str]) -> Field {
+    pub(crate) const fn with_aliases(self, aliases: &'static [&'static str]) -> Field {
         Field { aliases, ..self }
     }
-    const fn multi_valued(self) -> Field {
+    pub(crate) const fn multi_valued(self) -> Field {
         Field { is_multi_valued: true, ..self }
     }
-    const fn searched_by_default(self) -> Field {
+    pub(crate) const fn searched_by_default(self) -> Field {
         Field { is_default_search: true, ..self }
     }
     const fn without_index(self) -> Field {

@@ -507,7 +507,8 @@ fn keep_text(head: &ItemMeta, text: &[u8]) -> Result<PathBuf, CommandFailure> {
 /// Creates a temporary file with this text; its name contains the item's ID.
 fn create_temp_file(head: &ItemMeta, text: &[u8]) -> std::io::Result<TempPath> {
     let name = format!("larder-edit-{:.8}-", head.handle);
-    let suffix = format!(".{}", head.kind.file_extension());
+    let extension = head.kind.file_extensions().first().unwrap_or(&"txt");
+    let suffix = format!(".{extension}");
     let mut file = tempfile::Builder::new().prefix(&name).suffix(&suffix).tempfile()?;
     file.write_all(text)?;
     Ok(file.into_temp_path())

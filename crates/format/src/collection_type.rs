@@ -75,7 +75,7 @@ pub enum TextFields {
 pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
     CollectionTypeRow {
         collection_type: CollectionType::AddressBook,
-        name: "contact",
+        name: "address-book",
         items: "contacts",
         default_collection: "contacts",
         fields: CONTACT_FIELDS,
@@ -128,7 +128,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         default_collection: "calendar",
         fields: CALENDAR_FIELDS,
         title_field: "summary",
-        missing_title: "(no title)",
+        missing_title: "(no summary)",
         default_order: "start",
         // The fields that lists show.
         stored_fields: &["summary", "location", "category", "status", "priority", "transp"],

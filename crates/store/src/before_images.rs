@@ -7,6 +7,7 @@
 use crate::error::{Result, RowError, RowResult, sqlite_error_at};
 use crate::handle::Handle;
 use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
+use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::zone_loader::unpack_schedule;
@@ -109,7 +110,8 @@ const SCHEDULE_COLUMN: usize = 10;
 impl Reader {
     /// Returns the number of the last batch, in the current read transaction.
     pub fn last_seq(&self) -> Result<Seq> {
-        crate::meta::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
+        crate::meta::read_meta_number(&self.autocommit_read(), "last_seq")
+            .map_err(sqlite_error_at(&self.path))
     }
 
     /// Returns the version stamps of the store, in the current read transaction. One statement
@@ -121,7 +123,7 @@ impl Reader {
                           (SELECT value FROM meta WHERE key = 'fingerprint:schedule') || ';' ||
                           (SELECT value FROM meta WHERE key = 'zone_data_version')";
         let run = || {
-            self.conn.prepare_cached(sql)?.query_row([], |row| {
+            self.autocommit_read().prepare_cached(sql)?.query_row([], |row| {
                 let (collections, rest): (Option<Seq>, Option<String>) = (row.get(1)?, row.get(2)?);
                 let (collections, rest) = (collections.unwrap_or(0), rest.unwrap_or_default());
                 Ok(StoreStamp {
@@ -145,25 +147,24 @@ impl Reader {
         names: CollectionNames<'_>,
         each: &mut dyn FnMut(ItemChange),
     ) -> Result<FeedResult> {
-        let _snapshot = self.begin_read()?;
+        let tx = self.begin_read()?;
         let mut run = || -> RowResult<FeedResult> {
             let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
-            let known_from: Seq = self
-                .conn
+            let known_from: Seq = tx
                 .prepare_cached(sql)?
                 .query_row([history::SCHEDULE_HISTORY_FROM_KEY], |row| row.get(0))?;
             if after + 1 < known_from {
                 return Ok(FeedResult::Expired);
             }
-            let Some(changed) = self.find_changed_items(after, most)? else {
+            let Some(changed) = self.find_changed_items(&tx, after, most)? else {
                 return Ok(FeedResult::TooMany);
             };
             if changed.is_empty() {
                 return Ok(FeedResult::Complete);
             }
             for was in changed {
-                let is = self.read_after_image(&was, names)?;
-                let was_then = self.read_before_image(&was, is.as_ref(), names)?;
+                let is = self.read_after_image(&tx, &was, names)?;
+                let was_then = self.read_before_image(&tx, &was, is.as_ref(), names)?;
                 each(ItemChange { handle: was.handle, before: was_then, after: is });
             }
             Ok(FeedResult::Complete)
@@ -174,6 +175,7 @@ impl Reader {
     /// Returns the changed items, with the places of their before-images.
     fn find_changed_items(
         &self,
+        tx: &ReadTransaction<'_>,
         after: Seq,
         most: usize,
     ) -> RowResult<Option<Vec<BeforeImageRef>>> {
@@ -181,7 +183,7 @@ impl Reader {
         // The first replaced version of an item is its before-image, if it existed at all.
         let sql =
             "SELECT handle, seq, id, since FROM item_history WHERE seq > ?1 ORDER BY seq, ordinal";
-        let mut select = self.conn.prepare_cached(sql)?;
+        let mut select = tx.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
             let former = if row.get::<_, Seq>(3)? > after { None } else { Some(row.get(2)?) };
@@ -192,7 +194,7 @@ impl Reader {
             }
         }
         let sql = "SELECT handle, seq FROM schedule_history WHERE seq > ?1 ORDER BY seq";
-        let mut select = self.conn.prepare_cached(sql)?;
+        let mut select = tx.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
             let (seq, was) = (row.get(1)?, found.entry(row)?);
@@ -202,7 +204,7 @@ impl Reader {
             }
         }
         let sql = "SELECT handle, seq, id FROM item WHERE seq > ?1 ORDER BY seq, ordinal";
-        let mut select = self.conn.prepare_cached(sql)?;
+        let mut select = tx.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
             // An item without a replaced version is new.
@@ -218,13 +220,14 @@ impl Reader {
 
     fn read_before_image(
         &self,
+        tx: &ReadTransaction<'_>,
         was: &BeforeImageRef,
         is: Option<&ItemVersion>,
         names: CollectionNames<'_>,
     ) -> RowResult<Option<ItemVersion>> {
         let (replaced, then) = match was.previous_version {
             Some((_, None)) => return Ok(None),
-            Some((seq, Some(row))) => match self.read_previous_version(row, names)? {
+            Some((seq, Some(row))) => match self.read_previous_version(tx, row, names)? {
                 Some(version) => (seq, version),
                 None => return Ok(None),
             },
@@ -235,7 +238,7 @@ impl Reader {
         };
         match was.schedule_changed_at {
             Some(seq) if seq < replaced => Ok(Some(ItemVersion {
-                schedule: self.read_previous_schedule(seq, was.handle)?,
+                schedule: self.read_previous_schedule(tx, seq, was.handle)?,
                 ..then
             })),
             _ => Ok(Some(then)),
@@ -245,6 +248,7 @@ impl Reader {
     /// Reads the after-image of an item.
     fn read_after_image(
         &self,
+        tx: &ReadTransaction<'_>,
         was: &BeforeImageRef,
         names: CollectionNames<'_>,
     ) -> RowResult<Option<ItemVersion>> {
@@ -255,7 +259,7 @@ impl Reader {
             // Only the schedule changed.
             (None, None) => {
                 let sql = "SELECT id FROM item WHERE handle = ?1";
-                let mut select = self.conn.prepare_cached(sql)?;
+                let mut select = tx.prepare_cached(sql)?;
                 let row = select.query_row([was.handle.to_bytes()], |row| row.get(0)).optional()?;
                 let Some(row) = row else { return Ok(None) };
                 row
@@ -268,19 +272,20 @@ impl Reader {
             // For kinds without a schedule, three pages fewer are read.
             Kind::numbers_where(Kind::has_schedule)
         );
-        let mut select = self.conn.prepare_cached(&sql)?;
+        let mut select = tx.prepare_cached(&sql)?;
         let then =
-            select.query_row([row], |row| self.item_version_from_row(row, names)).optional()?;
+            select.query_row([row], |row| self.item_version_from_row(tx, row, names)).optional()?;
         let then = then.ok_or_else(|| RowError::missing_source_bytes(row))?;
         let Some(mut then) = then else { return Ok(None) };
         if then.bytes.is_empty() {
-            then.bytes = blob::require_source_bytes(&self.conn, then.meta.row)?.into();
+            then.bytes = blob::require_source_bytes(tx, then.meta.row)?.into();
         }
         Ok(Some(then))
     }
 
     fn read_previous_version(
         &self,
+        tx: &ReadTransaction<'_>,
         row: ItemHistoryRow,
         names: CollectionNames<'_>,
     ) -> rusqlite::Result<Option<ItemVersion>> {
@@ -288,33 +293,36 @@ impl Reader {
             "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.schedule
              FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.id = ?1"
         );
-        self.conn
-            .prepare_cached(&sql)?
-            .query_row([row], |row| self.item_version_from_row(row, names))
+        tx.prepare_cached(&sql)?.query_row([row], |row| self.item_version_from_row(tx, row, names))
     }
 
     /// Reads a version of an item; `None` if its kind is unknown.
     fn item_version_from_row(
         &self,
+        tx: &ReadTransaction<'_>,
         row: &Row<'_>,
         names: CollectionNames<'_>,
     ) -> rusqlite::Result<Option<ItemVersion>> {
         let Some(meta) = item_meta_with_names(row, names)? else { return Ok(None) };
         let time = row.get_ref(SCHEDULE_COLUMN)?.as_blob_or_null()?;
-        let times =
-            time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), data));
+        let times = time.and_then(|data| unpack_schedule(tx, self.extractor.zone_resolver(), data));
         let bytes = row.get_ref(BYTES_COLUMN)?.as_blob_or_null()?.unwrap_or_default().into();
         Ok(Some(ItemVersion { meta, bytes, schedule: times }))
     }
 
-    fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> RowResult<Option<Schedule>> {
+    fn read_previous_schedule(
+        &self,
+        tx: &ReadTransaction<'_>,
+        seq: Seq,
+        handle: Handle,
+    ) -> RowResult<Option<Schedule>> {
         let sql = "SELECT schedule FROM schedule_history WHERE seq = ?1 AND handle = ?2";
         let time: Option<Vec<u8>> = self
-            .conn
+            .autocommit_read()
             .prepare_cached(sql)?
             .query_row((seq, handle.to_bytes()), |row| row.get(0))
             .optional()?
             .flatten();
-        Ok(time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), &data)))
+        Ok(time.and_then(|data| unpack_schedule(tx, self.extractor.zone_resolver(), &data)))
     }
 }

@@ -3,10 +3,11 @@
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::meta::read_meta_number;
+use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::{Kind, Seq};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::fmt;
 
 /// A position in the change feed: all changes up to it, inclusive, were read.
@@ -67,8 +68,8 @@ pub enum NetEffect {
 impl Reader {
     /// Returns the cursor after all changes so far.
     pub fn current_cursor(&self) -> Result<ChangeCursor> {
-        let _snapshot = self.begin_read()?;
-        self.read_cursor(&self.conn)
+        let tx = self.begin_read()?;
+        self.read_cursor(&tx)
     }
 
     /// Returns the last batch after `after` that changed anything in the collection of this row;
@@ -79,9 +80,9 @@ impl Reader {
         collection: CollectionRow,
         after: Seq,
     ) -> Result<Option<Seq>> {
-        let _snapshot = self.begin_read()?;
+        let tx = self.begin_read()?;
         let forgotten =
-            read_meta_number(&self.conn, "history_from").map_err(sqlite_error_at(&self.path))? - 1;
+            read_meta_number(&tx, "history_from").map_err(sqlite_error_at(&self.path))? - 1;
         // Searches from the last batch backwards, as most collections that are asked for changed
         // lately.
         let sql = "SELECT max(
@@ -89,7 +90,7 @@ impl Reader {
             coalesce((SELECT seq FROM item_history WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
             coalesce((SELECT seq FROM collection WHERE id = ?1), 0))";
         let last = || -> rusqlite::Result<Seq> {
-            self.conn.prepare_cached(sql)?.query_row((collection, after), |row| row.get(0))
+            tx.prepare_cached(sql)?.query_row((collection, after), |row| row.get(0))
         };
         let last = last().map_err(sqlite_error_at(&self.path))?.max(forgotten);
         Ok((last > after).then_some(last))
@@ -99,11 +100,16 @@ impl Reader {
     /// `None`: there is no such batch.
     pub fn batch_time(&self, seq: Seq) -> Result<Option<i64>> {
         let sql = "SELECT o.started_ms FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1";
-        let time = || self.conn.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional();
+        let time = || {
+            self.autocommit_read()
+                .prepare_cached(sql)?
+                .query_row([seq], |row| row.get(0))
+                .optional()
+        };
         time().map_err(sqlite_error_at(&self.path))
     }
 
-    fn read_cursor(&self, tx: &Connection) -> Result<ChangeCursor> {
+    fn read_cursor(&self, tx: &ReadTransaction<'_>) -> Result<ChangeCursor> {
         let epoch = self.meta_text("epoch")?;
         let seq = read_meta_number(tx, "last_seq").map_err(sqlite_error_at(&self.path))?;
         Ok(ChangeCursor { epoch, position: (seq, i64::MAX), start_seq: None })
@@ -128,9 +134,9 @@ impl Reader {
         limit: usize,
     ) -> Result<(Vec<ChangeRecord>, ChangeCursor)> {
         // One transaction: the oldest kept batch and the changes must be of the same state.
-        let (tx, _snapshot) = (&self.conn, self.begin_read()?);
-        let now = self.read_cursor(tx)?;
-        let oldest = read_meta_number(tx, "history_from").map_err(sqlite_error_at(&self.path))?;
+        let tx = self.begin_read()?;
+        let now = self.read_cursor(&tx)?;
+        let oldest = read_meta_number(&tx, "history_from").map_err(sqlite_error_at(&self.path))?;
         // A cursor in the middle of a batch needs the rest of that batch.
         let next = cursor.position.0.saturating_add(i64::from(cursor.position.1 == i64::MAX));
         let needed = cursor.start_seq.map_or(next, |began| began.saturating_add(1));

@@ -11,13 +11,14 @@ use crate::handle::Handle;
 use crate::index_pages::IndexPages;
 use crate::index_query::{self, IndexQuery};
 use crate::item_meta::{ItemMeta, item_meta_from_row, item_meta_of_kind};
-use crate::read_transaction::ReaderCache;
+use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
+use crate::reader_cache::ReaderCache;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::{Kind, Seq, blob, uid_lookup};
 use larder_extract::StoredFields;
 use larder_index::{Matches, ReadPages as _, Segment, SortIndex, SortPosition};
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{OptionalExtension as _, Row};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -66,6 +67,7 @@ impl IndexMatches {
 /// An item that the index named, while its row is read.
 pub struct Candidate<'a> {
     reader: &'a Reader,
+    tx: &'a ReadTransaction<'a>,
     collections: &'a [CollectionMeta],
     sql_row: &'a Row<'a>,
     with_bytes: bool,
@@ -103,8 +105,8 @@ impl Candidate<'_> {
     /// called with `with_bytes`.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         let bytes = match self.with_bytes {
-            true => bytes_from_row(&self.reader.conn, self.sql_row, self.row),
-            false => blob::require_source_bytes(&self.reader.conn, self.row).map(Cow::Owned),
+            true => bytes_from_row(self.tx, self.sql_row, self.row),
+            false => blob::require_source_bytes(self.tx, self.row).map(Cow::Owned),
         };
         bytes.map_err(sqlite_error_at(&self.reader.path))
     }
@@ -122,13 +124,13 @@ fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredFields<'a>> {
 }
 
 fn bytes_from_row<'a>(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     of: &'a Row<'_>,
     row: ItemRow,
 ) -> RowResult<Cow<'a, [u8]>> {
     Ok(match of.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
         Some(bytes) => Cow::Borrowed(bytes),
-        None => Cow::Owned(blob::require_source_bytes(conn, row)?),
+        None => Cow::Owned(blob::require_source_bytes(tx, row)?),
     })
 }
 
@@ -137,6 +139,7 @@ impl Reader {
     /// is incomplete or has another fingerprint.
     fn segments<'k>(
         &self,
+        tx: &ReadTransaction<'_>,
         remembered: &'k ReaderCache,
         set: DerivedIndex,
     ) -> RowResult<Option<&'k [Segment]>> {
@@ -149,7 +152,7 @@ impl Reader {
             return Ok(segments.as_deref());
         }
         let usable = set.is_current(&remembered.meta, &self.extractor);
-        let pages = IndexPages::new(&self.conn);
+        let pages = IndexPages::new(tx);
         let segments = usable.then(|| pages.segments(set.index_id())).transpose()?;
         Ok(known.get_or_init(|| segments).as_deref())
     }
@@ -157,6 +160,7 @@ impl Reader {
     /// Returns the segments of a sort order; `None` if one of its collections has no such index.
     fn sort_segments<'k>(
         &self,
+        tx: &ReadTransaction<'_>,
         known: &'k ReaderCache,
         order: &IndexedOrder,
     ) -> RowResult<Option<&'k [Segment]>> {
@@ -165,7 +169,7 @@ impl Reader {
             .iter()
             .filter(|known| order.collections.contains(&known.collection_key.id));
         match selected.all(|known| known.index_config.has_sort_index(order.field)) {
-            true => self.segments(known, DerivedIndex::Sort),
+            true => self.segments(tx, known, DerivedIndex::Sort),
             false => Ok(None),
         }
     }
@@ -185,7 +189,8 @@ impl Reader {
             let Some(known) = known.find(|known| *known.name == *collection) else {
                 return Ok(None);
             };
-            let mut select = self.conn.prepare_cached(concat!(
+            let tx = self.autocommit_read();
+            let mut select = tx.prepare_cached(concat!(
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
                 "FROM item i CROSS JOIN source_bytes s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
                 "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
@@ -198,7 +203,7 @@ impl Reader {
                 return Ok(None);
             };
             let head = ItemMeta { collection: Arc::clone(&known.name), ..meta };
-            let bytes = bytes_from_row(&self.conn, row, head.row)?.into_owned();
+            let bytes = bytes_from_row(&tx, row, head.row)?.into_owned();
             Ok(Some((head, bytes)))
         };
         match quick().map_err(sqlite_error_at(&self.path))? {
@@ -208,15 +213,16 @@ impl Reader {
     }
 
     fn get_uncached(&self, collection: &str, uid: &str) -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
-        let _snapshot = self.begin_read_raw()?;
-        let remembered = self.cache()?;
+        let tx = self.begin_read_raw()?;
+        let remembered = self.cache(&tx)?;
         let known = remembered.collections.iter().find(|known| *known.name == *collection);
         let Some(known) = known else { return Ok(None) };
-        let Some(row) = uid_lookup::find_row(&self.conn, &known.collection_key, uid, "")? else {
+        let Some(row) = uid_lookup::find_row(&tx, &known.collection_key, uid, "")? else {
             return Ok(None);
         };
         let mut found = None;
         self.for_each_in_runs(
+            &tx,
             &remembered,
             &mut std::iter::once((row, row)),
             &mut |head, bytes| {
@@ -237,9 +243,9 @@ impl Reader {
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
         let mut run = || -> RowResult<()> {
-            let _snapshot = self.begin_read_raw()?;
-            let remembered = self.cache()?;
-            self.for_each_in_runs(&remembered, &mut contiguous_runs(rows), each)
+            let tx = self.begin_read_raw()?;
+            let remembered = self.cache(&tx)?;
+            self.for_each_in_runs(&tx, &remembered, &mut contiguous_runs(rows), each)
         };
         run().map_err(sqlite_error_at(&self.path))
     }
@@ -253,17 +259,16 @@ impl Reader {
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
         let mut run = || -> RowResult<()> {
-            let _snapshot = self.begin_read_raw()?;
+            let tx = self.begin_read_raw()?;
             // Most runs have one row: the statement for it does not step again.
-            let mut one =
-                self.conn.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
+            let mut one = tx.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
             let sql =
                 "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
-            let mut many = self.conn.prepare_cached(sql)?;
+            let mut many = tx.prepare_cached(sql)?;
             let mut give = |item: ItemRow, row: &Row<'_>| -> RowResult<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
                     Some(bytes) => each(item, bytes),
-                    None => each(item, &blob::require_source_bytes(&self.conn, item)?),
+                    None => each(item, &blob::require_source_bytes(&tx, item)?),
                 })
             };
             for (first, last) in contiguous_runs(rows) {
@@ -290,11 +295,12 @@ impl Reader {
 
     fn for_each_in_runs(
         &self,
+        tx: &ReadTransaction<'_>,
         remembered: &ReaderCache,
         runs: &mut dyn Iterator<Item = (ItemRow, ItemRow)>,
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> RowResult<()> {
-        let mut select = self.conn.prepare_cached(concat!(
+        let mut select = tx.prepare_cached(concat!(
             "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
             "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
@@ -305,7 +311,7 @@ impl Reader {
                 let Some(head) = item_meta_from_row(row, &remembered.collections)? else {
                     continue;
                 };
-                let bytes = bytes_from_row(&self.conn, row, head.row)?;
+                let bytes = bytes_from_row(tx, row, head.row)?;
                 if !each(head, &bytes) {
                     return Ok(());
                 }
@@ -325,7 +331,7 @@ impl Reader {
         let run = || -> rusqlite::Result<Vec<ItemRow>> {
             let sql = "SELECT id FROM item INDEXED BY item_collection
                        WHERE collection = ?1 AND id > coalesce(?2, 0) ORDER BY id LIMIT ?3";
-            let mut select = self.conn.prepare_cached(sql)?;
+            let mut select = self.autocommit_read().prepare_cached(sql)?;
             select.query_map((collection, after, limit as i64), |row| row.get(0))?.collect()
         };
         run().map_err(sqlite_error_at(&self.path))
@@ -345,8 +351,7 @@ impl Reader {
                 Ok(Kind::from_number(row.get(2)?).map(|kind| (id, collection, kind)))
             };
             match collection {
-                Some(collection) => self
-                    .conn
+                Some(collection) => self.autocommit_read()
                     .prepare_cached(
                         "SELECT id, collection, kind FROM item INDEXED BY item_collection
                          WHERE collection = ?1 AND id > coalesce(?2, 0) ORDER BY id LIMIT ?3",
@@ -354,8 +359,7 @@ impl Reader {
                     .query_map((collection, after, limit as i64), each)?
                     .filter_map(Result::transpose)
                     .collect(),
-                None => self
-                    .conn
+                None => self.autocommit_read()
                     .prepare_cached(
                         "SELECT id, collection, kind FROM item WHERE id > coalesce(?1, 0) ORDER BY id LIMIT ?2",
                     )?
@@ -377,10 +381,10 @@ impl Reader {
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
         let mut run = || -> RowResult<()> {
-            let _snapshot = self.begin_read_raw()?;
-            let remembered = self.cache()?;
-            let usable = self.segments(&remembered, DerivedIndex::Text)?.is_some();
-            let mut select = self.conn.prepare_cached(concat!(
+            let tx = self.begin_read_raw()?;
+            let remembered = self.cache(&tx)?;
+            let usable = self.segments(&tx, &remembered, DerivedIndex::Text)?.is_some();
+            let mut select = tx.prepare_cached(concat!(
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
             ))?;
@@ -411,9 +415,9 @@ impl Reader {
         collections: &[CollectionRow],
     ) -> Result<Option<IndexMatches>> {
         let run = || -> RowResult<Option<IndexMatches>> {
-            let _snapshot = self.begin_read_raw()?;
-            let remembered = self.cache()?;
-            let segments = self.segments(&remembered, DerivedIndex::Text)?;
+            let tx = self.begin_read_raw()?;
+            let remembered = self.cache(&tx)?;
+            let segments = self.segments(&tx, &remembered, DerivedIndex::Text)?;
             let Some(segments) = segments else { return Ok(None) };
             if index_query::has_time_range(lookup) && !self.is_time_index_current(&remembered) {
                 return Ok(None);
@@ -424,13 +428,8 @@ impl Reader {
                     collections.is_empty() || collections.contains(&known.collection_key.id)
                 })
                 .collect();
-            let (named, read) = index_query::find_matches(
-                &self.conn,
-                &self.extractor,
-                segments,
-                &selected,
-                lookup,
-            )?;
+            let (named, read) =
+                index_query::find_matches(&tx, &self.extractor, segments, &selected, lookup)?;
             Ok(Some(IndexMatches { matches: named, entries_read: read }))
         };
         run().map_err(sqlite_error_at(&self.path))
@@ -449,9 +448,9 @@ impl Reader {
     ) -> Result<usize> {
         self.map_file_for_items(found.len().saturating_sub(from));
         let mut run = || -> RowResult<usize> {
-            let _snapshot = self.begin_read_raw()?;
-            let remembered = self.cache()?;
-            let mut select = self.conn.prepare_cached(match with_bytes {
+            let tx = self.begin_read_raw()?;
+            let remembered = self.cache(&tx)?;
+            let mut select = tx.prepare_cached(match with_bytes {
                 false => concat!(
                     "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                     "FROM item i WHERE i.id = ?1"
@@ -475,6 +474,7 @@ impl Reader {
                 let reader = self;
                 let candidate = Candidate {
                     reader,
+                    tx: &tx,
                     collections,
                     sql_row: of,
                     with_bytes,
@@ -503,14 +503,14 @@ impl Reader {
         limit: usize,
     ) -> Result<Option<Vec<SortPosition>>> {
         let run = || -> RowResult<Option<Vec<SortPosition>>> {
-            let (tx, _snapshot) = (&self.conn, self.begin_read_raw()?);
-            let remembered = self.cache()?;
-            let segments = self.sort_segments(&remembered, order)?;
+            let tx = self.begin_read_raw()?;
+            let remembered = self.cache(&tx)?;
+            let segments = self.sort_segments(&tx, &remembered, order)?;
             let Some(segments) = segments else { return Ok(None) };
             let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
             let mut places = Vec::new();
             order.sort_index().scan(
-                &IndexPages::new(tx),
+                &IndexPages::new(&tx),
                 segments,
                 after,
                 order.backwards,
@@ -537,11 +537,11 @@ impl Reader {
     /// the same key are read. `None`: as in [`Reader::sort_positions`].
     pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
         let run = || -> RowResult<Option<(u64, u64)>> {
-            let _snapshot = self.begin_read_raw()?;
-            let remembered = self.cache()?;
-            let segments = self.sort_segments(&remembered, order)?;
+            let tx = self.begin_read_raw()?;
+            let remembered = self.cache(&tx)?;
+            let segments = self.sort_segments(&tx, &remembered, order)?;
             let Some(segments) = segments else { return Ok(None) };
-            Ok(Some(order.sort_index().rank(&IndexPages::new(&self.conn), segments, place)?))
+            Ok(Some(order.sort_index().rank(&IndexPages::new(&tx), segments, place)?))
         };
         run().map_err(sqlite_error_at(&self.path))
     }

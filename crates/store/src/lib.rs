@@ -16,9 +16,10 @@
 //! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
 //! | `data_directory`, `lock` | the files of a store, the fair write lock |
 //! | `commit_notification` | watching for commits |
+//! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
 //! | `schema`, `meta` | the schema with its migrations, single values |
-//! | `write_transaction`, `blob` | changes that are committed together, source bytes |
+//! | `blob` | source bytes |
 //! | `extractor_cache` | the extractors of the collections |
 //! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
 //! | `series`, `series_summary` | schedules of the items with one UID, and their summaries |
@@ -28,8 +29,8 @@
 //! | `index_pages`, `derived_index` | the inverted index in tables, the state of each index |
 //! | `index_updates`, `index_digest` | the changes of a batch to the indexes, their digests |
 //! | `uid_lookup`, `collection` | finding an item by UID, collections |
-//! | `read_transaction` | one state of the store |
 //! | `interval_search`, `index_query` | queries that the indexes answer |
+//! | `reader_cache` | the data that a reader caches |
 //! | `item_meta`, `reader`, `items` | reading collections and items |
 //! | `schedule_reader` | reading schedules |
 //! | `operation_log` | reading operations and versions |
@@ -75,6 +76,7 @@ mod packed_row_ids;
 mod purge;
 mod read_transaction;
 mod reader;
+mod reader_cache;
 mod row_ids;
 mod schedule_intervals;
 mod schedule_reader;
@@ -107,8 +109,9 @@ pub use crate::item_meta::ItemMeta;
 pub use crate::items::{Candidate, IndexMatches, IndexedOrder};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
-pub use crate::read_transaction::{DataVersion, ReadTransaction};
+pub use crate::read_transaction::ReadTransaction;
 pub use crate::reader::{Collection, CollectionProperties, Reader};
+pub use crate::reader_cache::DataVersion;
 pub use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
 pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::store::{Store, StoreOptions};

@@ -7,9 +7,10 @@ use crate::blob;
 use crate::error::{Result, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
 use crate::history::{OPERATION_COLUMNS, OperationRecord, PURGE_VERB, Version, operation_from_row};
+use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::row_ids::{ItemRow, OperationId};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 
 impl Reader {
     /// Returns operations, newest first, at most `limit`, only those before `before` if it is
@@ -20,7 +21,7 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<OperationRecord>> {
         let run = || -> rusqlite::Result<Vec<OperationRecord>> {
-            self.conn
+            self.autocommit_read()
                 .prepare_cached(&format!(
                     "SELECT {OPERATION_COLUMNS} FROM operation o WHERE ?1 IS NULL OR o.id < ?1
                      ORDER BY o.id DESC LIMIT ?2"
@@ -34,7 +35,7 @@ impl Reader {
     /// Returns the operation with this number; `None`: there is none.
     pub fn operation(&self, id: OperationId) -> Result<Option<OperationRecord>> {
         let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation o WHERE o.id = ?1");
-        self.conn
+        self.autocommit_read()
             .query_row(&sql, [id], operation_from_row)
             .optional()
             .map_err(sqlite_error_at(&self.path))
@@ -43,7 +44,7 @@ impl Reader {
     /// Returns the operation that `undo` without a number undoes: the newest that is neither
     /// undone, nor an undo, nor a purge.
     pub fn last_undoable_operation(&self) -> Result<Option<OperationRecord>> {
-        self.conn
+        self.autocommit_read()
             .query_row(
                 &format!(
                     "SELECT {OPERATION_COLUMNS} FROM operation o WHERE undone_by IS NULL AND undoes IS NULL
@@ -61,7 +62,8 @@ impl Reader {
     /// may be the current version.
     pub fn versions(&self, handle: Handle) -> Result<Vec<Version>> {
         let run = || -> rusqlite::Result<Vec<Version>> {
-            let mut select = self.conn.prepare_cached(
+            let tx = self.autocommit_read();
+            let mut select = tx.prepare_cached(
                 "SELECT f.since, f.seq, f.removed, coalesce(f.bytes, b.bytes)
                  FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
                  WHERE f.handle = ?1 ORDER BY f.seq, f.ordinal",
@@ -73,14 +75,13 @@ impl Reader {
                         since,
                         until: Some(until),
                         removed: row.get(2)?,
-                        operation: find_batch_operation(&self.conn, since)?,
-                        ended_by: find_batch_operation(&self.conn, until)?,
+                        operation: find_batch_operation(&tx, since)?,
+                        ended_by: find_batch_operation(&tx, until)?,
                         bytes: row.get(3)?,
                     })
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
-            let now: Option<(ItemRow, Seq)> = self
-                .conn
+            let now: Option<(ItemRow, Seq)> = tx
                 .prepare_cached("SELECT id, seq FROM item WHERE handle = ?1")?
                 .query_row([handle.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
@@ -89,9 +90,9 @@ impl Reader {
                     since,
                     until: None,
                     removed: false,
-                    operation: find_batch_operation(&self.conn, since)?,
+                    operation: find_batch_operation(&tx, since)?,
                     ended_by: None,
-                    bytes: blob::read_source_bytes(&self.conn, id)?,
+                    bytes: blob::read_source_bytes(&tx, id)?,
                 });
             }
             Ok(versions)
@@ -112,7 +113,7 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<Handle>> {
         let run = || -> rusqlite::Result<Vec<Handle>> {
-            self.conn
+            self.autocommit_read()
                 .prepare_cached(&format!(
                     "SELECT DISTINCT handle FROM item_history
                      WHERE handle BETWEEN ?1 AND ?2 AND {condition} ORDER BY handle LIMIT ?3"
@@ -127,8 +128,11 @@ impl Reader {
     }
 }
 
-fn find_batch_operation(conn: &Connection, seq: Seq) -> rusqlite::Result<Option<OperationRecord>> {
-    conn.prepare_cached(&format!(
+fn find_batch_operation(
+    tx: &ReadTransaction<'_>,
+    seq: Seq,
+) -> rusqlite::Result<Option<OperationRecord>> {
+    tx.prepare_cached(&format!(
         "SELECT {OPERATION_COLUMNS} FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1"
     ))?
     .query_row([seq], operation_from_row)

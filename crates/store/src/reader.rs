@@ -5,13 +5,14 @@
 //! by key.
 
 use crate::calendar_context_table;
-use crate::connection::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
+use crate::connection::{ReadConnection, check_sqlite_version};
 use crate::data_directory::DataDirectory;
 use crate::derived_index::DerivedIndex;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
 use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_from_row};
-use crate::read_transaction::{DataVersion, ReadTransaction, ReaderCache, read_data_version};
+use crate::read_transaction::ReadTransaction;
+use crate::reader_cache::{DataVersion, ReaderCache};
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use crate::schema::{self, SchemaState};
 use crate::{CollectionType, blob, series, uid_lookup};
@@ -20,8 +21,7 @@ use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_format::component::{CalendarVersion, Component};
 use larder_time::zone::ZoneDatabase;
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A store that is open for reading.
 #[derive(Debug)]
 pub struct Reader {
-    pub(crate) conn: Connection,
+    pub(crate) conn: ReadConnection,
     pub(crate) path: PathBuf,
     pub(crate) extractor: Extractor,
     /// Unique in the process.
@@ -71,10 +71,8 @@ pub struct CollectionProperties {
     pub properties: Option<Vec<u8>>,
 }
 
-/// From this many items on, a read maps the file into memory, up to the greatest size that SQLite
-/// maps.
+/// From this many items on, a read maps the file into memory.
 const MMAP_MIN_ITEMS: usize = 64;
-const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
 
 fn file_id(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
@@ -103,7 +101,7 @@ impl Reader {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
         let path = directory.database_path();
-        let conn = match open_connection_without_cache(&path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        let conn = match ReadConnection::open_without_cache(&path) {
             Ok(conn) => conn,
             Err(error) => {
                 directory.ensure_store_exists()?;
@@ -113,10 +111,7 @@ impl Reader {
                 return Err(sqlite_error_at(&path)(error));
             }
         };
-        // The last connection to close would try to empty the write-ahead log, which a reader may
-        // not.
-        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-            .map_err(sqlite_error_at(&path))?;
+        conn.disable_checkpoint_on_close().map_err(sqlite_error_at(&path))?;
         let known = Reader::read_initial_state(&conn, &directory)?;
         Ok(Reader {
             conn,
@@ -143,8 +138,7 @@ impl Reader {
     /// again.
     pub(crate) fn map_file_for_items(&self, items: usize) {
         if items >= MMAP_MIN_ITEMS && !self.mapped.replace(true) {
-            // Without a mapping, pages are read by system calls.
-            let _unmapped = self.conn.pragma_update(None, "mmap_size", MMAP_LIMIT_BYTES);
+            self.conn.set_mapped(true);
         }
     }
 
@@ -152,21 +146,20 @@ impl Reader {
     /// maps the file again after each change, which takes longer than to read a few pages.
     pub fn unmap_file(&self) {
         if self.mapped.replace(false) {
-            // A mapping that remains does no harm.
-            let _mapped = self.conn.pragma_update(None, "mmap_size", 0);
+            self.conn.set_mapped(false);
         }
     }
 
     /// Reads the state of a store when it is opened, in one transaction, which is faster than
     /// several.
-    fn read_initial_state(conn: &Connection, directory: &DataDirectory) -> Result<ReaderCache> {
+    fn read_initial_state(conn: &ReadConnection, directory: &DataDirectory) -> Result<ReaderCache> {
         let path = directory.database_path();
-        let _snapshot = ReadTransaction::begin(conn).map_err(sqlite_error_at(&path))?;
+        let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
         // This begins the transaction. Otherwise SQLite would read the schema in one of its own.
-        let version = read_data_version(conn).map_err(sqlite_error_at(&path))?;
-        set_read_cache_size(conn).map_err(sqlite_error_at(&path))?;
-        let schema_state = schema::read_schema_state(conn, &path)?;
-        schema::refuse_development_schema(conn, schema_state, &path)?;
+        let version = tx.data_version().map_err(sqlite_error_at(&path))?;
+        conn.set_cache_size().map_err(sqlite_error_at(&path))?;
+        let schema_state = schema::read_schema_state(&tx, &path)?;
+        schema::refuse_development_schema(&tx, schema_state, &path)?;
         if let SchemaState::Older(major, minor) = schema_state {
             return Err(Error::SchemaTooOld { path, major, minor });
         }
@@ -174,7 +167,7 @@ impl Reader {
             directory.check_not_truncated()?;
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }
-        ReaderCache::read(conn, version).map_err(sqlite_error_at(&path))
+        ReaderCache::read(&tx, version).map_err(sqlite_error_at(&path))
     }
 
     /// Begins a read transaction. Within another one of the same reader, it continues that one.
@@ -183,22 +176,28 @@ impl Reader {
     }
 
     pub(crate) fn begin_read_raw(&self) -> rusqlite::Result<ReadTransaction<'_>> {
-        if !self.conn.is_autocommit() {
-            return Ok(ReadTransaction(None));
+        if self.conn.is_in_transaction() {
+            return Ok(self.conn.autocommit_read());
         }
         self.data_version.set(None);
-        ReadTransaction::begin(&self.conn)
+        self.conn.begin_read()
+    }
+
+    /// Returns the open read transaction, or one in which each statement is a transaction of its
+    /// own: for a read of one statement, BEGIN and COMMIT would take longer than the read.
+    pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
+        self.conn.autocommit_read()
     }
 
     /// Returns SQLite's data version, which a read transaction reads once.
-    fn current_data_version(&self) -> rusqlite::Result<i64> {
-        if self.conn.is_autocommit() {
-            return read_data_version(&self.conn);
+    fn current_data_version(&self, tx: &ReadTransaction<'_>) -> rusqlite::Result<i64> {
+        if !self.conn.is_in_transaction() {
+            return tx.data_version();
         }
         if let Some(version) = self.data_version.get() {
             return Ok(version);
         }
-        let version = read_data_version(&self.conn)?;
+        let version = tx.data_version()?;
         self.data_version.set(Some(version));
         Ok(version)
     }
@@ -206,7 +205,8 @@ impl Reader {
     /// Returns the version of the data that this reader reads: it stays equal until somebody
     /// writes, and never equals that of another reader.
     pub fn data_version(&self) -> Result<DataVersion> {
-        let data = self.current_data_version().map_err(sqlite_error_at(&self.path))?;
+        let version = self.current_data_version(&self.autocommit_read());
+        let data = version.map_err(sqlite_error_at(&self.path))?;
         Ok(DataVersion { reader_id: self.reader_id, version: data })
     }
 
@@ -214,21 +214,21 @@ impl Reader {
     /// operations anew.
     pub fn epoch(&self) -> Result<Arc<str>> {
         let run = || -> rusqlite::Result<Arc<str>> {
-            let _snapshot = self.begin_read_raw()?;
-            Ok(Arc::clone(&self.cache()?.epoch))
+            let tx = self.begin_read_raw()?;
+            Ok(Arc::clone(&self.cache(&tx)?.epoch))
         };
         run().map_err(sqlite_error_at(&self.path))
     }
 
     /// Returns the cache, as of the current read transaction.
-    pub(crate) fn cache(&self) -> rusqlite::Result<Arc<ReaderCache>> {
-        let version = self.current_data_version()?;
+    pub(crate) fn cache(&self, tx: &ReadTransaction<'_>) -> rusqlite::Result<Arc<ReaderCache>> {
+        let version = self.current_data_version(tx)?;
         if let Some(known) = self.cache.borrow().as_ref()
             && known.data_version == version
         {
             return Ok(Arc::clone(known));
         }
-        let known = Arc::new(ReaderCache::read(&self.conn, version)?);
+        let known = Arc::new(ReaderCache::read(tx, version)?);
         self.cache.replace(Some(Arc::clone(&known)));
         Ok(known)
     }
@@ -236,8 +236,7 @@ impl Reader {
     /// Releases cached memory, for a process that expects no query soon.
     pub fn release_memory(&self) {
         self.cache.replace(None);
-        // A failure only leaves memory in use.
-        let _kept = self.conn.execute_batch("PRAGMA shrink_memory");
+        self.conn.shrink_memory();
     }
 
     /// Returns the extractor with the sort order of this store.
@@ -250,8 +249,8 @@ impl Reader {
     /// has to scan.
     pub fn is_index_current(&self, set: DerivedIndex) -> Result<bool> {
         let run = || -> rusqlite::Result<bool> {
-            let _snapshot = self.begin_read_raw()?;
-            Ok(set.is_current(&self.cache()?.meta, &self.extractor))
+            let tx = self.begin_read_raw()?;
+            Ok(set.is_current(&self.cache(&tx)?.meta, &self.extractor))
         };
         run().map_err(sqlite_error_at(&self.path))
     }
@@ -259,8 +258,8 @@ impl Reader {
     /// Returns the rows of all collections, or of the one with this name, without counting items.
     pub fn collection_rows(&self, name: Option<&str>) -> Result<Vec<CollectionRow>> {
         let run = || -> rusqlite::Result<Vec<CollectionRow>> {
-            let _snapshot = self.begin_read_raw()?;
-            let known = self.cache()?;
+            let tx = self.begin_read_raw()?;
+            let known = self.cache(&tx)?;
             let collections = known.collections.iter();
             let mut selected: Vec<_> =
                 collections.filter(|known| name.is_none_or(|name| *known.name == *name)).collect();
@@ -274,8 +273,8 @@ impl Reader {
     /// lookups within the same [`Reader::begin_read`].
     pub fn index_configs(&self) -> Result<Vec<(CollectionRow, Arc<IndexConfig>)>> {
         let run = || -> rusqlite::Result<Vec<(CollectionRow, Arc<IndexConfig>)>> {
-            let _snapshot = self.begin_read_raw()?;
-            let known = self.cache()?;
+            let tx = self.begin_read_raw()?;
+            let known = self.cache(&tx)?;
             let summaries = known.collections.iter();
             Ok(summaries
                 .map(|known| (known.collection_key.id, Arc::clone(&known.index_config)))
@@ -287,8 +286,8 @@ impl Reader {
     /// Returns the rows and names of all collections, by row.
     pub fn collection_names(&self) -> Result<Vec<(CollectionRow, Arc<str>)>> {
         let run = || -> rusqlite::Result<Vec<(CollectionRow, Arc<str>)>> {
-            let _snapshot = self.begin_read_raw()?;
-            let known = self.cache()?;
+            let tx = self.begin_read_raw()?;
+            let known = self.cache(&tx)?;
             Ok(known
                 .collections
                 .iter()
@@ -301,7 +300,7 @@ impl Reader {
     /// Returns all collections, by name.
     pub fn collections(&self) -> Result<Vec<Collection>> {
         let run = || -> rusqlite::Result<Vec<Collection>> {
-            self.conn
+            self.autocommit_read()
                 .prepare_cached(
                     "SELECT c.id, c.name, c.type,
                             (SELECT count(*) FROM item i WHERE i.collection = c.id), c.index_config
@@ -343,7 +342,10 @@ impl Reader {
                     properties: row.get(2)?,
                 })
             };
-            self.conn.prepare_cached(sql)?.query_map([collection_type as i64], read_row)?.collect()
+            self.autocommit_read()
+                .prepare_cached(sql)?
+                .query_map([collection_type as i64], read_row)?
+                .collect()
         };
         run().map_err(sqlite_error_at(&self.path))
     }
@@ -361,10 +363,9 @@ impl Reader {
 
     /// Returns the items with this UID, in one collection or in all.
     pub fn find_by_uid(&self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemMeta>> {
-        let _snapshot = self.begin_read()?;
+        let tx = self.begin_read()?;
         let run = || -> rusqlite::Result<Vec<ItemRow>> {
-            let keys = self
-                .conn
+            let keys = tx
                 .prepare_cached(
                     "SELECT id, handle_key FROM collection
                      WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name",
@@ -375,7 +376,7 @@ impl Reader {
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let mut rows = Vec::new();
             for key in keys {
-                rows.extend(uid_lookup::find_row(&self.conn, &key, uid, "")?);
+                rows.extend(uid_lookup::find_row(&tx, &key, uid, "")?);
             }
             Ok(rows)
         };
@@ -395,13 +396,13 @@ impl Reader {
     /// Returns the items with a UID in a collection: the master, if there is one, then the
     /// overrides.
     pub fn find_series(&self, collection: &str, uid: &str) -> Result<Vec<ItemMeta>> {
-        let _snapshot = self.begin_read()?;
+        let tx = self.begin_read()?;
         let run = || -> rusqlite::Result<Vec<ItemRow>> {
-            let key = uid_lookup::find_collection(&self.conn, collection)?;
+            let key = uid_lookup::find_collection(&tx, collection)?;
             let Some(key) = key else { return Ok(Vec::new()) };
             let mut rows: Vec<ItemRow> =
-                uid_lookup::find_row(&self.conn, &key, uid, "")?.into_iter().collect();
-            let detached = series::find_overrides(&self.conn, key.id, uid)?;
+                uid_lookup::find_row(&tx, &key, uid, "")?.into_iter().collect();
+            let detached = series::find_overrides(&tx, key.id, uid)?;
             rows.extend(detached.into_iter().map(|(row, _)| row));
             Ok(rows)
         };
@@ -438,9 +439,9 @@ impl Reader {
 
     fn query_item_meta(&self, sql: &str, args: impl rusqlite::Params) -> Result<Vec<ItemMeta>> {
         let run = || -> rusqlite::Result<Vec<ItemMeta>> {
-            let _snapshot = self.begin_read_raw()?;
-            let known = self.cache()?;
-            let mut select = self.conn.prepare_cached(sql)?;
+            let tx = self.begin_read_raw()?;
+            let known = self.cache(&tx)?;
+            let mut select = tx.prepare_cached(sql)?;
             select
                 .query_map(args, |row| item_meta_from_row(row, &known.collections))?
                 .filter_map(Result::transpose)
@@ -454,14 +455,16 @@ impl Reader {
         &self,
         row: CalendarContextRow,
     ) -> Result<Option<Arc<CalendarContext>>> {
-        calendar_context_table::read_context(&self.conn, row).map_err(sqlite_error_at(&self.path))
+        calendar_context_table::read_context(&self.autocommit_read(), row)
+            .map_err(sqlite_error_at(&self.path))
     }
 
     /// Parses a calendar item in its version of the format.
     #[must_use]
     pub fn parse_component<'b>(&self, head: &ItemMeta, bytes: &'b [u8]) -> Component<'b> {
-        let is_1 =
-            |row| calendar_context_table::is_vcalendar_1(&self.conn, row).unwrap_or_default();
+        let is_1 = |row| {
+            calendar_context_table::is_vcalendar_1(&self.autocommit_read(), row).unwrap_or_default()
+        };
         let version = if head.calendar_context.is_some_and(is_1) {
             CalendarVersion::V1_0
         } else {
@@ -477,14 +480,17 @@ impl Reader {
     ) -> Result<Vec<Option<CalendarContextRow>>> {
         let sql = "SELECT DISTINCT calendar_context FROM item WHERE collection = ?1 ORDER BY calendar_context";
         let run = || -> rusqlite::Result<Vec<Option<CalendarContextRow>>> {
-            self.conn.prepare_cached(sql)?.query_map([collection.row], |row| row.get(0))?.collect()
+            self.autocommit_read()
+                .prepare_cached(sql)?
+                .query_map([collection.row], |row| row.get(0))?
+                .collect()
         };
         run().map_err(sqlite_error_at(&self.path))
     }
 
     /// Returns the property lines of the collection itself, as they came.
     pub fn collection_properties(&self, collection: &Collection) -> Result<Option<Vec<u8>>> {
-        self.conn
+        self.autocommit_read()
             .prepare_cached("SELECT properties FROM collection WHERE id = ?1")
             .and_then(|mut select| select.query_row([collection.row], |row| row.get(0)).optional())
             .map(Option::flatten)
@@ -493,7 +499,7 @@ impl Reader {
 
     /// Returns the source bytes of the item in this row.
     pub fn source_bytes(&self, row: ItemRow) -> Result<Option<Vec<u8>>> {
-        blob::read_source_bytes(&self.conn, row).map_err(sqlite_error_at(&self.path))
+        blob::read_source_bytes(&self.autocommit_read(), row).map_err(sqlite_error_at(&self.path))
     }
 
     /// Returns the length of the shortest unique prefix of a handle, at least eight.
@@ -502,7 +508,7 @@ impl Reader {
         for letters in 8..full.len() {
             let Some(prefix) = HandlePrefix::parse(&full[..letters]) else { break };
             let run = || -> rusqlite::Result<i64> {
-                self.conn
+                self.autocommit_read()
                     .prepare_cached(
                         "SELECT count(*) FROM
                            (SELECT 1 FROM item WHERE handle BETWEEN ?1 AND ?2 LIMIT 2)",
@@ -523,7 +529,7 @@ impl Reader {
 
     /// Returns a value of `meta` as text, for messages.
     pub(crate) fn meta_text(&self, key: &str) -> Result<String> {
-        self.conn
+        self.autocommit_read()
             .query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0))
             .optional()
             .map(Option::unwrap_or_default)

@@ -24,8 +24,8 @@ impl Reader {
         range: &TimeRange,
     ) -> Result<Option<TimeRangeHits>> {
         let run = || -> rusqlite::Result<Option<TimeRangeHits>> {
-            let _snapshot = self.begin_read_raw()?;
-            let cache = self.cache()?;
+            let tx = self.begin_read_raw()?;
+            let cache = self.cache(&tx)?;
             if !self.is_time_index_current(&cache) {
                 return Ok(None);
             }
@@ -34,7 +34,7 @@ impl Reader {
                 .iter()
                 .filter(|known| collections.contains(&known.collection_key.id))
                 .collect();
-            interval_search::search(&self.conn, &self.extractor, &searched, range).map(Some)
+            interval_search::search(&tx, &self.extractor, &searched, range).map(Some)
         };
         run().map_err(sqlite_error_at(&self.path))
     }
@@ -47,24 +47,23 @@ impl Reader {
         each: &mut dyn FnMut(ItemRow, &Schedule) -> bool,
     ) -> Result<()> {
         let mut run = || -> rusqlite::Result<()> {
-            let _snapshot = self.begin_read_raw()?;
-            let is_current = self.is_time_index_current(&*self.cache()?);
+            let tx = self.begin_read_raw()?;
+            let is_current = self.is_time_index_current(&*self.cache(&tx)?);
             let mut extractors = ExtractorCache::new(&self.extractor);
-            let mut select =
-                self.conn.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?;
+            let mut select = tx.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?;
             for &item in rows {
                 let schedule = match is_current {
                     true => select
                         .query_row([item], |row| {
                             Ok(unpack_schedule(
-                                &self.conn,
+                                &tx,
                                 self.extractor.zone_resolver(),
                                 row.get_ref(0)?.as_blob()?,
                             ))
                         })
                         .optional()?
                         .flatten(),
-                    false => series::compute_schedule(&self.conn, &mut extractors, item)?,
+                    false => series::compute_schedule(&tx, &mut extractors, item)?,
                 };
                 if schedule.is_some_and(|schedule| !each(item, &schedule)) {
                     break;
@@ -79,9 +78,9 @@ impl Reader {
     /// its UID, without the index.
     pub fn recompute_schedule(&self, row: ItemRow) -> Result<Option<Schedule>> {
         let run = || -> rusqlite::Result<Option<Schedule>> {
-            let _snapshot = self.begin_read_raw()?;
+            let tx = self.begin_read_raw()?;
             let mut extractors = ExtractorCache::new(&self.extractor);
-            series::compute_schedule(&self.conn, &mut extractors, row)
+            series::compute_schedule(&tx, &mut extractors, row)
         };
         run().map_err(sqlite_error_at(&self.path))
     }

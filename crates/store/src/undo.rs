@@ -105,8 +105,8 @@ impl Store {
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<UndoReport> {
         self.ensure_writable()?;
         // Before anything else is read: a write based on a later epoch is refused.
-        let epoch =
-            history::read_epoch(&self.conn).map_err(crate::error::sqlite_error_at(&self.path))?;
+        let epoch = history::read_epoch(&self.autocommit_read())
+            .map_err(crate::error::sqlite_error_at(&self.path))?;
         let of = self.find_undoable_operation(id)?;
         let handles = self.find_touched_items(id).map_err(sqlite_error_at(&self.path))?;
         let survey = self.survey_items(id, &handles).map_err(sqlite_error_at(&self.path))?;
@@ -196,7 +196,7 @@ impl Store {
     fn find_undoable_operation(&self, id: OperationId) -> Result<OperationRecord> {
         let path = &self.path;
         let row = self
-            .conn
+            .autocommit_read()
             .query_row(
                 &format!("SELECT {OPERATION_COLUMNS} FROM operation o WHERE id = ?1"),
                 [id],
@@ -219,11 +219,12 @@ impl Store {
     fn ensure_history_kept(&self, id: OperationId) -> Result<()> {
         let path = &self.path;
         let first: Option<Seq> = self
-            .conn
+            .autocommit_read()
             .prepare_cached("SELECT min(seq) FROM batch WHERE operation = ?1")
             .and_then(|mut select| select.query_row([id], |row| row.get(0)))
             .map_err(sqlite_error_at(path))?;
-        let oldest = read_meta_number(&self.conn, "history_from").map_err(sqlite_error_at(path))?;
+        let oldest = read_meta_number(&self.autocommit_read(), "history_from")
+            .map_err(sqlite_error_at(path))?;
         if first.is_some_and(|first| first < oldest) {
             return Err(Error::HistoryPruned { id });
         }
@@ -232,8 +233,7 @@ impl Store {
 
     /// Returns the items that an operation added, changed or removed.
     fn find_touched_items(&self, id: OperationId) -> rusqlite::Result<Vec<Handle>> {
-        self.conn
-            .prepare_cached(
+        self.autocommit_read().prepare_cached(
                 "SELECT i.handle FROM batch b CROSS JOIN item i ON i.seq = b.seq WHERE b.operation = ?1
                  UNION
                  SELECT f.handle FROM batch b CROSS JOIN item_history f ON f.seq = b.seq WHERE b.operation = ?1
@@ -265,7 +265,7 @@ impl Store {
 
     fn find_current_item(&self, handle: Handle) -> rusqlite::Result<(Option<ItemRow>, Seq)> {
         let found = self
-            .conn
+            .autocommit_read()
             .prepare_cached("SELECT id, seq FROM item WHERE handle = ?1")?
             .query_row([handle.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
@@ -275,7 +275,7 @@ impl Store {
     /// Returns whether a batch belongs to an operation.
     fn is_batch_of_operation(&self, id: OperationId, seq: Seq) -> rusqlite::Result<bool> {
         let found: Option<OperationId> = self
-            .conn
+            .autocommit_read()
             .prepare_cached("SELECT operation FROM batch WHERE seq = ?1")?
             .query_row([seq], |row| row.get(0))
             .optional()?;
@@ -346,7 +346,7 @@ impl Store {
 
     fn build_put(&self, state: ItemState, expect: Precondition) -> RowResult<BatchChange> {
         let (name, summary, family): (String, String, i64) = self
-            .conn
+            .autocommit_read()
             .prepare_cached("SELECT name, index_config, type FROM collection WHERE id = ?1")?
             .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let family = CollectionType::from_number(family)
@@ -364,15 +364,13 @@ impl Store {
 
     fn read_item_state(&self, item: ItemRow) -> RowResult<Option<ItemState>> {
         // In one statement: another writer may remove the item meanwhile, which is no damage.
-        let found: Option<(ItemState, bool)> = self
-            .conn
-            .prepare_cached(
+        let found: Option<(ItemState, bool)> = self.autocommit_read().prepare_cached(
                 "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context
                  FROM item i LEFT JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
                  WHERE i.id = ?1",
             )?
             .query_row([item], |row| {
-                let context = read_item_context(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)?;
+                let context = read_item_context(&self.autocommit_read(), row.get(4)?, row.get(5)?, row.get(6)?)?;
                 let Some(context) = context else { return Ok(None) };
                 let bytes: Option<Vec<u8>> = row.get(3)?;
                 let has_bytes = bytes.is_some();
@@ -394,8 +392,7 @@ impl Store {
     }
 
     fn read_previous_versions(&self, handle: Handle) -> rusqlite::Result<Vec<PreviousVersion>> {
-        self.conn
-            .prepare_cached(
+        self.autocommit_read().prepare_cached(
                 "SELECT f.seq, f.since, f.removed, f.collection, f.uid, f.uid_origin,
                         coalesce(f.bytes, b.bytes), f.kind, coalesce(f.recurrence_id, ''), f.calendar_context
                  FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
@@ -405,7 +402,7 @@ impl Store {
                 let uid: Option<String> = row.get(4)?;
                 let bytes: Option<Vec<u8>> = row.get(6)?;
                 let (collection, derived_uid) = (row.get(3)?, row.get(5)?);
-                let context = read_item_context(&self.conn, row.get(7)?, row.get(8)?, row.get(9)?)?;
+                let context = read_item_context(&self.autocommit_read(), row.get(7)?, row.get(8)?, row.get(9)?)?;
                 let state = uid.zip(bytes).zip(context).map(|((uid, bytes), context)| ItemState {
                     collection,
                     uid,
@@ -481,7 +478,7 @@ impl Store {
         let mut changes = Vec::new();
         for &collection in collections {
             let removed: bool = self
-                .conn
+                .autocommit_read()
                 .prepare_cached("SELECT removed FROM collection WHERE id = ?1")?
                 .query_row([collection], |row| row.get(0))?;
             if removed {
@@ -499,9 +496,7 @@ impl Store {
         id: OperationId,
         changed: &CollectionChange,
     ) -> rusqlite::Result<CollectionState> {
-        let next = self
-            .conn
-            .prepare_cached(
+        let next = self.autocommit_read().prepare_cached(
                 "SELECT f.name, f.removed, f.index_config, f.properties FROM collection_history f
                  WHERE f.collection = ?2 AND f.seq >
                    (SELECT max(mine.seq) FROM collection_history mine JOIN batch b ON b.seq = mine.seq
@@ -526,7 +521,7 @@ impl Store {
     }
 
     fn find_collection_changes(&self, id: OperationId) -> rusqlite::Result<Vec<CollectionChange>> {
-        let mut select = self.conn.prepare_cached(
+        let mut select = self.autocommit_read().prepare_cached(
             "SELECT f.collection, iif(f.removed, NULL, f.name), f.index_config, c.name, c.removed, c.index_config, f.properties, c.properties,
                     c.type
              FROM batch b JOIN collection_history f ON f.seq = b.seq

@@ -6,7 +6,7 @@
 
 use crate::error::{Result, RowError, RowResult, sqlite_error_at};
 use crate::handle::Handle;
-use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
+use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names, kind_condition};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
@@ -267,10 +267,10 @@ impl Reader {
         };
         let sql = format!(
             "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
-             LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind IN ({}) THEN i.id END
+             LEFT JOIN idx_schedule t ON t.item = CASE WHEN {} THEN i.id END
              WHERE i.id = ?1",
             // For kinds without a schedule, three pages fewer are read.
-            Kind::numbers_where(Kind::has_schedule)
+            kind_condition(Kind::has_schedule)
         );
         let mut select = tx.prepare_cached(&sql)?;
         let then =

@@ -10,6 +10,7 @@ use crate::history;
 use crate::index_pages::IndexPageWriter;
 use crate::index_updates::{UNPACK_TERM, terms_in_index};
 use crate::interval_table;
+use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -168,9 +169,9 @@ impl Store {
     ) -> rusqlite::Result<Vec<ExtractedItem>> {
         let is_in_index = |kind: Kind| set != DerivedIndex::Schedule || kind.has_schedule();
         let sql = format!(
-            "SELECT id, seq, collection FROM item WHERE id > coalesce(?1, 0) AND kind IN ({})
-             ORDER BY id LIMIT ?2",
-            Kind::numbers_where(is_in_index)
+            "SELECT i.id, i.seq, i.collection FROM item i WHERE i.id > coalesce(?1, 0) AND {}
+             ORDER BY i.id LIMIT ?2",
+            kind_condition(is_in_index)
         );
         let mut select = tx.prepare_cached(&sql)?;
         let heads = select

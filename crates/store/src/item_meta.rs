@@ -37,6 +37,16 @@ pub struct ItemMeta {
     pub calendar_context: Option<CalendarContextRow>,
 }
 
+/// Returns the SQL condition that `item i` is of a kind with a capability.
+///
+/// It is a chain of comparisons: for each evaluation of a list after IN that has more than two
+/// values, SQLite fills a temporary table.
+pub(crate) fn kind_condition(has_capability: impl Fn(Kind) -> bool) -> String {
+    let kinds = Kind::all().filter(|kind| has_capability(*kind));
+    let terms: Vec<String> = kinds.map(|kind| format!("i.kind = {}", kind.number())).collect();
+    format!("({})", if terms.is_empty() { "FALSE".to_string() } else { terms.join(" OR ") })
+}
+
 /// The columns of an [`ItemMeta`], for a query over `item i`.
 pub(crate) const ITEM_META_COLUMNS: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context";
 

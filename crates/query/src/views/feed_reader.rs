@@ -91,6 +91,12 @@ impl ChangeFeedReader {
         Ok(self.data_version == reader.data_version()?)
     }
 
+    /// As [`ChangeFeedReader::is_current`], for a reader that may not have made the last poll, in a
+    /// read transaction.
+    pub(super) fn is_same_state(&self, reader: &Reader) -> Result<bool, Error> {
+        Ok(self.is_current(reader)? || self.stamp == reader.stamp()?)
+    }
+
     /// Reads what happened since the last poll. `each` gets the changed items, if
     /// `reads_changes`. Returns `None` if nothing happened. After an error the position is
     /// unchanged.

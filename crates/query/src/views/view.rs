@@ -205,9 +205,8 @@ impl View {
     /// Begins to deliver the full answer.
     fn restart(&mut self, reason: ResetReason) -> Result<(), Error> {
         let (id, mailbox) = (self.query_id, &self.mailbox);
-        let rows = self
-            .views
-            .update(|engine, reader| engine.read_full_answer(reader, id, mailbox, reason))?;
+        let rows =
+            self.views.answer(id, |engine, answer| engine.finish_reset(mailbox, reason, answer))?;
         self.pending_reset = None;
         self.begin_delivery(Arc::new(rows));
         Ok(())

@@ -10,6 +10,7 @@ use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::index_updates::IndexUpdates;
+use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, set_meta};
 use crate::row_ids::{CalendarContextRow, ItemRow, OperationId};
 use crate::series::ItemLocation;
@@ -638,10 +639,9 @@ static LOG_ITEM_VERSION_SQL: LazyLock<String> = LazyLock::new(|| {
                                   item, schedule)
          SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence_id,
                 i.uid_origin, s.bytes, s.blob_hash, i.calendar_context, i.id,
-                CASE WHEN i.kind IN ({}) THEN
-                    (SELECT data FROM idx_schedule WHERE item = i.id) END
+                CASE WHEN {} THEN (SELECT data FROM idx_schedule WHERE item = i.id) END
          FROM item i JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
-        Kind::numbers_where(Kind::has_schedule)
+        kind_condition(Kind::has_schedule)
     )
 });
 

@@ -33,7 +33,7 @@ pub(crate) fn time_all_rows(
             "ids" => read_fields(&reader, needle, &[]),
             "ids-rev" => read_fields(&reader, needle, &revision),
             "fields-3" => read_fields(&reader, needle, &three),
-            "uid" => Ok(usize::from(reader.get(COLLECTION_NAME, &needle.text)?.is_some())),
+            "uid" => Ok(usize::from(reader.items().get(COLLECTION_NAME, &needle.text)?.is_some())),
             "letters" => Ok(cursor.borrow_mut().letters(&reader)?.len()),
             "page-50" | "page-back" | "page-end" => {
                 read_page(&reader, &mut cursor.borrow_mut(), needle)

@@ -80,7 +80,7 @@ impl<'a> ParsedSource<'a> {
     pub(crate) fn parse(reader: &Reader, head: &ItemMeta, bytes: &'a [u8]) -> ParsedSource<'a> {
         match head.kind.collection_type() {
             CollectionType::Calendar => {
-                ParsedSource::Component(reader.parse_component(head, bytes))
+                ParsedSource::Component(reader.items().parse_component(head, bytes))
             }
             _ => ParsedSource::Card(Contact::parse(bytes)),
         }
@@ -148,7 +148,7 @@ impl ItemFields for DecodedItem<'_> {
     fn schedule(&self) -> Option<Cow<'_, Schedule>> {
         match self.schedule_origin {
             ScheduleOrigin::Recomputed => {
-                self.reader.recompute_schedule(self.head.row).ok().flatten().map(Cow::Owned)
+                self.reader.items().recompute_schedule(self.head.row).ok().flatten().map(Cow::Owned)
             }
             ScheduleOrigin::Stored => {
                 // The next read of the search reports an error of the store.
@@ -163,7 +163,7 @@ impl ItemFields for DecodedItem<'_> {
         let frame = self
             .head
             .calendar_context
-            .and_then(|row| self.reader.calendar_context(row).ok().flatten());
+            .and_then(|row| self.reader.items().calendar_context(row).ok().flatten());
         let frame = frame.unwrap_or_default();
         self.reader.extractor().resolve_instant(component, &frame, stamp.property_name(), local)
     }
@@ -173,7 +173,7 @@ impl ItemFields for DecodedItem<'_> {
         let frame = self
             .head
             .calendar_context
-            .and_then(|row| self.reader.calendar_context(row).ok().flatten());
+            .and_then(|row| self.reader.items().calendar_context(row).ok().flatten());
         let frame = frame.unwrap_or_default();
         let (deriver, local) = (self.reader.extractor(), &window.local_zone);
         let written = |name: &str| component.time_properties(name).next();

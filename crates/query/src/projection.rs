@@ -143,7 +143,7 @@ impl ResultSet {
         let mut hits = hits.iter();
         let calendar_flags: Vec<bool> =
             fields.iter().map(|field| is_calendar_field(field)).collect();
-        reader.for_each_with_stored_fields(&rows, &mut |head, stored| {
+        reader.items().for_each_with_stored_fields(&rows, &mut |head, stored| {
             let Some(hit) = hits.find(|hit| hit.row == head.row) else { return false };
             // `None`: the stored fields do not decide it.
             let is_match = match self.is_unchanged(hit, &head, staleness) {

@@ -11,7 +11,6 @@ use crate::connection::{WriteConnection, run_quick_check};
 use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::meta::{read_meta_number, set_meta};
-use crate::reader::Reader;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{derived_index, history};
@@ -42,7 +41,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] if a reader kept old pages in use: the items are deleted, but
-    /// their bytes may remain until the purge is repeated; see [`Reader::is_purge_pending`].
+    /// their bytes may remain until the purge is repeated; see
+    /// [`ChangeReader::is_purge_pending`](crate::ChangeReader::is_purge_pending).
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
         let mut purged =
@@ -107,24 +107,6 @@ impl Store {
         } else {
             Err(Error::ReaderBlocksPurge)
         }
-    }
-}
-
-impl Reader {
-    /// Returns whether a purge was interrupted, so that bytes of purged items may remain in the
-    /// files.
-    pub fn is_purge_pending(&self) -> Result<bool> {
-        history::has_pending_rewrite(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))
-    }
-
-    /// Returns the handles of purged items that begin with this prefix, as far as tombstones
-    /// remain.
-    pub fn find_purged_handles(
-        &self,
-        prefix: crate::HandlePrefix,
-        limit: usize,
-    ) -> Result<Vec<Handle>> {
-        self.find_history_handles("uid IS NULL", prefix, limit)
     }
 }
 

@@ -3,9 +3,13 @@
 //! Apart from `reader`, as several modules read an index through the cache.
 
 use crate::collection::{self, CollectionMeta};
+use crate::derived_index::DerivedIndex;
+use crate::error::RowResult;
+use crate::index_pages::IndexPages;
 use crate::meta::MetaTable;
 use crate::read_transaction::ReadTransaction;
-use larder_index::Segment;
+use larder_extract::Extractor;
+use larder_index::{ReadPages as _, Segment};
 use std::sync::{Arc, OnceLock};
 
 /// The version of the data that a reader reads, see
@@ -28,8 +32,8 @@ pub(crate) struct ReaderCache {
     /// All collections, by row.
     pub(crate) collections: Vec<CollectionMeta>,
     /// The segments of the indexes, once they were read; `None`: the index is not current.
-    pub(crate) text_segments: OnceLock<Option<Vec<Segment>>>,
-    pub(crate) sort_segments: OnceLock<Option<Vec<Segment>>>,
+    text_segments: OnceLock<Option<Vec<Segment>>>,
+    sort_segments: OnceLock<Option<Vec<Segment>>>,
 }
 
 impl ReaderCache {
@@ -44,5 +48,31 @@ impl ReaderCache {
             text_segments: OnceLock::new(),
             sort_segments: OnceLock::new(),
         })
+    }
+
+    /// Returns the segments of an inverted index; `None` if the index is incomplete or has another
+    /// fingerprint. In a read transaction with the data version of the cache.
+    pub(crate) fn segments(
+        &self,
+        tx: &ReadTransaction<'_>,
+        index: DerivedIndex,
+        extractor: &Extractor,
+    ) -> RowResult<Option<&[Segment]>> {
+        let cached = match index {
+            DerivedIndex::Sort => &self.sort_segments,
+            DerivedIndex::Text | DerivedIndex::Schedule => &self.text_segments,
+        };
+        if let Some(segments) = cached.get() {
+            return Ok(segments.as_deref());
+        }
+        let is_current = index.is_current(&self.meta, extractor);
+        let pages = IndexPages::new(tx);
+        let segments = is_current.then(|| pages.segments(index.index_id())).transpose()?;
+        Ok(cached.get_or_init(|| segments).as_deref())
+    }
+
+    /// Returns whether the interval index is complete and has the current fingerprint.
+    pub(crate) fn is_interval_index_current(&self, extractor: &Extractor) -> bool {
+        DerivedIndex::Schedule.is_current(&self.meta, extractor)
     }
 }

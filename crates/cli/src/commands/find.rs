@@ -396,7 +396,7 @@ fn print_columns(
                     reader, local, head, of, columns,
                 )?)?);
             }
-            let letters = reader.unique_prefix_len(head.handle)?;
+            let letters = reader.items().unique_prefix_len(head.handle)?;
             let handle = format!("{:.letters$}", head.handle);
             let cells = item_format::column_cells(reader, local, head, of, columns)?;
             Ok(out.print_line(format!(
@@ -456,7 +456,7 @@ pub(super) fn contact_list_row(
     head: &ItemMeta,
     cells: Vec<String>,
 ) -> Result<ContactListRow, CommandFailure> {
-    let letters = reader.unique_prefix_len(head.handle)?;
+    let letters = reader.items().unique_prefix_len(head.handle)?;
     let mut cells = cells.into_iter();
     let mut next = || cells.next().unwrap_or_default();
     let name = next();

@@ -37,7 +37,7 @@ impl ShowArgs {
         let user_locale = context.settings.user_locale.clone();
         let heads = resolve_items(context, &self.ids)?;
         for (place, head) in heads.iter().enumerate() {
-            let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
+            let bytes = reader.items().source_bytes(head.row)?.unwrap_or_default();
             match context.format {
                 OutputFormat::Raw => {
                     item_format::print_raw(&mut context.out, &bytes, place + 1 == heads.len())?;
@@ -96,7 +96,7 @@ fn print_item_page(
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<(), CommandFailure> {
-    let letters = reader.unique_prefix_len(head.handle)?;
+    let letters = reader.items().unique_prefix_len(head.handle)?;
     out.print_line(format!(
         "{STRONG_STYLE}{}{STRONG_STYLE:#}",
         crate::item_ids::name_from_bytes(bytes)

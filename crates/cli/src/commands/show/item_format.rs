@@ -149,7 +149,7 @@ pub(crate) fn item_json(
     if head.kind.collection_type() != CollectionType::Calendar {
         return Ok(contact_json(head, bytes));
     }
-    let component = reader.parse_component(head, bytes);
+    let component = reader.items().parse_component(head, bytes);
     let fields = CALENDAR_FIELDS.iter();
     let fields: Vec<&Field> = fields
         .filter(|field| field.field_type != FieldType::Binary && field.name != "uid")

@@ -172,7 +172,7 @@ fn undo_shows_conflicting_versions() {
     home.ok(&["undo", "2"]);
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
     assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
-    ! error: operation 2 was undone already, by operation 5
+    ! error: operation 2 is already undone, by operation 5
     ! hint: redo with: larder undo 5
     exit 1
     ");

@@ -44,7 +44,7 @@ pub enum Fault {
     },
     /// An index does not match the source bytes.
     #[error(
-        "the {set} index does not hold what the items give ({stored} entries for {expected}); rebuild it"
+        "the {set} index does not match the items (entries stored: {stored}, expected: {expected}): rebuild it"
     )]
     Index {
         /// The name of the index.
@@ -55,13 +55,13 @@ pub enum Fault {
         expected: u64,
     },
     /// An index cannot be read.
-    #[error("the {set} index is malformed; rebuild it")]
+    #[error("the {set} index is malformed: rebuild it")]
     Malformed {
         /// The name of the index.
         set: &'static str,
     },
     /// An index has another fingerprint, and is not used until it is rebuilt.
-    #[error("the {set} index is stale and not used; rebuild it")]
+    #[error("the {set} index is stale, and queries do not use it: rebuild it")]
     Stale {
         /// The name of the index.
         set: &'static str,

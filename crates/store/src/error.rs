@@ -1,6 +1,6 @@
 //! Errors of a store.
 
-use crate::row_ids::{ItemRow, OperationId};
+use crate::row_ids::{CollectionRow, ItemRow, OperationId};
 use std::path::PathBuf;
 
 /// The result of every fallible function of this crate.
@@ -25,7 +25,9 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The directory is on a file system that cannot hold a WAL database safely.
-    #[error("{dir} lies on {file_system}, a network file system, where SQLite's locks do not hold")]
+    #[error(
+        "{dir} is on a network file system ({file_system}), where the locks of SQLite are not reliable"
+    )]
     NetworkFileSystem {
         /// The data directory.
         dir: PathBuf,
@@ -41,7 +43,9 @@ pub enum Error {
         found: i64,
     },
     /// A newer Larder wrote the store, with a major version that this one does not know.
-    #[error("{path} has schema {major}.{minor}, made by a newer larder; this one knows {known}")]
+    #[error(
+        "{path} was written by a newer larder (schema {major}.{minor}): this version reads schemas up to {known}"
+    )]
     SchemaTooNew {
         /// The file.
         path: PathBuf,
@@ -53,13 +57,17 @@ pub enum Error {
         known: String,
     },
     /// A development version created the store, with a schema that was never released.
-    #[error("{path} was made by a development version of larder and cannot be read by this one")]
+    #[error(
+        "{path} was written by a development version of larder, whose schema this version cannot read"
+    )]
     DevelopmentSchema {
         /// The file.
         path: PathBuf,
     },
     /// An older version created the store, and it was not opened for writing since.
-    #[error("{path} has schema {major}.{minor}, and is migrated when it is opened for writing")]
+    #[error(
+        "{path} has the older schema {major}.{minor}: open it for writing once, which migrates it"
+    )]
     SchemaTooOld {
         /// The file.
         path: PathBuf,
@@ -70,7 +78,7 @@ pub enum Error {
     },
     /// The store is read-only: a newer minor version created it.
     #[error(
-        "{path} was made by a newer larder (schema {version}) and can only be read by this one"
+        "{path} was written by a newer larder (schema {version}): this version can read it but not change it"
     )]
     ReadOnly {
         /// The file.
@@ -93,7 +101,7 @@ pub enum Error {
         what: String,
     },
     /// The linked SQLite can corrupt a WAL database.
-    #[error("SQLite {found} is older than 3.51.3 and can damage a store")]
+    #[error("SQLite {found} can damage a store: use version 3.51.3 or later")]
     SqliteTooOld {
         /// The version found, as a number.
         found: i32,
@@ -105,21 +113,21 @@ pub enum Error {
         name: String,
     },
     /// A collection with this name exists already.
-    #[error("there is a collection {name:?} already")]
+    #[error("a collection named {name:?} already exists")]
     CollectionExists {
         /// The requested name.
         name: String,
     },
     /// A name that no collection can have.
     #[error(
-        "{name:?} cannot name a collection: a name is 1 to 200 characters, without control characters or /"
+        "{name:?} cannot be the name of a collection: use 1 to 200 characters, without control characters and /"
     )]
     InvalidCollectionName {
         /// The requested name.
         name: String,
     },
     /// The collection has items of another type.
-    #[error("the collection {name:?} does not hold items of kind {kind}")]
+    #[error("the collection {name:?} cannot contain items of kind {kind}")]
     WrongKind {
         /// The collection.
         name: String,
@@ -133,7 +141,7 @@ pub enum Error {
         id: OperationId,
     },
     /// The versions that the operation replaced were pruned.
-    #[error("operation {id} is too old to be undone: its former versions are no longer kept")]
+    #[error("operation {id} is too old to be undone: the versions that it replaced were deleted")]
     HistoryPruned {
         /// The operation.
         id: OperationId,
@@ -141,23 +149,23 @@ pub enum Error {
     /// A restore replaced the store during the undo of an operation: another one may have its
     /// number now.
     #[error(
-        "a restore replaced the store while operation {id} was being undone; look at the log and undo again"
+        "a restore replaced the store during the undo of operation {id}: check the log, then undo again"
     )]
     RestoredDuringUndo {
         /// The operation.
         id: OperationId,
     },
     /// A restore replaced the store after the items of an operation were read.
-    #[error("a restore replaced the store in the meantime; nothing was changed")]
+    #[error("a restore replaced the store since the items were read: nothing was changed")]
     StoreRestored,
     /// The operation was undone while it ran: nothing more of it is written.
-    #[error("operation {id} was undone while it was going on, so it ends here")]
+    #[error("operation {id} was undone while it was running, so it was stopped")]
     OperationUndone {
         /// The operation.
         id: OperationId,
     },
     /// The operation is undone already.
-    #[error("operation {id} was undone already, by operation {by}")]
+    #[error("operation {id} is already undone, by operation {by}")]
     AlreadyUndone {
         /// The operation.
         id: OperationId,
@@ -165,7 +173,7 @@ pub enum Error {
         by: OperationId,
     },
     /// The operation purged items.
-    #[error("operation {id} erased items for good: that cannot be undone")]
+    #[error("operation {id} is a purge, which cannot be undone")]
     PurgeNotUndoable {
         /// The operation.
         id: OperationId,
@@ -180,10 +188,12 @@ pub enum Error {
     },
     /// Changes after the cursor were pruned, or the store was replaced: the caller has to read
     /// everything again.
-    #[error("the cursor has expired: read the whole answer again")]
+    #[error("the change cursor has expired: read all items again")]
     CursorExpired,
     /// A purge needs exclusive use of the file, and a reader kept it open.
-    #[error("purged, but a reader kept the old pages in use: close it and run the purge again")]
+    #[error(
+        "the items are purged, but another program still reads the old pages of the file: close it and run the purge again"
+    )]
     ReaderBlocksPurge,
     /// Any other error of SQLite.
     #[error("{path}: {source}")]
@@ -210,12 +220,17 @@ pub(crate) enum RowError {
 impl RowError {
     /// The error of a key of `meta` that every store has.
     pub(crate) fn missing_meta(key: &str) -> RowError {
-        RowError::Damaged(format!("there is no value for {key:?} in its table meta"))
+        RowError::Damaged(format!("the table meta has no value for {key:?}"))
     }
 
     /// The error of an item without source bytes.
     pub(crate) fn missing_source_bytes(item: ItemRow) -> RowError {
         RowError::Damaged(format!("the source bytes of item row {item} are missing"))
+    }
+
+    /// The error of a collection whose type no program knows that may write the file.
+    pub(crate) fn unknown_collection_type(collection: CollectionRow, number: i64) -> RowError {
+        RowError::Damaged(format!("collection row {collection} has the unknown type {number}"))
     }
 
     /// Returns whether the file is damaged, or no database at all.

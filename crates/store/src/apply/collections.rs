@@ -34,8 +34,8 @@ impl BatchWriter<'_> {
                 CollectionKey { id, handle_key: key }
             }
             Some(_) => {
-                let (name, kind) = (name.to_string(), kind.collection_type().name());
-                return Err(ApplyError::Store(Error::WrongKind { name, kind }));
+                let name = name.to_string();
+                return Err(ApplyError::Store(Error::WrongKind { name, kind: kind.name() }));
             }
             None => self.insert_or_restore_collection(name, kind)?,
         };

@@ -40,7 +40,7 @@ impl DerivedIndex {
         match self {
             DerivedIndex::Text => "text",
             DerivedIndex::Sort => "sort",
-            DerivedIndex::Schedule => "time",
+            DerivedIndex::Schedule => "interval",
         }
     }
 

@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The directory has no store, and the caller did not request to create one.
-    #[error("there is no store in {dir}")]
+    #[error("no store in {dir}")]
     NoStore {
         /// The data directory.
         dir: PathBuf,
@@ -25,9 +25,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The directory is on a file system that cannot hold a WAL database safely.
-    #[error(
-        "{dir} is on a network file system ({file_system}), where the locks of SQLite are not reliable"
-    )]
+    #[error("{dir} is on {file_system}, a network file system: file locks are not reliable there")]
     NetworkFileSystem {
         /// The data directory.
         dir: PathBuf,
@@ -63,6 +61,16 @@ pub enum Error {
     DevelopmentSchema {
         /// The file.
         path: PathBuf,
+    },
+    /// An older version created the store, with a schema that this one cannot migrate.
+    #[error("{path} has schema {major}.{minor}, which this version of larder cannot migrate")]
+    NoMigration {
+        /// The file.
+        path: PathBuf,
+        /// Major version found.
+        major: i64,
+        /// Minor version found.
+        minor: i64,
     },
     /// An older version created the store, and it was not opened for writing since.
     #[error(
@@ -101,19 +109,19 @@ pub enum Error {
         what: String,
     },
     /// The linked SQLite can corrupt a WAL database.
-    #[error("SQLite {found} can damage a store: use version 3.51.3 or later")]
+    #[error("SQLite {found} is older than 3.51.3 and can damage a store")]
     SqliteTooOld {
         /// The version found, as a number.
         found: i32,
     },
     /// No collection has this name.
-    #[error("there is no collection {name:?}")]
+    #[error("no such collection: {name:?}")]
     NoCollection {
         /// The requested name.
         name: String,
     },
     /// A collection with this name exists already.
-    #[error("a collection named {name:?} already exists")]
+    #[error("collection {name:?} already exists")]
     CollectionExists {
         /// The requested name.
         name: String,
@@ -127,7 +135,7 @@ pub enum Error {
         name: String,
     },
     /// The collection has items of another type.
-    #[error("the collection {name:?} cannot contain items of kind {kind}")]
+    #[error("collection {name:?} cannot contain items of kind {kind}")]
     WrongKind {
         /// The collection.
         name: String,
@@ -135,31 +143,29 @@ pub enum Error {
         kind: &'static str,
     },
     /// No operation has this number.
-    #[error("there is no operation {id}")]
+    #[error("no such operation: {id}")]
     NoOperation {
         /// The requested number.
         id: OperationId,
     },
     /// The versions that the operation replaced were pruned.
-    #[error("operation {id} is too old to be undone: the versions that it replaced were deleted")]
+    #[error("operation {id} cannot be undone: the versions that it replaced were pruned")]
     HistoryPruned {
         /// The operation.
         id: OperationId,
     },
     /// A restore replaced the store during the undo of an operation: another one may have its
     /// number now.
-    #[error(
-        "a restore replaced the store during the undo of operation {id}: check the log, then undo again"
-    )]
+    #[error("a restore replaced the store while operation {id} was being undone")]
     RestoredDuringUndo {
         /// The operation.
         id: OperationId,
     },
     /// A restore replaced the store after the items of an operation were read.
-    #[error("a restore replaced the store since the items were read: nothing was changed")]
+    #[error("conflict: a restore replaced the store; nothing was changed")]
     StoreRestored,
     /// The operation was undone while it ran: nothing more of it is written.
-    #[error("operation {id} was undone while it was running, so it was stopped")]
+    #[error("operation {id} was undone while it was running: the rest was not written")]
     OperationUndone {
         /// The operation.
         id: OperationId,
@@ -173,13 +179,13 @@ pub enum Error {
         by: OperationId,
     },
     /// The operation purged items.
-    #[error("operation {id} is a purge, which cannot be undone")]
+    #[error("operation {id} is a purge: it cannot be undone")]
     PurgeNotUndoable {
         /// The operation.
         id: OperationId,
     },
     /// A collection changed after the operation.
-    #[error("operation {id} was not undone: the collection {name:?} was changed or removed since")]
+    #[error("operation {id} was not undone: collection {name:?} was changed or removed after it")]
     CollectionChanged {
         /// The operation.
         id: OperationId,
@@ -188,12 +194,10 @@ pub enum Error {
     },
     /// Changes after the cursor were pruned, or the store was replaced: the caller has to read
     /// everything again.
-    #[error("the change cursor has expired: read all items again")]
+    #[error("change cursor expired: read all items again")]
     CursorExpired,
     /// A purge needs exclusive use of the file, and a reader kept it open.
-    #[error(
-        "the items are purged, but another program still reads the old pages of the file: close it and run the purge again"
-    )]
+    #[error("purge incomplete: another process is reading the store; close it and run purge again")]
     ReaderBlocksPurge,
     /// Any other error of SQLite.
     #[error("{path}: {source}")]
@@ -220,7 +224,7 @@ pub(crate) enum RowError {
 impl RowError {
     /// The error of a key of `meta` that every store has.
     pub(crate) fn missing_meta(key: &str) -> RowError {
-        RowError::Damaged(format!("the table meta has no value for {key:?}"))
+        RowError::Damaged(format!("missing key {key:?} in table meta"))
     }
 
     /// The error of an item without source bytes.

@@ -20,6 +20,7 @@ use crate::zone_loader::unpack_schedule;
 use crate::{Kind, blob, calendar_context_table, series, uid_lookup};
 use larder_extract::{CalendarContext, Schedule, StoredFields};
 use larder_format::component::{CalendarVersion, Component};
+use larder_format::parsed_source::ParsedSource;
 use rusqlite::{OptionalExtension as _, Row};
 use std::slice;
 use std::sync::Arc;
@@ -400,15 +401,25 @@ impl ItemReader<'_> {
     /// Parses a calendar item in its version of the format.
     #[must_use]
     pub fn parse_component<'b>(self, item: &ItemMeta, bytes: &'b [u8]) -> Component<'b> {
+        Component::parse_with_version(bytes, self.calendar_version(item))
+    }
+
+    /// Parses an item of any kind.
+    #[must_use]
+    pub fn parse_source<'b>(self, item: &ItemMeta, bytes: &'b [u8]) -> ParsedSource<'b> {
+        ParsedSource::parse(item.kind, self.calendar_version(item), bytes)
+    }
+
+    /// Returns the version of the calendar around an item.
+    fn calendar_version(self, item: &ItemMeta) -> CalendarVersion {
         let tx = self.reader.autocommit_read();
         let is_vcalendar_1 =
             |row| calendar_context_table::is_vcalendar_1(&tx, row).unwrap_or_default();
-        let version = if item.calendar_context.is_some_and(is_vcalendar_1) {
+        if item.calendar_context.is_some_and(is_vcalendar_1) {
             CalendarVersion::V1_0
         } else {
             CalendarVersion::V2_0
-        };
-        Component::parse_with_version(bytes, version)
+        }
     }
 
     /// Returns the length of the shortest unique prefix of a handle, at least eight.

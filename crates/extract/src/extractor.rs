@@ -2,8 +2,8 @@
 //! follows in fingerprints.
 //!
 //! It needs no store and no lock, so importers share one between threads. The module of a kind
-//! holds the rules of that kind alone. All rules are part of a fingerprint: a change of a rule needs
-//! a new version number here.
+//! holds the rules of that kind alone. All rules are part of a fingerprint: a change of a rule
+//! needs a new version number here.
 
 use crate::calendar_context::CalendarContext;
 use crate::event::{self, ZoneResolver, ZoneUse};

@@ -1,8 +1,8 @@
 //! Undo: restores what an operation changed; items that changed since are conflicts.
 //!
 //! It writes nothing itself: each step becomes changes for `apply`. `item_undo` plans the undo of
-//! items and `collection_undo` that of collections. Apart from `history`, which stores the versions,
-//! because it compares three states of an item: before the operation, after it, and now.
+//! items and `collection_undo` that of collections. Apart from `history`, which stores the
+//! versions, because it compares three states of an item: before the operation, after it, and now.
 
 mod collection_undo;
 mod item_undo;

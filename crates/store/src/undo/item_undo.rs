@@ -61,8 +61,8 @@ struct ItemState {
 }
 
 impl ItemState {
-    /// Returns whether both are the same version of an item, or both do not exist. The same bytes in
-    /// another calendar context are another version.
+    /// Returns whether both are the same version of an item, or both do not exist. The same bytes
+    /// in another calendar context are another version.
     fn is_same(a: Option<&ItemState>, b: Option<&ItemState>) -> bool {
         a.map(ItemState::content) == b.map(ItemState::content)
     }

@@ -57,7 +57,8 @@ const KIND_VALUES: &[&str] = &[
 /// Returns the files among these that name the feature and are not listed.
 fn unlisted_places<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Vec<String> {
     let is_listed = |path: &str| KIND_PLACES.contains(&path) || FEATURE_PLACES.contains(&path);
-    let unlisted = files.into_iter().filter(|(path, text)| text.contains(FEATURE) && !is_listed(path));
+    let unlisted =
+        files.into_iter().filter(|(path, text)| text.contains(FEATURE) && !is_listed(path));
     unlisted.map(|(path, _)| path.to_string()).collect()
 }
 

@@ -9,12 +9,12 @@ fn collections() {
     assert_snapshot!(home.run(&["collections"]).masked_output(), @"contacts              3 contacts");
     assert_snapshot!(home.run(&["collections", "create", "friends"]).masked_output(), @"friends created");
     assert_snapshot!(home.run(&["collections", "create", "friends"]).masked_output(), @r#"
-    ! error: there is a collection "friends" already
+    ! error: collection "friends" already exists
     ! hint: choose another name
     exit 2
     "#);
     assert_snapshot!(home.run(&["collections", "create", "a/b"]).masked_output(), @r#"
-    ! error: "a/b" cannot name a collection: a name is 1 to 200 characters, without control characters or /
+    ! error: "a/b" cannot be the name of a collection: use 1 to 200 characters, without control characters and /
     ! hint: choose another name
     exit 2
     "#);

@@ -98,10 +98,10 @@ impl ContactMerge {
         }
         let bytes = |item: &ItemMeta| {
             let gone = || MergeError::Conflict { handles: vec![item.handle] };
-            if reader.find_by_row(item.row)?.as_ref() != Some(item) {
+            if reader.items().find_by_row(item.row)?.as_ref() != Some(item) {
                 return Err(gone());
             }
-            reader.source_bytes(item.row)?.ok_or_else(gone)
+            reader.items().source_bytes(item.row)?.ok_or_else(gone)
         };
         let mut card = bytes(base)?;
         for other in others {

@@ -159,9 +159,12 @@ impl EditArgs {
                 "add an option such as --set FIELD=TEXT, --start TIME or --move DURATION",
             ));
         }
-        let before = reader.source_bytes(head.row)?.unwrap_or_default();
-        let frame =
-            head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();
+        let before = reader.items().source_bytes(head.row)?.unwrap_or_default();
+        let frame = head
+            .calendar_context
+            .map(|row| reader.items().calendar_context(row))
+            .transpose()?
+            .flatten();
         let before = OriginalItem { bytes: before, frame: frame.unwrap_or_default() };
         let mut store = context.open_store()?;
         let extractor =
@@ -247,7 +250,7 @@ impl EditArgs {
             return Ok(CommandStatus::Done);
         }
         let after = store.open_reader()?;
-        let letters = after.unique_prefix_len(handle)?;
+        let letters = after.items().unique_prefix_len(handle)?;
         context
             .out
             .print_line(format!("{handle:.letters$}  {}  changed", display_name(reader, head)?))?;
@@ -283,8 +286,8 @@ fn print_new_time(
     handle: Handle,
 ) -> Result<(), CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(&handle.to_string()) else { return Ok(()) };
-    let Some(head) = reader.find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
-    let letters = reader.unique_prefix_len(handle)?;
+    let Some(head) = reader.items().find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
+    let letters = reader.items().unique_prefix_len(handle)?;
     let event::ItemTimes { start, end } = event::read_item_times(reader, &head)?;
     let user_locale = &context.settings.user_locale;
     let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), user_locale);
@@ -347,7 +350,7 @@ fn print_changed(
     if context.format == OutputFormat::Json {
         print_result_json(context, head, true, applied.seq)?;
     } else {
-        let (handle, letters) = (head.handle, reader.unique_prefix_len(head.handle)?);
+        let (handle, letters) = (head.handle, reader.items().unique_prefix_len(head.handle)?);
         context
             .out
             .print_line(format!("{handle:.letters$}  {}  changed", name_from_bytes(text)))?;

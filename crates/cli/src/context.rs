@@ -237,7 +237,7 @@ impl CommandContext {
     /// Adds the nearest collection name to a failure about a missing collection.
     pub(crate) fn with_nearest_collection(&self, failure: CommandFailure) -> CommandFailure {
         let Some(name) = failure.missing_collection() else { return failure };
-        let there = self.open_reader().and_then(|reader| Ok(reader.collections()?));
+        let there = self.open_reader().and_then(|reader| Ok(reader.collections().list()?));
         let there = there.unwrap_or_default().into_iter().map(|collection| collection.name);
         let asked = name.to_lowercase();
         let is_near = |known: &String| {

@@ -119,14 +119,14 @@ fn check_summary(run: &Run, path: &str) -> serde_json::Value {
 fn check_items(dir: &Path, file: &[u8], path: &str) -> u64 {
     let reader = Reader::open(dir).unwrap();
     let mut item_count = 0;
-    for collection in reader.collections().unwrap() {
+    for collection in reader.collections().list().unwrap() {
         let mut after = None;
         loop {
-            let page = reader.items_after_row(&collection, after, 100).unwrap();
+            let page = reader.items().list_after(&collection, after, 100).unwrap();
             let Some(last) = page.last() else { break };
             after = Some(last.row);
             for head in &page {
-                let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+                let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
                 assert!(!bytes.is_empty(), "{path}: {}", head.uid);
                 assert!(
                     contains(file, &bytes),

@@ -31,7 +31,7 @@ pub enum PhraseError {
         /// The text.
         text: String,
     },
-    /// A numeric date in the wrong order: `13/5/2026` where the month comes first.
+    /// A numeric date in the wrong order: `13/5/2026` if the month comes first.
     #[error(
         "invalid date {text:?}: the {} comes first here; write it as YYYY-MM-DD",
         if *month_first { "month" } else { "day" }
@@ -42,7 +42,7 @@ pub enum PhraseError {
         /// The order of the language.
         month_first: bool,
     },
-    /// A weekday beside a date that is another weekday.
+    /// A weekday that contradicts the date next to it.
     #[error("wrong weekday in {text:?}: that date is {actual}")]
     WeekdayMismatch {
         /// The text.
@@ -91,7 +91,7 @@ pub enum PhraseError {
         /// The words.
         text: String,
     },
-    /// A misspelled name of a day beside a time: "wednsday".
+    /// A misspelled name of a day next to a time: "wednsday".
     #[error(
         "unknown word {text:?} (did you mean {suggestion}?); correct it, or quote it to keep it in the summary"
     )]

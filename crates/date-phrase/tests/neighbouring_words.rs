@@ -1,11 +1,11 @@
-//! Phrases whose meaning depends on the words beside them, parsed on Wednesday, 4 March 2026, at
+//! Phrases whose meaning depends on the words next to them, parsed on Wednesday, 4 March 2026, at
 //! 10:00.
 
 use crate::date_ranges::{civil, format_civil, reference_time};
 use crate::sentences::check_sentences;
 use larder_date_phrase::{Language, PointInTime};
 
-/// Hours that are times only beside a date.
+/// Hours that are times only next to a date.
 #[test]
 fn hours_beside_dates_are_times() {
     check_sentences(

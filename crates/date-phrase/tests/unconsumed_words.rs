@@ -260,7 +260,7 @@ fn dates_after_before_are_refused() {
     );
 }
 
-/// Words one letter away from the name of a day, beside a time.
+/// Words one letter away from the name of a day, next to a time.
 #[test]
 fn misspelled_days_are_refused() {
     for (locale, text, word, meant) in [

@@ -1,7 +1,7 @@
-//! Contacts: merging those of one person into the first of them, as one batch, one operation, one
-//! undo.
+//! Contacts: merges several contacts of one person into the first of them, as one batch, one
+//! operation, one undo.
 //!
-//! [`merge_cards`] decides what is taken over from each card. Apart from
+//! [`merge_cards`] decides which values of each card are kept. Separate from
 //! [`item_edits`](mod@crate::item_edits) because a merge happens as a whole or not at all: an item
 //! that was changed after it was read prevents it.
 
@@ -98,10 +98,10 @@ impl ContactMerge {
         }
         let bytes = |item: &ItemMeta| {
             let gone = || MergeError::Conflict { handles: vec![item.handle] };
-            if reader.find_by_row(item.row)?.as_ref() != Some(item) {
+            if reader.items().find_by_row(item.row)?.as_ref() != Some(item) {
                 return Err(gone());
             }
-            reader.source_bytes(item.row)?.ok_or_else(gone)
+            reader.items().source_bytes(item.row)?.ok_or_else(gone)
         };
         let mut card = bytes(base)?;
         for other in others {

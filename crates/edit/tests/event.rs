@@ -66,9 +66,9 @@ pub(crate) fn calendar(components: &[&str]) -> TestStore {
 }
 
 pub(crate) fn heads(reader: &Reader) -> Vec<ItemMeta> {
-    let collections = reader.collections().unwrap();
+    let collections = reader.collections().list().unwrap();
     let found = collections.into_iter().find(|collection| collection.name == CALENDAR);
-    found.map_or_else(Vec::new, |of| reader.items_after_row(&of, None, 10_000).unwrap())
+    found.map_or_else(Vec::new, |of| reader.items().list_after(&of, None, 10_000).unwrap())
 }
 
 /// All that happens, as `20260305T123000 Summary`, by the clock of Prague.
@@ -84,10 +84,11 @@ fn all(book: &TestStore, from: &str, to: &str, what: TimeTarget) -> Vec<String> 
     let window = TimeRange { from, to, local_zone: local.clone(), target: what };
     let mut found = Vec::new();
     for head in heads(&reader) {
-        let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+        let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
         let summary = Component::parse(&bytes).first_value(find_calendar_field("summary").unwrap());
         let summary = summary.unwrap_or_default();
         reader
+            .items()
             .for_each_schedule(&[head.row], &mut |_, times| {
                 assert!(times.for_each_in(&window, &mut |one| {
                     let day = if one.is_date { "day " } else { "" };
@@ -106,7 +107,7 @@ fn all(book: &TestStore, from: &str, to: &str, what: TimeTarget) -> Vec<String> 
 /// The bytes of all items, sorted.
 pub(crate) fn bytes(book: &TestStore) -> Vec<String> {
     let reader = book.store.open_reader().unwrap();
-    let source = |head: &ItemMeta| reader.source_bytes(head.row).unwrap().unwrap();
+    let source = |head: &ItemMeta| reader.items().source_bytes(head.row).unwrap().unwrap();
     let mut all: Vec<_> = heads(&reader).iter().map(source).collect();
     all.sort();
     all.into_iter().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
@@ -396,7 +397,7 @@ fn it_and_those_that_follow_are_changed() {
         let expect: Vec<&str> = expect.iter().map(String::as_str).collect();
         check(&[DAILY, &following], at, &[("summary", "C"), ("move", "+1h")], &expect);
     }
-    // To another day, with a rule that names days, an exception, and a change behind it.
+    // To another day, with a rule that names days, an exception, and a change after it.
     let weekly = format!("{WEEKLY}\nEXDATE:20260309T090000").replace("0312T", "0319T");
     let led = "SUMMARY:B\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260304T090000\nDTSTART:20260305T100000\nDURATION:PT2H";
     let behind = "SUMMARY:C\nRECURRENCE-ID:20260316T090000\nDTSTART:20260316T080000";

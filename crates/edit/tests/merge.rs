@@ -23,8 +23,8 @@ fn book(cards: &[&str]) -> TestStore {
 
 fn heads(book: &TestStore) -> Vec<ItemMeta> {
     let reader = book.store.open_reader().unwrap();
-    let collections = reader.collections().unwrap();
-    collections.iter().flat_map(|one| reader.items_after_row(one, None, 1000).unwrap()).collect()
+    let collections = reader.collections().list().unwrap();
+    collections.iter().flat_map(|one| reader.items().list_after(one, None, 1000).unwrap()).collect()
 }
 
 fn operation() -> Operation {
@@ -54,7 +54,8 @@ fn the_first_stays_and_gets_what_the_others_have() {
              X-LARDER-FN:A. Berg\nEMAIL:a@berg.example\nEND:VCARD\n"
         )
     );
-    let row = book.store.open_reader().unwrap().last_undoable_operation().unwrap().unwrap();
+    let row =
+        book.store.open_reader().unwrap().changes().last_undoable_operation().unwrap().unwrap();
     assert_eq!((row.id, row.counts), (merged.operation, [0, 1, 2]));
     let undone = book.store.undo(merged.operation, 0).unwrap();
     assert_eq!((undone.items, undone.conflicts.len()), (3, 0));
@@ -100,7 +101,8 @@ fn all_or_nothing() {
                 book.put_contact(CONTACTS, &card);
             }
             let items = book.items(CONTACTS);
-            let last = book.store.open_reader().unwrap().last_undoable_operation().unwrap();
+            let last =
+                book.store.open_reader().unwrap().changes().last_undoable_operation().unwrap();
             match write_merge(&mut book.store, operation(), joined) {
                 Err(MergeError::Conflict { handles }) => {
                     assert_eq!(handles, [before[changed].handle]);
@@ -108,7 +110,10 @@ fn all_or_nothing() {
                 other => panic!("{changed}: {other:?}"),
             }
             assert_eq!(book.items(CONTACTS), items);
-            assert_eq!(book.store.open_reader().unwrap().last_undoable_operation().unwrap(), last);
+            assert_eq!(
+                book.store.open_reader().unwrap().changes().last_undoable_operation().unwrap(),
+                last
+            );
             assert!(book.store.check().unwrap().faults.is_empty());
         }
     }

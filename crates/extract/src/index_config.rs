@@ -1,9 +1,9 @@
 //! Index configurations: which fields of a collection are indexed, and how.
 //!
 //! Each collection has one. A field without an index is still searched, by a scan: the
-//! configuration decides what a query and an item cost, never the answer. This module is the table;
-//! `field_extraction` extracts by it, and the planner reads it. The presence of a field is indexed
-//! for every field that can be, whatever the configuration.
+//! configuration affects the cost of a query and of a change, but not the result. This module is
+//! the table; `field_extraction` extracts by it, and the planner reads it. The presence of a field
+//! is indexed for every field that can be, whatever the configuration.
 
 use larder_format::collection_type::{COLLECTION_TYPES, CollectionType, TextFields};
 use larder_format::field::{Field, FieldType, find_field, suggest_field};
@@ -18,9 +18,9 @@ pub enum FieldIndex {
     Value = 1,
     /// Values from their end.
     Suffix = 2,
-    /// The last digits of phone numbers; of fields that hold such.
+    /// The last digits of phone numbers; only for fields that contain phone numbers.
     Phone = 4,
-    /// Trigrams; and the beginnings of words, of fields that free words search.
+    /// Trigrams; for fields that bare words search, also the beginnings of words.
     Substring = 8,
     /// The sort key of the first value.
     Sort = 16,
@@ -252,8 +252,8 @@ impl IndexConfig {
         self.has_different_bits(other, FieldIndex::Sort as u8)
     }
 
-    /// Returns the stored form: empty for the default, so that a later version may have a better
-    /// one.
+    /// Returns the stored form: empty for the default, so that a later version can change the
+    /// default.
     #[must_use]
     pub fn to_stored(&self) -> String {
         if self.is_default() { String::new() } else { self.to_string() }
@@ -272,7 +272,7 @@ impl IndexConfig {
         Arc::new(config)
     }
 
-    /// Returns whether a field has any index but that of sort keys.
+    /// Returns whether a field has an index other than the index of sort keys.
     pub(crate) fn has_text_index(&self, field: &Field) -> bool {
         self.index_bits(field) & !(FieldIndex::Sort as u8) != 0
     }

@@ -2,9 +2,9 @@
 //! named as in evolution-data-server (EDS).
 //!
 //! Parsers, indexes, queries, help and documentation read these tables, so a new field is a new
-//! row. The `source` of a row tells where an item has the values; [`crate::contact`] and
-//! [`crate::component`] read them from there. The table of contacts is here, that of calendars in a
-//! submodule.
+//! row. The `source` of a row says where an item has the values; [`crate::contact`] and
+//! [`crate::component`] read them from there. The table of contact fields is here; the table of
+//! calendar fields is in a submodule.
 
 mod calendar;
 
@@ -23,10 +23,10 @@ pub struct Field {
     pub field_type: FieldType,
     /// Whether an item may have several values.
     pub is_multi_valued: bool,
-    /// Whether words without a field search this field.
+    /// Whether bare words search this field.
     pub is_default_search: bool,
-    /// Whether the field has an index of its own. Pictures and keys have none, nor have subsets of
-    /// other fields.
+    /// Whether the field has an index of its own. Pictures, keys, and fields that are a subset of
+    /// another field have none.
     pub is_indexed: bool,
     /// The indexed field whose values include every value of this one, so that its index serves
     /// both.
@@ -75,11 +75,11 @@ pub(crate) enum FieldSource {
     FileAs,
     /// The whole N in spoken order.
     SpokenName,
-    /// TEL with all of the first types and none of the second.
+    /// TEL with all types of the first list and none of the second.
     Phone(&'static [&'static str], &'static [&'static str]),
-    /// One of those, counted from 0.
+    /// One such TEL, counted from 0.
     NthPhone(&'static [&'static str], &'static [&'static str], usize),
-    /// ADR with all of the first types and none of the second.
+    /// ADR with all types of the first list and none of the second.
     Address(&'static [&'static str], &'static [&'static str]),
     /// LABEL, or the LABEL of ADR, with these types.
     Label(&'static [&'static str], &'static [&'static str]),
@@ -104,7 +104,7 @@ pub(crate) enum FieldSource {
     Version,
 }
 
-const fn field_row(
+pub(crate) const fn field_row(
     id: u16,
     name: &'static str,
     kind: FieldType,
@@ -127,13 +127,13 @@ const fn field_row(
 }
 
 impl Field {
-    const fn with_aliases(self, aliases: &'static [&'static str]) -> Field {
+    pub(crate) const fn with_aliases(self, aliases: &'static [&'static str]) -> Field {
         Field { aliases, ..self }
     }
-    const fn multi_valued(self) -> Field {
+    pub(crate) const fn multi_valued(self) -> Field {
         Field { is_multi_valued: true, ..self }
     }
-    const fn searched_by_default(self) -> Field {
+    pub(crate) const fn searched_by_default(self) -> Field {
         Field { is_default_search: true, ..self }
     }
     const fn without_index(self) -> Field {
@@ -302,8 +302,7 @@ pub fn find_contact_field(name: &str) -> Option<&'static Field> {
     find_field(CONTACT_FIELDS, name)
 }
 
-/// The field of this table that has this name, or this other name: in any case, and with `-` for
-/// `_`.
+/// Returns the field of a table with this name or alias, in any case, with `-` for `_`.
 #[must_use]
 pub fn find_field(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     let same = |other: &str| {
@@ -313,9 +312,9 @@ pub fn find_field(fields: &'static [Field], name: &str) -> Option<&'static Field
     fields.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
 }
 
-/// Returns the field that evolution-data-server knows by this name, spelled as there. Its three
-/// slots for names at home and at work of each messenger (`im_aim_home_1`) map to the field with
-/// all names at that messenger.
+/// Returns the field that has this name in evolution-data-server, spelled as there. Its three slots
+/// for names at home and at work of each messenger (`im_aim_home_1`) map to the field with all
+/// names at that messenger.
 #[must_use]
 pub fn find_eds_field(name: &str) -> Option<&'static Field> {
     const EDS_ALIASES: &[&str] = &["id", "Rev", "category_list", "calurl"];

@@ -2,7 +2,7 @@
 //!
 //! Names are case-sensitive, strings have C-like escapes, and text after the first expression is
 //! ignored. Unknown functions are errors; a name that no field has is the name of a vCard property,
-//! in any case. Extensions are `word` (a free word), `uids` (a set of UIDs), and the name of
+//! in any case. Extensions are `word` (a bare word), `uids` (a set of UIDs), and the name of
 //! another type of collection before the name of a field, as in `calendar:summary`: contacts may
 //! have a field or property of the same name. Apart from `search_line`, which parses the syntax of
 //! people.

@@ -1,6 +1,6 @@
 //! Errors of a store.
 
-use crate::row_ids::{ItemRow, OperationId};
+use crate::row_ids::{CollectionRow, ItemRow, OperationId};
 use std::path::PathBuf;
 
 /// The result of every fallible function of this crate.
@@ -231,6 +231,11 @@ impl RowError {
     /// The error of an item without source bytes.
     pub(crate) fn missing_source_bytes(item: ItemRow) -> RowError {
         RowError::Damaged(format!("the source bytes of item row {item} are missing"))
+    }
+
+    /// The error of a collection whose type no program knows that may write the file.
+    pub(crate) fn unknown_collection_type(collection: CollectionRow, number: i64) -> RowError {
+        RowError::Damaged(format!("collection row {collection} has the unknown type {number}"))
     }
 
     /// Returns whether the file is damaged, or no database at all.

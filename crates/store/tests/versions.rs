@@ -18,10 +18,10 @@ fn a_newer_minor_version_can_only_be_read() {
     let (id, _) = book.put(&card("b", "Berta", ""));
     let (scratch, ()) = book.with_store_closed(|dir| set_version(&dir.join("data.db"), 1001));
     let dir = scratch.path().join("data");
-    assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].item_count, 2);
+    assert_eq!(Reader::open(&dir).unwrap().collections().list().unwrap()[0].item_count, 2);
     let mut store = Store::open(&dir, &create_options()).unwrap();
     let reader = store.open_reader().unwrap();
-    let handle = reader.find_by_uid(None, "a").unwrap()[0].handle;
+    let handle = reader.items().find_by_uid(None, "a").unwrap()[0].handle;
     let mut operation = Operation::new("test", "", 0);
     let errors = [
         store.apply(&mut operation, Vec::new()).map(drop),

@@ -317,14 +317,14 @@ fn part() -> impl Strategy<Value = String> {
 fn items_with_contexts(book: &Book, name: &str) -> Vec<(Vec<u8>, bool, Vec<[u8; 32]>)> {
     let Some(collection) = book.collection(name) else { return Vec::new() };
     let reader = book.store.open_reader().unwrap();
-    let heads = reader.items_after_row(&collection, None, 1000).unwrap();
+    let heads = reader.items().list_after(&collection, None, 1000).unwrap();
     let mut all: Vec<_> = heads
         .iter()
         .map(|head| {
-            let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+            let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
             let frame = head
                 .calendar_context
-                .and_then(|row| reader.calendar_context(row).unwrap())
+                .and_then(|row| reader.items().calendar_context(row).unwrap())
                 .unwrap_or_default();
             let zones = frame.zone_definitions.iter().map(|zone| *zone.hash()).collect();
             (bytes.trim_ascii_end().to_vec(), frame.is_vcalendar_1, zones)

@@ -133,7 +133,7 @@ fn one_import_is_one_operation() {
     let options = larder_sync::ImportOptions { batch: Some(1), ..options() };
     let outcome = book.take(format!("{A}{B}"), &options);
     assert_eq!(book.store.last_seq().unwrap(), 2);
-    let log = book.store.open_reader().unwrap().operations(None, 10).unwrap();
+    let log = book.store.open_reader().unwrap().changes().list_operations(None, 10).unwrap();
     assert_eq!(log.len(), 1);
     assert_eq!(log[0].id, outcome.summary.operation.unwrap());
     assert_eq!((log[0].verb.as_str(), log[0].detail.as_str()), ("import", "standard input"));

@@ -263,7 +263,7 @@ impl AddArgs {
             let object = json!({ "id": id, "uid": uid, "collection": into });
             return Ok(context.out.print_json(&object)?);
         }
-        let letters = store.open_reader()?.unique_prefix_len(handle)?;
+        let letters = store.open_reader()?.items().unique_prefix_len(handle)?;
         Ok(context
             .out
             .print_line(format!("{handle:.letters$}  {name}  added to {}", sanitize_line(into)))?)

@@ -136,7 +136,7 @@ fn collection_type_parser() -> impl TypedValueParser<Value = CollectionType> {
 }
 
 fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-    let collections = context.open_reader()?.collections()?;
+    let collections = context.open_reader()?.collections().list()?;
     let width =
         context.out.line_width().map(|width| width.saturating_sub(COUNT_COLUMN_WIDTH).max(8));
     for collection in &collections {
@@ -196,7 +196,7 @@ fn undo_hint(id: Option<OperationId>) -> String {
 }
 
 fn find_collection(context: &CommandContext, name: &str) -> Result<Collection, CommandFailure> {
-    let collections = context.open_reader()?.collections()?;
+    let collections = context.open_reader()?.collections().list()?;
     let found = collections.into_iter().find(|collection| collection.name == name);
     Ok(found.ok_or_else(|| Error::NoCollection { name: name.to_string() })?)
 }

@@ -159,9 +159,12 @@ impl EditArgs {
                 "add an option such as --set FIELD=TEXT, --start TIME or --move DURATION",
             ));
         }
-        let before = reader.source_bytes(head.row)?.unwrap_or_default();
-        let calendar_context =
-            head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();
+        let before = reader.items().source_bytes(head.row)?.unwrap_or_default();
+        let calendar_context = head
+            .calendar_context
+            .map(|row| reader.items().calendar_context(row))
+            .transpose()?
+            .flatten();
         let before =
             OriginalItem { bytes: before, calendar_context: calendar_context.unwrap_or_default() };
         let mut store = context.open_store()?;
@@ -248,7 +251,7 @@ impl EditArgs {
             return Ok(CommandStatus::Done);
         }
         let after = store.open_reader()?;
-        let letters = after.unique_prefix_len(handle)?;
+        let letters = after.items().unique_prefix_len(handle)?;
         context
             .out
             .print_line(format!("{handle:.letters$}  {}  changed", display_name(reader, head)?))?;
@@ -284,8 +287,8 @@ fn print_new_time(
     handle: Handle,
 ) -> Result<(), CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(&handle.to_string()) else { return Ok(()) };
-    let Some(head) = reader.find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
-    let letters = reader.unique_prefix_len(handle)?;
+    let Some(head) = reader.items().find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
+    let letters = reader.items().unique_prefix_len(handle)?;
     let event::ItemTimes { start, end } = event::read_item_times(reader, &head)?;
     let user_locale = &context.settings.user_locale;
     let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), user_locale);
@@ -348,7 +351,7 @@ fn print_changed(
     if context.format == OutputFormat::Json {
         print_result_json(context, head, true, applied.seq)?;
     } else {
-        let (handle, letters) = (head.handle, reader.unique_prefix_len(head.handle)?);
+        let (handle, letters) = (head.handle, reader.items().unique_prefix_len(head.handle)?);
         context
             .out
             .print_line(format!("{handle:.letters$}  {}  changed", name_from_bytes(text)))?;
@@ -508,7 +511,8 @@ fn keep_text(head: &ItemMeta, text: &[u8]) -> Result<PathBuf, CommandFailure> {
 /// Creates a temporary file with this text; its name contains the item's ID.
 fn create_temp_file(head: &ItemMeta, text: &[u8]) -> std::io::Result<TempPath> {
     let name = format!("larder-edit-{:.8}-", head.handle);
-    let suffix = format!(".{}", head.kind.file_extension());
+    let extension = head.kind.file_extensions().first().unwrap_or(&"txt");
+    let suffix = format!(".{extension}");
     let mut file = tempfile::Builder::new().prefix(&name).suffix(&suffix).tempfile()?;
     file.write_all(text)?;
     Ok(file.into_temp_path())

@@ -39,7 +39,7 @@ impl ExportArgs {
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        let collections = reader.collections()?;
+        let collections = reader.collections().list()?;
         let Some(collection) = collections.iter().find(|collection| collection.name == self.name)
         else {
             return Err(larder_store::Error::NoCollection { name: self.name }.into());

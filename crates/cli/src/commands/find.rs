@@ -395,7 +395,7 @@ fn print_columns(
                     reader, local, head, item, columns,
                 )?)?);
             }
-            let letters = reader.unique_prefix_len(head.handle)?;
+            let letters = reader.items().unique_prefix_len(head.handle)?;
             let handle = format!("{:.letters$}", head.handle);
             let cells = item_format::column_cells(reader, local, head, item, columns)?;
             Ok(out.print_line(format!(

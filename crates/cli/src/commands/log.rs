@@ -41,10 +41,10 @@ impl LogArgs {
         let operations = match &self.id {
             Some(id) if self.is_about_item() => {
                 let handle = resolve_handle(&reader, id)?;
-                return print_versions(context, &reader.versions(handle)?);
+                return print_versions(context, &reader.changes().list_versions(handle)?);
             }
             Some(number) => find_operation(&reader, number)?,
-            None => reader.operations(None, self.limit)?,
+            None => reader.changes().list_operations(None, self.limit)?,
         };
         let width = context.out.line_width();
         for row in &operations {
@@ -64,7 +64,8 @@ fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
         Err(failure) => failure,
     };
     let prefix = HandlePrefix::parse(id);
-    let removed = prefix.map(|prefix| reader.find_removed_handles(prefix, 2)).transpose()?;
+    let removed =
+        prefix.map(|prefix| reader.changes().find_removed_handles(prefix, 2)).transpose()?;
     match removed.as_deref() {
         Some([handle]) => Ok(*handle),
         _ => Err(missing),
@@ -74,7 +75,7 @@ fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
 /// Returns the operation with this number.
 fn find_operation(reader: &Reader, number: &str) -> Result<Vec<OperationRecord>, CommandFailure> {
     let id = OperationId::from_number(number.parse().unwrap_or_default());
-    match reader.operation(id)? {
+    match reader.changes().find_operation(id)? {
         Some(found) => Ok(vec![found]),
         None => Err(larder_store::Error::NoOperation { id }.into()),
     }
@@ -132,11 +133,13 @@ fn last_known_name(
     reader: &Reader,
     prefix: HandlePrefix,
 ) -> Result<Option<(Handle, String)>, CommandFailure> {
-    if let Some(head) = reader.find_by_handle(prefix, 1)?.first() {
+    if let Some(head) = reader.items().find_by_handle(prefix, 1)?.first() {
         return Ok(Some((head.handle, display_name(reader, head)?)));
     }
-    let Some(&handle) = reader.find_removed_handles(prefix, 1)?.first() else { return Ok(None) };
-    let versions = reader.versions(handle)?;
+    let Some(&handle) = reader.changes().find_removed_handles(prefix, 1)?.first() else {
+        return Ok(None);
+    };
+    let versions = reader.changes().list_versions(handle)?;
     let bytes = versions.last().and_then(|version| version.bytes.as_deref());
     Ok(bytes.map(|bytes| (handle, name_from_bytes(bytes))))
 }

@@ -98,7 +98,7 @@ fn print_merged(
         )?;
         return Ok(CommandStatus::Done);
     }
-    let (handle, letters) = (base.handle, reader.unique_prefix_len(base.handle)?);
+    let (handle, letters) = (base.handle, reader.items().unique_prefix_len(base.handle)?);
     let number = format_count(items.len() as u64, "contact");
     context.out.print_line(format!(
         "Merged {number} into {handle:.letters$}  {name}. Undo: larder undo {operation}"

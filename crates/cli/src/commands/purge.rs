@@ -96,10 +96,10 @@ fn find_removed_handle(
     id: &str,
 ) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
-    if !reader.find_by_handle(prefix, 1)?.is_empty() {
+    if !reader.items().find_by_handle(prefix, 1)?.is_empty() {
         return Ok(None);
     }
-    Ok(match reader.find_removed_handles(prefix, 2)?.as_slice() {
+    Ok(match reader.changes().find_removed_handles(prefix, 2)?.as_slice() {
         [handle] => Some(*handle),
         _ => None,
     })
@@ -111,10 +111,12 @@ fn find_purged_handle(
     id: &str,
 ) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
-    if !reader.is_purge_pending()? || !reader.find_by_handle(prefix, 1)?.is_empty() {
+    if !reader.changes().is_purge_pending()?
+        || !reader.items().find_by_handle(prefix, 1)?.is_empty()
+    {
         return Ok(None);
     }
-    Ok(match reader.find_purged_handles(prefix, 2)?.as_slice() {
+    Ok(match reader.changes().find_purged_handles(prefix, 2)?.as_slice() {
         [handle] => Some(*handle),
         _ => None,
     })

@@ -221,7 +221,7 @@ fn print_dry_run(
             context.out.print_json(&json!({ "id": handle.to_string(), field: name }))?;
             continue;
         }
-        let letters = reader.unique_prefix_len(*handle)?;
+        let letters = reader.items().unique_prefix_len(*handle)?;
         context.out.print_line(format!("{handle:.letters$}  {name}"))?;
     }
     Ok(CommandStatus::Done)

@@ -25,7 +25,7 @@ impl UndoArgs {
         let reader = context.open_reader()?;
         let id = match self.operation {
             Some(number) => OperationId::from_number(number),
-            None => match reader.last_undoable_operation()? {
+            None => match reader.changes().last_undoable_operation()? {
                 Some(row) => row.id,
                 None => {
                     return Err(CommandFailure::new(FailureKind::NotFound, "nothing to undo")
@@ -33,9 +33,9 @@ impl UndoArgs {
                 }
             },
         };
-        let operation = reader.operation(id)?;
-        let verb = operation.as_ref().map(|row| format!(" ({})", row.verb)).unwrap_or_default();
-        let effect = match operation.map(|row| row.counts) {
+        let undone = reader.changes().find_operation(id)?;
+        let verb = undone.as_ref().map(|row| format!(" ({})", row.verb)).unwrap_or_default();
+        let effect = match undone.map(|row| row.counts) {
             Some([_, 0, 0]) => "removed",
             Some([0, ..]) => "restored",
             _ => "reverted",

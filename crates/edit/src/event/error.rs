@@ -1,6 +1,6 @@
 //! Reasons why an event, a task or a memo cannot be changed.
 //!
-//! Apart from its users because every module that changes a component returns it.
+//! Separate from its users because every module that changes a component returns it.
 
 use super::new_event::EventRequestError;
 use larder_date_phrase::PhraseError;

@@ -1,6 +1,6 @@
 //! The fields of events, tasks and memos.
 //!
-//! Apart from the fields of contacts because some names mean something else here (`comment`,
+//! Separate from the fields of contacts because some names mean something else here (`comment`,
 //! `contact`). The numbers of both tables form one series. Times are given as written, because
 //! their meaning depends on more than their text.
 

@@ -54,11 +54,11 @@ impl Serialize for QueryWork {
 }
 
 impl QueryWork {
-    fn add_answer(&mut self, event: &AnswerEvent) {
-        self.us.add(event.us);
-        self.rows_read = self.rows_read.saturating_add(event.rows_read);
-        self.verified = self.verified.saturating_add(event.verified);
-        self.returned = self.returned.saturating_add(event.returned);
+    fn add_answer(&mut self, answer: &AnswerEvent) {
+        self.us.add(answer.us);
+        self.rows_read = self.rows_read.saturating_add(answer.rows_read);
+        self.verified = self.verified.saturating_add(answer.verified);
+        self.returned = self.returned.saturating_add(answer.returned);
     }
 
     /// Returns the rows visited for each item returned; `None` if none was returned.
@@ -120,21 +120,21 @@ pub(super) struct CostAccumulator {
 }
 
 impl CostAccumulator {
-    pub(super) fn add_answer(&mut self, ask: InternedQuery, event: &AnswerEvent) {
-        if event.origin != LoggedOrigin::Executed {
-            self.cached_us.add(event.us);
+    pub(super) fn add_answer(&mut self, ask: InternedQuery, answer: &AnswerEvent) {
+        if answer.origin != LoggedOrigin::Executed {
+            self.cached_us.add(answer.us);
             return;
         }
-        let add = |(work, worst): &mut (QueryWork, u32)| {
-            if work.us.count == 0 || event.us > work.us.max {
-                *worst = ask.query;
+        let add = |(work, slowest): &mut (QueryWork, u32)| {
+            if work.us.count == 0 || answer.us > work.us.max {
+                *slowest = ask.query;
             }
-            work.add_answer(event);
+            work.add_answer(answer);
         };
-        self.executed.add_answer(event);
+        self.executed.add_answer(answer);
         add(self.collections.entry((ask.collection, ask.source)).or_default());
         add(self.sources.entry(ask.source).or_default());
-        self.queries.entry(ask.query).or_default().add_answer(event);
+        self.queries.entry(ask.query).or_default().add_answer(answer);
     }
 
     pub(super) fn finish(self, names: &LogInterner) -> CostReport {

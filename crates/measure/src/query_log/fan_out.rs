@@ -103,11 +103,11 @@ impl FanOutAccumulator {
         let step = if change.notified == 0 { 0 } else { power_of_two_bucket(change.notified) };
         *self.views_notified_counts.entry(step).or_default() += 1;
         let mut seen = HashSet::new();
-        for of in change.kinds.iter().filter(|of| seen.insert(*of)) {
-            let (next, (collection, kind)) = (self.collections.len(), of.clone());
+        for scope in change.kinds.iter().filter(|scope| seen.insert(*scope)) {
+            let (next, (collection, kind)) = (self.collections.len(), scope.clone());
             let new =
                 || (next, CollectionFanOut { collection, kind, ..CollectionFanOut::default() });
-            let (_, it) = self.collections.entry(of.clone()).or_insert_with(new);
+            let (_, it) = self.collections.entry(scope.clone()).or_insert_with(new);
             it.changes += 1;
             it.queries_tested = it.queries_tested.saturating_add(change.tested);
             it.views_notified = it.views_notified.saturating_add(change.notified);

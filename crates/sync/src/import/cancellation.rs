@@ -80,7 +80,7 @@ impl ImportWriter<'_> {
             return Ok(None);
         }
         let reader = self.store.open_reader()?;
-        let heads = reader.find_series(collection, uid)?;
+        let heads = reader.items().find_series(collection, uid)?;
         Ok(Some((reader, heads)).filter(|(_, heads)| !heads.is_empty()))
     }
 
@@ -97,6 +97,7 @@ impl ImportWriter<'_> {
         // The message itself was taken before.
         for head in heads.iter().filter(|head| head.recurrence_id == prepared.recurrence_id()) {
             if reader
+                .items()
                 .source_bytes(head.row)?
                 .is_some_and(|there| is_same_card(&there, prepared.bytes()))
             {

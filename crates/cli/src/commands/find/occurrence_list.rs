@@ -120,7 +120,7 @@ pub(crate) fn warn_of_uncertain_items(
     let summaries =
         larder_query::read_item_summaries(reader, named, &context.settings.user_locale.zone)?;
     for summary in named.iter().filter_map(|row| summaries.get(row)) {
-        let letters = reader.unique_prefix_len(summary.head.handle)?;
+        let letters = reader.items().unique_prefix_len(summary.head.handle)?;
         context.print_warning(format!(
             "{:.letters$}, {}: occurrences may be missing, because the recurrence rule takes too long to expand",
             summary.head.handle,
@@ -160,7 +160,7 @@ fn print_columns(
                 .print_json(&item_format::occurrence_columns_json(entry, columns, written))?;
             continue;
         }
-        let letters = reader.unique_prefix_len(head.handle)?;
+        let letters = reader.items().unique_prefix_len(head.handle)?;
         let handle = format!("{:.letters$}", head.handle);
         let cells = item_format::occurrence_cells(entry, columns, written).join("\t");
         context.out.print_line(format!("{FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{cells}"))?;
@@ -178,7 +178,7 @@ fn print_raw(
     for entry in entries {
         let row = entry.item.head.row;
         if printed.insert(row) {
-            let bytes = reader.source_bytes(row)?.unwrap_or_default();
+            let bytes = reader.items().source_bytes(row)?.unwrap_or_default();
             item_format::print_raw(&mut context.out, &bytes, false)?;
         }
     }
@@ -232,7 +232,7 @@ pub(crate) fn item_list_row(
     place: String,
     is_item: bool,
 ) -> Result<ItemListRow, CommandFailure> {
-    let letters = reader.unique_prefix_len(item.head.handle)?;
+    let letters = reader.items().unique_prefix_len(item.head.handle)?;
     let mut marks = item_format::status_marks(item);
     if !item.head.kind.is_main_kind() {
         marks.insert(0, item.head.kind.name());

@@ -43,7 +43,7 @@ pub(super) fn page_rows(
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Vec<PageRow>, CommandFailure> {
-    let component = reader.parse_component(head, bytes);
+    let component = reader.items().parse_component(head, bytes);
     let times = read_schedule(reader, head.row)?;
     let mut rows = Vec::new();
     if let Some(when) = times
@@ -135,7 +135,7 @@ fn recurrence_id_text(
 ) -> Result<String, CommandFailure> {
     let calendar_context = head
         .calendar_context
-        .map(|row| reader.calendar_context(row))
+        .map(|row| reader.items().calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
@@ -160,7 +160,7 @@ fn zone_uses(
 ) -> Result<Vec<ZoneUse>, CommandFailure> {
     let calendar_context = head
         .calendar_context
-        .map(|row| reader.calendar_context(row))
+        .map(|row| reader.items().calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
@@ -174,7 +174,7 @@ pub(super) fn zone_uses_json(
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Vec<Value>, CommandFailure> {
-    let zones = zone_uses(reader, head, &reader.parse_component(head, bytes))?;
+    let zones = zone_uses(reader, head, &reader.items().parse_component(head, bytes))?;
     let object = |zone: &ZoneUse| {
         let used = if zone.zone_match == ZoneMatch::Floating {
             "none"

@@ -228,7 +228,7 @@ impl WatchScreen {
         columns: usize,
     ) -> Result<ScreenContents, CommandFailure> {
         if let Some(name) = &request.collection
-            && reader.collection_rows(Some(name))?.is_empty()
+            && reader.collections().list_rows(Some(name))?.is_empty()
         {
             // It may be created or restored later.
             let number = format!("no collection {name:?}");
@@ -335,7 +335,7 @@ fn column_lines(
     let (mut lines, mut failed) = (Vec::new(), None);
     answer.for_each_projected(reader, &fields, &mut |head, item| {
         let line = || -> Result<ScreenLine, CommandFailure> {
-            let letters = reader.unique_prefix_len(head.handle)?;
+            let letters = reader.items().unique_prefix_len(head.handle)?;
             let cells = item_format::column_cells(reader, local, head, item, columns)?;
             let handle = format!("{:.letters$}", head.handle);
             let cells = shorten_to_width(&cells.join("  "), width.saturating_sub(letters + 2));

@@ -216,7 +216,7 @@ fn print_columns(
     columns: &[OutputColumn],
 ) -> Result<(), CommandFailure> {
     let ViewItem { head: Some(head), bytes: Some(bytes), .. } = item else { return Ok(()) };
-    let letters = reader.unique_prefix_len(head.handle)?;
+    let letters = reader.items().unique_prefix_len(head.handle)?;
     let handle = format!("{:.letters$}", head.handle);
     let projected = ProjectedItem::from_bytes(reader, head, bytes);
     let cells = item_format::column_cells(
@@ -248,7 +248,8 @@ fn print_removed(
         }
         return Ok(context.out.print_json(&Value::Object(object))?);
     }
-    let letters = views.with_reader(|reader| reader.unique_prefix_len(removed.handle))??;
+    let letters =
+        views.with_reader(|reader| reader.items().unique_prefix_len(removed.handle))??;
     Ok(context.out.print_line(format!(
         "{REMOVED_STYLE}-{REMOVED_STYLE:#} {FAINT_STYLE}{:.letters$}{FAINT_STYLE:#}",
         removed.handle

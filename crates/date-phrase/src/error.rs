@@ -77,7 +77,7 @@ pub enum PhraseError {
         minute: u8,
     },
     /// A time that does not exist: `25:00`.
-    #[error("invalid time {text:?}: write 14:30 or 2:30pm, or quote it to keep it in the title")]
+    #[error("invalid time {text:?}: write 14:30 or 2:30pm, or quote it to keep it in the summary")]
     InvalidTime {
         /// The text.
         text: String,
@@ -85,7 +85,7 @@ pub enum PhraseError {
     /// Words of date or time that do not combine with the rest of the sentence.
     #[error(
         "cannot combine {text:?} with the other date or time; rephrase it, or quote it to keep it in \
-         the title"
+         the summary"
     )]
     Unconsumed {
         /// The words.
@@ -93,7 +93,7 @@ pub enum PhraseError {
     },
     /// A misspelled name of a day next to a time: "wednsday".
     #[error(
-        "unknown word {text:?} (did you mean {suggestion}?); correct it, or quote it to keep it in the title"
+        "unknown word {text:?} (did you mean {suggestion}?); correct it, or quote it to keep it in the summary"
     )]
     Misspelled {
         /// The word.
@@ -119,7 +119,7 @@ pub enum PhraseError {
     /// An abbreviation of several time zones: `EST`.
     #[error(
         "ambiguous time zone {text:?}: write Europe/Berlin or Berlin time, or quote it to keep it in \
-         the title"
+         the summary"
     )]
     ZoneAbbreviation {
         /// The abbreviation.
@@ -132,7 +132,7 @@ pub enum PhraseError {
         text: String,
     },
     /// Two phrases that exclude each other.
-    #[error("{first:?} contradicts {second:?}; remove one, or quote it to keep it in the title")]
+    #[error("{first:?} contradicts {second:?}; remove one, or quote it to keep it in the summary")]
     Contradiction {
         /// The first phrase.
         first: String,

@@ -15,7 +15,7 @@ const MAX_ZONES_PER_CALENDAR: usize = 4096;
 pub const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// The reason for rejecting a time zone definition without a name.
-pub const NO_TZID_REASON: &str = "a time zone without a TZID";
+pub const NO_TZID_REASON: &str = "time zone definition without a TZID: nothing can refer to it";
 
 /// The calendar context so far: the properties of the calendar and its time zone definitions.
 #[derive(Debug, Default, Clone)]

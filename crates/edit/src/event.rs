@@ -164,8 +164,8 @@ pub fn is_recurring(reader: &Reader, item: &ItemMeta) -> Result<bool, larder_sto
     if !item.recurrence_id.is_empty() {
         return Ok(true);
     }
-    let mut recurs = reader.find_series_of_item(item)?.len() > 1;
-    reader.for_each_schedule(&[item.row], &mut |_, times| {
+    let mut recurs = reader.items().find_series_of_item(item)?.len() > 1;
+    reader.items().for_each_schedule(&[item.row], &mut |_, times| {
         recurs |= times.is_recurring();
         true
     })?;
@@ -186,10 +186,12 @@ pub struct ItemTimes {
 /// # Errors
 /// Errors of the store.
 pub fn read_item_times(reader: &Reader, item: &ItemMeta) -> Result<ItemTimes, larder_store::Error> {
-    let Some(bytes) = reader.source_bytes(item.row)? else { return Ok(ItemTimes::default()) };
+    let Some(bytes) = reader.items().source_bytes(item.row)? else {
+        return Ok(ItemTimes::default());
+    };
     let context = item
         .calendar_context
-        .map(|row| reader.calendar_context(row))
+        .map(|row| reader.items().calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
@@ -213,7 +215,7 @@ pub fn read_item_times(reader: &Reader, item: &ItemMeta) -> Result<ItemTimes, la
 /// # Errors
 /// Errors of the store.
 pub fn read_rrule(reader: &Reader, item: &ItemMeta) -> Result<Option<String>, larder_store::Error> {
-    let Some(bytes) = reader.source_bytes(item.row)? else { return Ok(None) };
+    let Some(bytes) = reader.items().source_bytes(item.row)? else { return Ok(None) };
     let component = Component::parse(&bytes);
     let rule = component.time_properties("RRULE").next();
     Ok(rule.map(|rule| rule.text.into_owned()))

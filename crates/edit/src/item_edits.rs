@@ -154,7 +154,7 @@ pub struct CollectionListing {
 /// # Errors
 /// [`Error::NoCollection`], and errors of the store.
 pub fn list_collection(reader: &Reader, name: &str) -> Result<CollectionListing, Error> {
-    let collections = reader.collections()?;
+    let collections = reader.collections().list()?;
     let found = collections.into_iter().find(|collection| collection.name == name);
     let collection = found.ok_or_else(|| Error::NoCollection { name: name.to_string() })?;
     let items = list_items(reader, &collection)?.into_iter().map(|item| (item.handle, item.seq));
@@ -203,7 +203,7 @@ fn list_items(reader: &Reader, collection: &Collection) -> Result<Vec<ItemMeta>,
     let mut items = Vec::new();
     loop {
         let after = items.last().map(|item: &ItemMeta| item.row);
-        let page = reader.items_after_row(collection, after, ITEMS_PER_READ)?;
+        let page = reader.items().list_after(collection, after, ITEMS_PER_READ)?;
         if page.is_empty() {
             return Ok(items);
         }

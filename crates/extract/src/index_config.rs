@@ -111,18 +111,20 @@ impl IndexConfigError {
             IndexConfigError::UnknownField { nearest: Some(near), .. } => {
                 format!("did you mean {near}?")
             }
-            IndexConfigError::UnknownField { .. } => "larder fields lists the fields".into(),
+            IndexConfigError::UnknownField { .. } => "`larder fields` lists the fields".into(),
             IndexConfigError::NotIndexable { subset_of: Some(within), .. } => {
-                format!("its values are in the index of {within}")
+                format!("the index of {within} covers this field")
             }
             IndexConfigError::NotIndexable { .. } => {
-                "larder fields lists the fields that can be indexed".into()
+                "`larder fields` lists the fields that can be indexed".into()
             }
             IndexConfigError::NoFieldIndex { .. } | IndexConfigError::UnknownFieldIndex { .. } => {
                 let names: Vec<&str> = FIELD_INDEX_NAMES.iter().map(|(name, _)| *name).collect();
                 format!("write FIELD:INDEX,..; the indexes are {}", names.join(", "))
             }
-            IndexConfigError::NotPhoneField { .. } => "use phone:phone".into(),
+            IndexConfigError::NotPhoneField { .. } => {
+                "use phone:phone, the index of phone numbers".into()
+            }
         }
     }
 }

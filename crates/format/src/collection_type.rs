@@ -6,6 +6,8 @@
 //! configuration. The numbers are stored: they are never changed, and never used again for another
 //! type.
 
+#[cfg(feature = "toy-kind")]
+use crate::bookmark::BOOKMARK_FIELDS;
 use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field, find_field, suggest_field};
 
 /// The type of a collection: the items that it can hold. The default is the first.
@@ -16,6 +18,9 @@ pub enum CollectionType {
     AddressBook = 1,
     /// Events, tasks, memos and the other components of a calendar.
     Calendar = 2,
+    /// Bookmarks.
+    #[cfg(feature = "toy-kind")]
+    Bookmarks = 3,
 }
 
 /// A row of [`COLLECTION_TYPES`].
@@ -70,7 +75,7 @@ pub enum TextFields {
 pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
     CollectionTypeRow {
         collection_type: CollectionType::AddressBook,
-        name: "contact",
+        name: "address-book",
         items: "contacts",
         default_collection: "contacts",
         fields: CONTACT_FIELDS,
@@ -123,7 +128,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         default_collection: "calendar",
         fields: CALENDAR_FIELDS,
         title_field: "summary",
-        missing_title: "(no title)",
+        missing_title: "(no summary)",
         default_order: "start",
         // The fields that lists show.
         stored_fields: &["summary", "location", "category", "status", "priority", "transp"],
@@ -141,6 +146,24 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
                 "organizer",
                 "attendee",
             ]),
+        },
+    },
+    #[cfg(feature = "toy-kind")]
+    CollectionTypeRow {
+        collection_type: CollectionType::Bookmarks,
+        name: "bookmark",
+        items: "bookmarks",
+        default_collection: "bookmarks",
+        fields: BOOKMARK_FIELDS,
+        title_field: "title",
+        missing_title: "(no title)",
+        default_order: "title",
+        stored_fields: &["title", "tag", "date"],
+        default_indexes: DefaultIndexes {
+            value_fields: &["tag"],
+            suffix_fields: &[],
+            sort_fields: &["title"],
+            text_fields: TextFields::Only(&["title", "tag"]),
         },
     },
 ];

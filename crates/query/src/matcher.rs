@@ -377,7 +377,7 @@ pub(crate) fn word_fields(collection_type: CollectionType) -> &'static [&'static
 
 /// The fields that a test of a field reads in a type of collection: for the full name also the
 /// parts of the name and nicknames; in a later type of collection, the field there with the name of
-/// the field.
+/// the field, or else with one of its aliases.
 pub(crate) fn fields_matched_by(
     one: &'static Field,
     collection_type: CollectionType,
@@ -394,7 +394,9 @@ pub(crate) fn fields_matched_by(
     });
     // A name is looked up in the types of collections in their order.
     let one = match CollectionType::from_field(one).cmp(&collection_type) {
-        Ordering::Less => collection_type.find_field(one.name),
+        Ordering::Less => collection_type
+            .find_field(one.name)
+            .or_else(|| one.aliases.iter().find_map(|alias| collection_type.find_field(alias))),
         Ordering::Equal => Some(one),
         Ordering::Greater => None,
     };

@@ -138,7 +138,9 @@ impl SeriesSpec {
 pub enum SeriesWarning {
     /// The last occurrence of a rule was not found within the budget: the series continues without
     /// that end.
-    #[error("the rule has too many occurrences to find the last one")]
+    #[error(
+        "the rule has so many occurrences that the last one was not determined: the series continues without an end"
+    )]
     UnknownEnd(usize),
     /// A rule has no occurrence.
     #[error("the rule has no occurrence")]

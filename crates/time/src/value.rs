@@ -16,7 +16,7 @@ pub enum ValueError {
     #[error("{0:?} is neither a date nor a date-time")]
     DateTime(String),
     /// The day or time does not exist, such as 30 February.
-    #[error("{0:?} does not exist in the calendar")]
+    #[error("the date or time {0:?} does not exist")]
     NoSuchDay(String),
     /// Not a duration.
     #[error("{0:?} is not a duration")]

@@ -66,10 +66,10 @@ pub enum EventRequestError {
     #[error("unknown time zone {0:?}")]
     UnknownZone(String),
     /// Without a time it may be a task or a memo.
-    #[error("no date or time found: it could be an event, a task or a memo")]
+    #[error("found no date or time, so the kind is unclear: event, task or memo")]
     AmbiguousKind,
     /// The title is missing.
-    #[error("missing title")]
+    #[error("missing summary")]
     NoSummary,
     /// A duration without a start.
     #[error("a duration needs a start time")]
@@ -92,7 +92,7 @@ pub enum EventRequestError {
     #[error("the rule {0} has no occurrence after the start")]
     NeverOccurs(String),
     /// `every` is no repetition.
-    #[error("{0:?} is not a repetition; use for example monday, day, 2 weeks or month")]
+    #[error("{0:?} is not a recurrence; use for example monday, day, 2 weeks or month")]
     NoFrequency(String),
 }
 

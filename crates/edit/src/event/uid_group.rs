@@ -89,11 +89,11 @@ impl<'d> UidGroup<'d> {
         let _snapshot = reader.begin_read()?;
         // Overrides are resolved by the schedule of the master, which may be read after them.
         let mut overrides = Vec::new();
-        for item in reader.find_series_of_item(item)? {
-            let Some(bytes) = reader.source_bytes(item.row)? else { continue };
+        for item in reader.items().find_series_of_item(item)? {
+            let Some(bytes) = reader.items().source_bytes(item.row)? else { continue };
             let context = item
                 .calendar_context
-                .map(|row| reader.calendar_context(row))
+                .map(|row| reader.items().calendar_context(row))
                 .transpose()?
                 .flatten()
                 .map_or_else(CalendarContext::default, |context| (*context).clone());

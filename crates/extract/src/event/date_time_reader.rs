@@ -224,8 +224,9 @@ impl<'a> DateTimeReader<'a> {
     fn warn_truncated_definition(&mut self, property: &TimeProperty<'_>) {
         let tzid = property.tzid.as_deref().unwrap_or_default();
         if self.note_first_warning(tzid) {
-            let text =
-                format!("the definition of {tzid:?} has too many changes to follow them all");
+            let text = format!(
+                "the definition of {tzid:?} has too many transitions: later times may be wrong"
+            );
             self.warn(property.line, text);
         }
     }

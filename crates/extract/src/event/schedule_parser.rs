@@ -246,7 +246,7 @@ impl ScheduleParser<'_> {
                     let difference = rule.libical_difference().filter(|_| name == "RRULE");
                     if let Some(difference) = difference {
                         let text = format!(
-                            "evolution-data-server expanded this rule differently: {difference}"
+                            "evolution-data-server expands this rule differently: {difference}"
                         );
                         self.dates.warn(property.line, text);
                     }

@@ -3,7 +3,7 @@
 //!
 //! Always run, unlike the test of the toy kind itself, which needs a build with the feature.
 
-use crate::source_tree::{ROOT, source_files};
+use crate::source_tree::ROOT;
 use std::path::Path;
 
 /// The feature, written so that this file does not name it.
@@ -57,7 +57,8 @@ const KIND_VALUES: &[&str] = &[
 /// Returns the files among these that name the feature and are not listed.
 fn unlisted_places<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Vec<String> {
     let is_listed = |path: &str| KIND_PLACES.contains(&path) || FEATURE_PLACES.contains(&path);
-    let unlisted = files.into_iter().filter(|(path, text)| text.contains(FEATURE) && !is_listed(path));
+    let unlisted =
+        files.into_iter().filter(|(path, text)| text.contains(FEATURE) && !is_listed(path));
     unlisted.map(|(path, _)| path.to_string()).collect()
 }
 
@@ -134,12 +135,9 @@ fn a_kind_needs_the_listed_places_only() {
 
 #[test]
 fn generic_modules_name_no_kind() {
-    let files: Vec<(String, &str)> = source_files()
-        .iter()
-        .map(|file| (file.path.to_string_lossy().into_owned(), file.text.as_str()))
-        .collect();
+    let files = project_files();
     assert!(files.iter().any(|(path, _)| path == "crates/query/src/matcher.rs"));
-    let found = kind_comparisons(files.iter().map(|(path, text)| (path.as_str(), *text)));
+    let found = kind_comparisons(files.iter().map(|(path, text)| (path.as_str(), text.as_str())));
     assert!(
         found.is_empty(),
         "generic modules that name a kind; ask for a capability of the table of kinds:\n{}",

@@ -143,12 +143,17 @@ impl Store {
     /// Returns the calendars that have an item with this UID.
     pub fn calendars_with_uid(&self, uid: &str) -> Result<Vec<String>> {
         let run = || -> rusqlite::Result<Vec<String>> {
-            let sql = "SELECT id, handle_key, name FROM collection WHERE removed = 0 AND type = ?1 ORDER BY name";
+            let sql =
+                "SELECT id, handle_key, name, type FROM collection WHERE removed = 0 ORDER BY name";
             let _snapshot = ReadTransaction::begin(&self.conn)?;
             let mut select = self.conn.prepare_cached(sql)?;
-            let mut rows = select.query([CollectionType::Calendar as i64])?;
+            let mut rows = select.query([])?;
             let mut names = Vec::new();
             while let Some(row) = rows.next()? {
+                let collection_type = CollectionType::from_number(row.get(3)?);
+                if !collection_type.is_some_and(CollectionType::is_exported_in_calendar) {
+                    continue;
+                }
                 let key = uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
                 if uid_lookup::find_row(&self.conn, &key, uid, "")?.is_some()
                     || series::has_overrides(&self.conn, key.id, uid)?

@@ -1,6 +1,6 @@
-//! The table of kinds of items: one row a kind.
+//! The table of kinds of items: one row for each kind.
 //!
-//! Import, indexes, storage, queries and lists read this table and ask for a capability
+//! Import, indexes, storage, queries and lists read this table and test a capability
 //! ([`Kind::has_schedule`], [`Kind::is_searchable`], ...) instead of comparing kinds. A new kind is
 //! a new row, and one module in each stage that treats it in its own way; a kind with fields of its
 //! own has a row in the [table of collection types](crate::collection_type), too. The numbers are
@@ -78,13 +78,13 @@ pub enum ListLayout {
     Schedule,
 }
 
-/// The most fields of a list.
+/// The maximum number of fields of a list.
 pub const MAX_LIST_FIELDS: usize = 4;
 
 /// A row of [`KINDS`].
 #[derive(Debug)]
 pub struct KindRow {
-    /// The kind; its number is the one that is stored.
+    /// The kind; its number is stored.
     pub kind: Kind,
     /// The singular name, on the command line and in output.
     pub name: &'static str,
@@ -262,7 +262,7 @@ impl Kind {
         KINDS.iter().find(names).map_or(Kind::Component, |row| row.kind)
     }
 
-    /// Returns the kind of the items that such components of a calendar are.
+    /// Returns the kind of item that such a component of a calendar is stored as.
     #[must_use]
     pub fn from_component(component: &ComponentKind) -> Kind {
         let kind = Kind::from_component_name(component.name());

@@ -1,7 +1,7 @@
 //! Bytes to values: the vCard formats, iCalendar, and their shared content lines.
 //!
 //! The crate is pure: no file, no clock, no environment. No input makes it fail: what cannot be
-//! parsed is kept and reported. Source bytes stay the truth about an item.
+//! parsed is kept and reported. The source bytes of an item remain authoritative.
 //!
 //! | module | purpose |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The parsed source of an item of any kind: the one place that chooses a parser.
+//! The parsed source of an item of any kind. Only this module chooses a parser.
 //!
 //! The later stages read values and problems here, and name the parser of a kind only in the module
 //! of that kind. The parsers implement [`ItemSource`] here, so that a further one is added in this
@@ -26,8 +26,8 @@ pub enum ParsedSource<'a> {
 }
 
 impl<'a> ParsedSource<'a> {
-    /// Parses the source bytes of an item of this kind; `version` is that of the calendar around
-    /// it, if it stands in one.
+    /// Parses the source bytes of an item of this kind; `version` is the version of the enclosing
+    /// calendar, if there is one.
     #[must_use]
     pub fn parse(kind: Kind, version: CalendarVersion, bytes: &'a [u8]) -> ParsedSource<'a> {
         match kind.source_format() {

@@ -368,7 +368,7 @@ pub(crate) fn any_fields(collection_type: CollectionType) -> &'static [&'static 
     &ANY_FIELDS[collection_type.index()]
 }
 
-/// The fields in which free words are searched.
+/// The fields in which bare words are searched.
 pub(crate) fn word_fields(collection_type: CollectionType) -> &'static [&'static Field] {
     static WORD_FIELDS: FieldsByType =
         LazyLock::new(|| fields_by_type(|field| field.is_default_search));
@@ -432,7 +432,7 @@ fn property_matches(name: &str, compare: &ValueMatcher, properties: &[Property<'
     }
 }
 
-/// Returns whether an item has a word in one of the fields that are searched for free words.
+/// Returns whether an item has a word in one of the fields that are searched for bare words.
 fn has_word(needle: &WordPattern, item: &impl ItemFields, collection_type: CollectionType) -> bool {
     let has = |field: &&'static Field| {
         item.any_value(field, &mut |value| needle.matches(field, value)).unwrap_or_default()

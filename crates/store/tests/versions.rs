@@ -59,7 +59,7 @@ fn what_is_refused_stays_as_it_is() {
     };
     check(
         &|data| set_version(data, 2000),
-        "was written by a newer larder (schema 2.0): this version reads schemas up to 1.0",
+        "schema 2.0 of a newer larder; this version supports schema 1.0",
     );
     check(&|data| set_version(data, 12_003), "schema 12.3");
     check(
@@ -186,7 +186,8 @@ fn a_store_of_a_development_version_is_refused() {
         let refused = |result: Result<(), Error>, file: &Path| {
             let error = result.unwrap_err();
             assert!(matches!(&error, Error::DevelopmentSchema { path } if path == file), "{error}");
-            let expect = "was written by a development version of larder";
+            let expect =
+                "was created by a development version of larder; this version cannot read it";
             assert!(error.to_string().contains(expect), "{error}");
         };
         refused(Store::open(&dir, &create_options()).map(drop), &dir.join("data.db"));

@@ -1,8 +1,8 @@
 //! The measurements of the benchmarks of contacts; shell scripts call them.
 //!
-//! * `search-terms CARDS`: selects the texts to search for from the cards, by a seeded generator. Prints
-//!   for each the row of the table it belongs to, the maximum number of hits (0: all), the text and
-//!   the S-expression, separated by tabs.
+//! * `search-terms CARDS`: selects the texts to search for from the cards, by a seeded generator.
+//!   Prints for each the row of the table it belongs to, the maximum number of hits (0: all), the
+//!   text and the S-expression, separated by tabs.
 //! * `larder STORE NEEDLES SECONDS N`: runs the queries on a store, in this process.
 //! * `single STORE CARDS NUMBER N`: saves a number of cards, each as an operation of its own.
 //! * `floor FILE NEEDLES SECONDS N`: runs the queries as plain SQL on the rows that `larder-floor

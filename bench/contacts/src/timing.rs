@@ -8,8 +8,8 @@ const MAX_REPETITIONS: usize = 20_000;
 /// The minimum number of repetitions of a row.
 const MIN_REPETITIONS: usize = 5;
 
-/// Times `work` on the search terms in turn until `seconds` have passed, and prints a line of figures.
-/// `work` returns the number of hits; no hits are an error.
+/// Times `work` on the search terms in turn until `seconds` have passed, and prints a line of
+/// figures. `work` returns the number of hits; no hits are an error.
 pub(crate) fn time_row<T>(
     who: &str,
     n: &str,

@@ -40,7 +40,7 @@ fn ambiguity_failure(
     }
     Ok(match text.strip_prefix("uid:") {
         Some(_) => failure.with_hint(format!(
-            "use the ID in front of one ({}), or COLLECTION/UID for the first in a collection",
+            "use one of the listed IDs (for example {}), or COLLECTION/UID",
             found[0].handle
         )),
         None => failure.with_hint("type more letters of the ID"),
@@ -94,9 +94,10 @@ fn not_found_failure(reader: &Reader, text: &str) -> Result<CommandFailure, Comm
         // The operation may have been dropped from the log.
         let by =
             reader.changes().list_versions(*handle)?.pop().and_then(|version| version.ended_by);
-        let back = by.map(|by| format!("; undo with: larder undo {}", by.id)).unwrap_or_default();
+        let back =
+            by.map(|by| format!("; to restore it: larder undo {}", by.id)).unwrap_or_default();
         return Ok(failure.with_hint(format!(
-            "an item with this ID was removed; `larder log {handle}` shows it{back}"
+            "the item with this ID was removed; `larder log {handle}` shows its versions{back}"
         )));
     }
     Ok(failure.with_hint("`larder find` shows IDs; uid:TEXT and COLLECTION/UID work too"))

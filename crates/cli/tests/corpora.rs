@@ -97,10 +97,10 @@ fn check_summary(run: &Run, path: &str) -> serde_json::Value {
     assert!(run.code == 0 || run.code == 3, "{path}: {}", run.masked_output());
     let summary: serde_json::Value = serde_json::from_str(run.stdout().trim()).expect(path);
     let errors = String::from_utf8_lossy(&run.err).into_owned();
-    let named = errors.lines().filter(|line| line.starts_with("left out: ")).count() as u64;
+    let named = errors.lines().filter(|line| line.starts_with("error: rejected ")).count() as u64;
     assert_eq!(summary["rejected"].as_u64().unwrap(), named, "{path}: {errors}");
     assert_eq!(run.code == 3, named > 0, "{path}: {errors}");
-    let marks = ["left out: ", "warning: "];
+    let marks = ["error: rejected ", "warning: "];
     for line in errors.lines() {
         let Some(rest) = marks.iter().find_map(|mark| line.strip_prefix(mark)) else {
             assert!(line.starts_with("note: ") || line.starts_with("hint: "), "{path}: {line}");

@@ -43,7 +43,7 @@ fn collections() {
 #[test]
 fn the_index_is_chosen() {
     let home = Home::with_book();
-    let created = &["collections", "create", "work", "--kind", "contact"][..];
+    let created = &["collections", "create", "work", "--type", "address-book"][..];
     let index = &["--index", "full_name:prefix", "--index", "phone:suffix,phone"][..];
     assert_snapshot!(home.run(&[created, index].concat()).masked_output(), @"work created");
     assert_snapshot!(home.run(&["collections", "index", "work"]).masked_output(), @r#"
@@ -130,7 +130,7 @@ fn check_reports_no_damage() {
         let text = home.ok(args);
         assert!(
             text.starts_with(
-                "OK: 3 items checked\nformer versions  0 bytes of 0 versions\ndata.db "
+                "OK: 3 items checked\nprevious versions  0 bytes of 0 versions\ndata.db "
             ),
             "{text}"
         );

@@ -33,7 +33,7 @@ pub struct AddedItem {
 /// with every result. Returns the number of skipped items.
 ///
 /// # Errors
-/// Errors of the store and of `each`. The batches before the error stay.
+/// Errors of the store and of `each`. The batches before the error are kept.
 pub fn add_items<E: From<Error>>(
     store: &mut Store,
     operation: &mut Operation,
@@ -107,7 +107,7 @@ pub fn replace_item(
 pub struct RemovalOutcome {
     /// The number of removed items.
     pub items: u64,
-    /// Items that were changed since they were listed, and stay.
+    /// Items that were changed since they were listed, and are kept.
     pub changed: Vec<Handle>,
     /// The number of items that were removed by another writer.
     pub already_removed: u64,
@@ -118,7 +118,7 @@ pub struct RemovalOutcome {
 /// Removes items, each unless it was changed after the batch of its sequence number.
 ///
 /// # Errors
-/// Errors of the store. The batches before the error stay.
+/// Errors of the store. The batches before the error are kept.
 pub fn remove_items(
     store: &mut Store,
     operation: &mut Operation,
@@ -178,7 +178,7 @@ pub struct CollectionRemovalOutcome {
 /// Removes the items of a listing, and the collection if it is empty then.
 ///
 /// # Errors
-/// Errors of the store. The batches before the error stay.
+/// Errors of the store. The batches before the error are kept.
 pub fn remove_collection(
     store: &mut Store,
     operation: &mut Operation,

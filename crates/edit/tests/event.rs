@@ -230,8 +230,8 @@ fn one_is_removed() {
             &["20260305T120000 A", "20260307T120000 A", "20260308T120000 A"],
         );
     }
-    check(&[DAILY], "20260306T130000", &["error: no occurrence at 20260306T130000"]);
-    check(&[DAILY], "20260404", &["error: no occurrence at 20260404"]);
+    check(&[DAILY], "20260306T130000", &["error: the series has no occurrence at 20260306T130000"]);
+    check(&[DAILY], "20260404", &["error: the series has no occurrence at 20260404"]);
     check(
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=HOURLY;COUNT=3"],
         "20260305",
@@ -330,7 +330,12 @@ fn one_is_changed() {
         &[("rule", "FREQ=DAILY")],
         &["error: a single occurrence cannot have a rule"],
     );
-    check(&[DAILY], "20260406", &[("summary", "B")], &["error: no occurrence at 20260406"]);
+    check(
+        &[DAILY],
+        "20260406",
+        &[("summary", "B")],
+        &["error: the series has no occurrence at 20260406"],
+    );
     check(
         &[DAILY],
         "20260306",
@@ -392,7 +397,7 @@ fn it_and_those_that_follow_are_changed() {
         let expect: Vec<&str> = expect.iter().map(String::as_str).collect();
         check(&[DAILY, &following], at, &[("summary", "C"), ("move", "+1h")], &expect);
     }
-    // To another day, with a rule that names days, an exception, and a change behind it.
+    // To another day, with a rule that names days, an exception, and a change after it.
     let weekly = format!("{WEEKLY}\nEXDATE:20260309T090000").replace("0312T", "0319T");
     let led = "SUMMARY:B\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260304T090000\nDTSTART:20260305T100000\nDURATION:PT2H";
     let behind = "SUMMARY:C\nRECURRENCE-ID:20260316T090000\nDTSTART:20260316T080000";
@@ -421,7 +426,9 @@ fn it_and_those_that_follow_are_changed() {
         &[dated],
         "20260306T090000",
         &[("summary", "B")],
-        &["error: cannot split the series there: its rule would produce other occurrences"],
+        &[
+            "error: cannot split the series at this occurrence: the two parts would not have the same occurrences as the series",
+        ],
     );
 }
 
@@ -455,7 +462,7 @@ fn all_are_changed() {
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=5;COUNT=2"],
         "",
         &[("move", "1 day")],
-        &["error: the rule does not produce the new start: set a new rule, too"],
+        &["error: the new start is not in the recurrence set: set a new rule as well"],
     );
     check(
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=MONTHLY;COUNT=2"],

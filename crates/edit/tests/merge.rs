@@ -132,10 +132,10 @@ fn what_cannot_be_joined() {
     check(&[], "merging needs at least two contacts");
     check(&[0], "merging needs at least two contacts");
     let handle = heads[0].handle;
-    check(&[0, 1, 0], &format!("{handle:.8} is given twice"));
+    check(&[0, 1, 0], &format!("the ID {handle:.8} is given twice"));
     let handle = heads[2].handle;
     let expect =
-        format!("cannot add to the card of {handle:.8}: its end is missing, or it is damaged");
+        format!("cannot merge into {handle:.8}: its card is damaged or has no END:VCARD line");
     check(&[2, 0], &expect);
     let items = [heads[0].clone(), heads[2].clone()];
     let joined = ContactMerge::from_items(&reader, &items).unwrap();

@@ -81,7 +81,7 @@ impl<'a> HitCollector<'a> {
     pub(crate) fn order_description(&self) -> String {
         match self.sort {
             None => "insertion order".into(),
-            Some(sort) => format!("sort keys of {} made for each match", sort.field.name),
+            Some(sort) => format!("sort keys of {}, computed for each match", sort.field.name),
         }
     }
 

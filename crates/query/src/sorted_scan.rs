@@ -73,7 +73,7 @@ pub(crate) fn collect_sorted(
     result.explain.visited = result.hits.len() as u64;
     result.explain.matched = rank.total.saturating_sub(rank.before);
     result.explain.plan = vec![format!("index: all by {}", sort.field.name)];
-    result.explain.order = "as the index has it".into();
+    result.explain.order = "order of the index".into();
     Ok(true)
 }
 

@@ -42,7 +42,7 @@ pub enum Error {
     },
     /// A newer Larder wrote the store, with a major version that this one does not know.
     #[error(
-        "{path} was written by a newer larder (schema {major}.{minor}): this version reads schemas up to {known}"
+        "{path} has schema {major}.{minor} of a newer larder; this version supports schema {known}"
     )]
     SchemaTooNew {
         /// The file.
@@ -55,9 +55,7 @@ pub enum Error {
         known: String,
     },
     /// A development version created the store, with a schema that was never released.
-    #[error(
-        "{path} was written by a development version of larder, whose schema this version cannot read"
-    )]
+    #[error("{path} was created by a development version of larder; this version cannot read it")]
     DevelopmentSchema {
         /// The file.
         path: PathBuf,
@@ -73,9 +71,7 @@ pub enum Error {
         minor: i64,
     },
     /// An older version created the store, and it was not opened for writing since.
-    #[error(
-        "{path} has the older schema {major}.{minor}: open it for writing once, which migrates it"
-    )]
+    #[error("{path} has the older schema {major}.{minor}: open it for writing to migrate it")]
     SchemaTooOld {
         /// The file.
         path: PathBuf,
@@ -86,7 +82,7 @@ pub enum Error {
     },
     /// The store is read-only: a newer minor version created it.
     #[error(
-        "{path} was written by a newer larder (schema {version}): this version can read it but not change it"
+        "{path} was created by a newer larder (schema {version}); this version can read it but not write to it"
     )]
     ReadOnly {
         /// The file.
@@ -109,7 +105,12 @@ pub enum Error {
         what: String,
     },
     /// The linked SQLite can corrupt a WAL database.
-    #[error("SQLite {found} is older than 3.51.3 and can damage a store")]
+    #[error(
+        "SQLite {}.{}.{} is older than 3.51.3 and can damage a store: build larder with SQLite 3.51.3 or newer",
+        .found / 1_000_000,
+        .found / 1000 % 1000,
+        .found % 1000
+    )]
     SqliteTooOld {
         /// The version found, as a number.
         found: i32,
@@ -128,7 +129,7 @@ pub enum Error {
     },
     /// A name that no collection can have.
     #[error(
-        "{name:?} cannot be the name of a collection: use 1 to 200 characters, without control characters and /"
+        "invalid collection name {name:?}: use 1 to 200 characters, without control characters and /"
     )]
     InvalidCollectionName {
         /// The requested name.
@@ -171,7 +172,7 @@ pub enum Error {
         id: OperationId,
     },
     /// The operation is undone already.
-    #[error("operation {id} is already undone, by operation {by}")]
+    #[error("operation {id} was already undone by operation {by}")]
     AlreadyUndone {
         /// The operation.
         id: OperationId,

@@ -11,10 +11,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Export a collection, with every item byte for byte as imported
+/// Export a collection; every item is written byte for byte as it is stored
 ///
-/// FILE is replaced only when the export is complete. If the store is damaged, FILE.partial has the
-/// items that could be read. A device or a named pipe is written directly.
+/// FILE is replaced only when the export is complete. If the store is damaged, the items that could
+/// be read are written to FILE.partial. A device or a named pipe is written directly.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The collection

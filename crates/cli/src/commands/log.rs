@@ -16,9 +16,9 @@ use std::io;
 
 /// List operations, newest first, or the versions of one item
 ///
-/// ID is the ID of an item, also of a removed one; the number of an operation (fewer than eight
-/// digits) shows only that operation. Former versions are kept for 90 days, up to 64 MB. `larder
-/// log ID --format raw` prints the bytes of each version, oldest first.
+/// ID is the ID of an item, which may have been removed, or the number of an operation (fewer than
+/// eight digits), which shows only that operation. Previous versions are kept for 90 days, up to
+/// 64 MB. `larder log ID --format raw` prints the bytes of each version, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Show the versions of this item, or the operation with this number
@@ -30,7 +30,7 @@ pub(crate) struct LogArgs {
 
 impl LogArgs {
     /// Returns whether the argument is an item's ID. IDs are printed with at least eight letters,
-    /// so a shorter number is that of an operation.
+    /// so a shorter number is the number of an operation.
     pub(super) fn is_about_item(&self) -> bool {
         let number = |id: &str| id.len() < 8 && id.bytes().all(|byte| byte.is_ascii_digit());
         self.id.as_deref().is_some_and(|id| !number(id))
@@ -57,7 +57,7 @@ impl LogArgs {
     }
 }
 
-/// Returns the handle of a present or removed item.
+/// Returns the handle of a current or removed item.
 fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
     let missing = match resolve_item(reader, id) {
         Ok(head) => return Ok(head.handle),
@@ -128,7 +128,7 @@ const DETAIL_OFFSET_COLUMNS: usize = 40;
 /// The length of a complete ID.
 const HANDLE_LETTERS: usize = 13;
 
-/// Returns the present or last name of an item.
+/// Returns the current or last name of an item.
 fn last_known_name(
     reader: &Reader,
     prefix: HandlePrefix,
@@ -163,7 +163,7 @@ fn print_versions(
             FailureKind::NotFound,
             "no versions of this item are stored",
         )
-        .with_hint("former versions are kept for 90 days, up to 64 MB"));
+        .with_hint("previous versions are kept for 90 days, up to 64 MB"));
     }
     let mut before: &[u8] = &[];
     for version in versions {
@@ -211,7 +211,7 @@ fn print_version_event(
             }
             out.print_line(line)
         }
-        None => out.print_line(format!("(operation no longer in the log)  {what}").trim_end()),
+        None => out.print_line(format!("(operation pruned)  {what}").trim_end()),
     }
 }
 

@@ -156,10 +156,10 @@ fn field_page_rows(kind: Kind, source: &ParsedSource<'_>) -> (Vec<PageRow>, Vec<
     }
     let kept = source.properties().iter().filter_map(|property| {
         let name = property.name().get(..LARDER_PROPERTY_PREFIX.len())?;
-        let of = property.name().get(LARDER_PROPERTY_PREFIX.len()..)?;
-        let shown = ["FN", "BDAY"].iter().any(|shown| of.eq_ignore_ascii_case(shown));
+        let merged_name = property.name().get(LARDER_PROPERTY_PREFIX.len()..)?;
+        let shown = ["FN", "BDAY"].iter().any(|shown| merged_name.eq_ignore_ascii_case(shown));
         (name.eq_ignore_ascii_case(LARDER_PROPERTY_PREFIX) && !shown)
-            .then(|| ("of_others", format!("{of} {}", sanitize_line(&property.text()))))
+            .then(|| ("merged", format!("{merged_name} {}", sanitize_line(&property.text()))))
     });
     rows.extend(kept);
     let is_picture = |field: &&Field| {

@@ -1,8 +1,8 @@
 //! The items of one UID: a master and its overrides.
 //!
-//! Apart from [`scope`](super::scope) because a cancellation by message changes the same items, and
-//! because it is the only part that reads the store: it finds the occurrence that a user names, and
-//! turns changed components into a batch.
+//! Separate from [`scope`](super::scope) because cancellations change the same items, and because
+//! only this module reads the store: it finds the occurrence that a user names, and turns changed
+//! components into a batch.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
@@ -260,7 +260,7 @@ impl<'d> UidGroup<'d> {
         moved.filter_map(|one| one.key).collect()
     }
 
-    /// Computes the changes after which these components are stored, and no others of the UID.
+    /// Computes the changes that make the stored items of the UID equal to these components.
     pub(crate) fn compute_changes(
         &self,
         components: Vec<EditableComponent>,

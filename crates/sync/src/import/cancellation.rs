@@ -60,7 +60,7 @@ impl ImportWriter<'_> {
         };
         let applied = self.store.apply(&mut self.operation, changes)?;
         if applied.outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
-            let reason = "the item to cancel was changed by another program in the meantime";
+            let reason = "conflict: another program changed the item to cancel";
             return self.reject_message(place, &prepared, reason).map(|()| None);
         }
         self.record_collection(&place.collection);

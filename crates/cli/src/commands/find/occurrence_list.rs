@@ -17,7 +17,7 @@ use larder_query::{AgendaEntry, ItemSummary, ResultSet, SearchRequest};
 use larder_store::{ItemRow, Reader, TimeRange};
 use std::collections::HashMap;
 
-/// The default limit of occurrences: an item that recurs each second has no end.
+/// The default limit of occurrences: an item may recur every second without end.
 pub(crate) const DEFAULT_MAX_OCCURRENCES: usize = 100_000;
 
 /// Options for printing occurrences.
@@ -118,7 +118,7 @@ pub(crate) fn warn_of_uncertain_items(
     for brief in named.iter().filter_map(|row| briefs.get(row)) {
         let letters = reader.items().unique_prefix_len(brief.head.handle)?;
         context.print_warning(format!(
-            "{:.letters$}, {}: its recurrence rule is too costly to expand fully; occurrences may be missing",
+            "{:.letters$}, {}: occurrences may be missing, because the recurrence rule takes too long to expand",
             brief.head.handle,
             display_title(brief.head.kind, &brief.summary)
         ));

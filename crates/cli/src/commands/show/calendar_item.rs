@@ -63,14 +63,14 @@ pub(super) fn page_rows(
     };
     add_values(
         &mut rows,
-        "repeats",
+        "recurrence",
         component.time_properties("RRULE").map(|timed| rule(&timed.text)).collect(),
     );
     if !head.recurrence_id.is_empty() {
-        let instead = recurrence_id_text(reader, user_locale, head, &component)?;
-        rows.push(("instead of", sanitize_line(&instead)));
+        let replaced = recurrence_id_text(reader, user_locale, head, &component)?;
+        rows.push(("replaces", sanitize_line(&replaced)));
     }
-    let except = component.time_properties("EXDATE").flat_map(|timed| {
+    let exceptions = component.time_properties("EXDATE").flat_map(|timed| {
         let one = |text: &str| {
             sanitize_line(&description::describe_stamp(
                 text,
@@ -80,13 +80,13 @@ pub(super) fn page_rows(
         };
         timed.text.split(',').map(one).collect::<Vec<_>>()
     });
-    let mut except: Vec<String> = except.collect();
-    let left = except.len().saturating_sub(MAX_LISTED_EXCEPTIONS);
-    except.truncate(MAX_LISTED_EXCEPTIONS);
-    if left > 0 {
-        except.push(format!("... and {left} more"));
+    let mut exceptions: Vec<String> = exceptions.collect();
+    let more = exceptions.len().saturating_sub(MAX_LISTED_EXCEPTIONS);
+    exceptions.truncate(MAX_LISTED_EXCEPTIONS);
+    if more > 0 {
+        exceptions.push(format!("... and {more} more"));
     }
-    add_values(&mut rows, "except", except);
+    add_values(&mut rows, "exceptions", exceptions);
     let zones = zone_uses(reader, head, &component)?;
     add_values(&mut rows, "time zone", zones.iter().map(description::describe_zone).collect());
     let shown = |field: &&Field| {

@@ -1,7 +1,7 @@
 //! The list that `larder watch` shows on a terminal, redrawn when something changes.
 //!
-//! The view reports which items changed. The list runs the query again, in its order and as far as
-//! the terminal has room, so that it is correct whatever was drawn before.
+//! The view reports which items changed. After each change the list runs the query again, sorted
+//! and limited to the height of the terminal, so that it is always correct.
 
 use super::WatchOptions;
 use crate::commands::agenda::{self, INDENT};

@@ -183,12 +183,11 @@ impl BatchWriter<'_> {
         )?;
         self.extractors.invalidate();
         if self.has_items(id)? {
-            let changed = [
-                before.has_different_text_indexes(config),
-                before.has_different_sort_indexes(config),
-            ];
-            for (set, _) in DerivedIndex::ALL.iter().zip(changed).filter(|(_, changed)| *changed) {
-                set.invalidate(self.tx)?;
+            if before.has_different_text_indexes(config) {
+                DerivedIndex::Text.invalidate(self.tx)?;
+            }
+            if before.has_different_sort_indexes(config) {
+                DerivedIndex::Sort.invalidate(self.tx)?;
             }
         }
         Ok(ChangeOutcome::Done)

@@ -104,6 +104,32 @@ fn no_store_and_an_empty_file() {
     assert_eq!(store.last_seq().unwrap(), 0);
 }
 
+/// Kinds and types of collections that a newer minor version added are skipped: they are in no list
+/// and never read as another kind.
+#[test]
+fn unknown_kinds_are_skipped() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    book.put(&card("b", "Berta", ""));
+    book.put_into("others", &card("c", "Clara", ""));
+    let (scratch, ()) = book.with_store_closed(|dir| {
+        set_version(&dir.join("data.db"), 1001);
+        let conn = Connection::open(dir.join("data.db")).unwrap();
+        let sql = "UPDATE item SET kind = 99 WHERE uid IN ('b', 'c');
+            UPDATE collection SET type = 99 WHERE name = 'others'";
+        conn.execute_batch(sql).unwrap();
+    });
+    let reader = Reader::open(&scratch.path().join("data")).unwrap();
+    let collections = reader.collections().unwrap();
+    let names: Vec<&str> = collections.iter().map(|known| known.name.as_str()).collect();
+    assert_eq!(names, ["contacts"]);
+    let items = reader.items_after_row(&collections[0], None, 10).unwrap();
+    assert_eq!(items.iter().map(|item| item.uid.as_str()).collect::<Vec<_>>(), ["a"]);
+    for uid in ["b", "c"] {
+        assert_eq!(reader.find_by_uid(None, uid).unwrap(), []);
+    }
+}
+
 /// A file that another program emptied is not taken for a new store.
 #[test]
 fn a_store_that_was_emptied() {

@@ -218,7 +218,7 @@ impl WatchSession {
             while let Some(tell) = self.view.try_next()? {
                 match (&tell, is_whole) {
                     (ViewEvent::Added(items) | ViewEvent::Modified(items), true) => {
-                        changes += items.len()
+                        changes += items.len();
                     }
                     (ViewEvent::Removed(items), true) => changes += items.len(),
                     (ViewEvent::Complete(_), _) => is_whole = true,

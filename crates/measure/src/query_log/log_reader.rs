@@ -186,7 +186,7 @@ impl BadLines {
     fn add(&mut self, line: u64, reason: String) {
         self.lines += 1;
         if self.samples.len() < MAX_BAD_LINE_SAMPLES {
-            self.samples.push(BadLine { line, reason: reason });
+            self.samples.push(BadLine { line, reason });
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Whole calendars: what stands around the components, and how many of them there are.
+//! Whole calendars: the properties and time zone definitions around the components.
 //!
-//! Apart from the head of [`generate`](super), which says what the mix is.
+//! The crate documentation describes the mix.
 
 use super::FLUSH_BYTES;
 use super::event::Population;
@@ -10,14 +10,14 @@ use super::person_names::Culture;
 use super::zones::{self, ZONES};
 use std::io;
 
-/// Writes one VCALENDAR of `n` components in the mix that the head of [`generate`](super)
-/// describes; with `events`, all of them are VEVENTs.
+/// Writes one VCALENDAR of `n` components in the mix that the documentation of the crate describes;
+/// with `events`, all of them are VEVENTs.
 ///
-/// The same arguments give the same bytes. Component `i` does not depend on `n`, so but for its
-/// last line a smaller calendar is the beginning of a larger one. Memory does not grow with `n`.
+/// The same arguments give the same bytes. Component `i` does not depend on `n`, so a smaller
+/// calendar without its last line is a prefix of a larger one. Memory does not grow with `n`.
 ///
 /// # Errors
-/// Whatever `out` answers to a write.
+/// Any error of writing to `out`.
 pub fn write_calendar(n: u64, seed: u64, events: bool, out: &mut dyn io::Write) -> io::Result<()> {
     let drawing = Population { cultures: Culture::load_all(), seed, events_only: events };
     write_vcalendar(
@@ -29,12 +29,12 @@ pub fn write_calendar(n: u64, seed: u64, events: bool, out: &mut dyn io::Write) 
     )
 }
 
-/// Writes one VCALENDAR with `n` definitions of time zones and little else, as a program leaves it
-/// that adds the zones again each time it saves. Of 538 of them, 318 are one and the same. With
-/// `events`, there is an event for each.
+/// Writes one VCALENDAR with `n` time zone definitions and little else, as written by a program
+/// that adds the zones again at each save. Of every 538 definitions, 318 are of the same zone. With
+/// `events`, each definition is followed by an event in its zone.
 ///
 /// # Errors
-/// Whatever `out` answers to a write.
+/// Any error of writing to `out`.
 pub fn write_zone_definitions(
     n: u64,
     seed: u64,
@@ -57,7 +57,7 @@ pub fn write_zone_definitions(
     )
 }
 
-/// The lines around `n` parts, in pieces.
+/// Writes a VCALENDAR around `n` parts, piece by piece.
 fn write_vcalendar(
     name: &str,
     out: &mut dyn io::Write,

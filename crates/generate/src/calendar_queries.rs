@@ -1,8 +1,7 @@
-//! Questions to a generated calendar, as calendar programs ask them in a day's work.
+//! Queries to a generated calendar, as calendar programs run them.
 //!
-//! Each is drawn once and written in the two languages that understand it, so that two programs can
-//! be asked the same. Apart from the calendars, of which it knows the years, the words and the
-//! UIDs.
+//! Each query is written in two syntaxes, so that two programs can run the same query. The module
+//! uses the years, words and UIDs of the generated calendar.
 
 use super::dates::DayNumber;
 use super::event::{POPULATION_DAYS, Population};
@@ -11,19 +10,19 @@ use super::person_names::Culture;
 use super::random::SplitMix64;
 use std::io;
 
-/// Added to the seed, so that questions do not share the streams of components.
+/// Added to the seed, so that queries do not share the random streams of components.
 const QUERY_SEED_OFFSET: u64 = 0x5155_4553;
 
-/// Writes `n` questions to the calendar that `calendar` makes of `of` components (not none), `seed`
-/// and `events`: on each line its kind, the search line (of kind `alarms` the window that `find
-/// --alarms` takes), and the same as an expression of evolution-data-server, separated by tabs.
-/// Days are those of UTC.
+/// Writes `n` queries for the calendar that `write_calendar` generates from `of` components (at
+/// least one), `seed` and `events`. Each line has three fields, separated by tabs: the kind, the
+/// search line (for `alarms`, the time range for `find --alarms`), and the S-expression of
+/// evolution-data-server. Days are in UTC.
 ///
-/// The kinds, in a hundred: `day` 25, `week` 20, `month` 20, `list` (thirty days from one on) 10,
-/// `alarms` (of a day) 10, `words` 10, `uid` 5. The same arguments give the same bytes.
+/// The kinds, in per cent: `day` 25, `week` 20, `month` 20, `list` (thirty days) 10, `alarms` (of
+/// one day) 10, `words` 10, `uid` 5. The same arguments give the same bytes.
 ///
 /// # Errors
-/// Whatever `out` answers to a write.
+/// Any error of writing to `out`.
 pub fn write_queries(
     n: u64,
     of: u64,

@@ -1,23 +1,22 @@
-//! Countries: how people there write a telephone number, where they live, where they work.
+//! Countries: formats of phone numbers, addresses, and employers.
 //!
-//! Not an authority on numbering or addressing; the patterns are those that stand in people's
-//! address books, national and international, with the brackets, dots, slashes and extensions they
-//! use. Where a country sets numbers aside for fiction (North America, Britain, France), those are
-//! drawn.
+//! The patterns are not authoritative: they imitate address books of real people, with national and
+//! international numbers, brackets, dots, slashes and extensions. If a country reserves numbers for
+//! fiction (North America, Britain, France), the patterns use them.
 
-/// The texts and numbers drawn for a person of one country.
+/// The texts and number patterns for the people of one country.
 pub(super) struct Country {
-    /// Its name as written there.
+    /// The name of the country in its own language.
     pub(super) name: &'static str,
     /// The calling code, with `+`.
     pub(super) calling_code: &'static str,
     /// The trunk prefix before a national number, which is dropped after the country code.
     pub(super) trunk_prefix: &'static str,
-    /// Numbers of mobile telephones; `fill` in contact.rs knows the signs.
+    /// Patterns of mobile numbers; `fill_pattern` in contact.rs defines their syntax.
     pub(super) mobile_patterns: &'static [&'static str],
-    /// Numbers of telephones with a wire.
+    /// Patterns of landline numbers.
     pub(super) landline_patterns: &'static [&'static str],
-    /// Street and house, `#` for digits, `%` for a house number.
+    /// Patterns of street and house number: `#` is a digit, `%` a house number.
     pub(super) streets: &'static [&'static str],
     /// City, region, postal code.
     pub(super) cities: &'static [(&'static str, &'static str, &'static str)],
@@ -25,7 +24,7 @@ pub(super) struct Country {
     pub(super) organisations: &'static [&'static str],
     /// Job titles in the language of the country.
     pub(super) titles: &'static [&'static str],
-    /// A sentence or two for notes.
+    /// Sentences for notes, in the language of the country.
     pub(super) note_sentences: &'static [&'static str],
 }
 

@@ -1,8 +1,8 @@
-//! One invented component of a calendar: drawn here, written elsewhere.
+//! A randomly generated component of a calendar; `ical_writer` writes it.
 //!
-//! Knows what calendars hold (meetings that repeat, one of them moved, tasks that are half done)
-//! and nothing of how it is written. A detached occurrence draws its master again, so that nothing
-//! has to be kept.
+//! The module models the content of calendars (recurring meetings, moved occurrences, half-finished
+//! tasks) and not its format. An override generates its master again, so that no master is kept in
+//! memory.
 
 use super::contact::{FakeEmail, draw_emails, draw_note, fill_pattern};
 use super::dates::{DayNumber, RecurrencePattern};
@@ -12,11 +12,11 @@ use super::random::SplitMix64;
 use super::zones::{self, FakeZone};
 use std::borrow::Cow;
 
-/// The days over which everything is spread: 2017 to 2026.
+/// The number of days over which the components are spread: 2017 to 2026.
 pub(super) const POPULATION_DAYS: u64 = 3_652;
-/// How many components may lie between a master and the detached occurrences of it.
+/// The maximum distance, in components, between a master and its overrides.
 const MAX_MASTER_DISTANCE_COMPONENTS: u64 = 64;
-/// How far into an endless series its detached occurrences are.
+/// The number of occurrences of an endless series among which the overrides are chosen.
 const ENDLESS_SERIES_OCCURRENCES: u64 = 24;
 
 /// The kind of a component.
@@ -27,12 +27,12 @@ pub(super) enum FakeComponentType {
     Journal,
 }
 
-/// The meaning of a component's times.
+/// The form of a component's times.
 #[derive(Clone)]
 pub(super) enum TimeForm {
-    /// Whole days.
+    /// A date without a time.
     Date,
-    /// The time on any wall.
+    /// A floating time.
     Floating,
     Utc,
     Zoned {
@@ -41,7 +41,7 @@ pub(super) enum TimeForm {
     },
 }
 
-/// A day and a minute of it, on some clock.
+/// A day and a minute of the day, without a time zone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WallTime {
     pub(super) day: DayNumber,
@@ -49,7 +49,7 @@ pub(super) struct WallTime {
 }
 
 impl WallTime {
-    /// So many minutes later.
+    /// Returns the time `minutes` minutes later.
     pub(super) fn add_minutes(self, minutes: i64) -> WallTime {
         let minute = self.minute + minutes;
         WallTime {
@@ -59,49 +59,49 @@ impl WallTime {
     }
 }
 
-/// How it repeats.
+/// The recurrence of a component.
 pub(super) struct FakeSeries {
     pub(super) pattern: RecurrencePattern,
-    /// Where it has an end: how many there are, and the last of them.
+    /// The number of occurrences and the last occurrence; `None` for an endless series.
     pub(super) end: Option<(u64, WallTime)>,
-    /// Whether the end is said as UNTIL and not as COUNT.
+    /// Whether the end is written as UNTIL instead of COUNT.
     pub(super) has_until: bool,
     pub(super) exceptions: Vec<WallTime>,
 }
 
-/// Who was asked to come; the first is who asks.
+/// An attendee; the first in the list is the organizer.
 pub(super) struct FakeAttendee {
     pub(super) name: String,
     pub(super) address: String,
     pub(super) participation_status: &'static str,
 }
 
-/// A reminder.
+/// An alarm.
 pub(super) struct FakeAlarm {
     pub(super) trigger: AlarmTrigger,
     pub(super) has_repeat: bool,
     pub(super) is_acknowledged: bool,
 }
 
-/// When a reminder goes off.
+/// The trigger of an alarm.
 #[derive(Clone, Copy)]
 pub(super) enum AlarmTrigger {
     RelativeToStart(&'static str),
     RelativeToEnd(&'static str),
-    /// So many minutes before the start, said as a time of UTC.
+    /// An absolute UTC time, this many minutes before the start.
     Absolute(i64),
 }
 
-/// Everything that a component says.
+/// The content of a component.
 pub(super) struct FakeComponent {
     pub(super) component_type: FakeComponentType,
     pub(super) uid: String,
     pub(super) time_form: TimeForm,
     pub(super) start: WallTime,
-    /// In minutes, also of whole days.
+    /// The length in minutes, also for all-day items.
     pub(super) length_minutes: i64,
     pub(super) series: Option<FakeSeries>,
-    /// The occurrence that this one is there instead of.
+    /// The original time of the occurrence that this override replaces.
     pub(super) recurrence_id: Option<WallTime>,
     pub(super) summary: String,
     pub(super) location: Option<String>,
@@ -113,16 +113,16 @@ pub(super) struct FakeComponent {
     /// 1 to 9.
     pub(super) priority: Option<u64>,
     pub(super) is_private: bool,
-    /// Of a task, in percent.
+    /// The progress of a task in percent.
     pub(super) percent_complete: u64,
     pub(super) created: WallTime,
     pub(super) last_modified: WallTime,
     pub(super) sequence: u64,
-    /// A number for small choices of form.
+    /// A random number that selects variants of the format.
     pub(super) style_bits: u64,
 }
 
-/// The part that a component has in a calendar.
+/// The role of a component in its calendar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ComponentRole {
     Master,
@@ -140,16 +140,17 @@ impl ComponentRole {
     }
 }
 
-/// The texts and people from which the components of a calendar are drawn.
+/// The seed, the texts and the people of the components of a calendar.
 pub(super) struct Population {
     pub(super) cultures: Vec<Culture>,
     pub(super) seed: u64,
-    /// Whether all are events.
+    /// Whether all components are events.
     pub(super) events_only: bool,
 }
 
 impl Population {
-    /// Component `index`. What its stream and that of its master yield, and nothing else, decides.
+    /// Returns component `index`. It depends only on its own random stream and on the stream of its
+    /// master.
     pub(super) fn draw_component(&self, index: u64) -> FakeComponent {
         let random = &mut SplitMix64::from_seed(self.seed, index);
         match ComponentRole::draw(random) {
@@ -162,7 +163,7 @@ impl Population {
         }
     }
 
-    /// The UID of the series or single component nearest to `index`, at or before it.
+    /// Returns the UID of the last series or single component up to and including `index`.
     pub(super) fn nearest_uid(&self, index: u64) -> String {
         let whole = |index: &u64| {
             ComponentRole::draw(&mut SplitMix64::from_seed(self.seed, *index))
@@ -172,7 +173,7 @@ impl Population {
         self.draw_component(nearest.unwrap_or(index)).uid
     }
 
-    /// An event in a zone: nothing that repeats.
+    /// Returns a single event in a time zone.
     pub(super) fn draw_event_in_zone(
         &self,
         index: u64,
@@ -228,7 +229,8 @@ impl Population {
         component
     }
 
-    /// A changed occurrence of the nearest series before; none where that has no more to change.
+    /// Returns an override of the nearest preceding series; `None` if the series has no occurrence
+    /// left to override.
     fn draw_override(&self, index: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let mut nth = 1;
         for before in (index.saturating_sub(MAX_MASTER_DISTANCE_COMPONENTS)..index).rev() {
@@ -244,7 +246,7 @@ impl Population {
         None
     }
 
-    /// Draws the properties that single components and masters share.
+    /// Returns a component with the properties that single components and masters share.
     fn draw_base(&self, kind: FakeComponentType, random: &mut SplitMix64) -> FakeComponent {
         let culture = Culture::pick(&self.cultures, random);
         let uid = [random.next_bits(), random.next_bits(), random.next_bits() >> 32];
@@ -304,11 +306,11 @@ impl Population {
 }
 
 impl FakeComponent {
-    /// This master as its `nth` detached occurrence (from 1): each of them takes the place of
-    /// another one.
+    /// Converts a master to its `nth` override (from 1); each override replaces a different
+    /// occurrence.
     fn into_override(mut self, nth: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let series = self.series.take()?;
-        // Even places; odd ones may be exceptions.
+        // Overrides use even positions, because odd positions may be in EXDATE.
         let most = (series.end.map_or(ENDLESS_SERIES_OCCURRENCES, |(count, _)| count) - 1) / 2;
         if nth > most.min(7) {
             return None;
@@ -374,7 +376,7 @@ impl FakeSeries {
         series
     }
 
-    /// Occurrence `place`, from 0, of a series that begins at `start`.
+    /// Returns occurrence `place` (from 0) of a series that begins at `start`.
     fn nth_occurrence(&self, start: WallTime, place: u64) -> WallTime {
         let day = (0..place).fold(start.day, |day, _| self.pattern.next_occurrence(start.day, day));
         WallTime { day, ..start }
@@ -402,7 +404,7 @@ impl FakeAlarm {
     }
 }
 
-/// How a series repeats that begins about that day.
+/// Returns a random recurrence pattern for a series that begins near this day.
 fn draw_pattern(start: DayNumber, random: &mut SplitMix64) -> RecurrencePattern {
     let first = 1 << start.weekday();
     match random.next_below(100) {
@@ -419,7 +421,7 @@ fn draw_pattern(start: DayNumber, random: &mut SplitMix64) -> RecurrencePattern 
     }
 }
 
-/// When things begin: from seven in the morning, more of them on the hour.
+/// Returns a random start time from 7:00 on; full hours are more frequent.
 fn draw_start_minute(random: &mut SplitMix64) -> i64 {
     let quarter = if random.roll_percent(60) { 0 } else { random.next_below(4) };
     (random.next_between(7, 20) * 60 + quarter * 15) as i64

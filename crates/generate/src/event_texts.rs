@@ -1,8 +1,8 @@
 //! The texts of calendars: subjects, places, search words.
 //!
-//! Lists only. `{}` in a subject is a given name.
+//! `{}` in a subject stands for a given name.
 
-/// Subjects of events, in the languages of some cultures; half are English.
+/// Subjects of events; half are in English, the others in the languages of some cultures.
 pub(super) static SUMMARY_TEMPLATES: &[&str] = &[
     "Lunch with {}",
     "Weekly planning",
@@ -56,7 +56,7 @@ pub(super) static SUMMARY_TEMPLATES: &[&str] = &[
     "生日聚会",
 ];
 
-/// Words that the subjects, notes and places hold, as people would look for them.
+/// Words of the subjects, notes and places that queries search.
 pub(super) static SEARCH_WORDS: &[&str] = &[
     "budget",
     "dentist",
@@ -80,7 +80,7 @@ pub(super) static SEARCH_WORDS: &[&str] = &[
     "accountant",
 ];
 
-/// Where people meet; `#` is a digit.
+/// Meeting places; `#` is a digit.
 pub(super) static ROOM_PATTERNS: &[&str] = &[
     "Room #.##",
     "Conference room B, floor #",

@@ -1,7 +1,6 @@
-//! Components as iCalendar, in the manner of EDS and of others that share its library.
+//! Components as iCalendar, in the style of EDS and other programs that use libical.
 //!
-//! Not a conforming serialiser: it writes only what the population
-//! makes.
+//! The writer is not a conforming serialiser: it writes only generated components.
 
 use super::event::{
     AlarmTrigger, FakeAlarm, FakeAttendee, FakeComponent, FakeComponentType, TimeForm, WallTime,
@@ -48,7 +47,7 @@ pub(super) fn write_component(it: &FakeComponent, card: &mut LineWriter<'_>) {
     card.put("END:").put(name).end_line();
 }
 
-/// When it is, how it repeats, and instead of what.
+/// Writes the times, the recurrence and the RECURRENCE-ID.
 fn write_time_properties(it: &FakeComponent, card: &mut LineWriter<'_>) {
     let end = it.start.add_minutes(it.length_minutes);
     let alone = it.series.is_none() && it.recurrence_id.is_none();
@@ -89,7 +88,7 @@ fn write_time_properties(it: &FakeComponent, card: &mut LineWriter<'_>) {
     }
 }
 
-/// A property whose value is a time.
+/// Writes a property whose value is a time.
 fn write_time_property(property: &str, at: WallTime, clock: &TimeForm, card: &mut LineWriter<'_>) {
     card.put(property);
     match clock {
@@ -107,12 +106,12 @@ fn format_local_time(at: WallTime) -> String {
     format!("{}T{:02}{:02}00", at.day, at.minute / 60, at.minute % 60)
 }
 
-/// A time of UTC whose seconds are some number.
+/// Formats a time as UTC, with these seconds.
 fn format_utc_time(at: WallTime, seconds: u64) -> String {
     format!("{}T{:02}{:02}{:02}Z", at.day, at.minute / 60, at.minute % 60, seconds % 60)
 }
 
-/// The time in UTC; of a floating one, and of a day, as if it were there.
+/// Converts a time to UTC; floating times and dates are taken as UTC.
 fn to_utc(at: WallTime, clock: &TimeForm) -> WallTime {
     match clock {
         TimeForm::Zoned { zone, .. } => at.add_minutes(-zone.utc_offset_minutes(at.day)),
@@ -120,8 +119,7 @@ fn to_utc(at: WallTime, clock: &TimeForm) -> WallTime {
     }
 }
 
-/// The last occurrence, as a rule has to say it: UTC where there is a zone, else as the start is
-/// said.
+/// Formats the value of UNTIL: in UTC if the start has a zone, otherwise in the form of the start.
 fn format_until_value(last: WallTime, clock: &TimeForm) -> String {
     match clock {
         TimeForm::Date => last.day.to_string(),
@@ -130,7 +128,7 @@ fn format_until_value(last: WallTime, clock: &TimeForm) -> String {
     }
 }
 
-/// How far it is.
+/// Writes STATUS, PRIORITY and the progress of a task.
 fn write_status(it: &FakeComponent, card: &mut LineWriter<'_>) {
     if let Some(status) = it.status {
         card.put("STATUS:").put(status).end_line();

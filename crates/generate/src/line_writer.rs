@@ -1,13 +1,13 @@
-//! The lines of one card: building, folding, quoting.
+//! Content lines: building, folding and quoting.
 //!
-//! Knows the line syntax of the three versions and nothing of what the properties mean. It is apart
-//! from the writer of contacts because other generators of content lines (RFC 5545) will want the
-//! same.
+//! Implements the line syntax of the three versions, independent of the meaning of properties. It
+//! is separate from the writer of contacts because `ical_writer` uses it as well.
 
-/// Longest line in octets, without its end (RFC 6350 section 3.2; vCard 2.1 says 76).
+/// The maximum length of a line in octets, without its line ending (RFC 6350 section 3.2; vCard 2.1
+/// allows 76).
 const MAX_LINE_BYTES: usize = 75;
 
-/// One card in the making: a line is built, then ended, which folds it into the book.
+/// Builds the lines of one card; ending a line folds it and appends it to the output.
 pub(super) struct LineWriter<'b> {
     newline: &'static str,
     line: &'b mut Vec<u8>,
@@ -15,7 +15,8 @@ pub(super) struct LineWriter<'b> {
 }
 
 impl<'b> LineWriter<'b> {
-    /// A card whose lines end with `newline`, appended to `book`; `line` is scratch space.
+    /// Returns a writer of lines that end with `newline`, appended to `book`; `line` is scratch
+    /// space.
     pub(super) fn new(
         newline: &'static str,
         line: &'b mut Vec<u8>,
@@ -25,13 +26,13 @@ impl<'b> LineWriter<'b> {
         LineWriter { newline, line, output }
     }
 
-    /// Adds to the line as it is.
+    /// Adds text to the line unchanged.
     pub(super) fn put(&mut self, part: &str) -> &mut Self {
         self.line.extend_from_slice(part.as_bytes());
         self
     }
 
-    /// Adds text with what separates values escaped (RFC 6350 section 3.4).
+    /// Adds text with separators escaped (RFC 6350 section 3.4).
     pub(super) fn put_text(&mut self, text: &str) -> &mut Self {
         for &byte in text.as_bytes() {
             match byte {
@@ -70,7 +71,7 @@ impl<'b> LineWriter<'b> {
         self
     }
 
-    /// Ends the line, folded where it is too long, never inside a character.
+    /// Ends the line. A line that is too long is folded, never inside a character.
     pub(super) fn end_line(&mut self) {
         let (mut rest, mut room) = (self.line.as_slice(), MAX_LINE_BYTES);
         while rest.len() > room {
@@ -89,17 +90,18 @@ impl<'b> LineWriter<'b> {
         self.line.clear();
     }
 
-    /// A whole line of vCard 2.1 with a structured value: plain if it may be, else
+    /// Writes a line of vCard 2.1 with a structured value: plain if possible, otherwise
     /// quoted-printable.
     ///
-    /// Version 2.1 has no folding that any text survives, so a long line is quoted too.
+    /// Folding in version 2.1 does not preserve every text, so a long line is written as
+    /// quoted-printable, too.
     pub(super) fn put_vcard_2_1_line(&mut self, head: &str, parts: &[&str]) {
         let mut value = String::new();
         for (at, part) in parts.iter().enumerate() {
             if at > 0 {
                 value.push(';');
             }
-            // Only the separator of components is escaped in 2.1, and only where there are
+            // Version 2.1 escapes only the separator of components, and only if the value has
             // components.
             if parts.len() > 1 && part.contains(';') {
                 value.push_str(&part.replace(';', "\\;"));
@@ -117,7 +119,8 @@ impl<'b> LineWriter<'b> {
         }
     }
 
-    /// Ends the line with a value in quoted-printable (RFC 2045 section 6.7), broken softly.
+    /// Ends the line with a value in quoted-printable (RFC 2045 section 6.7), with soft line
+    /// breaks.
     fn end_quoted_printable(&mut self, value: &str) {
         const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
         let mut column = self.line.len();
@@ -148,7 +151,7 @@ impl<'b> LineWriter<'b> {
                 }
             }
         }
-        // Broken already: folding would add blanks that a decoder keeps.
+        // The line has soft line breaks already; folding would add blanks that a decoder keeps.
         self.output.append(self.line);
         self.output.extend_from_slice(self.newline.as_bytes());
     }

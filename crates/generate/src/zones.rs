@@ -1,27 +1,27 @@
-//! Time zones: the few that events are drawn in, and files that repeat the same ones hundreds of
-//! times.
+//! Time zones: the four zones of generated events, and files that repeat the same definitions
+//! hundreds of times.
 //!
-//! The definitions are written as the programs that left them wrote them: EDS and libical with
-//! their prefix, others with the bare name. Offsets are those since 2007, which is all that the
-//! drawn events need.
+//! The definitions imitate real programs: EDS and libical write a prefix before the zone name,
+//! other programs do not. The offsets are valid from 2007 on, which suffices for the generated
+//! events.
 
 use super::dates::DayNumber;
 use super::line_writer::LineWriter;
 use super::random::SplitMix64;
 
-/// When summer time is.
+/// The rule of daylight saving time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DaylightSaving {
     Never,
-    /// From the last Sunday of March to that of October.
+    /// From the last Sunday of March to the last Sunday of October.
     Europe,
-    /// From the second Sunday of March to the first of November.
+    /// From the second Sunday of March to the first Sunday of November.
     America,
 }
 
-/// A zone: hours east of Greenwich in winter, its summer, the names of both.
+/// A zone: its standard offset, its daylight saving rule, and the names of both observances.
 pub(super) struct FakeZone {
-    /// As properties name it.
+    /// The TZID.
     pub(super) tzid: &'static str,
     location: &'static str,
     standard_offset_hours: i64,
@@ -30,7 +30,7 @@ pub(super) struct FakeZone {
 }
 
 impl FakeZone {
-    /// Minutes east of Greenwich on a day, for the hours at which people meet.
+    /// Returns the UTC offset in minutes at daytime on this day.
     pub(super) fn utc_offset_minutes(&self, day: DayNumber) -> i64 {
         let (year, ..) = day.to_date();
         let [from, to] = match self.daylight_saving {
@@ -44,7 +44,7 @@ impl FakeZone {
         (self.standard_offset_hours + i64::from(from <= day && day < to)) * 60
     }
 
-    /// Writes the definition under a name, which is its own or one with a prefix.
+    /// Writes the definition under this TZID: its own name or a name with a prefix.
     pub(super) fn write_definition(&self, id: &str, card: &mut LineWriter<'_>) {
         let [winter, summer] = self.names;
         let (east, more) = (self.standard_offset_hours, self.standard_offset_hours + 1);
@@ -70,7 +70,7 @@ impl FakeZone {
     }
 }
 
-/// A half of the year that begins on a numbered Sunday, or the last one, of a month.
+/// Writes an observance that begins each year on a numbered or the last Sunday of a month.
 fn write_yearly_observance(
     kind: &str,
     name: &str,
@@ -106,7 +106,7 @@ fn write_observance(
     card.put("END:").put(kind).end_line();
 }
 
-/// The zones that a calendar begins with and its events are in.
+/// The zones that a generated calendar defines and its events use.
 pub(super) static ZONES: [FakeZone; 4] = [
     FakeZone {
         tzid: "Europe/Berlin",
@@ -138,7 +138,7 @@ pub(super) static ZONES: [FakeZone; 4] = [
     },
 ];
 
-/// One of [`ZONES`], by how many events are in it.
+/// Returns a random zone of [`ZONES`], weighted by its share of events.
 pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
     &ZONES[match random.next_below(100) {
         0..45 => 0,
@@ -148,14 +148,14 @@ pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
     }]
 }
 
-/// The prefix of zone names in old programs.
+/// The prefix of zone names in files of old programs.
 const TZID_PREFIX: &str = "/softwarestudio.org/Olson_20011030_5/";
-/// Of so many definitions ...
+/// The number of definitions in a cycle.
 const DEFINITIONS_PER_CYCLE: u64 = 538;
-/// ... so many are the first of the repeated zones.
+/// The number of definitions in a cycle that are copies of the first repeated zone.
 const MAIN_ZONE_DEFINITIONS_PER_CYCLE: u64 = 318;
 
-/// The zones of a file of copies: the first is most of them.
+/// The zones of a file with repeated definitions; most definitions are of the first zone.
 static REPEATED_ZONES: [FakeZone; 6] = [
     repeated_zone("Africa/Algiers", 1, DaylightSaving::Never, ["CET", "CET"]),
     repeated_zone("Europe/Berlin", 1, DaylightSaving::Europe, ["CET", "CEST"]),
@@ -180,7 +180,7 @@ const fn repeated_zone(
     }
 }
 
-/// Definition `index` of a file of copies: its name, and what it says.
+/// Returns the TZID and the zone of definition `index` in a file with repeated definitions.
 pub(super) fn nth_repeated_definition(index: u64) -> (String, &'static FakeZone) {
     let before = |index: u64| {
         u128::from(index) * u128::from(MAIN_ZONE_DEFINITIONS_PER_CYCLE)

@@ -1,14 +1,14 @@
-//! The generated calendars: what they promise to whoever measures with them.
+//! The properties of generated calendars that measurements rely on.
 //!
-//! The components are taken apart by a few lines here and not by Larder's own parser, which is what
-//! they are to measure.
+//! These tests parse the components with a few lines of their own and not with Larder's parser,
+//! because the calendars serve to measure that parser.
 
 use larder_generate::{write_calendar, write_zone_definitions};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// Enough that a share of 2 % is within a few tenths of its mark.
+/// The number of components: large enough that a share of 2 % is exact to a few tenths.
 const MANY: u64 = 20_000;
 
 fn text(n: u64, seed: u64, events: bool) -> String {
@@ -23,8 +23,8 @@ fn copies(n: u64, events: bool) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The components right below the calendar: their name and their unfolded lines, first and last
-/// left out.
+/// Returns the direct children of the calendar: their names and their unfolded lines without BEGIN
+/// and END.
 fn components(text: &str) -> Vec<(String, Vec<String>)> {
     let unfolded = text.replace("\r\n ", "");
     let mut lines = unfolded.split_terminator("\r\n").peekable();
@@ -44,13 +44,13 @@ fn components(text: &str) -> Vec<(String, Vec<String>)> {
     }
 }
 
-/// The lines of everything but time zones.
+/// Returns the lines of all components except time zones.
 fn items(text: &str) -> Vec<Vec<String>> {
     let items = components(text).into_iter().filter(|(name, _)| name != "VTIMEZONE");
     items.map(|(_, lines)| lines).collect()
 }
 
-/// Parameters and value of a property that is there once at most.
+/// Returns the parameters and value of a property that occurs at most once.
 fn property<'l>(lines: &'l [String], name: &str) -> Option<&'l str> {
     let rest = |line: &'l String| line.strip_prefix(name).filter(|it| it.starts_with([';', ':']));
     let own = lines.iter().take_while(|line| *line != "BEGIN:VALARM");
@@ -184,8 +184,8 @@ fn series_last_about_ten_weeks() {
     }
 }
 
-/// A detached occurrence has its master before it, is said as that is, and takes the place of no
-/// other, nor of an exception.
+/// An override follows its master, has times of the same form, and replaces an occurrence that no
+/// other override and no EXDATE names.
 #[test]
 fn detached_occurrences_have_their_place() {
     let items = items(&text(MANY, 5, false));
@@ -246,7 +246,7 @@ fn copies_are_of_few_zones() {
     }
 }
 
-/// A writer that takes some bytes and then no more.
+/// A writer that accepts some bytes and then fails.
 struct Full(usize);
 
 impl io::Write for Full {

@@ -1,7 +1,7 @@
-//! The generated address book: what it promises to whoever measures with it.
+//! The properties of generated address books that measurements rely on.
 //!
-//! The cards are taken apart by a few lines here and not by Larder's own parser, which is what they
-//! are to measure.
+//! These tests parse the cards with a few lines of their own and not with Larder's parser, because
+//! the address books serve to measure that parser.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,7 +9,7 @@ use std::io;
 use larder_generate::write_contacts;
 use proptest::prelude::*;
 
-/// Enough that a share of 2 % is within a few tenths of its mark.
+/// The number of cards: large enough that a share of 2 % is exact to a few tenths.
 const MANY: u64 = 20_000;
 
 fn book(n: u64, seed: u64) -> Vec<u8> {
@@ -18,7 +18,8 @@ fn book(n: u64, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// The cards of a book, each from its BEGIN to the end of its END line, nothing left over.
+/// Returns the cards of an address book, each from its BEGIN to the end of its END line, and
+/// asserts that nothing is left over.
 fn cards(book: &[u8]) -> Vec<&str> {
     let text = str::from_utf8(book).unwrap();
     let mut cards = Vec::new();
@@ -35,7 +36,7 @@ fn cards(book: &[u8]) -> Vec<&str> {
     cards
 }
 
-/// The lines of a card, unfolded, soft line breaks closed.
+/// Returns the lines of a card, unfolded and without soft line breaks.
 fn unfold(card: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut soft = false;
@@ -54,14 +55,14 @@ fn unfold(card: &str) -> Vec<String> {
     lines
 }
 
-/// The name of a property, without group and parameters; empty for the blank line after 2.1's
-/// base64.
+/// Returns the name of a property without group and parameters; empty for the blank line that ends
+/// base64 in 2.1.
 fn property(line: &str) -> &str {
     let head = line.split([':', ';']).next().unwrap_or_default();
     head.rsplit('.').next().unwrap_or_default()
 }
 
-/// Asserts that `holds` is true for `share` of a hundred cards, give or take `slack`.
+/// Asserts that `holds` is true for `share` per cent of the cards, with a tolerance of `slack`.
 fn check_share(what: &str, cards: &[&str], share: f64, slack: f64, holds: impl Fn(&str) -> bool) {
     let found = cards.iter().filter(|card| holds(card)).count() as f64;
     let found = found * 100.0 / cards.len() as f64;
@@ -117,7 +118,7 @@ fn the_mix_is_as_described() {
 fn every_script_comes_up() {
     let book = book(MANY, 3);
     let text = str::from_utf8(&book).unwrap();
-    // From cards that are not quoted: one name of each culture that ASCII cannot write.
+    // Only cards without quoting: one name of each culture that is not ASCII.
     for name in [
         "Müller",
         "Groß",
@@ -177,7 +178,7 @@ fn lines_are_legal() {
     }
 }
 
-/// Decodes quoted-printable, to see that what was broken softly is whole characters.
+/// Decodes quoted-printable, to check that soft line breaks do not divide characters.
 fn decode(value: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = value.as_bytes();
@@ -193,7 +194,7 @@ fn decode(value: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The value of a line of vCard 2.1, quoted or not.
+/// Returns the value of a line of vCard 2.1, decoded if it is quoted.
 fn old_value(line: &str) -> String {
     let (head, value) = line.split_once(':').unwrap();
     if !head.ends_with(";ENCODING=QUOTED-PRINTABLE") {
@@ -270,7 +271,7 @@ fn no_two_contacts_have_one_uid() {
     assert!(seen.len() as u64 > MANY * 9 / 10);
 }
 
-/// All addresses lie under names that RFC 2606 sets aside, and are ASCII.
+/// All addresses are ASCII and in domains reserved by RFC 2606.
 #[test]
 fn no_mail_could_reach_anybody() {
     for card in cards(&book(MANY, 10)) {
@@ -288,7 +289,7 @@ fn no_mail_could_reach_anybody() {
     }
 }
 
-/// A writer that takes some bytes and then no more.
+/// A writer that accepts some bytes and then fails.
 struct Full(usize);
 
 impl io::Write for Full {

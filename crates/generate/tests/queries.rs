@@ -1,4 +1,4 @@
-//! The generated questions: their kinds, and that both languages ask for the same.
+//! The generated queries: their kinds, and the equality of both syntaxes.
 
 use larder_generate::{write_calendar, write_queries};
 use std::collections::HashMap;

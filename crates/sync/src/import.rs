@@ -56,8 +56,8 @@ use std::time::Duration;
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
 /// The longest time for which a batch holds the lock: after a longer one the next is smaller.
 const TARGET_LOCK_TIME: Duration = Duration::from_millis(100);
-/// The largest batch that grows by itself. Large batches write the pages that their items share,
-/// such as those of an index with random keys, less often.
+/// The largest batch that grows by itself. Large batches write pages that many items share, such as
+/// index pages, less often.
 const MAX_ADAPTIVE_BATCH_ITEMS: usize = 2 * DEFAULT_BATCH_ITEMS;
 /// The smallest batch that shrinks by itself: every commit costs an fsync.
 const MIN_ADAPTIVE_BATCH_ITEMS: usize = 100;
@@ -80,8 +80,8 @@ const OLDER_REASON: &str = "older than the stored item, by SEQUENCE and DTSTAMP"
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
     /// The collection of all items; it is created if it does not exist. `None`: components go to
-    /// the collection with the name of their calendar, else of the file; a scheduling message to
-    /// the collection that contains its UID; items that stand in no calendar to the [default
+    /// the collection with the name of their calendar, or else of the file; a scheduling message to
+    /// the collection that contains its UID; items outside any calendar to the [default
     /// collection](CollectionType::default_collection) of their type.
     pub into: Option<String>,
     /// The number of items in a batch, 1 to [`MAX_BATCH_ITEMS`]: each batch is one transaction.
@@ -127,13 +127,13 @@ pub enum ImportInput {
 /// Imports the items of all inputs as one operation.
 ///
 /// An item whose UID is in the collection is an update, or unchanged if its bytes are the same. A
-/// second item with one UID in the same import is kept beside the first. An item without a UID gets
-/// one derived from its bytes. Rejected input is reported in `events` and, with
+/// second item with one UID in the same import is kept in addition to the first. An item without a
+/// UID gets one derived from its bytes. Rejected input is reported in `events` and, with
 /// [`rejects`](ImportOptions::rejects), kept.
 ///
 /// # Errors
-/// A store or rejects file that cannot be written ends the import; earlier batches stay. Inputs
-/// that are missing, unreadable or damaged are no errors but part of the report.
+/// A store or rejects file that cannot be written ends the import; earlier batches stay. Missing,
+/// unreadable or damaged inputs are not errors; the report lists them.
 pub fn import(
     store: &mut Store,
     inputs: Vec<ImportInput>,
@@ -192,8 +192,8 @@ pub fn import(
 }
 
 /// Hashes of the items that this import left unchanged, by collection, UID and recurrence id: a few
-/// million fit. The store knows those that it wrote. After a hash collision, a changed item is kept
-/// beside the stored one instead of replacing it.
+/// million fit into memory. For items that the import wrote, the store has the answer. After a hash
+/// collision, a changed item is kept in addition to the stored item instead of replacing it.
 #[derive(Default)]
 struct UnchangedKeys {
     hashes: HashSet<u64>,
@@ -239,7 +239,7 @@ struct ImportWriter<'a> {
     operation: Operation,
     /// The collection of all items, if one was named.
     into: Option<Arc<str>>,
-    /// The collections of items that stand in no calendar, by type.
+    /// The collections of items outside any calendar, by type.
     targets: Vec<Arc<str>>,
     /// The types of the collections.
     families: HashMap<Arc<str>, CollectionType>,
@@ -554,8 +554,8 @@ fn problem_line(first: u64, problem: &Problem) -> u64 {
     first + u64::from(problem.line.max(1)) - 1
 }
 
-/// Returns the precondition of an item, and, if the item may be rejected by it, the reason and its
-/// bytes.
+/// Returns the precondition of an item. If the precondition can fail, also returns the reason for
+/// the rejection and the bytes of the item.
 fn choose_expectation(
     prepared: &ParsedItem,
     cut: bool,

@@ -1,8 +1,8 @@
 //! Reads the lines of a query log.
 //!
-//! The modules beside this one interpret the events. A log is read one line at a time. An overlong
-//! or malformed line does not stop the reading; it is reported by its number. docs/queries.md
-//! documents the format.
+//! The other modules of the query log interpret the events. A log is read one line at a time. An
+//! overlong or malformed line does not stop the reading; it is reported by its number.
+//! docs/queries.md documents the format.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead};

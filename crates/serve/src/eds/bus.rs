@@ -85,7 +85,7 @@ fn is_sendable(message: &Message) -> bool {
     message.data().len() <= MAX_MESSAGE_BYTES
 }
 
-/// Replaces NUL, the one character that D-Bus cannot carry.
+/// Replaces NUL, the only character that a D-Bus string cannot contain.
 pub(super) fn replace_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

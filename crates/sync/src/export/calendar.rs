@@ -4,7 +4,7 @@
 //! Usually that is one. Items with different definitions of one TZID, or of different versions,
 //! need different calendars; so does an item with an undefined TZID that another item's calendar
 //! defines. An item without END lasts until its calendar ends, so it gets a calendar of its own.
-//! Apart from `export` because address books need none of it.
+//! Separate from `export` because address books need none of it.
 
 use super::{ExportReport, detect_line_end, for_each_item, read_source, write_bytes, write_text};
 use crate::error::Error;

@@ -1,8 +1,8 @@
 //! From files to parsed items: one thread reads and splits, several parse, and the caller receives
 //! the results in the order of the input.
 //!
-//! Nothing is written or decided here. Apart from the writer so that everything about threads is in
-//! one place:
+//! This module writes and decides nothing. It is separate from the writer so that all code about
+//! threads is in one place:
 //!
 //! * pieces travel in groups, each with a channel for its result; the caller holds the receivers in
 //!   order, so no sorting is needed;
@@ -40,7 +40,7 @@ const PIECE_OVERHEAD_BYTES: usize = 256;
 /// The index rows of an item are some four times as large as its bytes; but longer text is not
 /// indexed, and photos, which make items large, have no rows.
 const MAX_INDEXED_BYTES: usize = 64 << 10;
-/// The interval at which a caller that waits for a slow input can do other work.
+/// While a caller waits for a slow input, it gets control back at this interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A parsed item and its warnings, or the bytes of an invalid one and the reason.
@@ -69,7 +69,7 @@ pub(super) struct InputPiece<C> {
 
 /// The content of a piece.
 pub(super) enum PieceContent<C> {
-    /// An item, its kind, and the calendar around it if it stands in one.
+    /// An item, its kind, and the calendar that contains it, if any.
     Item(C, Kind, Option<Arc<EnclosingCalendar>>),
     /// The end of a calendar.
     CalendarEnd(FinishedCalendar),
@@ -236,7 +236,7 @@ fn run_parser(
     derivers: &ImportExtractors,
 ) {
     loop {
-        // The lock is held while waiting: the other threads wait for the lock instead.
+        // One thread waits for work and holds the lock; the other threads wait for the lock.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(ParseJob { pieces: found, answer }) = job else { return };
         if budget.is_closed() {
@@ -317,7 +317,8 @@ struct InputReader {
     bytes_done: u64,
     /// Whether the caller still waits for results.
     is_wanted: bool,
-    /// Whether the last piece was text between items: more of it belongs to the same stretch.
+    /// Whether the last piece was text between items; following text then continues the same
+    /// rejected range.
     in_stretch: bool,
     /// Whether nothing was found in this input so far.
     empty: bool,

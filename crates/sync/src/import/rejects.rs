@@ -1,8 +1,9 @@
 //! The file of rejected input, for a person to correct and import again.
 //!
-//! It contains the bytes as they came, with a line feed only after a stretch that does not end with
-//! one. It is written beside its target under a hidden name and renamed at the end, if it is not
-//! empty: an import without rejects leaves the file of an earlier import alone.
+//! The file contains the rejected bytes unchanged; a line feed is added only after a range that
+//! does not end with one. It is written under a hidden name in the folder of its target and renamed
+//! at the end, unless it is empty, so that an import without rejects keeps the file of an earlier
+//! import.
 
 use crate::error::Error;
 use std::fs::{self, File, OpenOptions};
@@ -89,8 +90,8 @@ impl Drop for RejectsFile {
     }
 }
 
-/// Creates a file beside `target`, readable only by its owner: rejected input is as private as
-/// imported input.
+/// Creates a file in the folder of `target`, readable only by its owner: rejected input is as
+/// private as imported input.
 fn create_hidden_file(target: &Path) -> io::Result<(File, PathBuf)> {
     let Some(name) = target.file_name() else { return Err(io::ErrorKind::InvalidInput.into()) };
     let mut options = OpenOptions::new();

@@ -1,6 +1,6 @@
 //! Occurrences with the fields of their items that lists show, and counts of occurrences.
 //!
-//! [`list_occurrences`] expands a result; [`read_agenda`] searches a time range. Apart from
+//! [`list_occurrences`] expands a result; [`read_agenda`] searches a time range. Separate from
 //! `expansion`, which reads no item. Text is made by `larder-present`.
 
 use crate::error::Error;
@@ -18,7 +18,7 @@ use larder_time::zone::Zone;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most schedules read in one transaction.
+/// The maximum number of schedules read in one transaction.
 const ITEMS_PER_TX: usize = 1024;
 
 /// The fields of an item that lists show.

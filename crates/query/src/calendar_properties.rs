@@ -1,4 +1,4 @@
-//! The properties of a calendar itself, as opposed to those of its items.
+//! The properties of a calendar itself, as opposed to the properties of its items.
 
 use larder_store::{Collection, CollectionType, IndexConfig, Reader};
 

@@ -1,7 +1,7 @@
 //! Collects the hits of a search with their sort keys, and sorts them at the end.
 //!
-//! Apart from `verification`, which decides what is a hit, because every plan collects in the same
-//! way.
+//! Separate from `verification`, which decides which items are hits, because every plan collects in
+//! the same way.
 
 use crate::result_set::Hit;
 use crate::search_request::{SearchRequest, SortSpec};

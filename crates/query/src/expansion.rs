@@ -1,7 +1,7 @@
 //! Expansion: the occurrences, or alarms, of the items of a result in a time range.
 //!
 //! Schedules are in the index, so no item is read. Work is bounded: the number of occurrences is
-//! limited, and a flag tells whether there are more. Apart from `agenda`, which adds the fields
+//! limited, and a flag tells whether there are more. Separate from `agenda`, which adds the fields
 //! that lists show.
 
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::result_set::ResultSet;
 use crate::time_test::TimeTest;
 use larder_store::{ItemOccurrence, ItemRow, Reader, TimeRange};
 
-/// The most schedules read in one transaction.
+/// The maximum number of schedules read in one transaction.
 const ITEMS_PER_TX: usize = 1024;
 
 /// The occurrences of the items of a result in a time range.
@@ -20,8 +20,8 @@ pub struct Expansion {
     pub occurrences: Vec<(ItemRow, ItemOccurrence)>,
     /// There are more than the limit.
     pub truncated: bool,
-    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
-    /// bounds.
+    /// Rows of items whose occurrences, or whose last occurrence by COUNT, were not found within
+    /// the budget.
     pub uncertain_rows: Vec<ItemRow>,
 }
 
@@ -53,7 +53,7 @@ pub fn expand_occurrences(
             if !is_complete {
                 expansion.uncertain_rows.push(row);
             }
-            // Occurrences behind the limit are dropped early, to bound memory.
+            // Occurrences after the limit are dropped early to bound the memory.
             if expansion.occurrences.len() > limit.saturating_mul(2) {
                 apply_limit(&mut expansion, limit);
             }

@@ -1,7 +1,7 @@
-//! An item as a predicate sees it: its values and its schedule, each read when it is tested.
+//! The values and the schedule of an item, each read when a predicate tests it.
 //!
 //! There are two implementations: the parsed item ([`DecodedItem`]), and its stored fields
-//! ([`StoredFieldsItem`]), which are faster to read and incomplete. Apart from `matcher`, which
+//! ([`StoredFieldsItem`]), which are faster to read and incomplete. Separate from `matcher`, which
 //! tests them.
 
 use crate::local_time::read_schedule;
@@ -55,7 +55,7 @@ pub struct DecodedItem<'a> {
     pub(crate) uncertain: Cell<bool>,
 }
 
-/// Where the schedule of an item comes from.
+/// The origin of an item's schedule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ScheduleOrigin<'a> {
     /// The index.

@@ -1,6 +1,6 @@
 //! Times of items in the user's time zone: spans, days, and the time range of a date phrase.
 //!
-//! Apart from `agenda`, as single items have times, too. Their text is made by `larder-present`.
+//! Separate from `agenda` because single items have times, too. `larder-present` makes their text.
 
 use larder_date_phrase::{DateRange, UserLocale};
 use larder_store::{ItemOccurrence, ItemRow, Reader, Schedule, TimeRange, TimeTarget};

@@ -121,7 +121,8 @@ impl Query {
         }
     }
 
-    /// Matches any of these. Many tests of a single UID become one set, which is looked up at once.
+    /// Matches any of these. Many tests of a single UID become one set, which takes a single
+    /// lookup.
     pub(crate) fn from_alternatives(any: Vec<Query>) -> Query {
         if any.iter().filter(|query| query.single_uid().is_some()).count() < MIN_UIDS_PER_SET {
             return Query::Or(any);
@@ -187,9 +188,9 @@ pub enum FieldSelector {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MatchOp {
-    /// The value contains the text, in which the first space behind a word stands for any text. A
-    /// phone number also matches by its digits. An empty text matches every contact, unless the
-    /// field is a list without values.
+    /// The value contains the text; the first space after a word in the text matches any
+    /// characters. A phone number also matches by its digits. An empty text matches every contact,
+    /// unless the field is a list without values.
     Contains,
     /// The value is the text.
     Is,

@@ -1,8 +1,8 @@
 //! The query log: each query with its cost, each view, and each notification, as lines of JSON.
 //!
 //! `docs/queries.md` documents the lines. This module writes them and opens no file;
-//! `larder-measure` reads them. Apart from the execution of queries so that a program without a log
-//! pays for one test of an `Option`.
+//! `larder-measure` reads them. Separate from the execution of queries so that a program without a
+//! log pays for one test of an `Option`.
 
 use crate::query::Query;
 use crate::result_set::ResultSet;
@@ -19,7 +19,7 @@ pub trait QueryLogSink: Send + Sync + fmt::Debug {
     /// Records an event at the current time.
     fn record(&self, event: &QueryLogEvent<'_>);
 
-    /// Writes out what is buffered. Called when no event is expected for a while.
+    /// Writes the buffered lines. Called when no event is expected for a while.
     fn flush(&self) {}
 }
 
@@ -57,7 +57,7 @@ pub enum ResetReason {
     Zones,
 }
 
-/// An event in the log. Names and fields are those of the JSON.
+/// An event in the log; its name and fields are the names in the JSON.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[allow(missing_docs, reason = "docs/queries.md documents the fields")]
@@ -132,7 +132,8 @@ pub struct AnswerRecord<'a> {
     pub bytes: usize,
 }
 
-/// The memory of a parsed query beside its text and its answer: the average of ten thousand.
+/// The memory of a parsed query in addition to its text and its answer: the average of ten
+/// thousand.
 const QUERY_BYTES: usize = 1536;
 /// The memory of a compiled pattern: the average of a thousand.
 const PATTERN_BYTES: usize = 22 << 10;

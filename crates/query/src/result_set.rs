@@ -3,7 +3,7 @@
 //! Items are read when the caller asks for them, in short read transactions: a result set that is
 //! read slowly holds no transaction open and no source bytes in memory, and an item that was
 //! removed in between is left out. Only the first few are kept from the search, which had to read
-//! them anyway. Apart from `execution`, which finds the rows.
+//! them anyway. Separate from `execution`, which finds the rows.
 
 use crate::error::Error;
 use crate::item::DecodedItem;
@@ -15,15 +15,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most items read in one transaction.
+/// The maximum number of items read in one transaction.
 pub(crate) const PAGE_ROWS: usize = 256;
-/// The most items read in one transaction when only their bytes are wanted.
+/// The maximum number of items read in one transaction when only their bytes are wanted.
 const SOURCES_PER_TX: usize = 1024;
 /// A page ends with the item that reaches this size.
 const PAGE_BYTES: usize = 1 << 20;
 /// Prefetched items are used for this long before the store is checked for changes again.
 const PREFETCH_MAX_AGE: Duration = Duration::from_millis(10);
-/// The most items that a search prefetches.
+/// The maximum number of items that a search prefetches.
 const MAX_PREFETCH_ITEMS: usize = 64;
 /// A search stops prefetching when it has this many bytes; a larger item is never prefetched.
 const MAX_PREFETCH_BYTES: usize = 256 << 10;
@@ -118,8 +118,8 @@ impl Prefetch {
     }
 }
 
-/// A prefetch, used only as long as nobody has written since. That is checked again while it is
-/// read, as a slow caller leaves others time to write.
+/// A prefetch that is valid until the next write. Its validity is checked again during reading,
+/// because other processes may write while a slow caller reads.
 struct ValidPrefetch<'a> {
     reader: &'a Reader,
     prefetch: &'a Prefetch,
@@ -282,8 +282,8 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Calls `each` with the source bytes of every item, as [`ResultSet::for_each`] does. Faster
-    /// than that, as the item table is not read.
+    /// Calls `each` with the source bytes of every item, as [`ResultSet::for_each`] does. It is
+    /// faster than [`ResultSet::for_each`], because it does not read the item table.
     ///
     /// # Errors
     /// Errors of the store.
@@ -391,7 +391,7 @@ impl ItemPage {
             self.bytes.len() < PAGE_BYTES
         })?;
         let is_full = self.bytes.len() >= PAGE_BYTES;
-        // The next page continues behind the last item of a full one.
+        // The next page continues after the last item of a full page.
         let last = self.items.last().filter(|_| is_full).map(|(head, _)| head.row);
         Ok(rows.iter().position(|row| Some(*row) == last).map_or(rows.len(), |at| at + 1))
     }

@@ -30,13 +30,13 @@
 //! | `views_log` | the lines in the query log |
 //! | `watcher` | the thread that waits for commits and for the clock |
 //! | `options` | the options of all these |
-//! | `mutex` | locking without regard to poison |
+//! | `mutex` | locking that ignores poisoning |
 //!
-//! At most two locks are held together: the engine's, and under it that of a mailbox or of the
-//! reader pool. A query is run, and the items of its answer are read, without the engine's lock and
-//! with a reader of the pool. Under the lock are a poll of the change feed, the changes that a
-//! lagging view missed, and the change of an answer by the clock. Live views are apart from the
-//! execution of a query, which knows nothing of them.
+//! At most two locks are held at a time: the engine's lock and, within it, the lock of a mailbox or
+//! of the reader pool. A query is run, and the items of its answer are read, without the engine's
+//! lock and with a reader of the pool. The engine's lock is held while the change feed is polled,
+//! while the changes that a lagging view missed are read, and while the clock changes an answer.
+//! Live views are separate from the execution of a query, which does not depend on them.
 
 mod answer_cache;
 mod engine;
@@ -77,12 +77,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// All views of this process on one store. A clone is another handle of the same views.
+/// All views of this process on one store. A clone refers to the same views.
 #[derive(Clone)]
 pub struct Views {
     engine: Arc<Mutex<ViewsEngine>>,
     readers: Arc<ReaderPool>,
-    /// Ends with the last handle.
+    /// Stopped when the last clone is dropped.
     watcher: Arc<ViewsWatcher>,
 }
 
@@ -150,9 +150,9 @@ impl Views {
         Ok(rows.len())
     }
 
-    /// Reads what was committed since the last poll, and the clock: when this returns, the changes
+    /// Reads the commits since the last poll and the clock. When this returns, the changes
     /// are in the mailboxes of the views. A writer calls it after a commit to notify the views of
-    /// its process at once. Returns the last batch.
+    /// its process immediately. Returns the last batch.
     ///
     /// # Errors
     /// The store could not be read.

@@ -1,7 +1,7 @@
 //! The events of a view, and the items in them.
 //!
-//! Apart from [`View`](super::View) because the parts that collect changes make some of them before
-//! any view delivers them.
+//! Separate from [`View`](super::View) because the parts that collect changes make some of them
+//! before any view delivers them.
 
 use larder_store::{Handle, ItemMeta, ItemOccurrence, ItemRow, Seq};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Texts of contacts that do not depend on the country.
+//! The texts of contacts that do not depend on the country.
 //!
-//! The domains are reserved by RFC 2606, so that no test can send mail to a real address.
+//! Domains are reserved by RFC 2606, so that no mail can leave a test.
 
 /// The domains of private addresses.
 pub(super) static HOME_DOMAINS: &[&str] = &[
@@ -12,7 +12,7 @@ pub(super) static HOME_DOMAINS: &[&str] = &[
     "inbox.example",
 ];
 
-/// The domains of work addresses.
+/// The domains of addresses at work.
 pub(super) static WORK_DOMAINS: &[&str] = &[
     "corp.example.com",
     "firma.example",
@@ -23,7 +23,7 @@ pub(super) static WORK_DOMAINS: &[&str] = &[
     "lab.example",
 ];
 
-/// International employers.
+/// Organisations known in many countries.
 pub(super) static ORGANISATIONS: &[&str] = &[
     "Example Ltd",
     "Brightwater Systems",
@@ -35,7 +35,7 @@ pub(super) static ORGANISATIONS: &[&str] = &[
     "International Society of Kite Makers",
 ];
 
-/// Names of departments.
+/// Departments.
 pub(super) static DEPARTMENTS: &[&str] = &[
     "Sales",
     "Research and Development",
@@ -92,7 +92,7 @@ pub(super) static CONTACT_CATEGORIES: &[&str] = &[
     "Chor",
 ];
 
-/// Sentences for notes.
+/// Sentences of notes.
 pub(super) static NOTE_SENTENCES: &[&str] = &[
     "Met at the conference in spring, talked about sailing and old maps.",
     "Has two children and a dog called Biscuit.",
@@ -106,11 +106,11 @@ pub(super) static NOTE_SENTENCES: &[&str] = &[
     "Sends postcards from every journey and would like some in return.",
 ];
 
-/// Labels of phone numbers and addresses.
+/// Labels of numbers and addresses.
 pub(super) static PROPERTY_LABELS: &[&str] =
     &["_$!<Other>!$_", "Cottage", "Ferienhaus", "Weekend only", "実家", "Дача"];
 
-/// The vCard properties and URI schemes of account services.
+/// Services with accounts: property and URI scheme.
 pub(super) static ACCOUNT_SERVICES: &[(&str, &str)] = &[
     ("X-SKYPE", "skype"),
     ("X-JABBER", "xmpp"),

@@ -1,30 +1,30 @@
-//! Countries: formats of phone numbers, addresses, and employers.
+//! Countries: the notations of telephone numbers, addresses and employers.
 //!
-//! The patterns are not authoritative: they imitate address books of real people, with national and
-//! international numbers, brackets, dots, slashes and extensions. If a country reserves numbers for
-//! fiction (North America, Britain, France), the patterns use them.
+//! The patterns are typical of address books, national and international, with brackets, dots,
+//! slashes and extensions; they are no authority on numbering plans. Numbers reserved for fiction
+//! are used in countries that have them (North America, Britain, France).
 
-/// The texts and number patterns for the people of one country.
+/// The texts and number patterns of a country.
 pub(super) struct Country {
-    /// The name of the country in its own language.
+    /// Its name in its own language.
     pub(super) name: &'static str,
     /// The calling code, with `+`.
     pub(super) calling_code: &'static str,
-    /// The trunk prefix before a national number, which is dropped after the country code.
+    /// The trunk prefix of national numbers, which is omitted after the country code.
     pub(super) trunk_prefix: &'static str,
-    /// Patterns of mobile numbers; `fill_pattern` in contact.rs defines their syntax.
+    /// Patterns of mobile numbers; see `fill_pattern` in contact.rs.
     pub(super) mobile_patterns: &'static [&'static str],
     /// Patterns of landline numbers.
     pub(super) landline_patterns: &'static [&'static str],
-    /// Patterns of street and house number: `#` is a digit, `%` a house number.
+    /// Patterns of streets with house numbers.
     pub(super) streets: &'static [&'static str],
-    /// City, region, postal code.
+    /// Cities: name, region, pattern of the postal code.
     pub(super) cities: &'static [(&'static str, &'static str, &'static str)],
-    /// Employers.
+    /// Organisations.
     pub(super) organisations: &'static [&'static str],
     /// Job titles in the language of the country.
     pub(super) titles: &'static [&'static str],
-    /// Sentences for notes, in the language of the country.
+    /// Sentences for notes.
     pub(super) note_sentences: &'static [&'static str],
 }
 

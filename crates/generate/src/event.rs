@@ -1,8 +1,7 @@
-//! A randomly generated component of a calendar; `ical_writer` writes it.
+//! Generates the values of a calendar component.
 //!
-//! The module models the content of calendars (recurring meetings, moved occurrences, half-finished
-//! tasks) and not its format. An override generates its master again, so that no master is kept in
-//! memory.
+//! The values are independent of iCalendar; `ical_writer` writes them. An override generates its
+//! master again, so that no state is kept.
 
 use super::contact::{FakeEmail, draw_emails, draw_note, fill_pattern};
 use super::dates::{DayNumber, RecurrencePattern};
@@ -12,11 +11,11 @@ use super::random::SplitMix64;
 use super::zones::{self, FakeZone};
 use std::borrow::Cow;
 
-/// The number of days over which the components are spread: 2017 to 2026.
+/// The number of days of the period of all components, 2017 to 2026.
 pub(super) const POPULATION_DAYS: u64 = 3_652;
-/// The maximum distance, in components, between a master and its overrides.
+/// The maximum number of components between a master and its overrides.
 const MAX_MASTER_DISTANCE_COMPONENTS: u64 = 64;
-/// The number of occurrences of an endless series among which the overrides are chosen.
+/// The number of occurrences of an endless series that may be overridden.
 const ENDLESS_SERIES_OCCURRENCES: u64 = 24;
 
 /// The kind of a component.
@@ -27,12 +26,12 @@ pub(super) enum FakeComponentType {
     Journal,
 }
 
-/// The form of a component's times.
+/// The form of the times of a component.
 #[derive(Clone)]
 pub(super) enum TimeForm {
-    /// A date without a time.
+    /// Whole days.
     Date,
-    /// A floating time.
+    /// Floating time.
     Floating,
     Utc,
     Zoned {
@@ -41,7 +40,7 @@ pub(super) enum TimeForm {
     },
 }
 
-/// A day and a minute of the day, without a time zone.
+/// A day and a minute of that day.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WallTime {
     pub(super) day: DayNumber,
@@ -49,7 +48,7 @@ pub(super) struct WallTime {
 }
 
 impl WallTime {
-    /// Returns the time `minutes` minutes later.
+    /// Returns the time a number of minutes later.
     pub(super) fn add_minutes(self, minutes: i64) -> WallTime {
         let minute = self.minute + minutes;
         WallTime {
@@ -59,17 +58,17 @@ impl WallTime {
     }
 }
 
-/// The recurrence of a component.
+/// The recurrence of a master.
 pub(super) struct FakeSeries {
     pub(super) pattern: RecurrencePattern,
-    /// The number of occurrences and the last occurrence; `None` for an endless series.
+    /// The number of occurrences and the last one; `None` for an endless series.
     pub(super) end: Option<(u64, WallTime)>,
     /// Whether the end is written as UNTIL instead of COUNT.
     pub(super) has_until: bool,
     pub(super) exceptions: Vec<WallTime>,
 }
 
-/// An attendee; the first in the list is the organizer.
+/// An attendee; the first of a component is the organizer.
 pub(super) struct FakeAttendee {
     pub(super) name: String,
     pub(super) address: String,
@@ -88,20 +87,20 @@ pub(super) struct FakeAlarm {
 pub(super) enum AlarmTrigger {
     RelativeToStart(&'static str),
     RelativeToEnd(&'static str),
-    /// An absolute UTC time, this many minutes before the start.
+    /// A number of minutes before the start, written as a UTC time.
     Absolute(i64),
 }
 
-/// The content of a component.
+/// The values of a component.
 pub(super) struct FakeComponent {
     pub(super) component_type: FakeComponentType,
     pub(super) uid: String,
     pub(super) time_form: TimeForm,
     pub(super) start: WallTime,
-    /// The length in minutes, also for all-day items.
+    /// The length in minutes, also of all-day components.
     pub(super) length_minutes: i64,
     pub(super) series: Option<FakeSeries>,
-    /// The original time of the occurrence that this override replaces.
+    /// The occurrence that this component overrides.
     pub(super) recurrence_id: Option<WallTime>,
     pub(super) summary: String,
     pub(super) location: Option<String>,
@@ -110,19 +109,19 @@ pub(super) struct FakeComponent {
     pub(super) attendees: Vec<FakeAttendee>,
     pub(super) alarm: Option<FakeAlarm>,
     pub(super) status: Option<&'static str>,
-    /// 1 to 9.
+    /// From 1 to 9.
     pub(super) priority: Option<u64>,
     pub(super) is_private: bool,
-    /// The progress of a task in percent.
+    /// The progress of a task.
     pub(super) percent_complete: u64,
     pub(super) created: WallTime,
     pub(super) last_modified: WallTime,
     pub(super) sequence: u64,
-    /// A random number that selects variants of the format.
+    /// Bits for small choices of form.
     pub(super) style_bits: u64,
 }
 
-/// The role of a component in its calendar.
+/// The role of a component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ComponentRole {
     Master,
@@ -140,7 +139,7 @@ impl ComponentRole {
     }
 }
 
-/// The seed, the texts and the people of the components of a calendar.
+/// The population of a calendar, from which its components are generated.
 pub(super) struct Population {
     pub(super) cultures: Vec<Culture>,
     pub(super) seed: u64,
@@ -149,8 +148,8 @@ pub(super) struct Population {
 }
 
 impl Population {
-    /// Returns component `index`. It depends only on its own random stream and on the stream of its
-    /// master.
+    /// Generates component `index`. The result depends on its pseudo-random stream and that of its
+    /// master only.
     pub(super) fn draw_component(&self, index: u64) -> FakeComponent {
         let random = &mut SplitMix64::from_seed(self.seed, index);
         match ComponentRole::draw(random) {
@@ -163,17 +162,18 @@ impl Population {
         }
     }
 
-    /// Returns the UID of the last series or single component up to and including `index`.
+    /// Returns the UID of the nearest series or single component at or before `index`.
     pub(super) fn nearest_uid(&self, index: u64) -> String {
-        let whole = |index: &u64| {
+        let has_own_uid = |index: &u64| {
             ComponentRole::draw(&mut SplitMix64::from_seed(self.seed, *index))
                 != ComponentRole::Override
         };
-        let nearest = (0..=index).rev().take(MAX_MASTER_DISTANCE_COMPONENTS as usize).find(whole);
+        let nearest =
+            (0..=index).rev().take(MAX_MASTER_DISTANCE_COMPONENTS as usize).find(has_own_uid);
         self.draw_component(nearest.unwrap_or(index)).uid
     }
 
-    /// Returns a single event in a time zone.
+    /// Generates a single event in a time zone.
     pub(super) fn draw_event_in_zone(
         &self,
         index: u64,
@@ -211,8 +211,8 @@ impl Population {
             if todo { FakeComponentType::Todo } else { FakeComponentType::Event },
             random,
         );
-        let every = draw_pattern(component.start.day, random);
-        if every == RecurrencePattern::Yearly {
+        let pattern = draw_pattern(component.start.day, random);
+        if pattern == RecurrencePattern::Yearly {
             let culture = Culture::pick(&self.cultures, random);
             let name = &random.pick_early(&culture.given).written;
             component.summary = ["🎂 ", name].concat();
@@ -224,13 +224,13 @@ impl Population {
             component.start.minute = 0;
             component.length_minutes = 1_440;
         }
-        component.start.day = every.first_on_or_after(component.start.day);
-        component.series = Some(FakeSeries::draw(every, component.start, random));
+        component.start.day = pattern.first_on_or_after(component.start.day);
+        component.series = Some(FakeSeries::draw(pattern, component.start, random));
         component
     }
 
-    /// Returns an override of the nearest preceding series; `None` if the series has no occurrence
-    /// left to override.
+    /// Generates an override of the nearest series before; `None` if all its occurrences for
+    /// overrides are used.
     fn draw_override(&self, index: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let mut nth = 1;
         for before in (index.saturating_sub(MAX_MASTER_DISTANCE_COMPONENTS)..index).rev() {
@@ -246,7 +246,7 @@ impl Population {
         None
     }
 
-    /// Returns a component with the properties that single components and masters share.
+    /// Generates the values that single components and masters share.
     fn draw_base(&self, kind: FakeComponentType, random: &mut SplitMix64) -> FakeComponent {
         let culture = Culture::pick(&self.cultures, random);
         let uid = [random.next_bits(), random.next_bits(), random.next_bits() >> 32];
@@ -255,13 +255,13 @@ impl Population {
                 .add_days(random.next_below(POPULATION_DAYS) as i64),
             minute: 0,
         };
-        let (whole, floating) = match kind {
+        let (all_day, floating) = match kind {
             FakeComponentType::Journal => (80, 10),
             _ => (12, 3),
         };
         let clock = match random.next_below(100) {
-            roll if roll < whole => TimeForm::Date,
-            roll if roll < whole + floating => TimeForm::Floating,
+            roll if roll < all_day => TimeForm::Date,
+            roll if roll < all_day + floating => TimeForm::Floating,
             85.. => TimeForm::Utc,
             _ => {
                 let zone = zones::pick_zone(random);
@@ -306,21 +306,20 @@ impl Population {
 }
 
 impl FakeComponent {
-    /// Converts a master to its `nth` override (from 1); each override replaces a different
-    /// occurrence.
+    /// Turns a master into its `nth` override (from 1). Each overrides another occurrence.
     fn into_override(mut self, nth: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let series = self.series.take()?;
-        // Overrides use even positions, because odd positions may be in EXDATE.
-        let most = (series.end.map_or(ENDLESS_SERIES_OCCURRENCES, |(count, _)| count) - 1) / 2;
-        if nth > most.min(7) {
+        // Even occurrences; odd ones may be exceptions.
+        let max = (series.end.map_or(ENDLESS_SERIES_OCCURRENCES, |(count, _)| count) - 1) / 2;
+        if nth > max.min(7) {
             return None;
         }
-        let place = 2 * (nth + 8 * random.next_below((most - nth) / 8 + 1));
-        let usual = series.nth_occurrence(self.start, place);
+        let occurrence = 2 * (nth + 8 * random.next_below((max - nth) / 8 + 1));
+        let original = series.nth_occurrence(self.start, occurrence);
         let dates = matches!(self.time_form, TimeForm::Date);
         let days = |days: u64| days as i64 * 1_440;
-        self.recurrence_id = Some(usual);
-        self.start = usual.add_minutes(match random.next_below(10) {
+        self.recurrence_id = Some(original);
+        self.start = original.add_minutes(match random.next_below(10) {
             0..4 if !dates => random.next_between(2, 16) as i64 * 15 - 120,
             0..7 => days(random.next_between(1, 3)),
             7 => days(random.next_between(30, 200)),
@@ -330,7 +329,7 @@ impl FakeComponent {
             self.summary.push_str(" (!)");
         }
         self.alarm = self.alarm.filter(|alarm| !matches!(alarm.trigger, AlarmTrigger::Absolute(_)));
-        self.last_modified = usual.add_minutes(-(random.next_between(30, 9 * 1_440) as i64));
+        self.last_modified = original.add_minutes(-(random.next_between(30, 9 * 1_440) as i64));
         self.created = self.created.min(self.last_modified);
         self.sequence += 1;
         Some(self)
@@ -338,47 +337,47 @@ impl FakeComponent {
 }
 
 impl FakeSeries {
-    fn draw(every: RecurrencePattern, start: WallTime, random: &mut SplitMix64) -> FakeSeries {
+    fn draw(pattern: RecurrencePattern, start: WallTime, random: &mut SplitMix64) -> FakeSeries {
         let endless =
-            random.next_below(1_000) < if every == RecurrencePattern::Yearly { 500 } else { 65 };
+            random.next_below(1_000) < if pattern == RecurrencePattern::Yearly { 500 } else { 65 };
         let mut series = FakeSeries {
-            pattern: every,
+            pattern,
             end: None,
             has_until: random.roll_percent(50),
             exceptions: Vec::new(),
         };
-        let mut most = ENDLESS_SERIES_OCCURRENCES;
+        let mut max = ENDLESS_SERIES_OCCURRENCES;
         if !endless {
-            let weeks = match every {
+            let weeks = match pattern {
                 RecurrencePattern::Yearly => 52 * random.next_between(4, 12),
                 _ => *random.pick(&[2, 3, 4, 5, 6, 8, 9, 10, 10, 11, 12, 14, 16, 20, 26, 39, 52]),
             };
             let last = start.day.add_days(7 * weeks as i64);
             let (mut count, mut day) = (1, start.day);
             loop {
-                let next = every.next_occurrence(start.day, day);
+                let next = pattern.next_occurrence(start.day, day);
                 if next >= last && count >= 3 {
                     break;
                 }
                 (day, count) = (next, count + 1);
             }
             series.end = Some((count, WallTime { day, ..start }));
-            most = count;
+            max = count;
         }
         if random.roll_percent(15) {
             let number = random.next_between(1, 3);
             series.exceptions = (0..number)
                 .map(|at| 2 * at + 1)
-                .filter(|&place| place < most)
-                .map(|place| series.nth_occurrence(start, place))
+                .filter(|&occurrence| occurrence < max)
+                .map(|occurrence| series.nth_occurrence(start, occurrence))
                 .collect();
         }
         series
     }
 
-    /// Returns occurrence `place` (from 0) of a series that begins at `start`.
-    fn nth_occurrence(&self, start: WallTime, place: u64) -> WallTime {
-        let day = (0..place).fold(start.day, |day, _| self.pattern.next_occurrence(start.day, day));
+    /// Returns occurrence `n`, from 0, of a series that begins at `start`.
+    fn nth_occurrence(&self, start: WallTime, n: u64) -> WallTime {
+        let day = (0..n).fold(start.day, |day, _| self.pattern.next_occurrence(start.day, day));
         WallTime { day, ..start }
     }
 }
@@ -404,7 +403,7 @@ impl FakeAlarm {
     }
 }
 
-/// Returns a random recurrence pattern for a series that begins near this day.
+/// Chooses the recurrence pattern of a series that begins near a day.
 fn draw_pattern(start: DayNumber, random: &mut SplitMix64) -> RecurrencePattern {
     let first = 1 << start.weekday();
     match random.next_below(100) {
@@ -421,7 +420,7 @@ fn draw_pattern(start: DayNumber, random: &mut SplitMix64) -> RecurrencePattern 
     }
 }
 
-/// Returns a random start time from 7:00 on; full hours are more frequent.
+/// Chooses a start between 7:00 and 20:45, most often on the hour.
 fn draw_start_minute(random: &mut SplitMix64) -> i64 {
     let quarter = if random.roll_percent(60) { 0 } else { random.next_below(4) };
     (random.next_between(7, 20) * 60 + quarter * 15) as i64

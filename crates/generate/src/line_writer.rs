@@ -1,13 +1,13 @@
-//! Content lines: building, folding and quoting.
+//! Builds content lines: folding, escaping, transfer encodings.
 //!
-//! Implements the line syntax of the three versions, independent of the meaning of properties. It
-//! is separate from the writer of contacts because `ical_writer` uses it as well.
+//! Implements the line syntax of the three vCard versions and of iCalendar, independent of the
+//! meaning of the properties.
 
-/// The maximum length of a line in octets, without its line ending (RFC 6350 section 3.2; vCard 2.1
-/// allows 76).
+/// The maximum length of a line in octets, without its end (RFC 6350 section 3.2; 76 in vCard 2.1).
 const MAX_LINE_BYTES: usize = 75;
 
-/// Builds the lines of one card; ending a line folds it and appends it to the output.
+/// Writes the lines of an item: a line is built, then ended, which folds it and adds it to the
+/// output.
 pub(super) struct LineWriter<'b> {
     newline: &'static str,
     line: &'b mut Vec<u8>,
@@ -15,8 +15,8 @@ pub(super) struct LineWriter<'b> {
 }
 
 impl<'b> LineWriter<'b> {
-    /// Returns a writer of lines that end with `newline`, appended to `book`; `line` is scratch
-    /// space.
+    /// Returns a writer that ends lines with `newline` and appends them to the output; `line` is
+    /// scratch space.
     pub(super) fn new(
         newline: &'static str,
         line: &'b mut Vec<u8>,
@@ -32,7 +32,7 @@ impl<'b> LineWriter<'b> {
         self
     }
 
-    /// Adds text with separators escaped (RFC 6350 section 3.4).
+    /// Adds text, with separators of values escaped (RFC 6350 section 3.4).
     pub(super) fn put_text(&mut self, text: &str) -> &mut Self {
         for &byte in text.as_bytes() {
             match byte {
@@ -44,7 +44,7 @@ impl<'b> LineWriter<'b> {
         self
     }
 
-    /// Adds texts, escaped, with `separator` between them.
+    /// Adds escaped texts, separated by `separator`.
     pub(super) fn put_text_list(&mut self, separator: &str, texts: &[&str]) -> &mut Self {
         for (at, text) in texts.iter().enumerate() {
             if at > 0 {
@@ -55,7 +55,7 @@ impl<'b> LineWriter<'b> {
         self
     }
 
-    /// Adds bytes in base64 (RFC 4648 section 4), padded.
+    /// Adds bytes in base64 with padding (RFC 4648 section 4).
     pub(super) fn put_base64(&mut self, bytes: &[u8]) -> &mut Self {
         const BASE64_ALPHABET: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -71,7 +71,7 @@ impl<'b> LineWriter<'b> {
         self
     }
 
-    /// Ends the line. A line that is too long is folded, never inside a character.
+    /// Ends the line. A long line is folded, but not inside a character.
     pub(super) fn end_line(&mut self) {
         let (mut rest, mut room) = (self.line.as_slice(), MAX_LINE_BYTES);
         while rest.len() > room {
@@ -90,19 +90,17 @@ impl<'b> LineWriter<'b> {
         self.line.clear();
     }
 
-    /// Writes a line of vCard 2.1 with a structured value: plain if possible, otherwise
+    /// Writes a line of vCard 2.1 with a structured value, as plain text if possible, else in
     /// quoted-printable.
     ///
-    /// Folding in version 2.1 does not preserve every text, so a long line is written as
-    /// quoted-printable, too.
+    /// Version 2.1 has no folding that preserves every text, so long lines are quoted as well.
     pub(super) fn put_vcard_2_1_line(&mut self, head: &str, parts: &[&str]) {
         let mut value = String::new();
         for (at, part) in parts.iter().enumerate() {
             if at > 0 {
                 value.push(';');
             }
-            // Version 2.1 escapes only the separator of components, and only if the value has
-            // components.
+            // In 2.1 only the separator of components is escaped, in values with components.
             if parts.len() > 1 && part.contains(';') {
                 value.push_str(&part.replace(';', "\\;"));
             } else {
@@ -151,7 +149,7 @@ impl<'b> LineWriter<'b> {
                 }
             }
         }
-        // The line has soft line breaks already; folding would add blanks that a decoder keeps.
+        // The line has soft breaks; folding would add blanks to the value.
         self.output.append(self.line);
         self.output.extend_from_slice(self.newline.as_bytes());
     }

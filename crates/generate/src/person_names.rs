@@ -1,21 +1,20 @@
-//! People's names by culture: the lists and the functions that use them.
+//! Names of people, by culture.
 //!
-//! The lists are short, ordered roughly from common to rare, and not statistically accurate. They
-//! contain every script and every letter with special folding or sorting: ß and umlauts, ı and İ,
-//! ł, ø, å, ё, final sigma, Vietnamese tones, Arabic without vowels, Thai and Devanagari vowel
-//! signs, names without a space between their parts. The lists are separate from the other texts
-//! because they were tuned.
+//! The lists are short, ordered roughly from common to rare, and chosen to contain every script and
+//! every letter with special folding or collation: ß and umlauts, ı and İ, ł, ø, å, ё, final sigma,
+//! Vietnamese tones, Arabic without vowels, Thai and Devanagari vowel signs, names without a space.
+//! They are apart from the other texts because they are tuned separately.
 
 use super::countries::{self, Country};
 use super::random::SplitMix64;
 
-/// A name as written, and its ASCII letters in lower case for e-mail addresses and sort keys.
+/// A name as it is written, and in lower-case ASCII for e-mail addresses and sort keys.
 pub(super) struct PersonName {
     pub(super) written: String,
     pub(super) ascii: String,
 }
 
-/// The order in which the parts form the displayed name.
+/// The order of the parts of a display name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameOrder {
     /// Anna Müller
@@ -36,7 +35,7 @@ pub(super) struct Culture {
 }
 
 impl Culture {
-    /// Returns all cultures with their parsed lists.
+    /// Returns all cultures, with their lists parsed.
     pub(super) fn load_all() -> Vec<Culture> {
         let split = |list: &str| list.split_whitespace().map(PersonName::parse).collect();
         CULTURE_ENTRIES
@@ -51,7 +50,7 @@ impl Culture {
             .collect()
     }
 
-    /// Returns a random culture, by weight.
+    /// Chooses one of `cultures` by weight.
     pub(super) fn pick<'c>(cultures: &'c [Culture], random: &mut SplitMix64) -> &'c Culture {
         let mut roll = random.next_below(cultures.iter().map(|culture| culture.weight).sum());
         for culture in cultures {
@@ -65,7 +64,7 @@ impl Culture {
 }
 
 impl PersonName {
-    /// Parses `written=ascii`, or `written` alone if it is ASCII already; `_` stands for a space.
+    /// Parses `written=ascii`, or `written` alone if it is ASCII; `_` stands for a space.
     fn parse(entry: &str) -> PersonName {
         let (written, ascii) = entry.split_once('=').unwrap_or((entry, entry));
         let ascii = ascii.chars().filter(char::is_ascii_alphanumeric).collect::<String>();

@@ -1,24 +1,23 @@
 //! Pseudo-random numbers that are the same on every machine.
 //!
 //! The generator is splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-//! generators", 2014). Its state is one word and every starting state is a good one, so every item
-//! can have its own stream. It is not cryptographically secure. The project has its own
-//! implementation because the numbers are part of the definition of a benchmark and must not change
-//! with a dependency.
+//! generators", 2014). Its state is one word, and every initial state is good, so that each item
+//! can have a stream of its own. It is not suitable for secrets. It is our own because its numbers
+//! are part of the definition of benchmarks and must not change with a dependency.
 
-/// The increment of the state: 2^64 divided by the golden ratio, made odd.
+/// The step of the state: 2^64 divided by the golden ratio, made odd.
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// One stream of numbers.
+/// A stream of numbers.
 pub(super) struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    /// Returns the stream of item `index` under `seed`.
+    /// Returns the stream of item `index` for a seed.
     pub(super) fn from_seed(seed: u64, index: u64) -> SplitMix64 {
-        // Seed and index are both scrambled; otherwise the streams of consecutive items would be
-        // the same sequence, shifted by one.
+        // Both are scrambled; otherwise neighbouring items would share a stream with an offset of
+        // one step.
         SplitMix64 { state: scramble(scramble(seed.wrapping_add(GOLDEN_GAMMA)) ^ scramble(index)) }
     }
 
@@ -38,13 +37,12 @@ impl SplitMix64 {
         first + self.next_below(last - first + 1)
     }
 
-    /// Returns true in `share` per cent of the calls.
+    /// Returns true with a probability of `share` percent.
     pub(super) fn roll_percent(&mut self, share: u64) -> bool {
         self.next_below(100) < share
     }
 
-    /// Returns a random count: 2 in `two` per cent of the calls, 3 in `three` per cent, otherwise
-    /// 1.
+    /// Returns 2 with a probability of `two` percent, 3 with `three` percent, else 1.
     pub(super) fn roll_one_to_three(&mut self, two: u64, three: u64) -> usize {
         match self.next_below(100) {
             roll if roll < three => 3,
@@ -53,18 +51,17 @@ impl SplitMix64 {
         }
     }
 
-    /// Returns a random element of `list`, which must not be empty.
+    /// Returns an element of a list that is not empty.
     pub(super) fn pick<'l, T>(&mut self, list: &'l [T]) -> &'l T {
         &list[self.next_below(list.len() as u64) as usize]
     }
 
-    /// Returns a random word of `words`, which must not be empty.
+    /// Returns an element of a list of words that is not empty.
     pub(super) fn pick_word(&mut self, words: &[&'static str]) -> &'static str {
         words[self.next_below(words.len() as u64) as usize]
     }
 
-    /// Returns a random element of `list`, which must not be empty; earlier elements are more
-    /// likely.
+    /// Returns an element of a list that is not empty, with a preference for its beginning.
     pub(super) fn pick_early<'l, T>(&mut self, list: &'l [T]) -> &'l T {
         let (one, other) = (self.next_below(list.len() as u64), self.next_below(list.len() as u64));
         &list[one.min(other) as usize]

@@ -1,15 +1,15 @@
-//! Contacts as vCards, in the style of the programs that write each version.
+//! Writes contacts as vCards, in the style of the programs that write each version.
 //!
-//! The writer is not a conforming serialiser: it writes only generated contacts, and where real
-//! programs differ from the RFC (an Outlook-like `TEL;CELL;VOICE`, Apple's groups and labels,
-//! Evolution's extensions), it imitates them.
+//! It supports only the values that the generator produces, and follows programs where these differ
+//! from the RFC: `TEL;CELL;VOICE` as in Outlook, groups and labels as in Apple's programs,
+//! extensions as in Evolution.
 
 use super::contact::{FakeAddress, FakeCardVersion, FakeContact, FakeEmail, FakePhone, PhoneType};
 use super::contact_texts;
 use super::line_writer::LineWriter;
 use super::person_names::NameOrder;
 
-/// Writes one card.
+/// Writes a card.
 pub(super) fn write_contact(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     match contact.version {
         FakeCardVersion::V2_1 => write_vcard_2_1(contact, card),
@@ -18,7 +18,7 @@ pub(super) fn write_contact(contact: &FakeContact<'_>, card: &mut LineWriter<'_>
     }
 }
 
-/// Writes vCard 2.1 in the style of phones and older organisers: bare parameters, quoted-printable.
+/// Writes vCard 2.1 like telephones and older organisers: bare parameters, quoted-printable.
 fn write_vcard_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     let second = contact.middle.map_or("", |name| &name.written);
     card.put("BEGIN:VCARD").end_line();
@@ -50,7 +50,7 @@ fn write_vcard_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
     if let Some(photo) = &contact.photo {
         card.put("PHOTO;JPEG;ENCODING=BASE64:").put_base64(photo).end_line();
-        // A blank line ends base64 in 2.1.
+        // In 2.1 a blank line ends base64.
         card.end_line();
     }
     if let Some(uid) = contact.uid {
@@ -59,7 +59,7 @@ fn write_vcard_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     write_revision_and_end(contact, "", card);
 }
 
-/// Writes phone numbers, e-mail addresses and postal addresses in version 2.1.
+/// Writes telephone numbers, e-mail addresses and postal addresses of 2.1.
 fn write_contact_points_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     for (at, phone) in contact.phones.iter().enumerate() {
         let head = match phone.phone_type {
@@ -85,8 +85,8 @@ fn write_contact_points_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>
     }
 }
 
-/// Writes vCard 3.0 in the style of most programs: with groups and labels (Apple, Google), or with
-/// extensions (Evolution).
+/// Writes vCard 3.0 like most programs: with groups and labels (Apple, Google) or with extensions
+/// (Evolution).
 fn write_vcard_3_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     card.put("BEGIN:VCARD").end_line();
     card.put("VERSION:3.0").end_line();
@@ -132,7 +132,7 @@ fn write_vcard_3_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     write_revision_and_end(contact, "-", card);
 }
 
-/// Writes vCard 4.0 as RFC 6350 recommends: URIs, preferences, media inside a `data:` URI.
+/// Writes vCard 4.0 by RFC 6350: URIs, preferences, media in `data:` URIs.
 fn write_vcard_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     card.put("BEGIN:VCARD").end_line();
     card.put("VERSION:4.0").end_line();
@@ -170,7 +170,7 @@ fn write_vcard_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     write_revision_and_end(contact, "", card);
 }
 
-/// Writes e-mail addresses, phone numbers and postal addresses in version 4.0.
+/// Writes e-mail addresses, telephone numbers and postal addresses of 4.0.
 fn write_contact_points_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     for (at, email) in contact.emails.iter().enumerate() {
         card.put(if at == 0 && contact.emails.len() > 1 { "EMAIL;PREF=1" } else { "EMAIL" });
@@ -191,14 +191,14 @@ fn write_contact_points_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>
     }
 }
 
-/// Writes `BDAY` with dashes, in 2.1 and 3.0.
+/// Writes `BDAY` with dashes, for 2.1 and 3.0.
 fn write_birthday(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some((year, month, day)) = contact.birthday {
         card.put(&format!("BDAY:{year:04}-{month:02}-{day:02}")).end_line();
     }
 }
 
-/// Writes the account as IMPP or as X-SOCIALPROFILE, and an extension property of one program.
+/// Writes the account in 4.0, as a registered or another property, and an extension of a program.
 fn write_extensions_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some((_, scheme, name)) = &contact.account {
         if contact.style_bits.is_multiple_of(3) {
@@ -213,18 +213,17 @@ fn write_extensions_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
 }
 
-/// Writes `BDAY` in 4.0, which allows a birthday without a year (RFC 6350 section 4.3.1).
+/// Writes `BDAY` of 4.0, in which the year may be omitted (RFC 6350 section 4.3.1).
 fn write_birthday_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some((year, month, day)) = contact.birthday {
-        // If part of a birthday is unknown, it is usually the year.
+        // Some people omit the year.
         let known = !contact.style_bits.is_multiple_of(5);
         let year = if known { format!("{year:04}") } else { "--".to_owned() };
         card.put(&format!("BDAY:{year}{month:02}{day:02}")).end_line();
     }
 }
 
-/// Writes `REV` (in the extended form of ISO 8601 if there is a `dash`, otherwise in its basic
-/// form) and `END`.
+/// Writes `REV`, in the extended form of ISO 8601 with a `dash`, else in the basic form, and `END`.
 fn write_revision_and_end(contact: &FakeContact<'_>, dash: &str, card: &mut LineWriter<'_>) {
     let colon = if dash.is_empty() { "" } else { ":" };
     let [year, month, day, hour, minute, second] = contact.revision_time;
@@ -233,14 +232,14 @@ fn write_revision_and_end(contact: &FakeContact<'_>, dash: &str, card: &mut Line
     card.put("END:VCARD").end_line();
 }
 
-/// Writes `N`, in 3.0 and 4.0.
+/// Writes `N` of 3.0 and 4.0.
 fn write_name(contact: &FakeContact<'_>, head: &str, card: &mut LineWriter<'_>) {
     let second = contact.middle.map_or("", |name| &name.written);
     let parts = [contact.family.written.as_str(), &contact.given.written, second, "", ""];
     card.put(head).put_text_list(";", &parts).end_line();
 }
 
-/// Writes `ORG` and `TITLE`, in 3.0 and 4.0.
+/// Writes `ORG` and `TITLE` of 3.0 and 4.0.
 fn write_workplace(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some(organisation) = contact.organisation {
         card.put("ORG:").put_text(organisation);
@@ -260,13 +259,13 @@ fn write_categories(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
 }
 
-/// Returns post box, extended address, street, city, region, postal code and country.
+/// Returns the components of an address: post box, extended address, street, city, region, postal
+/// code, country.
 fn address_components(address: &FakeAddress) -> [&str; 7] {
     ["", "", &address.street, address.city, address.region, &address.postal_code, address.country]
 }
 
-/// Writes the `LABEL` of an address in 4.0: as on an envelope, with line breaks encoded by RFC
-/// 6868.
+/// Writes the `LABEL` of an address in 4.0: as on an envelope, with line breaks by RFC 6868.
 fn write_delivery_label(address: &FakeAddress, card: &mut LineWriter<'_>) {
     card.put(";LABEL=\"").put(&address.street).put("^n").put(&address.postal_code).put(" ");
     card.put(address.city).put("^n").put(address.country).put("\"");
@@ -289,8 +288,7 @@ fn write_phone_3_0(phone: &FakePhone, first: bool, card: &mut LineWriter<'_>) {
     card.put_text(&phone.number).end_line();
 }
 
-/// Writes a phone number in 4.0. Two thirds of the cards have a URI, as the RFC recommends; the
-/// others have the number as typed.
+/// Writes a telephone number: usually as a URI, as the RFC recommends, else as it was typed.
 fn write_phone_4_0(phone: &FakePhone, habit: u64, card: &mut LineWriter<'_>) {
     let uri = habit % 3 < 2;
     card.put(if uri { "TEL;VALUE=uri;" } else { "TEL;" });
@@ -309,8 +307,7 @@ fn write_phone_4_0(phone: &FakePhone, habit: u64, card: &mut LineWriter<'_>) {
     }
 }
 
-/// Writes the UID in one of four formats, and the extension property of the program that uses this
-/// format.
+/// Writes the UID in one of four forms, with the extensions of the program that uses the form.
 fn write_uid_3_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     let Some(uid) = contact.uid else { return };
     let labelled = contact.first_label_index.is_some();
@@ -334,7 +331,7 @@ fn write_uid_3_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
 }
 
-/// The property groups of one card: `item1.` before a property, and then its label.
+/// The groups of a card: `item1.` before a property, and a line with its label.
 struct PropertyGroups {
     first_label_index: Option<usize>,
     count: usize,
@@ -345,7 +342,7 @@ impl PropertyGroups {
         PropertyGroups { first_label_index: contact.first_label_index, count: 0 }
     }
 
-    /// Begins a property's line with the next group, if this card has groups.
+    /// Begins the line of a property with the next group, if the card has groups.
     fn begin_property(&mut self, card: &mut LineWriter<'_>) {
         if self.first_label_index.is_some() {
             self.count += 1;
@@ -353,7 +350,7 @@ impl PropertyGroups {
         }
     }
 
-    /// Writes the label of the current group.
+    /// Writes the label of the last group.
     fn write_label(&self, card: &mut LineWriter<'_>) {
         if let Some(first) = self.first_label_index {
             let label = contact_texts::PROPERTY_LABELS
@@ -367,7 +364,7 @@ impl PropertyGroups {
     }
 }
 
-/// Formats 128 bits as a version 4 UUID (RFC 9562 section 5.4), which uses 122 of them.
+/// Formats 128 bits as a version 4 UUID (RFC 9562 section 5.4), which keeps 122 of them.
 fn format_uuid(bits: u128) -> String {
     let version = bits & !(0xF << 76) | 0x4 << 76;
     let uuid = version & !(0x3 << 62) | 0x2 << 62;

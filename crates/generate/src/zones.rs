@@ -1,27 +1,26 @@
-//! Time zones: the four zones of generated events, and files that repeat the same definitions
-//! hundreds of times.
+//! Time zones: those of generated events, and files that repeat the same definitions hundreds of
+//! times.
 //!
-//! The definitions imitate real programs: EDS and libical write a prefix before the zone name,
-//! other programs do not. The offsets are valid from 2007 on, which suffices for the generated
-//! events.
+//! The names follow real programs: EDS and libical add a prefix, others do not. Offsets are those
+//! since 2007, which generated events need.
 
 use super::dates::DayNumber;
 use super::line_writer::LineWriter;
 use super::random::SplitMix64;
 
-/// The rule of daylight saving time.
+/// The rules of daylight saving time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DaylightSaving {
     Never,
-    /// From the last Sunday of March to the last Sunday of October.
+    /// From the last Sunday of March to that of October.
     Europe,
-    /// From the second Sunday of March to the first Sunday of November.
+    /// From the second Sunday of March to the first of November.
     America,
 }
 
-/// A zone: its standard offset, its daylight saving rule, and the names of both observances.
+/// A time zone: its offset from UTC, its daylight saving time, the names of both.
 pub(super) struct FakeZone {
-    /// The TZID.
+    /// Its TZID.
     pub(super) tzid: &'static str,
     location: &'static str,
     standard_offset_hours: i64,
@@ -30,7 +29,7 @@ pub(super) struct FakeZone {
 }
 
 impl FakeZone {
-    /// Returns the UTC offset in minutes at daytime on this day.
+    /// Returns the offset from UTC on a day, between 7:00 and 21:00.
     pub(super) fn utc_offset_minutes(&self, day: DayNumber) -> i64 {
         let (year, ..) = day.to_date();
         let [from, to] = match self.daylight_saving {
@@ -44,45 +43,45 @@ impl FakeZone {
         (self.standard_offset_hours + i64::from(from <= day && day < to)) * 60
     }
 
-    /// Writes the definition under this TZID: its own name or a name with a prefix.
-    pub(super) fn write_definition(&self, id: &str, card: &mut LineWriter<'_>) {
+    /// Writes the definition with a TZID, which may have a prefix.
+    pub(super) fn write_definition(&self, id: &str, lines: &mut LineWriter<'_>) {
         let [winter, summer] = self.names;
         let (east, more) = (self.standard_offset_hours, self.standard_offset_hours + 1);
-        card.put("BEGIN:VTIMEZONE").end_line();
-        card.put("TZID:").put(id).end_line();
-        card.put("X-LIC-LOCATION:").put(self.location).end_line();
+        lines.put("BEGIN:VTIMEZONE").end_line();
+        lines.put("TZID:").put(id).end_line();
+        lines.put("X-LIC-LOCATION:").put(self.location).end_line();
         match self.daylight_saving {
             DaylightSaving::Never => {
-                write_observance("STANDARD", winter, [east, east], "19700101T000000", "", card);
+                write_observance("STANDARD", winter, [east, east], "19700101T000000", "", lines);
             }
             DaylightSaving::Europe => {
                 let [march, october] = [(3, "T020000"), (10, "T030000")];
-                write_yearly_observance("DAYLIGHT", summer, [east, more], march, None, card);
-                write_yearly_observance("STANDARD", winter, [more, east], october, None, card);
+                write_yearly_observance("DAYLIGHT", summer, [east, more], march, None, lines);
+                write_yearly_observance("STANDARD", winter, [more, east], october, None, lines);
             }
             DaylightSaving::America => {
                 let [march, november] = [(3, "T020000"), (11, "T020000")];
-                write_yearly_observance("DAYLIGHT", summer, [east, more], march, Some(2), card);
-                write_yearly_observance("STANDARD", winter, [more, east], november, Some(1), card);
+                write_yearly_observance("DAYLIGHT", summer, [east, more], march, Some(2), lines);
+                write_yearly_observance("STANDARD", winter, [more, east], november, Some(1), lines);
             }
         }
-        card.put("END:VTIMEZONE").end_line();
+        lines.put("END:VTIMEZONE").end_line();
     }
 }
 
-/// Writes an observance that begins each year on a numbered or the last Sunday of a month.
+/// Writes an observance that begins each year on the `nth` or last Sunday of a month.
 fn write_yearly_observance(
     kind: &str,
     name: &str,
     offsets: [i64; 2],
     (month, time): (u64, &str),
     nth: Option<i64>,
-    card: &mut LineWriter<'_>,
+    lines: &mut LineWriter<'_>,
 ) {
     let first = if nth.is_some() { 2007 } else { 1981 };
     let start = format!("{}{time}", DayNumber::from_nth_weekday(first, month, 6, nth));
     let rule = format!("RRULE:FREQ=YEARLY;BYMONTH={month};BYDAY={}SU", nth.unwrap_or(-1));
-    write_observance(kind, name, offsets, &start, &rule, card);
+    write_observance(kind, name, offsets, &start, &rule, lines);
 }
 
 fn write_observance(
@@ -91,22 +90,22 @@ fn write_observance(
     offsets: [i64; 2],
     start: &str,
     rule: &str,
-    card: &mut LineWriter<'_>,
+    lines: &mut LineWriter<'_>,
 ) {
     let [from, to] =
         offsets.map(|hours| format!("{}{:02}00", if hours < 0 { '-' } else { '+' }, hours.abs()));
-    card.put("BEGIN:").put(kind).end_line();
-    card.put("TZNAME:").put(name).end_line();
-    card.put("TZOFFSETFROM:").put(&from).end_line();
-    card.put("TZOFFSETTO:").put(&to).end_line();
-    card.put("DTSTART:").put(start).end_line();
+    lines.put("BEGIN:").put(kind).end_line();
+    lines.put("TZNAME:").put(name).end_line();
+    lines.put("TZOFFSETFROM:").put(&from).end_line();
+    lines.put("TZOFFSETTO:").put(&to).end_line();
+    lines.put("DTSTART:").put(start).end_line();
     if !rule.is_empty() {
-        card.put(rule).end_line();
+        lines.put(rule).end_line();
     }
-    card.put("END:").put(kind).end_line();
+    lines.put("END:").put(kind).end_line();
 }
 
-/// The zones that a generated calendar defines and its events use.
+/// The time zones of a calendar.
 pub(super) static ZONES: [FakeZone; 4] = [
     FakeZone {
         tzid: "Europe/Berlin",
@@ -138,7 +137,7 @@ pub(super) static ZONES: [FakeZone; 4] = [
     },
 ];
 
-/// Returns a random zone of [`ZONES`], weighted by its share of events.
+/// Chooses one of [`ZONES`] by weight.
 pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
     &ZONES[match random.next_below(100) {
         0..45 => 0,
@@ -148,14 +147,14 @@ pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
     }]
 }
 
-/// The prefix of zone names in files of old programs.
+/// The prefix of TZIDs of old programs.
 const TZID_PREFIX: &str = "/softwarestudio.org/Olson_20011030_5/";
-/// The number of definitions in a cycle.
+/// The share of definitions of the main zone is the second of these numbers by the first.
 const DEFINITIONS_PER_CYCLE: u64 = 538;
-/// The number of definitions in a cycle that are copies of the first repeated zone.
+/// The definitions of the main zone among [`DEFINITIONS_PER_CYCLE`].
 const MAIN_ZONE_DEFINITIONS_PER_CYCLE: u64 = 318;
 
-/// The zones of a file with repeated definitions; most definitions are of the first zone.
+/// The time zones of a file of copies; the first is the most frequent.
 static REPEATED_ZONES: [FakeZone; 6] = [
     repeated_zone("Africa/Algiers", 1, DaylightSaving::Never, ["CET", "CET"]),
     repeated_zone("Europe/Berlin", 1, DaylightSaving::Europe, ["CET", "CEST"]),
@@ -180,7 +179,7 @@ const fn repeated_zone(
     }
 }
 
-/// Returns the TZID and the zone of definition `index` in a file with repeated definitions.
+/// Returns definition `index` of a file of copies: its TZID and its zone.
 pub(super) fn nth_repeated_definition(index: u64) -> (String, &'static FakeZone) {
     let before = |index: u64| {
         u128::from(index) * u128::from(MAIN_ZONE_DEFINITIONS_PER_CYCLE)

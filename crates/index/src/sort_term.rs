@@ -2,16 +2,16 @@
 //!
 //! A sort term is `0x08`, the number of the order (2 bytes), the partition (4 bytes), the sort key,
 //! `0x00`, and the operation. An item that is added inserts itself at its position; an item that is
-//! changed or removed later adds a removal at the former position. The sum of insertions minus
+//! changed or removed later adds a removal at the previous position. The sum of insertions minus
 //! removals up to a position is therefore the rank of that position, over any number of segments.
 //!
-//! It is apart from `term` so that orders can be given up without a change to the postings.
+//! It is separate from `term` so that orders can be dropped without a change to the postings.
 
 /// The first byte of all sort terms.
 const SORT_CLASS: u8 = 0x08;
 /// The bytes before the key: the class, the order and the partition.
 const SORT_PREFIX_BYTES: usize = 1 + 2 + 4;
-/// The bytes behind the key: a terminator, which orders a key before its extensions, and the
+/// The bytes after the key: a terminator, which orders a key before its extensions, and the
 /// operation.
 const SORT_SUFFIX_BYTES: usize = 2;
 
@@ -37,7 +37,7 @@ pub(crate) fn sort_prefix(order: u16, partition: i64) -> Vec<u8> {
 #[must_use]
 pub fn sort_term(order: u16, partition: i64, key: &[u8], op: SortOp) -> Vec<u8> {
     let mut term = sort_prefix(order, partition);
-    // Collation keys hold no zeros. Should one do so, its items are merely sorted a little wrong.
+    // Collation keys hold no zeros. If one does, its items are only sorted slightly wrong.
     term.extend(key.iter().map(|&byte| byte.max(1)));
     term.extend([0, op as u8]);
     term
@@ -67,7 +67,8 @@ pub(crate) fn is_removal_at(term: &[u8], removal: &[u8]) -> bool {
             == term.split_last().map(|(_, position)| position)
 }
 
-/// The items whose insertion at one position a merge dropped because a newer segment knows them.
+/// The items whose insertion at one position a merge dropped because a newer segment lists them as
+/// changed.
 ///
 /// Insertions and removals of an item at a position alternate. For each insertion that is dropped,
 /// one removal is cancelled; a removal that remains refers to an insertion in a segment that is

@@ -168,9 +168,9 @@ impl SortedCursor {
             let first = self.read_positions(reader, &result, direction, 1)?.pop();
             let Some(position) = first else { return Ok(letters) };
             let row = ItemRow::from_number(position.row);
-            let source = reader.source_bytes(row)?.unwrap_or_default();
-            let head = reader.find_by_row(row)?;
-            let parsed = head.as_ref().map(|head| reader.parse_source(head, &source));
+            let source = reader.items().source_bytes(row)?.unwrap_or_default();
+            let head = reader.items().find_by_row(row)?;
+            let parsed = head.as_ref().map(|head| reader.items().parse_source(head, &source));
             let value = parsed.and_then(|parsed| parsed.first_value(self.sort.field));
             let (text, prefix) = alphabet.letter_for_key(&position.key, &value.unwrap_or_default());
             if letters.last().is_none_or(|last| last.text != text) {
@@ -209,7 +209,7 @@ impl SortedCursor {
         };
         if let Some(order) = self.indexed_order(reader, result)? {
             let order = IndexedOrder { backwards: direction.is_descending(), ..order };
-            if let Some(positions) = reader.sort_positions(&order, after.as_ref(), limit)? {
+            if let Some(positions) = reader.index().sort_positions(&order, after.as_ref(), limit)? {
                 self.position_list = None;
                 return Ok(positions);
             }
@@ -256,11 +256,11 @@ fn list_positions<'a>(
     request: &SearchRequest,
     sort: SortSpec,
 ) -> Result<&'a [SortPosition], Error> {
-    let change_cursor = reader.current_cursor()?;
+    let change_cursor = reader.changes().current_cursor()?;
     if list.as_ref().is_none_or(|list| list.change_cursor != change_cursor) {
         let mut positions = Vec::new();
         find(reader, request)?.for_each(reader, &mut |head, source| {
-            let value = reader.parse_source(head, source).first_value(sort.field);
+            let value = reader.items().parse_source(head, source).first_value(sort.field);
             let key = reader.extractor().sort_key(&value.unwrap_or_default());
             positions.push(SortPosition { key, row: head.row.to_number() });
             true

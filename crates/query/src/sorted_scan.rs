@@ -51,7 +51,9 @@ pub(crate) fn collect_sorted(
         result.hits.clear();
         while result.hits.len() < limit {
             let wanted = MAX_POSITIONS_PER_TX.min(limit - result.hits.len());
-            let Some(mut positions) = reader.sort_positions(&order, last.as_ref(), wanted)? else {
+            let Some(mut positions) =
+                reader.index().sort_positions(&order, last.as_ref(), wanted)?
+            else {
                 result.hits.clear();
                 return Ok(false);
             };
@@ -71,7 +73,7 @@ pub(crate) fn collect_sorted(
     result.explain.visited = result.hits.len() as u64;
     result.explain.matched = rank.total.saturating_sub(rank.before);
     result.explain.plan = vec![format!("index: all by {}", sort.field.name)];
-    result.explain.order = "as the index has it".into();
+    result.explain.order = "order of the index".into();
     Ok(true)
 }
 
@@ -93,7 +95,7 @@ pub(crate) fn rank_of_bound(
 ) -> Result<Option<SortRank>, Error> {
     let least = SortPosition { key: Vec::new(), row: 0 };
     let position = if let SortBound::Before(position) = bound { position } else { &least };
-    let Some((smaller, total)) = reader.rank(order, position)? else { return Ok(None) };
+    let Some((smaller, total)) = reader.index().rank(order, position)? else { return Ok(None) };
     let smaller = if *bound == SortBound::End { total } else { smaller };
     let before = if order.backwards { total.saturating_sub(smaller) } else { smaller };
     Ok(Some(SortRank { before, total }))

@@ -7,11 +7,12 @@ use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_pages::IndexPages;
+use crate::index_pages::IndexPageWriter;
 use crate::index_updates::{UNPACK_TERM, terms_in_index};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, read_meta_number};
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
 use crate::store::Store;
@@ -32,7 +33,7 @@ impl Store {
     /// Returns whether an index is complete and has the current fingerprint. Otherwise queries
     /// scan.
     pub fn is_index_current(&self, set: DerivedIndex) -> Result<bool> {
-        let meta = MetaTable::read(&self.conn).map_err(sqlite_error_at(&self.path))?;
+        let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
         Ok(set.is_current(&meta, &self.extractor))
     }
 
@@ -44,7 +45,7 @@ impl Store {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
             let step = || -> RowResult<bool> {
-                let tx = WriteTransaction::begin(&self.conn)?;
+                let tx = self.conn.begin_write()?;
                 let more = compact_segments_step(&tx)?;
                 tx.commit()?;
                 Ok(more)
@@ -75,7 +76,10 @@ impl Store {
     /// number of items that were extracted again; `None`: all indexes are complete.
     pub fn refresh_step(&mut self, items: usize) -> Result<Option<u64>> {
         for set in DerivedIndex::ALL {
-            if !set.is_complete(&self.conn, &self.extractor).map_err(sqlite_error_at(&self.path))? {
+            if !set
+                .is_complete(&self.autocommit_read(), &self.extractor)
+                .map_err(sqlite_error_at(&self.path))?
+            {
                 return self.rebuild_step(set, items).map(Some);
             }
         }
@@ -88,7 +92,7 @@ impl Store {
         {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
-            let tx = WriteTransaction::begin(&self.conn).map_err(sqlite_error_at(&self.path))?;
+            let tx = self.conn.begin_write().map_err(sqlite_error_at(&self.path))?;
             for set in DerivedIndex::ALL {
                 set.invalidate(&tx).map_err(sqlite_error_at(&self.path))?;
             }
@@ -103,19 +107,22 @@ impl Store {
         self.ensure_writable()?;
         let path = self.path.clone();
         let fingerprint = set.fingerprint(&self.extractor);
-        let epoch = history::read_epoch(&self.conn).map_err(sqlite_error_at(&path))?;
-        let state = set.read_state(&self.conn).map_err(sqlite_error_at(&path))?.unwrap_or_default();
+        let epoch = history::read_epoch(&self.autocommit_read()).map_err(sqlite_error_at(&path))?;
+        let state = set
+            .read_state(&self.autocommit_read())
+            .map_err(sqlite_error_at(&path))?
+            .unwrap_or_default();
         let progress = IndexState::parse(&state, &fingerprint);
         let page = match progress {
-            IndexState::Rebuilding(last) => {
-                self.extract_page(set, last, items).map_err(sqlite_error_at(&path))?
-            }
+            IndexState::Rebuilding(last) => self
+                .extract_page(&self.autocommit_read(), set, last, items)
+                .map_err(sqlite_error_at(&path))?,
             IndexState::Complete | IndexState::Stale => Vec::new(),
         };
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
         let step = || -> RowResult<u64> {
-            let tx = WriteTransaction::begin(&self.conn)?;
+            let tx = self.conn.begin_write()?;
             if set.read_state(&tx)?.unwrap_or_default() != state
                 || history::read_epoch(&tx)? != epoch
             {
@@ -136,7 +143,7 @@ impl Store {
             // from ever ending.
             let last = page.last().map_or(last, |item| Some(item.id));
             let gap = MAX_TAIL_ITEMS.min(items);
-            let mut rest = self.extract_page(set, last, gap + 1)?;
+            let mut rest = self.extract_page(&tx, set, last, gap + 1)?;
             if rest.len() > gap {
                 rest.clear();
                 set.write_state(&tx, &IndexState::format_rebuild(last, &fingerprint))?;
@@ -155,6 +162,7 @@ impl Store {
     /// Extracts the next items after `last`, at most `limit`; `None`: the first ones.
     fn extract_page(
         &self,
+        tx: &ReadTransaction<'_>,
         set: DerivedIndex,
         last: Option<ItemRow>,
         limit: usize,
@@ -165,21 +173,20 @@ impl Store {
              ORDER BY i.id LIMIT ?2",
             kind_condition(is_in_index)
         );
-        let mut select = self.conn.prepare_cached(&sql)?;
+        let mut select = tx.prepare_cached(&sql)?;
         let heads = select
             .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
             .collect::<rusqlite::Result<Vec<(ItemRow, Seq, CollectionRow)>>>()?;
         let mut extractors = ExtractorCache::new(&self.extractor);
         let derive = |(id, seq, collection)| {
-            let summary =
-                Arc::clone(extractors.for_collection(&self.conn, collection)?.index_config());
+            let summary = Arc::clone(extractors.for_collection(tx, collection)?.index_config());
             let entry = match set {
                 // Computed when it is written: it depends on other items, which other writers may
                 // change.
                 DerivedIndex::Schedule => None,
                 _ => {
-                    let stored = extractors.read_item(&self.conn, id)?;
-                    stored.map(|stored| extractors.extract(&self.conn, &stored)).transpose()?
+                    let stored = extractors.read_item(tx, id)?;
+                    stored.map(|stored| extractors.extract(tx, &stored)).transpose()?
                 }
             };
             Ok(ExtractedItem { id, seq, index_config: summary, entry: entry.unwrap_or_default() })
@@ -201,7 +208,8 @@ struct ExtractedItem {
 /// whether any of them had something to merge.
 fn compact_segments_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
     for set in DerivedIndex::INVERTED_INDEXES {
-        if larder_index::compact_step(&IndexPages::new(tx), set.index_id(), MERGE_STEP_BYTES)? {
+        if larder_index::compact_step(&IndexPageWriter::new(tx), set.index_id(), MERGE_STEP_BYTES)?
+        {
             return Ok(true);
         }
     }
@@ -253,7 +261,7 @@ fn index_page(
         DerivedIndex::Schedule => writer.finish()?,
         DerivedIndex::Text | DerivedIndex::Sort => {
             let seq = read_meta_number(tx, "last_seq")?;
-            gathered.flush(&IndexPages::new(tx), set.index_id(), seq, UNPACK_TERM)?;
+            gathered.flush(&IndexPageWriter::new(tx), set.index_id(), seq, UNPACK_TERM)?;
         }
     }
     Ok(())

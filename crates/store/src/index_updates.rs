@@ -8,7 +8,7 @@ use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_pages::IndexPages;
+use crate::index_pages::IndexPageWriter;
 use crate::interval_table;
 use crate::meta::MetaTable;
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -127,7 +127,7 @@ impl IndexUpdates {
         seq: Seq,
     ) -> RowResult<()> {
         self.write_schedules(tx, extractors, seq)?;
-        let pages = IndexPages::new(tx);
+        let pages = IndexPageWriter::new(tx);
         let text = mem::take(&mut self.text);
         text.flush(&pages, DerivedIndex::Text.index_id(), seq, UNPACK_TERM)?;
         let mut sort = SegmentBuffer::default();

@@ -54,9 +54,10 @@ impl Operation {
         }
     }
 
-    /// Puts each item once: other bytes with a UID that the operation has put before are added as a
-    /// duplicate, see [`Precondition::DuplicateInImport`], unless [`Precondition::UnchangedSince`]
-    /// names the first. Items that a put left unchanged are remembered within a batch only.
+    /// Stores each UID once: if a later item of the operation has the same UID and other bytes, it
+    /// is added as a duplicate, see [`Precondition::DuplicateInImport`], unless
+    /// [`Precondition::UnchangedSince`] names the first. Items that a put left unchanged are
+    /// remembered within a batch only.
     #[must_use]
     pub fn treat_repeats_as_duplicates(self) -> Operation {
         Operation { puts_each_once: true, ..self }
@@ -70,7 +71,7 @@ impl Operation {
     }
 
     /// Sets the [epoch](crate::Reader::epoch) to which the preconditions belong: if a restore
-    /// replaced the store since, nothing is written, as the same numbers may name other items.
+    /// replaced the store since, nothing is written, because the same numbers may name other items.
     #[must_use]
     pub fn expect_epoch(self, epoch: Arc<str>) -> Operation {
         Operation { expected_epoch: Some(epoch), ..self }
@@ -181,7 +182,7 @@ pub enum ChangeOutcome {
 /// A batch that was written.
 #[derive(Debug, Clone)]
 pub struct AppliedBatch {
-    /// The number of the batch; if nothing changed, that of the last batch before it.
+    /// The number of the batch; if nothing changed, the number of the last batch before it.
     pub seq: Seq,
     /// The outcome of each change, in their order.
     pub outcomes: Vec<ChangeOutcome>,

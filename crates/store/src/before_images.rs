@@ -1,7 +1,7 @@
 //! Changed items with their before-images and after-images.
 //!
 //! `change_feed` lists the changed items, which suffices for subscribers that keep a copy.
-//! Subscribers without one need the before-image to decide whether a change matters. Apart from
+//! Subscribers without one need the before-image to decide whether a change matters. Separate from
 //! `change_feed` because this reads `item_history`, and so works only within its retention.
 //! `change_reader` has the methods that call both.
 
@@ -94,7 +94,7 @@ impl ChangedItems {
                 row: None,
             });
         }
-        // Each position is that of an item: a missing one was just added.
+        // Each position belongs to an item: if its item is missing, it was just added.
         Ok(&mut self.items[position])
     }
 }
@@ -107,8 +107,8 @@ const ITEM_HISTORY_COLUMNS: &str = "f.item, f.handle, f.kind, f.collection, f.ui
 const BYTES_COLUMN: usize = 9;
 const SCHEDULE_COLUMN: usize = 10;
 
-/// Reads the version stamps of the store. One statement reads them all, as they are read after each
-/// batch.
+/// Reads the version stamps of the store. One statement reads them all, because they are read after
+/// each batch.
 pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreStamp> {
     let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'),
                       (SELECT max(seq) FROM collection),

@@ -1,5 +1,5 @@
-//! Source bytes in the database: those of most items in a row of their own, large ones in a shared
-//! row of `blob`.
+//! Source bytes in the database: the bytes of most items have their own row, large ones are in a
+//! shared row of `blob`.
 
 use crate::error::{RowError, RowResult};
 use crate::read_transaction::ReadTransaction;

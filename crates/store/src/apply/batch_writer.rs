@@ -1,7 +1,7 @@
 //! Writing the items of a batch: put, update, remove and purge.
 //!
-//! It takes no lock and begins no transaction (`apply` does both). Apart from `collections` because
-//! these are the rules of items: conflicts, duplicates, and the versions to record.
+//! It takes no lock and begins no transaction (`apply` does both). Separate from `collections`
+//! because these are the rules of items: conflicts, duplicates, and the versions to record.
 
 use super::{ApplyError, PrefetchedItems, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
@@ -27,7 +27,7 @@ use std::sync::LazyLock;
 /// The item that has the UID of an incoming item.
 enum ExistingItem {
     Item(StoredItem),
-    /// No item has it; this handle is free, if that is known.
+    /// No item has the UID; the handle that is free for it, if it is known.
     Absent(Option<Handle>),
 }
 
@@ -380,7 +380,8 @@ impl<'a> BatchWriter<'a> {
         Ok(outcome)
     }
 
-    /// Returns whether this operation puts each item once, and has put this one already.
+    /// Returns whether this operation stores each item at most once and has already stored this
+    /// one.
     fn is_repeat_in_operation(&self, item: &StoredItem) -> rusqlite::Result<bool> {
         let Some(once) = &self.dedup else { return Ok(false) };
         if item.seq == self.seq || self.unchanged_items.contains(&item.id) {
@@ -389,7 +390,8 @@ impl<'a> BatchWriter<'a> {
         let Some((_, id)) = once.first_batch.filter(|(began, _)| item.seq >= *began) else {
             return Ok(false);
         };
-        // In the last batch, or in an earlier one whose item another operation has changed since.
+        // The item was stored by the last batch, or by an earlier batch and then changed by another
+        // operation.
         self.tx
             .prepare_cached(
                 "SELECT EXISTS(SELECT 1 FROM batch WHERE seq = ?1 AND operation = ?3)

@@ -34,7 +34,8 @@ impl<'a> HitCollector<'a> {
         }
     }
 
-    /// Returns how many more hits are wanted. With an order all are, as any may be among the first.
+    /// Returns the number of further hits to collect. With an order it is unlimited, because any
+    /// hit may be among the first.
     pub(crate) fn remaining_count(&self) -> usize {
         match self.sort {
             Some(_) => usize::MAX,

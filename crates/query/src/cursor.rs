@@ -37,7 +37,7 @@ const FILING_LETTERS: &str = concat!(
 /// nearest first. (A cursor of evolution-data-server stands on an item, and leaves that one out
 /// when it changes direction.)
 ///
-/// It remembers a sort key and a row. Items added or removed elsewhere do not move it, and each
+/// It consists of a sort key and a row. Items added or removed elsewhere do not move it, and each
 /// call reads the store as it is then.
 ///
 /// ```

@@ -13,9 +13,9 @@ use larder_time::zone::Zone;
 pub struct LocalTimeSpan {
     /// The start.
     pub from: CivilTime,
-    /// The end; of whole days, the midnight after the last.
+    /// The end; for whole days, the midnight after the last day.
     pub to: CivilTime,
-    /// The occurrence takes whole days.
+    /// Whether the occurrence takes whole days.
     pub all_day: bool,
     /// The item names no time zone.
     pub floating: bool,

@@ -203,7 +203,7 @@ const FLUSH_BYTES: usize = 16 << 10;
 /// The buffer is written out when its first line has this age.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A log that writes lines of JSON. It buffers them for a moment, and writes whole lines only.
+/// A log that writes lines of JSON. It buffers the lines for a moment and writes only whole lines.
 pub struct JsonLinesLog<W: Write> {
     pid: u32,
     buffer: Mutex<QueryLogBuffer<W>>,

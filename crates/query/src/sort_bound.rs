@@ -1,7 +1,7 @@
 //! A bound between two items of a sorted collection.
 //!
-//! A bound names no item and counts none, so it stays in place whatever is added or removed around
-//! it. Separate from `execution` because both result sets and cursors start at a bound.
+//! A bound names no item and counts none, so it stays in place when items are added or removed
+//! around it. Separate from `execution` because both result sets and cursors start at a bound.
 
 use larder_format::collate::primary_weights;
 use larder_store::{Extractor, SortPosition};

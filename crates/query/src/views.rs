@@ -125,7 +125,7 @@ impl Views {
         Ok(View::new(self.clone(), opened, options))
     }
 
-    /// Answers a query once, from the cache if possible, and gives each item with its bytes to
+    /// Answers a query once, from the cache if possible, and passes each item with its bytes to
     /// `each` until that returns false. Returns the number of items in the answer.
     ///
     /// The items are read without a lock: `each` delays no view, and may use the views. An item

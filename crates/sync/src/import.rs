@@ -1,7 +1,7 @@
 //! Imports address books and calendars.
 //!
 //! This module is the writer: it runs in the calling thread, receives parsed items in the order of
-//! the input from `pipeline`, and gives them to the store in batches. It reads no files and parses
+//! the input from `pipeline`, and passes them to the store in batches. It reads no files and parses
 //! nothing.
 //!
 //! | module | contents |

@@ -44,7 +44,7 @@ pub enum LogEvent {
     Evict(EvictEvent),
     /// `end`: the process ended normally.
     End,
-    /// An event that this version does not know.
+    /// An event that this version does not support.
     Unknown,
 }
 
@@ -159,7 +159,7 @@ pub enum LoggedEvictionReason {
     Stale,
     /// The memory was needed for other answers.
     Budget,
-    /// A cause that this version does not know.
+    /// A cause that this version does not support.
     #[serde(other)]
     Other,
 }

@@ -362,7 +362,7 @@ impl ViewsEngine {
         Ok(has_same_meaning && self.feed.is_same_state(reader)?)
     }
 
-    /// Caches the result of a run that is current, and gives it to `publish`.
+    /// Caches the result of a run that is current, and passes it to `publish`.
     fn publish_run<T>(
         &mut self,
         run: &QueryRun,
@@ -523,7 +523,7 @@ impl ViewsEngine {
     fn advance_clock(&mut self, reader: &Reader) -> Result<(), Error> {
         let now = (self.clock)();
         if now < self.now {
-            // The clock was ahead: whatever it resolved may mean another time.
+            // The clock was ahead: every query resolved by it may now mean another time.
             let affected = self.registry.find_ids(RegisteredQuery::is_time_dependent);
             for id in affected.collect::<Vec<QueryId>>() {
                 self.resolve_or_reset(reader, id, now)?;

@@ -156,7 +156,7 @@ impl ChangeFeedReader {
         Ok(Some(poll))
     }
 
-    /// Gives each item that changed after `since` to `each`, up to the last poll. Returns whether
+    /// Calls `each` with each item that changed after `since`, up to the last poll. Returns whether
     /// all were given.
     pub(super) fn read_since(
         &self,

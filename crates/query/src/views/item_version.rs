@@ -1,4 +1,4 @@
-//! A version of a changed item as the queries see it: its terms, and whether it matches.
+//! A version of a changed item: the terms by which queries find it, and whether it matches.
 //!
 //! Separate from the fan-out because a lagging view is brought up to date by the same comparison.
 //! It does not depend on views.

@@ -40,7 +40,7 @@ pub(super) struct PendingRows {
 }
 
 impl PendingRows {
-    /// A whole answer, as of a batch.
+    /// A complete answer, as of a batch.
     pub(super) fn from_answer(seq: Seq, rows: Arc<[ItemRow]>) -> PendingRows {
         PendingRows { seq, added: rows, ..PendingRows::default() }
     }

@@ -81,7 +81,7 @@ pub(super) fn required_terms(query: &Query, kind: Option<Kind>) -> Option<Vec<Re
     (terms.len() <= MAX_REQUIRED_TERMS).then_some(terms)
 }
 
-/// Gives each trigram of a text to `each`.
+/// Calls `each` with each trigram of a text.
 pub(super) fn for_each_trigram(text: &str, each: &mut dyn FnMut([char; 3])) {
     let mut chars = text.chars();
     let (Some(mut a), Some(mut b)) = (chars.next(), chars.next()) else { return };

@@ -46,7 +46,7 @@ impl CollectionTarget {
 pub(super) trait ItemProbe {
     /// Returns the row of the collection, and the kind.
     fn scope(&self) -> (CollectionRow, Kind);
-    /// Gives the values of a field to `each`.
+    /// Calls `each` with the values of a field.
     fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str));
     /// Returns the UIDs under which the item is found.
     fn uids(&self) -> [Option<&str>; 4];
@@ -186,7 +186,7 @@ impl SubscriptionIndex {
         }
     }
 
-    /// Gives the subscriptions of the query's scope to `each`, with each required term; once with
+    /// Calls `each` with the subscriptions of the query's scope and each required term; once with
     /// `None` if there is no such term. Returns the scope.
     fn for_each_term(
         &mut self,

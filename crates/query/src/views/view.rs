@@ -294,7 +294,7 @@ impl View {
     }
 
     /// Returns an item with the values of its fields and its occurrences, as far as the client
-    /// wants them.
+    /// requests them.
     fn view_item_with_values(
         &self,
         reader: &Reader,

@@ -32,7 +32,7 @@ pub struct ViewItem {
     pub values: Vec<Vec<String>>,
     /// The source bytes, if the view delivers them.
     pub bytes: Option<Arc<[u8]>>,
-    /// The occurrences in the time range of the query, in order, if the query wants them.
+    /// The occurrences in the time range of the query, in order, if the query requests them.
     pub occurrences: Vec<ItemOccurrence>,
 }
 

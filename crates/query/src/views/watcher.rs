@@ -153,7 +153,7 @@ fn run_watcher(views: &WatchedViews, signal: &Arc<WatcherSignal>) {
     let mut timeout = Some(Duration::ZERO);
     while let Some(is_notified) = signal.wait_for_commit(timeout) {
         let seq_before = views.seq();
-        // A client meets the same error in its view; the next poll may succeed.
+        // A client gets the same error from its view; the next poll may succeed.
         let polled = update_engine(&views.engine, ViewsEngine::catch_up);
         // If a commit came without a notification, another file may have replaced the watched
         // notify file.

@@ -65,7 +65,7 @@ impl ReadyViews {
     }
 }
 
-/// The part of each contact that a client wants.
+/// The part of each contact that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CardInterest {
     FullCard,

@@ -156,7 +156,7 @@ fn write_item(
     Ok(())
 }
 
-/// Writes an item without END into a calendar of its own, or after one.
+/// Writes an item without END into its own calendar, or after a calendar.
 fn write_unclosed(
     reader: &Reader,
     heads: &CalendarHeaders,

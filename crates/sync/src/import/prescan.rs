@@ -4,7 +4,7 @@
 //! A calendar may define a time zone, or have its name, after a component (RFC 5545, 3.6,
 //! prescribes no order), and a million components cannot be held in memory until it appears. So a
 //! file of calendars is read twice. A calendar that has everything before its first component, as
-//! nearly all do, is not remembered. A stream is read only once. Separate from the pipeline because
+//! nearly all do, is not stored. A stream is read only once. Separate from the pipeline because
 //! the prescan parses no items.
 
 use super::calendar::OpenCalendar;

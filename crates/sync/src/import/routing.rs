@@ -9,7 +9,7 @@ use crate::error::Error;
 use larder_store::{BatchChange, CollectionType, Kind, ParsedItem};
 use std::sync::Arc;
 
-/// The number of UIDs whose collection is remembered.
+/// The number of UIDs whose collection is cached.
 const MAX_MESSAGE_UIDS: usize = 10_000;
 
 impl ImportWriter<'_> {

@@ -60,7 +60,7 @@ pub struct DecodedItem<'a> {
 pub(crate) enum ScheduleOrigin<'a> {
     /// The index.
     Stored,
-    /// The source: it is derived again.
+    /// The source bytes, from which the schedule is derived again.
     Recomputed,
     /// The caller.
     Given(Option<&'a Schedule>),

@@ -34,7 +34,7 @@ pub(crate) enum ScanStart {
     Unbounded,
     /// Behind this position.
     After(SortPosition),
-    /// Nowhere: no position follows the bound.
+    /// No position follows the bound.
     Exhausted,
 }
 

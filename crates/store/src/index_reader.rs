@@ -93,7 +93,7 @@ impl Candidate<'_> {
         stored_fields_from_row(self.sql_row)
     }
 
-    /// Returns the source bytes; without a further read if [`IndexReader::for_each_candidate`] was
+    /// Returns the source bytes; without another query if [`IndexReader::for_each_candidate`] was
     /// called with `with_bytes`.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         let bytes = match self.with_bytes {

@@ -22,7 +22,7 @@ pub(crate) struct IntervalEntry {
 }
 
 impl IntervalEntry {
-    /// Creates a span. One without a duration is taken to last a second.
+    /// Creates a span. A span without a duration counts as one second.
     pub(crate) fn from_span(
         target: TimeTarget,
         is_floating: bool,

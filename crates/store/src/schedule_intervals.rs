@@ -195,7 +195,7 @@ fn single_alarm_times(schedule: &Schedule, series: &Series) -> Option<Vec<i64>> 
     (all && rings.len() <= MAX_SINGLE_ALARM_ENTRIES).then_some(rings)
 }
 
-/// Returns the summary of a series without regard to its overrides.
+/// Returns the summary of a series, ignoring its overrides.
 fn summarize_series(series: &Series) -> SeriesSummary {
     let pattern = Some(TimePattern::from_series(series)).filter(|of| *of != TimePattern::ANY);
     let ends = series.has_occurrences_at_span_ends();

@@ -2,7 +2,7 @@
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds tables and columns, so
 //! an older program may read the file; a newer major version is refused. Version 1.0 is one script
-//! that is edited until the first release; `schema_digest` tells its states apart.
+//! that is edited until the first release; `schema_digest` identifies its revision.
 //!
 //! **Source of truth**
 //!
@@ -237,8 +237,8 @@ CREATE TABLE idx_interval(
 
 /// The key in `meta` of the digest of the script that made the tables.
 const SCHEMA_DIGEST_KEY: &str = "schema_digest";
-/// A digest of [`SCHEMA_SQL`]: it tells a store of another state of the script, which was edited
-/// without a new version, from one of this state.
+/// A digest of [`SCHEMA_SQL`]. It identifies stores of another revision of the script, which is
+/// edited without a new version.
 const SCHEMA_DIGEST: i64 = fnv1a_64(SCHEMA_SQL.as_bytes()).cast_signed();
 
 /// The FNV-1a hash with 64 bits: a constant expression, because opening a store takes less time
@@ -275,7 +275,7 @@ pub(crate) enum SchemaState {
     Current,
     /// An older version: it has to be migrated before it is written.
     Older(i64, i64),
-    /// A newer minor version: it may only be read.
+    /// A newer minor version: the store may only be read.
     NewerMinor(i64, i64),
 }
 
@@ -306,7 +306,7 @@ pub(crate) fn read_schema_state(tx: &ReadTransaction<'_>, path: &Path) -> Result
     }
 }
 
-/// Refuses a store that an unreleased state of the script created. Such a store has a different
+/// Refuses a store that an unreleased revision of the script created. Such a store has a different
 /// digest, or none if it is older than the digest.
 pub(crate) fn refuse_development_schema(
     tx: &ReadTransaction<'_>,

@@ -54,16 +54,17 @@ use std::time::Duration;
 
 /// The number of items in the first batch.
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
-/// The longest time for which a batch holds the lock: after a longer one the next is smaller.
+/// The longest time for which a batch holds the lock: after a longer batch the next is smaller.
 const TARGET_LOCK_TIME: Duration = Duration::from_millis(100);
-/// The largest batch that grows by itself. Large batches write pages that many items share, such as
-/// index pages, less often.
+/// The maximum number of items to which the batch size adapts. Large batches write pages that many
+/// items share, such as index pages, less often.
 const MAX_ADAPTIVE_BATCH_ITEMS: usize = 2 * DEFAULT_BATCH_ITEMS;
-/// The smallest batch that shrinks by itself: every commit costs an fsync.
+/// The minimum number of items to which the batch size adapts: every commit costs an fsync.
 const MIN_ADAPTIVE_BATCH_ITEMS: usize = 100;
-/// The largest batch that a caller may ask for: a larger one blocks other writers for too long.
+/// The maximum number of items that a caller may choose: a larger batch blocks other writers for
+/// too long.
 pub const MAX_BATCH_ITEMS: usize = 4000;
-/// The default size of the largest item, in bytes.
+/// The default maximum size of an item, in bytes.
 pub const DEFAULT_MAX_ITEM_BYTES: usize = 32 << 20;
 /// A batch of this size is written, however few items it has: its index rows need several times as
 /// much memory.
@@ -88,7 +89,7 @@ pub struct ImportOptions {
     /// `None`: [`DEFAULT_BATCH_ITEMS`] at first, then as many as hold the lock for a tenth of a
     /// second.
     pub batch: Option<usize>,
-    /// The size of the largest item, in bytes. An item needs twice as much memory.
+    /// The maximum size of an item, in bytes. An item needs twice as much memory.
     pub max_item_bytes: usize,
     /// The file of rejected input. It is replaced only if something is rejected; a device or pipe
     /// is written directly.
@@ -177,7 +178,7 @@ pub fn import(
         report: ImportReport::default(),
     };
     let result = writer.run(files);
-    // Also after an error: the rejects so far were reported.
+    // Also after an error, because the rejects so far were reported.
     let rejects = writer.rejects.take().map_or(Ok(None), RejectsFile::finish);
     result?;
     // The import is complete; merging segments only makes reading faster, so an error is ignored.
@@ -237,7 +238,7 @@ struct ImportWriter<'a> {
     options: &'a ImportOptions,
     events: &'a mut dyn FnMut(ImportEvent<'_>),
     operation: Operation,
-    /// The collection of all items, if one was named.
+    /// The collection of all items, if the caller named a collection.
     into: Option<Arc<str>>,
     /// The collections of items outside any calendar, by type.
     targets: Vec<Arc<str>>,
@@ -497,7 +498,7 @@ impl ImportWriter<'_> {
         }
         let mut changes = Vec::new();
         for (name, head) in heads {
-            // A calendar that goes into a collection of another name does not set its properties.
+            // A calendar does not set the properties of a collection with another name.
             if self.options.into.is_none() || !self.store.has_collection_properties(&name)? {
                 changes.push(BatchChange::SetCollectionProperties(name.to_string(), Some(head)));
             }

@@ -1,4 +1,4 @@
-//! The engine of the views: it connects the parts, each of which owns its own state.
+//! The engine of the views, which connects the parts; each part owns its own state.
 //!
 //! A poll reads the change feed, finds the queries that each change concerns, drops their cached
 //! answers and puts the changes into the mailboxes of their views. Opening a view registers its

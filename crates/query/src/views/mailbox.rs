@@ -177,7 +177,7 @@ pub(super) struct Mailboxes {
     by_query: Vec<Vec<Arc<Mailbox>>>,
     open_count: usize,
     last_number: u64,
-    /// The mailboxes that have got something since they were last taken.
+    /// The mailboxes that received changes since they were last read.
     to_wake: Vec<Arc<Mailbox>>,
 }
 

@@ -1,7 +1,7 @@
 //! The readers of the views: usually one, more while several threads read.
 //!
 //! Separate from the engine so that an answer can be read without the engine's lock: a thread takes
-//! a reader, reads, and puts it back. The last reader that was put back is taken first, so a
+//! a reader, reads, and puts it back. The reader that was put back last is used first, so a
 //! program with one thread has one connection, with a warm page cache.
 
 use super::mutex::lock_ignoring_poison;

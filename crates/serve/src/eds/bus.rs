@@ -11,7 +11,7 @@ use zbus::message::{Body, Flags, Header};
 use zbus::wire::DynamicDeserialize;
 use zbus::{DynamicType, Message, Variant};
 
-/// The largest message to send: D-Bus closes connections that send larger ones.
+/// The largest message to send: D-Bus closes connections that send larger messages.
 const MAX_MESSAGE_BYTES: usize = 100 << 20;
 /// The largest array to send; the limit of D-Bus is 64 MiB.
 pub(super) const MAX_ARRAY_BYTES: usize = 60 << 20;

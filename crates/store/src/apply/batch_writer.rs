@@ -198,7 +198,7 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Writes the gathered changes, and the rows of the batch. Returns the epoch and the number of
+    /// Writes the collected changes, and the rows of the batch. Returns the epoch and the number of
     /// the operation.
     pub(super) fn finish(
         mut self,

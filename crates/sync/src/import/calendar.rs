@@ -1,8 +1,9 @@
 //! The calendar around the components of a file: its name, purpose and calendar context.
 //!
-//! It is gathered while a file is read, so a component gets what precedes it; what follows it is
-//! known only after a first pass ([`prescan`](super::prescan)). Components outside any calendar
-//! belong to an empty calendar. Separate from the pipeline because address books have no calendars.
+//! It is collected while a file is read, so a component gets the lines that precede it; lines that
+//! follow it are known only after a first pass ([`prescan`](super::prescan)). Components outside
+//! any calendar belong to an empty calendar. Separate from the pipeline because address books have
+//! no calendars.
 
 use larder_edit::calendar_context_builder::{CalendarContextBuilder, ZoneAddition};
 use larder_format::component::Component;

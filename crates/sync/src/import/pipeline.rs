@@ -9,8 +9,8 @@
 //! * the reading thread waits only for the input and the [`MemoryBudget`], the parsing threads only
 //!   for work, the caller only for the next result: no deadlock is possible;
 //! * dropping the [`ImportPipeline`] closes the budget and the channels, and so ends every thread.
-//!   They are joined, unless one may be blocked reading a terminal or a pipe: that one ends with
-//!   the process.
+//!   The threads are joined, except a thread that may be blocked reading a terminal or a pipe; it
+//!   ends with the process.
 
 use super::budget::MemoryBudget;
 use super::calendar::{EnclosingCalendar, FinishedCalendar, OpenCalendar};
@@ -73,7 +73,7 @@ pub(super) enum PieceContent<C> {
     Item(C, Kind, Option<Arc<EnclosingCalendar>>),
     /// The end of a calendar.
     CalendarEnd(FinishedCalendar),
-    /// Rejected bytes: the first of a stretch, with the reason, or more of it.
+    /// Rejected bytes: the first bytes of a range, with the reason, or further bytes of it.
     Skipped { why: Option<String>, bytes: Vec<u8> },
     /// The input could not be read to its end.
     Unreadable(io::Error),
@@ -188,7 +188,7 @@ impl ImportPipeline {
             }
             Err(RecvTimeoutError::Timeout) => Ok(PipelineOutput::Waiting),
             Err(RecvTimeoutError::Disconnected) => {
-                // The reading thread has ended, and with it all others.
+                // The reading thread has ended, and so have all others.
                 self.pending = None;
                 match self.join() {
                     true => Ok(PipelineOutput::End),
@@ -422,7 +422,8 @@ impl InputReader {
             }
             StreamPiece::Skipped { line, bytes, why, first } => {
                 let between = !matches!(why, SkipReason::TooLarge);
-                // A file of nothing but text and stray END lines is one stretch, however long.
+                // A file that contains only text and stray END lines is one range, whatever its
+                // length.
                 let first = first && !(between && self.in_stretch);
                 self.in_stretch = between;
                 self.add_skipped(line, first.then(|| self.skip_reason(&why)), bytes);
@@ -430,7 +431,7 @@ impl InputReader {
         }
     }
 
-    /// Adds properties of the calendar. Those beyond the limit are left out and reported once.
+    /// Adds properties of the calendar. Properties beyond the limit are left out and reported once.
     fn add_calendar_lines(&mut self, line: u64, bytes: &[u8]) {
         let rest = self.calendar.add_lines(bytes);
         if rest.is_empty() {

@@ -16,7 +16,7 @@ pub struct BusyPeriod {
     pub from: Instant,
     /// The end.
     pub to: Instant,
-    /// All events in it are tentative.
+    /// Whether all events in the period are tentative.
     pub tentative: bool,
 }
 
@@ -65,7 +65,7 @@ fn merge_spans(mut spans: Vec<(Instant, Instant)>) -> Vec<(Instant, Instant)> {
     merged
 }
 
-/// Returns the parts of these spans that no other covers. Both lists are merged.
+/// Returns the parts of these spans that no span of the other list covers. Both lists are merged.
 fn subtract_spans(
     spans: &[(Instant, Instant)],
     others: &[(Instant, Instant)],

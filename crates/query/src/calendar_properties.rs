@@ -3,7 +3,7 @@
 use larder_store::{Collection, CollectionType, IndexConfig, Reader};
 
 /// Returns the content lines of each calendar of this name, as they were imported. A calendar
-/// without any is left out.
+/// without properties is skipped.
 ///
 /// # Errors
 /// Errors of the store.

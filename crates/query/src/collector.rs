@@ -14,7 +14,7 @@ pub(crate) struct HitCollector<'a> {
     reader: &'a Reader,
     pub(crate) sort: Option<SortSpec>,
     pub(crate) limit: usize,
-    /// Where in the order the result set begins.
+    /// The position in the order where the result set begins.
     start_bound: SortBound,
     /// Hits of a search without an order.
     pub(crate) unsorted: Vec<Hit>,
@@ -97,7 +97,7 @@ impl<'a> HitCollector<'a> {
     }
 }
 
-/// Returns a start time as a key whose bytes sort by time; items without one come last.
+/// Returns a start time as a key whose bytes sort by time; items without a start come last.
 pub(crate) fn start_sort_key(start: Option<i64>) -> Vec<u8> {
     let biased = start.map_or(u64::MAX, |start| start.wrapping_sub(i64::MIN) as u64);
     biased.to_be_bytes().to_vec()

@@ -1,11 +1,11 @@
 //! A cursor over a sorted collection: steps forward and back, jumps to a letter, returns its rank.
 //!
-//! A cursor holds no list of items: its position is a [`SortBound`] and reads the index on either
-//! side of it. So it holds no transaction open, costs the same in a collection of any size, and
-//! follows changes. If the index does not have the order, or the cursor is over the result of a
-//! query, it holds the sort positions of that result and reads them again when the store has
-//! changed; the items that it returns are the same. Separate from `execution`, which returns a
-//! result once, because a cursor lives as long as a window is open.
+//! A cursor holds no list of items: its position is a [`SortBound`], and it reads the index on
+//! either side of that bound. So a cursor holds no transaction open, costs the same in a collection
+//! of any size, and follows changes. If the index does not have the order, or the cursor is over
+//! the result of a query, it holds the sort positions of that result and reads them again when the
+//! store has changed; the items that it returns are the same. Separate from `execution`, which
+//! returns a result once, because a cursor lives as long as a window is open.
 
 use crate::error::Error;
 use crate::execution::find;
@@ -32,10 +32,10 @@ const FILING_LETTERS: &str = concat!(
 
 /// A position between two items of a sorted collection, or of a sorted result.
 ///
-/// It stands between items as a text cursor does between characters: [`step(3)`](Self::step)
-/// returns the next three and moves after them; `step(-3)` then returns the same three, the
-/// nearest first. (A cursor of evolution-data-server stands on an item, and leaves that one out
-/// when it changes direction.)
+/// The cursor is between items, as a text cursor is between characters: [`step(3)`](Self::step)
+/// returns the next three and moves after them; `step(-3)` then returns the same three, the nearest
+/// first. (A cursor of evolution-data-server is on an item and skips that item when it changes
+/// direction.)
 ///
 /// It consists of a sort key and a row. Items added or removed elsewhere do not move it, and each
 /// call reads the store as it is then.
@@ -309,7 +309,7 @@ impl Alphabet<'_> {
         if !text.chars().all(char::is_alphabetic) {
             return ("#".into(), Some(letter));
         }
-        // The capital of i is I, except where that is another letter: there it is İ.
+        // The capital of i is I, unless that is a different letter: then the capital is İ.
         let capitals = [text.to_uppercase(), "İ".into()];
         let capital = capitals.into_iter().find(|capital| self.letter_key(capital) == letter);
         (capital.unwrap_or(text), Some(letter))

@@ -14,7 +14,7 @@
 //!
 //! Names are compared folded, in any order of their words; phone numbers as by `eqphone_national`,
 //! if they have at least six digits and the same extension. Joins are transitive. Work is bounded:
-//! of very many numbers with the same ending, only the first are compared by the numbering plans.
+//! if very many numbers have the same ending, only the first are compared by the numbering plans.
 //!
 //! Separate from `execution` because it compares items with each other. One scan keeps eight bytes
 //! for each value; cards that seem to have a value in common are then read again.
@@ -178,7 +178,7 @@ impl MatchKeys {
                 facts.keys.push((hash_key(3, &sorted), MatchKey::Name(sorted), name));
             }
         }
-        // A list has the addresses of its members.
+        // A contact list contains the addresses of its members.
         if facts.is_list {
             return facts;
         }
@@ -445,7 +445,7 @@ impl<'a> DuplicateSearch<'a> {
                 {
                     let reason = DuplicateReason { field: shared.field(), value: (*shown).clone() };
                     self.union(*a, *b);
-                    // Once for each group is enough.
+                    // Once for each group suffices.
                     let reason = (self.root(*a), reason, sure);
                     if known_reasons.insert(reason.clone()) {
                         self.reasons.push(reason);
@@ -456,7 +456,7 @@ impl<'a> DuplicateSearch<'a> {
         Ok(())
     }
 
-    /// Reads the values of these cards. Cards that were removed are left out.
+    /// Reads the values of these cards. Cards that were removed are skipped.
     fn load_match_keys(&mut self, cards: &[u32]) -> Result<Vec<(u32, Rc<MatchKeys>)>, Error> {
         if self.cached_keys.len() > MAX_CACHED_CARDS {
             self.cached_keys.clear();

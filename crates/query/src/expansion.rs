@@ -18,7 +18,7 @@ const ITEMS_PER_TX: usize = 1024;
 pub struct Expansion {
     /// Rows of items with an occurrence each, by start; alarms by the time when they ring.
     pub occurrences: Vec<(ItemRow, ItemOccurrence)>,
-    /// There are more than the limit.
+    /// Whether there are more occurrences than the limit.
     pub truncated: bool,
     /// Rows of items whose occurrences, or whose last occurrence by COUNT, were not found within
     /// the budget.
@@ -71,7 +71,7 @@ fn apply_limit(expansion: &mut Expansion, limit: usize) {
         Some((at, _)) => at,
         None => occurrence.occurrence.start,
     };
-    // In place: a stable sort would need as much memory again.
+    // Sorts in place, because a stable sort would need as much memory again.
     expansion.occurrences.sort_unstable_by_key(|(row, occurrence)| {
         (
             sort_time(occurrence),

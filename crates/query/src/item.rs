@@ -23,7 +23,7 @@ pub(crate) trait ItemFields {
     /// The properties; none if only stored fields are available.
     fn properties(&self) -> &[Property<'_>];
 
-    /// The UID in the source.
+    /// The UID in the source bytes.
     fn uid(&self) -> Option<String>;
 
     /// The kind of the item.

@@ -17,7 +17,7 @@ pub struct LocalTimeSpan {
     pub to: CivilTime,
     /// Whether the occurrence takes whole days.
     pub all_day: bool,
-    /// The item names no time zone.
+    /// Whether the item names no time zone.
     pub floating: bool,
     /// The UTC offset at the start, in seconds.
     pub start_offset: i32,
@@ -44,8 +44,8 @@ impl LocalTimeSpan {
         }
     }
 
-    /// Converts a start and an end, both to the time zone of the start. A time that is skipped
-    /// there is moved forward. Without an end, the span is empty, or one day.
+    /// Converts a start and an end, both to the time zone of the start. A time that the zone skips
+    /// is moved forward. Without an end, the span is empty; for a date it counts as one day.
     #[must_use]
     pub fn from_start_and_end(
         start: &CalendarDateTime,

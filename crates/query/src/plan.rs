@@ -17,20 +17,20 @@ use larder_store::{
     term_encoding as term,
 };
 
-/// The maximum number of trigrams of a text that are looked up. The last ones: long texts with the
-/// same prefix (`urn:uuid:...`) differ at their end.
+/// The maximum number of trigrams of a text that are looked up. The last trigrams are used, because
+/// long texts with the same prefix (`urn:uuid:...`) differ at their end.
 const MAX_TRIGRAMS: usize = 16;
 /// The maximum number of terms of a plan: with more terms, a scan is faster.
 const MAX_TERMS_PER_PLAN: usize = 4096;
-/// The most UIDs that are looked up; more are tested in a scan.
+/// The maximum number of UIDs that are looked up; more UIDs are tested in a full scan.
 const MAX_UIDS_PER_PLAN: usize = 65_536;
 /// The minimum number of digits of a national number.
 const MIN_NATIONAL_DIGITS: usize = 2;
-/// The most final digits that certainly belong to the number itself: in Argentina a prefix is
-/// dialled within it.
+/// The maximum number of final digits that certainly belong to the number itself: in Argentina a
+/// prefix is dialled inside the number.
 const MAX_CERTAIN_DIGITS: usize = 6;
 
-/// How the candidates of a query are found.
+/// The source of the candidates of a query.
 #[derive(Debug)]
 pub enum Plan {
     /// Nothing can match.
@@ -310,7 +310,7 @@ fn plan_field(field: &'static Field, test: &FieldTest, index_config: &IndexConfi
     // The index has only the prefix of a longer value.
     let is_untruncated = term::is_untruncated(&folded);
     match test.op {
-        // A value of accents only is folded to an empty text, but exists.
+        // A value that consists of accents is folded to an empty text, but exists.
         MatchOp::Is if folded.is_empty() => CandidateSet::All,
         MatchOp::Exists => plan_presence(index, is_own),
         MatchOp::ExistsVcard | MatchOp::RegexNormal | MatchOp::RegexRaw => CandidateSet::All,

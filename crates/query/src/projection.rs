@@ -1,7 +1,7 @@
 //! Projections: a few fields of each item, from the stored fields where these suffice.
 //!
-//! Lists show names and numbers, so they should not read an item with a large photo. Only an item
-//! with a wanted field that is not stored is read whole. Separate from `result_set`, which returns
+//! Lists show names and numbers, so they should not read an item with a large photo. An item is
+//! read whole only if a requested field is not stored. Separate from `result_set`, which returns
 //! whole items.
 
 use crate::error::Error;
@@ -80,7 +80,7 @@ struct ProjectionPageItem {
 impl ResultSet {
     /// Calls `each` with every item and these fields of it, until it returns false; without fields,
     /// with the items alone. Items that were removed since the search, or changed so that they no
-    /// longer match, are left out. No transaction is open during the calls.
+    /// longer match, are skipped. No transaction is open during the calls.
     ///
     /// # Errors
     /// Errors of the store.

@@ -18,11 +18,11 @@ pub enum Query {
     /// Every item.
     #[default]
     All,
-    /// All of these.
+    /// Items that match all of these queries.
     And(Vec<Query>),
-    /// Any of these; an empty list matches nothing.
+    /// Items that match any of these queries; an empty list matches nothing.
     Or(Vec<Query>),
-    /// Every item that does not match this.
+    /// Items that do not match this query.
     Not(Box<Query>),
     /// A bare word or quoted phrase: searched in names, nicknames, organisations, e-mail addresses
     /// and phone numbers. One or two letters match the start of a word, longer texts any part.

@@ -31,11 +31,11 @@ pub enum AnswerOrigin {
     Run,
     /// The answer cache had it.
     Cache,
-    /// The answer cache had it, and a view is open on the query.
+    /// The answer cache had the answer, and a view is open on the query.
     Shared,
 }
 
-/// Why a cached answer was evicted.
+/// The reason why a cached answer was evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvictionReason {
@@ -45,11 +45,11 @@ pub enum EvictionReason {
     Budget,
 }
 
-/// Why a view was reset.
+/// The reason why a view was reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetReason {
-    /// The changes that it missed are not kept any more, or are too many.
+    /// The missed changes were pruned, or are too many.
     Expired,
     /// Collections were created, removed or renamed.
     Collections,
@@ -126,7 +126,7 @@ pub struct AnswerRecord<'a> {
     pub tested: u64,
     /// Items in the answer.
     pub returned: usize,
-    /// The time it took, in microseconds.
+    /// The time of the query, in microseconds.
     pub us: u64,
     /// The memory that the answer holds in the cache.
     pub bytes: usize,

@@ -1,5 +1,5 @@
-//! The domain of a result: one type of collection, or several. Lists show and sort each type
-//! differently.
+//! The domain of a result: a single type of collection, or several types. Lists show and sort each
+//! type differently.
 //!
 //! Separate from `query` because the domain may depend on the collections of the store.
 

@@ -2,8 +2,8 @@
 //!
 //! Items are read when the caller asks for them, in short read transactions: a result set that is
 //! read slowly holds no transaction open and no source bytes in memory, and an item that was
-//! removed in between is left out. Only the first few are kept from the search, which had to read
-//! them anyway. Separate from `execution`, which finds the rows.
+//! removed in between is skipped. Only the first few items are kept from the search, which had to
+//! read them anyway. Separate from `execution`, which finds the rows.
 
 use crate::error::Error;
 use crate::item::DecodedItem;
@@ -28,14 +28,14 @@ const MAX_PREFETCH_ITEMS: usize = 64;
 /// A search stops prefetching when it has this many bytes; a larger item is never prefetched.
 const MAX_PREFETCH_BYTES: usize = 256 << 10;
 
-/// How a query was executed.
+/// The record of the execution of a query.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
     /// The query, as an S-expression.
     pub query: String,
-    /// How candidates were found, in words.
+    /// The source of the candidates, in words.
     pub plan: Vec<String>,
-    /// How the hits were sorted, in words.
+    /// The sorting of the hits, in words.
     pub order: String,
     /// Rows of the index, or of the scan, that were visited.
     pub visited: u64,
@@ -51,11 +51,12 @@ pub struct Explanation {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
     pub(crate) row: ItemRow,
-    /// The batch that had last changed the item by then; 0 if the item itself was not read.
+    /// The batch that had last changed the item at the time of the search; 0 if the item itself was
+    /// not read.
     pub(crate) seq: Seq,
 }
 
-/// The result of a search: which items, in which order.
+/// The result of a search: its items and their order.
 #[derive(Debug, Clone)]
 pub struct ResultSet {
     pub(crate) hits: Vec<Hit>,
@@ -74,10 +75,10 @@ pub struct ResultSet {
     pub explain: Explanation,
 }
 
-/// How the store has changed since a search.
+/// The change of the store since a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Staleness {
-    /// Not at all.
+    /// No change.
     Unchanged,
     /// Batches were applied: sequence numbers tell which items changed.
     SameStore,
@@ -201,7 +202,7 @@ impl ResultSet {
         }
     }
 
-    /// A result set of the items in these rows, whatever their content is by now.
+    /// A result set of the items in these rows, regardless of their current content.
     pub(crate) fn from_rows(rows: &[ItemRow]) -> ResultSet {
         ResultSet::empty(Query::All).with_rows(rows.iter().copied())
     }
@@ -246,7 +247,7 @@ impl ResultSet {
     }
 
     /// Calls `each` with every item and its source bytes, until it returns false. Items that were
-    /// removed since the search, or changed so that they no longer match, are left out; a change of
+    /// removed since the search, or changed so that they no longer match, are skipped; a change of
     /// the last hundredth of a second may be missed. No transaction is open during the calls.
     ///
     /// # Errors
@@ -367,7 +368,7 @@ impl ResultSet {
         Ok(reader.epoch()? == self.epoch)
     }
 
-    /// Replaces the hits by these rows, whatever their content is by now.
+    /// Replaces the hits by these rows, regardless of their current content.
     pub(crate) fn with_rows(mut self, rows: impl IntoIterator<Item = ItemRow>) -> ResultSet {
         self.hits = rows.into_iter().map(|row| Hit { row, seq: 0 }).collect();
         self.apply_limit(None);

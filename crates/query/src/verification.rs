@@ -124,7 +124,7 @@ pub(crate) struct PendingCandidate {
     is_match: bool,
 }
 
-/// Tests the candidates that the index is not certain about, in short transactions.
+/// Tests the candidates that may not match, in short transactions.
 pub(crate) fn verify_pending(
     reader: &Reader,
     pending: &[PendingCandidate],

@@ -1,7 +1,7 @@
 //! Live views: queries that stay open, and the answers that they share.
 //!
 //! A [`View`] delivers the answer to a query, and from then on the items that each batch adds to
-//! it, modifies in it and removes from it, until the view is dropped. A view does not remember its
+//! it, modifies in it and removes from it, until the view is dropped. A view does not store its
 //! answer: whether an item was in it follows from the before-image of a change, which the store
 //! keeps for a while. So ten thousand views hold ten thousand queries and nothing else.
 //!
@@ -15,11 +15,11 @@
 //! | `engine` | connects the parts below; everything under its lock is short |
 //! | `feed_reader` | reads the change feed: the position of the views, and a poll |
 //! | `query_registry` | the registered queries, by id and by deadline |
-//! | `subscription_index` | finds the queries that a changed item may concern |
+//! | `subscription_index` | finds the queries that a changed item may affect |
 //! | `required_terms` | the terms that every item in an answer has |
 //! | `answer_cache` | the row ids of answers, within a budget |
 //! | `mailbox` | the bounded queues of the views |
-//! | `fan_out` | tests the changes of one poll against the queries that they may concern |
+//! | `fan_out` | tests the changes of one poll against the queries that they may affect |
 //! | `item_version` | a version of a changed item, and the effect of a change on an answer |
 //! | `pending_changes` | changes on their way to a view |
 //! | `time_changes` | the effect of the clock on an answer |
@@ -129,7 +129,7 @@ impl Views {
     /// `each` until that returns false. Returns the number of items in the answer.
     ///
     /// The items are read without a lock: `each` delays no view, and may use the views. An item
-    /// that is removed before its turn is left out.
+    /// that is removed before its turn is skipped.
     ///
     /// # Errors
     /// As [`Views::open_view`].
@@ -168,7 +168,7 @@ impl Views {
         self.readers.with_reader(|reader| Ok(read(reader)))
     }
 
-    /// Releases the memory that is held for speed, if no view is open; cached answers stay. The
+    /// Frees the caches of the readers if no view is open; cached answers stay. The
     /// watcher does so after the last view is closed.
     pub fn release_memory(&self) {
         self.watcher.release_memory();

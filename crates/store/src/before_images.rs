@@ -2,7 +2,7 @@
 //!
 //! `change_feed` lists the changed items, which suffices for subscribers that keep a copy.
 //! Subscribers without one need the before-image to decide whether a change matters. Separate from
-//! `change_feed` because this reads `item_history`, and so works only within its retention.
+//! `change_feed` because this module reads `item_history`, and so works only within its retention.
 //! `change_reader` has the methods that call both.
 
 use crate::error::{RowError, RowResult};
@@ -24,7 +24,7 @@ pub struct ItemChange {
     pub handle: Handle,
     /// The before-image; `None`: the item did not exist.
     pub before: Option<ItemVersion>,
-    /// The after-image; `None`: the item does not exist any more.
+    /// The after-image; `None`: the item no longer exists.
     pub after: Option<ItemVersion>,
 }
 
@@ -233,7 +233,7 @@ impl ImageReader<'_> {
     fn read_after_image(&self, image: &BeforeImageRef) -> RowResult<Option<ItemVersion>> {
         let row = match (image.row, image.previous_version) {
             (Some(row), _) => row,
-            // A batch removed the item, and none added it again.
+            // A batch removed the item, and no batch added it again.
             (None, Some(_)) => return Ok(None),
             // Only the schedule changed.
             (None, None) => {
@@ -248,7 +248,7 @@ impl ImageReader<'_> {
             "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
              LEFT JOIN idx_schedule t ON t.item = CASE WHEN {} THEN i.id END
              WHERE i.id = ?1",
-            // For kinds without a schedule, three pages fewer are read.
+            // For kinds without a schedule, this reads three pages fewer.
             kind_condition(Kind::has_schedule)
         );
         let version =

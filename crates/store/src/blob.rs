@@ -9,7 +9,7 @@ use larder_format::kind::{KINDS, SourceLocation};
 use rusqlite::OptionalExtension as _;
 use sha2::{Digest as _, Sha256};
 
-// The store has no place for locators yet, so a kind with one must not be added before it has.
+// The store has no place for locators yet; add one before adding a kind whose items have locators.
 const _: () = {
     let mut at = 0;
     while at < KINDS.len() {
@@ -19,7 +19,7 @@ const _: () = {
     }
 };
 
-/// Larger bytes are in `blob`, so that scans of `source_bytes` stay fast.
+/// Source bytes larger than this are in `blob`, so that scans of `source_bytes` stay fast.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// The place of bytes: in the row itself, or in `blob` under this hash. Exactly one is set, unless

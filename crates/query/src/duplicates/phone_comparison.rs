@@ -9,9 +9,9 @@ use larder_format::fold::collect_digits;
 use larder_format::phone::{ParsedPhoneNumber, PhoneMatch, find_number_part};
 use std::collections::HashMap;
 
-/// Fewer digits are an extension or a short code.
+/// A number with fewer digits is an extension or a short code.
 const MIN_DIGITS: usize = 6;
-/// More digits are several numbers, or none.
+/// A text with more digits is several numbers, or none.
 const MAX_DIGITS: usize = 20;
 /// The number of final digits by which numbers are looked up.
 const LOOKUP_DIGITS: usize = 7;
@@ -37,7 +37,8 @@ impl DialledNumber {
     pub(super) fn parse(text: &str, region: Option<&str>) -> Option<DialledNumber> {
         let text = text.trim();
         let part = find_number_part(text).unwrap_or_else(|| {
-            // Text after a complete number is an extension, whatever word introduces it.
+            // Text after a complete number is an extension, regardless of the word that introduces
+            // it.
             text.find(char::is_alphabetic).map_or(text, |letter| text.split_at(letter).0)
         });
         let before = part.split(char::is_numeric).next().unwrap_or_default();
@@ -154,8 +155,8 @@ impl PhoneComparer<'_> {
         read(a).is_some_and(|a| read(b).is_some_and(|b| a.compare(b) >= PhoneMatch::National))
     }
 
-    /// Returns for each value the indexes of equal ones. A value that is not a number equals itself
-    /// only.
+    /// Returns for each value the indexes of equal values. A value that is not a number equals
+    /// itself only.
     pub(super) fn group_equal(&mut self, values: &[Option<&DialledNumber>]) -> Vec<Vec<usize>> {
         let mut same: Vec<Vec<usize>> = (0..values.len()).map(|place| vec![place]).collect();
         let phones = || values.iter().enumerate().filter_map(|(at, it)| Some((at, (*it)?)));

@@ -1,6 +1,6 @@
 //! The engine of the views, which connects the parts; each part owns its own state.
 //!
-//! A poll reads the change feed, finds the queries that each change concerns, drops their cached
+//! A poll reads the change feed, finds the queries that each change affects, evicts their cached
 //! answers and puts the changes into the mailboxes of their views. Opening a view registers its
 //! query and answers it, from the cache if possible. Everything in [`ViewsEngine`] happens under
 //! one lock, in short steps. A query is run without it, by [`answer_query`], which takes the lock
@@ -61,7 +61,7 @@ pub(super) struct OpenedView {
     pub(super) rows: Arc<PendingRows>,
 }
 
-/// How a lagging view gets up to date.
+/// The way in which a lagging view is brought up to date.
 pub(super) enum MissedChanges {
     /// By the net effect of the batches that it missed.
     Rows(PendingRows),
@@ -88,7 +88,7 @@ enum AnswerStep<T, F> {
     Run(QueryRun, F),
 }
 
-/// Lends the engine and a reader to `act`, then wakes the clients that have got something. They are
+/// Calls `act` with the engine and a reader, then wakes the clients that received changes. They are
 /// woken without the lock.
 pub(super) fn update_engine<T>(
     engine: &Mutex<ViewsEngine>,
@@ -258,7 +258,7 @@ impl ViewsEngine {
         self.remove_if_unused(id);
     }
 
-    /// Records the answer to a registered query that no view is open on.
+    /// Records the answer to a registered query without an open view.
     pub(super) fn record_find(
         &self,
         id: QueryId,

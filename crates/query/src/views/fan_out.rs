@@ -49,7 +49,7 @@ impl<'a> ChangeFanOut<'a> {
         }
     }
 
-    /// Tests a changed item against the queries that it may concern.
+    /// Tests a changed item against the queries that it may affect.
     pub(super) fn add(&mut self, change: ItemChange) {
         self.item_count += 1;
         if let Some(statistics) = &mut self.statistics {

@@ -252,8 +252,8 @@ impl<'a> BatchWriter<'a> {
         self.ordinal
     }
 
-    /// Looks up the item that the change at `index` puts, unless that was done before the lock was
-    /// taken.
+    /// Looks up the item that the change at `index` puts, unless the lookup was made before the
+    /// lock was taken.
     fn find_existing(
         &mut self,
         index: usize,
@@ -415,7 +415,7 @@ impl<'a> BatchWriter<'a> {
         })
     }
 
-    /// Adds a second item with the UID of another, under a UID made from its bytes.
+    /// Adds a second item with the UID of another item, under a UID made from its bytes.
     fn put_duplicate(
         &mut self,
         into: &CollectionKey,

@@ -1,8 +1,8 @@
 //! Projections: a few fields of each item, from the stored fields where these suffice.
 //!
-//! Lists show names and numbers, so they should not read an item with a large photo. Only an item
-//! with a wanted field that is not stored is read whole. Apart from `result_set`, which gives whole
-//! items.
+//! Lists show names and numbers, so they should not read an item with a large photo. An item is
+//! read whole only if a requested field is not stored. Separate from `result_set`, which returns
+//! whole items.
 
 use crate::error::Error;
 use crate::item;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// An item of which the requested fields can be read.
+/// An item whose requested fields can be read.
 #[derive(Debug)]
 pub struct ProjectedItem<'a> {
     head: &'a ItemMeta,
@@ -80,7 +80,7 @@ struct ProjectionPageItem {
 impl ResultSet {
     /// Calls `each` with every item and these fields of it, until it returns false; without fields,
     /// with the items alone. Items that were removed since the search, or changed so that they no
-    /// longer match, are left out. No transaction is open during the calls.
+    /// longer match, are skipped. No transaction is open during the calls.
     ///
     /// # Errors
     /// Errors of the store.

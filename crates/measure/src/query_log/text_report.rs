@@ -317,7 +317,7 @@ pub fn describe_cache(cache: &CacheReport) -> String {
     text
 }
 
-/// Describes the replay of the log's own budget beside the recorded figures, as a check of the
+/// Describes the replay of the log's own budget next to the recorded figures, as a check of the
 /// simulation.
 #[must_use]
 pub fn describe_replay_accuracy(cache: &CacheReport) -> Option<String> {

@@ -243,7 +243,7 @@ impl Tester {
         };
         assert_eq!(scan(None, false), expected);
         assert!(scan(None, true).iter().rev().eq(&expected));
-        // Of a long order only some positions: each scan reads all of it.
+        // Only some positions of a long order, because each scan reads the whole order.
         for (place, position) in expected.iter().enumerate().step_by(1 + expected.len() / 50) {
             assert_eq!(scan(Some(position), false), expected[place + 1..]);
             assert!(scan(Some(position), true).iter().rev().eq(&expected[..place]));

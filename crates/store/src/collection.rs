@@ -23,7 +23,7 @@ pub(crate) struct CollectionMeta {
 
 #[derive(Debug, Default)]
 struct SpanClasses {
-    /// They have been requested.
+    /// Whether the classes have been requested.
     was_requested: AtomicBool,
     present: OnceLock<Vec<i64>>,
 }
@@ -50,7 +50,7 @@ impl CollectionMeta {
     }
 }
 
-/// All of them, by row.
+/// All collections, by row.
 pub(crate) fn read_collections(tx: &ReadTransaction<'_>) -> rusqlite::Result<Vec<CollectionMeta>> {
     let sql = "SELECT id, handle_key, name, index_config, type FROM collection WHERE removed = 0 ORDER BY id";
     tx.prepare_cached(sql)?

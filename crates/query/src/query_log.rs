@@ -35,7 +35,7 @@ pub enum AnswerOrigin {
     Shared,
 }
 
-/// The reason for the eviction of a cached answer.
+/// The reason why a cached answer was evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvictionReason {
@@ -45,7 +45,7 @@ pub enum EvictionReason {
     Budget,
 }
 
-/// The reason for the reset of a view.
+/// The reason why a view was reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetReason {

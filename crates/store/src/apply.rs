@@ -1,7 +1,7 @@
 //! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
-//! `batch_writer` applies changes to items, whose rows `item_rows` writes, and `collections` applies
-//! changes to collections. This module is separate because only it holds the lock and the
+//! `batch_writer` applies changes to items, whose rows `item_rows` writes, and `collections`
+//! applies changes to collections. This module is separate because only it holds the lock and the
 //! transaction.
 
 mod batch_writer;

@@ -1,6 +1,7 @@
 //! Writing the rows of items: inserted, updated, deleted, and copied into the history.
 //!
-//! Separate from `batch_writer`, which decides the outcome of a change. This module decides nothing.
+//! Separate from `batch_writer`, which decides the outcome of a change. This module decides
+//! nothing.
 
 use crate::batch::ItemPut;
 use crate::calendar_context_table::ContextRefCounts;

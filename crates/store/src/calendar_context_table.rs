@@ -1,7 +1,8 @@
 //! The tables of calendar contexts and of time-zone definitions.
 //!
-//! Thousands of items share a context, and many calendars a definition, so each is stored once with
-//! a reference count (`schema` describes the tables). `larder-extract` defines what both mean.
+//! Thousands of items share a context, and many calendars share a definition, so each is stored
+//! once with a reference count (`schema` describes the tables). `larder-extract` defines what both
+//! mean.
 
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, ZoneDefinitionRow};
@@ -11,7 +12,7 @@ use rusqlite::OptionalExtension as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The number of a format's version in the table.
+/// The number by which the table names a version of the format.
 const VCALENDAR_1_NUMBER: i64 = 1;
 const ICALENDAR_NUMBER: i64 = 2;
 

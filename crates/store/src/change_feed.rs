@@ -47,7 +47,7 @@ impl ChangeCursor {
 pub struct ChangeRecord {
     /// The batch of its last change.
     pub seq: Seq,
-    /// The place of the change in that batch.
+    /// The position of the change in that batch.
     pub ordinal: i64,
     /// The item.
     pub handle: Handle,

@@ -65,7 +65,7 @@ impl ChangeReader<'_> {
         cursor: &ChangeCursor,
         limit: usize,
     ) -> Result<(Vec<ChangeRecord>, ChangeCursor)> {
-        // One transaction: the oldest kept batch and the changes must be of the same state.
+        // One transaction: the oldest kept batch and the changes must come from the same state.
         let changes = self.reader.read(|tx| change_feed::read_changes(tx, cursor, limit))?;
         changes.ok_or(Error::CursorExpired)
     }

@@ -152,8 +152,8 @@ impl Store {
     /// Verifies the whole store without changing it.
     pub fn check(&self) -> Result<CheckReport> {
         let path = &self.path;
-        // Verifies a copy: a read transaction that lasts as long would let the write-ahead log
-        // grow. Without room for a copy, there is no room for that log either, so then the store
+        // Verifies a copy, because a read transaction of this duration would let the write-ahead
+        // log grow. Without room for a copy, there is no room for that log either; then the store
         // itself is read.
         let copy = match TempCopy::from_connection(&self.conn, &self.directory) {
             Err(Error::DiskFull { .. }) => None,

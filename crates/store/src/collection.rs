@@ -23,7 +23,7 @@ pub(crate) struct CollectionMeta {
 
 #[derive(Debug, Default)]
 struct SpanClasses {
-    /// They have been requested.
+    /// Whether the classes have been requested.
     was_requested: AtomicBool,
     present: OnceLock<Vec<i64>>,
 }

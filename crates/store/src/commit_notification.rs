@@ -22,9 +22,9 @@ impl fmt::Debug for CommitWatcher {
 }
 
 impl CommitWatcher {
-    /// Calls `notify` soon after each commit to the store in `dir`, on a thread of its own. It may
-    /// be called once for several commits, or without one. If a writer is killed between its commit
-    /// and the write to the notify file, no watcher is notified.
+    /// Calls `notify` soon after each commit to the store in `dir`, on a separate thread. `notify`
+    /// may be called once for several commits, or without a commit. If a writer is killed between
+    /// its commit and the write to the notify file, no watcher is notified.
     ///
     /// # Errors
     /// Fails if the system's limit of watches is reached.

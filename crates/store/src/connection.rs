@@ -20,9 +20,10 @@ use std::time::Duration;
 const MIN_SQLITE_VERSION: i32 = 3_051_003;
 /// The page cache of a reader in kilobytes; SQLite expects a negative number for this unit.
 const READ_CACHE_KIB: i64 = -8192;
-/// Page cache of a writer: the index rows of a batch are spread over their tables.
+/// The page cache of a writer in kilobytes (negative); it is large because the index rows of a
+/// batch are spread over their tables.
 const WRITE_CACHE_KIB: i64 = -16384;
-/// The greatest size that SQLite maps of a file.
+/// The maximum size of a file that SQLite maps into memory.
 const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
 /// The time that a statement waits for a lock of another connection.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,8 +35,8 @@ const STATEMENT_CACHE_CAPACITY: usize = 256;
 /// second write.
 const WAL_LIMIT_BYTES: i64 = 5 << 20;
 
-/// Refuses a version of SQLite that can damage a store. The bundled one is new enough; another may
-/// be linked in its place.
+/// Refuses a version of SQLite that can damage a store. The bundled version is new enough, but
+/// another version may be linked in its place.
 pub(crate) fn check_sqlite_version() -> Result<()> {
     let found = rusqlite::version_number();
     if found < MIN_SQLITE_VERSION { Err(Error::SqliteTooOld { found }) } else { Ok(()) }
@@ -56,8 +57,8 @@ struct WalPages {
     copied: i64,
 }
 
-/// Opens a connection with the settings of all connections. Its page cache has no size yet, as
-/// setting that reads the file.
+/// Opens a connection with the settings of all connections. Its page cache has no size yet, because
+/// setting it reads the file.
 fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -98,8 +99,8 @@ impl ReadConnection {
         ReadTransaction::begin(&self.0)
     }
 
-    /// Returns a view of the open transaction, or, if none is open, one in which each statement is
-    /// a transaction of its own. For callers that run one statement.
+    /// Returns a view of the open transaction, or, if none is open, a view in which each statement
+    /// is a separate transaction. For callers that run one statement.
     pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
         ReadTransaction::join(&self.0)
     }
@@ -118,7 +119,7 @@ impl ReadConnection {
 
     /// Releases cached memory.
     pub(crate) fn shrink_memory(&self) {
-        // A failure only leaves memory in use.
+        // If this fails, the memory remains in use.
         let _kept = self.0.execute_batch("PRAGMA shrink_memory");
     }
 
@@ -141,7 +142,7 @@ impl WriteConnection {
         WriteTransaction::begin(&self.0.0)
     }
 
-    /// Sets a write-ahead log, and each commit on the disk.
+    /// Selects a write-ahead log, and syncs each commit to the disk.
     pub(crate) fn set_write_pragmas(&self) -> rusqlite::Result<()> {
         let conn = &self.0.0;
         conn.pragma_update(None, "cache_size", WRITE_CACHE_KIB)?;
@@ -179,8 +180,8 @@ impl WriteConnection {
         let _blocked = self.0.0.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     }
 
-    /// Empties the write-ahead log, and waits so long for readers. Returns false if a reader still
-    /// uses it.
+    /// Empties the write-ahead log after waiting at most this long for readers. Returns false if a
+    /// reader still uses it.
     pub(crate) fn empty_wal(&self, timeout: Duration) -> rusqlite::Result<bool> {
         let conn = &self.0.0;
         conn.busy_timeout(timeout)?;

@@ -121,8 +121,8 @@ impl DataDirectory {
         self.database_path().exists()
     }
 
-    /// Fails if the directory has no store. A directory that the caller may not read is an error of
-    /// its own.
+    /// Fails if the directory has no store. A directory that the caller may not read is a different
+    /// error.
     pub(crate) fn ensure_store_exists(&self) -> Result<()> {
         let path = self.database_path();
         match path.try_exists() {

@@ -16,7 +16,7 @@ use larder_extract::Extractor;
 use larder_index::IndexId;
 use rusqlite::OptionalExtension as _;
 
-/// An index with a fingerprint of its own, which is rebuilt as a whole.
+/// An index with its own fingerprint, which is rebuilt as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DerivedIndex {
     /// Terms for searching; depends on case folding.
@@ -127,7 +127,7 @@ pub(crate) fn mark_complete(
 }
 
 /// Marks the indexes stale that a program with another fingerprint began to fill since this store
-/// was opened: with rows of both fingerprints, an index is of no use. The next refresh rebuilds it.
+/// was opened: with rows of both fingerprints, an index is useless. The next refresh rebuilds it.
 pub(crate) fn invalidate_stale(
     tx: &WriteTransaction<'_>,
     extractor: &Extractor,

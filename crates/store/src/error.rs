@@ -60,7 +60,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// An older version created the store, with a schema that this one cannot migrate.
+    /// An older version created the store, with a schema that this program cannot migrate.
     #[error("{path} has schema {major}.{minor}, which this version of larder cannot migrate")]
     NoMigration {
         /// The file.
@@ -70,7 +70,7 @@ pub enum Error {
         /// Minor version found.
         minor: i64,
     },
-    /// An older version created the store, and it was not opened for writing since.
+    /// An older version created the store, and it has not been opened for writing since then.
     #[error("{path} has the older schema {major}.{minor}: open it for writing to migrate it")]
     SchemaTooOld {
         /// The file.
@@ -155,8 +155,8 @@ pub enum Error {
         /// The operation.
         id: OperationId,
     },
-    /// A restore replaced the store during the undo of an operation: another one may have its
-    /// number now.
+    /// A restore replaced the store during the undo of an operation: another operation may now have
+    /// its number.
     #[error("a restore replaced the store while operation {id} was being undone")]
     RestoredDuringUndo {
         /// The operation.
@@ -233,7 +233,8 @@ impl RowError {
         RowError::Damaged(format!("the source bytes of item row {item} are missing"))
     }
 
-    /// The error of a collection whose type no program knows that may write the file.
+    /// The error of a collection of an unknown type, in a file whose version this program may
+    /// write.
     pub(crate) fn unknown_collection_type(collection: CollectionRow, number: i64) -> RowError {
         RowError::Damaged(format!("collection row {collection} has the unknown type {number}"))
     }

@@ -24,7 +24,7 @@ pub(crate) struct ExtractorCache<'a> {
     calendar_contexts: HashMap<CalendarContextRow, Option<Arc<CalendarContext>>>,
 }
 
-/// Calendar contexts in the cache.
+/// The maximum number of calendar contexts in the cache.
 const MAX_CACHED_CONTEXTS: usize = 64;
 
 /// An item, as it is stored.
@@ -127,7 +127,7 @@ impl<'a> ExtractorCache<'a> {
         self.base
     }
 
-    /// Forgets the index configurations, which have changed.
+    /// Drops the cached index configurations, which have changed.
     pub(crate) fn invalidate(&mut self) {
         self.by_collection.clear();
     }

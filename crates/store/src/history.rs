@@ -156,7 +156,7 @@ pub(crate) fn read_epoch(tx: &ReadTransaction<'_>) -> rusqlite::Result<String> {
     tx.prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?.query_row([], |row| row.get(0))
 }
 
-/// Returns whether an operation is undone, and not redone since.
+/// Returns whether an operation is undone and has not been redone.
 pub(crate) fn is_undone(tx: &ReadTransaction<'_>, id: OperationId) -> rusqlite::Result<bool> {
     tx.prepare_cached("SELECT undone_by IS NOT NULL FROM operation WHERE id = ?1")?
         .query_row([id], |row| row.get(0))

@@ -32,7 +32,7 @@ impl TableDigest {
     }
 }
 
-/// The tag that keeps stored fields apart from terms in a digest.
+/// The tag that distinguishes stored fields from terms in a digest.
 const STORED_FIELDS_TAG: &str = "kept";
 
 /// Returns the digest of an index as it is stored; the digest of the text index includes the stored

@@ -23,11 +23,11 @@ use larder_index::SegmentBuffer;
 use rusqlite::OptionalExtension as _;
 use std::sync::Arc;
 
-/// The items of one step of a rebuild.
+/// The number of items of one step of a rebuild.
 const REBUILD_STEP_ITEMS: usize = 500;
-/// Upper bound of the items that are extracted under the lock to complete a rebuild.
+/// The maximum number of items that are extracted under the lock to complete a rebuild.
 const MAX_TAIL_ITEMS: usize = 50;
-/// The bytes of the index that are merged in one transaction.
+/// The number of bytes of the index that are merged in one transaction.
 const MERGE_STEP_BYTES: i64 = 2 << 20;
 impl Store {
     /// Returns whether an index is complete and has the current fingerprint. Otherwise queries

@@ -48,7 +48,7 @@ fn chunk_row(segment: SegmentId, chunk: i64) -> RowResult<i64> {
     first.and_then(|first| first.checked_add(chunk)).ok_or_else(malformed_chunk_error)
 }
 
-/// Returns the error of a chunk, or of a row that leads to one, that no program of ours wrote.
+/// Returns the error of a chunk, or of a row that leads to a chunk, that Larder did not write.
 fn malformed_chunk_error() -> RowError {
     RowError::Damaged("a chunk of the index is malformed".into())
 }
@@ -79,7 +79,7 @@ impl ReadPages for IndexPages<'_> {
                 merged_into: row.get::<_, Option<i64>>(7)?.map(SegmentId),
             });
         }
-        // They are few: sorting them in SQLite takes longer.
+        // There are few segments: sorting them in SQLite takes longer.
         segments.sort_by_key(|segment| (segment.max_seq, segment.id));
         Ok(segments)
     }

@@ -1,4 +1,4 @@
-//! Lookups in the indexes of a store: terms in the inverted index, UIDs by way of handles, and time
+//! Lookups in the indexes of a store: terms in the inverted index, UIDs through handles, and time
 //! ranges in the interval index, joined in one query.
 //!
 //! Separate from `larder-index`, which works only on terms: UIDs and time ranges are its external
@@ -17,7 +17,7 @@ use larder_index::{IndexMatch, Matches, Segment, TermQuery};
 /// A query that the indexes answer.
 pub type IndexQuery = TermQuery<ExternalQuery>;
 
-/// The part of an [`IndexQuery`] that asks for no terms.
+/// The part of an [`IndexQuery`] that looks up no terms.
 #[derive(Debug)]
 pub enum ExternalQuery {
     /// Items with one of these UIDs, in any collection. Items whose bytes perhaps name one of them

@@ -232,7 +232,7 @@ impl IndexReader<'_> {
 
     /// Returns positions in a sort order: at most `limit`, after `after`, or before it if the order
     /// is reversed. `None`: a collection has no such index, or it is incomplete or has another
-    /// fingerprint. All within one read transaction, without reading the positions in between.
+    /// fingerprint. Reads in one read transaction, without reading the positions in between.
     pub fn sort_positions(
         self,
         order: &IndexedOrder,

@@ -152,7 +152,7 @@ impl IndexUpdates {
     }
 
     /// Writes the schedules of all items with the UID of a changed item: an override changes the
-    /// schedule of its master, and the other way round. Each UID is computed once.
+    /// schedule of its master, and vice versa. Each UID is computed once.
     fn write_schedules(
         &mut self,
         tx: &WriteTransaction<'_>,

@@ -1,4 +1,4 @@
-//! Searching the interval index: which items have occurrences or alarms in a time range.
+//! Searches the interval index for the items with occurrences or alarms in a time range.
 //!
 //! The row classes to read follow from the range (see `larder_index::interval`). Most rows are
 //! accepted or rejected by their interval and their series summary; the series that remain are
@@ -24,7 +24,7 @@ use std::ops::Range;
 /// spans. This saves preparing a second statement, and does not read rows that begin after the time
 /// range.
 const MAX_SEPARATE_BUCKET_SCANS: i64 = 2;
-/// Upper bound of the difference between any zone and UTC.
+/// The maximum difference between a zone and UTC.
 const MAX_UTC_OFFSET_SECONDS: i64 = DAY_SECONDS;
 
 /// Selects the rows of one row class that begin in a range of seconds.

@@ -2,7 +2,7 @@
 //!
 //! A reader never waits for a writer and never checkpoints. Each call is one short read
 //! transaction, so a reader that is idle between calls blocks nothing; a long answer is continued
-//! by key. Separate from the four handles, which have the reads themselves.
+//! by key. Separate from its four parts, which have the reads themselves.
 
 use crate::connection::{ReadConnection, check_sqlite_version};
 use crate::data_directory::DataDirectory;

@@ -1,6 +1,7 @@
 //! Writing the rows of items: inserted, updated, deleted, and copied into the history.
 //!
-//! Apart from `batch_writer`, which decides what becomes of a change: nothing is decided here.
+//! Separate from `batch_writer`, which decides the outcome of a change. This module decides
+//! nothing.
 
 use crate::batch::ItemPut;
 use crate::calendar_context_table::ContextRefCounts;

@@ -30,7 +30,7 @@ pub(crate) fn time_all_rows(
         let name = group[0].row.as_str();
         time_row(PROGRAM_NAME, n, name, seconds, &group, &mut |needle| match name {
             "open" => read_bytes(&Reader::open(store)?, needle),
-            "ids" => read_fields(&reader, needle, &[]),
+            "ids" => read_uids(&reader, needle),
             "ids-rev" => read_fields(&reader, needle, &revision),
             "fields-3" => read_fields(&reader, needle, &three),
             "uid" => Ok(usize::from(reader.get(COLLECTION_NAME, &needle.text)?.is_some())),
@@ -77,6 +77,17 @@ fn read_bytes(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
         true
     })?;
     Ok(given)
+}
+
+/// The UIDs of the hits.
+fn read_uids(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
+    let (mut given, mut length) = (0, 0);
+    find_hits(reader, needle)?.for_each_uid(reader, &mut |uid| {
+        length += uid.len();
+        given += 1;
+        true
+    })?;
+    Ok(if length > 0 { given } else { 0 })
 }
 
 /// The hits, with their UIDs and the first values of these fields.

@@ -6,8 +6,9 @@
 
 use crate::error::Error;
 use crate::item::{self, ParsedSource};
+use crate::query::Query;
 use crate::result_domain::is_calendar_field;
-use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet};
+use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet, Staleness};
 use larder_format::field::{Field, FieldType};
 use larder_store::{CollectionType, ItemMeta, Reader, StoredFields};
 use std::borrow::Cow;
@@ -77,7 +78,63 @@ struct ProjectionPageItem {
     stored_range: Option<Range<usize>>,
 }
 
+/// The most UIDs read in one transaction.
+const MAX_UIDS_PER_TX: usize = 1 << 14;
+
 impl ResultSet {
+    /// Calls `each` with the UID of every item, until it returns false, without reading anything
+    /// else of the items; as [`ResultSet::for_each`] does, without items that were removed since
+    /// the search, or changed so that they no longer match.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn for_each_uid(
+        &self,
+        reader: &Reader,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<(), Error> {
+        let (mut uids, mut ranges) = (String::new(), Vec::new());
+        for hits in self.hits.chunks(MAX_UIDS_PER_TX) {
+            let transaction = reader.begin_read()?;
+            if self.query != Query::All && self.staleness(reader)? != Staleness::Unchanged {
+                drop(transaction);
+                let rest = ResultSet { hits: hits.to_vec(), ..self.clone() };
+                let mut is_wanted = true;
+                rest.for_each_projected(reader, &[], &mut |head, _| {
+                    is_wanted = each(&head.uid);
+                    is_wanted
+                })?;
+                if !is_wanted {
+                    return Ok(());
+                }
+                continue;
+            }
+            // In the sequence of the rows, items are beside each other.
+            let mut places: Vec<(i64, usize)> = hits.iter().map(|hit| hit.row).zip(0..).collect();
+            places.sort_unstable();
+            let rows: Vec<i64> = places.iter().map(|(row, _)| *row).collect();
+            uids.clear();
+            ranges.clear();
+            ranges.resize(hits.len(), None);
+            reader.for_each_uid(&rows, &mut |index, uid| {
+                let start = uids.len();
+                uids.push_str(uid);
+                let range = places.get(index).and_then(|(_, place)| ranges.get_mut(*place));
+                if let Some(range) = range {
+                    *range = Some(start..uids.len());
+                }
+                true
+            })?;
+            drop(transaction);
+            for range in ranges.iter().flatten() {
+                if !uids.get(range.clone()).is_none_or(&mut *each) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `each` with every item and these fields of it, until it returns false; without fields,
     /// with the items alone. Items that were removed since the search, or changed so that they no
     /// longer match, are left out. No transaction is open during the calls.

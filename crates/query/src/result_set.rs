@@ -41,7 +41,7 @@ pub struct Explanation {
     pub visited: u64,
     /// Items that were tested.
     pub tested: u64,
-    /// Items that match; without an order, no more than the limit.
+    /// Items that match; no more than the limit if the search stopped there.
     pub matched: u64,
     /// Items in the result.
     pub returned: u64,
@@ -273,9 +273,12 @@ impl ResultSet {
                     || self.prefetch.get(hit.row).is_none()
             });
             let rows: Vec<i64> = run.map(|hit| hit.row).collect();
+            let transaction = reader.begin_read()?;
             let (read, others) = rest.split_at(page.fill(reader, &rows)?);
+            let staleness = self.staleness(reader)?;
+            drop(transaction);
             rest = others;
-            if !self.deliver_page(reader, &page, read, each)? {
+            if !self.deliver_page(reader, &page, read, staleness, each) {
                 return Ok(());
             }
         }
@@ -327,9 +330,9 @@ impl ResultSet {
         reader: &Reader,
         page: &ItemPage,
         hits: &[Hit],
+        staleness: Staleness,
         each: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
-    ) -> Result<bool, Error> {
-        let staleness = self.staleness(reader)?;
+    ) -> bool {
         let mut hits = hits.iter();
         for at in 0..page.items.len() {
             let Some((head, bytes)) = page.get(at) else { break };
@@ -337,10 +340,10 @@ impl ResultSet {
             let is_match = self.is_unchanged(hit, head, staleness)
                 || self.matcher.matches_item(&DecodedItem::new(reader, head, bytes));
             if is_match && !each(head, bytes) {
-                return Ok(false);
+                return false;
             }
         }
-        Ok(true)
+        true
     }
 
     /// Returns whether an item needs no second test: it has not changed since the search, or every

@@ -88,7 +88,7 @@ impl SortBound {
         SortBound::End
     }
 
-    /// Returns where a scan in this direction begins, for [`larder_store::Reader::sort_positions`].
+    /// Returns where a scan in this direction begins, for [`larder_store::Reader::for_each_position`].
     pub(crate) fn scan_start(&self, direction: ScanDirection) -> ScanStart {
         match (self, direction) {
             (SortBound::Start, ScanDirection::Ascending)

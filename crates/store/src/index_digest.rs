@@ -4,10 +4,12 @@ use crate::derived_index::DerivedIndex;
 use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::index_pages::IndexPages;
-use crate::index_updates::{UNPACK_TERM, terms_in_index};
+use crate::index_updates::{UNPACK_TERM, to_term_set};
 use crate::interval_table;
 use crate::series;
+use crate::sort_index_pages::SortIndexPages;
 use larder_extract::Extractor;
+use larder_index::{LevelZero, SortIndex};
 use rusqlite::Connection;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -41,15 +43,21 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
         interval_table::for_each_record(conn, &mut |row| digest.add(row))?;
         return Ok(digest);
     }
+    if set == DerivedIndex::Sort {
+        let pages = SortIndexPages::new(conn);
+        let level_zero = LevelZero::read(&pages)?;
+        SortIndex::new(&pages, &level_zero).verify(&mut |order, key, item| {
+            digest.add((order.order, order.partition, key, item));
+        })?;
+        return Ok(digest);
+    }
     let mut live: HashSet<i64> = HashSet::new();
     let mut select = conn.prepare("SELECT id, stored_fields FROM item")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let item = row.get(0)?;
         live.insert(item);
-        if set == DerivedIndex::Text {
-            digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
-        }
+        digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
     }
     let live = |item| live.contains(&item);
     let pages = IndexPages::new(conn);
@@ -79,10 +87,10 @@ pub(crate) fn expected_digests(
             digests[2].add(row);
         });
         digests[0].add((STORED_FIELDS_TAG, item, entry.stored_fields.as_deref()));
-        for (set, digest) in DerivedIndex::ALL.into_iter().zip(&mut digests) {
-            terms_in_index(set, entry.clone(), collection)
-                .for_each(UNPACK_TERM, &mut |term| digest.add((term, item)));
+        for (field, key) in &entry.sort_keys {
+            digests[1].add((*field, collection, key.as_slice(), item));
         }
+        to_term_set(entry.terms).for_each(UNPACK_TERM, &mut |term| digests[0].add((term, item)));
     }
     Ok(digests)
 }

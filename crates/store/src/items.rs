@@ -1,4 +1,4 @@
-//! Reading items: by UID, by row, by an index lookup, in a sort order.
+//! Reading items: by UID, by row, by an index lookup.
 //!
 //! A person waits for these reads at each keystroke, so each takes as few steps of SQLite as
 //! possible, and `read_transaction` caches the data that stay the same until the next write. All
@@ -15,27 +15,10 @@ use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
 use crate::{Kind, Seq, blob, uid_lookup};
 use larder_extract::StoredFields;
-use larder_index::{Matches, ReadPages as _, Segment, SortIndex, SortPosition};
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use larder_index::{IndexMatch, Matches, ReadPages as _, Segment};
+use rusqlite::{CachedStatement, Connection, Row};
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// A sort order that an index has.
-#[derive(Debug, Clone)]
-pub struct IndexedOrder {
-    /// The number of a field that the index configurations of the collections sort by.
-    pub field: u16,
-    /// The rows of the collections whose items are sorted.
-    pub collections: Vec<i64>,
-    /// Whether the order is reversed.
-    pub backwards: bool,
-}
-
-impl IndexedOrder {
-    fn sort_index(&self) -> SortIndex {
-        SortIndex { order: self.field, partitions: self.collections.clone() }
-    }
-}
 
 /// The items that an index lookup named; the caller verifies them.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +40,11 @@ impl IndexMatches {
     pub fn is_empty(&self) -> bool {
         self.matches.is_empty()
     }
+
+    /// Returns the match of an item.
+    pub(crate) fn find(&self, item: i64) -> Option<&IndexMatch> {
+        self.matches.find(item)
+    }
 }
 
 /// An item that the index named, while its row is read.
@@ -77,6 +65,8 @@ pub struct Candidate<'a> {
     pub exact: bool,
 }
 
+/// The greatest distance of two rows that one statement reads although those between are not wanted.
+const MAX_SKIPPED_ROWS: i64 = 8;
 /// The columns of the stored fields and of the source bytes, after those of
 /// [`ITEM_META_COLUMNS`](crate::item_meta::ITEM_META_COLUMNS).
 const STORED_FIELDS_COLUMN: usize = 9;
@@ -125,41 +115,17 @@ fn bytes_from_row<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> RowResult
 }
 
 impl Reader {
-    /// Returns the segments of an index, in the read transaction of the cache; `None` if the index
-    /// is incomplete or has another fingerprint.
-    fn segments<'k>(
-        &self,
-        remembered: &'k ReaderCache,
-        set: DerivedIndex,
-    ) -> RowResult<Option<&'k [Segment]>> {
-        let known = if set == DerivedIndex::Sort {
-            &remembered.sort_segments
-        } else {
-            &remembered.text_segments
-        };
-        if let Some(segments) = known.get() {
+    /// Returns the segments of the text index, in the read transaction of the cache; `None` if the
+    /// index is incomplete or has another fingerprint.
+    fn segments<'k>(&self, known: &'k ReaderCache) -> RowResult<Option<&'k [Segment]>> {
+        if let Some(segments) = known.text_segments.get() {
             return Ok(segments.as_deref());
         }
-        let usable = set.is_current(&remembered.meta, &self.extractor);
+        let is_current = DerivedIndex::Text.is_current(&known.meta, &self.extractor);
         let pages = IndexPages::new(&self.conn);
-        let segments = usable.then(|| pages.segments(set.index_id())).transpose()?;
-        Ok(known.get_or_init(|| segments).as_deref())
-    }
-
-    /// Returns the segments of a sort order; `None` if one of its collections has no such index.
-    fn sort_segments<'k>(
-        &self,
-        known: &'k ReaderCache,
-        order: &IndexedOrder,
-    ) -> RowResult<Option<&'k [Segment]>> {
-        let mut selected = known
-            .collections
-            .iter()
-            .filter(|known| order.collections.contains(&known.collection_key.id));
-        match selected.all(|known| known.index_config.has_sort_index(order.field)) {
-            true => self.segments(known, DerivedIndex::Sort),
-            false => Ok(None),
-        }
+        let segments =
+            is_current.then(|| pages.segments(DerivedIndex::Text.index_id())).transpose()?;
+        Ok(known.text_segments.get_or_init(|| segments).as_deref())
     }
 
     /// Returns whether the interval index is complete and has the current fingerprint.
@@ -280,6 +246,39 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
+    /// Passes the UIDs of the items in these rows to `each`, with the index of each in `rows`, which
+    /// are ascending; without items that do not exist any more, until it returns false. All within
+    /// one read transaction: `each` must not block.
+    pub fn for_each_uid(
+        &self,
+        rows: &[i64],
+        each: &mut dyn FnMut(usize, &str) -> bool,
+    ) -> Result<()> {
+        self.map_file_for_items(rows.len());
+        let mut run = || -> RowResult<()> {
+            let _transaction = self.begin_read_raw()?;
+            let sql = "SELECT id, uid FROM item WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+            let mut select = self.conn.prepare_cached(sql)?;
+            let mut index = 0;
+            // To pass over a few rows takes less than another statement.
+            for run in rows.chunk_by(|a, b| b - a <= MAX_SKIPPED_ROWS) {
+                let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+                let mut items = select.query((first, last))?;
+                while let Some(item) = items.next()? {
+                    let row: i64 = item.get(0)?;
+                    while rows.get(index).is_some_and(|wanted| *wanted < row) {
+                        index += 1;
+                    }
+                    if rows.get(index) == Some(&row) && !each(index, item.get_ref(1)?.as_str()?) {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        };
+        run().map_err(sqlite_error_at(&self.path))
+    }
+
     fn for_each_in_runs(
         &self,
         remembered: &ReaderCache,
@@ -287,12 +286,20 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> RowResult<()> {
         let mut select = self.conn.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
             "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
         ))?;
-        for run in runs {
-            let mut rows = select.query(run)?;
+        // In a sort order most runs have one row: the statement for it does not step again.
+        let mut select_one = self.conn.prepare_cached(concat!(
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+            "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
+        ))?;
+        for (first, last) in runs {
+            let mut rows = match first == last {
+                true => select_one.query([first])?,
+                false => select.query((first, last))?,
+            };
             while let Some(row) = rows.next()? {
                 let Some(head) = item_meta_from_row(row, &remembered.collections)? else {
                     continue;
@@ -366,7 +373,7 @@ impl Reader {
         let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
-            let usable = self.segments(&remembered, DerivedIndex::Text)?.is_some();
+            let usable = self.segments(&remembered)?.is_some();
             let mut select = self.conn.prepare_cached(concat!(
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
@@ -400,7 +407,7 @@ impl Reader {
         let run = || -> RowResult<Option<IndexMatches>> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
-            let segments = self.segments(&remembered, DerivedIndex::Text)?;
+            let segments = self.segments(&remembered)?;
             let Some(segments) = segments else { return Ok(None) };
             if index_query::has_time_range(lookup) && !self.is_time_index_current(&remembered) {
                 return Ok(None);
@@ -438,40 +445,9 @@ impl Reader {
         let mut run = || -> RowResult<usize> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
-            let mut select = self.conn.prepare_cached(match with_bytes {
-                false => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
-                    "FROM item i WHERE i.id = ?1"
-                ),
-                true => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
-                    "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
-                ),
-            })?;
-            for (at, named) in found.matches.iter().enumerate().skip(from) {
-                let mut rows = select.query([named.item])?;
-                let Some(row) = rows.next()? else { continue };
-                let seq: Seq = row.get(6)?;
-                if seq > named.valid_until {
-                    continue;
-                }
-                let Some(kind) = Kind::from_number(row.get(2)?) else { continue };
-                let (of, sure) = (row, seq <= named.exact_until);
-                let (collections, collection) = (&remembered.collections, row.get(3)?);
-                let row = named.item;
-                let reader = self;
-                let candidate = Candidate {
-                    reader,
-                    collections,
-                    sql_row: of,
-                    with_bytes,
-                    row,
-                    collection,
-                    kind,
-                    seq,
-                    exact: sure,
-                };
-                if !each(&candidate) {
+            let mut select = self.prepare_candidates(with_bytes)?;
+            for (at, found) in found.matches.iter().enumerate().skip(from) {
+                if !self.read_candidate(&mut select, &remembered, found, with_bytes, each)? {
                     return Ok(at + 1);
                 }
             }
@@ -480,56 +456,50 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Returns positions in a sort order: at most `limit`, after `after`, or before it if the order
-    /// is reversed. `None`: a collection has no such index, or it is incomplete or has another
-    /// fingerprint. All within one read transaction, without reading the positions in between.
-    pub fn sort_positions(
+    /// Prepares the statement of [`Reader::read_candidate`].
+    pub(crate) fn prepare_candidates(
         &self,
-        order: &IndexedOrder,
-        after: Option<&SortPosition>,
-        limit: usize,
-    ) -> Result<Option<Vec<SortPosition>>> {
-        let run = || -> RowResult<Option<Vec<SortPosition>>> {
-            let (tx, _snapshot) = (&self.conn, self.begin_read_raw()?);
-            let remembered = self.cache()?;
-            let segments = self.sort_segments(&remembered, order)?;
-            let Some(segments) = segments else { return Ok(None) };
-            let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
-            let mut places = Vec::new();
-            order.sort_index().scan(
-                &IndexPages::new(tx),
-                segments,
-                after,
-                order.backwards,
-                &mut |place, until| {
-                    if places.len() >= limit {
-                        return Ok(false);
-                    }
-                    let changed: Option<Seq> =
-                        seq.query_row([place.row], |row| row.get(0)).optional()?;
-                    if changed.is_some_and(|changed| changed <= until) {
-                        places.push(place);
-                    }
-                    Ok(true)
-                },
-            )?;
-            Ok(Some(places))
-        };
-        run().map_err(sqlite_error_at(&self.path))
+        with_bytes: bool,
+    ) -> rusqlite::Result<CachedStatement<'_>> {
+        self.conn.prepare_cached(match with_bytes {
+            false => concat!(
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
+                "FROM item i WHERE i.id = ?1"
+            ),
+            true => concat!(
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+                "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
+            ),
+        })
     }
 
-    /// Returns the number of items before a position in a sort order, whether or not an item is
-    /// there, and the number of all items; both are counted from the beginning even if the order is
-    /// reversed. The time does not depend on the number of items before; only rows of items with
-    /// the same key are read. `None`: as in [`Reader::sort_positions`].
-    pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
-        let run = || -> RowResult<Option<(u64, u64)>> {
-            let _snapshot = self.begin_read_raw()?;
-            let remembered = self.cache()?;
-            let segments = self.sort_segments(&remembered, order)?;
-            let Some(segments) = segments else { return Ok(None) };
-            Ok(Some(order.sort_index().rank(&IndexPages::new(&self.conn), segments, place)?))
-        };
-        run().map_err(sqlite_error_at(&self.path))
+    /// Passes a match to `each` and returns its result; true without a call if the item changed
+    /// after it was indexed.
+    pub(crate) fn read_candidate(
+        &self,
+        select: &mut CachedStatement<'_>,
+        known: &ReaderCache,
+        found: &IndexMatch,
+        with_bytes: bool,
+        each: &mut dyn FnMut(&Candidate<'_>) -> bool,
+    ) -> RowResult<bool> {
+        let mut rows = select.query([found.item])?;
+        let Some(sql_row) = rows.next()? else { return Ok(true) };
+        let seq: Seq = sql_row.get(6)?;
+        if seq > found.valid_until {
+            return Ok(true);
+        }
+        let Some(kind) = Kind::from_number(sql_row.get(2)?) else { return Ok(true) };
+        Ok(each(&Candidate {
+            reader: self,
+            collections: &known.collections,
+            sql_row,
+            with_bytes,
+            row: found.item,
+            collection: sql_row.get(3)?,
+            kind,
+            seq,
+            exact: seq <= found.exact_until,
+        }))
     }
 }

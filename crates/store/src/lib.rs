@@ -25,12 +25,14 @@
 //! | `history` | operations and replaced versions: recording, pruning and erasing them |
 //! | `schedule_intervals`, `interval_entry` | the intervals of a schedule |
 //! | `interval_table` | the interval index in tables |
-//! | `index_pages`, `derived_index` | the inverted index in tables, the state of each index |
+//! | `index_pages`, `sort_index_pages` | the inverted index and the sort index in tables |
+//! | `derived_index` | the state of each index |
 //! | `index_updates`, `index_digest` | the changes of a batch to the indexes, their digests |
 //! | `uid_lookup`, `collection` | finding an item by UID, collections |
 //! | `read_transaction` | one state of the store |
 //! | `interval_search`, `index_query` | queries that the indexes answer |
 //! | `item_meta`, `reader`, `items` | reading collections and items |
+//! | `sorted_reads` | reading in a sort order |
 //! | `schedule_reader` | reading schedules |
 //! | `operation_log` | reading operations and versions |
 //! | `change_feed`, `before_images` | changes after a cursor, items before a change |
@@ -80,6 +82,8 @@ mod schedule_reader;
 mod schema;
 mod series;
 mod series_summary;
+mod sort_index_pages;
+mod sorted_reads;
 mod store;
 mod uid_lookup;
 mod undo;
@@ -103,12 +107,13 @@ pub use crate::history::{OperationId, OperationRecord, Version};
 pub use crate::index_query::{ExternalQuery, IndexQuery};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
-pub use crate::items::{Candidate, IndexMatches, IndexedOrder};
+pub use crate::items::{Candidate, IndexMatches};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::{DataVersion, ReadTransaction};
 pub use crate::reader::{Collection, CollectionProperties, Reader};
 pub use crate::schedule_intervals::schedule_bounds;
+pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport};
 pub use larder_extract::{

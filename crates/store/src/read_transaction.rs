@@ -4,7 +4,7 @@
 
 use crate::collection::{self, CollectionMeta};
 use crate::meta::MetaTable;
-use larder_index::Segment;
+use larder_index::{LevelZero, Segment};
 use rusqlite::Connection;
 use std::sync::{Arc, OnceLock};
 
@@ -27,9 +27,12 @@ pub(crate) struct ReaderCache {
     pub(crate) meta: MetaTable,
     /// All collections, by row.
     pub(crate) collections: Vec<CollectionMeta>,
-    /// The segments of the indexes, once they were read; `None`: the index is not current.
+    /// The segments of the text index, once they were read; `None`: the index is not current.
     pub(crate) text_segments: OnceLock<Option<Vec<Segment>>>,
-    pub(crate) sort_segments: OnceLock<Option<Vec<Segment>>>,
+    /// Whether the sort index is current, once that was needed.
+    pub(crate) is_sort_index_current: OnceLock<bool>,
+    /// Level 0 of the sort index, once it was read.
+    pub(crate) level_zero: OnceLock<LevelZero>,
 }
 
 impl ReaderCache {
@@ -42,7 +45,8 @@ impl ReaderCache {
             meta,
             collections: collection::read_collections(conn)?,
             text_segments: OnceLock::new(),
-            sort_segments: OnceLock::new(),
+            is_sort_index_current: OnceLock::new(),
+            level_zero: OnceLock::new(),
         })
     }
 }

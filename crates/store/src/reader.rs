@@ -39,6 +39,8 @@ pub struct Reader {
     pub(crate) data_version: Cell<Option<i64>>,
     /// Whether the file is mapped into memory.
     pub(crate) mapped: Cell<bool>,
+    /// The number of items that were read without the mapping.
+    unmapped_items: Cell<usize>,
     /// The device and inode of the file.
     file_id: Option<(u64, u64)>,
 }
@@ -70,9 +72,10 @@ pub struct CollectionProperties {
     pub properties: Option<Vec<u8>>,
 }
 
-/// From this many items on, a read maps the file into memory, up to the greatest size that SQLite
-/// maps.
+/// From this many items on, a read maps the file into memory, and so do small reads that come to
+/// the second number; up to the greatest size that SQLite maps.
 const MMAP_MIN_ITEMS: usize = 64;
+const MMAP_MIN_ITEMS_TOTAL: usize = 512;
 const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
 
 fn file_id(path: &Path) -> Option<(u64, u64)> {
@@ -125,6 +128,7 @@ impl Reader {
             cache: RefCell::new(Some(Arc::new(known))),
             data_version: Cell::new(None),
             mapped: Cell::new(false),
+            unmapped_items: Cell::new(0),
             file_id: file_id(&directory.database_path()),
         })
     }
@@ -141,7 +145,10 @@ impl Reader {
     /// reads the write-ahead log without the mapping, never writes to it, and maps a changed file
     /// again.
     pub(crate) fn map_file_for_items(&self, items: usize) {
-        if items >= MMAP_MIN_ITEMS && !self.mapped.replace(true) {
+        let total = self.unmapped_items.get().saturating_add(items);
+        self.unmapped_items.set(total);
+        let is_worth_it = items >= MMAP_MIN_ITEMS || total >= MMAP_MIN_ITEMS_TOTAL;
+        if is_worth_it && !self.mapped.replace(true) {
             // Without a mapping, pages are read by system calls.
             let _unmapped = self.conn.pragma_update(None, "mmap_size", MMAP_LIMIT_BYTES);
         }
@@ -150,6 +157,7 @@ impl Reader {
     /// Unmaps the file if a large read mapped it. For readers that read after each batch: SQLite
     /// maps the file again after each change, which takes longer than to read a few pages.
     pub fn unmap_file(&self) {
+        self.unmapped_items.set(0);
         if self.mapped.replace(false) {
             // A mapping that remains does no harm.
             let _mapped = self.conn.pragma_update(None, "mmap_size", 0);

@@ -304,7 +304,7 @@ fn time_changes(path: &Path) -> Result<()> {
     let reader = Reader::open_with_zones(path, system_zones()?)?;
     let collection = reader.collections()?.into_iter().next().ok_or("no collection")?;
     let mut items = Vec::new();
-    for head in reader.items_after_row(&collection, i64::MIN, 4 * SINGLE_CHANGES_PER_KIND)? {
+    for head in reader.items_after_row(&collection, None, 4 * SINGLE_CHANGES_PER_KIND)? {
         let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
         let frame =
             head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();

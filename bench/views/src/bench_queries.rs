@@ -119,7 +119,7 @@ impl QueryNeedles {
             if collection.name.starts_with("planted") {
                 continue;
             }
-            for head in reader.items_after_row(&collection, i64::MIN, 4000)? {
+            for head in reader.items_after_row(&collection, None, 4000)? {
                 needles.uids.push(head.uid.clone());
                 if head.kind != Kind::Contact {
                     continue;

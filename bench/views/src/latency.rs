@@ -367,7 +367,7 @@ pub(crate) fn measure_query_log(path: &Path, file: &Path, turns: usize) -> Resul
     let reader = Reader::open_with_zones(path, system_zones())?;
     let collection = reader.collections()?.into_iter().find(|of| of.name == "contacts");
     let heads =
-        reader.items_after_row(&collection.ok_or("no contacts")?, i64::MIN, QUERIES_PER_TURN)?;
+        reader.items_after_row(&collection.ok_or("no contacts")?, None, QUERIES_PER_TURN)?;
     let uids: Vec<ViewQuery> =
         heads.iter().map(|head| line_query(&format!("uid:={}", head.uid))).collect();
     let again: Vec<ViewQuery> =

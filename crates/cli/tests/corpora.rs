@@ -120,11 +120,11 @@ fn check_items(dir: &Path, file: &[u8], path: &str) -> u64 {
     let reader = Reader::open(dir).unwrap();
     let mut item_count = 0;
     for collection in reader.collections().unwrap() {
-        let mut after = i64::MIN;
+        let mut after = None;
         loop {
             let page = reader.items_after_row(&collection, after, 100).unwrap();
             let Some(last) = page.last() else { break };
-            after = last.row;
+            after = Some(last.row);
             for head in &page {
                 let bytes = reader.source_bytes(head.row).unwrap().unwrap();
                 assert!(!bytes.is_empty(), "{path}: {}", head.uid);

@@ -162,7 +162,7 @@ fn batches(home: &Home) -> Vec<u64> {
     let reader = larder_store::Reader::open(&home.data()).unwrap();
     let mut batches = BTreeMap::new();
     for collection in reader.collections().unwrap() {
-        for item in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+        for item in reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap() {
             *batches.entry(item.seq).or_default() += 1;
         }
     }

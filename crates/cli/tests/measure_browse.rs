@@ -1,4 +1,4 @@
-//! `measure browse`: a load of views, none of which stays open.
+//! `measure browse`: opens views and closes all of them.
 
 use crate::test_home::Home;
 
@@ -8,14 +8,14 @@ fn a_calendar_is_paged_back() {
     home.generate_calendar("calendar.ics", 200, 1);
     home.ok(&["import", "calendar.ics"]);
     let browse = ["measure", "browse", "--months", "3", "--toggle", "4", "--repeat", "2"];
-    let told = home.ok(&[&browse[..], &["--html", "page.html"]].concat());
-    let lines: Vec<&str> = told.lines().collect();
+    let output = home.ok(&[&browse[..], &["--html", "page.html"]].concat());
+    let lines: Vec<&str> = output.lines().collect();
     assert_eq!(
         lines[0],
-        "A calendar paged back 3 months in five kinds of views, and the present month opened and closed \
-         4 times by another client each; all that twice"
+        "A calendar paged back 3 months in five kinds of views, and the current month opened and closed \
+         4 times, each time by another client; 2 rounds"
     );
-    assert!(lines[1].starts_with("38 views opened, "), "{told}");
+    assert!(lines[1].starts_with("38 views opened, "), "{output}");
     assert_eq!(lines[3], "at most 2 open at once, 0 left open");
     let page = std::fs::read_to_string(home.work("page.html")).unwrap();
     assert!(page.contains("Open views") && page.contains("Anonymous memory"));
@@ -30,27 +30,27 @@ fn a_calendar_is_paged_back() {
     assert!(samples.iter().all(|sample| sample["anonymous_bytes"].as_u64() > Some(0)));
 }
 
-/// Eight hours are simulated; the panel's views stay open throughout.
+/// The panel's views stay open during the eight simulated hours.
 #[test]
-fn a_working_day() {
+fn a_working_day_is_simulated() {
     let home = Home::new();
     home.generate_calendar("calendar.ics", 200, 1);
     home.generate("cards.vcf", 50, 1);
     home.ok(&["import", "calendar.ics", "cards.vcf"]);
-    let told = home.ok(&["measure", "browse", "--day"]);
-    assert!(told.starts_with("A working day\n"), "{told}");
+    let output = home.ok(&["measure", "browse", "--day"]);
+    assert!(output.starts_with("A working day\n"), "{output}");
     assert!(
-        told.contains(
+        output.contains(
             "
 at most 4 open at once, 0 left open
 "
         ),
-        "{told}"
+        "{output}"
     );
 }
 
 #[test]
-fn without_a_store() {
+fn browsing_needs_a_store() {
     let home = Home::new();
     home.code(&["measure", "browse"], 1);
 }

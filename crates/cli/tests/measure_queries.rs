@@ -25,51 +25,51 @@ fn the_report_is_printed() {
     let home = Home::new();
     home.write("log", LOG);
     assert_snapshot!(home.ok(&["measure", "queries", "log"]), @r#"
-    log: 9 lines of 1 process, 2 Mar 2026, 08:00:00 to 08:01:04.
+    log: 9 lines from 1 process, 2 Mar 2026, 08:00:00 to 08:01:04.
 
     Queries and repetition
-    4 answers to 3 questions; 25 % to one that had been asked before. 75 % worked out, 25 % from the cache, 0 % from an open view.
-      times run  queries  answers
-      1          2        2        ████████████████████████
-      2          1        2        ████████████████████████
-      runs  from cache  from a view  collection                query
-      2     1           0            all collections, contact  (contains "any" "anna")
-      1     0           0            Work, event               (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
-      1     0           0            Archive, event            (occur-in-time-range? 2026-03-02 2026-03-03)
+    4 answers to 3 different queries; 25 % of the answers repeat an earlier query. 75 % executed, 25 % from the cache, 0 % from an open view.
+      times asked  queries  answers
+      1            2        2        ████████████████████████
+      2            1        2        ████████████████████████
+      answers  from cache  from a view  collection                query
+      2        1           0            all collections, contact  (contains "any" "anna")
+      1        0           0            Work, event               (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
+      1        0           0            Archive, event            (occur-in-time-range? 2026-03-02 2026-03-03)
 
     Lifetimes of views and cached answers
-    2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
+    2 views were opened, at most 2 at a time. 1 view was never closed: 1 leaked (the process ended normally). The closed views were open for 6 s (median), at most 6 s.
       clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 08:00:04, leaked after 1 min; view 2 of process 7
-    3 answers kept, and 33 % of them used before they went; 1.7 kB in memory at most.
-      client    opened  never closed  median life  longest
-      clock     1       1             -            -
-      calendar  1       0             6 s          6 s
+    3 answers cached, 33 % of them used before they were evicted; peak memory 1.7 kB.
+      client    opened  never closed  median lifetime  longest
+      clock     1       1             -                -
+      calendar  1       0             6 s              6 s
 
     Query time
-    3 answers worked out: 6.1 ms in the mean, 18 ms at worst. 557 visited for each item that was given. Answers that were ready took 4 µs in the mean.
-      collection               answers  mean    slowest  visited per result  slowest query
-      Archive (local)          1        18 ms   18 ms    10,000              (occur-in-time-range? 2026-03-02 2026-03-03)
-      Work (local)             1        210 µs  210 µs   1.3                 (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
-      all collections (local)  1        140 µs  140 µs   4                   (contains "any" "anna")
+    3 queries executed: 6.1 ms on average, 18 ms at most. Rows visited for each item returned: 557. Cached answers took 4 µs on average.
+      collection               queries  mean    maximum  rows per item  slowest query
+      Archive (local)          1        18 ms   18 ms    10,000         (occur-in-time-range? 2026-03-02 2026-03-03)
+      Work (local)             1        210 µs  210 µs   1.3            (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
+      all collections (local)  1        140 µs  140 µs   4              (contains "any" "anna")
 
     Value of the answer cache
-    Of 4 answers, 1 had been kept (budget: 64 KiB): 25 %. Without a limit it would have been 25 %, with 1.7 kB kept at most; a budget of 16 KiB gives 25 %.
-      budget    hit rate  in memory  time saved
-      none      0 %       0 bytes    0 µs
-      16 KiB    25 %      1.7 kB     140 µs      ██████
-      64 KiB    25 %      1.7 kB     140 µs      ██████
-      256 KiB   25 %      1.7 kB     140 µs      ██████
-      1 MiB     25 %      1.7 kB     140 µs      ██████
-      4 MiB     25 %      1.7 kB     140 µs      ██████
-      16 MiB    25 %      1.7 kB     140 µs      ██████
-      no limit  25 %      1.7 kB     140 µs      ██████
-      recorded  25 %      1.7 kB     140 µs      ██████
-    Played again with the log's own budget, 1 answer had been kept; the log has 1. A budget above the log's own gives what is said here at least.
+    Cache hits: 1 of 4 answers (25 %); budget: 64 KiB. An unlimited cache would have a hit rate of 25 % and use up to 1.7 kB; a budget of 16 KiB would reach 25 %.
+      budget    hit rate  peak memory  time saved
+      none      0 %       0 bytes      0 µs
+      16 KiB    25 %      1.7 kB       140 µs      ██████
+      64 KiB    25 %      1.7 kB       140 µs      ██████
+      256 KiB   25 %      1.7 kB       140 µs      ██████
+      1 MiB     25 %      1.7 kB       140 µs      ██████
+      4 MiB     25 %      1.7 kB       140 µs      ██████
+      16 MiB    25 %      1.7 kB       140 µs      ██████
+      no limit  25 %      1.7 kB       140 µs      ██████
+      recorded  25 %      1.7 kB       140 µs      ██████
+    Check: the replay of the log's own budget has 1 cache hit, the log 1. Figures for larger budgets are lower bounds.
 
     Views notified by a change
-    1 change of 1 item. In the mean: views open 2, questions tested 1, views told 1, 30 µs (30 µs at worst).
-      notified  changes
-      1 view    1        ████████████████████████
+    1 change of 1 item. Mean per change: views open 2, queries tested 1, views notified 1, time 30 µs (at most 30 µs).
+      views notified  changes
+      1 view          1        ████████████████████████
     "#);
 }
 
@@ -126,34 +126,34 @@ fn two_logs_are_compared() {
     home.write("before", LOG);
     home.write("after", LOG.replace("\"us\":18000", "\"us\":600").replace("20000", "40"));
     assert_snapshot!(home.ok(&["measure", "queries", "before", "after"]), @"
-    before: 9 lines of 1 process, 2 Mar 2026, 08:00:00 to 08:01:04.
-    after: 9 lines of 1 process, 21 Jan 1970 12:20:38 to 2 Mar 2026 08:01:04.
+    before: 9 lines from 1 process, 2 Mar 2026, 08:00:00 to 08:01:04.
+    after: 9 lines from 1 process, 21 Jan 1970 12:20:38 to 2 Mar 2026 08:01:04.
 
-                              before  after   change
-      answers                 4       4       same
-      different questions     3       3       same
-      from the cache          25 %    25 %    same
-      from an open view       0 %     0 %     same
-      views opened            2       2       same
-      views never closed      1       1       same
-      mean time, worked out   6.1 ms  317 µs  / 19
-      worst time              18 ms   600 µs  / 30
-      visited per item given  557     2.6     / 218
-      kept answers, at most   1.7 kB  1.7 kB  same
-      kept without a limit    1.7 kB  1.7 kB  same
-      views told per change   1       1       same
+                                 before  after   change
+      answers                    4       4       same
+      different queries          3       3       same
+      from the cache             25 %    25 %    same
+      from an open view          0 %     0 %     same
+      views opened               2       2       same
+      views never closed         1       1       same
+      mean query time            6.1 ms  317 µs  / 19
+      maximum query time         18 ms   600 µs  / 30
+      rows visited per item      557     2.6     / 218
+      peak memory of the cache   1.7 kB  1.7 kB  same
+      peak memory, unlimited     1.7 kB  1.7 kB  same
+      views notified per change  1       1       same
 
     Query time
-    Means, by collection and kind of source.
-      collection               before  after   change  visited per result
+    Means by collection and type of source.
+      collection               before  after   change  rows per item
       Archive (local)          18 ms   600 µs  / 30    10,000 > 20
       Work (local)             210 µs  210 µs  same    1.3 > 1.3
       all collections (local)  140 µs  140 µs  same    4 > 4
 
     Lifetimes of views
-    before: 2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
+    before: 2 views were opened, at most 2 at a time. 1 view was never closed: 1 leaked (the process ended normally). The closed views were open for 6 s (median), at most 6 s.
       clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 08:00:04, leaked after 1 min; view 2 of process 7
-    after: 2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
+    after: 2 views were opened, at most 2 at a time. 1 view was never closed: 1 leaked (the process ended normally). The closed views were open for 6 s (median), at most 6 s.
       clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 2 Mar 2026 08:00:04, leaked after 1 min; view 2 of process 7
     ");
 }
@@ -169,7 +169,7 @@ fn logs_with_one_name_are_distinguished() {
 }
 
 #[test]
-fn the_page_is_written() {
+fn the_html_report_is_written() {
     let home = Home::new();
     home.write("log", LOG);
     home.ok(&["measure", "queries", "log", "--html", "log.html"]);
@@ -188,7 +188,7 @@ fn the_page_is_written() {
 
 /// The log is recognised under another name, and an empty output overwrites nothing.
 #[test]
-fn a_log_is_not_written_over() {
+fn a_log_is_not_overwritten() {
     let home = Home::new();
     home.write("log", LOG);
     home.write("nothing", "what is this?\n");
@@ -215,7 +215,7 @@ fn a_log_is_anonymised() {
     let run = home.code(&["measure", "queries", "log", "--anonymise", "out"], 3);
     assert_snapshot!(run.masked_output(), @"
     Wrote 9 lines; replaced 6 texts and names
-    ! left out: log:10: it is no JSON object
+    ! left out: log:10: not a JSON object
     exit 3
     ");
     let out = std::fs::read_to_string(home.work("out")).unwrap();
@@ -243,8 +243,8 @@ fn other_files_are_refused() {
     exit 1
     ");
     assert_snapshot!(run("measure queries words"), @"
-    ! left out: words:1: it is no JSON object
-    ! left out: words:2: it is no JSON object
+    ! left out: words:1: not a JSON object
+    ! left out: words:2: not a JSON object
     ! error: words: not a query log
     ! hint: docs/queries.md describes the format
     exit 1
@@ -264,10 +264,10 @@ fn other_files_are_refused() {
     ");
     home.write("log", format!("{LOG}{{\"at\":1,\"pid\":"));
     let cut = home.code(&["measure", "queries", "log"], 3);
-    assert_eq!(cut.stderr(), "left out: log:10: it is cut\n");
+    assert_eq!(cut.stderr(), "left out: log:10: incomplete line\n");
     let piped = home.run_with(&["measure", "queries", "-"], LOG.as_bytes());
     assert!(
-        piped.stdout().starts_with("standard input: 9 lines of 1 process"),
+        piped.stdout().starts_with("standard input: 9 lines from 1 process"),
         "{}",
         piped.masked_output()
     );
@@ -289,14 +289,15 @@ fn a_log_of_larder_is_read() {
     };
     let views = Views::open(&home.data(), options).unwrap();
     let settings = Arc::new(QueryContext::default());
-    let question = |text: &str| ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&settings));
-    let by = |client: &str| ViewOptions { client: client.into(), ..ViewOptions::default() };
-    let all = views.open_view(question("(exists \"email\")"), by("list")).unwrap();
+    let query = |text: &str| ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&settings));
+    let options_for =
+        |client: &str| ViewOptions { client: client.into(), ..ViewOptions::default() };
+    let all = views.open_view(query("(exists \"email\")"), options_for("list")).unwrap();
     for _ in 0..3 {
         for end in 1..5 {
             let text = format!("(contains \"full_name\" \"{}\")", &"anna"[..end]);
-            views.find(question(&text), "search", &mut |_, _| true).unwrap();
-            drop(views.open_view(question(&text), by("search")).unwrap());
+            views.find(query(&text), "search", &mut |_, _| true).unwrap();
+            drop(views.open_view(query(&text), options_for("search")).unwrap());
         }
         home.write("anna.vcf", crate::test_home::ANNA);
         home.ok(&["import", "anna.vcf"]);
@@ -304,12 +305,13 @@ fn a_log_of_larder_is_read() {
         home.ok(&["remove", "uid:anna-1"]);
         views.catch_up().unwrap();
     }
-    let quiet = ViewOptions { initial: false, ..by("quiet") };
-    drop(views.open_view(question("(exists \"phone\")"), quiet).unwrap());
-    let forgotten = views.open_view(question("(is \"family_name\" \"x\")"), by("clock")).unwrap();
+    let changes_only = ViewOptions { initial: false, ..options_for("quiet") };
+    drop(views.open_view(query("(exists \"phone\")"), changes_only).unwrap());
+    let unclosed =
+        views.open_view(query("(is \"family_name\" \"x\")"), options_for("clock")).unwrap();
     drop(all);
     // The last lines are written when the views are dropped.
-    drop((views, forgotten));
+    drop((views, unclosed));
     let all = home.json(&["measure", "queries", "log"]);
     let it = &all[0];
     assert_eq!(it["broken"], 0);
@@ -321,8 +323,8 @@ fn a_log_of_larder_is_read() {
     assert!(it["lives"]["kept"]["life_us"]["stale"]["number"].as_u64().unwrap() > 0, "{it:#}");
     // Without the line that closes it, the view is reported.
     let text = std::fs::read_to_string(home.work("log")).unwrap();
-    let kept = |line: &&str| !(line.contains("\"close\"") && line.contains("\"clock\""));
-    home.write("leak", text.lines().filter(kept).collect::<Vec<_>>().join("\n"));
+    let is_kept = |line: &&str| !(line.contains("\"close\"") && line.contains("\"clock\""));
+    home.write("leak", text.lines().filter(is_kept).collect::<Vec<_>>().join("\n"));
     let never = &home.json(&["measure", "queries", "leak"])[0]["lives"]["never"];
     assert_eq!((&never[0]["client"], &never[0]["end"]), (&"clock".into(), &"leaked".into()));
 }

@@ -202,7 +202,7 @@ pub fn remove_collection(
 fn list_items(reader: &Reader, collection: &Collection) -> Result<Vec<ItemMeta>, Error> {
     let mut items = Vec::new();
     loop {
-        let after = items.last().map_or(i64::MIN, |item: &ItemMeta| item.row);
+        let after = items.last().map(|item: &ItemMeta| item.row);
         let page = reader.items_after_row(collection, after, ITEMS_PER_READ)?;
         if page.is_empty() {
             return Ok(items);

@@ -68,7 +68,7 @@ pub(crate) fn calendar(components: &[&str]) -> TestStore {
 pub(crate) fn heads(reader: &Reader) -> Vec<ItemMeta> {
     let collections = reader.collections().unwrap();
     let found = collections.into_iter().find(|collection| collection.name == CALENDAR);
-    found.map_or_else(Vec::new, |of| reader.items_after_row(&of, i64::MIN, 10_000).unwrap())
+    found.map_or_else(Vec::new, |of| reader.items_after_row(&of, None, 10_000).unwrap())
 }
 
 /// All that happens, as `20260305T123000 Summary`, by the clock of Prague.

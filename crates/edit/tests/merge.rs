@@ -24,10 +24,7 @@ fn book(cards: &[&str]) -> TestStore {
 fn heads(book: &TestStore) -> Vec<ItemMeta> {
     let reader = book.store.open_reader().unwrap();
     let collections = reader.collections().unwrap();
-    collections
-        .iter()
-        .flat_map(|one| reader.items_after_row(one, i64::MIN, 1000).unwrap())
-        .collect()
+    collections.iter().flat_map(|one| reader.items_after_row(one, None, 1000).unwrap()).collect()
 }
 
 fn operation() -> Operation {

@@ -51,7 +51,7 @@ impl TestStore {
     pub(crate) fn items(&self, collection: &str) -> Vec<Vec<u8>> {
         let Some(collection) = self.collection(collection) else { return Vec::new() };
         let reader = self.store.open_reader().unwrap();
-        let items = reader.items_after_row(&collection, i64::MIN, usize::MAX >> 1).unwrap();
+        let items = reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap();
         items.iter().map(|item| reader.source_bytes(item.row).unwrap().unwrap()).collect()
     }
 

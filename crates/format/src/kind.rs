@@ -11,12 +11,11 @@
 //!
 //! assert_eq!(Kind::from_component_name("vtodo"), Kind::Task);
 //! assert_eq!(Kind::from_number(99), None);
-//! assert_eq!(Kind::numbers_where(|kind| kind.has_schedule()), "2, 3, 4");
+//! assert!(Kind::Task.has_schedule());
 //! ```
 
 use crate::component::ComponentKind;
 use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field};
-use std::fmt::Write as _;
 
 /// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -261,17 +260,6 @@ impl Kind {
     /// Returns all kinds, by number.
     pub fn all() -> impl Iterator<Item = Kind> {
         KINDS.iter().map(|row| row.kind)
-    }
-
-    /// Returns the stored numbers of the kinds that have a capability, as a list for SQL's `IN`.
-    #[must_use]
-    pub fn numbers_where(has_capability: impl Fn(Kind) -> bool) -> String {
-        let mut list = String::new();
-        for kind in Kind::all().filter(|kind| has_capability(*kind)) {
-            let comma = if list.is_empty() { "" } else { ", " };
-            let _never_fails = write!(list, "{comma}{}", kind.number());
-        }
-        list
     }
 
     /// Returns the singular name, as on the command line and in output.

@@ -160,6 +160,7 @@ impl<'a> Property<'a> {
 
     /// Returns whether this is the name, in any case.
     #[must_use]
+    #[inline]
     pub fn has_name(&self, name: &str) -> bool {
         // Length and first letter exclude most names without a comparison.
         let own = &self.text[self.name.0..self.name.1];

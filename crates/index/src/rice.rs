@@ -45,19 +45,29 @@ impl<'a> RiceWriter<'a> {
     }
 
     /// Writes a gap, which is at least 1.
+    #[inline]
     pub(crate) fn put(&mut self, gap: u64) {
         let number = gap.saturating_sub(1);
         let (quotient, bits) = (number >> self.parameter, u32::from(self.parameter));
-        if quotient < u64::from(ESCAPE_ONES) {
+        // Almost every code fits into a word.
+        if quotient < u64::from(WORD_BITS - bits.min(WORD_BITS)).min(u64::from(ESCAPE_ONES)) {
             let (ones, low) = ((1 << quotient) - 1, number & ((1 << bits) - 1));
             let length = quotient as u32 + 1;
-            if length + bits <= WORD_BITS {
-                self.write_bits(ones | low << length, length + bits);
-            } else {
-                self.write_bits(ones, length);
-                self.write_bits(low & 0xffff_ffff, bits.min(WORD_BITS));
-                self.write_bits(low >> WORD_BITS, bits.saturating_sub(WORD_BITS));
-            }
+            self.write_bits(ones | low << length, length + bits);
+        } else {
+            self.put_long(number);
+        }
+    }
+
+    /// Writes a code that is longer than a word.
+    #[cold]
+    fn put_long(&mut self, number: u64) {
+        let (quotient, bits) = (number >> self.parameter, u32::from(self.parameter));
+        if quotient < u64::from(ESCAPE_ONES) {
+            let low = number & ((1 << bits) - 1);
+            self.write_bits((1 << quotient) - 1, quotient as u32 + 1);
+            self.write_bits(low & 0xffff_ffff, bits.min(WORD_BITS));
+            self.write_bits(low >> WORD_BITS, bits.saturating_sub(WORD_BITS));
         } else {
             self.write_bits((1 << ESCAPE_ONES) - 1, ESCAPE_ONES);
             self.write_bits(number & 0xffff_ffff, WORD_BITS);
@@ -66,6 +76,7 @@ impl<'a> RiceWriter<'a> {
     }
 
     /// Appends `count` bits, at most a word.
+    #[inline]
     fn write_bits(&mut self, bits: u64, count: u32) {
         self.bit_buffer |= bits << self.buffered_bits;
         self.buffered_bits += count;
@@ -116,6 +127,7 @@ impl<'a> RiceReader<'a> {
         }
     }
 
+    #[inline]
     fn read_bits(&mut self, count: u32) -> Option<u64> {
         if self.buffered_bits < count {
             self.refill();
@@ -127,6 +139,7 @@ impl<'a> RiceReader<'a> {
     }
 
     /// Returns the next gap; `None` at the end of the bytes or where they are malformed.
+    #[inline]
     pub(crate) fn read(&mut self) -> Option<u64> {
         if self.buffered_bits <= ESCAPE_ONES {
             self.refill();

@@ -1,10 +1,9 @@
-//! A person who pages through a calendar: the load that showed the predecessor's leak, and what it
-//! does to memory.
+//! A calendar workload: a user pages through a calendar. Measures its effect on memory.
 //!
-//! Every view that is opened is told its answer and closed again, in the order in which a
-//! calendar's program does that. Beside it stand how many views are open and how much memory the
-//! process holds, on one time axis, so that what is not given back can be seen. It asks what
-//! `larder-query` answers and is no test of the answers.
+//! This workload exposed the memory leak of evolution-data-server. Each view is opened, delivers
+//! its items and is closed, in the order of a calendar program. The number of open views and the
+//! memory of the process are sampled on one time axis, so that memory that is not released is
+//! visible. The workload does not check the answers of `larder-query`.
 
 mod html_report;
 mod working_day;
@@ -20,48 +19,49 @@ use larder_query::{Error, QueryContext};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The steps of a workload, and how often each is repeated.
+/// The steps of a workload and their repetitions.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
-    /// The calendar is opened and paged back so many months, in five kinds of views.
+    /// The number of months to page back, in each of five kinds of view.
     pub months_back: u32,
-    /// The present month is opened and closed so many times, each time by another client.
+    /// How often the current month is opened and closed, each time by another client.
     pub month_toggles: u32,
-    /// A working day goes by, each minute of it in at least so long.
+    /// Whether to simulate a working day; the minimum time for each of its minutes.
     pub working_day_pace: Option<Duration>,
-    /// All of that so many times.
+    /// The number of repetitions of all steps.
     pub rounds: u32,
-    /// The day on which it begins, counted from 1970-01-01.
+    /// The day on which the workload begins, counted from 1970-01-01.
     pub first_day: i64,
 }
 
-/// How it stood at a moment.
+/// Memory and open views at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySample {
-    /// Since the beginning.
+    /// The time since the start.
     pub elapsed: Duration,
-    /// Anonymous memory of the process, in bytes.
+    /// The anonymous memory of the process, in bytes.
     pub anonymous_bytes: u64,
-    /// Views that were open.
+    /// The number of open views.
     pub open_views: usize,
 }
 
 /// The result of a workload.
 #[derive(Debug, Clone, Default)]
 pub struct WorkloadResult {
-    /// How it stood: before, after each view that was opened and when all were closed.
+    /// The samples: one at the start, one after each opened view, one after the views of a round
+    /// are closed.
     pub samples: Vec<MemorySample>,
-    /// How it stood when all views of a round were closed.
+    /// The samples after the views of each round are closed.
     pub round_ends: Vec<MemorySample>,
-    /// Views that were opened.
+    /// The number of views opened.
     pub views_opened: usize,
-    /// Items that were told.
+    /// The number of items received.
     pub items_received: usize,
-    /// How long opening a view, and being told its answer, took: each.
+    /// The time to open each view and receive its items.
     pub open_times: Vec<Duration>,
 }
 
-/// The search line of what is shown from a day on.
+/// Returns the search line of a calendar view that begins on a day.
 type SearchLineFn = fn(DayNumber) -> String;
 
 /// The views of a calendar: day, week, month and so on.
@@ -85,19 +85,19 @@ fn week_start(day: DayNumber) -> DayNumber {
     day.add_days(-day.weekday())
 }
 
-/// So many days from this one on.
+/// Returns the search line for `count` days from `first`.
 fn day_range_search_line(first: DayNumber, count: i64) -> String {
     format!("when:{}..{}", format_day(first), format_day(first.add_days(count - 1)))
 }
 
-/// The first day of the month that lies so many months back.
+/// Returns the first day of the month `back` months before `from`.
 fn month_start_before(from: DayNumber, back: i64) -> DayNumber {
     let (year, month, _) = from.to_date();
     let months = year * 12 + month as i64 - 1 - back;
     DayNumber::from_date(months.div_euclid(12), months.rem_euclid(12) as u64 + 1, 1)
 }
 
-/// Somebody who is looking.
+/// The simulated user.
 struct WorkloadClient<'a> {
     views: &'a Views,
     settings: &'a Arc<QueryContext>,
@@ -105,11 +105,11 @@ struct WorkloadClient<'a> {
     result: WorkloadResult,
 }
 
-/// Does what a load says, and watches. `settings`: whose days these are; `set_clock`: that of the
-/// views, if a day is to go by.
+/// Runs a workload and samples its memory. `settings` has the time zone of the days; `set_clock`
+/// sets the clock of the views during a working day.
 ///
 /// # Errors
-/// What the store reports.
+/// Any error of the store.
 pub fn run_workload(
     views: &Views,
     settings: &Arc<QueryContext>,
@@ -117,8 +117,8 @@ pub fn run_workload(
     set_clock: SetClockFn<'_>,
 ) -> Result<WorkloadResult, Error> {
     let began = Instant::now();
-    // The pages of the samples are touched first, so that they do not look like memory that was not
-    // released.
+    // The pages of the samples are allocated first, so that they do not count as memory of the
+    // views.
     let rounds = load.rounds as usize;
     let views_of_all =
         rounds * (CALENDAR_VIEWS.len() * load.months_back as usize + load.month_toggles as usize);
@@ -144,9 +144,9 @@ pub fn run_workload(
     Ok(looking.result)
 }
 
-/// Room for so many, which is there.
+/// Returns an empty vector whose capacity is resident.
 fn prefault<T: Clone>(like: T, count: usize) -> Vec<T> {
-    // Written and forgotten: room that was only reserved has no pages yet.
+    // Reserved capacity has no pages until it is written.
     let mut room = Vec::new();
     room.resize(count, like);
     room.clear();
@@ -154,8 +154,8 @@ fn prefault<T: Clone>(like: T, count: usize) -> Vec<T> {
 }
 
 impl WorkloadClient<'_> {
-    /// Each kind of view is opened at the present, and again a month earlier: the one before closes
-    /// when the next is there.
+    /// Opens each kind of view at the current month and at each earlier one. A view is closed after
+    /// the next one is open.
     fn page_back(&mut self, load: &Workload) -> Result<(), Error> {
         for (kind, line) in CALENDAR_VIEWS {
             let client = format!("browse {kind}");
@@ -180,8 +180,8 @@ impl WorkloadClient<'_> {
         Ok(())
     }
 
-    /// Opens a view on a search line, and takes its answer; of what is looked at in a calendar,
-    /// with its occurrences.
+    /// Opens a view on a search line and receives its items; with occurrences, if the line has a
+    /// time range.
     fn open_view(&mut self, client: &str, line: &str) -> Result<View, Error> {
         let began = Instant::now();
         let mut question = ViewQuery::new(QuerySyntax::Line, line, Arc::clone(self.settings));
@@ -205,7 +205,7 @@ impl WorkloadClient<'_> {
         Ok(view)
     }
 
-    /// Notes how it stands.
+    /// Samples memory and open views.
     fn take_sample(&mut self) -> MemorySample {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let anonymous = crate::process_cost::proc_number(&status, "RssAnon:").unwrap_or(0) * 1024;
@@ -238,32 +238,32 @@ impl Workload {
         if self.month_toggles > 0 {
             let toggled = times(self.month_toggles);
             parts.push(format!(
-                "the present month opened and closed {toggled} by another client each"
+                "the current month opened and closed {toggled}, each time by another client"
             ));
         }
         if self.working_day_pace.is_some() {
             parts.push("a working day".to_string());
         }
-        let what = parts.join(", and ");
-        if self.rounds == 1 { what } else { format!("{what}; all that {}", times(self.rounds)) }
+        let steps = parts.join(", and ");
+        if self.rounds == 1 { steps } else { format!("{steps}; {} rounds", self.rounds) }
     }
 }
 
 impl WorkloadResult {
-    /// Views that are open in the end, and never were closed.
+    /// Returns the number of views that are still open at the end.
     #[must_use]
     pub fn views_left_open(&self) -> usize {
         self.samples.last().map_or(0, |last| last.open_views)
     }
 
-    /// The most views that were open at once.
+    /// Returns the maximum number of views open at a time.
     #[must_use]
     pub fn peak_open_views(&self) -> usize {
         self.samples.iter().map(|sample| sample.open_views).max().unwrap_or(0)
     }
 
-    /// Memory before, the most of it, after the first round, after the fifth (or the last before
-    /// it), and after the last, in bytes.
+    /// Returns memory in bytes: at the start, at its peak, after the first round, after the fifth
+    /// (or the last before it), and after the last.
     #[must_use]
     pub fn memory_stages(&self) -> [u64; 5] {
         let of = |sample: Option<&MemorySample>| sample.map_or(0, |sample| sample.anonymous_bytes);

@@ -1,14 +1,13 @@
-//! Charts for people: SVG in a figure of HTML, with a title, a legend, and axes that say what they
-//! are.
+//! Charts for people: SVG in an HTML figure, with title, legend, and labelled axes.
 //!
-//! They know nothing of what is drawn, and need nothing but the page that they stand in (see
-//! [`crate::html_page`]): no script, no font, no network. Each chart is drawn twice, wide and
-//! narrow, and the page shows the one that fits: a picture that is made smaller cannot be read.
-//! What is under the pointer is told by a `<title>`. Colours are classes, which the page defines
-//! for light and for dark; where a colour means something, its name is in the legend.
+//! A chart knows nothing of its subject and needs only the page around it (see
+//! [`crate::html_page`]): no script, font or network. Each chart is drawn in two widths, wide and
+//! narrow, and the page shows the one that fits, because a scaled picture is unreadable. A
+//! `<title>` shows the values under the pointer. Colours are classes that the page defines for
+//! light and dark; the legend names their meaning.
 //!
-//! Our own, as a chart takes a hundred lines, and the crates that draw them weigh more than this
-//! program.
+//! These are our own because a chart takes a hundred lines, and the crates for charts are larger
+//! than this program.
 
 mod axis;
 mod bars;
@@ -26,17 +25,17 @@ pub use self::ranges::{ChartRange, RangeChart};
 
 use std::fmt::{self, Display};
 
-/// The two widths in which everything is drawn, in pixels.
+/// The two widths of each chart, in pixels.
 const CHART_WIDTHS_PIXELS: [(&str, f64); 2] = [("wide", 860.0), ("narrow", 360.0)];
 
-/// A colour, by what it is for.
+/// A colour, by its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColourRole {
-    /// The first of several: blue.
+    /// The first series: blue.
     First,
-    /// The second: green.
+    /// The second series: green.
     Second,
-    /// The third: purple.
+    /// The third series: purple.
     Third,
     /// Errors: vermilion.
     Error,
@@ -59,18 +58,18 @@ impl ColourRole {
     }
 }
 
-/// A picture that can be drawn.
+/// A chart that can be drawn in any width.
 pub trait Chart {
-    /// The picture, so wide.
+    /// Draws the chart in a width in pixels.
     ///
     /// # Errors
-    /// None, as it is written into a text.
+    /// None: writing into a string does not fail.
     fn draw(&self, width: f64) -> Result<String, fmt::Error>;
-    /// The meaning of the colours; empty if there is only one.
+    /// Returns the meaning of the colours; empty if there is only one.
     fn legend(&self) -> Vec<(ColourRole, String)>;
 }
 
-/// A figure of HTML: title, what is to be said of it, legend, picture.
+/// Renders a chart as an HTML figure with title, caption and legend.
 #[must_use]
 pub fn render_figure(title: &str, about: &str, chart: &dyn Chart) -> String {
     let legend: String = chart
@@ -100,7 +99,7 @@ pub fn render_figure(title: &str, about: &str, chart: &dyn Chart) -> String {
     out
 }
 
-/// Where in a picture things are drawn.
+/// The drawing area of a chart, inside the axes.
 #[derive(Debug, Clone, Copy)]
 struct PlotArea {
     width: f64,
@@ -112,7 +111,8 @@ struct PlotArea {
 }
 
 impl PlotArea {
-    /// Room for the marks of the lower axis and its name, and so much at the left.
+    /// Returns the area of a picture, with room for the lower axis and for `left` pixels at the
+    /// left.
     fn new(width: f64, height: f64, left: f64) -> PlotArea {
         PlotArea { width, height, left, right: width - 14.0, top: 10.0, bottom: height - 44.0 }
     }
@@ -125,8 +125,7 @@ impl PlotArea {
     }
 }
 
-/// A text in a picture: where it is, how it stands to that place (`start`, `middle`, `end`), its
-/// classes.
+/// Returns a text element: its position, its anchor (`start`, `middle`, `end`) and its classes.
 fn svg_text(x: f64, y: f64, anchor: &str, class: &str, text: &str) -> String {
     format!(
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{}</text>\n",
@@ -134,13 +133,13 @@ fn svg_text(x: f64, y: f64, anchor: &str, class: &str, text: &str) -> String {
     )
 }
 
-/// How wide a text is about, in pixels.
+/// Estimates the width of a text in pixels.
 fn text_width_pixels(text: &str) -> f64 {
     let wide = |c: char| if c > '\u{2e7f}' { 12.0 } else { 6.6 };
     text.chars().map(wide).sum()
 }
 
-/// The beginning of a text that has so much room.
+/// Cuts a text to a width in pixels.
 fn truncate_to_width(text: &str, room: f64) -> String {
     if text_width_pixels(text) <= room {
         return text.to_string();
@@ -157,7 +156,7 @@ fn truncate_to_width(text: &str, room: f64) -> String {
     short
 }
 
-/// A text as HTML and XML have it, without the control characters that they do not allow.
+/// A text escaped for HTML and XML, without the control characters that they do not allow.
 pub(crate) struct XmlEscaped<'a>(pub(crate) &'a str);
 
 impl Display for XmlEscaped<'_> {

@@ -1,19 +1,18 @@
-//! A page for people: one file of HTML that needs nothing else.
+//! A self-contained HTML page of headings, texts, key figures, tables and charts.
 //!
-//! Headings, sentences, key figures, tables and charts, readable in light and in dark, on a wide
-//! screen, on a narrow one and on paper. There is no script in it, and it asks nobody for anything.
-//! What it says comes from elsewhere; every text is escaped here.
+//! The page is readable in light and dark, on wide and narrow screens, and on paper. It has no
+//! scripts and loads no external resources. Every text is escaped here.
 
 use crate::chart::{Chart, XmlEscaped, render_figure};
 
-/// A page while it is written.
+/// An HTML page under construction.
 #[derive(Debug)]
 pub struct HtmlPage {
     title: String,
     body: String,
 }
 
-/// Texts of so many letters are not broken into lines.
+/// Code of at most this length is not broken into lines.
 const MAX_NOWRAP_CHARS: usize = 16;
 
 /// A cell of a table.
@@ -21,42 +20,42 @@ const MAX_NOWRAP_CHARS: usize = 16;
 pub enum TableCell {
     /// A text, which may be broken into lines.
     Text(String),
-    /// A number with its unit: never broken, to the right.
+    /// A number with its unit: not broken, aligned to the right.
     Number(String),
-    /// Something that a program wrote.
+    /// A query or another text in a formal language.
     Code(String),
-    /// A warning, set off from the text.
+    /// A highlighted text.
     Warning(String),
 }
 
 impl HtmlPage {
-    /// A page with a title.
+    /// Begins a page with a title.
     #[must_use]
     pub fn new(title: &str) -> HtmlPage {
         HtmlPage { title: title.into(), body: format!("<h1>{}</h1>\n", XmlEscaped(title)) }
     }
 
-    /// A heading.
+    /// Adds a heading.
     pub fn add_heading(&mut self, text: &str) {
         self.body.push_str(&format!("<h2>{}</h2>\n", XmlEscaped(text)));
     }
 
-    /// A smaller one.
+    /// Adds a heading of the second level.
     pub fn add_subheading(&mut self, text: &str) {
         self.body.push_str(&format!("<h3>{}</h3>\n", XmlEscaped(text)));
     }
 
-    /// A sentence or two.
+    /// Adds a paragraph.
     pub fn add_paragraph(&mut self, text: &str) {
         self.body.push_str(&format!("<p>{}</p>\n", XmlEscaped(text)));
     }
 
-    /// A sentence that must be seen.
+    /// Adds a highlighted paragraph.
     pub fn add_warning(&mut self, text: &str) {
         self.body.push_str(&format!("<p class=\"alarm\">{}</p>\n", XmlEscaped(text)));
     }
 
-    /// Key figures: each a value and what it is.
+    /// Adds key figures, each with its value and its name.
     pub fn add_key_figures(&mut self, figures: &[(String, String)]) {
         self.body.push_str("<dl>");
         for (value, what) in figures {
@@ -66,13 +65,13 @@ impl HtmlPage {
         self.body.push_str("</dl>\n");
     }
 
-    /// A chart.
+    /// Adds a chart.
     pub fn add_chart(&mut self, title: &str, about: &str, chart: &dyn Chart) {
         self.body.push_str(&render_figure(title, about, chart));
     }
 
-    /// A table, if it has rows. Where it holds what a program wrote, its rows are set as paragraphs
-    /// on a narrow screen, each cell with its name.
+    /// Adds a table, unless it has no rows. On a narrow screen the rows of a table with code are
+    /// set as paragraphs in which each cell has the heading of its column.
     pub fn add_table(&mut self, title: &str, head: &[&str], rows: &[Vec<TableCell>]) {
         let Some(first) = rows.first() else { return };
         let long = first.iter().any(|cell| matches!(cell, TableCell::Code(_)));
@@ -110,7 +109,7 @@ impl HtmlPage {
         };
         let (class, name) = (attribute("class", class), attribute("data-name", name));
         let text = match cell {
-            // Dates and the like stay whole.
+            // Short code, such as a date, is not broken.
             TableCell::Code(text) => {
                 let word = |word: &str| match word.chars().count() <= MAX_NOWRAP_CHARS {
                     true => format!("<span class=\"w\">{}</span>", XmlEscaped(word)),
@@ -124,7 +123,7 @@ impl HtmlPage {
         self.body.push_str(&format!("<td{class}{name}>{text}</td>"));
     }
 
-    /// The whole file.
+    /// Returns the complete file.
     #[must_use]
     pub fn into_html(self) -> String {
         let (title, body) = (XmlEscaped(&self.title), self.body);
@@ -136,8 +135,8 @@ impl HtmlPage {
     }
 }
 
-/// Colours that most who see colours otherwise can tell apart (Okabe and Ito), for light and for
-/// dark.
+/// The style sheet. Its colours can be told apart with most forms of colour blindness (Okabe and
+/// Ito), in light and dark.
 const PAGE_CSS: &str = "\
 :root{color-scheme:light dark;--ground:#fff;--text:#222;--faint:#5a5a5a;--line:#ddd;--box:#f5f6f8;\
 --c0:#0072b2;--c1:#00805c;--c2:#9a4f86;--c3:#d5430e;--c4:#b07800;--c5:#8a8a8a}

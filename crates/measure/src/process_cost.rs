@@ -16,35 +16,35 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Ticks a second of the times in `/proc`: the same on every Linux (`USER_HZ`).
+/// The unit of times in `/proc` (`USER_HZ`), which is the same on every Linux.
 const CPU_TICKS_PER_SECOND: u64 = 100;
-/// The shortest and the longest time between two looks.
+/// The minimum and the maximum interval between two samples.
 const SAMPLE_INTERVAL_LIMITS: (Duration, Duration) =
     (Duration::from_micros(200), Duration::from_millis(5));
 
 /// The cost of one run of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessCost {
-    /// From its start to its end.
+    /// Wall time from start to end.
     pub wall: Duration,
-    /// Processor time in the program, all threads, and children that it waited for.
+    /// Processor time in user mode, of all threads and of children that were waited for.
     pub user: Duration,
-    /// Processor time in the kernel, the same way.
+    /// Processor time in the kernel, of the same threads and children.
     pub system: Duration,
-    /// The most anonymous memory (heap, stacks; no mapped files) seen at any look, in bytes. Of the
-    /// command itself: not of its children.
+    /// The peak of anonymous memory (heap, stacks; no mapped files) among the samples, in bytes,
+    /// without children.
     pub peak_anonymous_bytes: u64,
-    /// Bytes that it caused to be written to a disk, as far as the kernel tells. Of the command
-    /// itself.
+    /// Bytes that the command caused to be written to a disk, if the kernel counts them, without
+    /// children.
     pub written_bytes: Option<u64>,
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
 }
 
 /// Runs a command to its end and measures it.
 ///
 /// # Errors
-/// The command cannot be started, or there is no `/proc` to look into.
+/// The command cannot be started, or `/proc` is not mounted.
 pub fn run_command(command: &mut Command) -> io::Result<ProcessCost> {
     let begin = Instant::now();
     let mut child = command.spawn()?;
@@ -69,7 +69,8 @@ struct ExitCounters {
     written_bytes: Option<u64>,
 }
 
-/// Looks until the process has ended: when that was, its peak of memory, and its last counters.
+/// Samples a process until it has ended; returns its wall time, its peak of anonymous memory and
+/// its final counters.
 fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<(Duration, u64, ExitCounters)> {
     let file = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id()));
     let mut peak = 0;
@@ -95,20 +96,21 @@ fn sample_until_exit(child: &Child, begin: Instant) -> io::Result<(Duration, u64
     }
 }
 
-/// It waits for its parent to take note: the first thread is a zombie, and was the last one.
+/// Returns whether a process has ended and waits to be reaped: its first thread is a zombie and its
+/// only one.
 fn has_ended(status: &str) -> bool {
     status.contains("\nState:\tZ")
         && proc_number(status, "\nThreads:").is_none_or(|threads| threads <= 1)
 }
 
-/// The number behind a name in the manner of `/proc`.
+/// Returns the number after a name in a file of `/proc`.
 pub(crate) fn proc_number(text: &str, name: &str) -> Option<u64> {
     let (_, behind) = text.split_once(name)?;
     behind.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// User and system time in `/proc/PID/stat`, with those of children that were waited for. The name
-/// of the program, in parentheses, may contain anything.
+/// Returns user and system time in `/proc/PID/stat`, including children that were waited for. The
+/// name of the program, in parentheses, may contain any character.
 fn cpu_times(stat: &str) -> Option<(Duration, Duration)> {
     let (_, behind) = stat.rsplit_once(')')?;
     let ticks: Vec<u64> = behind
@@ -122,8 +124,8 @@ fn cpu_times(stat: &str) -> Option<(Duration, Duration)> {
     Some((time(user + users), time(system + systems)))
 }
 
-/// The least, the median (of an even number the lower one), and the most of some values; `None` of
-/// none.
+/// Returns the minimum, the median (of an even number of values the lower one) and the maximum;
+/// `None` without values.
 #[must_use]
 pub fn min_median_max<T: Ord + Copy>(values: impl IntoIterator<Item = T>) -> Option<[T; 3]> {
     let mut values: Vec<T> = values.into_iter().collect();

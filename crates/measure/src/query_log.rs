@@ -53,25 +53,25 @@ use std::io::{self, BufRead};
 /// The analysis of a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryLogReport {
-    /// Lines that were understood.
+    /// The readable lines.
     pub lines: u64,
-    /// Those of them whose event is not known.
+    /// The readable lines with an unknown event.
     pub unknown_lines: u64,
-    /// Lines that were not.
+    /// The unreadable lines.
     pub bad_lines: BadLines,
-    /// How many processes wrote it.
+    /// The number of processes that wrote the log.
     pub process_count: u64,
-    /// The first and the last moment, in microseconds since 1970.
+    /// The times of the first and the last event, in microseconds since 1970.
     pub time_span: (i64, i64),
-    /// Which questions are asked, and how often.
+    /// The repetition of queries.
     pub reuse: ReuseReport,
-    /// How long views and kept answers live.
+    /// The lifetimes of views and of cached answers.
     pub lifetimes: LifetimeReport,
-    /// How long answers take.
+    /// The time and work of executed queries.
     pub cost: CostReport,
     /// The benefit of the cache.
     pub cache: CacheReport,
-    /// How many views each change informed.
+    /// The views notified of each change.
     pub fan_out: FanOutReport,
 }
 
@@ -83,10 +83,10 @@ impl QueryLogReport {
     }
 }
 
-/// Reads a log to its end. `budget`: one more that the cache is tried with, in bytes.
+/// Reads a log to its end. `budget` is an additional cache budget to simulate, in bytes.
 ///
 /// # Errors
-/// Whatever the source answers to a read.
+/// Any error of reading the source.
 pub fn read_log(source: &mut dyn BufRead, budget: Option<u64>) -> io::Result<QueryLogReport> {
     let mut reading = ReportBuilder::new(budget);
     let broken = log_reader::read_lines(source, &mut |_, line| {
@@ -96,12 +96,12 @@ pub fn read_log(source: &mut dyn BufRead, budget: Option<u64>) -> io::Result<Que
     Ok(reading.finish(broken))
 }
 
-/// All that is remembered of a log while it is read.
+/// The state while the log is read.
 struct ReportBuilder {
     lines: u64,
     unknown_lines: u64,
     time_span: Option<(i64, i64)>,
-    /// The process that has a pid now, by its number here.
+    /// The number of the current process of each pid.
     processes: HashMap<u64, u32>,
     process_count: u32,
     interner: LogInterner,
@@ -150,7 +150,7 @@ impl ReportBuilder {
         }
         let process = match self.processes.get(&pid) {
             Some(process) => *process,
-            // Its beginning was in a part of the log that is gone.
+            // The log does not reach back to the start of this process.
             None => self.start_process(pid, None),
         };
         self.add_event(process, line);
@@ -165,7 +165,7 @@ impl ReportBuilder {
             }
             LogEvent::Open(view, asked) => {
                 let ask = self.interner.intern_query(asked);
-                // A view that wants to know of changes alone has no first answer.
+                // A view that asks for changes only has no initial answer.
                 if asked.answer > 0 {
                     self.add_answer(process, at, ask, asked);
                 }

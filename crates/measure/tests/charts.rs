@@ -1,4 +1,4 @@
-//! Charts: what is written on axes, and what is told of what is drawn.
+//! Charts: the format of numbers on axes, and the texts of a figure.
 
 use larder_measure::chart::{
     BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, format_date, format_time_of_day,
@@ -6,7 +6,7 @@ use larder_measure::chart::{
 };
 
 #[test]
-fn numbers_for_people() {
+fn numbers_are_formatted_with_their_unit() {
     let check =
         |unit: MeasureUnit, value: f64, expect: &str| assert_eq!(unit.format(value), expect);
     check(MeasureUnit::Count, 0.0, "0");
@@ -30,7 +30,7 @@ fn numbers_for_people() {
 const EIGHT: i64 = 1_772_438_400_000_000;
 
 #[test]
-fn days_and_times() {
+fn dates_and_times_follow_the_utc_offset() {
     assert_eq!(format_date(0, &|_| 0), "1 Jan 1970");
     assert_eq!(format_date(EIGHT, &|_| 17 * 3600), "3 Mar 2026");
     assert_eq!(format_time_of_day(EIGHT - 1, &|_| -3600, true), "06:59:59");
@@ -41,7 +41,7 @@ fn days_and_times() {
 }
 
 #[test]
-fn a_chart_has_what_it_says() {
+fn a_figure_has_its_labels_and_tooltips() {
     let bar = |name: &str, value: f64| ChartBar {
         name: name.into(),
         x_start: 0.0,

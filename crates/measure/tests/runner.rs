@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "the helpers of tests are tests too")]
 
+mod anonymisation;
+mod cache_simulation;
 mod charts;
-mod day;
-mod queries;
-mod queries_anonymise;
-mod queries_broken;
-mod queries_page;
-mod queries_worth;
-mod run_command;
+mod damaged_logs;
+mod generated_log;
+mod process_cost;
+mod query_log;
+mod query_log_page;

@@ -12,7 +12,7 @@ use crate::result_set::ResultSet;
 use crate::search_request::SearchRequest;
 use crate::time_test::TimeTest;
 use larder_format::field::{Field, find_calendar_field};
-use larder_store::{ItemMeta, ItemOccurrence, Kind, Reader, Schedule, TimeRange};
+use larder_store::{ItemMeta, ItemOccurrence, ItemRow, Kind, Reader, Schedule, TimeRange};
 use larder_time::series::Series;
 use larder_time::zone::Zone;
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ pub struct OccurrenceList {
     pub truncated: bool,
     /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
     /// bounds.
-    pub uncertain_rows: Vec<i64>,
+    pub uncertain_rows: Vec<ItemRow>,
 }
 
 impl ItemSummary {
@@ -121,11 +121,11 @@ pub fn list_occurrences(
     limit: usize,
 ) -> Result<OccurrenceList, Error> {
     let expansion = expand_occurrences(reader, result, time_range, limit)?;
-    let mut rows: Vec<i64> = expansion.occurrences.iter().map(|(row, _)| *row).collect();
+    let mut rows: Vec<ItemRow> = expansion.occurrences.iter().map(|(row, _)| *row).collect();
     rows.sort_unstable();
     rows.dedup();
     let summaries = read_item_summaries(reader, &rows, &time_range.local_zone)?;
-    let entry = |(row, occurrence): (i64, ItemOccurrence)| {
+    let entry = |(row, occurrence): (ItemRow, ItemOccurrence)| {
         // Items that were removed since are left out.
         let item = Arc::clone(summaries.get(&row)?);
         Some(AgendaEntry {
@@ -148,13 +148,13 @@ pub fn list_occurrences(
 /// Errors of the store.
 pub fn read_item_summaries(
     reader: &Reader,
-    rows: &[i64],
+    rows: &[ItemRow],
     local: &Zone,
-) -> Result<HashMap<i64, Arc<ItemSummary>>, Error> {
+) -> Result<HashMap<ItemRow, Arc<ItemSummary>>, Error> {
     let named = |name| find_calendar_field(name);
     let fields: Vec<&'static Field> =
         ["summary", "location", "status", "transp"].into_iter().filter_map(named).collect();
-    let mut found: HashMap<i64, ItemSummary> = HashMap::with_capacity(rows.len());
+    let mut found: HashMap<ItemRow, ItemSummary> = HashMap::with_capacity(rows.len());
     ResultSet::from_rows(rows).for_each_projected(reader, &fields, &mut |head, item| {
         let mut values = fields.iter().map(|field| item.first(field).unwrap_or_default());
         let mut next = || values.next().unwrap_or_default().trim().to_string();
@@ -179,7 +179,7 @@ pub fn read_item_summaries(
         found.insert(row, summary_of_item);
         true
     })?;
-    let mut add_times = |row: i64, schedule: &Schedule| {
+    let mut add_times = |row: ItemRow, schedule: &Schedule| {
         if let Some(summary_of_item) = found.get_mut(&row) {
             summary_of_item.is_recurring |= schedule.is_recurring();
             summary_of_item.zone = zone_name(schedule);
@@ -190,7 +190,7 @@ pub fn read_item_summaries(
     reader.for_each_schedule(rows, &mut add_times)?;
     let tasks =
         rows.iter().filter(|row| found.get(row).is_some_and(|item| item.head.kind == Kind::Task));
-    let tasks: Vec<i64> = tasks.copied().collect();
+    let tasks: Vec<ItemRow> = tasks.copied().collect();
     let fields: Vec<&'static Field> = ["due", "done"].into_iter().filter_map(named).collect();
     ResultSet::from_rows(&tasks).for_each_projected(reader, &fields, &mut |head, item| {
         if let (Some(summary_of_item), [due, done]) = (found.get_mut(&head.row), fields.as_slice())
@@ -209,7 +209,7 @@ pub fn read_item_summaries(
 ///
 /// # Errors
 /// Errors of the store.
-pub fn find_uncertain_rows(reader: &Reader, result: &ResultSet) -> Result<Vec<i64>, Error> {
+pub fn find_uncertain_rows(reader: &Reader, result: &ResultSet) -> Result<Vec<ItemRow>, Error> {
     let mut uncertain = result.uncertain_rows.clone();
     let rows = if has_time_range(&result.query) { result.rows() } else { Vec::new() };
     for page in rows.chunks(ITEMS_PER_TX) {
@@ -231,7 +231,7 @@ pub struct OccurrenceCount {
     pub number: u64,
     /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
     /// bounds.
-    pub uncertain_rows: Vec<i64>,
+    pub uncertain_rows: Vec<ItemRow>,
 }
 
 /// Counts the occurrences, or alarms, of the items of a result in a time range.

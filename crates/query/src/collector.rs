@@ -7,7 +7,7 @@ use crate::result_set::Hit;
 use crate::search_request::{SearchRequest, SortSpec};
 use crate::sort_bound::{ScanDirection, SortBound};
 use larder_format::field::Field;
-use larder_store::Reader;
+use larder_store::{ItemRow, Reader};
 
 /// The hits of a search so far.
 pub(crate) struct HitCollector<'a> {
@@ -74,12 +74,12 @@ impl<'a> HitCollector<'a> {
             let value = first_value(sort.field).unwrap_or_default();
             self.reader.extractor().sort_key(&value)
         };
-        if !self.start_bound.has_passed(&key, hit.row, sort.direction()) {
+        if !self.start_bound.has_passed(&key, hit.row.to_number(), sort.direction()) {
             self.keyed.push((key, hit));
         }
     }
 
-    fn read_start(&self, row: i64) -> Option<i64> {
+    fn read_start(&self, row: ItemRow) -> Option<i64> {
         let mut start = None;
         // An error of the store is ignored here: the next read of the search reports it.
         let _read = self.reader.for_each_schedule(&[row], &mut |_, schedule| {

@@ -19,7 +19,7 @@ use crate::sorted_scan::{
 };
 use larder_format::collate::primary_weights;
 use larder_format::fold::fold;
-use larder_store::{Extractor, IndexedOrder, ReadTransaction, Reader, SortPosition};
+use larder_store::{Extractor, IndexedOrder, ItemRow, ReadTransaction, Reader, SortPosition};
 
 /// The most characters of one letter of an alphabet: `dzs` in Hungarian.
 const MAX_LETTER_CHARS: usize = 3;
@@ -160,8 +160,9 @@ impl SortedCursor {
             let _transaction = reader.begin_read()?;
             let first = self.read_positions(reader, &result, direction, 1, &mut |_| {})?.last;
             let Some(position) = first else { return Ok(letters) };
-            let source = reader.source_bytes(position.row)?.unwrap_or_default();
-            let head = reader.find_by_row(position.row)?;
+            let row = ItemRow::from_number(position.row);
+            let source = reader.source_bytes(row)?.unwrap_or_default();
+            let head = reader.find_by_row(row)?;
             let parsed = head.as_ref().map(|head| ParsedSource::parse(reader, head, &source));
             let value = parsed.and_then(|parsed| parsed.first(self.sort.field));
             let (text, prefix) = alphabet.letter_for_key(&position.key, &value.unwrap_or_default());
@@ -209,7 +210,7 @@ impl SortedCursor {
         result: &ResultSet,
         direction: ScanDirection,
         wanted: usize,
-        rows: &mut Vec<i64>,
+        rows: &mut Vec<ItemRow>,
     ) -> Result<bool, Error> {
         let limit = MAX_POSITIONS_PER_TX.min(wanted);
         let page =
@@ -227,7 +228,7 @@ impl SortedCursor {
         result: &ResultSet,
         direction: ScanDirection,
         limit: usize,
-        each: &mut dyn FnMut(i64),
+        each: &mut dyn FnMut(ItemRow),
     ) -> Result<PositionPage, Error> {
         let after = match self.bound.scan_start(direction) {
             ScanStart::Unbounded => None,
@@ -247,7 +248,7 @@ impl SortedCursor {
             ScanDirection::Descending => before.iter().rev().take(limit).collect(),
             ScanDirection::Ascending => behind.iter().take(limit).collect(),
         };
-        page.iter().for_each(|position| each(position.row));
+        page.iter().for_each(|position| each(ItemRow::from_number(position.row)));
         Ok(PositionPage { count: page.len(), last: page.last().copied().cloned() })
     }
 
@@ -291,7 +292,7 @@ fn list_positions<'a>(
         find(reader, request)?.for_each(reader, &mut |head, source| {
             let value = ParsedSource::parse(reader, head, source).first(sort.field);
             let key = reader.extractor().sort_key(&value.unwrap_or_default());
-            positions.push(SortPosition { key, row: head.row });
+            positions.push(SortPosition { key, row: head.row.to_number() });
             true
         })?;
         positions.sort_unstable();

@@ -29,7 +29,7 @@ use crate::search_request::SearchRequest;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, find_contact_field};
 use larder_format::fold::{fold, split_words};
-use larder_store::Reader;
+use larder_store::{ItemRow, Reader};
 use phone_comparison::{DialledNumber, MAX_COMPARED_PAIRS, PhoneComparer};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -58,7 +58,7 @@ pub struct DuplicateGroup {
     /// The values that at least two of them have in common.
     pub reasons: Vec<DuplicateReason>,
     /// Their rows, in ascending order.
-    pub rows: Vec<i64>,
+    pub rows: Vec<ItemRow>,
     confidence: u8,
 }
 
@@ -97,7 +97,7 @@ pub fn find_duplicates(
     let mut groups = search.into_groups();
     if request.query != Query::All {
         let matches = find(reader, &SearchRequest { sort: None, limit: None, ..request.clone() })?;
-        let matches: HashSet<i64> = matches.rows().into_iter().collect();
+        let matches: HashSet<ItemRow> = matches.rows().into_iter().collect();
         groups.retain(|group| group.rows.iter().any(|row| matches.contains(row)));
     }
     groups.truncate(request.limit.unwrap_or(usize::MAX));
@@ -309,7 +309,7 @@ fn match_confidence(
 struct DuplicateSearch<'a> {
     reader: &'a Reader,
     region: Option<&'a str>,
-    rows: Vec<i64>,
+    rows: Vec<ItemRow>,
     /// The hash of each value, with the number of its card.
     values: Vec<u64>,
     cached_keys: HashMap<u32, Rc<MatchKeys>>,
@@ -462,9 +462,9 @@ impl<'a> DuplicateSearch<'a> {
             self.cached_keys.clear();
         }
         let new = cards.iter().copied().filter(|card| !self.cached_keys.contains_key(card));
-        let new: Vec<(i64, u32)> =
+        let new: Vec<(ItemRow, u32)> =
             new.filter_map(|card| Some((*self.rows.get(card as usize)?, card))).collect();
-        let rows: Vec<i64> = new.iter().map(|(row, _)| *row).collect();
+        let rows: Vec<ItemRow> = new.iter().map(|(row, _)| *row).collect();
         let (kept, region) = (&mut self.cached_keys, self.region);
         self.reader.for_each_item(&rows, &mut |head, bytes| {
             if let Ok(at) = new.binary_search_by_key(&head.row, |(row, _)| *row)

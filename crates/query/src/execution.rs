@@ -13,7 +13,10 @@ use crate::sorted_scan::{INDEXED_ORDER, collect_sorted};
 use crate::time_test::{TimeTest, describe_time_range};
 use crate::top_k::find_top_k;
 use crate::verification::{CandidateScan, scan_items, verify_pending};
-use larder_store::{CollectionType, IndexConfig, IndexMatches, ReadTransaction, Reader, TimeRange};
+use larder_store::{
+    CollectionRow, CollectionType, IndexConfig, IndexMatches, ItemRow, ReadTransaction, Reader,
+    TimeRange,
+};
 use std::sync::Arc;
 
 /// The most rows listed in one transaction, without their items.
@@ -87,13 +90,13 @@ fn collect_by_plan(
 fn list_all_rows(reader: &Reader, result: &mut ResultSet, limit: usize) -> Result<(), Error> {
     let collections = result.collection_rows(reader)?;
     for &collection in &collections {
-        let (mut after, mut remaining) = (0, limit);
+        let (mut after, mut remaining) = (None, limit);
         loop {
             let page = reader.item_rows(collection, after, MAX_ROWS_PER_TX.min(remaining))?;
             result.hits.extend(page.iter().map(|row| Hit { row: *row, seq: 0 }));
             remaining -= page.len();
             match page.last() {
-                Some(last) => after = *last,
+                Some(last) => after = Some(*last),
                 None => break,
             }
         }
@@ -123,7 +126,7 @@ fn collect_by_time_range(
         return Ok(false);
     };
     if let Some(sort) = request.sort {
-        let mut keyed: Vec<(Vec<u8>, i64)> = Vec::with_capacity(rows.len());
+        let mut keyed: Vec<(Vec<u8>, ItemRow)> = Vec::with_capacity(rows.len());
         reader.for_each_schedule(&rows, &mut |row, schedule| {
             keyed.push((start_sort_key(schedule.start_seconds()), row));
             true
@@ -145,7 +148,7 @@ fn search_interval_index(
     reader: &Reader,
     time_range: &TimeRange,
     result: &mut ResultSet,
-) -> Result<Option<Vec<i64>>, Error> {
+) -> Result<Option<Vec<ItemRow>>, Error> {
     let collections = result.collection_rows(reader)?;
     let Some(matches) = reader.find_in_time_range(&collections, time_range)? else {
         return Ok(None);
@@ -164,7 +167,7 @@ fn search_interval_index(
 /// Collections with the same index configuration.
 struct CollectionGroup {
     index_config: Arc<IndexConfig>,
-    collections: Vec<i64>,
+    collections: Vec<CollectionRow>,
 }
 
 /// Collects the hits of a query, by one plan for each index configuration. An index configuration

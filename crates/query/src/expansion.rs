@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::query::Query;
 use crate::result_set::ResultSet;
 use crate::time_test::TimeTest;
-use larder_store::{ItemOccurrence, Reader, TimeRange};
+use larder_store::{ItemOccurrence, ItemRow, Reader, TimeRange};
 
 /// The most schedules read in one transaction.
 const ITEMS_PER_TX: usize = 1024;
@@ -17,12 +17,12 @@ const ITEMS_PER_TX: usize = 1024;
 #[derive(Debug, Clone, Default)]
 pub struct Expansion {
     /// Rows of items with an occurrence each, by start; alarms by the time when they ring.
-    pub occurrences: Vec<(i64, ItemOccurrence)>,
+    pub occurrences: Vec<(ItemRow, ItemOccurrence)>,
     /// There are more than the limit.
     pub truncated: bool,
     /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
     /// bounds.
-    pub uncertain_rows: Vec<i64>,
+    pub uncertain_rows: Vec<ItemRow>,
 }
 
 /// Finds the first `limit` occurrences of the items of a result in a time range.

@@ -3,7 +3,7 @@
 //! Apart from `agenda`, as single items have times, too. Their text is made by `larder-present`.
 
 use larder_date_phrase::{DateRange, UserLocale};
-use larder_store::{ItemOccurrence, Reader, Schedule, TimeRange, TimeTarget};
+use larder_store::{ItemOccurrence, ItemRow, Reader, Schedule, TimeRange, TimeTarget};
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
@@ -171,7 +171,10 @@ pub fn zone_name(schedule: &Schedule) -> Option<String> {
 ///
 /// # Errors
 /// Errors of the store.
-pub fn read_schedule(reader: &Reader, row: i64) -> Result<Option<Schedule>, larder_store::Error> {
+pub fn read_schedule(
+    reader: &Reader,
+    row: ItemRow,
+) -> Result<Option<Schedule>, larder_store::Error> {
     let mut found = None;
     reader.for_each_schedule(&[row], &mut |_, schedule| {
         found = Some(schedule.clone());

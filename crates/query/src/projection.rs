@@ -10,7 +10,7 @@ use crate::query::Query;
 use crate::result_domain::is_calendar_field;
 use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet, Staleness};
 use larder_format::field::{Field, FieldType};
-use larder_store::{CollectionType, ItemMeta, Reader, StoredFields};
+use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, StoredFields};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
@@ -110,9 +110,10 @@ impl ResultSet {
                 continue;
             }
             // In the sequence of the rows, items are beside each other.
-            let mut places: Vec<(i64, usize)> = hits.iter().map(|hit| hit.row).zip(0..).collect();
+            let mut places: Vec<(ItemRow, usize)> =
+                hits.iter().map(|hit| hit.row).zip(0..).collect();
             places.sort_unstable();
-            let rows: Vec<i64> = places.iter().map(|(row, _)| *row).collect();
+            let rows: Vec<ItemRow> = places.iter().map(|(row, _)| *row).collect();
             uids.clear();
             ranges.clear();
             ranges.resize(hits.len(), None);
@@ -154,7 +155,7 @@ impl ResultSet {
             // The rows of the items that have to be read, from the current one on, and the number
             // of them that `sources` holds.
             let unread = page.items.iter().filter(|item| item.stored_range.is_none());
-            let unread: Vec<i64> = unread.map(|item| item.hit.row).collect();
+            let unread: Vec<ItemRow> = unread.map(|item| item.hit.row).collect();
             let (mut unread, mut source_count) = (unread.as_slice(), 0);
             for ProjectionPageItem { head, hit, stored_range } in &page.items {
                 let stored = stored_range.clone().and_then(|range| page.stored_fields.get(range));
@@ -196,7 +197,7 @@ impl ResultSet {
         page.items.clear();
         page.stored_fields.clear();
         let staleness = self.staleness(reader)?;
-        let rows: Vec<i64> = hits.iter().map(|hit| hit.row).collect();
+        let rows: Vec<ItemRow> = hits.iter().map(|hit| hit.row).collect();
         let mut hits = hits.iter();
         let calendar_flags: Vec<bool> =
             fields.iter().map(|field| is_calendar_field(field)).collect();

@@ -50,7 +50,7 @@ pub fn resolve_domain(reader: &Reader, request: &SearchRequest) -> Result<Result
             continue;
         }
         // An empty collection does not count.
-        if reader.item_rows(row, 0, 1)?.is_empty() {
+        if reader.item_rows(row, None, 1)?.is_empty() {
             continue;
         }
         if found.is_some() {

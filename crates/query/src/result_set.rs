@@ -10,7 +10,7 @@ use crate::item::DecodedItem;
 use crate::matcher::Matcher;
 use crate::query::Query;
 use crate::search_request::SearchRequest;
-use larder_store::{DataVersion, ItemMeta, Reader, Seq};
+use larder_store::{CollectionRow, DataVersion, ItemMeta, ItemRow, Reader, Seq};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ pub struct Explanation {
 /// An item that matched when it was tested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
-    pub(crate) row: i64,
+    pub(crate) row: ItemRow,
     /// The batch that had last changed the item by then; 0 if the item itself was not read.
     pub(crate) seq: Seq,
 }
@@ -61,7 +61,7 @@ pub struct ResultSet {
     pub(crate) hits: Vec<Hit>,
     pub(crate) query: Query,
     pub(crate) matcher: Matcher,
-    pub(crate) collection: Option<i64>,
+    pub(crate) collection: Option<CollectionRow>,
     /// The epoch of the store during the search.
     pub(crate) epoch: Arc<str>,
     /// The version of the data during the search, if the hits have no sequence numbers.
@@ -69,7 +69,7 @@ pub struct ResultSet {
     pub(crate) prefetch: Prefetch,
     /// Rows of items for which the query could not be decided within bounds: their recurrence rules
     /// take too many steps.
-    pub uncertain_rows: Vec<i64>,
+    pub uncertain_rows: Vec<ItemRow>,
     /// How the query was executed.
     pub explain: Explanation,
 }
@@ -112,7 +112,7 @@ impl Prefetch {
         }
     }
 
-    fn get(&self, row: i64) -> Option<(&ItemMeta, &[u8])> {
+    fn get(&self, row: ItemRow) -> Option<(&ItemMeta, &[u8])> {
         let at = self.page.items.binary_search_by_key(&row, |(head, _)| head.row).ok()?;
         self.page.get(at)
     }
@@ -134,7 +134,7 @@ impl<'a> ValidPrefetch<'a> {
         Ok(ValidPrefetch { reader, prefetch, is_unchanged, checked_at: Instant::now() })
     }
 
-    fn get(&mut self, row: i64) -> Result<Option<(&'a ItemMeta, &'a [u8])>, Error> {
+    fn get(&mut self, row: ItemRow) -> Result<Option<(&'a ItemMeta, &'a [u8])>, Error> {
         if !self.is_unchanged {
             return Ok(None);
         }
@@ -162,7 +162,7 @@ impl ItemPage {
     }
 
     /// Returns the item with this row id.
-    pub(crate) fn find_row(&self, row: i64) -> Option<(&ItemMeta, &[u8])> {
+    pub(crate) fn find_row(&self, row: ItemRow) -> Option<(&ItemMeta, &[u8])> {
         self.get(self.items.iter().position(|(head, _)| head.row == row)?)
     }
 
@@ -202,7 +202,7 @@ impl ResultSet {
     }
 
     /// A result set of the items in these rows, whatever their content is by now.
-    pub(crate) fn from_rows(rows: &[i64]) -> ResultSet {
+    pub(crate) fn from_rows(rows: &[ItemRow]) -> ResultSet {
         ResultSet::empty(Query::All).with_rows(rows.iter().copied())
     }
 
@@ -214,7 +214,7 @@ impl ResultSet {
     }
 
     /// Returns the rows of the collections that were searched.
-    pub(crate) fn collection_rows(&self, reader: &Reader) -> Result<Vec<i64>, Error> {
+    pub(crate) fn collection_rows(&self, reader: &Reader) -> Result<Vec<CollectionRow>, Error> {
         match self.collection {
             Some(row) => Ok(vec![row]),
             None => Ok(reader.collection_rows(None)?),
@@ -241,7 +241,7 @@ impl ResultSet {
 
     /// The row ids of the items, in the order of the result.
     #[must_use]
-    pub fn rows(&self) -> Vec<i64> {
+    pub fn rows(&self) -> Vec<ItemRow> {
         self.hits.iter().map(|hit| hit.row).collect()
     }
 
@@ -272,7 +272,7 @@ impl ResultSet {
                     || !prefetch.is_unchanged
                     || self.prefetch.get(hit.row).is_none()
             });
-            let rows: Vec<i64> = run.map(|hit| hit.row).collect();
+            let rows: Vec<ItemRow> = run.map(|hit| hit.row).collect();
             let transaction = reader.begin_read()?;
             let (read, others) = rest.split_at(page.fill(reader, &rows)?);
             let staleness = self.staleness(reader)?;
@@ -371,14 +371,14 @@ impl ResultSet {
     }
 
     /// Replaces the hits by these rows, whatever their content is by now.
-    pub(crate) fn with_rows(mut self, rows: impl IntoIterator<Item = i64>) -> ResultSet {
+    pub(crate) fn with_rows(mut self, rows: impl IntoIterator<Item = ItemRow>) -> ResultSet {
         self.hits = rows.into_iter().map(|row| Hit { row, seq: 0 }).collect();
         self.apply_limit(None);
         self
     }
 
     /// Returns whether the items of a collection were searched.
-    pub(crate) fn is_about_collection(&self, collection: i64) -> bool {
+    pub(crate) fn is_about_collection(&self, collection: CollectionRow) -> bool {
         self.collection.is_none_or(|wanted| wanted == collection)
     }
 }
@@ -386,7 +386,7 @@ impl ResultSet {
 impl ItemPage {
     /// Reads the items in these rows until the page is full. Returns the number of rows that were
     /// read.
-    pub(crate) fn fill(&mut self, reader: &Reader, rows: &[i64]) -> Result<usize, Error> {
+    pub(crate) fn fill(&mut self, reader: &Reader, rows: &[ItemRow]) -> Result<usize, Error> {
         self.items.clear();
         self.bytes.clear();
         reader.for_each_item(rows, &mut |head, bytes| {

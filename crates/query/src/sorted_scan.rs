@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::result_set::{Hit, ResultSet};
 use crate::search_request::{SearchRequest, SortSpec};
 use crate::sort_bound::{ScanStart, SortBound};
-use larder_store::{IndexedOrder, Reader, SortPosition};
+use larder_store::{IndexedOrder, ItemRow, Reader, SortPosition};
 
 /// The most positions read in one transaction.
 pub(crate) const MAX_POSITIONS_PER_TX: usize = 1 << 16;
@@ -91,7 +91,7 @@ pub(crate) fn scan_page(
     order: &IndexedOrder,
     after: Option<&SortPosition>,
     limit: usize,
-    each: &mut dyn FnMut(i64),
+    each: &mut dyn FnMut(ItemRow),
 ) -> Result<Option<PositionPage>, Error> {
     let (mut count, mut last) = (0, SortPosition { key: Vec::new(), row: 0 });
     let is_indexed = reader.for_each_position(order, after, &mut |key, row| {
@@ -100,7 +100,7 @@ pub(crate) fn scan_page(
             each(row);
             last.key.clear();
             last.key.extend_from_slice(key);
-            last.row = row;
+            last.row = row.to_number();
         }
         count < limit
     })?;

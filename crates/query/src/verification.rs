@@ -9,7 +9,9 @@ use crate::error::Error;
 use crate::item::{DecodedItem, ScheduleOrigin};
 use crate::result_set::{Hit, PAGE_ROWS, ResultSet};
 use crate::search_request::SortSpec;
-use larder_store::{Candidate, IndexMatches, ItemMeta, Kind, Reader, StoredFields};
+use larder_store::{
+    Candidate, CollectionRow, IndexMatches, ItemMeta, ItemRow, Kind, Reader, StoredFields,
+};
 use std::cell::Cell;
 
 /// The most candidates tested within the transaction of the index.
@@ -23,7 +25,7 @@ pub(crate) struct CandidateScan<'a, 'b> {
     pub(crate) result: &'a mut ResultSet,
     pub(crate) hits: &'a mut HitCollector<'b>,
     /// The collections of the lookup; `None`: all those of the request.
-    pub(crate) collections: Option<&'a [i64]>,
+    pub(crate) collections: Option<&'a [CollectionRow]>,
     /// An exact candidate is a hit without a test, as the plan is exact and no order needs its
     /// values.
     pub(crate) is_exact: bool,
@@ -140,7 +142,7 @@ pub(crate) fn verify_pending(
         let certain = page.iter().filter(|candidate| candidate.is_match);
         hits.unsorted.extend(certain.map(|candidate| candidate.hit));
         let uncertain = page.iter().filter(|candidate| !candidate.is_match);
-        let uncertain: Vec<i64> = uncertain.map(|candidate| candidate.hit.row).collect();
+        let uncertain: Vec<ItemRow> = uncertain.map(|candidate| candidate.hit.row).collect();
         if !uncertain.is_empty() {
             verify_page(reader, uncertain, result, hits)?;
         }
@@ -152,7 +154,7 @@ pub(crate) fn verify_pending(
 /// the order of rows afterwards.
 fn verify_page(
     reader: &Reader,
-    mut rows: Vec<i64>,
+    mut rows: Vec<ItemRow>,
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
 ) -> Result<(), Error> {
@@ -175,7 +177,7 @@ fn verify_page(
     Ok(())
 }
 
-fn is_in_collections(only: Option<&[i64]>, collection: i64) -> bool {
+fn is_in_collections(only: Option<&[CollectionRow]>, collection: CollectionRow) -> bool {
     only.is_none_or(|only| only.contains(&collection))
 }
 
@@ -183,7 +185,7 @@ fn is_in_collections(only: Option<&[i64]>, collection: i64) -> bool {
 /// a kind that cannot match are skipped.
 pub(crate) fn scan_items(
     reader: &Reader,
-    only: Option<&[i64]>,
+    only: Option<&[CollectionRow]>,
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
 ) -> Result<(), Error> {
@@ -192,23 +194,23 @@ pub(crate) fn scan_items(
         _ => result.collection,
     };
     let kind = result.query.required_kind().filter(|_| !result.matcher.is_without_indexes());
-    let mut last = 0;
+    let mut last = None;
     while !hits.is_full() {
         let page = match (single_collection, kind) {
             // The index by collection has the rows; the rows of the items need not be read.
             (Some(collection), None) => {
                 let page = reader.item_rows(collection, last, PAGE_ROWS)?;
                 let Some(end) = page.last() else { break };
-                last = *end;
+                last = Some(*end);
                 result.explain.visited += page.len() as u64;
                 page
             }
             _ => {
                 let page = reader.item_rows_with_kind(single_collection, last, PAGE_ROWS)?;
                 let Some((end, ..)) = page.last() else { break };
-                last = *end;
+                last = Some(*end);
                 result.explain.visited += page.len() as u64;
-                let is_wanted = |(_, collection, item_kind): &(i64, i64, Kind)| {
+                let is_wanted = |(_, collection, item_kind): &(ItemRow, CollectionRow, Kind)| {
                     kind.is_none_or(|kind| kind == *item_kind)
                         && result.is_about_collection(*collection)
                         && is_in_collections(only, *collection)

@@ -32,9 +32,10 @@
 //! | `options` | the options of all these |
 //! | `mutex` | locking without regard to poison |
 //!
-//! Two locks are ever held together: the engine's, and under it that of a mailbox or of the reader
-//! pool. An answer is computed as row ids under the engine's lock; its items are read without it,
-//! with a reader of the pool. Live views are apart from the execution of a query, which knows
+//! At most two locks are held together: the engine's, and under it that of a mailbox or of the
+//! reader pool. A query is run, and the items of its answer are read, without the engine's lock and
+//! with a reader of the pool. Under the lock are a poll of the change feed, the changes that a
+//! lagging view missed, and the change of an answer by the clock. Live views are apart from the execution of a query, which knows
 //! nothing of them.
 
 mod answer_cache;
@@ -62,12 +63,14 @@ pub use self::view::View;
 pub use self::view_event::{RemovedItem, ViewEvent, ViewItem};
 pub use self::view_query::{QuerySyntax, ViewQuery};
 
-use self::engine::{ViewsEngine, update_engine};
+use self::engine::{ViewsEngine, answer_query, update_engine};
 use self::mutex::lock_ignoring_poison;
 use self::reader_pool::ReaderPool;
-use self::views_log::ViewsLog;
+use self::subscription_index::QueryId;
+use self::views_log::{TracedAnswer, ViewsLog};
 use self::watcher::ViewsWatcher;
 use crate::error::Error;
+use crate::execution::find;
 use crate::result_set::ResultSet;
 use larder_store::{ItemMeta, Reader, Seq};
 use std::fmt;
@@ -111,7 +114,13 @@ impl Views {
     /// # Errors
     /// The query has a syntax error, its collection does not exist, or the store could not be read.
     pub fn open_view(&self, query: ViewQuery, options: ViewOptions) -> Result<View, Error> {
-        let opened = self.update(|engine, reader| engine.open_view(reader, query, &options))?;
+        let opened = self.with_registered(query, |id| {
+            if options.initial {
+                self.answer(id, |engine, answer| engine.open_view(id, answer?, &options))
+            } else {
+                self.update(|engine, reader| engine.open_view_without_answer(reader, id, &options))
+            }
+        })?;
         self.watcher.wake();
         Ok(View::new(self.clone(), opened, options))
     }
@@ -130,7 +139,13 @@ impl Views {
         client: &str,
         each: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
     ) -> Result<usize, Error> {
-        let rows = self.update(|engine, reader| engine.find_rows(reader, query, client))?;
+        let rows = self.with_registered(query, |id| {
+            self.answer(id, |engine, answer| {
+                let answer = answer?;
+                engine.record_find(id, client, &answer)?;
+                Ok(answer.rows)
+            })
+        })?;
         self.readers.with_reader(|reader| ResultSet::from_rows(&rows).for_each(reader, each))?;
         Ok(rows.len())
     }
@@ -169,6 +184,27 @@ impl Views {
     #[must_use]
     pub fn count_open_views(&self) -> usize {
         lock_ignoring_poison(&self.engine).count_open_views()
+    }
+
+    /// Registers a query for the duration of `act`.
+    fn with_registered<T>(
+        &self,
+        query: ViewQuery,
+        act: impl FnOnce(QueryId) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let id = self.update(|engine, reader| engine.register(reader, query))?;
+        let result = act(id);
+        lock_ignoring_poison(&self.engine).release(id);
+        result
+    }
+
+    /// Answers a registered query, see [`answer_query`].
+    fn answer<T>(
+        &self,
+        id: QueryId,
+        publish: impl FnOnce(&mut ViewsEngine, Result<TracedAnswer, Error>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        answer_query(&self.engine, &self.readers, id, &find, publish)
     }
 
     fn update<T>(

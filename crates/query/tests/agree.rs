@@ -8,7 +8,7 @@ use larder_format::field::{CONTACT_FIELDS, FieldType, find_contact_field};
 use larder_query::{
     FieldSelector, FieldTest, MatchOp, Query, ResultSet, SearchRequest, SortSpec, find, full_scan,
 };
-use larder_store::{BatchChange, Precondition, Reader};
+use larder_store::{BatchChange, ItemRow, Precondition, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -163,7 +163,7 @@ fn without_any_one_index() {
     let questions = questions(&cards);
     let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
-    let requests: Vec<(SearchRequest, Vec<i64>)> = questions
+    let requests: Vec<(SearchRequest, Vec<ItemRow>)> = questions
         .into_iter()
         .map(|query| SearchRequest { query, ..SearchRequest::default() })
         .map(|request| (request.clone(), full_scan(&reader, &request).unwrap().rows()))
@@ -225,7 +225,7 @@ proptest! {
         let mut book = book(&cards, &[]);
         book.put("contacts", edits.iter().map(String::as_str));
         let collection = book.reader().collections().unwrap().remove(0);
-        let items = book.reader().items_after_row(&collection, 0, 99).unwrap();
+        let items = book.reader().items_after_row(&collection, None, 99).unwrap();
         let gone = items[removed % items.len()].handle;
         book.apply(vec![BatchChange::Remove(gone, Precondition::Any)]);
         prop_assert_eq!(book.store.check().unwrap().faults, []);

@@ -8,7 +8,7 @@ use larder_query::{
     Comparison, DateProperty, FieldSelector, FieldTest, MatchOp, NumericOperand, Query,
     QueryContext, SearchRequest, SortSpec, TimeTest, expand_occurrences, find, full_scan,
 };
-use larder_store::{BatchChange, Kind, Precondition, Reader, TimeRange, TimeTarget};
+use larder_store::{BatchChange, ItemRow, Kind, Precondition, Reader, TimeRange, TimeTarget};
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::value;
 use larder_time::zone::{Zone, ZoneDatabase};
@@ -247,10 +247,10 @@ fn expansion_is_a_part(reader: &Reader, window: &TimeRange, all: &TimeRange) {
         query: Query::Time(TimeTest::InRange(window.clone())),
         ..SearchRequest::default()
     };
-    let mut rows: Vec<i64> = expect.into_iter().map(|(row, ..)| row).collect();
+    let mut rows: Vec<ItemRow> = expect.into_iter().map(|(row, ..)| row).collect();
     rows.dedup();
     let found = find(reader, &request).unwrap().rows();
-    let open = |row: &i64| {
+    let open = |row: &ItemRow| {
         let mut open = false;
         reader
             .for_each_schedule(&[*row], &mut |_, times| {
@@ -260,7 +260,7 @@ fn expansion_is_a_part(reader: &Reader, window: &TimeRange, all: &TimeRange) {
             .unwrap();
         open
     };
-    let found: Vec<i64> = found.into_iter().filter(|row| !open(row)).collect();
+    let found: Vec<ItemRow> = found.into_iter().filter(|row| !open(row)).collect();
     assert_eq!(found, rows, "{window:?}");
 }
 
@@ -294,7 +294,7 @@ proptest! {
         }
         for removed in removed {
             let collection = book.reader().collections().unwrap().remove(0);
-            let items = book.reader().items_after_row(&collection, 0, 99).unwrap();
+            let items = book.reader().items_after_row(&collection, None, 99).unwrap();
             if !items.is_empty() {
                 let gone = items[removed % items.len()].handle;
                 book.apply(vec![BatchChange::Remove(gone, Precondition::Any)]);

@@ -4,7 +4,7 @@ use crate::book::{Book, Stale, card, search_request, small};
 use larder_format::collate::primary_weights;
 use larder_format::contact::Contact;
 use larder_query::{Error, FilingLetter, Query, SearchRequest, SortSpec, SortedCursor, full_scan};
-use larder_store::{BatchChange, Kind, Precondition, Reader, Store, StoreOptions};
+use larder_store::{BatchChange, ItemRow, Kind, Precondition, Reader, Store, StoreOptions};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -225,15 +225,16 @@ enum Stand {
     /// Behind everything, or before it.
     End(bool),
     /// Behind this item, or before it.
-    Item(Vec<u8>, i64, bool),
+    Item(Vec<u8>, ItemRow, bool),
     /// Where this text is.
     Text(Vec<u8>),
 }
 
 impl Stand {
     /// Is the item behind?
-    fn has_passed(&self, key: &[u8], row: i64, sort: SortSpec) -> bool {
-        let less = |a: (&[u8], i64), b: (&[u8], i64)| if sort.descending { a > b } else { a < b };
+    fn has_passed(&self, key: &[u8], row: ItemRow, sort: SortSpec) -> bool {
+        let less =
+            |a: (&[u8], ItemRow), b: (&[u8], ItemRow)| if sort.descending { a > b } else { a < b };
         match self {
             Stand::End(end) => *end,
             Stand::Item(at, of, behind) => {
@@ -241,16 +242,17 @@ impl Stand {
             }
             Stand::Text(text) => {
                 let key = primary_weights(key);
-                !key.starts_with(text) && less((key, 0), (text, 0))
+                !key.starts_with(text)
+                    && (if sort.descending { key > text.as_slice() } else { key < text.as_slice() })
             }
         }
     }
 }
 
 /// A book sorted the long way.
-fn sort_names(reader: &Reader, request: &SearchRequest) -> Vec<(Vec<u8>, i64)> {
+fn sort_names(reader: &Reader, request: &SearchRequest) -> Vec<(Vec<u8>, ItemRow)> {
     let field = request.sort.unwrap().field;
-    let key = |row: i64| {
+    let key = |row: ItemRow| {
         let card = reader.source_bytes(row).unwrap().unwrap();
         reader.extractor().sort_key(&Contact::parse(&card).first_value(field).unwrap_or_default())
     };
@@ -298,11 +300,11 @@ fn check(events: &[Event], request: &SearchRequest) {
                 let all = sort_names(&reader, request);
                 let at = all.partition_point(|(key, row)| stand.has_passed(key, *row, sort));
                 let (before, behind) = all.split_at(at);
-                let met: Vec<&(Vec<u8>, i64)> = match count {
+                let met: Vec<&(Vec<u8>, ItemRow)> = match count {
                     0.. => behind.iter().take(count.unsigned_abs()).collect(),
                     _ => before.iter().rev().take(count.unsigned_abs()).collect(),
                 };
-                let rows: Vec<i64> = met.iter().map(|(_, row)| *row).collect();
+                let rows: Vec<ItemRow> = met.iter().map(|(_, row)| *row).collect();
                 assert_eq!(cursor.step(&reader, *count).unwrap().rows(), rows);
                 if let Some((key, row)) = met.last() {
                     stand = Stand::Item(key.clone(), *row, *count > 0);

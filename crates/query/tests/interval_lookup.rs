@@ -37,7 +37,7 @@ fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
         reader.find_in_time_range(&collections, &window).unwrap().expect("the index is whole");
     let collection = reader.collections().unwrap().remove(0);
     let mut truth = Vec::new();
-    for head in reader.items_after_row(&collection, i64::MIN, 10).unwrap() {
+    for head in reader.items_after_row(&collection, None, 10).unwrap() {
         let times = reader.recompute_schedule(head.row).unwrap();
         if times.is_some_and(|times| times.overlap(&window) == Overlap::Yes) {
             truth.push(head.row);

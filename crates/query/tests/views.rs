@@ -12,7 +12,7 @@ use larder_query::views::{
     Views, ViewsOptions,
 };
 use larder_query::{Error, Query, QueryContext, SearchRequest, find, required_time_range};
-use larder_store::{Handle, ItemOccurrence, Kind, Reader};
+use larder_store::{Handle, ItemOccurrence, ItemRow, Kind, Reader};
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::value::IcalDateTime;
 use larder_time::zone::ZoneDatabase;
@@ -71,7 +71,7 @@ pub(crate) struct Client {
     query: TestQuery,
     view: View,
     pace: ClientPace,
-    items: BTreeMap<i64, KnownItem>,
+    items: BTreeMap<ItemRow, KnownItem>,
     /// Items may have changed before they were read: a removed item may not have been added.
     is_late: bool,
     is_paused: bool,
@@ -137,7 +137,7 @@ impl TestQuery {
         reader: &Reader,
         now: i64,
         interest: &ViewInterest,
-    ) -> BTreeMap<i64, KnownItem> {
+    ) -> BTreeMap<ItemRow, KnownItem> {
         let context = self.context(now.div_euclid(60) * 60);
         let query = match self.syntax {
             QuerySyntax::Line => Query::parse_with(&self.text, &context),

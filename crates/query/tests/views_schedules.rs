@@ -7,7 +7,7 @@ use larder_query::views::{
     QuerySyntax, View, ViewEvent, ViewInterest, ViewLimits, ViewOptions, ViewQuery, Views,
     ViewsOptions,
 };
-use larder_store::{BatchChange, Handle, ItemPut, Kind, Operation, Precondition};
+use larder_store::{BatchChange, Handle, ItemPut, ItemRow, Kind, Operation, Precondition};
 use larder_time::civil::Instant;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ struct ViewFixture {
 /// A view, and the rows that its events add up to.
 struct FollowedView {
     view: View,
-    rows: BTreeSet<i64>,
+    rows: BTreeSet<ItemRow>,
 }
 
 fn line_query(line: &str) -> ViewQuery {
@@ -104,7 +104,7 @@ impl ViewFixture {
     }
 
     /// The rows of the answer to a query now.
-    fn find(&self, query: ViewQuery) -> BTreeSet<i64> {
+    fn find(&self, query: ViewQuery) -> BTreeSet<ItemRow> {
         let mut rows = BTreeSet::new();
         self.views
             .find(query, "test", &mut |head, _| {

@@ -47,7 +47,7 @@ pub(crate) fn book() -> Book {
 fn handles(book: &Book) -> Vec<Handle> {
     let reader = book.reader();
     let all = reader.collections().unwrap().into_iter();
-    let heads = all.flat_map(|of| reader.items_after_row(&of, 0, 9999).unwrap());
+    let heads = all.flat_map(|of| reader.items_after_row(&of, None, 9999).unwrap());
     heads.map(|head| head.handle).collect()
 }
 
@@ -123,7 +123,7 @@ fn drop_collection(book: &mut Book, name: &str) {
     let Some(of) = reader.collections().unwrap().into_iter().find(|of| of.name == name) else {
         return;
     };
-    let items = reader.items_after_row(&of, 0, 9999).unwrap().into_iter();
+    let items = reader.items_after_row(&of, None, 9999).unwrap().into_iter();
     let mut changes: Vec<BatchChange> =
         items.map(|head| BatchChange::Remove(head.handle, Precondition::Any)).collect();
     changes.push(BatchChange::RemoveCollection(name.into()));

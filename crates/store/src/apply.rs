@@ -13,6 +13,7 @@ use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::meta::MetaTable;
 use crate::read_transaction::ReadTransaction;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::store::Store;
 use crate::uid_lookup::{UidFinder, UidLookup};
 use crate::write_transaction::WriteTransaction;
@@ -35,7 +36,7 @@ struct PrefetchedItems {
     /// The sort keys of the item that the change replaces.
     replaced: HashMap<usize, ReplacedSortKeys>,
     /// For new UIDs: the collection of the item, and the handle that is free for it.
-    free_handles: HashMap<usize, (i64, Handle)>,
+    free_handles: HashMap<usize, (CollectionRow, Handle)>,
 }
 
 /// The sort keys of an item; valid while it was last changed by this batch and its collection has
@@ -152,7 +153,7 @@ impl Store {
         let mut collections: HashMap<&str, Option<uid_lookup::CollectionKey>> = HashMap::new();
         let mut extractors = ExtractorCache::new(&self.extractor);
         for (index, change) in changes.iter().enumerate() {
-            let found: Option<(i64, Seq, i64)> = match change {
+            let found: Option<(ItemRow, Seq, CollectionRow)> = match change {
                 BatchChange::Put(put) => {
                     if !collections.contains_key(&*put.collection) {
                         let found = uid_lookup::find_collection(&self.conn, &put.collection)?;
@@ -194,7 +195,10 @@ impl Store {
         Ok(known)
     }
 
-    fn find_item_by_row(&self, row: i64) -> rusqlite::Result<Option<(i64, Seq, i64)>> {
+    fn find_item_by_row(
+        &self,
+        row: ItemRow,
+    ) -> rusqlite::Result<Option<(ItemRow, Seq, CollectionRow)>> {
         self.conn
             .prepare_cached("SELECT id, seq, collection FROM item WHERE id = ?1")?
             .query_row([row], id_seq_collection_from_row)
@@ -202,7 +206,9 @@ impl Store {
     }
 }
 
-fn id_seq_collection_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, Seq, i64)> {
+fn id_seq_collection_from_row(
+    row: &rusqlite::Row<'_>,
+) -> rusqlite::Result<(ItemRow, Seq, CollectionRow)> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 

@@ -1,7 +1,7 @@
 //! The changes of a batch, their operation, and their outcomes.
 
 use crate::handle::Handle;
-use crate::history::OperationId;
+use crate::row_ids::{CollectionRow, OperationId};
 use crate::{Kind, Seq};
 use larder_extract::IndexConfig;
 use larder_extract::ParsedItem;
@@ -116,7 +116,7 @@ pub enum InternalChange {
     /// Removes an item and all its versions; [`crate::Store::purge`] then erases the bytes.
     Purge(Handle),
     /// Restores a removed collection, for undo.
-    RestoreCollection(i64),
+    RestoreCollection(CollectionRow),
     /// Marks an operation as undone by this one, unless an item of the same batch has a conflict.
     MarkUndone(OperationId),
     /// Marks an operation as no longer undone, because its undo is undone, unless an item of the

@@ -6,8 +6,9 @@
 
 use crate::error::{Result, RowError, RowResult, sqlite_error_at};
 use crate::handle::Handle;
-use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
+use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names, kind_condition};
 use crate::reader::Reader;
+use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::zone_loader::unpack_schedule;
 use crate::{Kind, Seq, blob, history};
 use larder_extract::Schedule;
@@ -31,8 +32,6 @@ pub struct ItemChange {
 pub struct ItemVersion {
     /// The metadata. The row of a removed item is its last one.
     pub meta: ItemMeta,
-    /// The row of the collection.
-    pub collection: i64,
     /// The source bytes.
     pub bytes: Arc<[u8]>,
     /// The schedule; `None`: the item has none.
@@ -66,11 +65,11 @@ struct BeforeImageRef {
     handle: Handle,
     /// The first replaced version: the batch that replaced it, and its row of `item_history`; no
     /// row if the item did not exist.
-    previous_version: Option<(Seq, Option<i64>)>,
+    previous_version: Option<(Seq, Option<ItemHistoryRow>)>,
     /// The first batch that changed the schedule without changing the item.
     schedule_changed_at: Option<Seq>,
     /// The row of the item, if a batch changed it and did not remove it.
-    row: Option<i64>,
+    row: Option<ItemRow>,
 }
 
 /// The items found so far, each once.
@@ -100,7 +99,7 @@ impl ChangedItems {
 }
 
 /// The rows and names of collections, by row.
-type CollectionNames<'a> = &'a [(i64, Arc<str>)];
+type CollectionNames<'a> = &'a [(CollectionRow, Arc<str>)];
 
 /// The columns of a replaced version, in the order of [`ITEM_META_COLUMNS`].
 const ITEM_HISTORY_COLUMNS: &str = "f.item, f.handle, f.kind, f.collection, f.uid, f.uid_origin, f.since, f.recurrence_id, f.calendar_context";
@@ -264,10 +263,10 @@ impl Reader {
         };
         let sql = format!(
             "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
-             LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind IN ({}) THEN i.id END
+             LEFT JOIN idx_schedule t ON t.item = CASE WHEN {} THEN i.id END
              WHERE i.id = ?1",
             // For kinds without a schedule, three pages fewer are read.
-            Kind::numbers_where(Kind::has_schedule)
+            kind_condition(Kind::has_schedule)
         );
         let mut select = self.conn.prepare_cached(&sql)?;
         let then =
@@ -282,7 +281,7 @@ impl Reader {
 
     fn read_previous_version(
         &self,
-        row: i64,
+        row: ItemHistoryRow,
         names: CollectionNames<'_>,
     ) -> rusqlite::Result<Option<ItemVersion>> {
         let sql = format!(
@@ -305,7 +304,7 @@ impl Reader {
         let times =
             time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), data));
         let bytes = row.get_ref(BYTES_COLUMN)?.as_blob_or_null()?.unwrap_or_default().into();
-        Ok(Some(ItemVersion { meta, collection: row.get(3)?, bytes, schedule: times }))
+        Ok(Some(ItemVersion { meta, bytes, schedule: times }))
     }
 
     fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> RowResult<Option<Schedule>> {

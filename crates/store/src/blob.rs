@@ -2,6 +2,7 @@
 //! row of `blob`.
 
 use crate::error::{RowError, RowResult};
+use crate::row_ids::ItemRow;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -46,7 +47,10 @@ pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> ru
 }
 
 /// Reads the bytes of an item; `None`: there is no such item.
-pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+pub(crate) fn read_source_bytes(
+    conn: &Connection,
+    item: ItemRow,
+) -> rusqlite::Result<Option<Vec<u8>>> {
     conn.prepare_cached(
         "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s LEFT JOIN blob b ON b.hash = s.blob_hash
          WHERE s.item = ?1",
@@ -57,6 +61,6 @@ pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Resul
 }
 
 /// Reads the bytes of an item that exists: if there are none, the store is damaged.
-pub(crate) fn require_source_bytes(conn: &Connection, item: i64) -> RowResult<Vec<u8>> {
+pub(crate) fn require_source_bytes(conn: &Connection, item: ItemRow) -> RowResult<Vec<u8>> {
     read_source_bytes(conn, item)?.ok_or_else(|| RowError::missing_source_bytes(item))
 }

@@ -3,6 +3,7 @@
 //! Thousands of items share a context, and many calendars a definition, so each is stored once with
 //! a reference count (`schema` describes the tables). `larder-extract` defines what both mean.
 
+use crate::row_ids::{CalendarContextRow, ZoneDefinitionRow};
 use larder_extract::{CalendarContext, VtimezoneText};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::BTreeMap;
@@ -15,8 +16,8 @@ const ICALENDAR_NUMBER: i64 = 2;
 /// The calendar contexts of a batch: their rows, and the changes of their reference counts.
 #[derive(Debug, Default)]
 pub(crate) struct ContextRefCounts {
-    cached_rows: Vec<(Arc<CalendarContext>, i64)>,
-    count_changes: BTreeMap<i64, i64>,
+    cached_rows: Vec<(Arc<CalendarContext>, CalendarContextRow)>,
+    count_changes: BTreeMap<CalendarContextRow, i64>,
 }
 
 /// Upper bound of the contexts that a batch remembers.
@@ -28,8 +29,8 @@ impl ContextRefCounts {
         &mut self,
         conn: &Connection,
         frame: &Arc<CalendarContext>,
-    ) -> rusqlite::Result<i64> {
-        let same = |known: &&(Arc<CalendarContext>, i64)| {
+    ) -> rusqlite::Result<CalendarContextRow> {
+        let same = |known: &&(Arc<CalendarContext>, CalendarContextRow)| {
             Arc::ptr_eq(&known.0, frame) || known.0 == *frame
         };
         let row = match self.cached_rows.iter().find(same) {
@@ -60,7 +61,10 @@ impl ContextRefCounts {
     }
 }
 
-fn find_or_insert(conn: &Connection, frame: &CalendarContext) -> rusqlite::Result<i64> {
+fn find_or_insert(
+    conn: &Connection,
+    frame: &CalendarContext,
+) -> rusqlite::Result<CalendarContextRow> {
     let mut zones = Vec::new();
     for zone in &frame.zone_definitions {
         zones.push(find_or_insert_zone(conn, zone)?.to_string());
@@ -75,10 +79,13 @@ fn find_or_insert(conn: &Connection, frame: &CalendarContext) -> rusqlite::Resul
         return Ok(known);
     }
     conn.execute("INSERT INTO calendar_context(icalendar_version, zone_definitions, ref_count) VALUES(?1, ?2, 0)", key)?;
-    Ok(conn.last_insert_rowid())
+    Ok(CalendarContextRow::from_number(conn.last_insert_rowid()))
 }
 
-fn find_or_insert_zone(conn: &Connection, zone: &VtimezoneText) -> rusqlite::Result<i64> {
+fn find_or_insert_zone(
+    conn: &Connection,
+    zone: &VtimezoneText,
+) -> rusqlite::Result<ZoneDefinitionRow> {
     let known = conn
         .prepare_cached("SELECT id FROM zone_definition WHERE hash = ?1")?
         .query_row([&zone.hash()[..]], |row| row.get(0))
@@ -90,7 +97,7 @@ fn find_or_insert_zone(conn: &Connection, zone: &VtimezoneText) -> rusqlite::Res
         "INSERT INTO zone_definition(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
         (&zone.hash()[..], zone.tzid(), zone.bytes()),
     )?;
-    Ok(conn.last_insert_rowid())
+    Ok(ZoneDefinitionRow::from_number(conn.last_insert_rowid()))
 }
 
 /// Releases the contexts of the replaced versions with this key.
@@ -102,7 +109,7 @@ pub(crate) fn release_history(
     let sql = format!(
         "SELECT calendar_context, count(*) FROM item_history WHERE {column} = ?1 AND calendar_context IS NOT NULL GROUP BY calendar_context"
     );
-    let lost: Vec<(i64, i64)> = conn
+    let lost: Vec<(CalendarContextRow, i64)> = conn
         .prepare_cached(&sql)?
         .query_map([key], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
@@ -124,26 +131,26 @@ pub(crate) fn delete_unreferenced(conn: &Connection) -> rusqlite::Result<()> {
         .prepare("SELECT zone_definitions FROM calendar_context")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let used: std::collections::BTreeSet<i64> =
+    let used: std::collections::BTreeSet<ZoneDefinitionRow> =
         lists.iter().flat_map(|list| parse_row_ids(list)).collect();
-    let there: Vec<i64> = conn
+    let stored: Vec<ZoneDefinitionRow> = conn
         .prepare("SELECT id FROM zone_definition")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    for unused in there.into_iter().filter(|row| !used.contains(row)) {
+    for unused in stored.into_iter().filter(|row| !used.contains(row)) {
         conn.execute("DELETE FROM zone_definition WHERE id = ?1", [unused])?;
     }
     Ok(())
 }
 
-fn parse_row_ids(list: &str) -> impl Iterator<Item = i64> + '_ {
-    list.split(' ').filter_map(|number| number.parse().ok())
+fn parse_row_ids(list: &str) -> impl Iterator<Item = ZoneDefinitionRow> + '_ {
+    list.split(' ').filter_map(|number| number.parse().ok().map(ZoneDefinitionRow::from_number))
 }
 
 /// Reads the context in this row.
 pub(crate) fn read_context(
     conn: &Connection,
-    row: i64,
+    row: CalendarContextRow,
 ) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
     let found: Option<(i64, String)> = conn
         .prepare_cached(
@@ -163,7 +170,7 @@ pub(crate) fn read_context(
 }
 
 /// Returns whether the context in this row is of vCalendar 1.0.
-pub(crate) fn is_vcalendar_1(conn: &Connection, row: i64) -> rusqlite::Result<bool> {
+pub(crate) fn is_vcalendar_1(conn: &Connection, row: CalendarContextRow) -> rusqlite::Result<bool> {
     let version: Option<i64> = conn
         .prepare_cached("SELECT icalendar_version FROM calendar_context WHERE id = ?1")?
         .query_row([row], |row| row.get(0))
@@ -171,7 +178,7 @@ pub(crate) fn is_vcalendar_1(conn: &Connection, row: i64) -> rusqlite::Result<bo
     Ok(version == Some(VCALENDAR_1_NUMBER))
 }
 
-fn read_zone(conn: &Connection, row: i64) -> rusqlite::Result<Option<VtimezoneText>> {
+fn read_zone(conn: &Connection, row: ZoneDefinitionRow) -> rusqlite::Result<Option<VtimezoneText>> {
     conn.prepare_cached("SELECT tzid, hash, bytes FROM zone_definition WHERE id = ?1")?
         .query_row([row], |row| {
             Ok(VtimezoneText::from_parts(row.get(0)?, row.get(1)?, row.get(2)?))

@@ -4,6 +4,7 @@ use crate::error::{Error, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::meta::read_meta_number;
 use crate::reader::Reader;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::{Kind, Seq};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fmt;
@@ -58,7 +59,7 @@ pub struct ChangeRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetEffect {
     /// The item is new or has other bytes; it has this row.
-    Put(i64),
+    Put(ItemRow),
     /// The item was removed.
     Removed,
 }
@@ -73,7 +74,11 @@ impl Reader {
     /// Returns the last batch after `after` that changed anything in the collection of this row;
     /// `None`: none did. If removals after `after` were pruned, the last pruned batch counts as a
     /// change, so that the result never decreases.
-    pub fn last_collection_change(&self, collection: i64, after: Seq) -> Result<Option<Seq>> {
+    pub fn last_collection_change(
+        &self,
+        collection: CollectionRow,
+        after: Seq,
+    ) -> Result<Option<Seq>> {
         let _snapshot = self.begin_read()?;
         let forgotten =
             read_meta_number(&self.conn, "history_from").map_err(sqlite_error_at(&self.path))? - 1;
@@ -173,7 +178,7 @@ type FeedRow = ((Seq, i64), Option<ChangeRecord>);
 fn change_record_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<FeedRow> {
     let (seq, ordinal) = (row.get(0)?, row.get(1)?);
     let handle = Handle::from_bytes(&row.get::<_, Vec<u8>>(2)?);
-    let stored: Option<i64> = row.get(4)?;
+    let stored: Option<ItemRow> = row.get(4)?;
     let effect = stored.map_or(NetEffect::Removed, NetEffect::Put);
     let record = Kind::from_number(row.get(3)?).map(|kind| ChangeRecord {
         seq,

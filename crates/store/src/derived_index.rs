@@ -9,6 +9,7 @@ use crate::history;
 use crate::index_pages::IndexPages;
 use crate::interval_table;
 use crate::meta::MetaTable;
+use crate::row_ids::ItemRow;
 use crate::sort_index_pages::SortIndexPages;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::Extractor;
@@ -127,7 +128,7 @@ pub(crate) fn invalidate_stale(
         let others = set == DerivedIndex::Schedule
             && meta.text(interval_table::ZONE_DATA_VERSION_KEY)
                 != extractor.zone_database().data_version();
-        if others || (state != fingerprint && rebuild_progress(state, &fingerprint).is_none()) {
+        if others || IndexState::parse(state, &fingerprint) == IndexState::Stale {
             set.invalidate(conn)?;
         }
     }
@@ -147,16 +148,54 @@ pub(crate) fn clear_stale(conn: &Connection, extractor: &Extractor) -> RowResult
     for set in DerivedIndex::ALL {
         let state = set.read_state(conn)?.unwrap_or_default();
         let fingerprint = set.fingerprint(extractor);
-        if state != fingerprint && rebuild_progress(&state, &fingerprint).is_none() {
+        if IndexState::parse(&state, &fingerprint) == IndexState::Stale {
             set.clear(conn)?;
         }
     }
     Ok(())
 }
 
-/// Returns the last item that the rebuild with this fingerprint has indexed; `None`: it has to
-/// begin.
-pub(crate) fn rebuild_progress(state: &str, fingerprint: &str) -> Option<i64> {
-    let (last, found) = state.strip_prefix("rebuilding ")?.split_once(' ')?;
-    if found == fingerprint { last.parse().ok() } else { None }
+/// The state of an index, which `meta` has as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IndexState {
+    /// The index has all items.
+    Complete,
+    /// A rebuild has indexed the items up to this one; `None`: none yet.
+    Rebuilding(Option<ItemRow>),
+    /// The index has another fingerprint, or its rebuild has to begin.
+    Stale,
+}
+
+impl IndexState {
+    /// Reads the state of an index that has this fingerprint when it is complete.
+    pub(crate) fn parse(text: &str, fingerprint: &str) -> IndexState {
+        if text == fingerprint {
+            return IndexState::Complete;
+        }
+        let progress = text.strip_prefix("rebuilding ").and_then(|rest| rest.split_once(' '));
+        match progress {
+            Some((last, found)) if found == fingerprint => match last.parse() {
+                Ok(0) => IndexState::Rebuilding(None),
+                Ok(last) => IndexState::Rebuilding(Some(ItemRow::from_number(last))),
+                Err(_) => IndexState::Stale,
+            },
+            _ => IndexState::Stale,
+        }
+    }
+
+    /// Returns the text of a rebuild with this fingerprint that has indexed the items up to `last`.
+    pub(crate) fn format_rebuild(last: Option<ItemRow>, fingerprint: &str) -> String {
+        // No item has row 0.
+        format!("rebuilding {} {fingerprint}", last.map_or(0, ItemRow::to_number))
+    }
+
+    /// Returns whether a change to this item is written to the index now; if not, the rebuild
+    /// indexes the item later.
+    pub(crate) fn has_reached(self, item: ItemRow) -> bool {
+        match self {
+            IndexState::Complete => true,
+            IndexState::Rebuilding(last) => last.is_some_and(|last| item <= last),
+            IndexState::Stale => false,
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Errors of a store.
 
+use crate::row_ids::{ItemRow, OperationId};
 use std::path::PathBuf;
 
 /// The result of every fallible function of this crate.
@@ -129,13 +130,13 @@ pub enum Error {
     #[error("there is no operation {id}")]
     NoOperation {
         /// The requested number.
-        id: i64,
+        id: OperationId,
     },
     /// The versions that the operation replaced were pruned.
     #[error("operation {id} is too old to be undone: its former versions are no longer kept")]
     HistoryPruned {
         /// The operation.
-        id: i64,
+        id: OperationId,
     },
     /// A restore replaced the store during the undo of an operation: another one may have its
     /// number now.
@@ -144,7 +145,7 @@ pub enum Error {
     )]
     RestoredDuringUndo {
         /// The operation.
-        id: i64,
+        id: OperationId,
     },
     /// A restore replaced the store after the items of an operation were read.
     #[error("a restore replaced the store in the meantime; nothing was changed")]
@@ -153,27 +154,27 @@ pub enum Error {
     #[error("operation {id} was undone while it was going on, so it ends here")]
     OperationUndone {
         /// The operation.
-        id: i64,
+        id: OperationId,
     },
     /// The operation is undone already.
     #[error("operation {id} was undone already, by operation {by}")]
     AlreadyUndone {
         /// The operation.
-        id: i64,
+        id: OperationId,
         /// The operation that undid it.
-        by: i64,
+        by: OperationId,
     },
     /// The operation purged items.
     #[error("operation {id} erased items for good: that cannot be undone")]
     PurgeNotUndoable {
         /// The operation.
-        id: i64,
+        id: OperationId,
     },
     /// A collection changed after the operation.
     #[error("operation {id} was not undone: the collection {name:?} was changed or removed since")]
     CollectionChanged {
         /// The operation.
-        id: i64,
+        id: OperationId,
         /// The name of the collection after the operation.
         name: String,
     },
@@ -213,7 +214,7 @@ impl RowError {
     }
 
     /// The error of an item without source bytes.
-    pub(crate) fn missing_source_bytes(item: i64) -> RowError {
+    pub(crate) fn missing_source_bytes(item: ItemRow) -> RowError {
         RowError::Damaged(format!("the source bytes of item row {item} are missing"))
     }
 

@@ -6,6 +6,7 @@
 
 use crate::blob;
 use crate::calendar_context_table;
+use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use larder_extract::{CalendarContext, Extractor, IndexConfig, IndexEntry, ItemContext};
 use larder_format::kind::{CollectionType, Kind};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -17,8 +18,8 @@ use std::sync::Arc;
 /// the calendar contexts of their items.
 pub(crate) struct ExtractorCache<'a> {
     base: &'a Extractor,
-    by_collection: HashMap<i64, Extractor>,
-    calendar_contexts: HashMap<i64, Option<Arc<CalendarContext>>>,
+    by_collection: HashMap<CollectionRow, Extractor>,
+    calendar_contexts: HashMap<CalendarContextRow, Option<Arc<CalendarContext>>>,
 }
 
 /// Calendar contexts in the cache.
@@ -26,7 +27,7 @@ const MAX_CACHED_CONTEXTS: usize = 64;
 
 /// An item, as it is stored.
 pub(crate) struct ItemRecord {
-    pub(crate) collection: i64,
+    pub(crate) collection: CollectionRow,
     pub(crate) uid: String,
     pub(crate) context: ItemContext,
     pub(crate) bytes: Vec<u8>,
@@ -41,7 +42,7 @@ impl<'a> ExtractorCache<'a> {
     pub(crate) fn for_collection(
         &mut self,
         conn: &Connection,
-        collection: i64,
+        collection: CollectionRow,
     ) -> rusqlite::Result<&Extractor> {
         match self.by_collection.entry(collection) {
             Entry::Occupied(known) => Ok(known.into_mut()),
@@ -65,7 +66,7 @@ impl<'a> ExtractorCache<'a> {
     pub(crate) fn read_item(
         &mut self,
         conn: &Connection,
-        row: i64,
+        row: ItemRow,
     ) -> rusqlite::Result<Option<ItemRecord>> {
         let found = conn
             .prepare_cached(
@@ -73,7 +74,8 @@ impl<'a> ExtractorCache<'a> {
                  FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
             )?
             .query_row([row], |row| {
-                let place: (i64, String, Option<i64>) = (row.get(2)?, row.get(3)?, row.get(4)?);
+                let place: (i64, String, Option<CalendarContextRow>) =
+                    (row.get(2)?, row.get(3)?, row.get(4)?);
                 Ok((row.get(0)?, row.get(1)?, place, row.get::<_, Option<Vec<u8>>>(5)?))
             })
             .optional()?;
@@ -96,7 +98,7 @@ impl<'a> ExtractorCache<'a> {
     fn calendar_context(
         &mut self,
         conn: &Connection,
-        row: i64,
+        row: CalendarContextRow,
     ) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
         if let Some(known) = self.calendar_contexts.get(&row) {
             return Ok(known.clone());
@@ -134,7 +136,7 @@ pub(crate) fn read_item_context(
     conn: &Connection,
     kind: i64,
     recurrence_id: String,
-    calendar_context: Option<i64>,
+    calendar_context: Option<CalendarContextRow>,
 ) -> rusqlite::Result<Option<ItemContext>> {
     let Some(kind) = Kind::from_number(kind) else { return Ok(None) };
     let calendar_context = match calendar_context {

@@ -5,12 +5,10 @@
 
 use crate::handle::Handle;
 use crate::meta::set_meta;
+use crate::row_ids::{ItemRow, OperationId};
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, calendar_context_table};
 use rusqlite::{Connection, OptionalExtension as _};
-
-/// The number of an operation, as `larder log` prints it.
-pub type OperationId = i64;
 
 /// Replaced versions are stored for this long...
 const HISTORY_RETENTION_MS: i64 = 90 * 24 * 3600 * 1000;
@@ -109,7 +107,11 @@ pub(crate) fn set_schedule_history_start(
 }
 
 /// Records the schedule of an item that a batch changes without changing the item.
-pub(crate) fn log_schedule(tx: &WriteTransaction<'_>, seq: Seq, item: i64) -> rusqlite::Result<()> {
+pub(crate) fn log_schedule(
+    tx: &WriteTransaction<'_>,
+    seq: Seq,
+    item: ItemRow,
+) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT OR IGNORE INTO schedule_history
          SELECT ?1, i.handle, t.data FROM item i LEFT JOIN idx_schedule t ON t.item = i.id WHERE i.id = ?2",

@@ -6,6 +6,7 @@ use crate::extractor_cache::ExtractorCache;
 use crate::index_pages::IndexPages;
 use crate::index_updates::{UNPACK_TERM, to_term_set};
 use crate::interval_table;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
 use crate::sort_index_pages::SortIndexPages;
 use larder_extract::Extractor;
@@ -47,11 +48,13 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
         let pages = SortIndexPages::new(conn);
         let level_zero = LevelZero::read(&pages)?;
         SortIndex::new(&pages, &level_zero).verify(&mut |order, key, item| {
-            digest.add((order.order, order.partition, key, item));
+            let (collection, item) =
+                (CollectionRow::from_number(order.partition), ItemRow::from_number(item));
+            digest.add((order.order, collection, key, item));
         })?;
         return Ok(digest);
     }
-    let mut live: HashSet<i64> = HashSet::new();
+    let mut live: HashSet<ItemRow> = HashSet::new();
     let mut select = conn.prepare("SELECT id, stored_fields FROM item")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
@@ -59,10 +62,10 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
         live.insert(item);
         digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
     }
-    let live = |item| live.contains(&item);
+    let live = |item| live.contains(&ItemRow::from_number(item));
     let pages = IndexPages::new(conn);
     larder_index::for_each_posting(&pages, set.index_id(), &live, &mut |term, item| {
-        digest.add((term, item));
+        digest.add((term, ItemRow::from_number(item)));
     })?;
     Ok(digest)
 }
@@ -78,7 +81,7 @@ pub(crate) fn expected_digests(
     let mut select = conn.prepare("SELECT id, collection FROM item ORDER BY id")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let (item, collection): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let (item, collection): (ItemRow, CollectionRow) = (row.get(0)?, row.get(1)?);
         let stored = extractors.read_item(conn, item)?;
         let entry = stored.map(|stored| extractors.extract(conn, &stored)).transpose()?;
         let entry = entry.unwrap_or_default();

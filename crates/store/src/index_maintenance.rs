@@ -3,14 +3,16 @@
 //! All derived data can be computed again from the source bytes. Each step holds the write lock for
 //! a short time only, so that other writers come in between.
 
-use crate::derived_index::{DerivedIndex, rebuild_progress};
+use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
 use crate::index_pages::IndexPages;
 use crate::index_updates::{UNPACK_TERM, position_changes, to_term_set};
 use crate::interval_table;
+use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, read_meta_number};
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
 use crate::sort_index_pages::SortIndexPages;
 use crate::store::Store;
@@ -104,10 +106,12 @@ impl Store {
         let fingerprint = set.fingerprint(&self.extractor);
         let epoch = history::read_epoch(&self.conn).map_err(sqlite_error_at(&path))?;
         let state = set.read_state(&self.conn).map_err(sqlite_error_at(&path))?.unwrap_or_default();
-        let last = rebuild_progress(&state, &fingerprint);
-        let page = match last {
-            Some(last) => self.extract_page(set, last, items).map_err(sqlite_error_at(&path))?,
-            None => Vec::new(),
+        let progress = IndexState::parse(&state, &fingerprint);
+        let page = match progress {
+            IndexState::Rebuilding(last) => {
+                self.extract_page(set, last, items).map_err(sqlite_error_at(&path))?
+            }
+            IndexState::Complete | IndexState::Stale => Vec::new(),
         };
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
@@ -118,9 +122,9 @@ impl Store {
             {
                 return Ok(0); // Somebody else made a step, or restored the store: look again.
             }
-            let Some(last) = last else {
+            let IndexState::Rebuilding(last) = progress else {
                 set.clear(&tx)?;
-                set.write_state(&tx, &format!("rebuilding 0 {fingerprint}"))?;
+                set.write_state(&tx, &IndexState::format_rebuild(None, &fingerprint))?;
                 if set == DerivedIndex::Schedule {
                     interval_table::write_zone_data_version(&tx, &self.extractor)?;
                 }
@@ -131,12 +135,12 @@ impl Store {
             // Items that were added while this waited for the lock are left to the rebuild. A few
             // of them are extracted under the lock, or a constant writer would keep the rebuild
             // from ever ending.
-            let last = page.last().map_or(last, |one| one.id);
+            let last = page.last().map_or(last, |item| Some(item.id));
             let gap = MAX_TAIL_ITEMS.min(items);
             let mut rest = self.extract_page(set, last, gap + 1)?;
             if rest.len() > gap {
                 rest.clear();
-                set.write_state(&tx, &format!("rebuilding {last} {fingerprint}"))?;
+                set.write_state(&tx, &IndexState::format_rebuild(last, &fingerprint))?;
             } else {
                 index_page(&tx, set, &self.extractor, &rest)?;
                 set.write_state(&tx, &fingerprint)?;
@@ -149,23 +153,23 @@ impl Store {
         Ok(derived)
     }
 
-    /// Extracts the next items after row `last`, at most `limit`.
+    /// Extracts the next items after `last`, at most `limit`; `None`: the first ones.
     fn extract_page(
         &self,
         set: DerivedIndex,
-        last: i64,
+        last: Option<ItemRow>,
         limit: usize,
     ) -> rusqlite::Result<Vec<ExtractedItem>> {
         let is_in_index = |kind: Kind| set != DerivedIndex::Schedule || kind.has_schedule();
         let sql = format!(
-            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind IN ({})
-             ORDER BY id LIMIT ?2",
-            Kind::numbers_where(is_in_index)
+            "SELECT i.id, i.seq, i.collection FROM item i WHERE i.id > coalesce(?1, 0) AND {}
+             ORDER BY i.id LIMIT ?2",
+            kind_condition(is_in_index)
         );
         let mut select = self.conn.prepare_cached(&sql)?;
         let heads = select
             .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-            .collect::<rusqlite::Result<Vec<(i64, Seq, i64)>>>()?;
+            .collect::<rusqlite::Result<Vec<(ItemRow, Seq, CollectionRow)>>>()?;
         let mut extractors = ExtractorCache::new(&self.extractor);
         let derive = |(id, seq, collection)| {
             let summary =
@@ -188,7 +192,7 @@ impl Store {
 /// The entry of an item; valid while the item was last changed by this batch and its collection has
 /// this index configuration.
 struct ExtractedItem {
-    id: i64,
+    id: ItemRow,
     seq: Seq,
     index_config: Arc<IndexConfig>,
     entry: IndexEntry,
@@ -214,7 +218,7 @@ fn index_page(
     let mut sort_changes = Vec::new();
     let mut writer = interval_table::IntervalWriter::new(tx, extractor);
     for ExtractedItem { id, seq, index_config: summary, entry } in page {
-        let now: Option<(Seq, i64)> = tx
+        let now: Option<(Seq, CollectionRow)> = tx
             .prepare_cached("SELECT seq, collection FROM item WHERE id = ?1")?
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
@@ -248,7 +252,7 @@ fn index_page(
             DerivedIndex::Sort => {
                 sort_changes.extend(position_changes(*id, collection, entry.sort_keys, true));
             }
-            _ => gathered.put(*id, to_term_set(entry.terms)),
+            _ => gathered.put(id.to_number(), to_term_set(entry.terms)),
         }
     }
     match set {

@@ -8,6 +8,7 @@ use crate::collection::CollectionMeta;
 use crate::error::RowResult;
 use crate::index_pages::IndexPages;
 use crate::interval_search;
+use crate::row_ids::ItemRow;
 use crate::{series, uid_lookup};
 use larder_extract::{Extractor, TimeRange};
 use larder_index::{IndexMatch, Matches, Segment, TermQuery};
@@ -49,8 +50,8 @@ pub(crate) fn find_matches(
         ExternalQuery::TimeRange(range) => {
             let hits = interval_search::search(conn, extractor, collections, range)?;
             external_entries += hits.entries_read + hits.series_evaluated;
-            let exact = hits.items.into_iter().map(IndexMatch::exact);
-            let undecided = hits.undecided.into_iter().map(IndexMatch::candidate);
+            let exact = hits.items.into_iter().map(exact_match);
+            let undecided = hits.undecided.into_iter().map(candidate_match);
             Ok(Matches::from_unsorted(exact.chain(undecided).collect()))
         }
     };
@@ -58,6 +59,14 @@ pub(crate) fn find_matches(
     let (matches, entries_read) =
         larder_index::find_matches(&pages, segments, query, &mut find_external)?;
     Ok((matches, entries_read + external_entries))
+}
+
+fn exact_match(item: ItemRow) -> IndexMatch {
+    IndexMatch::exact(item.to_number())
+}
+
+fn candidate_match(item: ItemRow) -> IndexMatch {
+    IndexMatch::candidate(item.to_number())
 }
 
 /// Returns the items that are stored under these UIDs; these matches are exact. Items that are
@@ -72,17 +81,17 @@ fn find_uids(
         let key = &collection.collection_key;
         for uid in uids {
             let master = uid_lookup::find_row(conn, key, uid, "")?;
-            matches.extend(master.map(IndexMatch::exact));
+            matches.extend(master.map(exact_match));
             if collection.index_config.collection_type().has_schedules() {
                 let overrides = series::find_overrides(conn, key.id, uid)?;
-                matches.extend(overrides.into_iter().map(|(item, _)| IndexMatch::exact(item)));
+                matches.extend(overrides.into_iter().map(|(item, _)| exact_match(item)));
             }
         }
     }
     let mut select = conn.prepare_cached("SELECT id FROM item WHERE uid_origin = 2")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        matches.push(IndexMatch::candidate(row.get(0)?));
+        matches.push(candidate_match(row.get(0)?));
     }
     Ok(Matches::from_unsorted(matches))
 }

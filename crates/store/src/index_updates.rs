@@ -4,13 +4,14 @@
 //! refills whole indexes.
 
 use crate::Seq;
-use crate::derived_index::{DerivedIndex, rebuild_progress};
+use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
 use crate::index_pages::IndexPages;
 use crate::interval_table;
 use crate::meta::MetaTable;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series::{self, ItemLocation};
 use crate::sort_index_pages::SortIndexPages;
 use crate::write_transaction::WriteTransaction;
@@ -29,12 +30,12 @@ pub(crate) const UNPACK_TERM: UnpackTerm = term::unpack_term;
 /// The changes of a batch to the indexes.
 pub(crate) struct IndexUpdates {
     text: SegmentBuffer,
-    sort: BTreeMap<i64, SortUpdate>,
-    schedules: BTreeMap<i64, ScheduleUpdate>,
-    /// The last item that each index accepts: during a rebuild, the rebuild adds the later ones.
-    last_text_item: i64,
-    last_sort_item: i64,
-    last_schedule_item: i64,
+    sort: BTreeMap<ItemRow, SortUpdate>,
+    schedules: BTreeMap<ItemRow, ScheduleUpdate>,
+    /// The state of each index: during a rebuild, the rebuild adds the items after the last one.
+    text_state: IndexState,
+    sort_state: IndexState,
+    schedule_state: IndexState,
 }
 
 /// A calendar item that the batch changed.
@@ -46,43 +47,41 @@ struct ScheduleUpdate {
 
 /// The sort keys of an item in its collection: before the batch, and from now on.
 struct SortUpdate {
-    collection: i64,
+    collection: CollectionRow,
     before: SortKeys,
     after: SortKeys,
 }
 
 impl IndexUpdates {
     pub(crate) fn begin(extractor: &Extractor, meta: &MetaTable) -> IndexUpdates {
-        let reach = |set: DerivedIndex| -> i64 {
-            let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(extractor));
-            let all = if state == fingerprint { i64::MAX } else { 0 };
-            rebuild_progress(state, &fingerprint).unwrap_or(all)
+        let state = |set: DerivedIndex| {
+            IndexState::parse(meta.text(set.meta_key()), &set.fingerprint(extractor))
         };
         IndexUpdates {
             text: SegmentBuffer::default(),
             sort: BTreeMap::new(),
             schedules: BTreeMap::new(),
-            last_text_item: reach(DerivedIndex::Text),
-            last_sort_item: reach(DerivedIndex::Sort),
-            last_schedule_item: reach(DerivedIndex::Schedule),
+            text_state: state(DerivedIndex::Text),
+            sort_state: state(DerivedIndex::Sort),
+            schedule_state: state(DerivedIndex::Schedule),
         }
     }
 
     /// Returns whether the batch changed this item before.
-    pub(crate) fn has_item(&self, item: i64) -> bool {
+    pub(crate) fn has_item(&self, item: ItemRow) -> bool {
         self.sort.contains_key(&item)
     }
 
     /// Sets the entry of an item of this collection. `was`: its sort keys before the batch.
     pub(crate) fn put(
         &mut self,
-        item: i64,
+        item: ItemRow,
         location: ItemLocation,
         was: SortKeys,
         entry: IndexEntry,
     ) {
-        if item <= self.last_text_item {
-            self.text.put(item, to_term_set(entry.terms));
+        if self.text_state.has_reached(item) {
+            self.text.put(item.to_number(), to_term_set(entry.terms));
         }
         self.put_sort_keys(item, location.collection, was, entry.sort_keys);
         if location.is_in_calendar {
@@ -94,9 +93,9 @@ impl IndexUpdates {
     }
 
     /// Removes the entry of an item of this collection. `was`: its sort keys before the batch.
-    pub(crate) fn remove(&mut self, item: i64, location: ItemLocation, was: SortKeys) {
-        if item <= self.last_text_item {
-            self.text.remove(item);
+    pub(crate) fn remove(&mut self, item: ItemRow, location: ItemLocation, was: SortKeys) {
+        if self.text_state.has_reached(item) {
+            self.text.remove(item.to_number());
         }
         self.put_sort_keys(item, location.collection, was, SortKeys::new());
         if location.is_in_calendar {
@@ -104,7 +103,13 @@ impl IndexUpdates {
         }
     }
 
-    fn put_sort_keys(&mut self, item: i64, collection: i64, before: SortKeys, after: SortKeys) {
+    fn put_sort_keys(
+        &mut self,
+        item: ItemRow,
+        collection: CollectionRow,
+        before: SortKeys,
+        after: SortKeys,
+    ) {
         let new = || SortUpdate { collection, before, after: SortKeys::new() };
         self.sort.entry(item).or_insert_with(new).after = after;
     }
@@ -122,7 +127,7 @@ impl IndexUpdates {
         text.flush(&pages, DerivedIndex::Text.index_id(), seq, UNPACK_TERM)?;
         let mut changes = Vec::with_capacity(self.sort.len() * 2);
         for (item, SortUpdate { collection, before, after }) in mem::take(&mut self.sort) {
-            if item <= self.last_sort_item && before != after {
+            if self.sort_state.has_reached(item) && before != after {
                 changes.extend(position_changes(item, collection, before, false));
                 changes.extend(position_changes(item, collection, after, true));
             }
@@ -139,7 +144,7 @@ impl IndexUpdates {
         seq: Seq,
     ) -> rusqlite::Result<()> {
         let mut writer = interval_table::IntervalWriter::new(tx, extractors.base());
-        let mut changed: BTreeMap<(i64, String), Vec<SeriesMember>> = BTreeMap::new();
+        let mut changed: BTreeMap<(CollectionRow, String), Vec<SeriesMember>> = BTreeMap::new();
         let (mut new, mut changed_items) = (HashSet::new(), HashSet::new());
         for (item, ScheduleUpdate { location, parsed_schedule: is }) in
             mem::take(&mut self.schedules)
@@ -155,7 +160,7 @@ impl IndexUpdates {
                 continue;
             };
             let member = SeriesMember {
-                row: item,
+                row: item.to_number(),
                 recurrence_id: recurrence,
                 parsed_schedule: timing,
                 is_changed: true,
@@ -165,7 +170,7 @@ impl IndexUpdates {
         for ((collection, uid), members) in changed {
             let times = series::compute_schedules(tx, extractors, collection, &uid, members)?;
             for (item, times) in
-                times.into_iter().filter(|(item, _)| *item <= self.last_schedule_item)
+                times.into_iter().filter(|(item, _)| self.schedule_state.has_reached(*item))
             {
                 // The former schedule of a changed item is in `item_history`.
                 if !changed_items.contains(&item) {
@@ -186,14 +191,14 @@ pub(crate) fn to_term_set(terms: ExtractedTerms) -> TermSet {
 /// Returns the changes that insert an item at its positions in the orders of its collection, or
 /// remove it from them.
 pub(crate) fn position_changes(
-    item: i64,
-    collection: i64,
+    item: ItemRow,
+    collection: CollectionRow,
     keys: SortKeys,
     is_insert: bool,
 ) -> impl Iterator<Item = PositionChange> {
     keys.into_iter().map(move |(field, key)| PositionChange {
-        order: PartitionOrder { order: field, partition: collection },
-        position: SortPosition { key, row: item },
+        order: PartitionOrder { order: field, partition: collection.to_number() },
+        position: SortPosition { key, row: item.to_number() },
         is_insert,
     })
 }

@@ -6,6 +6,7 @@
 
 use crate::collection::CollectionMeta;
 use crate::interval_table::{layer, time_scale};
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series_summary::SeriesSummary;
 use crate::zone_loader::load_zone;
 use larder_extract::{Extractor, Overlap, Schedule, TimeRange, TimeTarget};
@@ -32,9 +33,9 @@ const ENTRIES_IN_CLASS_SQL: &str = "SELECT end, item, series_summary, start FROM
 #[derive(Debug, Clone, Default)]
 pub struct TimeRangeHits {
     /// Their rows, ascending and distinct.
-    pub items: Vec<i64>,
+    pub items: Vec<ItemRow>,
     /// The rows of items that could not be decided within bounded work.
-    pub undecided: Vec<i64>,
+    pub undecided: Vec<ItemRow>,
     /// The number of index rows that were read.
     pub entries_read: u64,
     /// The number of series that were evaluated.
@@ -115,7 +116,7 @@ struct IntervalSearcher<'a> {
     floating_range: LocalRange,
     /// Items whose series has to be evaluated, and the place of its packed schedule in
     /// `pending_bytes`; an empty place: it is read from `idx_schedule`.
-    pending_series: Vec<(i64, Range<usize>)>,
+    pending_series: Vec<(ItemRow, Range<usize>)>,
     pending_bytes: Vec<u8>,
     /// The time zones of the series evaluated so far, by name. They are few, so a scan is faster
     /// than a map.
@@ -173,7 +174,7 @@ impl IntervalSearcher<'_> {
             let is_floating = span_scale(class) == TimeScale::Local;
             let slack = if is_floating { MAX_UTC_OFFSET_SECONDS } else { 0 };
             let first = max_span_seconds(class).map_or(i64::MIN, |max| from - slack - max);
-            let row_class = row_class(collection.collection_key.id, class);
+            let row_class = row_class(collection.collection_key.id.to_number(), class);
             let rows = select.query((row_class, first, to + slack))?;
             self.test_rows(rows, is_floating, false)?;
         }
@@ -197,7 +198,7 @@ impl IntervalSearcher<'_> {
     fn scan_buckets(
         &mut self,
         select: &mut Statement<'_>,
-        collection: i64,
+        collection: CollectionRow,
         is_floating: bool,
     ) -> rusqlite::Result<()> {
         let range = if is_floating { &self.floating_range } else { &self.utc_range };
@@ -208,7 +209,7 @@ impl IntervalSearcher<'_> {
             .class_ranges()
             .partition(|classes| classes.end() - classes.start() < MAX_SEPARATE_BUCKET_SCANS);
         for class in short_ranges.into_iter().flatten() {
-            let rows = select.query((row_class(collection, class), i64::MIN, end))?;
+            let rows = select.query((row_class(collection.to_number(), class), i64::MIN, end))?;
             self.test_rows(rows, is_floating, plan.is_whole(class))?;
         }
         if long_ranges.is_empty() {
@@ -219,13 +220,13 @@ impl IntervalSearcher<'_> {
              WHERE row_class BETWEEN ?1 AND ?2 AND start < ?3",
         )?;
         for classes in long_ranges {
-            let first = row_class(collection, *classes.start());
-            let last = row_class(collection, *classes.end());
+            let first = row_class(collection.to_number(), *classes.start());
+            let last = row_class(collection.to_number(), *classes.end());
             let mut rows = select.query((first, last, end))?;
             while let Some(row) = rows.next()? {
                 self.test_row(row, is_floating, &|| {
                     row.get(4).is_ok_and(|row_class: i64| {
-                        plan.is_whole(class_in_partition(collection, row_class))
+                        plan.is_whole(class_in_partition(collection.to_number(), row_class))
                     })
                 })?;
             }
@@ -288,7 +289,7 @@ impl IntervalSearcher<'_> {
     /// leaves it to be evaluated.
     fn test_series(
         &mut self,
-        item: i64,
+        item: ItemRow,
         mut series: &[u8],
         span: &LocalSpan,
         is_floating: bool,
@@ -315,7 +316,7 @@ impl IntervalSearcher<'_> {
 
     /// Leaves a series to be evaluated; empty bytes: its packed schedule is read from
     /// `idx_schedule`.
-    fn defer_series(&mut self, item: i64, series: &[u8]) {
+    fn defer_series(&mut self, item: ItemRow, series: &[u8]) {
         let start = self.pending_bytes.len();
         self.pending_bytes.extend_from_slice(series);
         self.pending_series.push((item, start..self.pending_bytes.len()));
@@ -356,7 +357,7 @@ impl IntervalSearcher<'_> {
 }
 
 /// Reads the packed schedule of an item; `None`: it has none.
-fn read_packed_schedule(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+fn read_packed_schedule(conn: &Connection, item: ItemRow) -> rusqlite::Result<Option<Vec<u8>>> {
     conn.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?
         .query_row([item], |row| row.get(0))
         .optional()

@@ -7,6 +7,7 @@
 //! table.
 
 use crate::interval_entry::IntervalEntry;
+use crate::row_ids::{CollectionRow, ItemRow, ZoneSetRow};
 use crate::schedule_intervals::interval_entries;
 use crate::series_summary::{RecurrenceBucket, SeriesSummary};
 use crate::zone_loader::unpack_schedule;
@@ -39,7 +40,7 @@ pub(crate) fn time_scale(is_floating: bool) -> TimeScale {
 }
 
 /// Returns the row class of an entry of an item of this collection.
-fn entry_row_class(collection: i64, entry: &IntervalEntry) -> i64 {
+fn entry_row_class(collection: CollectionRow, entry: &IntervalEntry) -> i64 {
     let (layer, scale) = (layer(entry.target), time_scale(entry.is_floating));
     let class = match entry.bucket {
         None => span_class(layer, scale, entry.end - entry.start),
@@ -56,7 +57,7 @@ fn entry_row_class(collection: i64, entry: &IntervalEntry) -> i64 {
             },
         ),
     };
-    row_class(collection, class)
+    row_class(collection.to_number(), class)
 }
 
 /// Returns the column `series_summary` of an entry with this summary, of an item with this packed
@@ -76,11 +77,11 @@ fn pack_series_column(
 /// Returns the classes of spans that a collection has: one step for each, as most are absent.
 pub(crate) fn find_span_classes(
     conn: &Connection,
-    collection: i64,
+    collection: CollectionRow,
     target: TimeTarget,
 ) -> rusqlite::Result<Vec<i64>> {
     let [first, .., last] = span_classes(layer(target)) else { return Ok(Vec::new()) };
-    let end = row_class(collection, last + 1);
+    let end = row_class(collection.to_number(), last + 1);
     let mut next = conn.prepare_cached(
         "SELECT row_class FROM idx_interval WHERE row_class > ?1 AND row_class < ?2
          ORDER BY row_class LIMIT 1",
@@ -88,25 +89,26 @@ pub(crate) fn find_span_classes(
     let mut classes = Vec::new();
     loop {
         let before = classes.last().copied().unwrap_or(first - 1);
-        let found: Option<i64> =
-            next.query_row((row_class(collection, before), end), |row| row.get(0)).optional()?;
+        let found: Option<i64> = next
+            .query_row((row_class(collection.to_number(), before), end), |row| row.get(0))
+            .optional()?;
         match found {
-            Some(found) => classes.push(class_in_partition(collection, found)),
+            Some(found) => classes.push(class_in_partition(collection.to_number(), found)),
             None => return Ok(classes),
         }
     }
 }
 
 /// A row of `idx_interval` before it is written.
-type PendingEntry = (i64, i64, i64, i64, TimeTarget, Option<SeriesSummary>, Arc<[u8]>);
+type PendingEntry = (i64, i64, i64, ItemRow, TimeTarget, Option<SeriesSummary>, Arc<[u8]>);
 
 /// Writes schedules: gathers them, then inserts the rows of each table in the order of its key.
 pub(crate) struct IntervalWriter<'a> {
     conn: &'a Connection,
     extractor: &'a Extractor,
     /// The rows of `idx_zone_set` by their names.
-    zone_sets: HashMap<String, i64>,
-    schedules: Vec<(i64, Option<i64>, Arc<[u8]>)>,
+    zone_sets: HashMap<String, ZoneSetRow>,
+    schedules: Vec<(ItemRow, Option<ZoneSetRow>, Arc<[u8]>)>,
     entries: Vec<PendingEntry>,
 }
 
@@ -119,8 +121,8 @@ impl<'a> IntervalWriter<'a> {
     /// Sets the schedule of an item; `None`: it has none. A new item has no rows to be replaced.
     pub(crate) fn put(
         &mut self,
-        collection: i64,
-        item: i64,
+        collection: CollectionRow,
+        item: ItemRow,
         schedule: Option<&Schedule>,
         is_new: bool,
     ) -> rusqlite::Result<()> {
@@ -143,7 +145,7 @@ impl<'a> IntervalWriter<'a> {
     }
 
     /// Returns the row of these time zones with their current fingerprint.
-    fn zone_set(&mut self, names: &str) -> rusqlite::Result<i64> {
+    fn zone_set(&mut self, names: &str) -> rusqlite::Result<ZoneSetRow> {
         if let Some(row) = self.zone_sets.get(names) {
             return Ok(*row);
         }
@@ -177,7 +179,7 @@ fn find_or_insert_zone_set(
     conn: &Connection,
     extractor: &Extractor,
     names: &str,
-) -> rusqlite::Result<i64> {
+) -> rusqlite::Result<ZoneSetRow> {
     let fingerprint = extractor.zone_resolver().fingerprint(names);
     let found = conn
         .prepare_cached("SELECT id FROM idx_zone_set WHERE names = ?1 AND fingerprint = ?2")?
@@ -190,7 +192,7 @@ fn find_or_insert_zone_set(
         "INSERT INTO idx_zone_set(names, fingerprint) VALUES(?1, ?2)",
         (names, &*fingerprint),
     )?;
-    Ok(conn.last_insert_rowid())
+    Ok(ZoneSetRow::from_number(conn.last_insert_rowid()))
 }
 
 /// Writes the version of the system's time zones that the tables are filled with from now on.
@@ -209,8 +211,8 @@ pub(crate) fn write_zone_data_version(
 pub(crate) fn delete_item(
     conn: &Connection,
     extractor: &Extractor,
-    collection: i64,
-    item: i64,
+    collection: CollectionRow,
+    item: ItemRow,
 ) -> rusqlite::Result<()> {
     let data: Option<Vec<u8>> = conn
         .prepare_cached("DELETE FROM idx_schedule WHERE item = ?1 RETURNING data")?
@@ -238,9 +240,9 @@ pub(crate) fn clear(conn: &Connection) -> rusqlite::Result<()> {
 /// A row of the tables, for a digest.
 #[derive(Hash)]
 pub(crate) enum DigestRecord<'a> {
-    Schedule(i64, &'a [u8]),
-    /// Row class, start, end, item; and the series summary.
-    Interval([i64; 4], Option<&'a [u8]>),
+    Schedule(ItemRow, &'a [u8]),
+    /// Row class, start, end; the item; and the series summary.
+    Interval([i64; 3], ItemRow, Option<&'a [u8]>),
 }
 
 /// Passes all rows of the tables to `each`.
@@ -257,16 +259,16 @@ pub(crate) fn for_each_record(
         conn.prepare("SELECT row_class, start, end, item, series_summary FROM idx_interval")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let numbers = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
-        each(DigestRecord::Interval(numbers, row.get_ref(4)?.as_blob_or_null()?));
+        let numbers = [row.get(0)?, row.get(1)?, row.get(2)?];
+        each(DigestRecord::Interval(numbers, row.get(3)?, row.get_ref(4)?.as_blob_or_null()?));
     }
     Ok(())
 }
 
 /// Passes the rows that the tables should have of an item to `each`.
 pub(crate) fn for_each_expected_record(
-    collection: i64,
-    item: i64,
+    collection: CollectionRow,
+    item: ItemRow,
     schedule: Option<&Schedule>,
     each: &mut dyn FnMut(DigestRecord<'_>),
 ) {
@@ -274,8 +276,8 @@ pub(crate) fn for_each_expected_record(
     let data = schedule.pack();
     each(DigestRecord::Schedule(item, &data));
     for entry in interval_entries(schedule) {
-        let numbers = [entry_row_class(collection, &entry), entry.start, entry.end, item];
+        let numbers = [entry_row_class(collection, &entry), entry.start, entry.end];
         let series = pack_series_column(entry.target, entry.series_summary.as_ref(), &data);
-        each(DigestRecord::Interval(numbers, series.as_deref()));
+        each(DigestRecord::Interval(numbers, item, series.as_deref()));
     }
 }

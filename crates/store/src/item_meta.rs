@@ -5,6 +5,7 @@
 
 use crate::collection::CollectionMeta;
 use crate::handle::Handle;
+use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use crate::{Kind, Seq};
 use rusqlite::Row;
 use std::sync::Arc;
@@ -13,11 +14,13 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemMeta {
     /// The row in this file, by which the bytes are read. It is never shown or stored.
-    pub row: i64,
+    pub row: ItemRow,
     /// The handle.
     pub handle: Handle,
     /// The kind.
     pub kind: Kind,
+    /// The row of the collection.
+    pub collection_row: CollectionRow,
     /// The name of the collection.
     pub collection: Arc<str>,
     /// The UID, unique in the collection together with the recurrence-id.
@@ -31,7 +34,17 @@ pub struct ItemMeta {
     pub seq: Seq,
     /// The calendar context: a row of this file, for
     /// [`Reader::calendar_context`](crate::Reader::calendar_context).
-    pub calendar_context: Option<i64>,
+    pub calendar_context: Option<CalendarContextRow>,
+}
+
+/// Returns the SQL condition that `item i` is of a kind with a capability.
+///
+/// It is a chain of comparisons: for each evaluation of a list after IN that has more than two
+/// values, SQLite fills a temporary table.
+pub(crate) fn kind_condition(has_capability: impl Fn(Kind) -> bool) -> String {
+    let kinds = Kind::all().filter(|kind| has_capability(*kind));
+    let terms: Vec<String> = kinds.map(|kind| format!("i.kind = {}", kind.number())).collect();
+    format!("({})", if terms.is_empty() { "FALSE".to_string() } else { terms.join(" OR ") })
 }
 
 /// The columns of an [`ItemMeta`], for a query over `item i`.
@@ -51,7 +64,7 @@ pub(crate) fn item_meta_of_kind(
     kind: Kind,
     collections: &[CollectionMeta],
 ) -> rusqlite::Result<ItemMeta> {
-    let collection: i64 = row.get(3)?;
+    let collection: CollectionRow = row.get(3)?;
     let known = collections.binary_search_by_key(&collection, |known| known.collection_key.id).ok();
     let name = known.and_then(|at| collections.get(at)).map(|known| &known.name);
     item_meta_in_collection(row, kind, name)
@@ -61,9 +74,9 @@ pub(crate) fn item_meta_of_kind(
 /// is unknown.
 pub(crate) fn item_meta_with_names(
     row: &Row<'_>,
-    names: &[(i64, Arc<str>)],
+    names: &[(CollectionRow, Arc<str>)],
 ) -> rusqlite::Result<Option<ItemMeta>> {
-    let collection: i64 = row.get(3)?;
+    let collection: CollectionRow = row.get(3)?;
     let known = names.binary_search_by_key(&collection, |(row, _)| *row).ok();
     let name = known.and_then(|at| names.get(at)).map(|(_, name)| name);
     let kind = Kind::from_number(row.get(2)?);
@@ -79,6 +92,7 @@ fn item_meta_in_collection(
         row: row.get(0)?,
         handle: Handle::from_bytes(row.get_ref(1)?.as_blob()?),
         kind,
+        collection_row: row.get(3)?,
         collection: collection.map_or_else(|| Arc::from(""), Arc::clone),
         uid: row.get(4)?,
         derived_uid: row.get(5)?,

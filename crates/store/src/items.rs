@@ -13,6 +13,7 @@ use crate::index_query::{self, IndexQuery};
 use crate::item_meta::{ItemMeta, item_meta_from_row, item_meta_of_kind};
 use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::{Kind, Seq, blob, uid_lookup};
 use larder_extract::StoredFields;
 use larder_index::{IndexMatch, Matches, ReadPages as _, Segment};
@@ -42,8 +43,8 @@ impl IndexMatches {
     }
 
     /// Returns the match of an item.
-    pub(crate) fn find(&self, item: i64) -> Option<&IndexMatch> {
-        self.matches.find(item)
+    pub(crate) fn find(&self, item: ItemRow) -> Option<&IndexMatch> {
+        self.matches.find(item.to_number())
     }
 }
 
@@ -54,9 +55,9 @@ pub struct Candidate<'a> {
     sql_row: &'a Row<'a>,
     with_bytes: bool,
     /// The row of the item.
-    pub row: i64,
+    pub row: ItemRow,
     /// The row of its collection.
-    pub collection: i64,
+    pub collection: CollectionRow,
     /// The kind of the item.
     kind: Kind,
     /// The batch that last changed it.
@@ -97,8 +98,8 @@ impl Candidate<'_> {
 }
 
 /// Divides ascending rows into runs without gaps, each of which is read by one statement.
-fn contiguous_runs(rows: &[i64]) -> impl Iterator<Item = (i64, i64)> {
-    rows.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((*run.first()?, *run.last()?)))
+fn contiguous_runs(rows: &[ItemRow]) -> impl Iterator<Item = (ItemRow, ItemRow)> {
+    rows.chunk_by(|a, b| a.next() == *b).filter_map(|run| Some((*run.first()?, *run.last()?)))
 }
 
 fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredFields<'a>> {
@@ -107,7 +108,11 @@ fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredFields<'a>> {
     StoredFields::from_bytes(kind, bytes)
 }
 
-fn bytes_from_row<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> RowResult<Cow<'a, [u8]>> {
+fn bytes_from_row<'a>(
+    conn: &Connection,
+    of: &'a Row<'_>,
+    row: ItemRow,
+) -> RowResult<Cow<'a, [u8]>> {
     Ok(match of.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
         Some(bytes) => Cow::Borrowed(bytes),
         None => Cow::Owned(blob::require_source_bytes(conn, row)?),
@@ -190,7 +195,7 @@ impl Reader {
     /// transaction: `each` must not block.
     pub fn for_each_item(
         &self,
-        rows: &[i64],
+        rows: &[ItemRow],
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
@@ -206,8 +211,8 @@ impl Reader {
     /// reading their metadata.
     pub fn for_each_source(
         &self,
-        rows: &[i64],
-        each: &mut dyn FnMut(i64, &[u8]) -> bool,
+        rows: &[ItemRow],
+        each: &mut dyn FnMut(ItemRow, &[u8]) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
         let mut run = || -> RowResult<()> {
@@ -218,7 +223,7 @@ impl Reader {
             let sql =
                 "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut many = self.conn.prepare_cached(sql)?;
-            let mut give = |item: i64, row: &Row<'_>| -> RowResult<bool> {
+            let mut give = |item: ItemRow, row: &Row<'_>| -> RowResult<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
                     Some(bytes) => each(item, bytes),
                     None => each(item, &blob::require_source_bytes(&self.conn, item)?),
@@ -251,7 +256,7 @@ impl Reader {
     /// one read transaction: `each` must not block.
     pub fn for_each_uid(
         &self,
-        rows: &[i64],
+        rows: &[ItemRow],
         each: &mut dyn FnMut(usize, &str) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
@@ -261,11 +266,13 @@ impl Reader {
             let mut select = self.conn.prepare_cached(sql)?;
             let mut index = 0;
             // To pass over a few rows takes less than another statement.
-            for run in rows.chunk_by(|a, b| b - a <= MAX_SKIPPED_ROWS) {
+            let is_near =
+                |a: &ItemRow, b: &ItemRow| b.to_number() - a.to_number() <= MAX_SKIPPED_ROWS;
+            for run in rows.chunk_by(is_near) {
                 let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
                 let mut items = select.query((first, last))?;
                 while let Some(item) = items.next()? {
-                    let row: i64 = item.get(0)?;
+                    let row: ItemRow = item.get(0)?;
                     while rows.get(index).is_some_and(|wanted| *wanted < row) {
                         index += 1;
                     }
@@ -282,7 +289,7 @@ impl Reader {
     fn for_each_in_runs(
         &self,
         remembered: &ReaderCache,
-        runs: &mut dyn Iterator<Item = (i64, i64)>,
+        runs: &mut dyn Iterator<Item = (ItemRow, ItemRow)>,
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> RowResult<()> {
         let mut select = self.conn.prepare_cached(concat!(
@@ -315,10 +322,15 @@ impl Reader {
 
     /// Returns the rows of a collection's items after row `after`, ascending, at most `limit`,
     /// without reading the items.
-    pub fn item_rows(&self, collection: i64, after: i64, limit: usize) -> Result<Vec<i64>> {
-        let run = || -> rusqlite::Result<Vec<i64>> {
+    pub fn item_rows(
+        &self,
+        collection: CollectionRow,
+        after: Option<ItemRow>,
+        limit: usize,
+    ) -> Result<Vec<ItemRow>> {
+        let run = || -> rusqlite::Result<Vec<ItemRow>> {
             let sql = "SELECT id FROM item INDEXED BY item_collection
-                       WHERE collection = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+                       WHERE collection = ?1 AND id > coalesce(?2, 0) ORDER BY id LIMIT ?3";
             let mut select = self.conn.prepare_cached(sql)?;
             select.query_map((collection, after, limit as i64), |row| row.get(0))?.collect()
         };
@@ -329,12 +341,12 @@ impl Reader {
     /// `after`, ascending, at most `limit`. Reads nothing else of the items.
     pub fn item_rows_with_kind(
         &self,
-        collection: Option<i64>,
-        after: i64,
+        collection: Option<CollectionRow>,
+        after: Option<ItemRow>,
         limit: usize,
-    ) -> Result<Vec<(i64, i64, Kind)>> {
-        let run = || -> rusqlite::Result<Vec<(i64, i64, Kind)>> {
-            let each = |row: &Row<'_>| -> rusqlite::Result<Option<(i64, i64, Kind)>> {
+    ) -> Result<Vec<(ItemRow, CollectionRow, Kind)>> {
+        let run = || -> rusqlite::Result<Vec<(ItemRow, CollectionRow, Kind)>> {
+            let each = |row: &Row<'_>| -> rusqlite::Result<Option<(ItemRow, CollectionRow, Kind)>> {
                 let (id, collection) = (row.get(0)?, row.get(1)?);
                 Ok(Kind::from_number(row.get(2)?).map(|kind| (id, collection, kind)))
             };
@@ -343,7 +355,7 @@ impl Reader {
                     .conn
                     .prepare_cached(
                         "SELECT id, collection, kind FROM item INDEXED BY item_collection
-                         WHERE collection = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+                         WHERE collection = ?1 AND id > coalesce(?2, 0) ORDER BY id LIMIT ?3",
                     )?
                     .query_map((collection, after, limit as i64), each)?
                     .filter_map(Result::transpose)
@@ -351,7 +363,7 @@ impl Reader {
                 None => self
                     .conn
                     .prepare_cached(
-                        "SELECT id, collection, kind FROM item WHERE id > ?1 ORDER BY id LIMIT ?2",
+                        "SELECT id, collection, kind FROM item WHERE id > coalesce(?1, 0) ORDER BY id LIMIT ?2",
                     )?
                     .query_map((after, limit as i64), each)?
                     .filter_map(Result::transpose)
@@ -366,7 +378,7 @@ impl Reader {
     /// stored fields come without them. All within one read transaction: `each` must not block.
     pub fn for_each_with_stored_fields(
         &self,
-        rows: &[i64],
+        rows: &[ItemRow],
         each: &mut dyn FnMut(ItemMeta, Option<StoredFields<'_>>) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
@@ -402,7 +414,7 @@ impl Reader {
     pub fn look_up(
         &self,
         lookup: &IndexQuery,
-        collections: &[i64],
+        collections: &[CollectionRow],
     ) -> Result<Option<IndexMatches>> {
         let run = || -> RowResult<Option<IndexMatches>> {
             let _snapshot = self.begin_read_raw()?;
@@ -495,7 +507,7 @@ impl Reader {
             collections: &known.collections,
             sql_row,
             with_bytes,
-            row: found.item,
+            row: ItemRow::from_number(found.item),
             collection: sql_row.get(3)?,
             kind,
             seq,

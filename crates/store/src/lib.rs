@@ -13,7 +13,7 @@
 //! | module | content |
 //! |---|---|
 //! | `error`, `handle` | errors, the public ids of items |
-//! | `packed_row_ids` | packed lists of rows |
+//! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
 //! | `data_directory`, `lock` | the files of a store, the fair write lock |
 //! | `commit_notification` | watching for commits |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
@@ -77,6 +77,7 @@ mod packed_row_ids;
 mod purge;
 mod read_transaction;
 mod reader;
+mod row_ids;
 mod schedule_intervals;
 mod schedule_reader;
 mod schema;
@@ -103,7 +104,7 @@ pub use crate::data_directory::DataDirectory;
 pub use crate::derived_index::DerivedIndex;
 pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
-pub use crate::history::{OperationId, OperationRecord, Version};
+pub use crate::history::{OperationRecord, Version};
 pub use crate::index_query::{ExternalQuery, IndexQuery};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
@@ -112,6 +113,7 @@ pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::{DataVersion, ReadTransaction};
 pub use crate::reader::{Collection, CollectionProperties, Reader};
+pub use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
 pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};

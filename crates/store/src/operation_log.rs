@@ -6,10 +6,9 @@ use crate::Seq;
 use crate::blob;
 use crate::error::{Result, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
-use crate::history::{
-    OPERATION_COLUMNS, OperationId, OperationRecord, PURGE_VERB, Version, operation_from_row,
-};
+use crate::history::{OPERATION_COLUMNS, OperationRecord, PURGE_VERB, Version, operation_from_row};
 use crate::reader::Reader;
+use crate::row_ids::{ItemRow, OperationId};
 use rusqlite::{Connection, OptionalExtension as _};
 
 impl Reader {
@@ -30,6 +29,15 @@ impl Reader {
                 .collect()
         };
         run().map_err(sqlite_error_at(&self.path))
+    }
+
+    /// Returns the operation with this number; `None`: there is none.
+    pub fn operation(&self, id: OperationId) -> Result<Option<OperationRecord>> {
+        let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation o WHERE o.id = ?1");
+        self.conn
+            .query_row(&sql, [id], operation_from_row)
+            .optional()
+            .map_err(sqlite_error_at(&self.path))
     }
 
     /// Returns the operation that `undo` without a number undoes: the newest that is neither
@@ -71,7 +79,7 @@ impl Reader {
                     })
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
-            let now: Option<(i64, Seq)> = self
+            let now: Option<(ItemRow, Seq)> = self
                 .conn
                 .prepare_cached("SELECT id, seq FROM item WHERE handle = ?1")?
                 .query_row([handle.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))

@@ -12,6 +12,7 @@ use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::{Handle, HandlePrefix};
 use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_from_row};
 use crate::read_transaction::{DataVersion, ReadTransaction, ReaderCache, read_data_version};
+use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use crate::schema::{self, SchemaState};
 use crate::{CollectionType, blob, series, uid_lookup};
 use larder_extract::CalendarContext;
@@ -49,7 +50,7 @@ pub struct Reader {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
     /// The row in this file.
-    pub row: i64,
+    pub row: CollectionRow,
     /// The name.
     pub name: String,
     /// The type of its items.
@@ -64,7 +65,7 @@ pub struct Collection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionProperties {
     /// The row in this file.
-    pub row: i64,
+    pub row: CollectionRow,
     /// The name.
     pub name: String,
     /// The property lines as they came, see
@@ -264,8 +265,8 @@ impl Reader {
     }
 
     /// Returns the rows of all collections, or of the one with this name, without counting items.
-    pub fn collection_rows(&self, name: Option<&str>) -> Result<Vec<i64>> {
-        let run = || -> rusqlite::Result<Vec<i64>> {
+    pub fn collection_rows(&self, name: Option<&str>) -> Result<Vec<CollectionRow>> {
+        let run = || -> rusqlite::Result<Vec<CollectionRow>> {
             let _snapshot = self.begin_read_raw()?;
             let known = self.cache()?;
             let collections = known.collections.iter();
@@ -279,8 +280,8 @@ impl Reader {
 
     /// Returns the rows of all collections with their index configurations. They are valid for
     /// lookups within the same [`Reader::begin_read`].
-    pub fn index_configs(&self) -> Result<Vec<(i64, Arc<IndexConfig>)>> {
-        let run = || -> rusqlite::Result<Vec<(i64, Arc<IndexConfig>)>> {
+    pub fn index_configs(&self) -> Result<Vec<(CollectionRow, Arc<IndexConfig>)>> {
+        let run = || -> rusqlite::Result<Vec<(CollectionRow, Arc<IndexConfig>)>> {
             let _snapshot = self.begin_read_raw()?;
             let known = self.cache()?;
             let summaries = known.collections.iter();
@@ -292,8 +293,8 @@ impl Reader {
     }
 
     /// Returns the rows and names of all collections, by row.
-    pub fn collection_names(&self) -> Result<Vec<(i64, Arc<str>)>> {
-        let run = || -> rusqlite::Result<Vec<(i64, Arc<str>)>> {
+    pub fn collection_names(&self) -> Result<Vec<(CollectionRow, Arc<str>)>> {
+        let run = || -> rusqlite::Result<Vec<(CollectionRow, Arc<str>)>> {
             let _snapshot = self.begin_read_raw()?;
             let known = self.cache()?;
             Ok(known
@@ -369,7 +370,7 @@ impl Reader {
     /// Returns the items with this UID, in one collection or in all.
     pub fn find_by_uid(&self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemMeta>> {
         let _snapshot = self.begin_read()?;
-        let run = || -> rusqlite::Result<Vec<i64>> {
+        let run = || -> rusqlite::Result<Vec<ItemRow>> {
             let keys = self
                 .conn
                 .prepare_cached(
@@ -403,10 +404,10 @@ impl Reader {
     /// overrides.
     pub fn find_series(&self, collection: &str, uid: &str) -> Result<Vec<ItemMeta>> {
         let _snapshot = self.begin_read()?;
-        let run = || -> rusqlite::Result<Vec<i64>> {
+        let run = || -> rusqlite::Result<Vec<ItemRow>> {
             let key = uid_lookup::find_collection(&self.conn, collection)?;
             let Some(key) = key else { return Ok(Vec::new()) };
-            let mut rows: Vec<i64> =
+            let mut rows: Vec<ItemRow> =
                 uid_lookup::find_row(&self.conn, &key, uid, "")?.into_iter().collect();
             let detached = series::find_overrides(&self.conn, key.id, uid)?;
             rows.extend(detached.into_iter().map(|(row, _)| row));
@@ -420,7 +421,7 @@ impl Reader {
     }
 
     /// Returns the item in this row, if it still exists.
-    pub fn find_by_row(&self, row: i64) -> Result<Option<ItemMeta>> {
+    pub fn find_by_row(&self, row: ItemRow) -> Result<Option<ItemMeta>> {
         let sql = format!("SELECT {ITEM_META_COLUMNS} FROM item i WHERE i.id = ?1");
         Ok(self.query_item_meta(&sql, [row])?.pop())
     }
@@ -430,14 +431,14 @@ impl Reader {
     pub fn items_after_row(
         &self,
         collection: &Collection,
-        after: i64,
+        after: Option<ItemRow>,
         limit: usize,
     ) -> Result<Vec<ItemMeta>> {
         // The plus keeps SQLite from sorting the whole collection for each page.
         self.query_item_meta(
             &format!(
                 "SELECT {ITEM_META_COLUMNS} FROM item i
-                 WHERE +i.collection = ?1 AND i.id > ?2 ORDER BY i.id LIMIT ?3"
+                 WHERE +i.collection = ?1 AND i.id > coalesce(?2, 0) ORDER BY i.id LIMIT ?3"
             ),
             (collection.row, after, limit as i64),
         )
@@ -457,7 +458,10 @@ impl Reader {
     }
 
     /// Returns the calendar context in this row.
-    pub fn calendar_context(&self, row: i64) -> Result<Option<Arc<CalendarContext>>> {
+    pub fn calendar_context(
+        &self,
+        row: CalendarContextRow,
+    ) -> Result<Option<Arc<CalendarContext>>> {
         calendar_context_table::read_context(&self.conn, row).map_err(sqlite_error_at(&self.path))
     }
 
@@ -475,9 +479,12 @@ impl Reader {
     }
 
     /// Returns the calendar contexts of a collection's items, each once; `None`: some have none.
-    pub fn calendar_contexts(&self, collection: &Collection) -> Result<Vec<Option<i64>>> {
+    pub fn calendar_contexts(
+        &self,
+        collection: &Collection,
+    ) -> Result<Vec<Option<CalendarContextRow>>> {
         let sql = "SELECT DISTINCT calendar_context FROM item WHERE collection = ?1 ORDER BY calendar_context";
-        let run = || -> rusqlite::Result<Vec<Option<i64>>> {
+        let run = || -> rusqlite::Result<Vec<Option<CalendarContextRow>>> {
             self.conn.prepare_cached(sql)?.query_map([collection.row], |row| row.get(0))?.collect()
         };
         run().map_err(sqlite_error_at(&self.path))
@@ -493,7 +500,7 @@ impl Reader {
     }
 
     /// Returns the source bytes of the item in this row.
-    pub fn source_bytes(&self, row: i64) -> Result<Option<Vec<u8>>> {
+    pub fn source_bytes(&self, row: ItemRow) -> Result<Option<Vec<u8>>> {
         blob::read_source_bytes(&self.conn, row).map_err(sqlite_error_at(&self.path))
     }
 

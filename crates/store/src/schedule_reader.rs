@@ -8,6 +8,7 @@ use crate::error::{Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::interval_search::{self, TimeRangeHits};
 use crate::reader::Reader;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
 use crate::zone_loader::unpack_schedule;
 use larder_extract::{Schedule, TimeRange};
@@ -19,7 +20,7 @@ impl Reader {
     /// scan.
     pub fn find_in_time_range(
         &self,
-        collections: &[i64],
+        collections: &[CollectionRow],
         range: &TimeRange,
     ) -> Result<Option<TimeRangeHits>> {
         let run = || -> rusqlite::Result<Option<TimeRangeHits>> {
@@ -42,8 +43,8 @@ impl Reader {
     /// without items that have none, until it returns false. All within one read transaction.
     pub fn for_each_schedule(
         &self,
-        rows: &[i64],
-        each: &mut dyn FnMut(i64, &Schedule) -> bool,
+        rows: &[ItemRow],
+        each: &mut dyn FnMut(ItemRow, &Schedule) -> bool,
     ) -> Result<()> {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.begin_read_raw()?;
@@ -76,7 +77,7 @@ impl Reader {
 
     /// Computes the schedule of the item in this row from its bytes and those of the other items of
     /// its UID, without the index.
-    pub fn recompute_schedule(&self, row: i64) -> Result<Option<Schedule>> {
+    pub fn recompute_schedule(&self, row: ItemRow) -> Result<Option<Schedule>> {
         let run = || -> rusqlite::Result<Option<Schedule>> {
             let _snapshot = self.begin_read_raw()?;
             let mut extractors = ExtractorCache::new(&self.extractor);

@@ -5,6 +5,7 @@
 //! the schedules; the interval index stores them.
 
 use crate::extractor_cache::{ExtractorCache, ItemRecord};
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{self, CollectionKey};
 use larder_extract::{
     MAX_FUTURE_OVERRIDES, ParsedSchedule, Schedule, SeriesMember, combine_schedules,
@@ -18,7 +19,7 @@ use std::collections::HashSet;
 pub(crate) struct ItemLocation {
     /// Items of the collection can have schedules.
     pub(crate) is_in_calendar: bool,
-    pub(crate) collection: i64,
+    pub(crate) collection: CollectionRow,
     pub(crate) uid: String,
     pub(crate) recurrence_id: String,
     /// The item was added by this batch.
@@ -27,7 +28,12 @@ pub(crate) struct ItemLocation {
 
 impl ItemLocation {
     /// Returns the location of an item that a batch adds.
-    pub(crate) fn new(kind: Kind, collection: i64, uid: &str, recurrence_id: &str) -> ItemLocation {
+    pub(crate) fn new(
+        kind: Kind,
+        collection: CollectionRow,
+        uid: &str,
+        recurrence_id: &str,
+    ) -> ItemLocation {
         let is_in_calendar = kind.collection_type().has_schedules();
         let (uid, recurrence_id) = (uid.into(), recurrence_id.into());
         ItemLocation { is_in_calendar, collection, uid, recurrence_id, is_new: true }
@@ -39,10 +45,10 @@ impl ItemLocation {
 pub(crate) fn compute_schedules(
     conn: &Connection,
     extractors: &mut ExtractorCache<'_>,
-    collection: i64,
+    collection: CollectionRow,
     uid: &str,
     mut members: Vec<SeriesMember>,
-) -> rusqlite::Result<Vec<(i64, Option<Schedule>)>> {
+) -> rusqlite::Result<Vec<(ItemRow, Option<Schedule>)>> {
     let overrides = find_overrides(conn, collection, uid)?;
     // If no member has changed, an override was removed: the master has its occurrence again.
     let has_only_masters =
@@ -50,25 +56,28 @@ pub(crate) fn compute_schedules(
     if overrides.is_empty() && has_only_masters {
         let standalone = |member: SeriesMember| {
             let schedule = member.parsed_schedule;
-            (member.row, schedule.and_then(|schedule| schedule.into_standalone_schedule()))
+            let row = ItemRow::from_number(member.row);
+            (row, schedule.and_then(|schedule| schedule.into_standalone_schedule()))
         };
         return Ok(members.into_iter().map(standalone).collect());
     }
     let master = find_master(conn, collection, uid)?.map(|row| (row, String::new()));
-    let known: HashSet<i64> = members.iter().map(|member| member.row).collect();
+    let known: HashSet<ItemRow> =
+        members.iter().map(|member| ItemRow::from_number(member.row)).collect();
     for (row, recurrence_id) in master.into_iter().chain(overrides) {
         if !known.contains(&row) {
             members.push(read_member(conn, extractors, row, recurrence_id)?);
         }
     }
-    Ok(combine_schedules(members))
+    let schedules = combine_schedules(members).into_iter();
+    Ok(schedules.map(|(row, schedule)| (ItemRow::from_number(row), schedule)).collect())
 }
 
 /// Returns the schedule of the item in this row; `None` if it has none.
 pub(crate) fn compute_schedule(
     conn: &Connection,
     extractors: &mut ExtractorCache<'_>,
-    row: i64,
+    row: ItemRow,
 ) -> rusqlite::Result<Option<Schedule>> {
     let Some(item) = extractors.read_item(conn, row)? else { return Ok(None) };
     if !item.context.kind.has_schedule() {
@@ -83,7 +92,8 @@ pub(crate) fn compute_schedule(
         return Ok(parsed_schedule.and_then(|schedule| schedule.into_standalone_schedule()));
     }
     let recurrence_id = item.context.recurrence_id;
-    let changed = SeriesMember { row, recurrence_id, parsed_schedule, is_changed: true };
+    let changed =
+        SeriesMember { row: row.to_number(), recurrence_id, parsed_schedule, is_changed: true };
     let all = compute_schedules(conn, extractors, item.collection, &item.uid, vec![changed])?;
     Ok(all.into_iter().find(|(found, _)| *found == row).and_then(|(_, schedule)| schedule))
 }
@@ -93,8 +103,8 @@ pub(crate) fn compute_schedule(
 fn is_over_future_override_limit(
     conn: &Connection,
     extractors: &mut ExtractorCache<'_>,
-    (collection, uid): (i64, &str),
-    row: i64,
+    (collection, uid): (CollectionRow, &str),
+    row: ItemRow,
 ) -> rusqlite::Result<bool> {
     let mut following = 0;
     for (before, recurrence_id) in find_overrides(conn, collection, uid)? {
@@ -110,13 +120,14 @@ fn is_over_future_override_limit(
 fn read_member(
     conn: &Connection,
     extractors: &mut ExtractorCache<'_>,
-    row: i64,
+    row: ItemRow,
     recurrence_id: String,
 ) -> rusqlite::Result<SeriesMember> {
     let parsed_schedule = match extractors.read_item(conn, row)? {
         Some(item) => extract_schedule(extractors, &item),
         None => None,
     };
+    let row = row.to_number();
     Ok(SeriesMember { row, recurrence_id, parsed_schedule, is_changed: false })
 }
 
@@ -134,9 +145,9 @@ fn is_this_and_future(schedule: Option<&ParsedSchedule>) -> bool {
 /// Returns the rows and recurrence-ids of the overrides of a UID.
 pub(crate) fn find_overrides(
     conn: &Connection,
-    collection: i64,
+    collection: CollectionRow,
     uid: &str,
-) -> rusqlite::Result<Vec<(i64, String)>> {
+) -> rusqlite::Result<Vec<(ItemRow, String)>> {
     conn.prepare_cached(
         "SELECT id, recurrence_id FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence_id <> ''
          ORDER BY id",
@@ -148,14 +159,18 @@ pub(crate) fn find_overrides(
 /// Returns whether a UID has an override.
 pub(crate) fn has_overrides(
     conn: &Connection,
-    collection: i64,
+    collection: CollectionRow,
     uid: &str,
 ) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence_id <> '')";
     conn.prepare_cached(sql)?.query_row((collection, uid), |row| row.get(0))
 }
 
-fn find_master(conn: &Connection, collection: i64, uid: &str) -> rusqlite::Result<Option<i64>> {
+fn find_master(
+    conn: &Connection,
+    collection: CollectionRow,
+    uid: &str,
+) -> rusqlite::Result<Option<ItemRow>> {
     let key = conn
         .prepare_cached("SELECT handle_key FROM collection WHERE id = ?1")?
         .query_row([collection], |row| row.get(0))

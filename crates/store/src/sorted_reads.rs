@@ -7,6 +7,7 @@ use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::items::{Candidate, IndexMatches};
 use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::sort_index_pages::SortIndexPages;
 use larder_index::{LevelZero, PartitionOrder, SortIndex, SortPosition};
 
@@ -16,7 +17,7 @@ pub struct IndexedOrder {
     /// The number of a field that the index configurations of the collections sort by.
     pub field: u16,
     /// The rows of the collections whose items are sorted.
-    pub collections: Vec<i64>,
+    pub collections: Vec<CollectionRow>,
     /// Whether the order is reversed.
     pub backwards: bool,
 }
@@ -32,7 +33,10 @@ pub struct SortedScan {
 
 impl IndexedOrder {
     fn partitions(&self) -> Vec<PartitionOrder> {
-        let of_collection = |&partition| PartitionOrder { order: self.field, partition };
+        let of_collection = |collection: &CollectionRow| PartitionOrder {
+            order: self.field,
+            partition: collection.to_number(),
+        };
         self.collections.iter().map(of_collection).collect()
     }
 }
@@ -74,7 +78,7 @@ impl Reader {
         &self,
         order: &IndexedOrder,
         after: Option<&SortPosition>,
-        each: &mut dyn FnMut(&[u8], i64) -> bool,
+        each: &mut dyn FnMut(&[u8], ItemRow) -> bool,
     ) -> Result<bool> {
         let mut run = || -> RowResult<bool> {
             let _transaction = self.begin_read_raw()?;
@@ -87,7 +91,7 @@ impl Reader {
                 &order.partitions(),
                 after,
                 order.backwards,
-                &mut |key, row| Ok(each(key, row)),
+                &mut |key, row| Ok(each(key, ItemRow::from_number(row))),
             )?;
             Ok(true)
         };
@@ -145,7 +149,7 @@ impl Reader {
                         return Ok(false);
                     }
                     scan.positions_read += 1;
-                    match matches.find(row) {
+                    match matches.find(ItemRow::from_number(row)) {
                         Some(found) => self.read_candidate(&mut select, &known, found, false, each),
                         None => Ok(true),
                     }

@@ -6,13 +6,14 @@
 //! handle, and a row in `handle_collision`.
 
 use crate::handle::Handle;
+use crate::row_ids::{CollectionRow, ItemRow};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _};
 use std::borrow::Cow;
 
 /// A collection: its row, and the key of the handles of its items.
 #[derive(Debug, Clone)]
 pub(crate) struct CollectionKey {
-    pub(crate) id: i64,
+    pub(crate) id: CollectionRow,
     pub(crate) handle_key: Vec<u8>,
 }
 
@@ -29,7 +30,7 @@ pub(crate) fn find_collection(
 /// The result of a lookup by UID and recurrence-id.
 pub(crate) enum UidLookup {
     /// The item has this row.
-    Item(i64),
+    Item(ItemRow),
     /// No item has the UID, and this handle is free for one.
     Free(Handle),
     /// No item has the UID, and another item has its first handle.
@@ -61,7 +62,7 @@ impl<'c> UidFinder<'c> {
         recurrence: &str,
     ) -> rusqlite::Result<UidLookup> {
         let handle = Handle::from_uid(&of.handle_key, uid, recurrence, 0);
-        let found: Option<(i64, bool)> = self
+        let found: Option<(ItemRow, bool)> = self
             .select
             .query_row((handle.to_bytes(), of.id, uid, recurrence), |row| {
                 Ok((row.get(0)?, row.get(1)?))
@@ -81,7 +82,7 @@ impl<'c> UidFinder<'c> {
         of: &CollectionKey,
         uid: &str,
         recurrence: &str,
-    ) -> rusqlite::Result<Option<i64>> {
+    ) -> rusqlite::Result<Option<ItemRow>> {
         let some = match self.has_collisions {
             Some(some) => some,
             None => self
@@ -113,7 +114,7 @@ pub(crate) fn find_row(
     of: &CollectionKey,
     uid: &str,
     recurrence: &str,
-) -> rusqlite::Result<Option<i64>> {
+) -> rusqlite::Result<Option<ItemRow>> {
     Ok(match UidFinder::new(conn)?.find(of, uid, recurrence)? {
         UidLookup::Item(row) => Some(row),
         UidLookup::Free(_) | UidLookup::HandleTaken => None,
@@ -134,12 +135,12 @@ pub(crate) fn allocate_handle(
     of: &CollectionKey,
     uid: &str,
     recurrence: &str,
-    item: i64,
+    item: ItemRow,
 ) -> rusqlite::Result<Handle> {
     let mut attempt = 0;
     loop {
         let handle = Handle::from_uid(&of.handle_key, uid, recurrence, attempt);
-        let taken: Option<i64> = conn
+        let taken: Option<ItemRow> = conn
             .prepare_cached("SELECT id FROM item WHERE handle = ?1")?
             .query_row([handle.to_bytes()], |row| row.get(0))
             .optional()?;
@@ -158,6 +159,6 @@ pub(crate) fn allocate_handle(
 }
 
 /// Deletes the record of the handle of an item that is about to be deleted.
-pub(crate) fn delete_collision(conn: &Connection, item: i64) -> rusqlite::Result<()> {
+pub(crate) fn delete_collision(conn: &Connection, item: ItemRow) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM handle_collision WHERE item = ?1")?.execute([item]).map(drop)
 }

@@ -8,14 +8,14 @@ use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operatio
 use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
 use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
-use crate::history::{
-    self, OPERATION_COLUMNS, OperationId, OperationRecord, PURGE_VERB, operation_from_row,
-};
+use crate::history::{self, OPERATION_COLUMNS, OperationRecord, PURGE_VERB, operation_from_row};
 use crate::meta::read_meta_number;
+use crate::row_ids::{CollectionRow, ItemRow, OperationId};
 use crate::store::Store;
 use crate::{CollectionType, Seq};
 use larder_extract::{IndexConfig, ItemContext};
 use rusqlite::OptionalExtension as _;
+use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub struct UndoConflict {
 /// A version of an item in the middle of its history.
 #[derive(Debug, Clone)]
 struct ItemState {
-    collection: i64,
+    collection: CollectionRow,
     uid: String,
     derived_uid: bool,
     context: ItemContext,
@@ -60,9 +60,25 @@ struct ItemState {
 /// The undo of one item.
 enum UndoStep {
     Skip,
-    /// A change, and the number of bytes that it reads and writes.
-    Change(Box<BatchChange>, usize),
+    Change(Box<ItemUndo>),
     Conflict(UndoConflict),
+}
+
+/// A change that undoes the operation on one item.
+struct ItemUndo {
+    change: BatchChange,
+    /// The number of bytes that it reads and writes.
+    bytes: usize,
+    /// The collection that holds the item afterwards; `None`: the item is removed.
+    collection: Option<CollectionRow>,
+}
+
+/// The state of the items that an operation touched, as seen before anything is undone.
+#[derive(Default)]
+struct UndoSurvey {
+    conflicts: Vec<UndoConflict>,
+    /// The collections that removed items return to.
+    collections: BTreeSet<CollectionRow>,
 }
 
 /// The changes of the next batch of an undo.
@@ -93,14 +109,14 @@ impl Store {
             history::read_epoch(&self.conn).map_err(crate::error::sqlite_error_at(&self.path))?;
         let of = self.find_undoable_operation(id)?;
         let handles = self.find_touched_items(id).map_err(sqlite_error_at(&self.path))?;
-        let conflicts = self.find_conflicts(id, &handles).map_err(sqlite_error_at(&self.path))?;
-        if !conflicts.is_empty() {
-            return Ok(UndoReport { conflicts, ..UndoReport::default() });
+        let survey = self.survey_items(id, &handles).map_err(sqlite_error_at(&self.path))?;
+        if !survey.conflicts.is_empty() {
+            return Ok(UndoReport { conflicts: survey.conflicts, ..UndoReport::default() });
         }
         let mut operation = Operation::new("undo", format!("operation {id}, {}", of.verb), at);
         operation.undoes = Some((epoch, id));
         let mut undo = UndoReport::default();
-        let changes = self.plan_collections_before_items(id)?;
+        let changes = self.plan_collections_before_items(id, &survey.collections)?;
         let mut pending = PendingUndoBatch { changes, ..PendingUndoBatch::default() };
         if !pending.changes.is_empty() {
             self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut undo)?;
@@ -111,10 +127,10 @@ impl Store {
             self.ensure_history_kept(id)?;
             match step {
                 UndoStep::Skip => {}
-                UndoStep::Change(change, bytes) => {
-                    pending.changes.push(*change);
+                UndoStep::Change(item) => {
+                    pending.changes.push(item.change);
                     pending.handles.push(handle);
-                    pending.bytes += bytes;
+                    pending.bytes += item.bytes;
                 }
                 UndoStep::Conflict(conflict) => undo.conflicts.push(conflict),
             }
@@ -229,22 +245,25 @@ impl Store {
             .collect()
     }
 
-    fn find_conflicts(&self, id: OperationId, handles: &[Handle]) -> RowResult<Vec<UndoConflict>> {
-        let mut conflicts = Vec::new();
+    /// Finds the conflicts, and the collections that get items back.
+    fn survey_items(&self, id: OperationId, handles: &[Handle]) -> RowResult<UndoSurvey> {
+        let mut survey = UndoSurvey::default();
         for &handle in handles {
-            // An item that this operation changed last has no conflict.
+            // An item that this operation changed last has no conflict, and its collection exists.
             let (item, seq) = self.find_current_item(handle)?;
             if item.is_some() && self.is_batch_of_operation(id, seq)? {
                 continue;
             }
-            if let UndoStep::Conflict(conflict) = self.plan_undo_step(id, handle)? {
-                conflicts.push(conflict);
+            match self.plan_undo_step(id, handle)? {
+                UndoStep::Skip => {}
+                UndoStep::Change(item) => survey.collections.extend(item.collection),
+                UndoStep::Conflict(conflict) => survey.conflicts.push(conflict),
             }
         }
-        Ok(conflicts)
+        Ok(survey)
     }
 
-    fn find_current_item(&self, handle: Handle) -> rusqlite::Result<(Option<i64>, Seq)> {
+    fn find_current_item(&self, handle: Handle) -> rusqlite::Result<(Option<ItemRow>, Seq)> {
         let found = self
             .conn
             .prepare_cached("SELECT id, seq FROM item WHERE handle = ?1")?
@@ -314,14 +333,15 @@ impl Store {
         }
         let length =
             |state: &Option<ItemState>| state.as_ref().map_or(0, |state| state.bytes.len());
-        let length = length(&before) + length(&now);
+        let bytes = length(&before) + length(&now);
+        let collection = before.as_ref().map(|state| state.collection);
         let expect =
             if now.is_some() { Precondition::UnchangedSince(seq) } else { Precondition::Absent };
         let change = match before {
             None => BatchChange::Remove(handle, expect),
             Some(state) => self.build_put(state, expect)?,
         };
-        Ok(UndoStep::Change(Box::new(change), length))
+        Ok(UndoStep::Change(Box::new(ItemUndo { change, bytes, collection })))
     }
 
     fn build_put(&self, state: ItemState, expect: Precondition) -> RowResult<BatchChange> {
@@ -342,7 +362,7 @@ impl Store {
         }))
     }
 
-    fn read_item_state(&self, item: i64) -> RowResult<Option<ItemState>> {
+    fn read_item_state(&self, item: ItemRow) -> RowResult<Option<ItemState>> {
         // In one statement: another writer may remove the item meanwhile, which is no damage.
         let found: Option<(ItemState, bool)> = self
             .conn
@@ -406,8 +426,13 @@ impl Store {
     /// Returns the changes of collections before the items are restored: the collections that the
     /// items were in, and those that the operation renamed, indexed differently or removed, the
     /// newest change first. Fails if one of these properties changed since.
-    fn plan_collections_before_items(&self, id: OperationId) -> Result<Vec<BatchChange>> {
-        let mut changes = self.plan_collection_restores(id).map_err(sqlite_error_at(&self.path))?;
+    fn plan_collections_before_items(
+        &self,
+        id: OperationId,
+        item_collections: &BTreeSet<CollectionRow>,
+    ) -> Result<Vec<BatchChange>> {
+        let mut changes =
+            self.plan_collection_restores(item_collections).map_err(sqlite_error_at(&self.path))?;
         for changed in self.find_collection_changes(id).map_err(sqlite_error_at(&self.path))? {
             let left = self
                 .find_collection_state_after(id, &changed)
@@ -448,17 +473,23 @@ impl Store {
         Ok(changes)
     }
 
-    /// Returns the removed collections whose items the operation removed.
-    fn plan_collection_restores(&self, id: OperationId) -> rusqlite::Result<Vec<BatchChange>> {
-        self.conn
-            .prepare_cached(
-                "SELECT DISTINCT c.id
-                 FROM batch b CROSS JOIN item_history f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
-                 WHERE b.operation = ?1 AND c.removed = 1 AND f.uid IS NOT NULL
-                   AND f.since NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
-            )?
-            .query_map([id], |row| row.get(0).map(|id| BatchChange::Internal(InternalChange::RestoreCollection(id))))?
-            .collect()
+    /// Returns the changes that restore the removed ones of these collections.
+    fn plan_collection_restores(
+        &self,
+        collections: &BTreeSet<CollectionRow>,
+    ) -> rusqlite::Result<Vec<BatchChange>> {
+        let mut changes = Vec::new();
+        for &collection in collections {
+            let removed: bool = self
+                .conn
+                .prepare_cached("SELECT removed FROM collection WHERE id = ?1")?
+                .query_row([collection], |row| row.get(0))?;
+            if removed {
+                let restore = InternalChange::RestoreCollection(collection);
+                changes.push(BatchChange::Internal(restore));
+            }
+        }
+        Ok(changes)
     }
 
     /// Returns the state of a collection after the operation: the one that the next operation
@@ -538,7 +569,7 @@ impl Store {
 
 /// A collection that an operation created, renamed, indexed differently, removed or restored.
 struct CollectionChange {
-    collection: i64,
+    collection: CollectionRow,
     /// The state before the operation; `None`: the collection did not exist.
     before: Option<CollectionState>,
     current: CollectionState,

@@ -4,11 +4,12 @@
 //! schedules of zones that have changed are computed again, in steps that let other writers in
 //! between.
 
-use crate::derived_index::{DerivedIndex, rebuild_progress};
+use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::{Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::interval_table::{IntervalWriter, ZONE_DATA_VERSION_KEY, write_zone_data_version};
 use crate::meta::MetaTable;
+use crate::row_ids::{ItemRow, ZoneSetRow};
 use crate::series;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
@@ -22,9 +23,9 @@ const MAX_SCANNED_ROWS_PER_TX: i64 = 50_000;
 /// The items of one step.
 #[derive(Default)]
 struct ZoneUpdatePage {
-    items: Vec<i64>,
+    items: Vec<ItemRow>,
     /// The last item that the step examined; `None`: the last of all.
-    last_item: Option<i64>,
+    last_item: Option<ItemRow>,
 }
 
 impl Store {
@@ -43,10 +44,8 @@ impl Store {
             self.recompute_schedules(&tx, &page.items)?;
             match page.last_item {
                 Some(last) => {
-                    let state = format!(
-                        "rebuilding {last} {}",
-                        self.extractor.zone_database().data_version()
-                    );
+                    let version = self.extractor.zone_database().data_version();
+                    let state = IndexState::format_rebuild(Some(last), version);
                     tx.execute(
                         "UPDATE meta SET value = ?2 WHERE key = ?1",
                         (ZONE_DATA_VERSION_KEY, state),
@@ -68,7 +67,7 @@ impl Store {
     }
 
     /// Returns the rows of `idx_zone_set` whose time zones have another fingerprint now.
-    fn find_changed_zone_sets(&self, tx: &Connection) -> rusqlite::Result<HashSet<i64>> {
+    fn find_changed_zone_sets(&self, tx: &Connection) -> rusqlite::Result<HashSet<ZoneSetRow>> {
         let mut select = tx.prepare_cached("SELECT id, names, fingerprint FROM idx_zone_set")?;
         let (mut rows, mut changed) = (select.query([])?, HashSet::new());
         while let Some(row) = rows.next()? {
@@ -84,7 +83,7 @@ impl Store {
     fn read_zone_update_page(
         &self,
         tx: &Connection,
-        zone_sets: &HashSet<i64>,
+        zone_sets: &HashSet<ZoneSetRow>,
         limit: usize,
     ) -> rusqlite::Result<ZoneUpdatePage> {
         let mut page = ZoneUpdatePage::default();
@@ -92,17 +91,20 @@ impl Store {
             return Ok(page);
         }
         let state = MetaTable::read(tx)?;
-        let done = rebuild_progress(
+        let progress = IndexState::parse(
             state.text(ZONE_DATA_VERSION_KEY),
             self.extractor.zone_database().data_version(),
-        )
-        .unwrap_or(0);
+        );
+        let done = match progress {
+            IndexState::Rebuilding(last) => last,
+            IndexState::Complete | IndexState::Stale => None,
+        };
         let mut select = tx.prepare_cached(
-            "SELECT item, zone_set FROM idx_schedule WHERE item > ?1 ORDER BY item LIMIT ?2",
+            "SELECT item, zone_set FROM idx_schedule WHERE item > coalesce(?1, 0) ORDER BY item LIMIT ?2",
         )?;
         let (mut rows, mut examined) = (select.query((done, MAX_SCANNED_ROWS_PER_TX))?, 0);
         while let Some(row) = rows.next()? {
-            let (item, zone_set): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
+            let (item, zone_set): (ItemRow, Option<ZoneSetRow>) = (row.get(0)?, row.get(1)?);
             examined += 1;
             if zone_set.is_some_and(|zone_set| zone_sets.contains(&zone_set)) {
                 page.items.push(item);
@@ -116,13 +118,13 @@ impl Store {
     }
 
     /// Computes the schedules of these items again.
-    fn recompute_schedules(&self, tx: &Connection, items: &[i64]) -> rusqlite::Result<()> {
+    fn recompute_schedules(&self, tx: &Connection, items: &[ItemRow]) -> rusqlite::Result<()> {
         if items.is_empty() {
             return Ok(());
         }
         // The keys of their rows follow from the former zones, which are gone, so the rows are
         // found by a scan.
-        let list = items.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+        let list = items.iter().map(ItemRow::to_string).collect::<Vec<_>>().join(",");
         for table in ["idx_interval", "idx_schedule"] {
             tx.execute(&format!("DELETE FROM {table} WHERE item IN ({list})"), [])?;
         }

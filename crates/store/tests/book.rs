@@ -5,7 +5,8 @@ use larder_format::field::Field;
 use larder_store::SortPosition;
 use larder_store::{
     AppliedBatch, BatchChange, ChangeOutcome, Collection, FieldIndex, Handle, IndexedOrder,
-    ItemPut, Operation, OperationId, ParsedItem, Precondition, Reader, Store, StoreOptions,
+    ItemPut, ItemRow, Operation, OperationId, ParsedItem, Precondition, Reader, Store,
+    StoreOptions,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,10 +79,13 @@ pub(crate) fn outcome_handle(outcome: &ChangeOutcome) -> Handle {
     }
 }
 
+/// The number that no operation has, for a batch that changed nothing.
+const NO_OPERATION: OperationId = OperationId::from_number(0);
+
 pub(crate) fn read_contents(reader: &Reader) -> Contents {
     let mut contents = Contents::new();
     for collection in reader.collections().unwrap() {
-        for item in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+        for item in reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap() {
             let bytes = reader.source_bytes(item.row).unwrap().unwrap();
             let again = contents.insert((item.collection.to_string(), item.uid), bytes);
             assert_eq!(again, None, "one UID twice in a collection");
@@ -91,10 +95,10 @@ pub(crate) fn read_contents(reader: &Reader) -> Contents {
 }
 
 /// Returns the rows of all items, ascending.
-pub(crate) fn item_rows(reader: &Reader) -> Vec<i64> {
+pub(crate) fn item_rows(reader: &Reader) -> Vec<ItemRow> {
     let mut rows = Vec::new();
     for collection in reader.collections().unwrap() {
-        rows.extend(reader.item_rows(collection.row, 0, usize::MAX >> 1).unwrap());
+        rows.extend(reader.item_rows(collection.row, None, usize::MAX >> 1).unwrap());
     }
     rows.sort_unstable();
     rows
@@ -156,7 +160,7 @@ impl Book {
     ) -> (OperationId, AppliedBatch) {
         let mut operation = Operation::new("test", "", at);
         let applied = self.store.apply(&mut operation, changes).unwrap();
-        (operation.id().unwrap_or_default(), applied)
+        (operation.id().unwrap_or(NO_OPERATION), applied)
     }
 
     pub(crate) fn apply(&mut self, changes: Vec<BatchChange>) -> (OperationId, AppliedBatch) {
@@ -219,8 +223,8 @@ pub(crate) fn sort_positions(
     limit: usize,
 ) -> Option<Vec<SortPosition>> {
     let mut positions = Vec::new();
-    let mut each = |key: &[u8], row| {
-        positions.push(SortPosition { key: key.to_vec(), row });
+    let mut each = |key: &[u8], row: ItemRow| {
+        positions.push(SortPosition { key: key.to_vec(), row: row.to_number() });
         positions.len() < limit
     };
     reader.for_each_position(order, after, &mut each).unwrap().then_some(positions)
@@ -231,14 +235,17 @@ pub(crate) fn sort_positions(
 #[track_caller]
 fn assert_sort_order(reader: &Reader, collection: &Collection, field: &'static Field) {
     let mut expect = Vec::new();
-    let mut after = 0;
+    let mut after = None;
     while let Some(last) = reader.items_after_row(collection, after, 100).unwrap().last() {
         for head in reader.items_after_row(collection, after, 100).unwrap() {
             let bytes = reader.source_bytes(head.row).unwrap().unwrap();
             let name = Contact::parse(&bytes).first_value(field).unwrap_or_default();
-            expect.push(SortPosition { key: reader.extractor().sort_key(&name), row: head.row });
+            expect.push(SortPosition {
+                key: reader.extractor().sort_key(&name),
+                row: head.row.to_number(),
+            });
         }
-        after = last.row;
+        after = Some(last.row);
     }
     expect.sort();
     let collections = vec![collection.row];

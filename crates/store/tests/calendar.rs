@@ -6,7 +6,7 @@ use crate::book::{Book, NOW_MS};
 use larder_format::contact::derive_uid;
 use larder_store::{
     BatchChange, CalendarContext, CollectionType, FeedResult, Handle, ItemChange, ItemPut,
-    ItemVersion, Kind, Operation, Precondition, Reader, Store, TimeRange, TimeTarget,
+    ItemVersion, Kind, Operation, OperationId, Precondition, Reader, Store, TimeRange, TimeTarget,
     VtimezoneText,
 };
 use larder_time::civil::Instant;
@@ -84,7 +84,7 @@ type Contents = BTreeMap<(String, String, String), Item>;
 fn contents(reader: &Reader) -> Contents {
     let mut contents = Contents::new();
     for collection in reader.collections().unwrap() {
-        for head in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+        for head in reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap() {
             let bytes = reader.source_bytes(head.row).unwrap().unwrap();
             let context = head
                 .calendar_context
@@ -116,7 +116,7 @@ enum Action {
 }
 
 struct PastOperation {
-    id: u64,
+    id: OperationId,
     before: Contents,
 }
 
@@ -156,7 +156,7 @@ fn describe_version(then: &ItemVersion) -> String {
 fn read_all_versions(reader: &Reader) -> BTreeMap<Handle, String> {
     let mut all = BTreeMap::new();
     for collection in reader.collections().unwrap() {
-        for head in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+        for head in reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap() {
             let bytes = reader.source_bytes(head.row).unwrap().unwrap().into();
             let mut times = None;
             reader
@@ -166,8 +166,7 @@ fn read_all_versions(reader: &Reader) -> BTreeMap<Handle, String> {
                 })
                 .unwrap();
             let handle = head.handle;
-            let then =
-                ItemVersion { meta: head, collection: collection.row, bytes, schedule: times };
+            let then = ItemVersion { meta: head, bytes, schedule: times };
             all.insert(handle, describe_version(&then));
         }
     }
@@ -182,7 +181,7 @@ impl CalendarRun {
             Action::UndoLast => self.undo_last(),
             Action::Undo(n) => {
                 if let Some(past) = n.checked_rem(self.past.len()).map(|n| self.past.remove(n)) {
-                    let _whatever = self.book.store.undo(past.id as _, self.now);
+                    let _whatever = self.book.store.undo(past.id, self.now);
                     self.past.clear();
                 }
             }
@@ -268,13 +267,13 @@ impl CalendarRun {
             let changes = changes.collect();
             self.book.store.apply(&mut operation, changes).unwrap();
         }
-        self.past.extend(operation.id().map(|id| PastOperation { id: id as _, before }));
+        self.past.extend(operation.id().map(|id| PastOperation { id, before }));
     }
 
     /// Nothing changed since the operation, so the undo restores the state before it.
     fn undo_last(&mut self) {
         let Some(PastOperation { id, before }) = self.past.pop() else { return };
-        match self.book.store.undo(id as _, self.now) {
+        match self.book.store.undo(id, self.now) {
             Ok(undo) => assert_eq!(undo.conflicts, []),
             Err(larder_store::Error::HistoryPruned { .. }) => return self.past.clear(),
             Err(error) => panic!("{error}"),
@@ -400,7 +399,7 @@ pub(crate) fn starts(reader: &Reader) -> BTreeMap<String, String> {
         TimeRange { from, to, local_zone: zone::Zone::UTC, target: TimeTarget::Occurrences };
     let mut starts = BTreeMap::new();
     for collection in reader.collections().unwrap() {
-        for head in reader.items_after_row(&collection, 0, 999).unwrap() {
+        for head in reader.items_after_row(&collection, None, 999).unwrap() {
             reader
                 .for_each_schedule(&[head.row], &mut |_, times| {
                     times.for_each_in(&window, &mut |occurring| {

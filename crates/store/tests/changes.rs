@@ -3,7 +3,8 @@
 
 use crate::book::{Book, DAY_MS, NOW_MS, card, outcome_handle, put};
 use larder_store::{
-    BatchChange, ChangeCursor, CollectionType, Error, Kind, NetEffect, Operation, Precondition,
+    BatchChange, ChangeCursor, CollectionRow, CollectionType, Error, Kind, NetEffect, Operation,
+    Precondition,
 };
 
 /// Returns the changes after a cursor as text: sequence number, effect and UID.
@@ -152,7 +153,7 @@ fn when_a_collection_was_changed() {
             .find(|it| it.name == name)
     };
     let contacts = row(&book, "contacts").unwrap().row;
-    let check = |book: &Book, row: i64, expect: i64| {
+    let check = |book: &Book, row: CollectionRow, expect: i64| {
         let reader = book.reader();
         assert_eq!(reader.last_collection_change(row, 0).unwrap(), Some(expect));
         assert_eq!(reader.last_collection_change(row, expect - 1).unwrap(), Some(expect));

@@ -3,7 +3,7 @@
 use crate::book::{Book, card, outcome_handle, put};
 use larder_format::contact::derive_uid;
 use larder_store::{
-    BatchChange, ChangeOutcome, Error, Handle, HandlePrefix, Kind, Operation, Precondition,
+    BatchChange, ChangeOutcome, Error, Handle, HandlePrefix, ItemRow, Kind, Operation, Precondition,
 };
 
 fn outcome_names(outcomes: &[ChangeOutcome]) -> Vec<&'static str> {
@@ -108,8 +108,9 @@ fn a_card_without_uid_is_known_by_its_bytes() {
     assert!(found[0].derived_uid);
     assert_eq!(found[0].kind.name(), "contact");
     assert_eq!(reader.find_by_row(found[0].row).unwrap(), Some(found[0].clone()));
-    assert_eq!(reader.find_by_row(99).unwrap(), None);
-    assert_eq!(reader.source_bytes(99).unwrap(), None);
+    let missing = ItemRow::from_number(99);
+    assert_eq!(reader.find_by_row(missing).unwrap(), None);
+    assert_eq!(reader.source_bytes(missing).unwrap(), None);
     assert_eq!(reader.find_by_uid(Some("elsewhere"), &derive_uid(&a)).unwrap(), []);
 }
 

@@ -4,9 +4,9 @@
 use crate::book::{Book, NOW_MS, card, outcome_handle, put, sort_positions};
 use larder_format::field::{CONTACT_FIELDS, find_contact_field};
 use larder_store::{
-    BatchChange, ChangeOutcome, CollectionType, DerivedIndex, Error, FieldIndex, IndexConfig,
-    IndexQuery, IndexedOrder, Kind, OperationId, Precondition, Reader, SortPosition, Store,
-    StoreOptions, term_encoding as term,
+    BatchChange, ChangeOutcome, CollectionRow, CollectionType, DerivedIndex, Error, FieldIndex,
+    IndexConfig, IndexQuery, IndexedOrder, Kind, OperationId, Precondition, Reader, SortPosition,
+    Store, StoreOptions, term_encoding as term,
 };
 
 fn index_config(text: &str) -> IndexConfig {
@@ -151,9 +151,9 @@ fn a_collection_has_the_index_it_was_made_with() {
     assert_eq!(count_by_term(&reader, term::trigram("abc")), 3);
     assert_eq!(count_by_term(&reader, term::presence(of("note"))), 9, "presence is always there");
     // A sort order exists if all requested collections have it.
-    let rows: Vec<i64> = reader.collections().unwrap().iter().map(|c| c.row).collect();
+    let rows: Vec<CollectionRow> = reader.collections().unwrap().iter().map(|c| c.row).collect();
     let [_bare, contacts, work] = rows[..] else { panic!("three: {rows:?}") };
-    let place = |collections: Vec<i64>| {
+    let place = |collections: Vec<CollectionRow>| {
         let order = IndexedOrder { field: of("full_name"), collections, backwards: false };
         let places = sort_positions(&reader, &order, None, 9).map(|places| places.len());
         assert_eq!(

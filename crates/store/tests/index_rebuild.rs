@@ -4,8 +4,8 @@
 use crate::book::{Book, card, create_options, outcome_handle, put, sort_positions};
 use larder_format::field::find_contact_field;
 use larder_store::{
-    BatchChange, DerivedIndex, Fault, IndexQuery, IndexedOrder, Operation, Precondition, Reader,
-    SortPosition, Store, StoreOptions,
+    BatchChange, CollectionRow, DerivedIndex, Fault, IndexQuery, IndexedOrder, ItemRow, Operation,
+    Precondition, Reader, SortPosition, Store, StoreOptions,
 };
 use rusqlite::Connection;
 
@@ -21,7 +21,8 @@ fn uids_by_name(reader: &Reader) -> Vec<String> {
         backwards: false,
     };
     let places = sort_positions(reader, &order, None, usize::MAX).unwrap();
-    places.iter().map(|place| reader.find_by_row(place.row).unwrap().unwrap().uid).collect()
+    let row = |place: &SortPosition| ItemRow::from_number(place.row);
+    places.iter().map(|place| reader.find_by_row(row(place)).unwrap().unwrap().uid).collect()
 }
 
 fn put_names(book: &mut Book, names: &[&str]) {
@@ -374,7 +375,7 @@ fn damage_each_byte(book: &mut Book, table: &str) {
     };
     let (reader, order) = (book.reader(), |backwards| IndexedOrder {
         field: find_contact_field("full_name").unwrap().id,
-        collections: vec![1],
+        collections: vec![CollectionRow::from_number(1)],
         backwards,
     });
     for (id, data) in chunks {
@@ -407,7 +408,11 @@ fn the_end_of_an_order() {
         .collect();
     book.apply(changes);
     let reader = book.reader();
-    let order = |backwards| IndexedOrder { field: 4, collections: vec![1], backwards };
+    let order = |backwards| IndexedOrder {
+        field: 4,
+        collections: vec![CollectionRow::from_number(1)],
+        backwards,
+    };
     let ask = |backwards| sort_positions(&reader, &order(backwards), None, usize::MAX).unwrap();
     let (mut up, down) = (ask(false), ask(true));
     assert_eq!(up.len(), 1500);

@@ -17,7 +17,7 @@ fn fill(book: &mut Book, numbers: std::ops::Range<usize>) -> Vec<Handle> {
 /// Reads all items at once.
 fn read(reader: &Reader) -> Vec<Vec<u8>> {
     let collection = reader.collection_rows(None).unwrap()[0];
-    let rows = reader.item_rows(collection, 0, usize::MAX >> 1).unwrap();
+    let rows = reader.item_rows(collection, None, usize::MAX >> 1).unwrap();
     let mut all = Vec::new();
     let mut each = |_, bytes: &[u8]| {
         all.push(bytes.to_vec());

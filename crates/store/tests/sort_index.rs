@@ -1,7 +1,9 @@
 //! Tests of the sort index: batches that wait in level 0, and what a purge leaves of them.
 
 use crate::book::{Book, card, outcome_handle, put};
-use larder_store::{BatchChange, ChangeOutcome, IndexedOrder, Operation, Precondition};
+use larder_store::{
+    BatchChange, ChangeOutcome, CollectionRow, IndexedOrder, Operation, Precondition,
+};
 use std::ops::Range;
 
 /// Puts numbered contacts in one batch, whose names come in no order.
@@ -29,7 +31,7 @@ fn orders_hold_while_batches_wait_in_level_zero() {
     let reader = book.reader();
     let order = IndexedOrder {
         field: larder_format::field::find_contact_field("full_name").unwrap().id,
-        collections: vec![1],
+        collections: vec![CollectionRow::from_number(1)],
         backwards: false,
     };
     let assert_count = |count: usize| {

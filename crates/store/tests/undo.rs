@@ -2,7 +2,7 @@
 
 use crate::book::{Book, NOW_MS, card, outcome_handle, put};
 use larder_store::{
-    BatchChange, ChangeOutcome, Error, Kind, Operation, Precondition, UndoConflict,
+    BatchChange, ChangeOutcome, Error, Kind, Operation, OperationId, Precondition, UndoConflict,
 };
 
 fn key(uid: &str) -> (String, String) {
@@ -62,7 +62,7 @@ fn what_was_changed_since_is_refused_with_both_versions() {
     book.put(&card("y", "Other", ""));
     let (edit, _) = book.put(&b);
     book.put(&c);
-    let refused = |book: &mut Book, id: i64, left: Option<&[u8]>, now: Option<&[u8]>| {
+    let refused = |book: &mut Book, id: OperationId, left: Option<&[u8]>, now: Option<&[u8]>| {
         let (seq, contents) = (book.store.last_seq().unwrap(), book.contents());
         let undo = book.store.undo(id, NOW_MS).unwrap();
         let conflict = UndoConflict {
@@ -262,6 +262,21 @@ fn an_item_of_a_removed_collection_brings_it_back() {
 }
 
 #[test]
+fn an_operation_without_net_change_restores_no_collection() {
+    let mut book = Book::new();
+    let anna = card("x", "Anna", "");
+    let (added, outcome) = book.put_into("old", &anna);
+    let put_back = put(&book.store, "old", &anna, Precondition::Any);
+    let removal = BatchChange::Remove(outcome_handle(&outcome), Precondition::Any);
+    let (replaced, _) = book.apply(vec![removal, put_back]);
+    book.store.undo(added, NOW_MS).unwrap();
+    assert_eq!(collections(&book), []);
+    assert_eq!(book.store.undo(replaced, NOW_MS).unwrap().items, 0);
+    assert_eq!(collections(&book), []);
+    book.assert_sound();
+}
+
+#[test]
 fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
     let mut book = Book::new();
     let (_, outcome) = book.put_into("old", &card("x", "Anna", ""));
@@ -285,7 +300,9 @@ fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
 #[test]
 fn what_cannot_be_undone() {
     let mut book = Book::new();
-    assert!(matches!(book.store.undo(1, NOW_MS), Err(Error::NoOperation { id: 1 })));
+    let missing = OperationId::from_number(1);
+    let refused = book.store.undo(missing, NOW_MS);
+    assert!(matches!(refused, Err(Error::NoOperation { id }) if id == missing));
     assert_eq!(book.reader().last_undoable_operation().unwrap(), None);
     let (_, outcome) = book.put(&card("x", "Anna", ""));
     let (edit, _) = book.put(&card("x", "Berta", ""));

@@ -8,7 +8,7 @@ mod calendar;
 
 use crate::error::Error;
 use larder_format::decoding::decode_utf16;
-use larder_store::{Collection, CollectionType, ItemMeta, Reader};
+use larder_store::{Collection, CollectionType, ItemMeta, ItemRow, Reader};
 use std::borrow::Cow;
 use std::io::{BufWriter, Write};
 
@@ -71,12 +71,12 @@ fn for_each_item(
     summary: &mut ExportReport,
     each: &mut dyn FnMut(&mut ExportReport, &ItemMeta) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let mut after = i64::MIN;
+    let mut after = None;
     // If a page cannot be read, its items are read one by one up to the damaged one.
     let mut limit = ITEMS_PER_READ;
     loop {
         match reader.items_after_row(collection, after, limit) {
-            Ok(page) if page.is_empty() => match count_items(reader, collection, after) {
+            Ok(page) if page.is_empty() => match count_at_end(reader, collection, after) {
                 Ok(Some(all)) => return Ok(all),
                 // Another writer added items.
                 Ok(None) => {}
@@ -87,17 +87,14 @@ fn for_each_item(
             },
             Ok(page) => {
                 for head in &page {
-                    after = head.row;
+                    after = Some(head.row);
                     each(summary, head)?;
                 }
             }
             Err(_) if limit > 1 => limit = 1,
             Err(error) => {
                 summary.error = Some(error);
-                return Ok(count_items(reader, collection, i64::MAX)
-                    .ok()
-                    .flatten()
-                    .unwrap_or_default());
+                return Ok(count_items(reader, collection).unwrap_or_default());
             }
         }
     }
@@ -105,7 +102,7 @@ fn for_each_item(
 
 /// Returns the bytes of an item. `None`: it was removed, or cannot be read, which the final count
 /// shows.
-fn read_source(reader: &Reader, row: i64, summary: &mut ExportReport) -> Option<Vec<u8>> {
+fn read_source(reader: &Reader, row: ItemRow, summary: &mut ExportReport) -> Option<Vec<u8>> {
     match reader.source_bytes(row) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -115,11 +112,11 @@ fn read_source(reader: &Reader, row: i64, summary: &mut ExportReport) -> Option<
     }
 }
 
-/// Returns the number of items in the collection. `None`: there are items after row `after`.
-fn count_items(
+/// Returns the number of items in the collection. `None`: there are items after `after`.
+fn count_at_end(
     reader: &Reader,
     collection: &Collection,
-    after: i64,
+    after: Option<ItemRow>,
 ) -> larder_store::Result<Option<u64>> {
     // The count and the page are read in one transaction, so that a new item is not counted as
     // unreadable.
@@ -127,9 +124,13 @@ fn count_items(
     if !reader.items_after_row(collection, after, 1)?.is_empty() {
         return Ok(None);
     }
+    count_items(reader, collection).map(Some)
+}
+
+/// Returns the number of items in the collection.
+fn count_items(reader: &Reader, collection: &Collection) -> larder_store::Result<u64> {
     let all = reader.collections()?;
-    let now = all.iter().find(|other| other.row == collection.row).map_or(0, |now| now.item_count);
-    Ok(Some(now))
+    Ok(all.iter().find(|other| other.row == collection.row).map_or(0, |now| now.item_count))
 }
 
 /// Writes an item, with a line end if it has none.

@@ -97,7 +97,7 @@ impl Book {
     pub(crate) fn items(&self, name: &str) -> Vec<Vec<u8>> {
         let Some(collection) = self.collection(name) else { return Vec::new() };
         let reader = self.store.open_reader().unwrap();
-        let heads = reader.items_after_row(&collection, i64::MIN, usize::MAX >> 1).unwrap();
+        let heads = reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap();
         heads.iter().map(|head| reader.source_bytes(head.row).unwrap().unwrap()).collect()
     }
 

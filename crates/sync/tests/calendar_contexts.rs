@@ -317,7 +317,7 @@ fn part() -> impl Strategy<Value = String> {
 fn items_with_contexts(book: &Book, name: &str) -> Vec<(Vec<u8>, bool, Vec<[u8; 32]>)> {
     let Some(collection) = book.collection(name) else { return Vec::new() };
     let reader = book.store.open_reader().unwrap();
-    let heads = reader.items_after_row(&collection, i64::MIN, 1000).unwrap();
+    let heads = reader.items_after_row(&collection, None, 1000).unwrap();
     let mut all: Vec<_> = heads
         .iter()
         .map(|head| {

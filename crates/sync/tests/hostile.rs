@@ -241,7 +241,7 @@ fn deep_and_large_components_are_bounded() {
         let reader = book.store.open_reader().unwrap();
         let collection = reader.collections().unwrap().remove(0);
         reader
-            .items_after_row(&collection, 0, 99)
+            .items_after_row(&collection, None, 99)
             .unwrap()
             .into_iter()
             .map(|head| head.uid)

@@ -14,7 +14,7 @@ use anstyle::Style;
 use larder_date_phrase::{DateRange, Language};
 use larder_present::{AgendaDay, DayEntry, local_time};
 use larder_query::{BusyPeriod, OccurrenceList, SearchRequest};
-use larder_store::{Reader, TimeRange, TimeTarget};
+use larder_store::{ItemRow, Reader, TimeRange, TimeTarget};
 use larder_time::civil::{Date, Instant};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -144,7 +144,7 @@ pub(super) fn format_days(
     language: &Language,
     days: &[AgendaDay<'_>],
     width: Option<usize>,
-) -> Result<Vec<(Option<i64>, String)>, CommandFailure> {
+) -> Result<Vec<(Option<ItemRow>, String)>, CommandFailure> {
     let entries = || days.iter().flat_map(|day| &day.entries);
     let colours = calendar_styles(reader, entries().map(|on| &*on.entry.item.head.collection))?;
     let first = entries().next().map(|on| &on.entry.item.head.collection);

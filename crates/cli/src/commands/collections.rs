@@ -9,7 +9,7 @@ use crate::table::shorten_to_width;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_store::{
     BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Kind as ItemKind,
-    Operation, Reader, Store,
+    Operation, OperationId, Reader, Store,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -81,6 +81,7 @@ impl CollectionsArgs {
                 let changes = vec![create, BatchChange::SetIndexConfig(name.clone(), summary)];
                 let id =
                     apply_changes(&mut context.open_or_create_store()?, "create", &name, changes)?;
+                let id = id.map(OperationId::to_number);
                 let line = format!("{} created", sanitize_line(&name));
                 print_done(context, &json!({ "name": name, "operation": id }), &line)
             }
@@ -89,6 +90,7 @@ impl CollectionsArgs {
                 let detail = format!("{from} to {to}");
                 let id =
                     apply_changes(&mut context.open_store()?, "rename", &detail, vec![change])?;
+                let id = id.map(OperationId::to_number);
                 let line = format!("{} is now {}", sanitize_line(&from), sanitize_line(&to));
                 print_done(context, &json!({ "name": to, "was": from, "operation": id }), &line)
             }
@@ -186,10 +188,15 @@ fn apply_changes(
     verb: &str,
     detail: &str,
     changes: Vec<BatchChange>,
-) -> Result<i64, CommandFailure> {
+) -> Result<Option<OperationId>, CommandFailure> {
     let mut operation = Operation::new(verb, detail, now_milliseconds());
     store.apply(&mut operation, changes)?;
-    Ok(operation.id().unwrap_or_default())
+    Ok(operation.id())
+}
+
+/// Returns the sentence that tells how to undo an operation; empty: nothing was written.
+fn undo_hint(id: Option<OperationId>) -> String {
+    id.map_or_else(String::new, |id| format!(" Undo: larder undo {id}"))
 }
 
 fn find_collection(context: &CommandContext, name: &str) -> Result<Collection, CommandFailure> {
@@ -249,7 +256,8 @@ fn set_index(
         context.print_note(format!("indexing its {what} again; until then queries take longer"));
     }
     store.refresh()?;
-    let line = format!("Changed the index of {shown}. Undo: larder undo {id}");
+    let line = format!("Changed the index of {shown}.{}", undo_hint(id));
+    let id = id.map(OperationId::to_number);
     print_done(context, &json!({ "name": name, "index": index, "operation": id }), &line)
 }
 
@@ -261,18 +269,18 @@ fn remove_collection(
     let mut store = context.open_store()?;
     let mut operation = Operation::new("remove", format!("collection {name}"), now_milliseconds());
     let removed = larder_edit::remove_collection(&mut store, &mut operation, &listed)?;
-    let id = removed.operation.unwrap_or_default();
+    let undo = undo_hint(removed.operation);
     let (items, shown) = (format_count(removed.items, "item"), sanitize_line(name));
     match context.format {
         OutputFormat::Json => context.out.print_json(&json!({
             "name": name, "removed": removed.collection_removed, "items": removed.items,
-            "kept": removed.remaining.len(), "operation": removed.operation,
+            "kept": removed.remaining.len(), "operation": removed.operation.map(OperationId::to_number),
         }))?,
         _ if removed.collection_removed => context
             .out
-            .print_line(format!("Removed {shown} and {items}. Undo: larder undo {id}"))?,
+            .print_line(format!("Removed {shown} and {items}.{undo}"))?,
         _ if removed.items > 0 => {
-            context.out.print_line(format!("Removed {items}. Undo: larder undo {id}"))?;
+            context.out.print_line(format!("Removed {items}.{undo}"))?;
         }
         _ => {}
     }

@@ -242,7 +242,8 @@ impl EditArgs {
         let new: Vec<String> = done.added.iter().map(ToString::to_string).collect();
         if context.format == OutputFormat::Json {
             let object = json!({
-                "id": handle.to_string(), "changed": true, "added": new, "operation": operation
+                "id": handle.to_string(), "changed": true, "added": new,
+                "operation": operation.to_number()
             });
             context.out.print_json(&object)?;
             return Ok(CommandStatus::Done);

@@ -17,7 +17,7 @@ use larder_format::field::{
 use larder_query::{
     ItemSummary, ProjectedItem, Query, ResultDomain, ResultSet, SortSpec, TimeTest,
 };
-use larder_store::{CollectionType, ItemMeta, Reader, TimeTarget};
+use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
 
@@ -316,7 +316,7 @@ pub(super) fn print_answer(
 struct RowBuffer {
     contacts: Vec<ContactListRow>,
     bytes: usize,
-    items: Vec<i64>,
+    items: Vec<ItemRow>,
 }
 
 impl RowBuffer {

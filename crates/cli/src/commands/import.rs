@@ -4,7 +4,7 @@ use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{format_bytes, format_count, format_grouped, print_message, sanitize_line};
-use larder_store::{DataDirectory, Kind as ItemKind};
+use larder_store::{DataDirectory, Kind as ItemKind, OperationId};
 use larder_sync::{
     CollectionCounts, Compression, DEFAULT_MAX_ITEM_BYTES, ImportEvent, ImportInput, ImportOptions,
     ImportReport, MAX_BATCH_ITEMS,
@@ -174,7 +174,7 @@ impl ImportArgs {
                 "added": summary.added, "updated": summary.updated, "cancelled": summary.cancelled,
                 "unchanged": summary.unchanged, "beside": summary.duplicate_uids, "rejected": summary.rejected,
                 "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
-                "operation": summary.operation, "taken": counts_json(summary),
+                "operation": summary.operation.map(OperationId::to_number), "taken": counts_json(summary),
                 "zones_defined": summary.zones_defined, "zones_kept": summary.zones_kept,
             }))?;
             return Ok(());

@@ -9,7 +9,7 @@ use crate::output::{
     format_local_time, sanitize_line,
 };
 use crate::table::shorten_to_width;
-use larder_store::{Handle, HandlePrefix, OperationRecord, Reader, Version};
+use larder_store::{Handle, HandlePrefix, OperationId, OperationRecord, Reader, Version};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io;
@@ -73,13 +73,11 @@ fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
 
 /// Returns the operation with this number.
 fn find_operation(reader: &Reader, number: &str) -> Result<Vec<OperationRecord>, CommandFailure> {
-    let id: i64 = number.parse().unwrap_or_default();
-    let mut found = reader.operations(Some(id + 1), 1)?;
-    found.retain(|row| row.id == id);
-    if found.is_empty() {
-        return Err(larder_store::Error::NoOperation { id }.into());
+    let id = OperationId::from_number(number.parse().unwrap_or_default());
+    match reader.operation(id)? {
+        Some(found) => Ok(vec![found]),
+        None => Err(larder_store::Error::NoOperation { id }.into()),
     }
-    Ok(found)
 }
 
 fn operation_line(
@@ -146,9 +144,10 @@ fn last_known_name(
 fn operation_json(row: &OperationRecord) -> Value {
     let [added, updated, removed] = row.counts;
     json!({
-        "operation": row.id, "verb": row.verb, "detail": row.detail, "at": row.started_at_ms,
+        "operation": row.id.to_number(), "verb": row.verb, "detail": row.detail, "at": row.started_at_ms,
         "added": added, "updated": updated, "removed": removed,
-        "undoes": row.undoes, "undone_by": row.undone_by,
+        "undoes": row.undoes.map(OperationId::to_number),
+        "undone_by": row.undone_by.map(OperationId::to_number),
     })
 }
 

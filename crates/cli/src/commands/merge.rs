@@ -92,7 +92,7 @@ fn print_merged(
             items.iter().skip(1).map(|item| item.handle.to_string()).collect();
         let id = base.handle.to_string();
         context.out.print_json(
-            &json!({ "id": id, "joined": others, "seq": seq, "operation": operation }),
+            &json!({ "id": id, "joined": others, "seq": seq, "operation": operation.to_number() }),
         )?;
         return Ok(CommandStatus::Done);
     }

@@ -73,7 +73,7 @@ fn print_purged(
         let deleted: Vec<_> = deleted.collect();
         context.out.print_json(&json!({
             "purged": purged.items, "completed": purged.completed, "deleted": deleted,
-            "operation": operation,
+            "operation": operation.map(OperationId::to_number),
         }))?;
         return Ok(());
     }

@@ -139,7 +139,8 @@ impl RemoveArgs {
         };
         if context.format == OutputFormat::Json {
             let object = json!({
-                "removed": done.removed.len(), "changed": done.changed.len(), "operation": id
+                "removed": done.removed.len(), "changed": done.changed.len(),
+                "operation": id.to_number()
             });
             context.out.print_json(&object)?;
         } else {
@@ -246,7 +247,9 @@ fn print_removed(
         return Err(CommandFailure::new(FailureKind::Input, what).with_hint(again));
     };
     if context.format == OutputFormat::Json {
-        context.out.print_json(&json!({ "removed": removed.items, "operation": id }))?;
+        context
+            .out
+            .print_json(&json!({ "removed": removed.items, "operation": id.to_number() }))?;
     } else if let [RemovalTarget { handle, name, .. }] = found {
         let line = format!("Removed {handle:.8}  {name}. Undo: larder undo {id}");
         context.out.print_line(line)?;

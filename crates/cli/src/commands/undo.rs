@@ -6,6 +6,7 @@ use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::output::{ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count};
+use larder_store::OperationId;
 use serde_json::json;
 
 /// Undo an operation
@@ -23,7 +24,7 @@ impl UndoArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
         let id = match self.operation {
-            Some(id) => id,
+            Some(number) => OperationId::from_number(number),
             None => match reader.last_undoable_operation()? {
                 Some(row) => row.id,
                 None => {
@@ -32,8 +33,7 @@ impl UndoArgs {
                 }
             },
         };
-        let undone = reader.operations(Some(id.saturating_add(1)), 1)?;
-        let undone = undone.into_iter().find(|row| row.id == id);
+        let undone = reader.operation(id)?;
         let verb = undone.as_ref().map(|row| format!(" ({})", row.verb)).unwrap_or_default();
         let effect = match undone.map(|row| row.counts) {
             Some([_, 0, 0]) => "removed",
@@ -48,21 +48,20 @@ impl UndoArgs {
             return print_conflicts(context, id, &undo);
         }
         let items = format_count(undo.items, "item");
-        let by = undo.operation.unwrap_or_default();
+        let redo = undo.operation.map(|by| format!(" Redo: larder undo {by}")).unwrap_or_default();
         match context.format {
             OutputFormat::Json => {
-                context
-                    .out
-                    .print_json(&json!({ "undone": id, "operation": by, "items": undo.items }))?;
+                let by = undo.operation.map(OperationId::to_number);
+                let object =
+                    json!({ "undone": id.to_number(), "operation": by, "items": undo.items });
+                context.out.print_json(&object)?;
             }
             _ if undo.items == 0 => {
-                context
-                    .out
-                    .print_line(format!("Undid operation {id}{verb}. Redo: larder undo {by}"))?;
+                context.out.print_line(format!("Undid operation {id}{verb}.{redo}"))?;
             }
-            _ => context.out.print_line(format!(
-                "Undid operation {id}{verb}: {items} {effect}. Redo: larder undo {by}"
-            ))?,
+            _ => context
+                .out
+                .print_line(format!("Undid operation {id}{verb}: {items} {effect}.{redo}"))?,
         }
         Ok(CommandStatus::Done)
     }
@@ -71,7 +70,7 @@ impl UndoArgs {
 /// Prints the version that the operation left and the present version of each conflict.
 fn print_conflicts(
     context: &mut CommandContext,
-    id: i64,
+    id: OperationId,
     undo: &larder_store::UndoReport,
 ) -> Result<CommandStatus, CommandFailure> {
     for conflict in &undo.conflicts {

@@ -1,27 +1,30 @@
-//! The page of a browse: how many views are open, and how much memory there is, on one time axis.
+//! The HTML report of a calendar workload: open views and memory on one time axis.
 
 use super::{MemorySample, WorkloadResult};
 use crate::chart::{ChartAxis, ColourRole, MeasureUnit, StepChart, StepLine};
 use crate::html_page::{HtmlPage, TableCell};
 
-/// Rounds in the table; of more, the first and the last.
+/// The rows of the table of rounds. If there are more rounds, the first and the last are shown.
 const MAX_ROUNDS_SHOWN: usize = 20;
 
-/// A page with charts that needs nothing else. `about`: what was done, in a sentence.
+/// Renders the report as a self-contained page. `about` describes the workload in a sentence.
 #[must_use]
 pub fn render_html(found: &WorkloadResult, about: &str) -> String {
-    let mut page = HtmlPage::new("Browsing a calendar");
+    let mut page = HtmlPage::new("Calendar workload");
     page.add_paragraph(about);
     let bytes = |value: u64| MeasureUnit::Bytes.format(value as f64);
-    let [before, most, first, _, last] = found.memory_stages();
+    let [before, peak, first, _, last] = found.memory_stages();
     page.add_key_figures(&[
         (MeasureUnit::Count.format(found.views_opened as f64), "views opened".into()),
-        (MeasureUnit::Count.format(found.peak_open_views() as f64), "open at once, at most".into()),
-        (MeasureUnit::Count.format(found.views_left_open() as f64), "left open".into()),
-        (bytes(before), "of memory before".into()),
-        (bytes(most), "at most".into()),
-        (bytes(first), "after the first round".into()),
-        (bytes(last), "after the last".into()),
+        (
+            MeasureUnit::Count.format(found.peak_open_views() as f64),
+            "most views open at a time".into(),
+        ),
+        (MeasureUnit::Count.format(found.views_left_open() as f64), "views left open".into()),
+        (bytes(before), "memory at the start".into()),
+        (bytes(peak), "peak memory".into()),
+        (bytes(first), "memory after the first round".into()),
+        (bytes(last), "memory after the last round".into()),
     ]);
     if found.views_left_open() > 0 {
         page.add_warning("Views were left open.");
@@ -54,14 +57,14 @@ pub fn render_html(found: &WorkloadResult, about: &str) -> String {
         })
         .collect();
     page.add_table(
-        "When all views of a round were closed",
-        &["round", "at", "open views", "memory"],
+        "After the views of each round were closed",
+        &["round", "time", "open views", "memory"],
         &rows,
     );
     page.into_html()
 }
 
-/// Which of so many rounds are shown.
+/// Returns the indexes of the rounds that are shown.
 fn select_rounds(rounds: usize) -> impl Iterator<Item = usize> {
     let half = MAX_ROUNDS_SHOWN / 2;
     (0..rounds)
@@ -81,7 +84,7 @@ fn add_sample_chart(
     let points = found.samples.iter().map(|sample| (at(sample), value(sample))).collect();
     let lines = vec![StepLine { name: name.into(), colour, is_filled: true, points }];
     let chart = StepChart {
-        x_axis: ChartAxis::linear("since the beginning", MeasureUnit::Time),
+        x_axis: ChartAxis::linear("time since the start", MeasureUnit::Time),
         x_range: (0.0, end),
         y_axis: ChartAxis::linear(name, unit),
         min_y_max: 1.0,
@@ -89,7 +92,7 @@ fn add_sample_chart(
     };
     page.add_chart(
         name,
-        "Noted after each view that was opened, and when all of a round were closed.",
+        "Sampled after each view is opened, and after the views of a round are closed.",
         &chart,
     );
 }

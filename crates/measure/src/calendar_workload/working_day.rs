@@ -1,9 +1,9 @@
-//! A working day, as the programs of a desktop ask: a panel that is open all day, alarms asked for
-//! each minute, a calendar that is opened each hour, and somebody who types names.
+//! A simulated working day of desktop programs.
 //!
-//! The day's clock is the load's own, so that eight hours go by as fast as they are asked for. It
-//! is there to see what keeping answers is worth (`larder measure queries`); what it finds is not
-//! looked at.
+//! A panel has views open all day, alarms are queried every minute, a calendar is opened every
+//! hour, and names are typed into a search field. The simulated clock runs as fast as the queries
+//! are answered. The query log of this day shows the value of the answer cache (`larder measure
+//! queries`); the answers themselves are discarded.
 
 use super::{WorkloadClient, format_day, month_start_before};
 use larder_generate::dates::DayNumber;
@@ -15,19 +15,17 @@ use std::time::Duration;
 /// Minutes of a working day, from nine o'clock.
 const WORKING_DAY_MINUTES: i64 = 8 * 60;
 const DAY_START_MINUTE: i64 = 9 * 60;
-/// So often, in minutes, the calendar is opened, somebody is looked for, and the tasks are looked
-/// at.
+/// The intervals of opening the calendar, searching for a person, and viewing the tasks.
 const CALENDAR_INTERVAL_MINUTES: i64 = 60;
 const SEARCH_INTERVAL_MINUTES: i64 = 7;
 const TASKS_INTERVAL_MINUTES: i64 = 30;
-/// The texts that are typed, one after the other; people search for the same few people.
+/// The texts that are typed, in order; some repeat, as people search for the same few names.
 const SEARCH_TEXTS: [&str; 12] = [
     "anna", "muller", "smith", "anna", "garcia", "anna", "kim", "muller", "rossi", "anna", "jones",
     "smith",
 ];
 
-/// The day's clock: sets what time it is, in seconds since 1970-01-01T00:00:00 by the clock of
-/// whoever asks.
+/// Sets the simulated clock to a local time, in seconds since 1970-01-01T00:00:00.
 pub type SetClockFn<'a> = &'a mut dyn FnMut(i64);
 
 impl WorkloadClient<'_> {
@@ -76,7 +74,7 @@ impl WorkloadClient<'_> {
         self.run_query("alarms", QuerySyntax::Sexp, &question)
     }
 
-    /// The calendar is opened on this month, paged forth and back, and closed.
+    /// Opens the calendar on the current month, pages forward and back, and closes it.
     fn page_calendar(&mut self, today: DayNumber) -> Result<(), Error> {
         let mut shown: Option<View> = None;
         for back in [0, -1, -2, -1, 0, 1, 0] {
@@ -92,7 +90,7 @@ impl WorkloadClient<'_> {
         Ok(())
     }
 
-    /// A view for each letter, and the answer to the last is looked at.
+    /// Opens a view for each letter and receives the items of the last one.
     fn type_search(&mut self, name: &str) -> Result<(), Error> {
         let mut shown: Option<View> = None;
         for (end, _) in name.char_indices().skip(1).chain([(name.len(), ' ')]) {

@@ -1,4 +1,4 @@
-//! Axes: where a value lies, which values are marked, and how they are written.
+//! Axes: the positions of values, the marks, and the format of numbers.
 
 use crate::chart::{PlotArea, svg_text};
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub enum MeasureUnit {
 }
 
 impl MeasureUnit {
-    /// The value for people, in three digits or so.
+    /// Formats a value with about three digits.
     #[must_use]
     pub fn format(self, value: f64) -> String {
         match self {
@@ -42,7 +42,7 @@ impl MeasureUnit {
     }
 }
 
-/// The greatest unit that is no greater than the value.
+/// Formats a value in the largest unit that is not greater than it.
 fn format_in_units(value: f64, units: &[(f64, &str)]) -> String {
     // A number that would be formatted as 1,000 of a unit is 1 of the next.
     let fits = |(size, _): &&(f64, &str)| value.abs() >= size * 0.9995;
@@ -51,7 +51,7 @@ fn format_in_units(value: f64, units: &[(f64, &str)]) -> String {
     format!("{} {name}", format_brief(value / size))
 }
 
-/// One decimal below ten, if it says anything.
+/// Formats a number with one decimal if it is below ten and the decimal is not 0.
 fn format_brief(value: f64) -> String {
     let text =
         if value.abs() < 9.95 { format!("{value:.1}") } else { format_number(value.round()) };
@@ -73,17 +73,17 @@ fn format_number(value: f64) -> String {
     grouped
 }
 
-/// How far local time is ahead of UTC at a moment in microseconds since 1970, in seconds.
+/// Returns the offset of local time from UTC in seconds, at a time in microseconds since 1970.
 pub type UtcOffsetFn<'a> = &'a dyn Fn(i64) -> i64;
 
-/// How values lie on an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy)]
 pub enum AxisScale<'a> {
-    /// As they are.
+    /// Linear.
     Linear,
-    /// By their logarithm; what is below 1 is 1.
+    /// Logarithmic; values below 1 count as 1.
     Log,
-    /// Moments, in microseconds since 1970.
+    /// Time, in microseconds since 1970.
     Time(UtcOffsetFn<'a>),
 }
 
@@ -94,30 +94,31 @@ pub struct ChartAxis<'a> {
     pub name: String,
     /// The unit of its numbers.
     pub unit: MeasureUnit,
-    /// How they lie.
+    /// The scale.
     pub scale: AxisScale<'a>,
 }
 
 impl<'a> ChartAxis<'a> {
-    /// Of plain numbers.
+    /// Returns a linear axis.
     #[must_use]
     pub fn linear(name: &str, unit: MeasureUnit) -> ChartAxis<'a> {
         ChartAxis { name: name.into(), unit, scale: AxisScale::Linear }
     }
 
-    /// Of numbers by their logarithm.
+    /// Returns a logarithmic axis.
     #[must_use]
     pub fn log(name: &str, unit: MeasureUnit) -> ChartAxis<'a> {
         ChartAxis { name: name.into(), unit, scale: AxisScale::Log }
     }
 
-    /// Of moments.
+    /// Returns a time axis.
     #[must_use]
     pub fn time(name: &str, clock: UtcOffsetFn<'a>) -> ChartAxis<'a> {
         ChartAxis { name: name.into(), unit: MeasureUnit::Time, scale: AxisScale::Time(clock) }
     }
 
-    /// From values to places; the ends are widened to marks where that is usual.
+    /// Scales a range of values to a range of pixels. The ends of numeric ranges are widened to
+    /// marks.
     pub(super) fn scale_to(&self, low: f64, high: f64, from: f64, to: f64) -> ScaledAxis<'_> {
         let (low, high) = match self.scale {
             AxisScale::Linear => (low, if high > low { high } else { low + 1.0 }),
@@ -129,7 +130,7 @@ impl<'a> ChartAxis<'a> {
         };
         let room = (to - from).abs();
         let marks = match self.scale {
-            // A vertical axis has its labels one above the other, and room for more of them.
+            // A vertical axis has room for more labels.
             AxisScale::Linear if from > to => linear_marks(low, high, self.unit, 5.0),
             AxisScale::Linear => linear_marks(low, high, self.unit, max_mark_count(room)),
             AxisScale::Log => log_marks(low, high, self.unit),
@@ -139,7 +140,7 @@ impl<'a> ChartAxis<'a> {
     }
 }
 
-/// An axis over a range of values, in a picture.
+/// An axis scaled to a range of values in a picture.
 pub(super) struct ScaledAxis<'a> {
     axis: &'a ChartAxis<'a>,
     min: f64,
@@ -163,14 +164,14 @@ impl ScaledAxis<'_> {
         self.start_pixel + share.clamp(0.0, 1.0) * (self.end_pixel - self.start_pixel)
     }
 
-    /// The lower axis: marks with their lines, and its name.
+    /// Draws the lower axis: marks with their lines, and its name.
     pub(super) fn draw_x_axis(&self, out: &mut String, plot: &PlotArea) -> std::fmt::Result {
         let (top, bottom) = (plot.top, plot.bottom);
         let mut free = f64::MIN;
         for (value, name) in &self.marks {
             let at = self.position(*value);
             writeln!(out, "<path class=\"grid\" d=\"M{at:.1} {top:.1}V{bottom:.1}\"/>")?;
-            // Names that would lie upon each other, or hang out, are left out.
+            // Labels that would overlap or exceed the picture are omitted.
             let half = super::text_width_pixels(name) / 2.0;
             if at - half >= free && at + half <= plot.width {
                 out.push_str(&svg_text(at, bottom + 16.0, "middle", "", name));
@@ -182,7 +183,7 @@ impl ScaledAxis<'_> {
         Ok(())
     }
 
-    /// The axis at the left.
+    /// Draws the left axis.
     pub(super) fn draw_y_axis(&self, out: &mut String, plot: &PlotArea) -> std::fmt::Result {
         for (value, name) in &self.marks {
             let at = self.position(*value);
@@ -197,14 +198,14 @@ impl ScaledAxis<'_> {
     }
 }
 
-/// 1, 2 or 5 times a power of ten: the smallest that is no smaller.
+/// Returns the smallest 1, 2 or 5 times a power of ten that is at least `step`.
 fn nice_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let digit = [1.0, 2.0, 5.0].into_iter().find(|digit| digit * power >= step * 0.999);
     digit.unwrap_or(10.0) * power
 }
 
-/// The least mark that is no less: where an axis from zero should end.
+/// Returns the smallest mark that is at least `most`: the end of an axis from zero.
 pub(super) fn round_up_to_mark(most: f64, unit: MeasureUnit, marks: f64) -> f64 {
     let step = mark_step(most, unit, marks);
     (most / step).ceil().max(1.0) * step
@@ -212,7 +213,7 @@ pub(super) fn round_up_to_mark(most: f64, unit: MeasureUnit, marks: f64) -> f64 
 
 fn mark_step(most: f64, unit: MeasureUnit, marks: f64) -> f64 {
     let least = if unit == MeasureUnit::Count { 1.0 } else { 1e-3 };
-    // Of times above minutes, steps are steps of a clock.
+    // Times above a minute have steps of minutes, hours and days.
     let wanted = (most / marks).max(least);
     let clock = [6e7, 3e8, 6e8, 1.8e9, 3.6e9, 1.08e10, 2.16e10, 4.32e10, 8.64e10];
     match clock.into_iter().find(|step| *step >= wanted) {
@@ -221,7 +222,7 @@ fn mark_step(most: f64, unit: MeasureUnit, marks: f64) -> f64 {
     }
 }
 
-/// How many marks there is room for.
+/// Returns the number of marks that fit.
 pub(super) fn max_mark_count(room: f64) -> f64 {
     (room / 70.0).floor().clamp(2.0, 5.0)
 }
@@ -278,7 +279,7 @@ fn time_marks(low: f64, high: f64, room: f64, clock: UtcOffsetFn<'_>) -> Vec<(f6
     marks.map(|at| (at, name(at))).collect()
 }
 
-/// A time of the day: `09:30`, with seconds where they are wanted.
+/// Formats a time of day: `09:30`, optionally with seconds.
 #[must_use]
 pub fn format_time_of_day(at: i64, clock: UtcOffsetFn<'_>, seconds: bool) -> String {
     let local = local_seconds(at, clock).rem_euclid(86_400);
@@ -289,7 +290,7 @@ pub fn format_time_of_day(at: i64, clock: UtcOffsetFn<'_>, seconds: bool) -> Str
     }
 }
 
-/// A day: `2 Mar 2026`.
+/// Formats a date: `2 Mar 2026`.
 #[must_use]
 pub fn format_date(at: i64, clock: UtcOffsetFn<'_>) -> String {
     const MONTH_NAMES: [&str; 12] =

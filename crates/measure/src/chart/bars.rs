@@ -1,4 +1,4 @@
-//! Bars: standing ones over time, lying ones with names.
+//! Bar charts: vertical bars over time, horizontal bars with names.
 
 use crate::chart::axis::{ChartAxis, MeasureUnit, max_mark_count, round_up_to_mark};
 use crate::chart::{
@@ -6,30 +6,30 @@ use crate::chart::{
 };
 use std::fmt::{self, Write as _};
 
-/// A bar: parts upon each other.
+/// A bar of stacked parts.
 #[derive(Debug, Clone)]
 pub struct ChartBar {
-    /// The text of the row: a name, or the start of a period.
+    /// The name of the bar, or the start of its period.
     pub name: String,
-    /// When it begins: the place of a column.
+    /// The position of a vertical bar.
     pub x_start: f64,
-    /// Its parts, as many as there are series.
+    /// The value of each series.
     pub values: Vec<f64>,
-    /// The text at the end of the bar, in place of its value.
+    /// The text at the end of a horizontal bar, in place of its value.
     pub label: String,
 }
 
-/// Standing bars over time.
+/// Vertical bars over time.
 pub struct ColumnChart<'a> {
-    /// Along the time.
+    /// The time axis.
     pub x_axis: ChartAxis<'a>,
-    /// The first and the last moment.
+    /// The range of the time axis.
     pub x_range: (f64, f64),
-    /// How wide a bar is, on that axis.
+    /// The width of a bar in units of the time axis.
     pub bar_width: f64,
-    /// The quantity.
+    /// The axis of the values.
     pub y_axis: ChartAxis<'a>,
-    /// The parts of a bar.
+    /// The series, which are the parts of each bar.
     pub series: Vec<(ColourRole, String)>,
     /// The bars.
     pub bars: Vec<ChartBar>,
@@ -92,17 +92,17 @@ fn format_tooltip(
     format!("{name} - {}", parts.join(", "))
 }
 
-/// Lying bars, each with its name.
+/// Horizontal bars with names.
 pub struct BarChart<'a> {
-    /// The quantity.
+    /// The axis of the values.
     pub x_axis: ChartAxis<'a>,
-    /// The parts of a bar.
+    /// The series, which are the parts of each bar.
     pub series: Vec<(ColourRole, String)>,
-    /// The bars, from above.
+    /// The bars, from the top.
     pub bars: Vec<ChartBar>,
 }
 
-/// How high a row is.
+/// The height of a row.
 const ROW_HEIGHT_PIXELS: f64 = 22.0;
 
 impl Chart for BarChart<'_> {

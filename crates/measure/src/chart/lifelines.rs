@@ -1,5 +1,5 @@
-//! Lifelines: who was there from when to when, a line each, in bands with a name. Lives that do not
-//! meet share a row.
+//! Lifelines: a line from the start to the end of each lifetime, in named bands. Lifetimes that do
+//! not overlap share a row.
 
 use crate::chart::axis::ChartAxis;
 use crate::chart::{
@@ -7,51 +7,51 @@ use crate::chart::{
 };
 use std::fmt::{self, Write as _};
 
-/// A life.
+/// A lifeline.
 #[derive(Debug, Clone)]
 pub struct Lifeline {
-    /// From when
+    /// Its start.
     pub start: f64,
-    /// to when.
+    /// Its end.
     pub end: f64,
     /// Its colour.
     pub colour: ColourRole,
-    /// Did it not end, as far as is known? Then it is thicker, and has a mark at its end.
+    /// Whether the end is unknown. Such a line is thicker and has a mark at its end.
     pub is_open_ended: bool,
     /// The tooltip.
     pub tooltip: String,
 }
 
-/// Lives that belong together.
+/// A group of lifelines.
 #[derive(Debug, Clone)]
 pub struct LifelineBand {
     /// The name of the group.
     pub name: String,
-    /// The lives, in the order in which they began.
+    /// The lifelines, in the order of their starts.
     pub lifelines: Vec<Lifeline>,
 }
 
-/// Lives over time.
+/// Lifelines over time.
 pub struct LifelineChart<'a> {
-    /// Along the time.
+    /// The time axis.
     pub x_axis: ChartAxis<'a>,
-    /// The first and the last moment.
+    /// The range of the time axis.
     pub x_range: (f64, f64),
     /// The meaning of the colours.
     pub legend_entries: Vec<(ColourRole, String)>,
-    /// The bands, from above.
+    /// The bands, from the top.
     pub bands: Vec<LifelineBand>,
 }
 
-/// How high the lines may be together, and how high one is at least and at most.
+/// The maximum height of all rows, and the limits of the height of one.
 const MAX_HEIGHT_PIXELS: f64 = 480.0;
 const ROW_HEIGHT_LIMITS_PIXELS: (f64, f64) = (2.5, 9.0);
-/// A band is so high at least, for its name.
+/// The minimum height of a band, for its name.
 const MIN_BAND_HEIGHT_PIXELS: f64 = 18.0;
 
 impl Chart for LifelineChart<'_> {
     fn draw(&self, width: f64) -> Result<String, fmt::Error> {
-        // Lives that are nearer than anybody could see do meet.
+        // Lifetimes with an invisible gap count as overlapping.
         let gap = (self.x_range.1 - self.x_range.0) * 6.0 / width;
         let bands: Vec<(&LifelineBand, Vec<usize>, usize)> =
             self.bands.iter().map(|it| assign_rows(it, gap)).collect();
@@ -104,7 +104,7 @@ impl Chart for LifelineChart<'_> {
     }
 }
 
-/// In which row of its band each life is, and how many there are: the first that is free again.
+/// Assigns each lifeline to the first free row of its band; returns the rows and their number.
 fn assign_rows(band: &LifelineBand, gap: f64) -> (&LifelineBand, Vec<usize>, usize) {
     let mut free: Vec<f64> = Vec::new();
     let mut places = Vec::new();
@@ -128,7 +128,7 @@ fn draw_lifeline(
 ) -> fmt::Result {
     let share = if life.is_open_ended { 0.8 } else { 0.45 };
     let thick = (row * share).max(1.2);
-    // A life that was too short to be seen is seen nevertheless.
+    // Every lifeline is wide enough to be visible.
     let to = to.max(from + 1.5);
     let class = life.colour.css_class();
     writeln!(

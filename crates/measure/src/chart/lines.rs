@@ -1,10 +1,10 @@
-//! Lines in steps: what stays until it changes, and the shares of what is no greater (CDF).
+//! Step charts: values that hold until the next point, and cumulative distributions.
 
 use crate::chart::axis::{AxisScale, ChartAxis, round_up_to_mark};
 use crate::chart::{Chart, ColourRole, PlotArea, XmlEscaped};
 use std::fmt::{self, Write as _};
 
-/// A line: from each point its value holds until the next.
+/// A line; the value of each point holds until the next.
 #[derive(Debug, Clone)]
 pub struct StepLine {
     /// The name of the line.
@@ -13,19 +13,19 @@ pub struct StepLine {
     pub colour: ColourRole,
     /// Whether the area below the line is filled.
     pub is_filled: bool,
-    /// Where, and how much; in order.
+    /// The points, in order of x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Lines in steps.
+/// A chart of step lines.
 pub struct StepChart<'a> {
-    /// Along the lower edge.
+    /// The x axis.
     pub x_axis: ChartAxis<'a>,
-    /// From where to where.
+    /// The range of the x axis.
     pub x_range: (f64, f64),
-    /// Upwards, from 0.
+    /// The y axis, from 0.
     pub y_axis: ChartAxis<'a>,
-    /// How high at least.
+    /// The minimum of the upper end of the y axis.
     pub min_y_max: f64,
     /// The lines.
     pub lines: Vec<StepLine>,
@@ -55,7 +55,7 @@ impl Chart for StepChart<'_> {
             write!(path, "M{:.1} {last:.1}", x.position(first))?;
             for (at, value) in &line.points {
                 let (across, down) = (x.position(*at), y.position(*value));
-                // Steps that nobody could see are left out.
+                // Steps too small to be visible are omitted.
                 if (down - last).abs() >= 0.05 {
                     write!(path, "H{across:.1}V{down:.1}")?;
                     last = down;
@@ -83,7 +83,7 @@ impl Chart for StepChart<'_> {
 }
 
 impl StepChart<'_> {
-    /// Places to point at, as many as there is room for, which tell the values there.
+    /// Draws evenly spaced hover points whose tooltips show the values there.
     fn draw_hover_points(
         &self,
         out: &mut String,

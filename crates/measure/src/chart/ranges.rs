@@ -1,4 +1,4 @@
-//! Ranges: for each name the mean, what 19 of 20 do not exceed, and the worst, by their logarithms.
+//! Range charts: the mean, the 95th percentile and the maximum of each row, on a logarithmic axis.
 
 use crate::chart::axis::ChartAxis;
 use crate::chart::{
@@ -6,20 +6,20 @@ use crate::chart::{
 };
 use std::fmt::{self, Write as _};
 
-/// The values of a name.
+/// A row of the chart.
 #[derive(Debug, Clone)]
 pub struct ChartRange {
     /// The name of the row.
     pub name: String,
-    /// Whose values they are: the mean, the 95th percentile, the worst.
+    /// The series, each with the mean, the 95th percentile and the maximum.
     pub values: Vec<(ColourRole, String, [f64; 3])>,
 }
 
-/// Ranges, from above.
+/// Ranges in rows, from the top.
 pub struct RangeChart<'a> {
-    /// The quantity.
+    /// The axis of the values.
     pub x_axis: ChartAxis<'a>,
-    /// The names.
+    /// The rows.
     pub ranges: Vec<ChartRange>,
 }
 

@@ -1,11 +1,10 @@
-//! A log that can be given away: texts and names become tokens, everything else stays.
+//! An anonymous copy of a query log: texts and names are replaced by tokens.
 //!
-//! The same text has the same token wherever it stands in the log, different texts have different
-//! ones, so that every figure of the log is that of the original. What stays: numbers and times,
-//! what happened, the form of a question with its functions and the names of fields, and the times
-//! that a question names. What goes: everything that a person or a program wrote, names of
-//! collections and of clients, and whatever is not known here - lines that are broken, events and
-//! fields of later versions -, as nobody can say what is in it.
+//! Equal texts have equal tokens throughout the log, and different texts different ones, so every
+//! figure of the analysis is that of the original. Numbers, times, events, the functions and field
+//! names of queries, and the times in queries remain. Texts that a person or a program wrote and
+//! the names of collections and clients are replaced. Unreadable lines and the events and fields of
+//! later versions are omitted, because their content is unknown.
 
 use crate::query_log::log_reader::{BadLines, read_lines};
 use serde_json::{Map, Value};
@@ -15,20 +14,20 @@ use std::io::{self, BufRead, Write};
 /// The result of an anonymisation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnonymisationReport {
-    /// Lines that were written.
+    /// The number of lines written.
     pub lines: u64,
-    /// Lines that were left out because their event is not known.
+    /// The number of lines omitted because their event is unknown.
     pub unknown_lines: u64,
-    /// Lines that were left out because they are broken.
+    /// The lines omitted because they are unreadable.
     pub bad_lines: BadLines,
-    /// How many texts have a token now.
+    /// The number of texts replaced by tokens.
     pub texts: u64,
 }
 
-/// Writes a log again without its texts and names.
+/// Writes a copy of a log without its texts and names.
 ///
 /// # Errors
-/// Whatever the source answers to a read, or the target to a write.
+/// Any error of reading the source or writing the target.
 pub fn anonymise(
     source: &mut dyn BufRead,
     target: &mut dyn Write,
@@ -55,7 +54,7 @@ pub fn anonymise(
     })
 }
 
-/// The fields of each event that are numbers, or words of the log itself.
+/// The fields of each event whose values are numbers or keywords of the log.
 const NUMERIC_FIELDS_BY_EVENT: &[(&str, &[&str])] = &[
     ("start", &["budget"]),
     ("query", ANSWER_NUMERIC_FIELDS),
@@ -70,7 +69,7 @@ const NUMERIC_FIELDS_BY_EVENT: &[(&str, &[&str])] = &[
 const ANSWER_NUMERIC_FIELDS: &[&str] =
     &["view", "answer", "scanned", "tested", "returned", "us", "bytes"];
 
-/// Words of the log itself, by the field that they stand in.
+/// The keywords of the log, by field.
 const LOG_KEYWORDS_BY_FIELD: &[(&str, &[&str])] = &[
     ("event", &["start", "query", "open", "told", "fresh", "close", "change", "drop", "end"]),
     ("from", &["run", "cache", "shared"]),
@@ -135,21 +134,21 @@ const OTHER_FUNCTIONS: &[&str] = &[
     ">",
 ];
 
-/// Numbers for texts, in the order in which they come.
+/// The tokens of texts, numbered in the order of first occurrence.
 #[derive(Debug, Default)]
 struct TextTokens {
     numbers: HashMap<String, usize>,
 }
 
 impl TextTokens {
-    /// The token of a text. What it begins with says where it stands.
+    /// Returns the token of a text. `begin` is a prefix that names the place of the text.
     fn token_for(&mut self, begin: &str, text: &str) -> String {
         let next = self.numbers.len() + 1;
         let number = *self.numbers.entry(text.to_string()).or_insert(next);
         format!("{begin}{number}")
     }
 
-    /// The line with tokens; `None` where its event is not known.
+    /// Returns the line with tokens, or `None` if its event is unknown.
     fn anonymise_line(&mut self, line: &Map<String, Value>) -> Option<Map<String, Value>> {
         let event = line.get("event")?.as_str()?;
         let (_, numbers) = NUMERIC_FIELDS_BY_EVENT.iter().find(|(known, _)| *known == event)?;
@@ -179,7 +178,7 @@ impl TextTokens {
         value.as_str().map_or(Value::Null, |text| self.token_for(begin, text).into())
     }
 
-    /// A word that is the log's own stays.
+    /// Returns a keyword of the log unchanged, and another text as a token.
     fn anonymise_keyword(&mut self, field: &str, value: &Value) -> Value {
         let (_, words) =
             LOG_KEYWORDS_BY_FIELD.iter().find(|(of, _)| *of == field).unwrap_or(&("", &[]));
@@ -190,7 +189,7 @@ impl TextTokens {
         }
     }
 
-    /// Collections and kinds that changed.
+    /// Replaces the collections and unknown kinds of a change.
     fn anonymise_changed_kinds(&mut self, value: &Value) -> Value {
         let pairs = value.as_array().into_iter().flatten().filter_map(Value::as_array);
         let mut pair = |pair: &Vec<Value>| -> Value {
@@ -204,7 +203,7 @@ impl TextTokens {
         pairs.map(&mut pair).collect::<Vec<_>>().into()
     }
 
-    /// A question with its form. What is no S-expression is one text.
+    /// Replaces the texts of a query. A query that is not an S-expression is one text.
     fn anonymise_query(&mut self, text: &str) -> String {
         match split_sexp(text) {
             Some(parts) => self.anonymise_sexp(&parts),
@@ -214,7 +213,7 @@ impl TextTokens {
 
     fn anonymise_sexp(&mut self, parts: &[SexpPart<'_>]) -> String {
         let mut out = String::new();
-        // The function that is called, and how many texts it was given.
+        // The enclosing functions, each with the number of its texts so far.
         let mut calls: Vec<(&str, usize)> = Vec::new();
         let mut first = false;
         for part in parts {
@@ -263,11 +262,11 @@ enum SexpPart<'a> {
     Close,
     Whitespace(&'a str),
     Atom(&'a str),
-    /// Without its quotes, as it is written.
+    /// A quoted text without its quotes, still escaped.
     Text(&'a str),
 }
 
-/// The parts of an S-expression; `None` where it is none.
+/// Splits an S-expression into its parts; `None` if it is malformed.
 fn split_sexp(text: &str) -> Option<Vec<SexpPart<'_>>> {
     let (mut parts, mut depth, mut rest) = (Vec::new(), 0_usize, text);
     while let Some(c) = rest.chars().next() {
@@ -300,7 +299,7 @@ fn split_sexp(text: &str) -> Option<Vec<SexpPart<'_>>> {
                 end
             }
         };
-        // Behind the first expression, and outside of one, anything could stand.
+        // Text outside the first expression could be anything.
         if depth == 0 && !matches!(parts.first(), Some(SexpPart::Open)) && rest.len() > end {
             return None;
         }
@@ -309,7 +308,7 @@ fn split_sexp(text: &str) -> Option<Vec<SexpPart<'_>>> {
     (depth == 0 && !parts.is_empty()).then_some(parts)
 }
 
-/// Where the quote stands that ends a text.
+/// Returns the position of the closing quote of a text.
 fn find_closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(at, c)| {
@@ -319,13 +318,13 @@ fn find_closing_quote(text: &str) -> Option<usize> {
     })
 }
 
-/// The text itself, so that it is the same wherever it stands.
+/// Returns the text without escapes, so that equal texts have one token.
 fn unescape(text: &str) -> String {
     let (mut plain, mut escaped) = (String::new(), false);
     for c in text.chars() {
         if escaped && !matches!(c, '"' | '\\') {
-            // Two ways to write a text make two questions, which stay two: such a one is like
-            // nothing else.
+            // Two spellings of one text are two queries, which must stay different: an unusual
+            // spelling gets a token of its own.
             return format!("\0{text}");
         }
         escaped = c == '\\' && !escaped;
@@ -340,15 +339,15 @@ fn is_function(word: &str) -> bool {
     OTHER_FUNCTIONS.contains(&word) || FIELD_NAME_FUNCTIONS.contains(&word)
 }
 
-/// `#t`, `#f`, and numbers that nobody can be called at.
+/// Returns whether an atom may remain: `#t`, `#f`, and numbers too short for a telephone number.
 fn is_harmless_atom(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
     ["#t", "#f"].contains(&word)
         || ((1..=5).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// May the first text of such a function stay? Names of fields are short words; those that programs
-/// make up begin with `x-`, and may say anything.
+/// Returns whether the first text of a function may remain. Field names are short words; the names
+/// of extension fields begin with `x-` and may contain anything.
 fn is_harmless_argument(function: &str, text: &str) -> bool {
     let short = |of: fn(u8) -> bool| text.len() <= 40 && !text.is_empty() && text.bytes().all(of);
     match function {

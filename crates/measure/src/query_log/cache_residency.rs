@@ -7,19 +7,19 @@ use crate::query_log::log_reader::{AnswerEvent, LoggedEvictionReason, LoggedOrig
 use crate::query_log::timeline::{Timeline, TimelineBucket};
 use std::collections::{BTreeMap, HashMap};
 
-/// So many points at most for the time of the log.
+/// The maximum number of points of the timeline.
 const MAX_TIMELINE_BUCKETS: usize = 400;
 
 /// The bytes of cached answers in a period: the peak, and the value at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResidentBytes {
-    /// All answers that were kept: the most.
+    /// The peak of all cached answers.
     pub cached_max: u64,
-    /// And at the end.
+    /// All cached answers at the end of the period.
     pub cached_last: u64,
-    /// Those of them that open views have: the most.
+    /// The peak of the answers of open views.
     pub open_max: u64,
-    /// And at the end.
+    /// The answers of open views at the end of the period.
     pub open_last: u64,
 }
 
@@ -33,23 +33,24 @@ impl TimelineBucket for ResidentBytes {
     }
 }
 
-/// How answers that were kept lived.
+/// The lifetimes of cached answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CacheResidency {
-    /// How many answers were kept.
+    /// The number of cached answers.
     pub answers: u64,
-    /// How many of them were used before they went.
+    /// The number of cached answers that were used again.
     pub answers_used: u64,
-    /// The most bytes that were kept at once, by all processes.
+    /// The peak of cached bytes in all processes.
     pub peak_bytes: u64,
-    /// How long they were kept, in microseconds, by why they went.
+    /// The lifetimes in microseconds, by cause of eviction.
     pub lifetimes_us: BTreeMap<LoggedEvictionReason, Histogram>,
-    /// Kept until the process or the log ended.
+    /// The lifetimes of answers that were cached until the process or the log ended.
     pub lifetimes_to_end_us: Histogram,
 }
 
 impl CacheResidency {
-    /// An answer went: `None` at the end of its process, or of the log.
+    /// Records the removal of an answer; the cause is `None` at the end of its process or of the
+    /// log.
     fn record_removal(
         &mut self,
         answer: ResidentAnswer,
@@ -66,7 +67,7 @@ impl CacheResidency {
     }
 }
 
-/// An answer that is kept.
+/// A cached answer.
 #[derive(Debug, Clone, Copy)]
 struct ResidentAnswer {
     number: u64,
@@ -75,7 +76,7 @@ struct ResidentAnswer {
     uses: u64,
 }
 
-/// A question of a process: how many views have it open, and its answer.
+/// A query of a process: the number of views that have it open, and its cached answer.
 #[derive(Debug, Clone, Copy, Default)]
 struct QueryResidency {
     open_views: u64,
@@ -94,7 +95,7 @@ impl QueryResidency {
 struct ProcessResidency {
     budget_bytes: u64,
     queries: HashMap<u32, QueryResidency>,
-    /// The questions of answers and of views.
+    /// The queries of answers and of views.
     answers: HashMap<u64, u32>,
     views: HashMap<u64, u32>,
 }
@@ -103,7 +104,7 @@ struct ProcessResidency {
 #[derive(Debug)]
 pub(super) struct ResidencyTracker {
     processes: HashMap<u32, ProcessResidency>,
-    /// Kept, and of that open.
+    /// The bytes of cached answers, and the part of them that open views use.
     cached_and_open_bytes: [u64; 2],
     residency: CacheResidency,
     timeline: Timeline<ResidentBytes>,
@@ -119,7 +120,7 @@ impl ResidencyTracker {
         }
     }
 
-    /// `budget` where the log says it.
+    /// Starts a process; `budget` is `None` if the log does not name it.
     pub(super) fn start_process(&mut self, process: u32, budget: Option<u64>) {
         let budget = budget.unwrap_or(u64::MAX);
         self.processes.insert(
@@ -128,7 +129,7 @@ impl ResidencyTracker {
         );
     }
 
-    /// A question was answered.
+    /// Records an answer.
     pub(super) fn add_answer(&mut self, process: u32, at: i64, number: u32, asked: &AnswerEvent) {
         let Some(of) = self.processes.get_mut(&process) else { return };
         let question = of.queries.entry(number).or_default();
@@ -157,9 +158,9 @@ impl ResidencyTracker {
         self.record_bytes(at, before, after);
     }
 
-    /// A view was opened.
+    /// Records the opening of a view.
     pub(super) fn open_view(&mut self, process: u32, at: i64, view: u64, number: u32) {
-        // Its number may have been another's that was never closed.
+        // An unclosed view may have had the same number.
         self.close_view(process, at, view);
         let Some(of) = self.processes.get_mut(&process) else { return };
         of.views.insert(view, number);
@@ -203,7 +204,7 @@ impl ResidencyTracker {
         self.record_bytes(at, before, [0; 2]);
     }
 
-    /// The process has ended, or broke off.
+    /// Removes the views and answers of a process that has ended.
     pub(super) fn end_process(&mut self, process: u32, at: i64) {
         let Some(of) = self.processes.remove(&process) else { return };
         for question in of.queries.into_values() {
@@ -240,5 +241,5 @@ impl ResidencyTracker {
     }
 }
 
-/// No answer is said to be larger, so that no sum of them overflows.
+/// Larger sizes in a log are reduced to this, so that no sum overflows.
 const MAX_ANSWER_BYTES: u64 = 1 << 40;

@@ -1,22 +1,22 @@
-//! Is the cache worth its memory? The log is played again against other budgets.
+//! Simulates the answer cache with other budgets by a replay of the log.
 //!
-//! Each process has a cache of its own, and each budget is tried in all of them, while the log is
-//! read. The rules are those of the cache itself: an answer that is worked out is kept, whoever
-//! asked; what is asked while it is kept is answered from there, whether a view has it open or not;
-//! when room is needed, what was used longest ago goes first.
+//! Each process has a cache of its own, and each budget is simulated in all of them while the log
+//! is read. The rules are those of the cache: an executed answer is cached, and serves all equal
+//! queries while it is cached, with a view open on it or not; the least recently used answer is
+//! evicted first.
 //!
-//! When an answer goes stale is told by the log as long as the log's own cache keeps it. Of an
-//! answer that only the one that is tried would keep, nobody can know: it goes at the first change
-//! of its collection and its kind, which is sooner than it would. So a budget above the log's own
-//! gives what is said here at least. When the clock makes an answer stale is told in the same way,
-//! or not at all.
+//! The log records when an answer becomes stale while the log's own cache holds it. For an answer
+//! that only the simulated cache holds this is unknown: the simulation evicts it at the first
+//! change of its collection and kind, which may be too early. Figures for budgets above the log's
+//! own are therefore lower bounds. Answers that the clock makes stale are treated in the same way;
+//! without a record they stay.
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::InternedQuery;
 use crate::query_log::log_reader::{AnswerEvent, ChangeEvent, LoggedEvictionReason, LoggedOrigin};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The budgets that are always tried.
+/// The budgets that are always simulated.
 pub const TRIAL_BUDGETS_BYTES: [u64; 8] =
     [0, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, UNLIMITED_BYTES];
 /// No limit.
@@ -25,45 +25,45 @@ pub const UNLIMITED_BYTES: u64 = u64::MAX;
 /// The result of the simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheReport {
-    /// All answers.
+    /// The number of answers.
     pub answers: u64,
-    /// Those of them that had been kept, for a view that has them open or for later.
+    /// The number of cache hits in the log, with a view open on the query or not.
     pub hits: u64,
-    /// The budgets that the log names, smallest first.
+    /// The budgets that the log names, the smallest first.
     pub budgets: Vec<u64>,
-    /// The log played again with these budgets; `None` where it names none.
+    /// The replay with the budgets that the log names; `None` if it names none.
     pub recorded: Option<BudgetTrial>,
-    /// The log played again against budgets, smallest first.
+    /// The replays with trial budgets, the smallest first.
     pub trials: Vec<BudgetTrial>,
     /// The sizes of the answers.
     pub answer_bytes: Histogram,
 }
 
-/// A budget, and what it would have given.
+/// A budget and the result of its simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BudgetTrial {
-    /// In bytes, for each process; of `recorded` the greatest.
+    /// The budget of each process in bytes; in [`CacheReport::recorded`] the largest one.
     pub budget_bytes: u64,
-    /// Answers that had been kept.
+    /// The number of cache hits.
     pub hits: u64,
-    /// The most bytes that were kept at once, in all processes.
+    /// The peak of cached bytes in all processes.
     pub peak_bytes: u64,
-    /// Time saved, in microseconds: what the same question took when it was worked out last.
+    /// The time saved in microseconds: for each hit, the time of the last execution of its query.
     pub saved_us: u64,
-    /// Answers that went because of a change.
+    /// Answers evicted because of a change.
     pub stale_answers: u64,
-    /// Answers that went, or were not kept, because of the budget.
+    /// Answers evicted, or not cached, because of the budget.
     pub evicted_answers: u64,
 }
 
 impl CacheReport {
-    /// The share of the answers that had been kept.
+    /// Returns the share of the answers that are cache hits.
     #[must_use]
     pub fn hit_rate(&self, hits: u64) -> f64 {
         hits as f64 / self.answers.max(1) as f64
     }
 
-    /// The smallest budget that would have given 19 of 20 of what no limit gives.
+    /// Returns the smallest budget with at least 95 % of the hits of an unlimited cache.
     #[must_use]
     pub fn smallest_sufficient_budget(&self) -> Option<BudgetTrial> {
         let best = self.trials.last().map(|trial| trial.hits).filter(|hits| *hits > 0)?;
@@ -81,13 +81,13 @@ struct AnswerScope {
     kind: Option<u32>,
 }
 
-/// The answers that a process keeps.
+/// The simulated cache of a process.
 #[derive(Debug, Default)]
 struct SimulatedCache {
-    /// By when they were used last.
+    /// The answers in the order of their last use.
     answers_by_use: BTreeMap<u64, (u32, u64, AnswerScope)>,
     use_order: HashMap<u32, u64>,
-    /// Those that the log's own cache does not have, by what they are about.
+    /// The answers that the log's own cache does not hold, by scope.
     untracked: HashMap<AnswerScope, BTreeSet<u64>>,
     bytes: u64,
     next_use: u64,
@@ -104,7 +104,7 @@ impl SimulatedCache {
         self.bytes += bytes;
     }
 
-    /// Puts an answer behind all others, if it is there.
+    /// Marks an answer as the most recently used; returns whether it is cached.
     fn touch(&mut self, question: u32) -> bool {
         let place = self.use_order.get(&question).and_then(|place| self.answers_by_use.get(place));
         let Some(&(_, bytes, about)) = place else { return false };
@@ -148,7 +148,7 @@ impl SimulatedCache {
         true
     }
 
-    /// Those that a change may make wrong go, where the log does not tell: how many.
+    /// Evicts the untracked answers that a change may affect; returns their number.
     fn invalidate_untracked(&mut self, by: AnswerScope) -> u64 {
         let same = |a: Option<u32>, b: Option<u32>| a.is_none() || b.is_none() || a == b;
         let all: Vec<AnswerScope> = match by {
@@ -158,7 +158,7 @@ impl SimulatedCache {
                     |collection| [by.kind, None].map(|kind| AnswerScope { collection, kind });
                 collections.flat_map(about).filter(|it| self.untracked.contains_key(it)).collect()
             }
-            // Whoever changes everything is looked for everywhere.
+            // A change without a collection or a kind may affect any scope.
             _ => {
                 let fits = |it: &&AnswerScope| {
                     same(it.collection, by.collection) && same(it.kind, by.kind)
@@ -176,11 +176,11 @@ impl SimulatedCache {
     }
 }
 
-/// One budget, in all processes.
+/// The simulation of one budget in all processes.
 #[derive(Debug, Default)]
 struct CacheReplay {
     trial: BudgetTrial,
-    /// The budget is each process's own.
+    /// Whether each process has the budget that the log names.
     uses_recorded_budget: bool,
     caches: HashMap<u32, SimulatedCache>,
     bytes: u64,
@@ -226,16 +226,16 @@ impl CacheReplay {
 
 #[derive(Debug, Default)]
 struct ReplayedProcess {
-    /// `None`: the log does not say it.
+    /// `None` if the log does not name it.
     budget: Option<u64>,
     /// The answers in the log's own cache: queries by answer, and the reverse.
     queries_by_answer: HashMap<u64, u32>,
     answers_by_query: HashMap<u32, u64>,
-    /// The questions of views.
+    /// The queries of views.
     views: HashMap<u64, (u32, u64, AnswerScope)>,
 }
 
-/// The caches while the log is read.
+/// The simulations while the log is read.
 #[derive(Debug)]
 pub(super) struct CacheReplays {
     replays: Vec<CacheReplay>,
@@ -248,11 +248,11 @@ pub(super) struct CacheReplays {
     answer_bytes: Histogram,
 }
 
-/// No answer is said to be larger, so that no sum of them overflows.
+/// Larger sizes in a log are reduced to this, so that no sum overflows.
 const MAX_ANSWER_BYTES: u64 = 1 << 40;
 
 impl CacheReplays {
-    /// Tries the usual budgets, and one more.
+    /// Prepares the simulation of [`TRIAL_BUDGETS_BYTES`] and an additional budget.
     pub(super) fn new(budget: Option<u64>) -> CacheReplays {
         let mut budgets: Vec<u64> = TRIAL_BUDGETS_BYTES.into_iter().chain(budget).collect();
         budgets.sort_unstable();
@@ -278,7 +278,7 @@ impl CacheReplays {
         self.processes.insert(process, ReplayedProcess { budget, ..ReplayedProcess::default() });
     }
 
-    /// A question was answered.
+    /// Replays an answer.
     pub(super) fn add_answer(&mut self, process: u32, ask: InternedQuery, asked: &AnswerEvent) {
         let question = ask.query;
         self.answers += 1;
@@ -334,7 +334,7 @@ impl CacheReplays {
         }
     }
 
-    /// A view had to be given its answer anew, for which it was asked again.
+    /// Replays the reset of a view, which executes its query again.
     pub(super) fn reset_view(&mut self, process: u32, view: u64) {
         let Some(of) = self.processes.get(&process) else { return };
         let Some(&answer) = of.views.get(&view) else { return };
@@ -348,7 +348,7 @@ impl CacheReplays {
         self.set_tracked(process, answer.0, watched);
     }
 
-    /// The log's own cache gave an answer up.
+    /// Replays an eviction from the log's own cache.
     pub(super) fn evict_answer(&mut self, process: u32, answer: u64, why: LoggedEvictionReason) {
         let Some(of) = self.processes.get_mut(&process) else { return };
         let Some(question) = of.queries_by_answer.remove(&answer) else { return };
@@ -363,7 +363,7 @@ impl CacheReplays {
         }
     }
 
-    /// `of`: the collections and kinds that changed.
+    /// Replays a change of collections and kinds.
     pub(super) fn apply_change(
         &mut self,
         process: u32,

@@ -1,29 +1,28 @@
-//! The figures of a log that are told first, and those of two logs beside each other.
+//! The key figures of a log, and the comparison of two logs.
 
 use crate::chart::MeasureUnit;
 use crate::query_log::QueryLogReport;
 
-/// One figure.
+/// A key figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeyFigure {
     /// The name of the figure.
     pub name: &'static str,
-    /// How much.
+    /// Its value.
     pub value: f64,
-    /// Of what.
+    /// Its unit.
     pub unit: MeasureUnit,
 }
 
-/// The figures that are told first.
+/// Returns the key figures of a log.
 #[must_use]
 pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
-    let QueryLogReport { reuse, lifetimes: lives, cost, cache: worth, fan_out: informed, .. } =
-        report;
+    let QueryLogReport { reuse, lifetimes, cost, cache, fan_out, .. } = report;
     let figure = |name, value, unit| KeyFigure { name, value, unit };
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
     vec![
         figure("answers", reuse.answers.total() as f64, MeasureUnit::Count),
-        figure("different questions", reuse.query_count as f64, MeasureUnit::Count),
+        figure("different queries", reuse.query_count as f64, MeasureUnit::Count),
         figure(
             "from the cache",
             share(reuse.answers.cache, reuse.answers.total()),
@@ -34,34 +33,34 @@ pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
             share(reuse.answers.shared, reuse.answers.total()),
             MeasureUnit::Share,
         ),
-        figure("views opened", lives.opened as f64, MeasureUnit::Count),
-        figure("views never closed", lives.unclosed_count() as f64, MeasureUnit::Count),
-        figure("mean time, worked out", cost.executed.us.mean(), MeasureUnit::Time),
-        figure("worst time", cost.executed.us.max as f64, MeasureUnit::Time),
+        figure("views opened", lifetimes.opened as f64, MeasureUnit::Count),
+        figure("views never closed", lifetimes.unclosed_count() as f64, MeasureUnit::Count),
+        figure("mean query time", cost.executed.us.mean(), MeasureUnit::Time),
+        figure("maximum query time", cost.executed.us.max as f64, MeasureUnit::Time),
         figure(
-            "visited per item given",
+            "rows visited per item",
             cost.executed.rows_per_item().unwrap_or(0.0),
             MeasureUnit::Count,
         ),
         figure(
-            "kept answers, at most",
-            lives.cache_residency.peak_bytes as f64,
+            "peak memory of the cache",
+            lifetimes.cache_residency.peak_bytes as f64,
             MeasureUnit::Bytes,
         ),
         figure(
-            "kept without a limit",
-            worth.trials.last().map_or(0.0, |it| it.peak_bytes as f64),
+            "peak memory, unlimited",
+            cache.trials.last().map_or(0.0, |it| it.peak_bytes as f64),
             MeasureUnit::Bytes,
         ),
         figure(
-            "views told per change",
-            share(informed.views_notified, informed.changes),
+            "views notified per change",
+            share(fan_out.views_notified, fan_out.changes),
             MeasureUnit::Count,
         ),
     ]
 }
 
-/// The figures of two logs: the name, before, after, and how it changed.
+/// Returns the key figures of two logs: the name, the values before and after, and the change.
 #[must_use]
 pub fn compare_reports(before: &QueryLogReport, after: &QueryLogReport) -> Vec<[String; 4]> {
     let row = |(a, b): (KeyFigure, KeyFigure)| {
@@ -75,7 +74,7 @@ pub fn compare_reports(before: &QueryLogReport, after: &QueryLogReport) -> Vec<[
     key_figures(before).into_iter().zip(key_figures(after)).map(row).collect()
 }
 
-/// `+20 %`, `/ 3.5`: what became of a value.
+/// Formats the change of a value: `+20 %`, `/ 3.5`.
 #[must_use]
 pub fn format_change(before: f64, after: f64) -> String {
     let brief = |times: f64| MeasureUnit::Count.format((times * 10.0).round() / 10.0);

@@ -1,7 +1,6 @@
-//! How long questions take, and how much is looked at for what is found.
+//! The time of queries, and the rows visited for each item returned.
 //!
-//! Of answers that were worked out alone: what is kept or shared costs what a look-up does, and is
-//! told by itself.
+//! Covers executed queries only. Cached and shared answers cost a lookup and are counted apart.
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
@@ -9,28 +8,28 @@ use crate::query_log::log_reader::{AnswerEvent, LoggedOrigin};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// So many of the dearest questions are named.
+/// The number of the most expensive queries that are reported.
 const MAX_COSTLIEST_QUERIES: usize = 20;
 
 /// The cost of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CostReport {
-    /// All answers that were worked out.
+    /// All executed queries.
     pub executed: QueryWork,
-    /// How long answers took that were kept or shared, in microseconds.
+    /// The times of cached and shared answers, in microseconds.
     pub cached_us: Histogram,
-    /// By collection and kind of source, the dearest first.
+    /// By collection and type of source, the most expensive first.
     pub collections: Vec<CostGroup>,
-    /// By kind of source.
+    /// By type of source.
     pub sources: Vec<CostGroup>,
-    /// The questions that took most time, all together.
+    /// The queries with the largest total time.
     pub costliest: Vec<(LoggedQuery, QueryWork)>,
 }
 
 /// The work of executed queries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueryWork {
-    /// How long they took, in microseconds.
+    /// The execution times, in microseconds.
     pub us: Histogram,
     /// Rows visited.
     pub scanned: u64,
@@ -48,27 +47,27 @@ impl QueryWork {
         self.returned = self.returned.saturating_add(asked.returned);
     }
 
-    /// Items visited for each that is given; `None` where none is.
+    /// Returns the rows visited for each item returned; `None` if none was returned.
     #[must_use]
     pub fn rows_per_item(&self) -> Option<f64> {
         (self.returned > 0).then(|| self.scanned as f64 / self.returned as f64)
     }
 }
 
-/// The answers of a collection, or of a kind of source.
+/// The queries of a collection or of a type of source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CostGroup {
-    /// The collection; `None`: all were asked, or that of `sources`.
+    /// The collection; `None` for queries of all collections, and in [`CostReport::sources`].
     pub collection: Option<String>,
-    /// The kind of source.
+    /// The type of source.
     pub source: String,
     /// The work of the queries.
     pub work: QueryWork,
-    /// The question that took longest.
+    /// The slowest query.
     pub slowest_query: LoggedQuery,
 }
 
-/// Cost while the log is read: of each group, with its worst question.
+/// The state while the log is read: each group with its slowest query.
 #[derive(Debug, Default)]
 pub(super) struct CostAccumulator {
     executed: QueryWork,

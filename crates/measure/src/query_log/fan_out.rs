@@ -1,4 +1,4 @@
-//! How many views each change informed.
+//! The views notified of each change.
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::log_reader::{ChangeEvent, NotifyEvent, ResetEvent};
@@ -8,26 +8,26 @@ use std::collections::{BTreeMap, HashSet};
 /// The fan-out of changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FanOutReport {
-    /// How many times changes were read.
+    /// The number of times that changes were read.
     pub changes: u64,
-    /// Items that changed.
+    /// The number of changed items.
     pub items: u64,
-    /// Questions that were tested; equal ones are one.
+    /// Queries that were tested; equal queries count once.
     pub queries_tested: u64,
-    /// Views that were told.
+    /// Views that were notified.
     pub views_notified: u64,
-    /// Views that were open then, all changes together.
+    /// The sum of the views open at each change.
     pub views_open: u64,
-    /// How long it took, in microseconds.
+    /// The time of a change, in microseconds.
     pub us: Histogram,
-    /// How many changes told so many views: least, most, number.
+    /// The number of changes by views notified: minimum, maximum, number of changes.
     pub views_notified_buckets: Vec<(u64, u64, u64)>,
-    /// By collection and kind, those that changed most often first. A change of several counts for
+    /// By collection and kind, the most frequently changed first. A change of several counts for
     /// each.
     pub collections: Vec<CollectionFanOut>,
     /// Items reported to views: added, modified and removed.
     pub items_delivered: [u64; 3],
-    /// How often views were given their answer anew, by why.
+    /// The number of view resets by reason.
     pub resets: Vec<(String, u64)>,
 }
 
@@ -38,17 +38,17 @@ pub struct CollectionFanOut {
     pub collection: Option<String>,
     /// The kind; `None`: any.
     pub kind: Option<String>,
-    /// How many.
+    /// The number of changes.
     pub changes: u64,
-    /// Questions that were tested; equal ones are one.
+    /// Queries that were tested; equal queries count once.
     pub queries_tested: u64,
-    /// Views that were told.
+    /// Views that were notified.
     pub views_notified: u64,
-    /// The most that one change told.
+    /// The maximum number of views notified of one change.
     pub max_views_notified: u64,
 }
 
-/// Changes while the log is read.
+/// The state while the log is read.
 #[derive(Debug, Default)]
 pub(super) struct FanOutAccumulator {
     report: FanOutReport,
@@ -58,7 +58,7 @@ pub(super) struct FanOutAccumulator {
 }
 
 impl FanOutAccumulator {
-    /// `open`: how many views its process had open.
+    /// Records a change; `open` is the number of open views of its process.
     pub(super) fn add_change(&mut self, change: &ChangeEvent, open: u64) {
         let sum = &mut self.report;
         sum.changes += 1;
@@ -113,7 +113,7 @@ impl FanOutAccumulator {
     }
 }
 
-/// 1, 2, 3 to 4, 5 to 8 ...: the last of its step.
+/// Returns the upper bound of the bucket of a number: 1, 2, 4, 8 ...
 fn power_of_two_bucket(number: u64) -> u64 {
     number.checked_next_power_of_two().unwrap_or(u64::MAX)
 }

@@ -1,27 +1,27 @@
-//! How values are spread, in little room: mean and greatest exactly, quantiles to a thirty-second.
+//! Histograms of bounded size: exact mean and maximum, quantiles with an error of at most 1/32.
 //!
-//! Not a list of values: a log may have many millions. A value is counted in the step that it
-//! belongs to; there are 32 steps from each power of two to the next.
+//! A list of values would not be bounded, as a log may have many millions. Each power of two is
+//! divided into 32 buckets.
 
 use std::collections::BTreeMap;
 
-/// Steps from a power of two to the next, as a power of two.
+/// The number of buckets in a power of two, as a power of two.
 const SUB_BUCKET_BITS: u32 = 5;
 
-/// Some values, such as times.
+/// A distribution of values, such as times.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Histogram {
-    /// How many there are.
+    /// The number of values.
     pub count: u64,
-    /// All together.
+    /// Their sum.
     pub sum: u64,
-    /// The greatest.
+    /// The maximum.
     pub max: u64,
     buckets: BTreeMap<u64, u64>,
 }
 
 impl Histogram {
-    /// Takes one more value.
+    /// Adds a value.
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum = self.sum.saturating_add(value);
@@ -29,14 +29,13 @@ impl Histogram {
         *self.buckets.entry(bucket_start(value)).or_default() += 1;
     }
 
-    /// The mean; 0 of none.
+    /// Returns the mean, or 0 without values.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.count.max(1) as f64
     }
 
-    /// The value below or at which this share (0 to 1) of all lies, or one that is a thirty-second
-    /// greater at most.
+    /// Returns the quantile of a share from 0 to 1, or a value at most 1/32 greater.
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.count as f64 * share).ceil().max(1.0) as u64;
@@ -50,8 +49,7 @@ impl Histogram {
         self.max
     }
 
-    /// The greatest value of each step that has some, with the share of all values that are no
-    /// greater.
+    /// Returns the upper bound of each bucket in use, with the share of all values up to it.
     #[must_use]
     pub fn cumulative_shares(&self) -> Vec<(f64, f64)> {
         let mut below = 0;
@@ -63,18 +61,18 @@ impl Histogram {
     }
 }
 
-/// The smallest value that is counted with this one.
+/// Returns the lower bound of the bucket of a value.
 fn bucket_start(value: u64) -> u64 {
     let lost = dropped_bits(value);
     (value >> lost) << lost
 }
 
-/// The greatest value of a step.
+/// Returns the upper bound of the bucket that begins at `step`.
 fn bucket_end(step: u64) -> u64 {
     step | ((1 << dropped_bits(step)) - 1)
 }
 
-/// How many bits of a value do not count.
+/// Returns the number of low bits of a value that its bucket ignores.
 fn dropped_bits(value: u64) -> u32 {
     (u64::BITS - value.leading_zeros()).saturating_sub(SUB_BUCKET_BITS + 1)
 }

@@ -1,6 +1,6 @@
-//! The page of a query log: each question with its answer in words, charts and tables.
+//! The HTML report of a query log: a section of texts, charts and tables for each part.
 //!
-//! Two logs stand beside each other, the one from before first. Each part has a module of its own.
+//! The sections of two logs stand side by side, the baseline first. Each section has a module.
 
 mod cache_simulation;
 mod cost;
@@ -17,13 +17,14 @@ use crate::query_log::QueryLogReport;
 use crate::query_log::comparison::{KeyFigure, compare_reports, key_figures};
 use crate::query_log::text_report;
 
-/// A log, and what it is called.
+/// A log's name and its report.
 pub type NamedReport<'a> = (&'a str, &'a QueryLogReport);
 
-/// So many rows of a table.
+/// The usual number of rows of a table.
 const MAX_TABLE_ROWS: usize = 12;
 
-/// The page of a log, or of one before and one after a change. `clock` tells local time.
+/// Renders the report of a log, or of a baseline and a second log. `clock` returns the offset of
+/// local time.
 #[must_use]
 pub fn render_html(
     log: NamedReport<'_>,
@@ -37,22 +38,22 @@ pub fn render_html(
     let mut page = HtmlPage::new(&title);
     let logs: Vec<NamedReport<'_>> = [Some(log), after].into_iter().flatten().collect();
     add_summary(&mut page, &logs, clock);
-    add_section(&mut page, &logs, "Which questions are asked, and how often?", &|page, it| {
+    add_section(&mut page, &logs, "Queries and repetition", &|page, it| {
         add_reuse(page, &it.reuse, it.time_span, clock);
     });
-    add_section(&mut page, &logs, "How long do views and kept answers live?", &|page, it| {
+    add_section(&mut page, &logs, "Lifetimes of views and cached answers", &|page, it| {
         add_lifetimes(page, &it.lifetimes, clock);
     });
-    add_section(&mut page, &logs, "How long do answers take?", &|page, it| {
+    add_section(&mut page, &logs, "Query time", &|page, it| {
         add_cost(page, &it.cost);
     });
     if let Some(after) = after {
         add_cost_comparison(&mut page, log, after);
     }
-    add_section(&mut page, &logs, "Is the cache worth its memory?", &|page, it| {
+    add_section(&mut page, &logs, "Value of the answer cache", &|page, it| {
         add_cache_simulation(page, &it.cache);
     });
-    add_section(&mut page, &logs, "How many views does a change inform?", &|page, it| {
+    add_section(&mut page, &logs, "Views notified by a change", &|page, it| {
         add_fan_out(page, &it.fan_out);
     });
     page.into_html()
@@ -81,7 +82,7 @@ fn duration_cell(us: f64) -> TableCell {
     TableCell::Number(text_report::format_duration(us))
 }
 
-/// A question, not longer than anybody reads.
+/// Formats a query, cut to a readable length.
 fn format_short_query(text: &str) -> String {
     shorten(&text_report::format_query(text))
 }
@@ -96,13 +97,11 @@ fn shorten(text: &str) -> String {
 /// Adds the main figures of each log, and its unreadable lines.
 fn add_summary(page: &mut HtmlPage, logs: &[NamedReport<'_>], clock: UtcOffsetFn<'_>) {
     for (name, report) in logs {
-        let of = if logs.len() > 1 { format!("{name}: ") } else { String::new() };
-        page.add_paragraph(&format!("{of}{}", text_report::describe_log(report, clock)));
+        let prefix = if logs.len() > 1 { format!("{name}: ") } else { String::new() };
+        page.add_paragraph(&format!("{prefix}{}", text_report::describe_log(report, clock)));
         if report.bad_lines.lines > 0 {
-            let broken = text_report::format_count(report.bad_lines.lines, "line");
-            page.add_warning(&format!(
-                "{broken} could not be understood, and are not in these figures."
-            ));
+            let bad = text_report::format_count(report.bad_lines.lines, "unreadable line");
+            page.add_warning(&format!("The figures do not include {bad}."));
         }
     }
     match logs {
@@ -126,7 +125,7 @@ fn add_summary(page: &mut HtmlPage, logs: &[NamedReport<'_>], clock: UtcOffsetFn
     }
 }
 
-/// Names the time axis.
+/// Returns the time axis of the log, named after its days.
 fn time_axis((from, to): (i64, i64), clock: UtcOffsetFn<'_>) -> ChartAxis<'_> {
     let (first, last) = (format_date(from, clock), format_date(to, clock));
     let name = if first == last { format!("time, {first}") } else { format!("{first} to {last}") };

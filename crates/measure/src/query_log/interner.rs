@@ -1,13 +1,13 @@
-//! Texts and questions by numbers.
+//! Numbers for the texts and queries of a log.
 //!
-//! A log says the same few texts again and again; what is kept of each line is a number. Not a
-//! store of anything else: it only grows, by what is new.
+//! A log repeats the same few texts; the analysis holds a number for each. An interner never
+//! removes an entry.
 
 use crate::query_log::log_reader::AnswerEvent;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Things by the order in which they came first.
+/// Values numbered in the order of their first occurrence.
 #[derive(Debug)]
 pub(super) struct Interner<T> {
     values: Vec<T>,
@@ -34,10 +34,10 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     }
 }
 
-/// A query with its restrictions; equal queries have equal answers until something changes.
+/// A query with its restrictions. Equal queries have equal answers until a change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LoggedQuery {
-    /// As an S-expression.
+    /// The query, as an S-expression.
     pub query: String,
     /// The kind of item; `None`: any.
     pub kind: Option<String>,
@@ -45,14 +45,14 @@ pub struct LoggedQuery {
     pub collection: Option<String>,
 }
 
-/// The texts of a log.
+/// The interned texts and queries of a log.
 #[derive(Debug, Default)]
 pub(super) struct LogInterner {
     pub(super) texts: Interner<String>,
     pub(super) queries: Interner<LoggedQuery>,
 }
 
-/// A question or an opening, by numbers.
+/// The numbers of a query and of its texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InternedQuery {
     pub(super) client: u32,

@@ -1,23 +1,23 @@
-//! The lines of a query log, one after the other.
+//! Reads the lines of a query log.
 //!
-//! Not what they mean together: that is for the modules beside this one. A log is read as it comes,
-//! a line at a time, and no line, however long or broken, stops the reading: what cannot be
-//! understood is named by its number. The format is documented in `docs/queries.md`.
+//! The modules beside this one interpret the events. A log is read one line at a time. An overlong
+//! or malformed line does not stop the reading; it is reported by its number. docs/queries.md
+//! documents the format.
 
 use serde::Deserialize;
 use std::io::{self, BufRead};
 
-/// A longer line is nobody's: it is passed over without being held.
+/// Longer lines are skipped without being held in memory.
 const MAX_LINE_BYTES: usize = 1 << 20;
-/// So many broken lines are named; all are counted.
+/// The number of unreadable lines that are reported; all are counted.
 const MAX_BAD_LINE_SAMPLES: usize = 20;
 
-/// One line.
+/// A line of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogLine {
-    /// When it was written, in microseconds since 1970.
+    /// The time of the event, in microseconds since 1970.
     pub at: i64,
-    /// The process.
+    /// The process that wrote it.
     pub pid: u64,
     /// The event.
     pub event: LogEvent,
@@ -26,150 +26,150 @@ pub struct LogLine {
 /// An event of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LogEvent {
-    /// A process began to log.
+    /// `start`: a process started to log.
     Start(StartEvent),
-    /// A question was answered.
+    /// `query`: a query was answered.
     Query(AnswerEvent),
-    /// A view was opened, by its number; its first answer.
+    /// `open`: a view was opened; its number and its initial answer.
     Open(u64, AnswerEvent),
-    /// A view was told what changed.
+    /// `told`: a view was notified of changes.
     Notified(NotifyEvent),
-    /// A view was given its answer anew.
+    /// `fresh`: a view was reset.
     Reset(ResetEvent),
-    /// A view was closed, or its client went.
+    /// `close`: a view was closed, or its client ended.
     Close(CloseEvent),
-    /// The process read what had changed in the store.
+    /// `change`: the process read changes of the store.
     Change(ChangeEvent),
-    /// An answer that was kept went.
+    /// `drop`: a cached answer was evicted.
     Evict(EvictEvent),
-    /// The process ended in order.
+    /// `end`: the process ended normally.
     End,
-    /// An event that is not known here.
+    /// An event that this version does not know.
     Unknown,
 }
 
-/// `start`
+/// The fields of `start`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct StartEvent {
-    /// How many bytes of answers it may keep; 0: none.
+    /// The memory budget of cached answers in bytes; 0: no cache.
     pub budget: u64,
 }
 
-/// `query` and `open`
+/// The fields of `query` and `open`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AnswerEvent {
-    /// Who asked.
+    /// The client.
     pub client: String,
-    /// The question, as an S-expression.
+    /// The query, as an S-expression.
     pub query: String,
-    /// The kind of item that was asked for; `None`: any.
+    /// The kind of item that the query is restricted to; `None`: any.
     pub kind: Option<String>,
-    /// The collection that was asked; `None`: all.
+    /// The collection that the query is restricted to; `None`: all.
     pub collection: Option<String>,
     /// The type of source of the collection.
     pub source: String,
-    /// Where the answer came from.
+    /// The origin of the answer.
     pub from: LoggedOrigin,
-    /// The number of the answer in this process; 0: a view that wanted none.
+    /// The number of the answer in its process; 0: a view that asks for changes only.
     pub answer: u64,
-    /// Rows of the index, or items, that were visited.
+    /// Index rows, or items, that were visited.
     pub scanned: u64,
-    /// Items that were compared with the question.
+    /// Items that were tested against the query.
     #[serde(default)]
     pub tested: u64,
     /// Items in the answer.
     pub returned: u64,
-    /// How long it took, in microseconds.
+    /// The time of the answer, in microseconds.
     pub us: u64,
-    /// The memory of the answer.
+    /// The memory of the answer, in bytes.
     pub bytes: u64,
 }
 
-/// Where an answer came from.
+/// The origin of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoggedOrigin {
-    /// It was worked out.
+    /// The query was executed.
     Run,
-    /// It was kept of a question that nobody had open.
+    /// The answer was cached, and no view had the query open.
     Cache,
-    /// An open view had it.
+    /// The answer was cached, and a view had the query open.
     Shared,
 }
 
-/// `told`
+/// The fields of `told`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct NotifyEvent {
-    /// How many items came into the view.
+    /// Items that were added to the view.
     #[serde(default)]
     pub added: u64,
-    /// How many in it changed.
+    /// Items of the view that were modified.
     #[serde(default)]
     pub modified: u64,
-    /// How many left it.
+    /// Items that were removed from the view.
     #[serde(default)]
     pub removed: u64,
 }
 
-/// `fresh`
+/// The fields of `fresh`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ResetEvent {
     /// The view.
     pub view: u64,
-    /// Why: `expired`, `collections`, `zones`.
+    /// The reason: `expired`, `collections` or `zones`.
     pub why: String,
 }
 
-/// `close`
+/// The fields of `close`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CloseEvent {
-    /// Its number.
+    /// The view.
     pub view: u64,
 }
 
-/// `change`
+/// The fields of `change`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ChangeEvent {
-    /// Items that changed.
+    /// The number of changed items.
     pub items: u64,
-    /// Of which collections and kinds.
+    /// Their collections and kinds.
     pub of: Vec<(Option<String>, Option<String>)>,
-    /// Questions that were tested; equal ones are one.
+    /// Queries that were tested; equal queries count once.
     pub asked: u64,
-    /// Views that were told.
+    /// Views that were notified.
     pub told: u64,
-    /// How long that took, in microseconds.
+    /// The time it took, in microseconds.
     pub us: u64,
 }
 
-/// `drop`
+/// The fields of `drop`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct EvictEvent {
-    /// Which answer.
+    /// The number of the answer.
     pub answer: u64,
-    /// Why.
+    /// The cause of the eviction.
     pub why: LoggedEvictionReason,
 }
 
-/// Why an answer was dropped.
+/// The cause of an eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoggedEvictionReason {
-    /// A change made it wrong.
+    /// A change or the clock invalidated the answer.
     Stale,
-    /// Others needed its room.
+    /// The memory was needed for other answers.
     Budget,
-    /// Something that is not known here.
+    /// A cause that this version does not know.
     #[serde(other)]
     Other,
 }
 
-/// The lines that were skipped.
+/// The unreadable lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BadLines {
-    /// How many lines.
+    /// Their number.
     pub lines: u64,
-    /// The first of them: number, from 1, and what is wrong.
+    /// The first of them: the line number, from 1, and the problem.
     pub samples: Vec<(u64, String)>,
 }
 
@@ -183,10 +183,10 @@ impl BadLines {
 }
 
 impl LogLine {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem of a malformed line.
     pub fn parse(text: &str) -> Result<LogLine, String> {
         #[derive(Deserialize)]
         struct LogLineHead {
@@ -194,13 +194,14 @@ impl LogLine {
             pid: u64,
             event: String,
         }
-        /// Each event is parsed into a type of its own, so that fields of later events are ignored.
+        /// Parses the fields of an event into a type of its own, so that fields of later versions
+        /// are ignored.
         fn parse_event<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
             serde_json::from_str(text).map_err(format_json_error)
         }
-        // A list of its values would do for serde, too.
+        // Serde also accepts an array of the field values.
         if !text.starts_with('{') {
-            return Err("it is no JSON object".into());
+            return Err("not a JSON object".into());
         }
         let head: LogLineHead = serde_json::from_str(text).map_err(format_json_error)?;
         let event = match head.event.as_str() {
@@ -220,20 +221,20 @@ impl LogLine {
 }
 
 /// Returns serde's message without its line number, which is always 1.
-#[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+#[allow(clippy::needless_pass_by_value, reason = "an argument of map_err")]
 fn format_json_error(error: serde_json::Error) -> String {
     if error.is_eof() {
-        return "it is cut".into();
+        return "incomplete line".into();
     }
     let (text, column) = (error.to_string(), error.column());
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
     format!("{what}, at column {column}")
 }
 
-/// Reads a log to its end, and gives each line with its number and its text. Empty lines are none.
+/// Reads a log to its end and passes on each line with its number. Skips empty lines.
 ///
 /// # Errors
-/// Whatever the source answers to a read.
+/// Any error of reading the source.
 pub fn read_lines(
     source: &mut dyn BufRead,
     each: &mut dyn FnMut(&str, LogLine) -> io::Result<()>,
@@ -243,12 +244,12 @@ pub fn read_lines(
         let Some(whole) = read_next_line(source, &mut bytes)? else { return Ok(broken) };
         number += 1;
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            broken.add(number, "it is no UTF-8".into());
+            broken.add(number, "not UTF-8".into());
             continue;
         };
         let text = text.trim();
         match LogLine::parse(text) {
-            _ if !whole => broken.add(number, format!("it is longer than {MAX_LINE_BYTES} bytes")),
+            _ if !whole => broken.add(number, format!("longer than {MAX_LINE_BYTES} bytes")),
             _ if text.is_empty() => {}
             Ok(line) => each(text, line)?,
             Err(why) => broken.add(number, why),
@@ -256,7 +257,8 @@ pub fn read_lines(
     }
 }
 
-/// The next line, without more than the maximum length of it: was that all? `None` at the end.
+/// Reads the next line, at most [`MAX_LINE_BYTES`] of it. Returns whether that is the whole line,
+/// or `None` at the end of the log.
 fn read_next_line(source: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let (mut any, mut whole) = (false, true);

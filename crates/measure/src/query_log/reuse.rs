@@ -1,4 +1,4 @@
-//! Which questions are asked, and how often: the first of the questions put to a log.
+//! The repetition of queries: the first part of the analysis.
 
 use crate::query_log::cache_residency::ResidentBytes;
 use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
@@ -6,24 +6,24 @@ use crate::query_log::log_reader::LoggedOrigin;
 use crate::query_log::timeline::{Timeline, TimelineBucket};
 use std::collections::BTreeMap;
 
-/// So many of the most asked are named.
+/// The number of the most frequent queries that are reported.
 const MAX_FREQUENT_QUERIES: usize = 20;
-/// So many bars at most for the time of the log.
+/// The maximum number of bars of the timeline.
 const MAX_TIMELINE_BUCKETS: usize = 100;
 
-/// Answers by where they came from.
+/// The number of answers by origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OriginCounts {
-    /// Worked out.
+    /// Executed queries.
     pub run: u64,
-    /// Kept of a question that nobody had open.
+    /// Cached answers to queries that no view had open.
     pub cache: u64,
-    /// Of an open view.
+    /// Cached answers to queries that a view had open.
     pub shared: u64,
 }
 
 impl OriginCounts {
-    /// All of them.
+    /// Returns the number of all answers.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.run + self.cache + self.shared
@@ -51,17 +51,17 @@ impl TimelineBucket for OriginCounts {
 pub struct ReuseReport {
     /// All answers.
     pub answers: OriginCounts,
-    /// How many different questions there were.
+    /// The number of different queries.
     pub query_count: u64,
-    /// How many of them were asked more than once.
+    /// The number of queries asked more than once.
     pub repeated_query_count: u64,
-    /// Answers to questions that had been asked before.
+    /// The number of answers that repeat an earlier query.
     pub repeat_answers: u64,
-    /// The most asked, the most asked first.
+    /// The most frequent queries, in descending order.
     pub most_frequent: Vec<FrequentQuery>,
-    /// How many questions were asked how often.
+    /// The distribution of repetitions.
     pub repeat_buckets: Vec<RepeatBucket>,
-    /// Who asked how much, most first.
+    /// The answers of each client, in descending order.
     pub clients: Vec<(String, OriginCounts)>,
     /// Answers over time.
     pub answers_over_time: Timeline<OriginCounts>,
@@ -69,31 +69,31 @@ pub struct ReuseReport {
     pub resident_bytes: Timeline<ResidentBytes>,
 }
 
-/// A question that was asked often.
+/// A frequent query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrequentQuery {
-    /// Which.
+    /// The query.
     pub query: LoggedQuery,
-    /// How often.
+    /// Its answers.
     pub answers: OriginCounts,
-    /// How long answers took, all together, in microseconds.
+    /// The total time of the answers, in microseconds.
     pub us: u64,
 }
 
-/// A step of the distribution.
+/// A bucket of the distribution of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepeatBucket {
-    /// Asked so often at least,
+    /// The minimum number of times that a query was asked.
     pub min: u64,
-    /// and so often at most.
+    /// The maximum number of times.
     pub max: u64,
-    /// How many questions.
+    /// The number of queries.
     pub queries: u64,
-    /// How many answers they had.
+    /// The number of their answers.
     pub answers: u64,
 }
 
-/// Counts while the log is read.
+/// The state while the log is read.
 #[derive(Debug)]
 pub(super) struct ReuseAccumulator {
     answers: OriginCounts,
@@ -129,8 +129,8 @@ impl ReuseAccumulator {
     pub(super) fn finish(self, names: &LogInterner, held: Timeline<ResidentBytes>) -> ReuseReport {
         let asked = |place: &usize| self.queries.get(*place).map_or(0, |(it, _)| it.total());
         let mut order: Vec<usize> = (0..self.queries.len()).collect();
-        // Of those that were asked as often, the first one first: texts say nothing, so that they
-        // can be replaced.
+        // Ties are ordered by first occurrence, not by text, so that an anonymous log gives the
+        // same order.
         order.sort_by_key(|place| (std::cmp::Reverse(asked(place)), *place));
         let often = |place: &usize| {
             let (answers, us) = self.queries.get(*place).copied().unwrap_or_default();
@@ -152,7 +152,8 @@ impl ReuseAccumulator {
     }
 }
 
-/// Once, twice, 3 to 4 times, 5 to 8, 9 to 16 ...
+/// Groups queries by the number of times they were asked: once, twice, 3 to 4 times, 5 to 8, 9 to
+/// 16 ...
 fn repeat_buckets(asked: impl Iterator<Item = u64>) -> Vec<RepeatBucket> {
     let mut steps: BTreeMap<u64, RepeatBucket> = BTreeMap::new();
     for answers in asked {

@@ -9,29 +9,30 @@ use crate::query_log::interner::LoggedQuery;
 use crate::query_log::reuse::ReuseReport;
 use crate::query_log::view_lifetimes::{LifetimeReport, ViewEnd, ViewLifetime};
 
-/// `1 view`, `2 views`.
+/// Formats a number with its noun: `1 view`, `2 views`, `3 queries`.
 #[must_use]
 pub fn format_count(number: u64, noun: &str) -> String {
-    format!(
-        "{} {noun}{}",
-        MeasureUnit::Count.format(number as f64),
-        if number == 1 { "" } else { "s" }
-    )
+    let count = MeasureUnit::Count.format(number as f64);
+    match noun.strip_suffix("ry") {
+        _ if number == 1 => format!("{count} {noun}"),
+        Some(stem) => format!("{count} {stem}ries"),
+        None => format!("{count} {noun}s"),
+    }
 }
 
-/// A time in microseconds.
+/// Formats a time in microseconds.
 #[must_use]
 pub fn format_duration(us: f64) -> String {
     MeasureUnit::Time.format(us)
 }
 
-/// A share in per cent.
+/// Formats a share in per cent.
 #[must_use]
 pub fn format_share(part: u64, all: u64) -> String {
     MeasureUnit::Share.format(part as f64 / all.max(1) as f64)
 }
 
-/// A budget: `64 KiB`, `none`, `no limit`.
+/// Formats a budget: `64 KiB`, `none`, `no limit`.
 #[must_use]
 pub fn format_budget(bytes: u64) -> String {
     match bytes {
@@ -43,7 +44,7 @@ pub fn format_budget(bytes: u64) -> String {
     }
 }
 
-/// A question for people: times as one reads them, `2026-03-02` for `(make-time
+/// Formats a query for people. Times are shortened: `2026-03-02` stands for `(make-time
 /// "20260302T000000Z")`.
 #[must_use]
 pub fn format_query(query: &str) -> String {
@@ -67,7 +68,7 @@ pub fn format_query(query: &str) -> String {
     text + rest
 }
 
-/// `20260302T093000Z` as `2026-03-02 09:30`.
+/// Formats `20260302T093000Z` as `2026-03-02 09:30`.
 fn format_ical_time(time: &str) -> Option<String> {
     let time = time.strip_suffix('Z')?;
     let (date, clock) = time.split_at_checked(8)?;
@@ -90,36 +91,36 @@ fn format_ical_time(time: &str) -> Option<String> {
 
 /// Formats the collection and the kind of a query: `Work, event`.
 #[must_use]
-pub fn format_query_target(question: &LoggedQuery) -> String {
-    let collection = question.collection.as_deref().unwrap_or("all collections");
-    match &question.kind {
+pub fn format_query_target(query: &LoggedQuery) -> String {
+    let collection = query.collection.as_deref().unwrap_or("all collections");
+    match &query.kind {
         Some(kind) => format!("{collection}, {kind}"),
         None => collection.to_string(),
     }
 }
 
-/// The collection of a group, and its kind of source.
+/// Formats the collection of a group and its type of source: `Work (local)`.
 #[must_use]
 pub fn format_cost_group(group: &CostGroup) -> String {
     let collection = group.collection.as_deref().unwrap_or("all collections");
     format!("{collection} ({})", group.source)
 }
 
-/// `3`, `5 - 8`.
+/// Formats a range of numbers: `3`, `5 - 8`.
 #[must_use]
 pub fn format_count_range(least: u64, most: u64) -> String {
     let write = |number: u64| MeasureUnit::Count.format(number as f64);
     if least == most { write(least) } else { format!("{} - {}", write(least), write(most)) }
 }
 
-/// Items visited for each that was given; `-` where none was.
+/// Formats the rows visited for each item returned; `-` if none was returned.
 #[must_use]
 pub fn format_scan_ratio(work: &QueryWork) -> String {
     let round = |ratio: f64| MeasureUnit::Count.format((ratio * 10.0).round() / 10.0);
     work.rows_per_item().map_or("-".into(), round)
 }
 
-/// `no view`, `1 view`, `3 - 4 views`.
+/// Formats a range of view counts: `no view`, `1 view`, `3 - 4 views`.
 #[must_use]
 pub fn format_view_count(least: u64, most: u64) -> String {
     match most {
@@ -129,7 +130,7 @@ pub fn format_view_count(least: u64, most: u64) -> String {
     }
 }
 
-/// When something was: with its day where the log has several.
+/// Formats the time of an event, with its day if the log covers several days.
 #[must_use]
 pub fn format_log_time(at: i64, log: (i64, i64), clock: UtcOffsetFn<'_>) -> String {
     let time = format_time_of_day(at, clock, true);
@@ -139,7 +140,7 @@ pub fn format_log_time(at: i64, log: (i64, i64), clock: UtcOffsetFn<'_>) -> Stri
     }
 }
 
-/// How much of a log there is, and of when it is.
+/// Describes the size and the period of a log.
 #[must_use]
 pub fn describe_log(report: &QueryLogReport, clock: UtcOffsetFn<'_>) -> String {
     let (first, last) = report.time_span;
@@ -154,20 +155,20 @@ pub fn describe_log(report: &QueryLogReport, clock: UtcOffsetFn<'_>) -> String {
         1 => "1 process".to_string(),
         number => format!("{} processes", MeasureUnit::Count.format(number as f64)),
     };
-    format!("{} of {processes}, {time}.", format_count(report.lines, "line"))
+    format!("{} from {processes}, {time}.", format_count(report.lines, "line"))
 }
 
-/// Which questions are asked, and how often.
+/// Describes the repetition of queries and the origin of their answers.
 #[must_use]
 pub fn describe_reuse(reuse: &ReuseReport) -> String {
     let all = reuse.answers.total();
     if all == 0 {
-        return "Nothing was asked.".into();
+        return "No queries.".into();
     }
     format!(
-        "{} to {}; {} to one that had been asked before. {} worked out, {} from the cache, {} from an open view.",
+        "{} to {}; {} of the answers repeat an earlier query. {} executed, {} from the cache, {} from an open view.",
         format_count(all, "answer"),
-        format_count(reuse.query_count, "question"),
+        format_count(reuse.query_count, "different query"),
         format_share(reuse.repeat_answers, all),
         format_share(reuse.answers.run, all),
         format_share(reuse.answers.cache, all),
@@ -175,22 +176,22 @@ pub fn describe_reuse(reuse: &ReuseReport) -> String {
     )
 }
 
-/// How long views live.
+/// Describes the lifetimes of views.
 #[must_use]
 pub fn describe_lifetimes(lives: &LifetimeReport) -> String {
     if lives.opened == 0 {
         return "No view was opened.".into();
     }
-    let at_once = MeasureUnit::Count.format(lives.peak_open as f64);
+    let peak = MeasureUnit::Count.format(lives.peak_open as f64);
     let mut text =
-        format!("{} opened, {at_once} at once at most. ", format_views_were(lives.opened));
+        format!("{} opened, at most {peak} at a time. ", format_views_were(lives.opened));
     text.push_str(&match lives.unclosed_count() {
         0 => "All were closed.".to_string(),
         _ => describe_unclosed_views(lives),
     });
     if lives.lifetimes_us.count > 0 {
         text.push_str(&format!(
-            " Those that were closed lived {} in the median, {} at most.",
+            " The closed views were open for {} (median), at most {}.",
             format_duration(lives.lifetimes_us.quantile(0.5) as f64),
             format_duration(lives.lifetimes_us.max as f64)
         ));
@@ -202,38 +203,38 @@ fn format_views_were(number: u64) -> String {
     format!("{} {}", format_count(number, "view"), if number == 1 { "was" } else { "were" })
 }
 
-/// How many views were never closed, by what became of them.
+/// Describes the views that were never closed, by the cause of their end.
 #[must_use]
 pub fn describe_unclosed_views(lives: &LifetimeReport) -> String {
     let parts = [
-        (lives.leaked, "leaked (the process ended in order)"),
-        (lives.process_died, "open when the process broke off"),
+        (lives.leaked, "leaked (the process ended normally)"),
+        (lives.process_died, "open when the process was cut off"),
         (lives.open_at_end, "still open when the log ended"),
     ];
     let parts: Vec<String> = parts
         .into_iter()
         .filter(|(number, _)| *number > 0)
-        .map(|(number, what)| format!("{} {what}", MeasureUnit::Count.format(number as f64)))
+        .map(|(number, cause)| format!("{} {cause}", MeasureUnit::Count.format(number as f64)))
         .collect();
     format!("{} never closed: {}.", format_views_were(lives.unclosed_count()), parts.join(", "))
 }
 
-/// How long answers were kept.
+/// Describes the use of the answer cache.
 #[must_use]
 pub fn describe_cache_residency(lives: &LifetimeReport) -> String {
-    let kept = &lives.cache_residency;
-    if kept.answers == 0 {
-        return "No answer was kept.".into();
+    let residency = &lives.cache_residency;
+    if residency.answers == 0 {
+        return "No answer was cached.".into();
     }
     format!(
-        "{} kept, and {} of them used before they went; {} in memory at most.",
-        format_count(kept.answers, "answer"),
-        format_share(kept.answers_used, kept.answers),
-        MeasureUnit::Bytes.format(kept.peak_bytes as f64),
+        "{} cached, {} of them used before they were evicted; peak memory {}.",
+        format_count(residency.answers, "answer"),
+        format_share(residency.answers_used, residency.answers),
+        MeasureUnit::Bytes.format(residency.peak_bytes as f64),
     )
 }
 
-/// One view that was never closed.
+/// Describes a view: its client, query, opening and end.
 #[must_use]
 pub fn describe_view_lifetime(
     life: &ViewLifetime,
@@ -243,7 +244,7 @@ pub fn describe_view_lifetime(
     let end = match life.end {
         ViewEnd::Closed => "closed after",
         ViewEnd::Leaked => "leaked after",
-        ViewEnd::ProcessDied => "broken off after",
+        ViewEnd::ProcessDied => "cut off after",
         ViewEnd::Open => "open for",
     };
     format!(
@@ -258,93 +259,94 @@ pub fn describe_view_lifetime(
     )
 }
 
-/// How long answers take.
+/// Describes the cost of queries.
 #[must_use]
 pub fn describe_cost(cost: &CostReport) -> String {
     let run = &cost.executed;
     if run.us.count == 0 {
-        return "No answer was worked out.".into();
+        return "No query was executed.".into();
     }
     let mut text = format!(
-        "{} worked out: {} in the mean, {} at worst.",
-        format_count(run.us.count, "answer"),
+        "{} executed: {} on average, {} at most.",
+        format_count(run.us.count, "query"),
         format_duration(run.us.mean()),
         format_duration(run.us.max as f64)
     );
     if run.returned > 0 {
         let ratio = format_scan_ratio(run);
-        text.push_str(&format!(" {ratio} visited for each item that was given."));
+        text.push_str(&format!(" Rows visited for each item returned: {ratio}."));
     }
     if cost.cached_us.count > 0 {
         let mean = format_duration(cost.cached_us.mean());
-        text.push_str(&format!(" Answers that were ready took {mean} in the mean."));
+        text.push_str(&format!(" Cached answers took {mean} on average."));
     }
     text
 }
 
 /// Describes the benefit of the cache.
 #[must_use]
-pub fn describe_cache(worth: &CacheReport) -> String {
-    if worth.answers == 0 {
-        return "Nothing was asked.".into();
+pub fn describe_cache(cache: &CacheReport) -> String {
+    if cache.answers == 0 {
+        return "No queries.".into();
     }
-    let budget_of = match worth.budgets.as_slice() {
+    let budgets = match cache.budgets.as_slice() {
         [] => String::new(),
-        [one] => format!(" (budget: {})", format_budget(*one)),
+        [one] => format!("; budget: {}", format_budget(*one)),
         all => {
             let all: Vec<String> = all.iter().map(|bytes| format_budget(*bytes)).collect();
-            format!(" (budgets: {})", all.join(", "))
+            format!("; budgets: {}", all.join(", "))
         }
     };
     let mut text = format!(
-        "Of {}, {} had been kept{budget_of}: {}.",
-        format_count(worth.answers, "answer"),
-        MeasureUnit::Count.format(worth.hits as f64),
-        MeasureUnit::Share.format(worth.hit_rate(worth.hits)),
+        "Cache hits: {} of {} ({}){budgets}.",
+        MeasureUnit::Count.format(cache.hits as f64),
+        format_count(cache.answers, "answer"),
+        MeasureUnit::Share.format(cache.hit_rate(cache.hits)),
     );
-    let best = worth.trials.last().copied().unwrap_or_default();
-    match worth.smallest_sufficient_budget() {
-        None => text.push_str(" No budget would have given any."),
-        Some(enough) => text.push_str(&format!(
-            " Without a limit it would have been {}, with {} kept at most; a budget of {} gives {}.",
-            MeasureUnit::Share.format(worth.hit_rate(best.hits)),
-            MeasureUnit::Bytes.format(best.peak_bytes as f64),
-            format_budget(enough.budget_bytes),
-            MeasureUnit::Share.format(worth.hit_rate(enough.hits)),
+    let unlimited = cache.trials.last().copied().unwrap_or_default();
+    match cache.smallest_sufficient_budget() {
+        None => text.push_str(" No budget would give a hit."),
+        Some(sufficient) => text.push_str(&format!(
+            " An unlimited cache would have a hit rate of {} and use up to {}; a budget of {} would reach {}.",
+            MeasureUnit::Share.format(cache.hit_rate(unlimited.hits)),
+            MeasureUnit::Bytes.format(unlimited.peak_bytes as f64),
+            format_budget(sufficient.budget_bytes),
+            MeasureUnit::Share.format(cache.hit_rate(sufficient.hits)),
         )),
     }
     text
 }
 
-/// How near the replay is to what the log says of its own budget.
+/// Describes the replay of the log's own budget beside the recorded figures, as a check of the
+/// simulation.
 #[must_use]
-pub fn describe_replay_accuracy(worth: &CacheReport) -> Option<String> {
-    let BudgetTrial { hits, .. } = worth.recorded?;
+pub fn describe_replay_accuracy(cache: &CacheReport) -> Option<String> {
+    let BudgetTrial { hits, .. } = cache.recorded?;
     Some(format!(
-        "Played again with the log's own budget, {} had been kept; the log has {}. A budget above the log's own gives what is \
-         said here at least.",
-        format_count(hits, "answer"),
-        MeasureUnit::Count.format(worth.hits as f64),
+        "Check: the replay of the log's own budget has {}, the log {}. Figures for larger budgets \
+         are lower bounds.",
+        format_count(hits, "cache hit"),
+        MeasureUnit::Count.format(cache.hits as f64),
     ))
 }
 
-/// How many views a change informs.
+/// Describes the views notified of a change.
 #[must_use]
-pub fn describe_fan_out(informed: &FanOutReport) -> String {
-    if informed.changes == 0 {
-        return "Nothing changed.".into();
+pub fn describe_fan_out(fan_out: &FanOutReport) -> String {
+    if fan_out.changes == 0 {
+        return "No changes.".into();
     }
     let mean = |sum: u64| {
-        MeasureUnit::Count.format((sum as f64 / informed.changes as f64 * 10.0).round() / 10.0)
+        MeasureUnit::Count.format((sum as f64 / fan_out.changes as f64 * 10.0).round() / 10.0)
     };
     format!(
-        "{} of {}. In the mean: views open {}, questions tested {}, views told {}, {} ({} at worst).",
-        format_count(informed.changes, "change"),
-        format_count(informed.items, "item"),
-        mean(informed.views_open),
-        mean(informed.queries_tested),
-        mean(informed.views_notified),
-        format_duration(informed.us.mean()),
-        format_duration(informed.us.max as f64)
+        "{} of {}. Mean per change: views open {}, queries tested {}, views notified {}, time {} (at most {}).",
+        format_count(fan_out.changes, "change"),
+        format_count(fan_out.items, "item"),
+        mean(fan_out.views_open),
+        mean(fan_out.queries_tested),
+        mean(fan_out.views_notified),
+        format_duration(fan_out.us.mean()),
+        format_duration(fan_out.us.max as f64)
     )
 }

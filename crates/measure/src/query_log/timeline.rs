@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-/// How wide boxes may be, in microseconds: each is a multiple of the one before. Then they double.
+/// The bucket widths in microseconds, each a multiple of the one before. Wider buckets double.
 const BUCKET_WIDTHS_MICROS: [i64; 16] = [
     1_000,
     10_000,
@@ -28,10 +28,10 @@ const BUCKET_WIDTHS_MICROS: [i64; 16] = [
 const SECOND_MICROS: i64 = 1_000_000;
 const HOUR_MICROS: i64 = 3600 * SECOND_MICROS;
 
-/// Boxes in a row.
+/// A sequence of buckets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline<T> {
-    /// How wide a box is, in microseconds.
+    /// The width of a bucket in microseconds.
     pub bucket_width_micros: i64,
     max_buckets: usize,
     buckets: BTreeMap<i64, T>,
@@ -39,12 +39,12 @@ pub struct Timeline<T> {
 
 /// A value that can be merged with that of the next bucket.
 pub trait TimelineBucket: Default {
-    /// Takes in what was later.
+    /// Merges the value of the next bucket into this one.
     fn merge(&mut self, later: Self);
 }
 
 impl<T: TimelineBucket> Timeline<T> {
-    /// None yet, and never more than so many.
+    /// Returns an empty timeline with a maximum number of buckets.
     #[must_use]
     pub fn new(most: usize) -> Timeline<T> {
         Timeline {
@@ -54,7 +54,7 @@ impl<T: TimelineBucket> Timeline<T> {
         }
     }
 
-    /// The box of this moment.
+    /// Returns the bucket of a time.
     pub fn bucket_at(&mut self, at: i64) -> &mut T {
         while self.buckets.len() > self.max_buckets
             || self.bucket_count(at) > self.max_buckets as u64
@@ -64,14 +64,14 @@ impl<T: TimelineBucket> Timeline<T> {
         self.buckets.entry(at.div_euclid(self.bucket_width_micros)).or_default()
     }
 
-    /// When each box that has something begins, in order.
+    /// Returns the buckets in use with their start times, in order.
     pub fn buckets(&self) -> impl Iterator<Item = (i64, &T)> {
         self.buckets
             .iter()
             .map(|(number, it)| (number.saturating_mul(self.bucket_width_micros), it))
     }
 
-    /// How many boxes there are from the first to the last, with this moment in one of them.
+    /// Returns the number of buckets from the first to the last if one of them has this time.
     fn bucket_count(&self, at: i64) -> u64 {
         let at = at.div_euclid(self.bucket_width_micros);
         let first = self.buckets.keys().next().map_or(at, |first| at.min(*first));

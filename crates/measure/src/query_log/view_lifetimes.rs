@@ -1,4 +1,4 @@
-//! How long views live, and which were never closed.
+//! The lifetimes of views, and the views that were never closed.
 
 use crate::query_log::cache_residency::CacheResidency;
 use crate::query_log::histogram::Histogram;
@@ -6,35 +6,44 @@ use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-/// So many of the closed views are kept for the chart: those that lived longest.
+/// The number of closed views that are recorded for the chart: those with the longest lifetimes.
 const MAX_LONGEST_VIEWS: usize = 300;
 
-/// How a view ended.
+/// The end of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ViewEnd {
-    /// Its process ended in order, and had never closed it.
+    /// The process ended normally without closing the view.
     Leaked,
-    /// Its process broke off.
+    /// The process was cut off.
     ProcessDied,
-    /// It was open when the log ended.
+    /// The view was open when the log ended.
     Open,
-    /// It was closed.
+    /// The view was closed.
     Closed,
 }
 
 impl ViewEnd {
-    /// In words.
+    /// Describes the end for a legend.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            ViewEnd::Leaked => "leaked: its process ended and had never closed it",
-            ViewEnd::ProcessDied => "open when its process broke off",
-            ViewEnd::Open => "open when the log ended",
+            ViewEnd::Leaked => "leaked: the process ended without closing it",
+            ViewEnd::ProcessDied => "cut off with its process",
+            ViewEnd::Open => "still open at the end of the log",
             ViewEnd::Closed => "closed",
         }
     }
 
-    /// In a word.
+    /// Returns the label of the end in a table.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            ViewEnd::ProcessDied => "cut off",
+            end => end.key(),
+        }
+    }
+
+    /// Returns the name of the end in JSON.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -46,27 +55,27 @@ impl ViewEnd {
     }
 }
 
-/// The life of a view.
+/// The lifetime of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewLifetime {
-    /// The process.
+    /// The pid of its process.
     pub pid: u64,
-    /// Its number there.
+    /// Its number in the process.
     pub view: u64,
-    /// Who opened it.
+    /// The client that opened it.
     pub client: String,
     /// The query of the view.
     pub query: LoggedQuery,
-    /// When it was opened.
+    /// The time of its opening, in microseconds since 1970.
     pub opened_at: i64,
-    /// When it ended, or was seen last.
+    /// The time of its end, or of the last event of its process or of the log.
     pub ended_at: i64,
-    /// How.
+    /// The cause of its end.
     pub end: ViewEnd,
 }
 
 impl ViewLifetime {
-    /// How long, in microseconds.
+    /// Returns the lifetime in microseconds.
     #[must_use]
     pub fn duration_us(&self) -> u64 {
         u64::try_from(self.ended_at.saturating_sub(self.opened_at)).unwrap_or(0)
@@ -76,51 +85,51 @@ impl ViewLifetime {
 /// The views of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientLifetimes {
-    /// Who.
+    /// The name of the client.
     pub client: String,
-    /// How many it opened.
+    /// The number of views it opened.
     pub opened: u64,
-    /// Never closed, and its process ended in order.
+    /// Views never closed whose process ended normally.
     pub leaked: u64,
-    /// Never closed, and its process broke off.
+    /// Views never closed whose process was cut off.
     pub process_died: u64,
-    /// Open when the log ended.
+    /// Views open when the log ended.
     pub open_at_end: u64,
-    /// The lives of those that were closed, in microseconds.
+    /// The lifetimes of closed views, in microseconds.
     pub lifetimes_us: Histogram,
 }
 
 /// The lifetimes of views and of cached answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LifetimeReport {
-    /// How many were opened.
+    /// The number of views opened.
     pub opened: u64,
-    /// How many were closed.
+    /// The number of views closed.
     pub closed: u64,
-    /// Never closed, and the process ended in order.
+    /// Views never closed whose process ended normally.
     pub leaked: u64,
-    /// Never closed, and the process broke off.
+    /// Views never closed whose process was cut off.
     pub process_died: u64,
-    /// Open when the log ended.
+    /// Views open when the log ended.
     pub open_at_end: u64,
-    /// The most that were open at once.
+    /// The maximum number of views open at a time.
     pub peak_open: u64,
-    /// The lives of those that were closed, in microseconds.
+    /// The lifetimes of closed views, in microseconds.
     pub lifetimes_us: Histogram,
-    /// By client, those that leave most open first.
+    /// The views by client, the clients with the most unclosed views first.
     pub clients: Vec<ClientLifetimes>,
-    /// Those that were never closed: leaks first, then by when they were opened.
+    /// The views that were never closed: leaks first, then by the time of opening.
     pub unclosed: Vec<ViewLifetime>,
-    /// Some of those that were closed: the longest, by when they were opened.
+    /// The closed views with the longest lifetimes, by the time of opening.
     pub longest: Vec<ViewLifetime>,
-    /// The first and the last moment of the log.
+    /// The times of the first and the last event of the log.
     pub time_span: (i64, i64),
-    /// The answers that were kept.
+    /// The lifetimes of cached answers.
     pub cache_residency: CacheResidency,
 }
 
 impl LifetimeReport {
-    /// Views that nobody closed, whatever became of their processes.
+    /// Returns the number of views that were never closed, for any reason.
     #[must_use]
     pub fn unclosed_count(&self) -> u64 {
         self.leaked + self.process_died + self.open_at_end
@@ -137,10 +146,10 @@ struct OpenView {
     query: u32,
 }
 
-/// Views while the log is read.
+/// The state while the log is read.
 #[derive(Debug, Default)]
 pub(super) struct ViewTracker {
-    /// Of each process, by their numbers.
+    /// The open views of each process, by number.
     open_views: HashMap<u32, HashMap<u64, OpenView>>,
     open_view_count: u64,
     opened: u64,
@@ -163,7 +172,7 @@ impl ViewTracker {
         let open = OpenView { opened_at: at, pid, view, client: ask.client, query: ask.query };
         self.open_view_count += 1;
         if let Some(former) = self.open_views.entry(process).or_default().insert(view, open) {
-            // Its number was given away: whatever happened to it, nobody closed it.
+            // The number was reused although no close was recorded.
             self.add_unclosed(ViewEnd::ProcessDied, former, at);
         }
         self.opened += 1;
@@ -184,14 +193,14 @@ impl ViewTracker {
         }
     }
 
-    /// The process has ended, in one way or another.
+    /// Ends the open views of a process that has ended.
     pub(super) fn end_process(&mut self, process: u32, at: i64, end: ViewEnd) {
         for open in self.open_views.remove(&process).unwrap_or_default().into_values() {
             self.add_unclosed(end, open, at);
         }
     }
 
-    /// How many views a process has open.
+    /// Returns the number of open views of a process.
     pub(super) fn open_view_count(&self, process: u32) -> u64 {
         self.open_views.get(&process).map_or(0, |views| views.len() as u64)
     }

@@ -104,9 +104,14 @@ impl AnswerCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use larder_store::ItemRow;
+
+    fn rows() -> [ItemRow; 2] {
+        [1, 2].map(ItemRow::from_number)
+    }
 
     fn insert(cache: &mut AnswerCache, query: QueryId, bytes: usize) -> Vec<QueryId> {
-        let evicted = cache.insert(query, u64::from(query), PackedRowIds::new(&[1, 2]), bytes);
+        let evicted = cache.insert(query, u64::from(query), PackedRowIds::new(&rows()), bytes);
         evicted.into_iter().map(|(query, _)| query).collect()
     }
 
@@ -115,7 +120,7 @@ mod tests {
         let mut cache = AnswerCache::new(100);
         assert!(insert(&mut cache, 1, 40).is_empty());
         assert!(insert(&mut cache, 2, 40).is_empty());
-        assert_eq!(cache.get(1).unwrap().rows.to_vec(), [1, 2]);
+        assert_eq!(cache.get(1).unwrap().rows.to_vec(), rows());
         assert_eq!(insert(&mut cache, 3, 40), [2]);
         assert!(cache.has_answer(1) && !cache.has_answer(2));
         assert_eq!(insert(&mut cache, 4, 100), [1, 3]);

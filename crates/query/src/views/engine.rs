@@ -2,8 +2,9 @@
 //!
 //! A poll reads the change feed, finds the queries that each change concerns, drops their cached
 //! answers and puts the changes into the mailboxes of their views. Opening a view registers its
-//! query and answers it, from the cache if possible. Everything here happens under one lock, in
-//! short steps, and yields rows: the items themselves are read without that lock.
+//! query and answers it, from the cache if possible. Everything in [`ViewsEngine`] happens under
+//! one lock, in short steps. A query is run without it, by [`answer_query`], which takes the lock
+//! again to publish the answer if the store has not changed meanwhile.
 
 use super::answer_cache::{AnswerCache, CachedAnswer};
 use super::fan_out::ChangeFanOut;
@@ -20,17 +21,20 @@ use super::time_changes::diff_answers;
 use super::view_query::{ResolvedQuery, ViewQuery};
 use super::views_log::{TracedAnswer, ViewsLog, elapsed_micros};
 use crate::error::Error;
-use crate::execution::find;
 use crate::query_log::{AnswerOrigin, EvictionReason, ResetReason, cached_answer_bytes};
-use larder_store::{ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
+use crate::result_set::ResultSet;
+use crate::search_request::SearchRequest;
+use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
 use larder_time::civil::Instant;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant as Timer};
 
 /// A query that can no longer be parsed is tried again after this time.
 const PARSE_RETRY_SECONDS: i64 = 86_400;
 /// A query that cannot be answered is tried again after this time.
 const ANSWER_RETRY_SECONDS: i64 = 60;
+/// A query is run this many times without the lock while others change the store, then under it.
+const UNLOCKED_RUNS: usize = 3;
 
 /// The parts of the views, and the clock.
 pub(super) struct ViewsEngine {
@@ -65,6 +69,25 @@ pub(super) enum MissedChanges {
     Reset(ResetReason),
 }
 
+/// A query that has to be run.
+pub(super) struct QueryRun {
+    id: QueryId,
+    request: SearchRequest,
+    began: Timer,
+}
+
+/// The answer to a query, or the run that it needs.
+enum AnswerStart {
+    Cached(TracedAnswer),
+    Run(QueryRun),
+}
+
+/// The state of [`answer_query`] between two locks.
+enum AnswerStep<T, F> {
+    Published(T),
+    Run(QueryRun, F),
+}
+
 /// Lends the engine and a reader to `act`, then wakes the clients that have got something. They are
 /// woken without the lock.
 pub(super) fn update_engine<T>(
@@ -74,10 +97,67 @@ pub(super) fn update_engine<T>(
     let mut locked = lock_ignoring_poison(engine);
     let readers = Arc::clone(&locked.readers);
     let result = readers.with_current_reader(|reader| act(&mut locked, reader));
+    wake_clients(locked);
+    result
+}
+
+fn wake_clients(mut locked: MutexGuard<'_, ViewsEngine>) {
     let woken = locked.mailboxes.take_woken();
     drop(locked);
     woken.iter().for_each(|mailbox| mailbox.wake());
-    result
+}
+
+/// Answers a registered query, from the cache if possible; otherwise `run` reads the answer without
+/// the engine's lock. `publish` gets the answer under the lock, at the position of the change feed
+/// that the answer has. If the store changes during a run, the query is run again.
+///
+/// Threads that answer equal queries at the same time run each of them; the cache keeps the last
+/// answer.
+pub(super) fn answer_query<T, F>(
+    engine: &Mutex<ViewsEngine>,
+    readers: &ReaderPool,
+    id: QueryId,
+    run: &dyn Fn(&Reader, &SearchRequest) -> Result<ResultSet, Error>,
+    mut publish: F,
+) -> Result<T, Error>
+where
+    F: FnOnce(&mut ViewsEngine, Result<TracedAnswer, Error>) -> Result<T, Error>,
+{
+    for _ in 0..UNLOCKED_RUNS {
+        let step = update_engine(engine, |engine, reader| {
+            Ok(match engine.begin_answer(reader, id)? {
+                AnswerStart::Cached(answer) => AnswerStep::Published(publish(engine, Ok(answer))?),
+                AnswerStart::Run(query_run) => AnswerStep::Run(query_run, publish),
+            })
+        })?;
+        let (query_run, unpublished) = match step {
+            AnswerStep::Published(published) => return Ok(published),
+            AnswerStep::Run(query_run, publish) => (query_run, publish),
+        };
+        let step = readers.with_reader(|reader| {
+            let _snapshot = reader.begin_read()?;
+            let found = run(reader, &query_run.request);
+            let mut locked = lock_ignoring_poison(engine);
+            if !locked.is_run_current(reader, &query_run)? {
+                return Ok(AnswerStep::Run(query_run, unpublished));
+            }
+            let published = locked.publish_run(query_run, found, unpublished);
+            wake_clients(locked);
+            Ok(AnswerStep::Published(published?))
+        })?;
+        publish = match step {
+            AnswerStep::Published(published) => return Ok(published),
+            AnswerStep::Run(_, publish) => publish,
+        };
+    }
+    update_engine(engine, |engine, reader| match engine.begin_answer(reader, id)? {
+        AnswerStart::Cached(answer) => publish(engine, Ok(answer)),
+        AnswerStart::Run(query_run) => {
+            let found =
+                engine.with_current_snapshot(reader, |_| Ok(run(reader, &query_run.request)))?;
+            engine.publish_run(query_run, found, publish)
+        }
+    })
 }
 
 impl ViewsEngine {
@@ -130,33 +210,46 @@ impl ViewsEngine {
         Some(Duration::from_secs(seconds.max(0).unsigned_abs()).min(at_most))
     }
 
-    /// Opens a view, and answers its query.
-    pub(super) fn open_view(
+    /// Registers a query at the time of the clock. It stays registered until it is released.
+    pub(super) fn register(
         &mut self,
         reader: &Reader,
         view_query: ViewQuery,
+    ) -> Result<QueryId, Error> {
+        self.advance_clock(reader)?;
+        self.registry.register(view_query, self.now, self.feed.collections())
+    }
+
+    /// Undoes a registration: the query is removed, unless a view or a cached answer needs it.
+    pub(super) fn release(&mut self, id: QueryId) {
+        self.registry.release(id);
+        self.remove_if_unused(id);
+    }
+
+    /// Opens a view on a registered query that was answered at this position of the change feed.
+    pub(super) fn open_view(
+        &mut self,
+        id: QueryId,
+        answer: TracedAnswer,
         options: &ViewOptions,
     ) -> Result<OpenedView, Error> {
-        let id = self.register(reader, view_query)?;
-        let found = if options.initial {
-            self.answer(reader, id)
-        } else {
-            self.poll(reader).map(|_| TracedAnswer::empty())
-        };
-        self.registry.get_mut(id)?.is_busy = false;
-        let found = match found {
-            Ok(found) => found,
-            Err(error) => {
-                self.remove_if_unused(id);
-                return Err(error);
-            }
-        };
         let mailbox = self.mailboxes.open(id, options, self.feed.seq());
         let query = self.registry.get(id)?;
         let view_query = Arc::clone(&query.view_query);
-        self.log.record_answer(query, &options.client, Some(mailbox.number), &found);
-        let rows = PendingRows::from_answer(self.feed.seq(), found.rows);
+        self.log.record_answer(query, &options.client, Some(mailbox.number), &answer);
+        let rows = PendingRows::from_answer(self.feed.seq(), answer.rows);
         Ok(OpenedView { mailbox, query_id: id, view_query, rows: Arc::new(rows) })
+    }
+
+    /// Opens a view on a registered query without a first answer.
+    pub(super) fn open_view_without_answer(
+        &mut self,
+        reader: &Reader,
+        id: QueryId,
+        options: &ViewOptions,
+    ) -> Result<OpenedView, Error> {
+        self.poll(reader)?;
+        self.open_view(id, TracedAnswer::empty(), options)
     }
 
     pub(super) fn close_view(&mut self, id: QueryId, mailbox: &Arc<Mailbox>) {
@@ -165,22 +258,15 @@ impl ViewsEngine {
         self.remove_if_unused(id);
     }
 
-    /// Answers a query once.
-    pub(super) fn find_rows(
-        &mut self,
-        reader: &Reader,
-        view_query: ViewQuery,
+    /// Records the answer to a registered query that no view is open on.
+    pub(super) fn record_find(
+        &self,
+        id: QueryId,
         client: &str,
-    ) -> Result<Arc<[i64]>, Error> {
-        let id = self.register(reader, view_query)?;
-        let found = self.answer(reader, id);
-        let query = self.registry.get_mut(id)?;
-        query.is_busy = false;
-        if let Ok(found) = &found {
-            self.log.record_answer(query, client, None, found);
-        }
-        self.remove_if_unused(id);
-        Ok(found?.rows)
+        answer: &TracedAnswer,
+    ) -> Result<(), Error> {
+        self.log.record_answer(self.registry.get(id)?, client, None, answer);
+        Ok(())
     }
 
     /// Reads the change feed and the clock. Returns the last batch.
@@ -222,31 +308,23 @@ impl ViewsEngine {
         })
     }
 
-    /// Answers the query of a view that is reset.
-    pub(super) fn read_full_answer(
-        &mut self,
-        reader: &Reader,
-        id: QueryId,
+    /// Records that a view which is reset has its full answer.
+    pub(super) fn finish_reset(
+        &self,
         mailbox: &Mailbox,
         reason: ResetReason,
+        answer: Result<TracedAnswer, Error>,
     ) -> Result<PendingRows, Error> {
-        let began = Timer::now();
-        let rows = match self.answer(reader, id) {
-            Ok(found) => found.rows,
+        let (rows, micros) = match answer {
+            Ok(answer) => (answer.rows, answer.micros),
             // A missing collection holds nothing.
-            Err(Error::Store(larder_store::Error::NoCollection { .. })) => Arc::from([]),
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => (Arc::from([]), 0),
             Err(error) => return Err(error),
         };
         let seq = self.feed.seq();
-        self.log.record_reset(mailbox, seq, reason, rows.len(), elapsed_micros(began));
+        self.log.record_reset(mailbox, seq, reason, rows.len(), micros);
         mailbox.mark_up_to_date(seq);
         Ok(PendingRows::from_answer(seq, rows))
-    }
-
-    /// Registers a query as busy, at the time of the clock.
-    fn register(&mut self, reader: &Reader, view_query: ViewQuery) -> Result<QueryId, Error> {
-        self.advance_clock(reader)?;
-        self.registry.register(view_query, self.now, self.feed.collections())
     }
 
     /// Removes a query that has neither views nor a cached answer.
@@ -256,41 +334,62 @@ impl ViewsEngine {
         }
     }
 
-    /// Returns the answer to a query, from the cache if it is there.
-    fn answer(&mut self, reader: &Reader, id: QueryId) -> Result<TracedAnswer, Error> {
+    /// Reads the change feed, and returns the answer to a query from the cache, or the run that
+    /// the query needs.
+    fn begin_answer(&mut self, reader: &Reader, id: QueryId) -> Result<AnswerStart, Error> {
         let began = Timer::now();
         self.poll(reader)?;
-        if let Some(cached) = self.cache.get(id) {
-            let is_shared = !self.mailboxes.get(id).is_empty();
-            return Ok(TracedAnswer {
-                rows: cached.rows.to_vec().into(),
-                origin: if is_shared { AnswerOrigin::Shared } else { AnswerOrigin::Cache },
-                number: cached.number,
-                scanned: 0,
-                tested: 0,
-                micros: elapsed_micros(began),
-                bytes: cached.bytes,
-            });
-        }
-        let answer = self.with_current_snapshot(reader, |engine| {
-            find(reader, &engine.registry.get(id)?.search_request())
-        })?;
+        let Some(cached) = self.cache.get(id) else {
+            let request = self.registry.get(id)?.search_request();
+            return Ok(AnswerStart::Run(QueryRun { id, request, began }));
+        };
+        let is_shared = !self.mailboxes.get(id).is_empty();
+        Ok(AnswerStart::Cached(TracedAnswer {
+            rows: cached.rows.to_vec().into(),
+            origin: if is_shared { AnswerOrigin::Shared } else { AnswerOrigin::Cache },
+            number: cached.number,
+            scanned: 0,
+            tested: 0,
+            micros: elapsed_micros(began),
+            bytes: cached.bytes,
+        }))
+    }
+
+    /// Returns whether `reader` sees the store as of the last poll, and the query still means what
+    /// was run.
+    fn is_run_current(&self, reader: &Reader, run: &QueryRun) -> Result<bool, Error> {
+        let has_same_meaning = self.registry.get(run.id)?.resolved.query == run.request.query;
+        Ok(has_same_meaning && self.feed.is_same_state(reader)?)
+    }
+
+    /// Caches the result of a run that is current, and gives it to `publish`.
+    fn publish_run<T>(
+        &mut self,
+        run: QueryRun,
+        found: Result<ResultSet, Error>,
+        publish: impl FnOnce(&mut ViewsEngine, Result<TracedAnswer, Error>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let answer = found.and_then(|found| self.cache_run(&run, &found));
+        publish(self, answer)
+    }
+
+    fn cache_run(&mut self, run: &QueryRun, found: &ResultSet) -> Result<TracedAnswer, Error> {
         self.last_answer += 1;
-        let (rows, number): (Arc<[i64]>, _) = (answer.rows().into(), self.last_answer);
-        let micros = elapsed_micros(began);
+        let (rows, number): (Arc<[ItemRow]>, _) = (found.rows().into(), self.last_answer);
+        let micros = elapsed_micros(run.began);
         Ok(TracedAnswer {
-            bytes: self.cache_answer(id, number, &rows)?,
+            bytes: self.cache_answer(run.id, number, &rows)?,
             rows,
             origin: AnswerOrigin::Run,
             number,
-            scanned: answer.explain.visited,
-            tested: answer.explain.tested,
+            scanned: found.explain.visited,
+            tested: found.explain.tested,
             micros,
         })
     }
 
     /// Caches an answer. Returns the memory that it holds, or would hold, if that is needed.
-    fn cache_answer(&mut self, id: QueryId, number: u64, rows: &[i64]) -> Result<usize, Error> {
+    fn cache_answer(&mut self, id: QueryId, number: u64, rows: &[ItemRow]) -> Result<usize, Error> {
         if self.cache.is_disabled() && !self.log.is_enabled() {
             return Ok(0);
         }
@@ -478,5 +577,83 @@ impl ViewsEngine {
             self.deliver(id, PendingChanges::Rows(Arc::new(difference)), before);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execution::find;
+    use crate::query::QueryContext;
+    use crate::views::view_query::QuerySyntax;
+    use larder_store::{BatchChange, Kind, Operation, Store, StoreOptions};
+    use std::cell::Cell;
+
+    struct Fixture {
+        dir: tempfile::TempDir,
+        store: Store,
+        engine: Mutex<ViewsEngine>,
+        readers: Arc<ReaderPool>,
+        query: QueryId,
+    }
+
+    impl Fixture {
+        fn new() -> Fixture {
+            let dir = tempfile::tempdir().unwrap();
+            let options = StoreOptions { create: true, ..StoreOptions::default() };
+            let store = Store::open(dir.path(), &options).unwrap();
+            let options = ViewsOptions::default();
+            let pool = ReaderPool::open(dir.path(), Arc::clone(&options.zones)).unwrap();
+            let (readers, log) = (Arc::new(pool), ViewsLog::new(None));
+            let engine = ViewsEngine::new(Arc::clone(&readers), log, options).unwrap();
+            let engine = Mutex::new(engine);
+            let view_query =
+                ViewQuery::new(QuerySyntax::Line, "anna", Arc::new(QueryContext::default()));
+            let query =
+                update_engine(&engine, |engine, reader| engine.register(reader, view_query));
+            Fixture { dir, store, query: query.unwrap(), engine, readers }
+        }
+    }
+
+    #[test]
+    fn the_engine_is_unlocked_while_a_query_runs() {
+        let fixture = Fixture::new();
+        let runs = Cell::new(0);
+        let run = |reader: &Reader, request: &SearchRequest| {
+            runs.set(runs.get() + 1);
+            assert!(fixture.engine.try_lock().is_ok());
+            find(reader, request)
+        };
+        for expected_runs in [1, 1] {
+            let publish =
+                |_: &mut ViewsEngine, answer: Result<TracedAnswer, Error>| Ok(answer?.rows.len());
+            let (engine, readers) = (&fixture.engine, &fixture.readers);
+            let count = answer_query(engine, readers, fixture.query, &run, publish).unwrap();
+            assert_eq!((count, runs.get()), (0, expected_runs), "the second answer is cached");
+        }
+    }
+
+    #[test]
+    fn a_query_runs_again_if_the_store_changes_meanwhile() {
+        let mut fixture = Fixture::new();
+        let dir = fixture.dir.path().to_path_buf();
+        let (names, runs) = (["a", "b", "c", "d", "e"], Cell::new(0));
+        let store = Mutex::new(&mut fixture.store);
+        let run = |reader: &Reader, request: &SearchRequest| {
+            let found = find(reader, request);
+            // Another thread writes, and polls.
+            let change = BatchChange::CreateCollection(names[runs.get()].into(), Kind::Contact);
+            runs.set(runs.get() + 1);
+            let batch = vec![change];
+            store.lock().unwrap().apply(&mut Operation::new("test", "", 0), batch).unwrap();
+            if let Ok(mut engine) = fixture.engine.try_lock() {
+                engine.poll(&Reader::open(&dir).unwrap()).unwrap();
+            }
+            found
+        };
+        let publish = |engine: &mut ViewsEngine, _| Ok(engine.seq());
+        let seq = answer_query(&fixture.engine, &fixture.readers, fixture.query, &run, publish);
+        // The last run is under the lock, and so has the position before its own batch.
+        assert_eq!((seq.unwrap(), runs.get()), (3, UNLOCKED_RUNS + 1));
     }
 }

@@ -7,7 +7,7 @@ use super::item_version::{LazyVersion, LazyVersionPair, classify_change};
 use super::pending_changes::ChangeCollector;
 use super::query_registry::QueryRegistry;
 use super::subscription_index::QueryId;
-use larder_store::{ItemChange, Kind, Reader};
+use larder_store::{CollectionRow, ItemChange, Kind, Reader};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) struct ChangeFanOut<'a> {
 #[derive(Default)]
 pub(super) struct FanOutStatistics {
     /// The collections and kinds of the changed items.
-    pub(super) kinds_by_collection: HashSet<(i64, Kind)>,
+    pub(super) kinds_by_collection: HashSet<(CollectionRow, Kind)>,
     /// The queries that were tested.
     pub(super) tested_queries: HashSet<QueryId>,
 }
@@ -56,7 +56,7 @@ impl<'a> ChangeFanOut<'a> {
             let versions = change.before.iter().chain(&change.after);
             statistics
                 .kinds_by_collection
-                .extend(versions.map(|version| (version.collection, version.meta.kind)));
+                .extend(versions.map(|version| (version.meta.collection_row, version.meta.kind)));
         }
         let change = Arc::new(change);
         let before = change.before.as_ref().map(|before| LazyVersion::new(self.reader, before));

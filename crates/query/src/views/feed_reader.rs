@@ -5,24 +5,26 @@
 //! and reports what else happened.
 
 use crate::error::Error;
-use larder_store::{DataVersion, DerivedIndex, FeedResult, ItemChange, Reader, Seq, StoreStamp};
+use larder_store::{
+    CollectionRow, DataVersion, DerivedIndex, FeedResult, ItemChange, Reader, Seq, StoreStamp,
+};
 use std::sync::Arc;
 
 /// The rows and names of the collections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct CollectionTable(Vec<(i64, Arc<str>)>);
+pub(super) struct CollectionTable(Vec<(CollectionRow, Arc<str>)>);
 
 impl CollectionTable {
     #[cfg(test)]
-    pub(super) fn from_rows<const N: usize>(rows: [(i64, &str); N]) -> CollectionTable {
+    pub(super) fn from_rows<const N: usize>(rows: [(CollectionRow, &str); N]) -> CollectionTable {
         CollectionTable(rows.map(|(row, name)| (row, Arc::from(name))).into())
     }
 
-    pub(super) fn row_by_name(&self, name: &str) -> Option<i64> {
+    pub(super) fn row_by_name(&self, name: &str) -> Option<CollectionRow> {
         self.0.iter().find(|(_, known)| **known == *name).map(|(row, _)| *row)
     }
 
-    pub(super) fn name_by_row(&self, row: i64) -> Option<&str> {
+    pub(super) fn name_by_row(&self, row: CollectionRow) -> Option<&str> {
         self.0.iter().find(|(known, _)| *known == row).map(|(_, name)| &**name)
     }
 
@@ -87,6 +89,12 @@ impl ChangeFeedReader {
     /// make that poll may be denied it.
     pub(super) fn is_current(&self, reader: &Reader) -> Result<bool, Error> {
         Ok(self.data_version == reader.data_version()?)
+    }
+
+    /// As [`ChangeFeedReader::is_current`], for a reader that may not have made the last poll, in a
+    /// read transaction.
+    pub(super) fn is_same_state(&self, reader: &Reader) -> Result<bool, Error> {
+        Ok(self.is_current(reader)? || self.stamp == reader.stamp()?)
     }
 
     /// Reads what happened since the last poll. `each` gets the changed items, if

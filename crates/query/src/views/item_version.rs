@@ -11,8 +11,8 @@ use crate::time_test::DateProperty;
 use larder_format::field::Field;
 use larder_format::property::Property;
 use larder_store::{
-    ItemChange, ItemOccurrence, ItemVersion, Kind, Reader, Schedule, TimeRange, TimeTarget,
-    schedule_bounds,
+    CollectionRow, ItemChange, ItemOccurrence, ItemVersion, Kind, Reader, Schedule, TimeRange,
+    TimeTarget, schedule_bounds,
 };
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
@@ -50,7 +50,7 @@ impl<'a> LazyVersion<'a> {
 
     /// Returns whether the version answers a query.
     pub(super) fn matches(&self, query: &RegisteredQuery) -> bool {
-        query.target.has_row(self.version.collection)
+        query.target.has_row(self.version.meta.collection_row)
             && query.matcher.matches_fields(&self.version.meta, self)
     }
 }
@@ -106,8 +106,8 @@ impl ItemFields for LazyVersion<'_> {
 }
 
 impl ItemProbe for LazyVersion<'_> {
-    fn scope(&self) -> (i64, Kind) {
-        (self.version.collection, self.version.meta.kind)
+    fn scope(&self) -> (CollectionRow, Kind) {
+        (self.version.meta.collection_row, self.version.meta.kind)
     }
 
     fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
@@ -158,7 +158,7 @@ impl<'v, 'a> LazyVersionPair<'v, 'a> {
 }
 
 impl ItemProbe for LazyVersionPair<'_, '_> {
-    fn scope(&self) -> (i64, Kind) {
+    fn scope(&self) -> (CollectionRow, Kind) {
         self.after.scope()
     }
 

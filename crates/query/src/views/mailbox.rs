@@ -264,9 +264,10 @@ impl Mailboxes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use larder_store::ItemRow;
 
     fn changes(seq: Seq, rows: i64, by_clock: bool) -> PendingChanges {
-        let modified = (0..rows).collect();
+        let modified = (0..rows).map(ItemRow::from_number).collect();
         PendingChanges::Rows(Arc::new(PendingRows {
             seq,
             by_clock,

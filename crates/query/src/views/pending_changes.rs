@@ -6,7 +6,7 @@
 
 use super::subscription_index::QueryId;
 use super::view_event::RemovedItem;
-use larder_store::{ItemChange, Seq};
+use larder_store::{ItemChange, ItemRow, Seq};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -34,14 +34,14 @@ pub(super) struct PendingRows {
     pub(super) seq: Seq,
     /// Whether the clock caused the changes: the change feed does not have them.
     pub(super) by_clock: bool,
-    pub(super) added: Arc<[i64]>,
-    pub(super) modified: Vec<i64>,
+    pub(super) added: Arc<[ItemRow]>,
+    pub(super) modified: Vec<ItemRow>,
     pub(super) removed: Vec<RemovedItem>,
 }
 
 impl PendingRows {
     /// A whole answer, as of a batch.
-    pub(super) fn from_answer(seq: Seq, rows: Arc<[i64]>) -> PendingRows {
+    pub(super) fn from_answer(seq: Seq, rows: Arc<[ItemRow]>) -> PendingRows {
         PendingRows { seq, added: rows, ..PendingRows::default() }
     }
 
@@ -75,7 +75,7 @@ impl PendingChanges {
                 let removed_bytes = |item: &RemovedItem| {
                     size_of::<RemovedItem>() + item.uid.len() + item.recurrence.len()
                 };
-                (rows.added.len() + rows.modified.len()) * size_of::<i64>()
+                (rows.added.len() + rows.modified.len()) * size_of::<ItemRow>()
                     + rows.removed.iter().map(removed_bytes).sum::<usize>()
             }
         }
@@ -123,8 +123,8 @@ pub(super) struct ChangeCollector {
 /// Collects the rows of changed items.
 #[derive(Default)]
 pub(super) struct RowCollector {
-    added: Vec<i64>,
-    modified: Vec<i64>,
+    added: Vec<ItemRow>,
+    modified: Vec<ItemRow>,
     removed: Vec<RemovedItem>,
 }
 

@@ -20,8 +20,8 @@ pub(super) struct RegisteredQuery {
     pub(super) resolved: ResolvedQuery,
     pub(super) matcher: Matcher,
     pub(super) target: CollectionTarget,
-    /// Whether the query is being answered, and so must stay registered.
-    pub(super) is_busy: bool,
+    /// The number of registrations that were not released: threads that answer the query.
+    registrations: usize,
 }
 
 impl RegisteredQuery {
@@ -65,7 +65,7 @@ impl QueryRegistry {
         self.queries.get(id as usize).and_then(Option::as_deref).ok_or(Error::UnknownQuery { id })
     }
 
-    pub(super) fn get_mut(&mut self, id: QueryId) -> Result<&mut RegisteredQuery, Error> {
+    fn get_mut(&mut self, id: QueryId) -> Result<&mut RegisteredQuery, Error> {
         let query = self.queries.get_mut(id as usize).and_then(Option::as_deref_mut);
         query.ok_or(Error::UnknownQuery { id })
     }
@@ -81,7 +81,8 @@ impl QueryRegistry {
         })
     }
 
-    /// Registers a query, unless an equal one is registered, and marks it as busy.
+    /// Registers a query, unless an equal one is registered. It stays until the registration is
+    /// released.
     pub(super) fn register(
         &mut self,
         view_query: ViewQuery,
@@ -89,7 +90,7 @@ impl QueryRegistry {
         collections: &CollectionTable,
     ) -> Result<QueryId, Error> {
         if let Some(&id) = self.ids.get(&view_query) {
-            self.get_mut(id)?.is_busy = true;
+            self.get_mut(id)?.registrations += 1;
             return Ok(id);
         }
         let resolved = view_query.resolve_at(now)?;
@@ -99,7 +100,7 @@ impl QueryRegistry {
         self.subscriptions.add(id, &resolved.query, target);
         self.deadlines.extend(resolved.valid_until.map(|deadline| (deadline, id)));
         self.ids.insert(Arc::clone(&view_query), id);
-        let query = RegisteredQuery { view_query, resolved, matcher, target, is_busy: true };
+        let query = RegisteredQuery { view_query, resolved, matcher, target, registrations: 1 };
         match self.queries.get_mut(id as usize) {
             Some(slot) => *slot = Some(Box::new(query)),
             None => self.queries.push(Some(Box::new(query))),
@@ -107,10 +108,17 @@ impl QueryRegistry {
         Ok(id)
     }
 
-    /// Removes a query, unless it is busy. The last one takes the memory of all with it.
+    /// Ends a registration.
+    pub(super) fn release(&mut self, id: QueryId) {
+        if let Ok(query) = self.get_mut(id) {
+            query.registrations = query.registrations.saturating_sub(1);
+        }
+    }
+
+    /// Removes a query, unless it is being answered. The last one takes the memory of all with it.
     pub(super) fn remove(&mut self, id: QueryId) {
         let Some(slot) = self.queries.get_mut(id as usize) else { return };
-        let Some(query) = slot.take_if(|query| !query.is_busy) else { return };
+        let Some(query) = slot.take_if(|query| query.registrations == 0) else { return };
         self.subscriptions.remove(id, &query.resolved.query, query.target);
         if let Some(deadline) = query.resolved.valid_until {
             self.deadlines.remove(&(deadline, id));
@@ -202,8 +210,11 @@ mod tests {
         assert_ne!(anna, bob);
         assert_eq!(register(&mut registry, "anna", 9), anna);
         registry.remove(anna);
-        assert!(registry.get(anna).is_ok(), "a busy query stays");
-        registry.get_mut(anna).unwrap().is_busy = false;
+        assert!(registry.get(anna).is_ok(), "a query that is being answered stays");
+        registry.release(anna);
+        registry.remove(anna);
+        assert!(registry.get(anna).is_ok(), "another thread answers it");
+        registry.release(anna);
         registry.remove(anna);
         assert!(matches!(registry.get(anna), Err(Error::UnknownQuery { id }) if id == anna));
         assert_eq!(register(&mut registry, "carl", 0), anna, "a free id is used again");
@@ -216,8 +227,9 @@ mod tests {
         let query = view_query("anna").with_collection("home");
         let id = registry.register(query, now, &missing).unwrap();
         assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Missing);
-        registry.rebind_collections(&CollectionTable::from_rows([(7, "home")]));
-        assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Row(7));
+        let row = larder_store::CollectionRow::from_number(7);
+        registry.rebind_collections(&CollectionTable::from_rows([(row, "home")]));
+        assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Row(row));
     }
 
     #[test]

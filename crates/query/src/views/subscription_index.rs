@@ -10,7 +10,7 @@ use super::required_terms::{RequiredTerm, for_each_trigram, required_terms};
 use crate::query::Query;
 use larder_format::field::{CALENDAR_FIELDS, Field};
 use larder_format::fold::{fold, split_words};
-use larder_store::{CollectionType, Kind, TimeTarget};
+use larder_store::{CollectionRow, CollectionType, Kind, TimeTarget};
 use rustc_hash::FxHashMap;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
@@ -26,14 +26,14 @@ pub(super) enum CollectionTarget {
     /// All collections.
     All,
     /// The collection in this row.
-    Row(i64),
+    Row(CollectionRow),
     /// A collection that does not exist.
     Missing,
 }
 
 impl CollectionTarget {
     /// Returns whether the query is about the collection in this row.
-    pub(super) fn has_row(self, row: i64) -> bool {
+    pub(super) fn has_row(self, row: CollectionRow) -> bool {
         match self {
             CollectionTarget::All => true,
             CollectionTarget::Row(target) => target == row,
@@ -45,7 +45,7 @@ impl CollectionTarget {
 /// The terms of a changed item: those that it has, and those that it had.
 pub(super) trait ItemProbe {
     /// Returns the row of the collection, and the kind.
-    fn scope(&self) -> (i64, Kind);
+    fn scope(&self) -> (CollectionRow, Kind);
     /// Gives the values of a field to `each`.
     fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str));
     /// Returns the UIDs under which the item is found.
@@ -500,8 +500,8 @@ mod tests {
     struct ContactProbe(Contact<'static>);
 
     impl ItemProbe for ContactProbe {
-        fn scope(&self) -> (i64, Kind) {
-            (1, Kind::Contact)
+        fn scope(&self) -> (CollectionRow, Kind) {
+            (CollectionRow::from_number(1), Kind::Contact)
         }
 
         fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
@@ -547,8 +547,8 @@ mod tests {
     fn a_query_is_found_in_its_collection_only() {
         let mut index = SubscriptionIndex::default();
         let query = Query::parse("anna").unwrap();
-        let targets =
-            [CollectionTarget::Row(1), CollectionTarget::Row(2), CollectionTarget::Missing];
+        let row = |number| CollectionTarget::Row(CollectionRow::from_number(number));
+        let targets = [row(1), row(2), CollectionTarget::Missing];
         for (id, target) in targets.into_iter().enumerate() {
             index.add(id as QueryId, &query, target);
         }

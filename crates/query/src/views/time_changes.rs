@@ -11,7 +11,7 @@ use super::view_query::ResolvedQuery;
 use crate::error::Error;
 use crate::execution::find;
 use crate::search_request::SearchRequest;
-use larder_store::{Reader, Seq};
+use larder_store::{ItemRow, Reader, Seq};
 use std::collections::HashSet;
 
 /// Returns how the answer to a query differs from its answer under the resolution `next`.
@@ -22,11 +22,12 @@ pub(super) fn diff_answers(
     seq: Seq,
 ) -> Result<PendingRows, Error> {
     let mut changes = PendingRows { seq, by_clock: true, ..PendingRows::default() };
-    let before = find_rows(reader, &query.search_request())?.into_iter().collect::<HashSet<i64>>();
+    let before =
+        find_rows(reader, &query.search_request())?.into_iter().collect::<HashSet<ItemRow>>();
     let after = find_rows(reader, &query.view_query.search_request(&next.query))?;
     changes.added = after.iter().copied().filter(|row| !before.contains(row)).collect();
-    let after = after.into_iter().collect::<HashSet<i64>>();
-    let mut removed: Vec<i64> = before.difference(&after).copied().collect();
+    let after = after.into_iter().collect::<HashSet<ItemRow>>();
+    let mut removed: Vec<ItemRow> = before.difference(&after).copied().collect();
     removed.sort_unstable();
     reader.for_each_item(&removed, &mut |head, _| {
         changes.removed.push(RemovedItem::from_head(&head));
@@ -34,7 +35,7 @@ pub(super) fn diff_answers(
     })?;
     if let (Some(previous), Some(next)) = (&query.resolved.occurrence_range, &next.occurrence_range)
     {
-        let mut common: Vec<i64> = before.intersection(&after).copied().collect();
+        let mut common: Vec<ItemRow> = before.intersection(&after).copied().collect();
         common.sort_unstable();
         reader.for_each_schedule(&common, &mut |row, schedule| {
             if list_range_occurrences(Some(schedule), previous)
@@ -49,7 +50,7 @@ pub(super) fn diff_answers(
 }
 
 /// Returns the rows of an answer; a missing collection holds nothing.
-fn find_rows(reader: &Reader, request: &SearchRequest) -> Result<Vec<i64>, Error> {
+fn find_rows(reader: &Reader, request: &SearchRequest) -> Result<Vec<ItemRow>, Error> {
     match find(reader, request) {
         Ok(answer) => Ok(answer.rows()),
         Err(Error::Store(larder_store::Error::NoCollection { .. })) => Ok(Vec::new()),

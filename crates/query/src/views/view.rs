@@ -17,7 +17,7 @@ use super::view_query::ViewQuery;
 use crate::error::Error;
 use crate::item::ParsedSource;
 use crate::query_log::ResetReason;
-use larder_store::{ItemChange, ItemMeta, ItemVersion, Reader, Seq, TimeRange};
+use larder_store::{ItemChange, ItemMeta, ItemRow, ItemVersion, Reader, Seq, TimeRange};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -205,9 +205,8 @@ impl View {
     /// Begins to deliver the full answer.
     fn restart(&mut self, reason: ResetReason) -> Result<(), Error> {
         let (id, mailbox) = (self.query_id, &self.mailbox);
-        let rows = self
-            .views
-            .update(|engine, reader| engine.read_full_answer(reader, id, mailbox, reason))?;
+        let rows =
+            self.views.answer(id, |engine, answer| engine.finish_reset(mailbox, reason, answer))?;
         self.pending_reset = None;
         self.begin_delivery(Arc::new(rows));
         Ok(())
@@ -284,7 +283,7 @@ impl View {
     fn view_item(&self, version: &ItemVersion) -> ViewItem {
         let head = || Some(ItemMeta::clone(&version.meta));
         let bytes = || Some(Arc::clone(&version.bytes));
-        let item = ViewItem { row: version.meta.row, ..ViewItem::default() };
+        let item = ViewItem::from_row(version.meta.row);
         match self.interest {
             ViewInterest::Rows => item,
             ViewInterest::Heads | ViewInterest::Fields(_) => ViewItem { head: head(), ..item },
@@ -321,8 +320,8 @@ impl View {
         rows: &PendingRows,
         at: &mut usize,
     ) -> Result<Option<ViewEvent>, Error> {
-        let page = |rows: &[i64], first: usize| {
-            rows.iter().skip(first).take(self.items_per_event).copied().collect::<Vec<i64>>()
+        let page = |rows: &[ItemRow], first: usize| {
+            rows.iter().skip(first).take(self.items_per_event).copied().collect::<Vec<ItemRow>>()
         };
         let (removed, added) = (rows.removed.len(), rows.added.len());
         let end = removed + added + rows.modified.len();
@@ -351,11 +350,10 @@ impl View {
 
     /// Reads the items in these rows as they are now, without those that are removed. What has
     /// changed since batch `seq` is delivered again.
-    fn read_view_items(&self, rows: &[i64], seq: Seq) -> Result<Vec<ViewItem>, Error> {
+    fn read_view_items(&self, rows: &[ItemRow], seq: Seq) -> Result<Vec<ViewItem>, Error> {
         let wants_occurrences = self.view_query.wants_occurrences();
         if matches!(self.interest, ViewInterest::Rows) && !wants_occurrences {
-            let items = rows.iter().map(|row| ViewItem { row: *row, ..ViewItem::default() });
-            return Ok(items.collect());
+            return Ok(rows.iter().copied().map(ViewItem::from_row).collect());
         }
         let time_range = self.occurrence_range();
         let mut items = Vec::with_capacity(rows.len());
@@ -365,7 +363,8 @@ impl View {
                 && lock_ignoring_poison(&self.views.engine).is_at(reader, seq)?
             {
                 reader.for_each_source(rows, &mut |row, bytes| {
-                    items.push(ViewItem { row, bytes: Some(bytes.into()), ..ViewItem::default() });
+                    let bytes = Some(bytes.into());
+                    items.push(ViewItem { bytes, ..ViewItem::from_row(row) });
                     true
                 })?;
                 return Ok(());
@@ -381,7 +380,7 @@ impl View {
 /// Gives the items in these rows to `each`, without those that are removed.
 fn read_versions(
     reader: &Reader,
-    rows: &[i64],
+    rows: &[ItemRow],
     has_schedules: bool,
     each: &mut dyn FnMut(&ItemVersion),
 ) -> Result<(), Error> {
@@ -395,8 +394,7 @@ fn read_versions(
     }
     reader.for_each_item(rows, &mut |head, bytes| {
         let (bytes, schedule) = (bytes.into(), schedules.remove(&head.row));
-        // No query is tested against this version, so its collection is not looked up.
-        each(&ItemVersion { meta: head, collection: 0, bytes, schedule });
+        each(&ItemVersion { meta: head, bytes, schedule });
         true
     })?;
     Ok(())

@@ -3,7 +3,7 @@
 //! Apart from [`View`](super::View) because the parts that collect changes make some of them before
 //! any view delivers them.
 
-use larder_store::{Handle, ItemMeta, ItemOccurrence, Seq};
+use larder_store::{Handle, ItemMeta, ItemOccurrence, ItemRow, Seq};
 use std::sync::Arc;
 
 /// An event of a view. Events come in order.
@@ -22,10 +22,10 @@ pub enum ViewEvent {
 }
 
 /// An item as a view delivers it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ViewItem {
     /// The row, which identifies the item for the lifetime of the store.
-    pub row: i64,
+    pub row: ItemRow,
     /// The metadata, if the view delivers it.
     pub head: Option<ItemMeta>,
     /// The values of the fields of interest, in their order.
@@ -36,11 +36,18 @@ pub struct ViewItem {
     pub occurrences: Vec<ItemOccurrence>,
 }
 
+impl ViewItem {
+    /// An item of which only the row is delivered.
+    pub(super) fn from_row(row: ItemRow) -> ViewItem {
+        ViewItem { row, head: None, values: Vec::new(), bytes: None, occurrences: Vec::new() }
+    }
+}
+
 /// An item that left an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedItem {
     /// The row that the item had.
-    pub row: i64,
+    pub row: ItemRow,
     /// The handle.
     pub handle: Handle,
     /// The UID.

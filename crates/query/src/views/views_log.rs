@@ -10,7 +10,7 @@ use super::query_registry::RegisteredQuery;
 use crate::query_log::{
     AnswerOrigin, AnswerRecord, EvictionReason, QueryLogEvent, QueryLogSink, ResetReason,
 };
-use larder_store::Seq;
+use larder_store::{ItemRow, Seq};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub(super) struct ViewsLog(Option<Arc<dyn QueryLogSink>>);
 
 /// An answer, and how it was obtained.
 pub(super) struct TracedAnswer {
-    pub(super) rows: Arc<[i64]>,
+    pub(super) rows: Arc<[ItemRow]>,
     pub(super) origin: AnswerOrigin,
     /// The number of the answer in this process; 0 if the query was not answered.
     pub(super) number: u64,

@@ -23,8 +23,8 @@ use larder_format::phone::ParsedPhoneNumber;
 use larder_query::views::{QuerySyntax, ViewQuery};
 use larder_query::{MatchOp, Query};
 use larder_store::{
-    BatchChange, ChangeOutcome, CollectionType, Extractor, ItemMeta, ItemPut, Kind, ParsedItem,
-    Precondition, Seq,
+    BatchChange, ChangeOutcome, CollectionRow, CollectionType, Extractor, ItemMeta, ItemPut, Kind,
+    ParsedItem, Precondition, Seq,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -64,7 +64,10 @@ impl EdsService {
     }
 
     /// Returns the row of a source's collection; creates the collection if it does not exist.
-    pub(super) fn ensure_book_row(&mut self, source: &EdsSource) -> Result<i64, CallError> {
+    pub(super) fn ensure_book_row(
+        &mut self,
+        source: &EdsSource,
+    ) -> Result<CollectionRow, CallError> {
         if let Some(row) = source.row {
             return Ok(row);
         }
@@ -116,12 +119,15 @@ impl EdsService {
     }
 
     /// Returns the last batch that changed a book.
-    fn last_change(&self, row: i64) -> Result<Seq, CallError> {
+    fn last_change(&self, row: CollectionRow) -> Result<Seq, CallError> {
         Ok(self.reader.last_collection_change(row, 0)?.unwrap_or_default())
     }
 
     /// Returns the properties of a book.
-    pub(super) fn book_property_values(&mut self, row: i64) -> Result<PropertyValues, CallError> {
+    pub(super) fn book_property_values(
+        &mut self,
+        row: CollectionRow,
+    ) -> Result<PropertyValues, CallError> {
         let source = self.published_sources.iter().find(|source| source.row == Some(row));
         let uid = source.map(|source| source.uid.replace('/', "_")).unwrap_or_default();
         let cache = self.options.cache_dir.join(uid).display().to_string();
@@ -147,7 +153,7 @@ impl EdsService {
     /// Handles a call of a book.
     pub(super) fn handle_book_call(
         &mut self,
-        row: i64,
+        row: CollectionRow,
         call: &MethodCall<'_>,
     ) -> Result<Message, CallError> {
         let source = self.published_sources.iter().find(|source| source.row == Some(row)).cloned();

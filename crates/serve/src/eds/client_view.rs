@@ -12,6 +12,7 @@ use super::interface::ADDRESS_BOOK_VIEW;
 use super::object_path::view_path;
 use larder_query::views::{self, ViewEvent, ViewQuery, Views, ViewsOptions};
 use larder_query::{ItemMeta, Reader};
+use larder_store::CollectionRow;
 use larder_time::civil::Instant;
 use std::collections::BTreeSet;
 use std::mem;
@@ -27,7 +28,7 @@ const MAX_SIGNAL_CARD_BYTES: usize = 256 << 10;
 pub(super) struct ClientView {
     pub(super) client: Arc<str>,
     /// The row of the book's collection.
-    pub(super) collection_row: i64,
+    pub(super) collection_row: CollectionRow,
     pub(super) view_query: ViewQuery,
     pub(super) initial: bool,
     pub(super) interest: CardInterest,

@@ -6,7 +6,7 @@
 //! is read from the store each time; the module keeps no state.
 
 use super::call_error::{CallError, KEY_FILE_NO_GROUP, KEY_FILE_PARSE};
-use larder_store::{CollectionType, IndexConfig, Reader};
+use larder_store::{CollectionRow, CollectionType, IndexConfig, Reader};
 
 /// The UID of the address book that every client knows, and its collection: the one to which `add`
 /// and `import` add cards.
@@ -24,7 +24,7 @@ pub(super) struct EdsSource {
     pub(super) number: i64,
     pub(super) data: String,
     /// The row of its collection; `None`: it has no collection, or not yet.
-    pub(super) row: Option<i64>,
+    pub(super) row: Option<CollectionRow>,
     pub(super) is_book: bool,
     pub(super) removable: bool,
 }
@@ -91,7 +91,7 @@ pub(super) fn read_sources(reader: &Reader) -> Result<Vec<EdsSource>, larder_sto
         } else if !is_reserved(&collection.name) {
             let rest = "[Address Book]\nBackendName=local\n";
             sources.push(EdsSource {
-                number: first + collection.row,
+                number: first + collection.row.to_number(),
                 data: own_text
                     .unwrap_or_else(|| key_file_text(&collection.name, "local-stub", rest)),
                 uid: collection.name,

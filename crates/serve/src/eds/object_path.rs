@@ -2,6 +2,7 @@
 //!
 //! The module is apart because the service, the registry, books and views all build paths.
 
+use larder_store::CollectionRow;
 use zbus::ObjectPath;
 
 /// The root of all object paths.
@@ -24,7 +25,7 @@ pub(super) fn process_id() -> String {
 }
 
 /// The path of a book, by the row of its collection.
-pub(super) fn book_path(row: i64) -> String {
+pub(super) fn book_path(row: CollectionRow) -> String {
     format!("{ROOT_PATH}/Subprocess/{}/{row}", std::process::id())
 }
 

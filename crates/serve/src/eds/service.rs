@@ -18,7 +18,9 @@ use super::object_path::{ROOT_PATH, book_path, is_above, process_id, view_path};
 use super::{BUS_NAME, BUS_PATH, EdsOptions, Error};
 use larder_query::QueryContext;
 use larder_query::views::Views;
-use larder_store::{BatchChange, CommitWatcher, DataVersion, Operation, Reader, Seq, Store};
+use larder_store::{
+    BatchChange, CollectionRow, CommitWatcher, DataVersion, Operation, Reader, Seq, Store,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::num::NonZeroU32;
@@ -35,7 +37,7 @@ pub(super) struct EdsService {
     /// The sources as last published to clients.
     pub(super) published_sources: Vec<EdsSource>,
     /// The rows of the opened books, each with its last change that was published.
-    pub(super) open_books: BTreeMap<i64, Seq>,
+    pub(super) open_books: BTreeMap<CollectionRow, Seq>,
     /// The last batch up to which changes of books were published.
     pub(super) published_seq: Seq,
     /// The epoch of `published_seq`: a restore begins another one.
@@ -70,7 +72,7 @@ pub(super) enum BusObject {
     Source(i64),
     Factory,
     /// A book, by the row of its collection.
-    Book(i64),
+    Book(CollectionRow),
     /// A view, by its number.
     View(u64),
 }
@@ -252,7 +254,7 @@ impl EdsService {
                 BusObject::View(number)
             }
             ("Subprocess", Some(process), Some(row)) if process == process_id() => {
-                let row = row.parse().ok()?;
+                let row = CollectionRow::from_number(row.parse().ok()?);
                 self.published_sources.iter().find(|source| source.row == Some(row))?;
                 BusObject::Book(row)
             }

@@ -9,7 +9,7 @@ use super::client_view::{CardInterest, ClientView};
 use super::object_path::view_path;
 use super::service::EdsService;
 use larder_query::views::{self, ViewEvent, ViewOptions, ViewQuery};
-use larder_store::Seq;
+use larder_store::{CollectionRow, Seq};
 use std::mem;
 use std::sync::Arc;
 use zbus::Message;
@@ -34,7 +34,7 @@ impl EdsService {
     /// Opens a view and returns its path. The view sends nothing until it is started.
     pub(super) fn add_client_view(
         &mut self,
-        row: i64,
+        row: CollectionRow,
         view_query: ViewQuery,
         client: &str,
     ) -> String {
@@ -119,7 +119,7 @@ impl EdsService {
     /// without an event. Other views wait, and so do views whose first answer is still being
     /// delivered, which ends with a `Complete` of its own: a writer never waits for another
     /// client's answer.
-    pub(super) fn deliver_to_books(&mut self, books: &[i64], seq: Seq) {
+    pub(super) fn deliver_to_books(&mut self, books: &[CollectionRow], seq: Seq) {
         let is_concerned = |(number, view): (&u64, &ClientView)| {
             (view.store_view.is_some()
                 && view.has_full_answer

@@ -9,9 +9,10 @@ use crate::calendar_context_table::{self, ContextRefCounts};
 use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
-use crate::history::OperationId;
 use crate::index_updates::IndexUpdates;
+use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, set_meta};
+use crate::row_ids::{CalendarContextRow, ItemRow, OperationId};
 use crate::series::ItemLocation;
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
 use crate::write_transaction::WriteTransaction;
@@ -32,7 +33,7 @@ enum ExistingItem {
 
 /// An item as it is in the transaction.
 struct StoredItem {
-    id: i64,
+    id: ItemRow,
     handle: Handle,
     seq: Seq,
     location: ItemLocation,
@@ -67,7 +68,7 @@ pub(super) struct BatchWriter<'a> {
     new_handles: HashSet<Handle>,
     /// For an operation that puts each item once: the items it put that were unchanged, and its
     /// earlier batches.
-    unchanged_items: HashSet<i64>,
+    unchanged_items: HashSet<ItemRow>,
     dedup: Option<ImportDedup>,
     finder: UidFinder<'a>,
     inserts: InsertStatements<'a>,
@@ -221,7 +222,7 @@ impl<'a> BatchWriter<'a> {
                     operation.started_at_ms,
                     operation.undoes.as_ref().map(|(_, id)| *id),
                 ))?;
-                tx.last_insert_rowid()
+                OperationId::from_number(tx.last_insert_rowid())
             }
         };
         tx.prepare_cached(
@@ -438,7 +439,7 @@ impl<'a> BatchWriter<'a> {
         let entry =
             self.extractors.for_collection(self.tx, into.id)?.take_or_extract(&mut put.parsed);
         self.last_item_row += 1;
-        let (id, ordinal) = (self.last_item_row, self.next_ordinal());
+        let (id, ordinal) = (ItemRow::from_number(self.last_item_row), self.next_ordinal());
         let recurrence = put.parsed.recurrence_id();
         let handle = match free {
             Some(handle) => handle,
@@ -515,7 +516,7 @@ impl<'a> BatchWriter<'a> {
         if !item.location.is_in_calendar {
             return Ok(true);
         }
-        let row: Option<i64> = self
+        let row: Option<CalendarContextRow> = self
             .tx
             .prepare_cached("SELECT calendar_context FROM item WHERE id = ?1")?
             .query_row([item.id], |row| row.get(0))?;
@@ -529,7 +530,10 @@ impl<'a> BatchWriter<'a> {
             || (frame.is_none() && put.parsed.calendar_context().is_none()))
     }
 
-    fn acquire_calendar_context(&mut self, put: &ItemPut) -> rusqlite::Result<Option<i64>> {
+    fn acquire_calendar_context(
+        &mut self,
+        put: &ItemPut,
+    ) -> rusqlite::Result<Option<CalendarContextRow>> {
         put.parsed
             .calendar_context()
             .map(|frame| self.context_refs.acquire(self.tx, frame))
@@ -608,7 +612,11 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    fn mark_operation(&mut self, id: i64, undone: bool) -> Result<ChangeOutcome, ApplyError> {
+    fn mark_operation(
+        &mut self,
+        id: OperationId,
+        undone: bool,
+    ) -> Result<ChangeOutcome, ApplyError> {
         match undone {
             // The number of the undoing operation is known when the batch is finished.
             true => self.undone_operations.push(id),
@@ -631,10 +639,9 @@ static LOG_ITEM_VERSION_SQL: LazyLock<String> = LazyLock::new(|| {
                                   item, schedule)
          SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence_id,
                 i.uid_origin, s.bytes, s.blob_hash, i.calendar_context, i.id,
-                CASE WHEN i.kind IN ({}) THEN
-                    (SELECT data FROM idx_schedule WHERE item = i.id) END
+                CASE WHEN {} THEN (SELECT data FROM idx_schedule WHERE item = i.id) END
          FROM item i JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
-        Kind::numbers_where(Kind::has_schedule)
+        kind_condition(Kind::has_schedule)
     )
 });
 

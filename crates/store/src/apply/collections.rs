@@ -10,6 +10,7 @@ use crate::Kind;
 use crate::batch::ChangeOutcome;
 use crate::derived_index::DerivedIndex;
 use crate::error::Error;
+use crate::row_ids::CollectionRow;
 use crate::uid_lookup::CollectionKey;
 use larder_extract::IndexConfig;
 use rusqlite::OptionalExtension as _;
@@ -45,7 +46,7 @@ impl BatchWriter<'_> {
     pub(super) fn find_collection(
         &self,
         name: &str,
-    ) -> rusqlite::Result<Option<(i64, Vec<u8>, i64)>> {
+    ) -> rusqlite::Result<Option<(CollectionRow, Vec<u8>, i64)>> {
         self.tx
             .prepare_cached(
                 "SELECT id, handle_key, type FROM collection WHERE name = ?1 AND removed = 0",
@@ -60,7 +61,7 @@ impl BatchWriter<'_> {
         kind: Kind,
     ) -> Result<CollectionKey, ApplyError> {
         check_collection_name(name)?;
-        let removed: Option<(i64, Vec<u8>)> = self
+        let removed: Option<(CollectionRow, Vec<u8>)> = self
             .tx
             .query_row(
                 "SELECT id, handle_key FROM collection WHERE name = ?1 AND type = ?2 AND removed = 1",
@@ -77,7 +78,7 @@ impl BatchWriter<'_> {
             "INSERT INTO collection(handle_key, name, type, seq) VALUES(?1, ?2, ?3, ?4)",
             (&key, name, kind.collection_type() as i64, self.seq),
         )?;
-        let id = self.tx.last_insert_rowid();
+        let id = CollectionRow::from_number(self.tx.last_insert_rowid());
         self.log_collection_version(id, None, false)?;
         Ok(CollectionKey { id, handle_key: key })
     }
@@ -109,7 +110,7 @@ impl BatchWriter<'_> {
     /// or that it did not exist.
     fn log_collection_version(
         &mut self,
-        id: i64,
+        id: CollectionRow,
         name: Option<&str>,
         removed: bool,
     ) -> rusqlite::Result<()> {
@@ -135,7 +136,7 @@ impl BatchWriter<'_> {
         Ok(ChangeOutcome::Done)
     }
 
-    fn require_collection(&self, name: &str) -> Result<i64, ApplyError> {
+    fn require_collection(&self, name: &str) -> Result<CollectionRow, ApplyError> {
         match self.find_collection(name)? {
             Some((id, ..)) => Ok(id),
             None => Err(ApplyError::Store(Error::NoCollection { name: name.to_string() })),
@@ -209,7 +210,7 @@ impl BatchWriter<'_> {
         Ok(ChangeOutcome::Done)
     }
 
-    fn has_items(&self, collection: i64) -> rusqlite::Result<bool> {
+    fn has_items(&self, collection: CollectionRow) -> rusqlite::Result<bool> {
         let one = "SELECT 1 FROM item WHERE collection = ?1 LIMIT 1";
         Ok(self.tx.query_row(one, [collection], |_| Ok(())).optional()?.is_some())
     }
@@ -226,7 +227,10 @@ impl BatchWriter<'_> {
         Ok(ChangeOutcome::Done)
     }
 
-    pub(super) fn restore_collection(&mut self, id: i64) -> Result<ChangeOutcome, ApplyError> {
+    pub(super) fn restore_collection(
+        &mut self,
+        id: CollectionRow,
+    ) -> Result<ChangeOutcome, ApplyError> {
         let name: Option<String> = self
             .tx
             .query_row("SELECT name FROM collection WHERE id = ?1 AND removed = 1", [id], |row| {

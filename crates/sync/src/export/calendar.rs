@@ -13,7 +13,9 @@ use larder_format::content_line::content_lines;
 use larder_format::decoding::decode_utf16;
 use larder_format::property::Property;
 use larder_format::splitter::{Splitter, StreamPiece};
-use larder_store::{CalendarContext, Collection, Reader, VtimezoneText};
+use larder_store::{
+    CalendarContext, CalendarContextRow, Collection, ItemRow, Reader, VtimezoneText,
+};
 use larder_time::zone::ZoneMatch;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -86,15 +88,15 @@ struct DeferredItems {
     unclosed: Vec<UnclosedItem>,
     /// The rows of items, by calendar context, with a TZID that is undefined for them and defined
     /// in the calendar of their version.
-    floating: BTreeMap<Option<i64>, Vec<i64>>,
+    floating: BTreeMap<Option<CalendarContextRow>, Vec<ItemRow>>,
     /// The calendar context that was read last.
-    last_context: Option<(Option<i64>, Arc<CalendarContext>)>,
+    last_context: Option<(Option<CalendarContextRow>, Arc<CalendarContext>)>,
 }
 
 /// An item without END.
 struct UnclosedItem {
-    row: i64,
-    context: Option<i64>,
+    row: ItemRow,
+    context: Option<CalendarContextRow>,
     /// Whether it is outside any calendar.
     is_bare: bool,
 }
@@ -132,7 +134,7 @@ fn write_further_calendar(
 /// Writes an item into a calendar with these zones, or defers it.
 fn write_item(
     reader: &Reader,
-    (row, frame): (i64, Option<i64>),
+    (row, frame): (ItemRow, Option<CalendarContextRow>),
     known: &HashMap<String, [u8; 32]>,
     rest: &mut DeferredItems,
     out: &mut impl Write,
@@ -177,7 +179,10 @@ fn write_unclosed(
     if bare { Ok(()) } else { heads.write_end(out, summary) }
 }
 
-fn read_context(reader: &Reader, row: Option<i64>) -> Result<Arc<CalendarContext>, Error> {
+fn read_context(
+    reader: &Reader,
+    row: Option<CalendarContextRow>,
+) -> Result<Arc<CalendarContext>, Error> {
     Ok(row.map(|row| reader.calendar_context(row)).transpose()?.flatten().unwrap_or_default())
 }
 
@@ -197,9 +202,9 @@ fn write_zones(
 fn detect_zone_gain(
     reader: &Reader,
     bytes: &[u8],
-    row: Option<i64>,
+    row: Option<CalendarContextRow>,
     known: &HashMap<String, [u8; 32]>,
-    last: &mut Option<(Option<i64>, Arc<CalendarContext>)>,
+    last: &mut Option<(Option<CalendarContextRow>, Arc<CalendarContext>)>,
 ) -> Result<bool, Error> {
     let component = Component::parse(bytes);
     let tzids = component.tzids();
@@ -255,7 +260,7 @@ impl CalendarHeaders {
         let own = reader.collection_properties(collection)?;
         let mut end = own.as_deref().and_then(detect_line_end);
         if end.is_none()
-            && let Ok(page) = reader.items_after_row(collection, i64::MIN, 1)
+            && let Ok(page) = reader.items_after_row(collection, None, 1)
             && let Some(first) = page.first()
         {
             end =
@@ -323,13 +328,13 @@ struct OutputCalendar {
     /// The hashes of the definitions, by TZID.
     zone_hashes: HashMap<String, [u8; 32]>,
     /// The rows of the items to write.
-    rows: Vec<i64>,
+    rows: Vec<ItemRow>,
 }
 
 /// The calendars of the export, and the assignment of calendar contexts to them.
 struct OutputCalendars {
     list: Vec<OutputCalendar>,
-    by_context: HashMap<Option<i64>, usize>,
+    by_context: HashMap<Option<CalendarContextRow>, usize>,
     /// The calendar of each definition, and the last calendar with each TZID.
     by_definition: HashMap<[u8; 32], usize>,
     last_by_tzid: HashMap<String, usize>,
@@ -353,7 +358,7 @@ impl OutputCalendars {
     fn assign_context(
         &mut self,
         reader: &Reader,
-        row: Option<i64>,
+        row: Option<CalendarContextRow>,
         from: usize,
     ) -> Result<usize, Error> {
         let frame = read_context(reader, row)?;

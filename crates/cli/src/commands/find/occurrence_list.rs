@@ -14,7 +14,7 @@ use crate::table::{pad_cells_by_name_column, style_cells};
 use anstyle::Style;
 use larder_present::local_time::{format_clock, format_date, format_list_start};
 use larder_query::{AgendaEntry, ItemSummary, ResultSet, SearchRequest};
-use larder_store::{Kind as ItemKind, Reader, TimeRange};
+use larder_store::{ItemRow, Kind as ItemKind, Reader, TimeRange};
 use std::collections::HashMap;
 
 /// The default limit of occurrences: an item that recurs each second has no end.
@@ -110,7 +110,7 @@ const MAX_NAMED_ITEMS: usize = 3;
 pub(crate) fn warn_of_uncertain_items(
     context: &CommandContext,
     reader: &Reader,
-    rows: &[i64],
+    rows: &[ItemRow],
 ) -> Result<(), CommandFailure> {
     let named = rows.get(..MAX_NAMED_ITEMS).unwrap_or(rows);
     let briefs =

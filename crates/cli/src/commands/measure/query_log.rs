@@ -123,20 +123,19 @@ fn open_log(path: &Path) -> Result<Box<dyn BufRead>, CommandFailure> {
 
 /// Fails if the output file is one of the inputs, by whatever name.
 fn check_not_input(target: &Path, logs: &[&Path]) -> Result<(), CommandFailure> {
-    let of = |file: std::io::Result<Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
-    let Some(target_id) = of(std::fs::metadata(target)) else { return Ok(()) };
-    let is_it = |log: &&Path| match log.to_str() {
+    let file_id = |file: std::io::Result<Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
+    let Some(target_id) = file_id(std::fs::metadata(target)) else { return Ok(()) };
+    let is_target = |log: &&Path| match log.to_str() {
         Some("-") => {
             let input = std::io::stdin().as_fd().try_clone_to_owned();
-            of(input.and_then(|input| File::from(input).metadata())) == Some(target_id)
+            file_id(input.and_then(|input| File::from(input).metadata())) == Some(target_id)
         }
-        _ => of(std::fs::metadata(log)) == Some(target_id),
+        _ => file_id(std::fs::metadata(log)) == Some(target_id),
     };
-    if logs.iter().any(is_it) {
-        let what = format!("{} is the log itself", sanitize_line(&target.display().to_string()));
-        return Err(
-            CommandFailure::new(FailureKind::Usage, what).with_hint("choose another output file")
-        );
+    if logs.iter().any(is_target) {
+        let message = format!("{} is the log itself", sanitize_line(&target.display().to_string()));
+        return Err(CommandFailure::new(FailureKind::Usage, message)
+            .with_hint("choose another output file"));
     }
     Ok(())
 }
@@ -270,7 +269,7 @@ impl ReportPrinter<'_> {
         self.print_reuse(report)?;
         self.print_lifetimes(report)?;
         self.print_cost(report)?;
-        self.print_cache_worth(report)?;
+        self.print_cache_value(report)?;
         self.print_notified_views(report)
     }
 
@@ -289,7 +288,7 @@ impl ReportPrinter<'_> {
             ]
         });
         let rows = rows.collect();
-        self.print_table(["times run", "queries", "answers", ""], rows)?;
+        self.print_table(["times asked", "queries", "answers", ""], rows)?;
         let most = reuse.most_frequent.iter().take(MAX_TABLE_ROWS);
         if self.is_narrow() {
             let rows = most.map(|often| {
@@ -298,7 +297,7 @@ impl ReportPrinter<'_> {
                     text_report::format_query(&often.query.query),
                 ]
             });
-            return self.print_table(["runs", "query"], rows.collect());
+            return self.print_table(["answers", "query"], rows.collect());
         }
         let rows = most.map(|often| {
             [
@@ -310,7 +309,7 @@ impl ReportPrinter<'_> {
             ]
         });
         self.print_table(
-            ["runs", "from cache", "from a view", "collection", "query"],
+            ["answers", "from cache", "from a view", "collection", "query"],
             rows.collect(),
         )
     }
@@ -337,7 +336,7 @@ impl ReportPrinter<'_> {
             ]
         });
         self.print_table(
-            ["client", "opened", "never closed", "median life", "longest"],
+            ["client", "opened", "never closed", "median lifetime", "longest"],
             rows.collect(),
         )
     }
@@ -382,7 +381,7 @@ impl ReportPrinter<'_> {
             ]
         });
         let last = if narrow { "" } else { "slowest query" };
-        let head = ["collection", "answers", "mean", "slowest", "visited per result", last];
+        let head = ["collection", "queries", "mean", "maximum", "rows per item", last];
         self.print_table(head, rows.collect())?;
         if cost.sources.len() > 1 {
             let rows = cost.sources.iter().take(MAX_TABLE_ROWS).map(|group| {
@@ -394,37 +393,37 @@ impl ReportPrinter<'_> {
                     text_report::format_scan_ratio(&group.work),
                 ]
             });
-            let head = ["kind of source", "answers", "mean", "slowest", "visited per result"];
+            let head = ["type of source", "queries", "mean", "maximum", "rows per item"];
             self.print_table(head, rows.collect())?;
         }
         Ok(())
     }
 
-    fn print_cache_worth(
+    fn print_cache_value(
         &mut self,
-        QueryLogReport { cache: worth, .. }: &QueryLogReport,
+        QueryLogReport { cache, .. }: &QueryLogReport,
     ) -> Result<(), CommandFailure> {
-        self.print_heading("Value of the answer cache", &text_report::describe_cache(worth))?;
-        if worth.answers == 0 {
+        self.print_heading("Value of the answer cache", &text_report::describe_cache(cache))?;
+        if cache.answers == 0 {
             return Ok(());
         }
-        let own = worth.recorded.map(|trial| (trial, "recorded".to_string()));
-        let trials = worth
+        let recorded = cache.recorded.map(|trial| (trial, "recorded".to_string()));
+        let trials = cache
             .trials
             .iter()
             .map(|trial| (*trial, text_report::format_budget(trial.budget_bytes)));
-        let rows = trials.chain(own).map(|(trial, name)| {
+        let rows = trials.chain(recorded).map(|(trial, name)| {
             [
                 name,
-                text_report::format_share(trial.hits, worth.answers),
+                text_report::format_share(trial.hits, cache.answers),
                 larder_measure::chart::MeasureUnit::Bytes.format(trial.peak_bytes as f64),
                 text_report::format_duration(trial.saved_us as f64),
-                self.format_bar(worth.hit_rate(trial.hits)),
+                self.format_bar(cache.hit_rate(trial.hits)),
             ]
         });
         let rows = rows.collect();
-        self.print_table(["budget", "hit rate", "in memory", "time saved", ""], rows)?;
-        match text_report::describe_replay_accuracy(worth) {
+        self.print_table(["budget", "hit rate", "peak memory", "time saved", ""], rows)?;
+        match text_report::describe_replay_accuracy(cache) {
             Some(text) => self.print_line(text),
             None => Ok(()),
         }
@@ -432,13 +431,13 @@ impl ReportPrinter<'_> {
 
     fn print_notified_views(
         &mut self,
-        QueryLogReport { fan_out: informed, .. }: &QueryLogReport,
+        QueryLogReport { fan_out, .. }: &QueryLogReport,
     ) -> Result<(), CommandFailure> {
-        self.print_heading("Views notified by a change", &text_report::describe_fan_out(informed))?;
+        self.print_heading("Views notified by a change", &text_report::describe_fan_out(fan_out))?;
         let most =
-            informed.views_notified_buckets.iter().map(|(.., changes)| *changes).max().unwrap_or(1)
+            fan_out.views_notified_buckets.iter().map(|(.., changes)| *changes).max().unwrap_or(1)
                 as f64;
-        let rows = informed.views_notified_buckets.iter().map(|(least, to, changes)| {
+        let rows = fan_out.views_notified_buckets.iter().map(|(least, to, changes)| {
             [
                 text_report::format_view_count(*least, *to),
                 format_grouped(*changes),
@@ -446,7 +445,7 @@ impl ReportPrinter<'_> {
             ]
         });
         let rows = rows.collect();
-        self.print_table(["notified", "changes", ""], rows)
+        self.print_table(["views notified", "changes", ""], rows)
     }
 
     /// Prints the comparison of two logs: figures, cost by collection, and views left open.
@@ -463,7 +462,7 @@ impl ReportPrinter<'_> {
         }
         self.print_line("")?;
         self.print_table(["", "before", "after", "change"], compare_reports(a, b))?;
-        self.print_heading("Query time", "Means, by collection and kind of source.")?;
+        self.print_heading("Query time", "Means by collection and type of source.")?;
         let mut rows = Vec::new();
         for group in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
             let key = (&group.collection, &group.source);
@@ -484,13 +483,13 @@ impl ReportPrinter<'_> {
                 ),
             ]);
         }
-        self.print_table(["collection", "before", "after", "change", "visited per result"], rows)?;
-        let lives = |name: &str, of: &QueryLogReport| {
-            format!("{name}: {}", text_report::describe_lifetimes(&of.lifetimes))
+        self.print_table(["collection", "before", "after", "change", "rows per item"], rows)?;
+        let describe = |name: &str, report: &QueryLogReport| {
+            format!("{name}: {}", text_report::describe_lifetimes(&report.lifetimes))
         };
-        self.print_heading("Lifetimes of views", &lives(before, a))?;
+        self.print_heading("Lifetimes of views", &describe(before, a))?;
         self.print_unclosed_views(&a.lifetimes)?;
-        self.print_line(sanitize_line(&lives(after, b)))?;
+        self.print_line(sanitize_line(&describe(after, b)))?;
         self.print_unclosed_views(&b.lifetimes)?;
         Ok(())
     }

@@ -24,7 +24,7 @@ pub(crate) struct BrowseArgs {
     /// unless --toggle or --day is given]
     #[arg(long, value_name = "N")]
     months: Option<u32>,
-    /// Open and close the present month N times, each time as another client
+    /// Open and close the current month N times, each time as another client
     #[arg(long, value_name = "N", default_value_t = 0)]
     toggle: u32,
     /// Simulate a working day: a panel, alarms each minute, a calendar each hour, names being typed

@@ -20,7 +20,7 @@ use crate::table::shorten_to_width;
 use larder_present::AgendaDay;
 use larder_query::views::{ViewEvent, Views};
 use larder_query::{OccurrenceList, ResultDomain, ResultSet, SearchRequest, required_time_range};
-use larder_store::{CollectionType, Reader};
+use larder_store::{CollectionType, ItemRow, Reader};
 use larder_time::civil::Instant;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant as Timer};
@@ -35,7 +35,7 @@ const STOP_DETECTION_INTERVAL: Duration = Duration::from_secs(3);
 const MAX_OCCURRENCES: usize = 1000;
 
 /// A line of the list, with the row of its item.
-type ScreenLine = (Option<i64>, String);
+type ScreenLine = (Option<ItemRow>, String);
 
 /// The visible part of an answer.
 struct ScreenContents {
@@ -51,7 +51,7 @@ pub(super) struct WatchScreen {
     watch_query: WatchOptions,
     screen: TerminalScreen,
     /// The marks, by row.
-    marks: HashMap<i64, char>,
+    marks: HashMap<ItemRow, char>,
     marked_at: Option<Timer>,
     /// Whether the first answer is complete.
     is_whole: bool,
@@ -89,7 +89,7 @@ impl WatchScreen {
         if std::mem::take(&mut self.is_drawn) {
             self.marks.clear();
         }
-        let mut mark = |rows: &mut dyn Iterator<Item = i64>, mark| {
+        let mut mark = |rows: &mut dyn Iterator<Item = ItemRow>, mark| {
             self.marks.extend(rows.map(|row| (row, mark)));
         };
         match event {
@@ -316,7 +316,7 @@ fn visible_counts(sizes: &[usize], room: usize) -> Vec<usize> {
 /// Returns the number of items with their kind, or the bare number if the kinds differ.
 fn count_items(found: &OccurrenceList) -> Result<String, u64> {
     let heads = || found.entries.iter().map(|entry| &entry.item.head);
-    let number = heads().map(|head| head.row).collect::<HashSet<i64>>().len() as u64;
+    let number = heads().map(|head| head.row).collect::<HashSet<ItemRow>>().len() as u64;
     let first = heads().next().map(|head| head.kind).ok_or(number)?;
     match heads().all(|head| head.kind == first) {
         true => Ok(format_count(number, first.name())),
@@ -377,7 +377,7 @@ fn default_lines(
     if let Some(failure) = failed {
         return Err(failure);
     }
-    let items: Vec<i64> =
+    let items: Vec<ItemRow> =
         heads.iter().filter(|(_, is_item)| *is_item).map(|(row, _)| *row).collect();
     let briefs =
         larder_query::read_item_summaries(reader, &items, &context.settings.user_locale.zone)?;
@@ -390,7 +390,7 @@ fn default_lines(
     let of_items = of_items.collect::<Result<Vec<_>, CommandFailure>>()?;
     let mut contacts = format_rows(&contacts, Some(width)).into_iter();
     let mut items = occurrence_list::format_rows(&of_items, Some(width)).into_iter();
-    let line = |(row, is_item): (i64, bool)| {
+    let line = |(row, is_item): (ItemRow, bool)| {
         let line = if is_item { items.next() } else { contacts.next() };
         (Some(row), line.unwrap_or_default())
     };

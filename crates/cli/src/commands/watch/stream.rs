@@ -15,7 +15,7 @@ use larder_present::local_time::format_list_start;
 use larder_query::local_time::LocalTimeSpan;
 use larder_query::views::{RemovedItem, ViewEvent, ViewItem, Views};
 use larder_query::{AgendaEntry, ProjectedItem};
-use larder_store::{CollectionType, Reader};
+use larder_store::{CollectionType, ItemRow, Reader};
 use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -155,7 +155,7 @@ impl StreamPrinter {
             }
         }
         let local = &context.settings.user_locale.zone;
-        let rows: Vec<i64> = told.iter().filter(is_item).map(|told| told.row).collect();
+        let rows: Vec<ItemRow> = told.iter().filter(is_item).map(|told| told.row).collect();
         let briefs = larder_query::read_item_summaries(reader, &rows, local)?;
         let mut items = Vec::new();
         for told in told.iter().filter(is_item) {

@@ -1,4 +1,4 @@
-//! The parts of the page about the benefit of the cache and the fan-out of changes.
+//! The sections on the value of the cache and on the views notified by a change.
 
 use crate::chart::{BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit};
 use crate::html_page::{HtmlPage, TableCell};
@@ -17,18 +17,19 @@ pub(super) fn add_cache_simulation(page: &mut HtmlPage, it: &CacheReport) {
         x_start: 0.0,
         values: vec![it.hit_rate(trial.hits)],
         label: format!(
-            "{}, {} kept",
+            "{}, peak {}",
             MeasureUnit::Share.format(it.hit_rate(trial.hits)),
             MeasureUnit::Bytes.format(trial.peak_bytes as f64)
         ),
     };
     let chart = BarChart {
-        x_axis: ChartAxis::linear("answers that had been kept", MeasureUnit::Share),
-        series: vec![(ColourRole::First, "had been kept".into())],
+        x_axis: ChartAxis::linear("hit rate", MeasureUnit::Share),
+        series: vec![(ColourRole::First, "cache hits".into())],
         bars: it.trials.iter().map(bar).collect(),
     };
-    let about = "The log played again with other budgets; behind each bar the share, and the most that was kept at once.";
-    page.add_chart("What other budgets would have given", about, &chart);
+    let about =
+        "The log replayed with other budgets. Beside each bar: the hit rate and the peak memory.";
+    page.add_chart("Hit rate by cache budget", about, &chart);
     let row = |trial: &BudgetTrial, name: String| {
         vec![
             TableCell::Text(name),
@@ -42,11 +43,11 @@ pub(super) fn add_cache_simulation(page: &mut HtmlPage, it: &CacheReport) {
     };
     let rows =
         it.trials.iter().map(|trial| row(trial, text_report::format_budget(trial.budget_bytes)));
-    let own = it.recorded.iter().map(|trial| row(trial, "as in the log".into()));
-    let rows: Vec<Vec<TableCell>> = rows.chain(own).collect();
+    let recorded = it.recorded.iter().map(|trial| row(trial, "recorded".into()));
+    let rows: Vec<Vec<TableCell>> = rows.chain(recorded).collect();
     let head =
-        ["budget", "had been kept", "share", "kept at most", "time saved", "gone stale", "no room"];
-    page.add_table("What other budgets would have given", &head, &rows);
+        ["budget", "cache hits", "hit rate", "peak memory", "time saved", "stale", "evicted"];
+    page.add_table("Other cache budgets", &head, &rows);
     if let Some(text) = text_report::describe_replay_accuracy(it) {
         page.add_paragraph(&text);
     }
@@ -69,42 +70,46 @@ pub(super) fn add_fan_out(page: &mut HtmlPage, it: &FanOutReport) {
         bars: it.views_notified_buckets.iter().map(bar).collect(),
     };
     page.add_chart(
-        "Views that a change informs",
-        "Each row: changes that informed so many views.",
+        "Views notified by each change",
+        "Each row: the changes that notified this many views.",
         &chart,
     );
-    let row = |of: &CollectionFanOut| {
+    let row = |group: &CollectionFanOut| {
         let mean = |sum: u64| {
             TableCell::Number(
                 MeasureUnit::Count
-                    .format((sum as f64 / of.changes.max(1) as f64 * 10.0).round() / 10.0),
+                    .format((sum as f64 / group.changes.max(1) as f64 * 10.0).round() / 10.0),
             )
         };
         let any = |name: &Option<String>| TableCell::Text(name.clone().unwrap_or("any".into()));
         vec![
-            any(&of.collection),
-            any(&of.kind),
-            count_cell(of.changes),
-            mean(of.queries_tested),
-            mean(of.views_notified),
-            count_cell(of.max_views_notified),
+            any(&group.collection),
+            any(&group.kind),
+            count_cell(group.changes),
+            mean(group.queries_tested),
+            mean(group.views_notified),
+            count_cell(group.max_views_notified),
         ]
     };
     let rows: Vec<Vec<TableCell>> =
         it.collections.iter().take(2 * MAX_TABLE_ROWS).map(row).collect();
-    let head = ["collection", "kind", "changes", "tested, mean", "told, mean", "told, most"];
-    page.add_table("By collection", &head, &rows);
+    let head = [
+        "collection",
+        "kind",
+        "changes",
+        "queries tested",
+        "views notified",
+        "most views notified",
+    ];
+    page.add_table("Means by collection and kind", &head, &rows);
     let [added, modified, removed] =
         it.items_delivered.map(|number| MeasureUnit::Count.format(number as f64));
     page.add_paragraph(&format!(
-        "Views were told of {added} added, {modified} modified and {removed} removed items."
+        "Views received {added} added, {modified} modified and {removed} removed items."
     ));
     if !it.resets.is_empty() {
         let all: Vec<String> =
             it.resets.iter().map(|(why, number)| format!("{why} {number}")).collect();
-        page.add_paragraph(&format!(
-            "Views that were given their answer anew, by why: {}.",
-            all.join(", ")
-        ));
+        page.add_paragraph(&format!("View resets by reason: {}.", all.join(", ")));
     }
 }

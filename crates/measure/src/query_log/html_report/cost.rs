@@ -1,4 +1,4 @@
-//! How long answers take: the part of the page, of one log and of two.
+//! The section on query time, for one log and for two.
 
 use crate::chart::{ChartAxis, ChartRange, ColourRole, MeasureUnit, RangeChart};
 use crate::html_page::{HtmlPage, TableCell};
@@ -14,7 +14,8 @@ fn mean_p95_max(work: &QueryWork) -> [f64; 3] {
     [work.us.mean(), work.us.quantile(0.95) as f64, work.us.max as f64]
 }
 
-const RANGE_CHART_CAPTION: &str = "A dot is the mean, the bar ends at what 19 of 20 answers do not exceed, the line at the worst.";
+const RANGE_CHART_CAPTION: &str =
+    "The dot is the mean; the bar ends at the 95th percentile, the line at the maximum.";
 
 pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
     page.add_paragraph(&text_report::describe_cost(it));
@@ -26,10 +27,10 @@ pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
         values: vec![(ColourRole::First, "time".into(), mean_p95_max(&group.work))],
     };
     let chart = RangeChart {
-        x_axis: ChartAxis::log("time of an answer that was worked out", MeasureUnit::Time),
+        x_axis: ChartAxis::log("time of an executed query", MeasureUnit::Time),
         ranges: it.collections.iter().take(2 * MAX_TABLE_ROWS).map(range).collect(),
     };
-    page.add_chart("Time by collection and kind of source", RANGE_CHART_CAPTION, &chart);
+    page.add_chart("Query time by collection and type of source", RANGE_CHART_CAPTION, &chart);
     let row = |group: &CostGroup| {
         let mut cells = vec![TableCell::Text(text_report::format_cost_group(group))];
         cells.extend(work_cells(&group.work));
@@ -40,14 +41,14 @@ pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
         it.collections.iter().take(2 * MAX_TABLE_ROWS).map(row).collect();
     let head = [
         "",
-        "answers",
+        "queries",
         "mean",
-        "19 of 20",
-        "worst",
-        "visited",
-        "given",
-        "visited per given",
-        "the worst",
+        "95th percentile",
+        "maximum",
+        "rows visited",
+        "items returned",
+        "rows per item",
+        "slowest query",
     ];
     page.add_table("By collection", &head, &rows);
     let row = |group: &CostGroup| {
@@ -57,22 +58,22 @@ pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
         cells
     };
     let rows: Vec<Vec<TableCell>> = it.sources.iter().take(MAX_TABLE_ROWS).map(row).collect();
-    page.add_table("By kind of source", &head, &rows);
-    let row = |(question, it): &(LoggedQuery, QueryWork)| {
-        let of = TableCell::Text(text_report::format_query_target(question));
+    page.add_table("By type of source", &head, &rows);
+    let row = |(query, it): &(LoggedQuery, QueryWork)| {
+        let target = TableCell::Text(text_report::format_query_target(query));
         vec![
             duration_cell(it.us.sum as f64),
             count_cell(it.us.count),
             duration_cell(it.us.mean()),
             duration_cell(it.us.max as f64),
             scan_ratio_cell(it),
-            of,
-            TableCell::Code(format_short_query(&question.query)),
+            target,
+            TableCell::Code(format_short_query(&query.query)),
         ]
     };
     let rows: Vec<Vec<TableCell>> = it.costliest.iter().take(MAX_TABLE_ROWS).map(row).collect();
-    let head = ["in all", "answers", "mean", "worst", "visited per given", "of", "question"];
-    page.add_table("The dearest questions", &head, &rows);
+    let head = ["total", "executions", "mean", "maximum", "rows per item", "collection", "query"];
+    page.add_table("The most expensive queries", &head, &rows);
 }
 
 fn scan_ratio_cell(work: &QueryWork) -> TableCell {
@@ -80,19 +81,19 @@ fn scan_ratio_cell(work: &QueryWork) -> TableCell {
 }
 
 fn work_cells(work: &QueryWork) -> Vec<TableCell> {
-    let [mean, most, worst] = mean_p95_max(work).map(duration_cell);
+    let [mean, p95, max] = mean_p95_max(work).map(duration_cell);
     vec![
         count_cell(work.us.count),
         mean,
-        most,
-        worst,
+        p95,
+        max,
         count_cell(work.scanned),
         count_cell(work.returned),
         scan_ratio_cell(work),
     ]
 }
 
-/// The cost by collection, before and after.
+/// Adds the cost by collection in two logs.
 pub(super) fn add_cost_comparison(
     page: &mut HtmlPage,
     (before, a): NamedReport<'_>,
@@ -105,25 +106,25 @@ pub(super) fn add_cost_comparison(
     };
     let (mut ranges, mut rows) = (Vec::new(), Vec::new());
     for group in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
-        let Some(then) = other(group) else { continue };
+        let Some(later) = other(group) else { continue };
         let name = text_report::format_cost_group(group);
         ranges.push(ChartRange {
             name: name.clone(),
             values: vec![
                 (ColourRole::Reference, before.into(), mean_p95_max(&group.work)),
-                (ColourRole::First, after.into(), mean_p95_max(&then.work)),
+                (ColourRole::First, after.into(), mean_p95_max(&later.work)),
             ],
         });
         let mean = |it: &CostGroup| it.work.us.mean();
         rows.push(vec![
             TableCell::Text(name),
             duration_cell(mean(group)),
-            duration_cell(mean(then)),
-            TableCell::Number(format_change(mean(group), mean(then))),
+            duration_cell(mean(later)),
+            TableCell::Number(format_change(mean(group), mean(later))),
             duration_cell(group.work.us.max as f64),
-            duration_cell(then.work.us.max as f64),
+            duration_cell(later.work.us.max as f64),
             scan_ratio_cell(&group.work),
-            scan_ratio_cell(&then.work),
+            scan_ratio_cell(&later.work),
         ]);
     }
     if ranges.is_empty() {
@@ -131,21 +132,21 @@ pub(super) fn add_cost_comparison(
         return;
     }
     page.add_subheading("Before and after");
-    let along = ChartAxis::log("time of an answer that was worked out", MeasureUnit::Time);
+    let x_axis = ChartAxis::log("time of an executed query", MeasureUnit::Time);
     page.add_chart(
-        "Time by collection, before and after",
+        "Query time by collection, before and after",
         RANGE_CHART_CAPTION,
-        &RangeChart { x_axis: along, ranges },
+        &RangeChart { x_axis, ranges },
     );
     let head = [
         "",
         "mean before",
         "after",
         "change",
-        "worst before",
+        "maximum before",
         "after",
-        "visited per given before",
+        "rows per item before",
         "after",
     ];
-    page.add_table("Time by collection, before and after", &head, &rows);
+    page.add_table("Query time by collection, before and after", &head, &rows);
 }

@@ -1,4 +1,4 @@
-//! Which questions are asked, and how often: the part of the page.
+//! The section on the repetition of queries and the origin of answers.
 
 use crate::chart::{
     BarChart, ChartAxis, ChartBar, ColourRole, ColumnChart, MeasureUnit, StepChart, StepLine,
@@ -13,7 +13,7 @@ use crate::query_log::reuse::{FrequentQuery, OriginCounts, RepeatBucket, ReuseRe
 use crate::query_log::text_report;
 
 const ORIGIN_COLOURS: [(ColourRole, &str); 3] = [
-    (ColourRole::Reference, "worked out"),
+    (ColourRole::Reference, "executed"),
     (ColourRole::First, "from the cache"),
     (ColourRole::Second, "from an open view"),
 ];
@@ -43,7 +43,7 @@ pub(super) fn add_reuse(
         label: format!(
             "{} to {}",
             text_report::format_count(at.answers, "answer"),
-            text_report::format_count(at.queries, "question")
+            text_report::format_count(at.queries, "query")
         ),
     };
     let rows = BarChart {
@@ -51,9 +51,8 @@ pub(super) fn add_reuse(
         series: vec![(ColourRole::First, "answers".into())],
         bars: it.repeat_buckets.iter().map(bar).collect(),
     };
-    let about =
-        "Each row: questions that were asked so many times, and the answers they had together.";
-    page.add_chart("How often the same is asked", about, &rows);
+    let about = "Each row: the queries that were asked this many times, and all their answers.";
+    page.add_chart("Repetition of queries", about, &rows);
     let row = |often: &FrequentQuery| {
         vec![
             count_cell(often.answers.total()),
@@ -65,8 +64,8 @@ pub(super) fn add_reuse(
         ]
     };
     let rows: Vec<Vec<TableCell>> = it.most_frequent.iter().take(MAX_TABLE_ROWS).map(row).collect();
-    let head = ["asked", "from the cache", "from a view", "mean", "of", "question"];
-    page.add_table("The most asked", &head, &rows);
+    let head = ["answers", "from the cache", "from a view", "mean time", "collection", "query"];
+    page.add_table("The most frequent queries", &head, &rows);
     add_timeline_charts(page, it, log, clock);
     let row = |(client, answers): &(String, OriginCounts)| {
         let name = TableCell::Text(client.clone());
@@ -74,11 +73,11 @@ pub(super) fn add_reuse(
         vec![name, count_cell(answers.total()), run, cache, shared]
     };
     let rows: Vec<Vec<TableCell>> = it.clients.iter().take(MAX_TABLE_ROWS).map(row).collect();
-    let head = ["client", "asked", "worked out", "from the cache", "from a view"];
-    page.add_table("Who asks", &head, &rows);
+    let head = ["client", "answers", "executed", "from the cache", "from a view"];
+    page.add_table("Clients", &head, &rows);
 }
 
-/// The size of the cache, and below it the answers, by the same time.
+/// Adds the size of the cache and the answers on one time axis.
 fn add_timeline_charts(
     page: &mut HtmlPage,
     it: &ReuseReport,
@@ -86,14 +85,14 @@ fn add_timeline_charts(
     clock: UtcOffsetFn<'_>,
 ) {
     let from = (log.0 as f64, log.1 as f64);
-    let line = |name: &str, tone, filled, of: fn(&ResidentBytes) -> u64| StepLine {
+    let line = |name: &str, tone, filled, bytes: fn(&ResidentBytes) -> u64| StepLine {
         name: name.into(),
         colour: tone,
         is_filled: filled,
         points: it
             .resident_bytes
             .buckets()
-            .map(|(at, held)| (at.max(log.0) as f64, of(held) as f64))
+            .map(|(at, held)| (at.max(log.0) as f64, bytes(held) as f64))
             .collect(),
     };
     let sizes = StepChart {
@@ -102,15 +101,11 @@ fn add_timeline_charts(
         y_axis: ChartAxis::linear("", MeasureUnit::Bytes),
         min_y_max: 1000.0,
         lines: vec![
-            line("all answers that are kept", ColourRole::First, true, |held| held.cached_max),
-            line("those that open views have", ColourRole::Second, false, |held| held.open_max),
+            line("all cached answers", ColourRole::First, true, |held| held.cached_max),
+            line("answers of open views", ColourRole::Second, false, |held| held.open_max),
         ],
     };
-    page.add_chart(
-        "Memory of answers over time",
-        "In bytes, the most in each stretch of time.",
-        &sizes,
-    );
+    page.add_chart("Memory of answers over time", "The peak in each interval.", &sizes);
     let name =
         |at: i64| format!("{} {}", format_date(at, clock), format_time_of_day(at, clock, true));
     let bar = |(at, answers): (i64, &OriginCounts)| ChartBar {
@@ -127,10 +122,10 @@ fn add_timeline_charts(
         series: origin_legend(),
         bars: it.answers_over_time.buckets().map(bar).collect(),
     };
-    let wide = text_report::format_duration(it.answers_over_time.bucket_width_micros as f64);
+    let width = text_report::format_duration(it.answers_over_time.bucket_width_micros as f64);
     page.add_chart(
         "Answers over time",
-        &format!("Answers in {wide} each, by where they came from."),
+        &format!("Answers in each interval of {width}, by origin."),
         &bars,
     );
 }

@@ -1,4 +1,4 @@
-//! How long views and kept answers live: the part of the page, with the lifelines.
+//! The section on the lifetimes of views and cached answers, with the chart of lifelines.
 
 use crate::chart::{
     ChartAxis, ColourRole, Lifeline, LifelineBand, LifelineChart, MeasureUnit, StepChart, StepLine,
@@ -15,12 +15,12 @@ use crate::query_log::text_report;
 use crate::query_log::view_lifetimes::{ClientLifetimes, LifetimeReport, ViewEnd, ViewLifetime};
 use std::collections::HashMap;
 
-/// So many lives that ended, and so many that did not, are drawn.
+/// The most lifelines of closed views, and of views that were never closed, in the chart.
 const MAX_LIFELINES_PER_END: usize = 300;
-/// So many clients have a band of their own.
+/// The most clients with a band of their own.
 const MAX_BANDS: usize = 16;
 
-/// Of lives that there are.
+/// Returns the cell for a lifetime, or `-` if the histogram is empty.
 fn lifetime_cell(lives: &Histogram, us: u64) -> TableCell {
     if lives.count > 0 { duration_cell(us as f64) } else { TableCell::Number("-".into()) }
 }
@@ -47,8 +47,8 @@ pub(super) fn add_lifetimes(page: &mut HtmlPage, it: &LifetimeReport, clock: Utc
     let row = |life: &ViewLifetime| {
         vec![
             match life.end {
-                ViewEnd::Leaked => TableCell::Warning("leaked".into()),
-                end => TableCell::Text(end.key().replace('_', " ")),
+                ViewEnd::Leaked => TableCell::Warning(ViewEnd::Leaked.label().into()),
+                end => TableCell::Text(end.label().into()),
             },
             TableCell::Text(life.client.clone()),
             TableCell::Number(text_report::format_log_time(life.opened_at, it.time_span, clock)),
@@ -62,7 +62,7 @@ pub(super) fn add_lifetimes(page: &mut HtmlPage, it: &LifetimeReport, clock: Utc
         0 => "Never closed".to_string(),
         more => format!("Never closed (and {} more)", MeasureUnit::Count.format(more as f64)),
     };
-    page.add_table(&title, &["", "client", "opened", "open for", "of", "question"], &rows);
+    page.add_table(&title, &["", "client", "opened", "open for", "collection", "query"], &rows);
     let row = |client: &ClientLifetimes| {
         let never = client.leaked + client.process_died + client.open_at_end;
         let left = MeasureUnit::Count.format(never as f64);
@@ -75,7 +75,7 @@ pub(super) fn add_lifetimes(page: &mut HtmlPage, it: &LifetimeReport, clock: Utc
         ]
     };
     let rows: Vec<Vec<TableCell>> = it.clients.iter().take(MAX_TABLE_ROWS).map(row).collect();
-    let head = ["client", "opened", "never closed", "median life", "longest"];
+    let head = ["client", "opened", "never closed", "median lifetime", "longest"];
     page.add_table("Views by client", &head, &rows);
     if it.lifetimes_us.count + it.cache_residency.answers > 0 {
         add_lifetime_curves(page, it);
@@ -83,7 +83,8 @@ pub(super) fn add_lifetimes(page: &mut HtmlPage, it: &LifetimeReport, clock: Utc
 }
 
 fn add_lifeline_chart(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffsetFn<'_>) {
-    // Of too many every second, third, ... so that how they become more is seen.
+    // Of too many views every second, third, ... is drawn, so that their growth over time is
+    // visible.
     let each = it.unclosed.len().div_ceil(MAX_LIFELINES_PER_END).max(1);
     let shown =
         || it.unclosed.iter().step_by(each).chain(it.longest.iter().take(MAX_LIFELINES_PER_END));
@@ -99,38 +100,40 @@ fn add_lifeline_chart(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffset
         LifelineBand { name, lifelines: lives.iter().map(line).collect() }
     };
     let ends = [ViewEnd::Leaked, ViewEnd::ProcessDied, ViewEnd::Open, ViewEnd::Closed];
-    let there = ends.into_iter().filter(|end| shown().any(|life| life.end == *end));
+    let shown_ends = ends.into_iter().filter(|end| shown().any(|life| life.end == *end));
     let chart = LifelineChart {
         x_axis: time_axis(it.time_span, clock),
         x_range: (it.time_span.0 as f64, it.time_span.1 as f64),
-        legend_entries: there.map(|end| (end_colour(end), end.description().to_string())).collect(),
+        legend_entries: shown_ends
+            .map(|end| (end_colour(end), end.description().to_string()))
+            .collect(),
         bands: group_by_client(it, shown()).into_iter().map(band).collect(),
     };
     let number = shown().count() as u64;
     let mut about =
-        "A line is a view, from when it was opened until it was closed, by client.".to_string();
+        "Each line is a view, from its opening to its end, grouped by client.".to_string();
     if number < it.opened {
         let all = text_report::format_count(it.opened, "view");
-        about.push_str(&format!(" Drawn are {number} of {all}: "));
+        about.push_str(&format!(" Shown are {number} of {all}: "));
         about.push_str(match each {
-            1 => "those that were never closed, and the longest.",
-            _ => "some of those that were never closed, and the longest.",
+            1 => "the views that were never closed, and the longest of the others.",
+            _ => "a sample of the views that were never closed, and the longest of the others.",
         });
     }
-    page.add_chart("The lives of views", &about, &chart);
+    page.add_chart("View lifetimes", &about, &chart);
 }
 
-/// Lives by their clients, those that leave most open first. Where there are too many clients the
-/// others come last, together.
+/// Groups lifelines by client, the clients with the most unclosed views first. If there are too
+/// many clients, the last ones share a band.
 fn group_by_client<'a>(
     it: &'a LifetimeReport,
     shown: impl Iterator<Item = &'a ViewLifetime>,
 ) -> Vec<(String, Vec<&'a ViewLifetime>)> {
-    let mut by: HashMap<&str, Vec<&ViewLifetime>> = HashMap::new();
+    let mut by_client: HashMap<&str, Vec<&ViewLifetime>> = HashMap::new();
     for life in shown {
-        by.entry(&life.client).or_default().push(life);
+        by_client.entry(&life.client).or_default().push(life);
     }
-    let order = it.clients.iter().filter_map(|it| by.remove_entry(it.client.as_str()));
+    let order = it.clients.iter().filter_map(|it| by_client.remove_entry(it.client.as_str()));
     let mut all: Vec<(String, Vec<&ViewLifetime>)> =
         order.map(|(name, lives)| (name.to_string(), lives)).collect();
     if all.len() > MAX_BANDS {
@@ -141,24 +144,24 @@ fn group_by_client<'a>(
     all
 }
 
-/// The lives of views and of answers, as shares.
+/// Adds the cumulative distributions of the lifetimes of views and of cached answers.
 fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
-    let CacheResidency { lifetimes_us: lives, lifetimes_to_end_us: ended, .. } =
+    let CacheResidency { lifetimes_us: lives, lifetimes_to_end_us: to_end, .. } =
         &it.cache_residency;
-    let of = |why: LoggedEvictionReason| lives.get(&why).cloned().unwrap_or_default();
+    let evicted = |reason: LoggedEvictionReason| lives.get(&reason).cloned().unwrap_or_default();
     let all = [
-        ("views, until they were closed", ColourRole::First, it.lifetimes_us.clone()),
-        ("answers, until a change", ColourRole::Error, of(LoggedEvictionReason::Stale)),
+        ("views, until closed", ColourRole::First, it.lifetimes_us.clone()),
+        ("cached answers, until stale", ColourRole::Error, evicted(LoggedEvictionReason::Stale)),
         (
-            "answers, until others needed their room",
+            "cached answers, until evicted for memory",
             ColourRole::Warning,
-            of(LoggedEvictionReason::Budget),
+            evicted(LoggedEvictionReason::Budget),
         ),
-        ("answers, until the end", ColourRole::Reference, ended.clone()),
+        ("cached answers, never evicted", ColourRole::Reference, to_end.clone()),
     ];
-    let there: Vec<_> = all.into_iter().filter(|(.., lives)| lives.count > 0).collect();
-    let ends = || there.iter().map(|(.., lives)| lives.max as f64);
-    let starts = there.iter().map(|(.., lives)| lives.quantile(0.0) as f64);
+    let distributions: Vec<_> = all.into_iter().filter(|(.., lives)| lives.count > 0).collect();
+    let ends = || distributions.iter().map(|(.., lives)| lives.max as f64);
+    let starts = distributions.iter().map(|(.., lives)| lives.quantile(0.0) as f64);
     let line = |(name, tone, lives): &(&str, ColourRole, Histogram)| StepLine {
         name: format!("{name} ({})", MeasureUnit::Count.format(lives.count as f64)),
         colour: *tone,
@@ -166,12 +169,12 @@ fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
         points: lives.cumulative_shares(),
     };
     let chart = StepChart {
-        x_axis: ChartAxis::log("how long they lived", MeasureUnit::Time),
+        x_axis: ChartAxis::log("lifetime", MeasureUnit::Time),
         x_range: (starts.fold(f64::MAX, f64::min), ends().fold(1.0, f64::max)),
         y_axis: ChartAxis::linear("", MeasureUnit::Share),
         min_y_max: 1.0,
-        lines: there.iter().map(line).collect(),
+        lines: distributions.iter().map(line).collect(),
     };
-    let about = "At each place: the share of them that lived no longer than that.";
-    page.add_chart("How long views and kept answers live", about, &chart);
+    let about = "The share of views or answers whose lifetime is at most the time on the axis.";
+    page.add_chart("Distribution of lifetimes", about, &chart);
 }

@@ -1,4 +1,4 @@
-//! Commands whose cost is known well enough.
+//! The measured cost of commands whose cost is approximately known.
 
 use larder_measure::process_cost::{ProcessCost, run_command};
 use std::process::Command;
@@ -9,7 +9,7 @@ fn shell(script: &str) -> ProcessCost {
 }
 
 #[test]
-fn the_end_is_the_commands() {
+fn the_exit_status_is_that_of_the_command() {
     for code in [0, 3] {
         assert_eq!(shell(&format!("exit {code}")).status.code(), Some(code));
     }
@@ -17,41 +17,41 @@ fn the_end_is_the_commands() {
 }
 
 #[test]
-fn waiting_takes_time_and_no_processor() {
+fn waiting_costs_wall_time_only() {
     let run = shell("exec sleep 0.2");
     assert!(run.wall >= Duration::from_millis(200), "{run:?}");
     assert!(run.user + run.system < Duration::from_millis(150), "{run:?}");
 }
 
 #[test]
-fn work_is_counted_to_the_end() {
+fn cpu_time_is_counted_until_the_command_ends() {
     let run = shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done");
-    // Other programs may hold it up, but nothing does that much within a moment.
+    // A lower bound: other programs may delay the loop but cannot shorten it.
     assert!(run.user + run.system >= Duration::from_millis(30), "{run:?}");
 }
 
 #[test]
-fn a_heap_and_a_file_are_seen() {
+fn memory_and_written_bytes_are_measured() {
     let path = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let of = format!("of={}", path.path().display());
+    let output_argument = format!("of={}", path.path().display());
     let run = run_command(Command::new("dd").args([
         "if=/dev/zero",
-        &of,
+        &output_argument,
         "bs=24M",
         "count=1",
         "status=none",
     ]));
     let run = run.unwrap();
-    // One buffer of 24 MB, all of it touched.
+    // `dd` fills one buffer of 24 MB.
     assert!((24 << 20..32 << 20).contains(&run.peak_anonymous_bytes), "{run:?}");
-    // On a file system in memory nothing is written to a disk.
+    // Nothing is written to a disk if the file system is in memory.
     if let Some(written @ 1..) = run.written_bytes {
         assert!((24 << 20..25 << 20).contains(&written), "{run:?}");
     }
 }
 
 #[test]
-fn a_command_that_is_not_there() {
+fn a_missing_command_is_an_error() {
     let error = run_command(&mut Command::new("/nonexistent/larder")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }

@@ -1,11 +1,10 @@
-//! A made-up day's query log: processes that keep answers as Larder does, written by other code
-//! than that which reads it.
+//! Generates the query log of a day, as processes with an answer cache like Larder's would write it.
+//! The code is independent of the code that reads logs.
 //!
-//! Five programs use two services: a calendar that is browsed, a search box that is typed into, a
-//! daemon that asks for alarms each minute, a greeter that tells what is on today, which the
-//! calendar has open, and a clock in the panel that opens a view at each click and never closes it.
-//! Beside them short commands run, mail and calendars are fetched, and a phone synchronises until
-//! the log ends.
+//! Five programs use two services: a calendar is browsed, names are typed into a search box, a
+//! daemon queries alarms each minute, a greeter queries the current day, which the calendar has
+//! open, and a clock in the panel opens a view at each click and never closes it. In addition short
+//! commands run, items change, and a phone synchronises until the log ends.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +21,7 @@ pub(crate) struct LoggedQueryLine {
     pub(crate) collection: Option<&'static str>,
 }
 
-pub(crate) fn parse_query_line(
+pub(crate) fn logged_query(
     query: &str,
     kind: Option<&'static str>,
     collection: Option<&'static str>,
@@ -30,18 +29,18 @@ pub(crate) fn parse_query_line(
     LoggedQueryLine { query: query.into(), kind, collection }
 }
 
-/// A process that answers, and writes what it does.
+/// A process that answers queries and logs them.
 pub(crate) struct Process {
     pid: u64,
     budget: u64,
-    /// The rows that a calendar without an index visits.
+    /// The rows visited by a query of the calendar that has no index.
     pub(crate) archive: u64,
-    /// What was used longest ago first: question, number, bytes.
-    kept: Vec<(LoggedQueryLine, u64, u64)>,
+    /// The cached answers, the least recently used first: query, number, bytes.
+    cache: Vec<(LoggedQueryLine, u64, u64)>,
     views: BTreeMap<u64, (LoggedQueryLine, &'static str)>,
     next: u64,
     seq: u64,
-    /// The most bytes that were kept.
+    /// The peak of cached bytes.
     pub(crate) peak: u64,
     pub(crate) lines: Vec<(i64, String)>,
 }
@@ -53,7 +52,7 @@ impl Process {
             pid,
             budget,
             archive: 24_000,
-            kept: Vec::new(),
+            cache: Vec::new(),
             views: BTreeMap::new(),
             next: 1,
             seq: 800,
@@ -74,7 +73,7 @@ impl Process {
         self.next
     }
 
-    /// What every answer says. The work is made up from the question, and so always the same.
+    /// Returns the fields of an answer. Equal queries have equal work.
     fn answer(
         &self,
         client: &str,
@@ -98,29 +97,29 @@ impl Process {
         )
     }
 
-    /// From where the answer comes, its number and its bytes.
+    /// Answers a query; returns the origin of the answer, its number and its bytes.
     fn find(&mut self, at: i64, it: &LoggedQueryLine) -> (&'static str, u64, u64) {
-        if let Some(place) = self.kept.iter().position(|(of, ..)| of == it) {
-            let answer = self.kept.remove(place);
-            self.kept.push(answer.clone());
-            let open = self.views.values().any(|(of, _)| of == it);
+        if let Some(place) = self.cache.iter().position(|(query, ..)| query == it) {
+            let answer = self.cache.remove(place);
+            self.cache.push(answer.clone());
+            let open = self.views.values().any(|(query, _)| query == it);
             return (if open { "shared" } else { "cache" }, answer.1, answer.2);
         }
         let (_, returned) = work(it, self.archive);
         let (number, bytes) = (self.number(), 120 + returned * 96);
         if bytes <= self.budget {
-            self.kept.push((it.clone(), number, bytes));
-            while self.peak_bytes() > self.budget {
-                let (_, number, bytes) = self.kept.remove(0);
+            self.cache.push((it.clone(), number, bytes));
+            while self.cached_bytes() > self.budget {
+                let (_, number, bytes) = self.cache.remove(0);
                 self.evict(at, number, bytes, "budget");
             }
-            self.peak = self.peak.max(self.peak_bytes());
+            self.peak = self.peak.max(self.cached_bytes());
         }
         ("run", number, bytes)
     }
 
-    fn peak_bytes(&self) -> u64 {
-        self.kept.iter().map(|(.., bytes)| bytes).sum()
+    fn cached_bytes(&self) -> u64 {
+        self.cache.iter().map(|(.., bytes)| bytes).sum()
     }
 
     pub(crate) fn query(&mut self, at: i64, client: &'static str, it: &LoggedQueryLine) {
@@ -143,12 +142,12 @@ impl Process {
         self.line(at, &format!(r#""event":"close","client":"{client}","view":{view}"#));
     }
 
-    /// The views that are open.
+    /// Returns the open views.
     pub(crate) fn views(&self) -> Vec<u64> {
         self.views.keys().copied().collect()
     }
 
-    /// Answers that had been kept.
+    /// Returns the number of cache hits.
     pub(crate) fn hits(&self) -> u64 {
         let hit = |line: &str| {
             line.contains("\"from\":\"cache\"") || line.contains("\"from\":\"shared\"")
@@ -156,7 +155,7 @@ impl Process {
         self.lines.iter().filter(|(_, line)| hit(line)).count() as u64
     }
 
-    /// The log.
+    /// Returns the log.
     pub(crate) fn log(&self) -> String {
         self.lines.iter().map(|(_, line)| format!("{line}\n")).collect()
     }
@@ -168,7 +167,7 @@ impl Process {
         );
     }
 
-    /// `most`: how many of the views that it could concern it does.
+    /// Records a change that notifies at most `most` of the affected views.
     pub(crate) fn change(
         &mut self,
         at: i64,
@@ -178,13 +177,13 @@ impl Process {
         most: usize,
     ) {
         self.seq += 1;
-        let touched = |it: &LoggedQueryLine| {
+        let is_affected = |it: &LoggedQueryLine| {
             it.collection.is_none_or(|name| name == collection)
                 && it.kind.is_none_or(|name| name == kind)
         };
-        let (stale, kept) =
-            std::mem::take(&mut self.kept).into_iter().partition(|(it, ..)| touched(it));
-        self.kept = kept;
+        let (stale, current) =
+            std::mem::take(&mut self.cache).into_iter().partition(|(it, ..)| is_affected(it));
+        self.cache = current;
         let stale: Vec<(LoggedQueryLine, u64, u64)> = stale;
         for (_, number, bytes) in stale {
             self.evict(at, number, bytes, "stale");
@@ -192,7 +191,7 @@ impl Process {
         let views: Vec<(u64, &str)> = self
             .views
             .iter()
-            .filter(|(_, (it, _))| touched(it))
+            .filter(|(_, (it, _))| is_affected(it))
             .map(|(view, (_, client))| (*view, *client))
             .collect();
         let (tested, seq) = (views.len(), self.seq);
@@ -208,7 +207,7 @@ impl Process {
     }
 }
 
-/// Visited and given.
+/// Returns the rows visited and the items returned.
 fn work(it: &LoggedQueryLine, archive: u64) -> (u64, u64) {
     let sum = it.query.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
     let returned = match it.query.len() {
@@ -221,7 +220,7 @@ fn work(it: &LoggedQueryLine, archive: u64) -> (u64, u64) {
     }
 }
 
-/// The question for the days from this one on.
+/// Returns the query for a number of days from `first`.
 pub(crate) fn days(first: i64, number: i64) -> String {
     let day = |number: i64| {
         let (month, day) = (1 + number.div_euclid(28), 1 + number.rem_euclid(28));
@@ -230,21 +229,21 @@ pub(crate) fn days(first: i64, number: i64) -> String {
     format!("(occur-in-time-range? {} {})", day(first), day(first + number))
 }
 
-/// The whole day, in order.
+/// Returns the log of the day, in the order of time.
 pub(crate) fn day() -> String {
-    day_of(24_000)
+    day_with_archive(24_000)
 }
 
-/// The same day, where the old calendar has so many items to visit.
-pub(crate) fn day_of(archive: u64) -> String {
+/// Returns the log of the day with `archive` items in the calendar that has no index.
+pub(crate) fn day_with_archive(archive: u64) -> String {
     let mut service = Process::new(4100, EIGHT - 300 * SECOND, 1 << 16);
     service.archive = archive;
     let mut panel = Process::new(4210, EIGHT - 280 * SECOND, 1 << 16);
     let mut phone = Process::new(7033, EIGHT + 411 * MINUTE, 0);
     let mut lines = Vec::new();
-    // Open from the morning to the evening.
-    let today = parse_query_line(&days(33, 1), Some("event"), None);
-    let all_day = service.open(EIGHT - SECOND, "calendar", &today);
+    // This view is open all day.
+    let today = logged_query(&days(33, 1), Some("event"), None);
+    let today_view = service.open(EIGHT - SECOND, "calendar", &today);
     for minute in 0..600 {
         let at = EIGHT + minute * MINUTE;
         let alarms = format!(
@@ -253,11 +252,7 @@ pub(crate) fn day_of(archive: u64) -> String {
             minute % 60 / 15 * 15
         );
         for collection in ["Work", "Home"] {
-            service.query(
-                at,
-                "alarms",
-                &parse_query_line(&alarms, Some("event"), Some(collection)),
-            );
+            service.query(at, "alarms", &logged_query(&alarms, Some("event"), Some(collection)));
         }
         if minute % 20 == 5 {
             service.query(at + 2 * SECOND, "greeter", &today);
@@ -266,13 +261,13 @@ pub(crate) fn day_of(archive: u64) -> String {
             browse(&mut service, at + 7 * SECOND, minute);
         }
         if minute % 17 == 11 {
-            type_a_name(&mut service, at + 34 * SECOND, minute as usize);
+            type_name(&mut service, at + 34 * SECOND, minute as usize);
         }
         if minute % 31 == 9 {
             panel.open(
                 at + 3 * SECOND,
                 "panel-clock",
-                &parse_query_line(&days(28 + minute / 31, 28), None, None),
+                &logged_query(&days(28 + minute / 31, 28), None, None),
             );
         }
         let (collection, kind) = match minute % 10 {
@@ -288,10 +283,10 @@ pub(crate) fn day_of(archive: u64) -> String {
             lines.extend(command(9000 + minute as u64, at + 30 * SECOND));
         }
     }
-    service.close(EIGHT + 600 * MINUTE, all_day);
+    service.close(EIGHT + 600 * MINUTE, today_view);
     service.end(EIGHT + 601 * MINUTE);
     panel.end(EIGHT + 602 * MINUTE);
-    let friends = parse_query_line("(exists \"email\")", Some("contact"), Some("Friends"));
+    let friends = logged_query("(exists \"email\")", Some("contact"), Some("Friends"));
     phone.open(EIGHT + 412 * MINUTE, "phone-sync", &friends);
     for process in [service, panel, phone] {
         lines.extend(process.lines);
@@ -300,14 +295,14 @@ pub(crate) fn day_of(archive: u64) -> String {
     lines.into_iter().map(|(_, line)| line + "\n").collect()
 }
 
-/// Some months back and forth, in a month's and a week's view.
+/// Pages back and forth through some months of three calendars.
 fn browse(service: &mut Process, at: i64, minute: i64) {
     let mut at = at;
     for step in [0, 1, 2, 3, 2, 1, 0] {
         let first = (1 + minute / 120 + step) * 28;
-        let month = parse_query_line(&days(first, 28), Some("event"), Some("Work"));
-        let home = parse_query_line(&days(first, 28), Some("event"), Some("Home"));
-        let archive = parse_query_line(&days(first, 28), Some("event"), Some("Archive"));
+        let month = logged_query(&days(first, 28), Some("event"), Some("Work"));
+        let home = logged_query(&days(first, 28), Some("event"), Some("Home"));
+        let archive = logged_query(&days(first, 28), Some("event"), Some("Archive"));
         let views = [month, home, archive].map(|it| {
             at += 4_000;
             service.open(at, "calendar", &it)
@@ -319,23 +314,23 @@ fn browse(service: &mut Process, at: i64, minute: i64) {
     }
 }
 
-/// A letter at a time: each is a question, closed at the next.
-fn type_a_name(service: &mut Process, at: i64, number: usize) {
+/// Types a name: a view for each letter, closed at the next one.
+fn type_name(service: &mut Process, at: i64, number: usize) {
     let names = ["schmidt", "novak", "anna", "anders", "martinez"];
     let name = names[number / 17 % names.len()];
     let mut at = at;
     for end in 1..=name.len() {
         let query = format!(r#"(contains "x-evolution-any-field" "{}")"#, &name[..end]);
-        let view = service.open(at, "contacts", &parse_query_line(&query, Some("contact"), None));
+        let view = service.open(at, "contacts", &logged_query(&query, Some("contact"), None));
         at += 180_000;
         service.close(at, view);
     }
 }
 
-/// `larder find`, which keeps nothing.
+/// Returns the log of `larder find`, which caches nothing.
 fn command(pid: u64, at: i64) -> Vec<(i64, String)> {
     let mut process = Process::new(pid, at, 0);
-    process.query(at + 2_000, "find", &parse_query_line("(word \"budget\")", None, None));
+    process.query(at + 2_000, "find", &logged_query("(word \"budget\")", None, None));
     process.end(at + 9_000);
     process.lines
 }

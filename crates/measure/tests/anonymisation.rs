@@ -1,7 +1,7 @@
-//! A log that is given away: nothing of what was written in it is left, and every figure is.
+//! An anonymous copy of a log contains none of its texts and has the same figures.
 
-use crate::day;
-use crate::queries::{log, report};
+use crate::generated_log;
+use crate::query_log::{log, report};
 use larder_measure::query_log::{QueryLogReport, anonymise, render_html};
 use proptest::prelude::*;
 
@@ -11,8 +11,8 @@ fn anonymous(log: &str) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What is left of questions in one log, in their order.
-fn questions(queries: &[&str]) -> Vec<String> {
+/// Returns the queries of one log after anonymisation, in order.
+fn anonymous_queries(queries: &[&str]) -> Vec<String> {
     let line = |query: &&str| {
         let query = serde_json::Value::from(*query);
         log("1 2 query client=tool collection=null").replace("\"(word)\"", &query.to_string())
@@ -26,9 +26,9 @@ fn questions(queries: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_form_of_a_question_stays() {
-    // The client is the first text.
-    let check = |query: &str, expect: &str| assert_eq!(questions(&[query]), [expect]);
+fn the_form_of_a_query_is_kept() {
+    // The client is the first text of the log, so its token is `client1`.
+    let check = |query: &str, expect: &str| assert_eq!(anonymous_queries(&[query]), [expect]);
     check(r#"(contains "any" "anna")"#, r#"(contains "any" "t2")"#);
     check(
         r#"(contains "x-evolution-any-field" "anna")"#,
@@ -66,17 +66,17 @@ fn the_form_of_a_question_stays() {
 }
 
 #[test]
-fn the_same_text_has_the_same_token() {
+fn equal_texts_have_equal_tokens() {
     let same =
         [r#"(word "a\"b")"#, "a\"b", r#"(uids "x" "a\"b")"#, r#"(word "a\b")"#, r#"(word "ab")"#];
     assert_eq!(
-        questions(&same),
+        anonymous_queries(&same),
         [r#"(word "t2")"#, "t2", r#"(uids "t3" "t2")"#, r#"(word "t4")"#, r#"(word "t5")"#]
     );
 }
 
 #[test]
-fn what_stays_of_a_line() {
+fn only_known_fields_are_kept() {
     let check = |line: &str, expect: &str| assert_eq!(anonymous(line).trim_end(), expect, "{line}");
     check(
         r#"{"at":1,"pid":2,"event":"open","view":5,"client":"Anna's tool","query":"(word \"x\")","kind":"event","collection":"Divorce","source":"local","from":"run","answer":17,"scanned":2000,"tested":40,"returned":31,"us":134,"bytes":496,"host":"annas-laptop"}"#,
@@ -111,41 +111,41 @@ fn what_stays_of_a_line() {
     check("Anna", "");
 }
 
-/// The report without its texts.
+/// Returns the report without its texts.
 fn figures(it: &QueryLogReport) -> QueryLogReport {
     let mut it = it.clone();
-    let blank = |text: &mut String| text.clear();
-    let question = |it: &mut larder_measure::query_log::LoggedQuery| {
+    let clear_text = |text: &mut String| text.clear();
+    let clear_query = |it: &mut larder_measure::query_log::LoggedQuery| {
         it.query.clear();
         it.collection = it.collection.as_ref().map(|_| String::new());
     };
-    it.reuse.most_frequent.iter_mut().for_each(|it| question(&mut it.query));
-    it.reuse.clients.iter_mut().for_each(|it| blank(&mut it.0));
-    let lives = &mut it.lifetimes;
-    for life in lives.unclosed.iter_mut().chain(&mut lives.longest) {
-        blank(&mut life.client);
-        question(&mut life.query);
+    it.reuse.most_frequent.iter_mut().for_each(|it| clear_query(&mut it.query));
+    it.reuse.clients.iter_mut().for_each(|it| clear_text(&mut it.0));
+    let lifetimes = &mut it.lifetimes;
+    for life in lifetimes.unclosed.iter_mut().chain(&mut lifetimes.longest) {
+        clear_text(&mut life.client);
+        clear_query(&mut life.query);
     }
-    lives.clients.iter_mut().for_each(|it| blank(&mut it.client));
+    lifetimes.clients.iter_mut().for_each(|it| clear_text(&mut it.client));
     for group in it.cost.collections.iter_mut().chain(&mut it.cost.sources) {
         group.collection = group.collection.as_ref().map(|_| String::new());
-        question(&mut group.slowest_query);
+        clear_query(&mut group.slowest_query);
     }
-    it.cost.costliest.iter_mut().for_each(|it| question(&mut it.0));
-    for of in &mut it.fan_out.collections {
-        of.collection = of.collection.as_ref().map(|_| String::new());
+    it.cost.costliest.iter_mut().for_each(|it| clear_query(&mut it.0));
+    for group in &mut it.fan_out.collections {
+        group.collection = group.collection.as_ref().map(|_| String::new());
     }
     it
 }
 
 #[test]
-fn every_figure_stays() {
-    let day = day::day();
-    let given = anonymous(&day);
-    assert_eq!(figures(&report(&given)), figures(&report(&day)));
-    // Nor is there a text of it on a page.
-    let html = render_html(("x", &report(&given)), None, &|_| 0);
-    for text in [given, html] {
+fn every_figure_is_unchanged() {
+    let day = generated_log::day();
+    let copy = anonymous(&day);
+    assert_eq!(figures(&report(&copy)), figures(&report(&day)));
+    // Neither the copy nor its HTML report contains a text of the log.
+    let html = render_html(("x", &report(&copy)), None, &|_| 0);
+    for text in [copy, html] {
         for word in
             ["panel-clock", "phone-sync", "Archive", "Friends", "schmidt", "novak", "greeter"]
         {
@@ -157,20 +157,20 @@ fn every_figure_stays() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// No two questions become the same, whatever they are, and no text of a question stays.
+    /// Different queries have different copies, and no copy contains a text of its query.
     #[test]
-    fn different_questions_stay_different(
+    fn different_queries_stay_different(
         queries in prop::collection::btree_set(r#"\(?(word|is|kind|uids|x)? ?"?[tx"\\]{0,3}[0-9]?"? ?\)?"#, 2..12),
         secret in "[a-z]{12}",
     ) {
         let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
-        let mut given = questions(&queries);
-        given.sort_unstable();
-        given.dedup();
-        prop_assert_eq!(given.len(), queries.len(), "{:?}", queries);
+        let mut copies = anonymous_queries(&queries);
+        copies.sort_unstable();
+        copies.dedup();
+        prop_assert_eq!(copies.len(), queries.len(), "{:?}", queries);
         for form in ["(word \"S\")", "(S)", "S", "(is \"email\" \"S\")", "(word \"S", "#t S", "(and S)"] {
             let query = form.replace('S', &secret);
-            prop_assert!(!questions(&[&query])[0].contains(&secret), "{}", query);
+            prop_assert!(!anonymous_queries(&[&query])[0].contains(&secret), "{}", query);
         }
     }
 }

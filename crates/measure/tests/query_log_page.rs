@@ -1,15 +1,15 @@
-//! The page of a log needs nothing else, and what is remembered of a log is bounded.
+//! The HTML report of a query log is self-contained; timelines and histograms are bounded.
 
-use crate::day;
-use crate::queries::{log, report};
+use crate::generated_log;
+use crate::query_log::{log, report};
 use larder_measure::query_log::histogram::Histogram;
 use larder_measure::query_log::render_html;
 use larder_measure::query_log::timeline::{Timeline, TimelineBucket};
 
-/// One file: nothing to fetch, nothing to run, each element closed.
+/// The page loads nothing, runs no scripts, and closes each element.
 #[test]
-fn a_page_needs_nothing_else() {
-    let day = report(&day::day());
+fn a_page_is_self_contained() {
+    let day = report(&generated_log::day());
     for html in [
         render_html(("a", &day), None, &|_| 0),
         render_html(("a", &day), Some(("b", &day)), &|_| 0),
@@ -30,19 +30,22 @@ fn a_page_needs_nothing_else() {
         assert!(html.len() < 1_000_000, "{}", html.len());
     }
     let nothing = render_html(("empty", &report("")), None, &|_| 0);
-    assert!(nothing.contains("Nothing was asked.") && !nothing.contains("NaN"));
+    assert!(nothing.contains("No queries.") && !nothing.contains("NaN"));
 }
 
-/// A client of its own for each click, as some programs have.
+/// Some programs connect as a new client for each view.
 #[test]
-fn many_clients_share_a_band() {
+fn clients_beyond_the_limit_share_a_band() {
     let click = |it: u64| {
         let close = it * 1000;
         format!("{it} 1 open view={it} client=c{it}\n{close} 1 close view={it} client=c{it}\n")
     };
     let lines: String = (1..500).map(click).collect();
     let html = render_html(("x", &report(&log(&lines))), None, &|_| 0);
-    assert!(html.contains(">285 others<"), "the 300 longest, 15 of them with a band of their own");
+    assert!(
+        html.contains(">285 others<"),
+        "300 lifelines are shown; 15 clients have their own bands"
+    );
 }
 
 #[derive(Default)]
@@ -55,7 +58,7 @@ impl TimelineBucket for Sum {
 }
 
 #[test]
-fn there_are_never_too_many_boxes() {
+fn a_timeline_has_a_limited_number_of_buckets() {
     let check = |moments: &[i64], width: i64| {
         let mut line: Timeline<Sum> = Timeline::new(10);
         for at in moments {
@@ -74,7 +77,7 @@ fn there_are_never_too_many_boxes() {
 }
 
 #[test]
-fn values_by_steps() {
+fn the_quantiles_of_a_histogram_have_a_bounded_error() {
     let mut spread = Histogram::default();
     assert_eq!(
         (spread.mean(), spread.quantile(0.5), spread.cumulative_shares().len()),

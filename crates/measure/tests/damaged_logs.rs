@@ -1,13 +1,13 @@
-//! Logs that are cut, damaged, or made to do harm: nothing panics, and what is left out is named.
+//! Truncated, damaged and malicious logs: nothing panics, and every omitted line is reported.
 
-use crate::day;
-use crate::queries::{log, report};
+use crate::generated_log;
+use crate::query_log::{log, report};
 use larder_measure::query_log::log_reader::LogLine;
 use larder_measure::query_log::{anonymise, read_log, render_html};
 use proptest::prelude::*;
 
 #[test]
-fn broken_lines_are_named() {
+fn unreadable_lines_are_reported_by_number() {
     let check = |text: &str, expect: &[(u64, &str)]| {
         let it = report(text).bad_lines;
         let named: Vec<(u64, &str)> =
@@ -18,8 +18,8 @@ fn broken_lines_are_named() {
     let end = r#"{"at":1,"pid":2,"event":"end"}"#;
     check("", &[]);
     check(&format!("\n{end}\r\n\n{end}"), &[]);
-    check(&format!("{end}\n{{\"at\":1,\"pid\":2,\"ev"), &[(2, "it is cut")]);
-    let none = "it is no JSON object";
+    check(&format!("{end}\n{{\"at\":1,\"pid\":2,\"ev"), &[(2, "incomplete line")]);
+    let none = "not a JSON object";
     check("nonsense\n[1,2,\"end\"]\n7", &[(1, none), (2, none), (3, none)]);
     check("{\"at\":1,\"pid\":2}", &[(1, "missing field `event`, at column 16")]);
     check(
@@ -30,11 +30,11 @@ fn broken_lines_are_named() {
         "{\"at\":1e300,\"pid\":2,\"event\":\"end\"}",
         &[(1, "invalid type: floating point `1e+300`, expected i64, at column 11")],
     );
-    let odd = |field: &str| log(&format!("1 2 query {field}"));
-    check(&odd("us=-1"), &[(1, "invalid value: integer `-1`, expected u64, at column 39")]);
-    assert_eq!(report(&odd("us=many")).bad_lines.lines, 1);
-    assert_eq!(report(&odd("from=elsewhere")).bad_lines.lines, 1);
-    // What is not known is passed over.
+    let query_with = |field: &str| log(&format!("1 2 query {field}"));
+    check(&query_with("us=-1"), &[(1, "invalid value: integer `-1`, expected u64, at column 39")]);
+    assert_eq!(report(&query_with("us=many")).bad_lines.lines, 1);
+    assert_eq!(report(&query_with("from=elsewhere")).bad_lines.lines, 1);
+    // Unknown fields and events are ignored.
     let later = r#"{"at":1,"pid":2,"event":"close","view":3,"us":[],"why":7}"#;
     check(&format!("{later}\n{{\"at\":1,\"pid\":2,\"event\":\"dream\",\"view\":\"x\"}}"), &[]);
     assert_eq!(report("{\"at\":1,\"pid\":2,\"event\":\"dream\"}").unknown_lines, 1);
@@ -44,22 +44,21 @@ fn broken_lines_are_named() {
 }
 
 #[test]
-fn bytes_and_lengths() {
+fn invalid_utf8_and_long_lines_are_reported() {
     let mut text = b"\xff\xfe\n".to_vec();
     text.extend(format!("{{\"at\":1,\"pid\":2,\"event\":\"{}\"}}\n", "x".repeat(1 << 20)).bytes());
     text.extend(b"{\"at\":1,\"pid\":2,\"event\":\"end\"}");
     let it = read_log(&mut text.as_slice(), None).unwrap();
     assert_eq!((it.lines, it.bad_lines.lines), (1, 2));
-    assert_eq!(it.bad_lines.samples[1], (2, "it is longer than 1048576 bytes".into()));
+    assert_eq!(it.bad_lines.samples[1], (2, "longer than 1048576 bytes".into()));
     let many = "x\n".repeat(1000);
     let it = report(&many).bad_lines;
     assert_eq!((it.lines, it.samples.len()), (1000, 20));
 }
 
-/// The greatest numbers that there are, moments out of order and of other ages, and texts that
-/// would be markup.
+/// The largest numbers, times out of order and at the limits of their type, and texts with markup.
 #[test]
-fn what_is_out_of_all_bounds() {
+fn extreme_values_and_markup_are_harmless() {
     let most = u64::MAX;
     let text = log(&format!(
         r#"
@@ -91,14 +90,14 @@ fn what_is_out_of_all_bounds() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A log with damage, whatever it is: read, put on a page, made anonymous.
+    /// A damaged log can be read, rendered and anonymised.
     #[test]
-    fn nothing_panics(
+    fn a_damaged_log_does_not_panic(
         from in 0..300_usize,
         damage in prop::collection::vec((0..40_000_usize, any::<u8>()), 0..40),
         cut in 0..60_000_usize,
     ) {
-        let day = day::day();
+        let day = generated_log::day();
         let mut bytes: Vec<u8> =
             day.lines().skip(from).step_by(7).flat_map(|line| [line, "\n"]).flat_map(str::bytes).collect();
         for (at, byte) in damage {
@@ -115,9 +114,9 @@ proptest! {
         }
     }
 
-    /// Lines of any numbers, in any order.
+    /// Lines with any numbers, in any order, can be read and rendered.
     #[test]
-    fn any_numbers(lines in prop::collection::vec((any::<i64>(), 0..3_u64, 0..8_usize, any::<u64>(), 0..4_u64), 0..60)) {
+    fn any_numbers_are_accepted(lines in prop::collection::vec((any::<i64>(), 0..3_u64, 0..8_usize, any::<u64>(), 0..4_u64), 0..60)) {
         let mut text = String::new();
         for (at, pid, event, number, view) in lines {
             let event = [

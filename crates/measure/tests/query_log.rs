@@ -1,6 +1,6 @@
-//! What a query log shows: hand-written logs with planted truths.
+//! The report of a query log: handwritten logs with known results.
 
-use crate::day;
+use crate::generated_log;
 use larder_measure::query_log::log_reader::LoggedEvictionReason;
 use larder_measure::query_log::reuse::{OriginCounts, RepeatBucket};
 use larder_measure::query_log::view_lifetimes::{ViewEnd, ViewLifetime};
@@ -10,16 +10,16 @@ pub(crate) fn report(log: &str) -> QueryLogReport {
     read_log(&mut log.as_bytes(), None).unwrap()
 }
 
-/// A log in short: each line is a moment, a process, an event and its fields, as `name=value`,
-/// without what an answer always has. A value that is no number and does not begin with a quote, a
-/// bracket or `null` is a text.
+/// Expands a short form of a log. Each line has a time, a process, an event and fields as
+/// `name=value`; omitted fields have the defaults below. A value is a text unless it is a number, is
+/// `null`, or begins with a quote or a bracket.
 pub(crate) fn log(lines: &str) -> String {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         let [at, pid, event] = [(); 3].map(|()| words.next().unwrap());
         let mut text = format!("{{\"at\":{at},\"pid\":{pid},\"event\":\"{event}\"");
         let mut fields: Vec<(&str, &str)> = words.map(|it| it.split_once('=').unwrap()).collect();
-        let usual: &[(&str, &str)] = match event {
+        let defaults: &[(&str, &str)] = match event {
             "query" | "open" => &[
                 ("client", "find"),
                 ("query", "(word)"),
@@ -46,9 +46,9 @@ pub(crate) fn log(lines: &str) -> String {
             "drop" => &[("bytes", "1000")],
             _ => &[],
         };
-        for usual in usual {
-            if !fields.iter().any(|(name, _)| *name == usual.0) {
-                fields.push(*usual);
+        for default in defaults {
+            if !fields.iter().any(|(name, _)| *name == default.0) {
+                fields.push(*default);
             }
         }
         for (name, value) in fields {
@@ -61,10 +61,11 @@ pub(crate) fn log(lines: &str) -> String {
     lines.lines().map(str::trim).filter(|it| !it.is_empty()).map(line).collect()
 }
 
-/// The day of a person: the leak is named, the replay is what the log says, and the page is made.
+/// The generated log of a day: leaks are reported, the replay agrees with the log, and the HTML
+/// report can be rendered.
 #[test]
-fn a_day() {
-    let log = day::day();
+fn the_log_of_a_day_is_analysed() {
+    let log = generated_log::day();
     let it = report(&log);
     assert_eq!((it.bad_lines.lines, it.unknown_lines, it.process_count), (0, 0, 9));
     let leaks: Vec<&ViewLifetime> =
@@ -76,24 +77,27 @@ fn a_day() {
     assert_eq!(it.lifetimes.clients[0].client, "panel-clock");
     assert_eq!(it.reuse.clients[0].0, "alarms");
     assert_eq!(it.cost.collections[0].collection.as_deref(), Some("Archive"));
-    let worth = &it.cache;
-    assert_eq!(worth.recorded.unwrap().hits, worth.hits, "played again, it is the log itself");
-    assert_eq!(worth.recorded.unwrap().peak_bytes, it.lifetimes.cache_residency.peak_bytes);
-    assert!(worth.trials.is_sorted_by_key(|trial| trial.hits), "more room is never worse here");
+    let cache = &it.cache;
+    assert_eq!(cache.recorded.unwrap().hits, cache.hits, "the replay agrees with the log");
+    assert_eq!(cache.recorded.unwrap().peak_bytes, it.lifetimes.cache_residency.peak_bytes);
+    assert!(
+        cache.trials.is_sorted_by_key(|trial| trial.hits),
+        "a larger budget has no fewer hits here"
+    );
     let sum = it.reuse.answers_over_time.buckets().map(|(_, answers)| answers.total()).sum::<u64>();
     assert_eq!(sum, it.reuse.answers.total());
-    // To look at, beside its log.
+    // The log and its reports, for a person to look at.
     let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(dir.join("day.log"), &log).unwrap();
     let html = render_html(("day.log", &it), None, &|_| 3600);
     std::fs::write(dir.join("day.html"), &html).unwrap();
-    let indexed = report(&day::day_of(40));
+    let indexed = report(&generated_log::day_with_archive(40));
     let both = render_html(("before", &it), Some(("after", &indexed)), &|_| 0);
     std::fs::write(dir.join("days.html"), &both).unwrap();
 }
 
 #[test]
-fn what_is_asked_often() {
+fn repeated_queries_are_counted() {
     let mut lines = String::from("0 1 start version=1 budget=100000\n");
     for at in 0..6 {
         lines += &format!(
@@ -115,17 +119,12 @@ fn what_is_asked_often() {
         .map(|it| (it.query.query.as_str(), it.answers.total(), it.us))
         .collect();
     assert_eq!(most[..3], [("(hot)", 6, 60), ("(q6)", 2, 600), ("(q7)", 1, 500)]);
-    let times = |least, most, questions, answers| RepeatBucket {
-        min: least,
-        max: most,
-        queries: questions,
-        answers,
-    };
-    assert_eq!(it.repeat_buckets, [times(1, 1, 5, 5), times(2, 2, 1, 2), times(5, 8, 1, 6)]);
+    let bucket = |min, max, queries, answers| RepeatBucket { min, max, queries, answers };
+    assert_eq!(it.repeat_buckets, [bucket(1, 1, 5, 5), bucket(2, 2, 1, 2), bucket(5, 8, 1, 6)]);
     assert_eq!(it.clients[1], ("agenda".into(), OriginCounts { run: 0, cache: 0, shared: 2 }));
 }
 
-/// Who opened it, its process and its number, how long it lived.
+/// Returns the views never closed: client, pid, number, end and lifetime.
 fn unclosed_views(lines: &str) -> Vec<(String, u64, u64, ViewEnd, u64)> {
     let it = report(&log(lines)).lifetimes;
     it.unclosed
@@ -135,7 +134,7 @@ fn unclosed_views(lines: &str) -> Vec<(String, u64, u64, ViewEnd, u64)> {
 }
 
 #[test]
-fn who_never_closes() {
+fn unclosed_views_are_classified_by_their_end() {
     let check = |lines: &str, expect: &[(&str, u64, u64, ViewEnd, u64)]| {
         let expect: Vec<_> = expect
             .iter()
@@ -153,14 +152,14 @@ fn who_never_closes() {
         "2 5 open view=1\n3 6 open view=1\n12 5 start budget=0\n13 5 open view=1\n14 5 close\n20 5 end",
         &[("find", 5, 1, ViewEnd::ProcessDied, 10), ("find", 6, 1, ViewEnd::Open, 17)],
     );
-    // The number of a view that was never closed is given away.
+    // The number of an unclosed view is reused.
     check(
         "2 5 open view=1\n4 5 open view=1\n6 5 close view=1\n7 5 end",
         &[("find", 5, 1, ViewEnd::ProcessDied, 2)],
     );
-    // Closed, but opened before the log began.
+    // The view was opened before the log began.
     check("2 5 close view=8\n3 5 end", &[]);
-    // Leaks come first.
+    // Leaks are first.
     check(
         "1 5 open view=1\n2 6 open view=1\n3 6 end",
         &[("find", 6, 1, ViewEnd::Leaked, 1), ("find", 5, 1, ViewEnd::Open, 2)],
@@ -168,7 +167,7 @@ fn who_never_closes() {
 }
 
 #[test]
-fn how_long_views_live() {
+fn lifetimes_of_views_are_measured() {
     let it = report(&log("
         1 1 open view=1
         2 1 open view=2 from=shared
@@ -177,17 +176,17 @@ fn how_long_views_live() {
         900 1 open view=3 answer=0
         950 1 close view=3
     "));
-    let lives = &it.lifetimes;
-    assert_eq!((lives.opened, lives.closed, lives.peak_open), (3, 3, 2));
+    let lifetimes = &it.lifetimes;
+    assert_eq!((lifetimes.opened, lifetimes.closed, lifetimes.peak_open), (3, 3, 2));
     assert_eq!(
-        (lives.lifetimes_us.count, lives.lifetimes_us.sum, lives.lifetimes_us.max),
+        (lifetimes.lifetimes_us.count, lifetimes.lifetimes_us.sum, lifetimes.lifetimes_us.max),
         (3, 450, 300)
     );
-    assert_eq!(it.reuse.answers.total(), 2, "one wanted no answer");
+    assert_eq!(it.reuse.answers.total(), 2, "one view asked for changes only");
 }
 
 #[test]
-fn how_long_answers_are_kept() {
+fn lifetimes_of_cached_answers_are_measured() {
     let it = report(&log("
         0 1 start budget=2000
         1 1 query answer=1
@@ -202,16 +201,16 @@ fn how_long_answers_are_kept() {
         960 1 query bytes=2001 answer=5
         999 1 end
     "));
-    let kept = &it.lifetimes.cache_residency;
-    assert_eq!((kept.answers, kept.answers_used, kept.peak_bytes), (4, 2, 2000));
+    let residency = &it.lifetimes.cache_residency;
+    assert_eq!((residency.answers, residency.answers_used, residency.peak_bytes), (4, 2, 2000));
     assert_eq!(
         (
-            kept.lifetimes_us[&LoggedEvictionReason::Stale].sum,
-            kept.lifetimes_us[&LoggedEvictionReason::Budget].sum
+            residency.lifetimes_us[&LoggedEvictionReason::Stale].sum,
+            residency.lifetimes_us[&LoggedEvictionReason::Budget].sum
         ),
         (500, 200)
     );
-    assert_eq!(kept.lifetimes_to_end_us.sum, 198 + 299);
+    assert_eq!(residency.lifetimes_to_end_us.sum, 198 + 299);
     let held = report(&log("
         0 1 start budget=100000
         1000 1 open view=1
@@ -224,13 +223,13 @@ fn how_long_answers_are_kept() {
 }
 
 #[test]
-fn what_a_budget_of_nothing_keeps() {
+fn a_budget_of_zero_caches_nothing() {
     let it = report(&log("0 1 start budget=0\n1 1 query\n2 1 open view=1\n3 1 close\n9 1 end"));
     assert_eq!(
         (it.lifetimes.cache_residency.answers, it.lifetimes.cache_residency.peak_bytes),
         (0, 0)
     );
-    // Kept before the log began.
+    // The answer was cached before the log began.
     let it = report(&log("1 1 query from=cache\n9 1 end"));
     assert_eq!(
         (it.lifetimes.cache_residency.answers, it.lifetimes.cache_residency.answers_used),
@@ -239,7 +238,7 @@ fn what_a_budget_of_nothing_keeps() {
 }
 
 #[test]
-fn who_is_slow() {
+fn cost_is_grouped_by_collection_and_source() {
     let it = report(&log("
         1 1 query collection=Old scanned=9000 returned=3 us=90000 query=(slow)
         2 1 query collection=Old scanned=1000 returned=1 us=10000
@@ -280,7 +279,7 @@ fn who_is_slow() {
 }
 
 #[test]
-fn how_many_are_told() {
+fn notified_views_are_counted() {
     let it = report(&log(r#"
         1 1 open view=1
         2 1 open view=2 query=(b)
@@ -298,7 +297,7 @@ fn how_many_are_told() {
         (4, 6, 5, 73, 8)
     );
     assert_eq!(it.views_notified_buckets, [(0, 0, 1), (1, 1, 1), (2, 2, 1), (65, 128, 1)]);
-    let of: Vec<_> = it
+    let groups: Vec<_> = it
         .collections
         .iter()
         .map(|it| {
@@ -313,7 +312,7 @@ fn how_many_are_told() {
         .collect();
     let (work, home) = (Some("Work"), Some("Home"));
     let (event, task) = (Some("event"), Some("task"));
-    assert_eq!(of, [(work, event, 2, 3, 2), (work, task, 1, 2, 2), (home, event, 1, 0, 0)]);
+    assert_eq!(groups, [(work, event, 2, 3, 2), (work, task, 1, 2, 2), (home, event, 1, 0, 0)]);
     assert_eq!(it.items_delivered, [2, 1, 0]);
     assert_eq!(it.resets, [("expired".to_string(), 2), ("zones".to_string(), 1)]);
 }

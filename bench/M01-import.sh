@@ -1,11 +1,12 @@
 #!/bin/bash
-# M01: how much memory imports take, of good files and of bad ones, and that a purge leaves nothing.
+# M01: peak memory of imports of valid and of malformed files; traces left by a purge.
 #
 #   bench/M01-import.sh
 #
-# A line for each input: the peak of anonymous memory, the exit code, time, and the first message. Then a planted
-# word is purged and looked for in every file of the data directory. Ends with 1 where a goal is missed: 64 MB for the
-# 102,400 contacts, exit 3 and twice --max-item (32 MB) and a little for what is bad, no trace after a purge.
+# Prints for each input the peak of anonymous memory, the exit code, the time and the first messages. Then purges a
+# card with a unique word and searches every file of the data directory for the word. The exit code is 1 if a goal is
+# missed: 64 MB for 102,400 contacts; exit code 3 for malformed input, with little more memory than twice --max-item
+# (32 MB); no trace of the word after the purge.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 build
 workplace
@@ -33,35 +34,35 @@ import() { # NAME GOAL-MB CODE FILE [OPTION...]
 	fi
 }
 
-card() { # writes a card around the lines on standard input
+card() { # UID: wraps the lines on standard input in a card
 	printf 'BEGIN:VCARD\r\nVERSION:3.0\r\nUID:%s\r\nFN:Big %s\r\n' "$1" "$1"
 	cat
 	printf 'END:VCARD\r\n'
 }
 
-repeat() { # TEXT BYTES: the text again and again, up to so many bytes
+repeat() { # TEXT BYTES: repeats a line up to a number of bytes
 	yes "$1" 2>/dev/null | head -c "$2" || true
 }
 
 printf '\n%-46s %8s %8s %5s %9s\n' "import of" "anon MB" "goal MB" exit ms
 many=$(book 102400)
 import "102,400 contacts" 64 0 "$many"
-# The goal is for the default; the largest batch is only to stay near it.
+# The goal is that of the default batch size; the largest batch may not use much more.
 import "102,400 contacts, batches of 4000" 64 0 "$many" --batch 4000
 rm -f "$many"
 
 head -c 100000000 /dev/urandom >"$work/noise.vcf"
 import "100 MB of noise" 64 3 "$work/noise.vcf"
 import "100 MB of noise, rejects kept" 64 3 "$work/noise.vcf" --rejects "$work/rejects"
-cmp -s "$work/noise.vcf" "$work/rejects" || echo "    note: $(stat -c %s "$work/rejects") of $(stat -c %s "$work/noise.vcf") bytes are in the rejects"
+cmp -s "$work/noise.vcf" "$work/rejects" || echo "    note: the rejects have $(stat -c %s "$work/rejects") of $(stat -c %s "$work/noise.vcf") bytes"
 rm -f "$work/noise.vcf" "$work/rejects"
 head -c 100000000 /dev/zero >"$work/zeros.vcf"
 import "100 MB of zeros" 64 3 "$work/zeros.vcf"
 tr '\0' a <"$work/zeros.vcf" >"$work/line.vcf"
 import "100 MB in one line" 64 3 "$work/line.vcf"
 rm -f "$work/zeros.vcf" "$work/line.vcf"
-repeat 'NOTE:this line is in no card' 100000000 >"$work/lines.vcf"
-import "100 MB of lines that are in no card" 64 3 "$work/lines.vcf"
+repeat 'NOTE:this line is outside every card' 100000000 >"$work/lines.vcf"
+import "100 MB of lines outside cards" 64 3 "$work/lines.vcf"
 repeat $'BEGIN:VCARD\r\nVERSION:3.0\r\nEND:VCARD\r' 20000000 >"$work/empty.vcf"
 import "20 MB of empty cards" 64 3 "$work/empty.vcf"
 repeat 'END:VCARD' 20000000 >"$work/ends.vcf"
@@ -73,7 +74,7 @@ import "a card of 50 MB" 70 3 "$work/photo.vcf"
 { printf 'NOTE:'; head -c 50000000 /dev/zero | tr '\0' n; echo; } | card line >"$work/note.vcf"
 import "a card of 50 MB, in one line" 70 3 "$work/note.vcf" --rejects "$work/rejects"
 cmp "$work/note.vcf" "$work/rejects" || missed=1
-import "a card of 50 MB that may be of 64" 500 0 "$work/note.vcf" --max-item 64M
+import "a card of 50 MB, with --max-item 64M" 500 0 "$work/note.vcf" --max-item 64M
 rm -f "$work/photo.vcf" "$work/note.vcf" "$work/rejects"
 { printf 'NOTE:'; head -c 30000000 /dev/zero | tr '\0' n; echo; } | card line >"$work/note.vcf"
 import "a card of 30 MB" 200 0 "$work/note.vcf"
@@ -89,13 +90,13 @@ rm -f "$work/parts.vcf" "$work/parameters.vcf"
 
 # ---- purge ---------------------------------------------------------------------------------------
 
-printf '\n%s\n' "purge of a card that was edited, removed and added again"
+printf '\n%s\n' "purge of a card that was modified, removed and added again"
 token=Zwetschkenknoedel
 rm -rf "$LARDER_DIR"
 planted() { # REVISION
 	{ printf 'NICKNAME:%s %s\r\nNOTE:' $token "$1"; head -c 70000 /dev/urandom | base64 -w 0; printf ' %s\r\n' $token; } | card planted
 }
-files_with_it() { # how many
+count_files_with_word() {
 	{ grep -rlai "$token" "$LARDER_DIR" || true; } | wc -l
 }
 "$larder" --quiet import "$(book 12800)" >/dev/null
@@ -105,9 +106,9 @@ for revision in 1 2 3; do
 done
 "$larder" --quiet remove uid:planted >/dev/null
 "$larder" --quiet import "$work/planted.vcf" >/dev/null
-before=$(files_with_it)
+before=$(count_files_with_word)
 "$larder" --format json measure run -- "$larder" --quiet purge --yes uid:planted >"$work/out" || missed=1
-after=$(files_with_it)
+after=$(count_files_with_word)
 echo "files with the word: before $before, after $after; $(get wall_us <"$work/out" | awk '{ printf "%.0f ms", $1 / 1e3 }')"
 [ "$before" -gt 0 ] && [ "$after" = 0 ] || missed=1
 "$larder" check

@@ -1,14 +1,15 @@
 #!/bin/bash
-# M02: how much memory contacts take to be found, held, saved and deleted, and how many bytes on disk, beside the predecessor.
+# M02: memory to hold, find, save and delete contacts, and the size of the store, compared with evolution-data-server.
 #
 #   bench/M02-contacts.sh [--quick]
 #
-# For 100, 800, 3,200, 12,800 and 102,400 generated contacts without their photos: first what a process takes that
-# has asked for all of them and holds them, less what it takes with an empty book: Larder's one process; for
-# evolution-data-server (up to 12,800) service and client together, through D-Bus and with its direct access.
-# Then peaks of anonymous memory, and the size of the store. Ends with 1 where a goal is missed: 16 MB for a
-# `larder find` (the most of 25), 64 MB for import and removal of all, 2.5 bytes of data.db for a byte of the cards. --quick: 800 contacts.
-# LARDER_BENCH_CHARTS=DIR gets charts, LARDER_BENCH_PAGE=FILE.md the tables, LARDER_BENCH_FIGURES=FILE bare figures.
+# For 100, 800, 3,200, 12,800 and 102,400 generated contacts without photos. First the memory of a process that holds
+# all contacts, minus its memory with an empty book: for Larder one process, for evolution-data-server (up to 12,800)
+# service and client together, through D-Bus and with direct access. Then peaks of anonymous memory, and the size of the
+# store. The exit code is 1 if a goal is missed: 16 MB for `larder find` (the maximum of 25 runs), 64 MB for the import,
+# removal and undo of all, 2.5 bytes of data.db for each byte of the cards. --quick: 800 contacts only.
+# LARDER_BENCH_CHARTS=DIR: write charts; LARDER_BENCH_PAGE=FILE.md: update its tables; LARDER_BENCH_FIGURES=FILE: write
+# the raw figures.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 sizes="100 800 3200 12800 102400"
 [ "${1:-}" != --quick ] || sizes=800
@@ -19,15 +20,15 @@ figures=$work/figures
 machine
 echo "# M02 $(machine)" >"$figures"
 
-limited() { # a command in 2 GiB of address space
+limited() { # COMMAND...: runs a command in 2 GiB of address space
 	(ulimit -v 2097152 && exec "$@")
 }
 
-held() { # FILE KIND: kB, from what a program printed
+held() { # FILE KIND: prints the kB of a kind of memory, from the output of a program
 	awk -v kind="$2" '$1 == "held" && $2 == kind { print $3 }' "$1"
 }
 
-compare() { # WHO N EMPTY FULL: a line of the table, and figures
+compare() { # PROGRAM N EMPTY FULL: prints a line of the table, and writes the figures
 	local kind bytes line
 	line=$(printf '%10s %-34s' "$2" "$1")
 	for kind in rss pss vms anonymous; do
@@ -38,7 +39,7 @@ compare() { # WHO N EMPTY FULL: a line of the table, and figures
 	echo "$line"
 }
 
-peak() { # ROW NAME GOAL-MB REPEAT COMMAND...: the most that any of so many runs took; output is thrown away
+peak() { # ROW NAME GOAL-MB REPEAT COMMAND...: measures the peak of REPEAT runs; discards their output
 	local row=$1 name=$2 goal=$3 repeat=$4 anonymous megabytes verdict=ok
 	shift 4
 	limited "$larder" --format json measure run --repeat "$repeat" -- "$@" >"$work/out"
@@ -52,7 +53,7 @@ peak() { # ROW NAME GOAL-MB REPEAT COMMAND...: the most that any of so many runs
 	echo "larder $n peak-$row 1 $megabytes $goal 0 0" >>"$figures"
 }
 
-ask_eds() { # CARDS dbus|direct FILE: what is printed of a book that another process has filled goes to FILE
+ask_eds() { # CARDS dbus|direct FILE: writes the memory for a book that another process has filled to FILE
 	bench/eds/private.sh bash -c '"$1" memory "$("$1" fill "$2" 3200)" "$3"' - "$work/book_ask" "$1" "$2" >"$3"
 }
 
@@ -60,8 +61,8 @@ eds=yes
 prepare_eds book_ask || eds=
 LARDER_DIR=$work/empty "$larder" --quiet collections create contacts >/dev/null
 limited "$contacts" memory "$work/empty" >"$work/larder.empty"
-[ -z "$eds" ] || for way in dbus direct; do ask_eds /dev/null $way "$work/$way.empty"; done
-printf '\n%s\n' "a process that holds all contacts: kB in all, and bytes a contact without what an empty book takes"
+[ -z "$eds" ] || for access in dbus direct; do ask_eds /dev/null $access "$work/$access.empty"; done
+printf '\n%s\n' "memory of a process that holds all contacts: kB in all, and bytes for each contact beyond an empty book"
 printf '%10s %-34s %9s %10s %9s %10s %9s %10s %9s %10s\n' contacts "" RSS each PSS each VMS each anonymous each
 for n in $sizes; do
 	without_photos <"$(book "$n")" >"$work/cards-$n.vcf"
@@ -71,13 +72,13 @@ for n in $sizes; do
 	limited "$contacts" memory "$LARDER_DIR" >"$work/larder.full"
 	compare larder "$n" "$work/larder.empty" "$work/larder.full"
 	if [ -n "$eds" ] && [ "$n" -le 12800 ]; then
-		for way in dbus direct; do ask_eds "$work/cards-$n.vcf" $way "$work/$way.full"; done
+		for access in dbus direct; do ask_eds "$work/cards-$n.vcf" $access "$work/$access.full"; done
 		compare "eds (service and client)" "$n" "$work/dbus.empty" "$work/dbus.full"
 		compare "eds-direct (service and client)" "$n" "$work/direct.empty" "$work/direct.full"
 	fi
 done
 
-printf '\n%10s %-44s %8s %8s\n' contacts "the peak of anonymous memory of" MB goal
+printf '\n%10s %-44s %8s %8s\n' contacts "peak of anonymous memory" MB goal
 for n in $sizes; do
 	[ "$n" -ge 800 ] || continue
 	rm -rf "$LARDER_DIR"
@@ -97,7 +98,7 @@ for n in $sizes; do
 		missed=1
 	fi
 	share=$(awk -v a="$store" -v b="$source" 'BEGIN { printf "%.2f", a / b }')
-	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, for a byte of the cards" "$share" 2.5 $verdict
+	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, bytes for each byte of the cards" "$share" 2.5 $verdict
 	echo "larder $n store-share 1 $share 2.5 0 0" >>"$figures"
 done
 show "$figures"

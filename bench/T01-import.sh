@@ -1,12 +1,12 @@
 #!/bin/bash
-# T01: how long an import takes, beside the predecessor and the floor, and how long others wait meanwhile.
+# T01: the time of imports, compared with evolution-data-server and the floor; the time that other commands wait.
 #
 #   bench/T01-import.sh [--quick]
 #
-# Three tables, printed as they are made: (1) import of 12,800 and 102,400 generated contacts into a fresh store
-# by Larder, by evolution-data-server (12,800 only), and by the floor programs, interleaved, medians of three runs;
-# (2) the size of a batch against the time of the import and of a `larder add` meanwhile; (3) 20 adds during the
-# import of 102,400 in batches of the default size. --quick: one run each, 12,800 contacts only.
+# Prints three tables: (1) the import of 12,800 and 102,400 generated contacts into a new store by Larder, by
+# evolution-data-server (12,800 only) and by the floor programs, interleaved, medians of three runs; (2) the time of an
+# import, and of `larder add` during it, for several batch sizes; (3) 20 adds during an import of 102,400 contacts with
+# the default batch size. --quick: one run each, 12,800 contacts only.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 rounds=3
 sizes="12800 102400"
@@ -20,13 +20,13 @@ build
 workplace
 machine
 
-# ---- 1: beside others ----------------------------------------------------------------------------
+# ---- 1: comparison -------------------------------------------------------------------------------
 
-note() { # WHO N KEY VALUE: one figure of one run
+note() { # PROGRAM N KEY VALUE: writes one figure of one run
 	echo "$1 $2 $3 $4" >>"$work/figures"
 }
 
-note_all() { # WHO N FILE: the figures of one run from a line of JSON
+note_all() { # PROGRAM N FILE: writes the figures of one run from a line of JSON
 	local key
 	for key in wall_us cpu_us anonymous_bytes written_bytes; do
 		note "$1" "$2" "$key" "$(get $key <"$3")"
@@ -37,15 +37,15 @@ run_larder() { # N
 	rm -rf "$LARDER_DIR"
 	"$larder" --format json measure run -- "$larder" --quiet import "$(book "$1")" >"$work/out"
 	note_all larder "$1" "$work/out"
-	[ "$("$larder" find --count)" = "$1" ] || echo "note: not $1 contacts in the store"
+	[ "$("$larder" find --count)" = "$1" ] || echo "note: the store does not have $1 contacts"
 }
 
-run_again() { # N: the same file into the same store
+run_again() { # N: imports the same file into the same store
 	"$larder" --format json measure run -- "$larder" --quiet import "$(book "$1")" >"$work/out"
 	note_all again "$1" "$work/out"
 }
 
-run_floor() { # MODE N; the floor called `same` prints the time of the writing alone
+run_floor() { # MODE N: in the mode `same` the floor prints the time of writing without parsing
 	rm -rf "$work/floor"
 	"$larder" --format json measure run -- sh -c 'exec "$0" "$@" >"$TMPDIR/writing"' \
 		"$floor" "$1" "$(book "$2")" "$work/floor" "$batch" >"$work/out"
@@ -86,14 +86,14 @@ print_table() { # N
 			name["plain"] = "floor: bytes, item, 18 keys in SQLite"
 			name["copy"] = "floor: the bytes in a file, one fsync"
 		}
-		function by(value, unit) { return value == "-" ? "-" : sprintf("%.1f", value / unit) }
-		function ratio(value, own) { return value == "-" || own == 0 ? "-" : sprintf("%.2f", value / own) }
+		function scaled(value, unit) { return value == "-" ? "-" : sprintf("%.1f", value / unit) }
+		function ratio(value, larder) { return value == "-" || larder == 0 ? "-" : sprintf("%.2f", value / larder) }
 		NR == 1 { wall = $2; cpu = $3 }
-		{ printf "%-44s %9s %9s %8s %8s %9s %9s %7s %7s\n", name[$1], by($2, 1e3), by($3, 1e3), by($2, n), by($3, n),
-			by($4, 1e6), by($5, 1e6), ratio($2, wall), ratio($3, cpu) }'
+		{ printf "%-44s %9s %9s %8s %8s %9s %9s %7s %7s\n", name[$1], scaled($2, 1e3), scaled($3, 1e3), scaled($2, n), scaled($3, n),
+			scaled($4, 1e6), scaled($5, 1e6), ratio($2, wall), ratio($3, cpu) }'
 }
 
-batch=$(sed -n 's/^pub const BATCH: usize = \([0-9_]*\);/\1/p' crates/sync/src/import.rs crates/sync/src/*.rs | head -1 | tr -d _)
+batch=$(rust_constant DEFAULT_BATCH_ITEMS crates/sync/src/import.rs)
 eds=yes
 prepare_eds book_add || eds=
 for n in $sizes; do
@@ -106,13 +106,13 @@ for n in $sizes; do
 	print_table "$n"
 done
 cat <<'END'
-x: ratio to larder import. anon: the peak of anonymous memory. (*) Processor time and memory of service and client
-together; written by the service; the start of the services is not counted. "same" leaves out reading and parsing.
+x: ratio to larder import. anon: peak of anonymous memory. (*) CPU time and memory of service and client together; bytes
+written by the service; without the start of the services. "the same rows": without reading and parsing.
 END
 
-# ---- 2 and 3: others meanwhile -------------------------------------------------------------------
+# ---- 2 and 3: other commands during an import ----------------------------------------------------
 
-milliseconds() { # since some moment
+milliseconds() { # prints the time since 1970
 	local now=${EPOCHREALTIME/[.,]/}
 	echo $((now / 1000))
 }
@@ -121,7 +121,7 @@ card() { # NUMBER
 	printf 'BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Anna Nebenbei %s\r\nN:Nebenbei %s;Anna;;;\r\nEND:VCARD\r\n' "$1" "$1"
 }
 
-import_and_add() { # N BATCH|"" ADDS: prints the import's time and the least, median, most time of an add, in ms
+import_and_add() { # N BATCH|"" ADDS: prints the time of the import, and the minimum, median and maximum of the adds, in ms
 	local importer begin before i times=$work/adds
 	rm -rf "$LARDER_DIR"
 	: >"$times"
@@ -141,12 +141,12 @@ import_and_add() { # N BATCH|"" ADDS: prints the import's time and the least, me
 	echo "$(($(milliseconds) - begin)) $(wc -l <"$times") $(sort -n "$times" | awk '{ v[NR] = $1 } END { print v[1], v[int((NR + 1) / 2)], v[NR] }')"
 }
 
-printf '\n%s\n' "Batch size: import of $busy contacts with adds meanwhile"
-printf '%8s %12s %8s %8s %10s %8s\n' batch "import ms" adds least "median ms" most
+printf '\n%s\n' "Batch size: import of $busy contacts, with adds during the import"
+printf '%8s %12s %8s %8s %10s %8s\n' batch "import ms" adds "min ms" "median ms" "max ms"
 for size in 250 500 1000 2000 4000; do
 	printf '%8s %12s %8s %8s %10s %8s\n' $size $(import_and_add "$busy" $size 1000)
 done
 
-printf '\n%s\n' "20 times larder add while $busy contacts are imported as usual (goal: 250 ms at most)"
-printf '%12s %8s %8s %10s %8s\n' "import ms" adds least "median ms" most
+printf '\n%s\n' "20 runs of larder add during the import of $busy contacts, default batch size (goal: at most 250 ms)"
+printf '%12s %8s %8s %10s %8s\n' "import ms" adds "min ms" "median ms" "max ms"
 printf '%12s %8s %8s %10s %8s\n' $(import_and_add "$busy" "" 20)

@@ -1,24 +1,25 @@
 #!/bin/bash
-# T02: contacts saved, found, listed and deleted, beside the predecessor and the floor.
+# T02: the time to save, find, list and delete contacts, compared with evolution-data-server and the floor.
 #
 #   bench/T02-contacts.sh [--quick]
 #
-# For 100, 800, 3,200, 12,800 and 102,400 generated contacts without their photos: evolution-data-server (up to 12,800)
-# adds them; what it keeps is read back, and Larder and the floor get exactly those cards. Then the same needles,
-# parts of the cards' own values, are looked for in all of them. A table for each size, with the goals; ends with 1
-# where one is missed. 12,800 of them are also saved with more and more indexes. --quick: 800 contacts, a tenth of the time.
-# LARDER_BENCH_CHARTS=DIR gets charts, LARDER_BENCH_PAGE=FILE.md the tables, LARDER_BENCH_FIGURES=FILE bare figures.
+# For 100, 800, 3,200, 12,800 and 102,400 generated contacts without photos: evolution-data-server (up to 12,800) adds
+# them, and Larder and the floor get the cards that it stored. All answer the same queries, whose texts (needles) are
+# parts of the values of the cards. Prints a table with goals for each size; the exit code is 1 if a goal is missed.
+# Also saves 12,800 contacts with an increasing number of indexes. --quick: 800 contacts, a tenth of the time.
+# LARDER_BENCH_CHARTS=DIR: write charts; LARDER_BENCH_PAGE=FILE.md: update its tables; LARDER_BENCH_FIGURES=FILE: write
+# the raw figures.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 sizes="100 800 3200 12800 102400"
 seconds=0.25
 starts=50
-ladder=12800
+index_contacts=12800
 rounds=3
 if [ "${1:-}" = --quick ]; then
 	sizes=800
 	seconds=0.05
 	starts=10
-	ladder=800
+	index_contacts=800
 	rounds=1
 fi
 build
@@ -26,17 +27,17 @@ workplace
 figures=$work/figures
 machine
 echo "# T02 $(machine)" >"$figures"
-batch=$(sed -n 's/^pub const BATCH: usize = \([0-9_]*\);/\1/p' crates/sync/src/import.rs | tr -d _)
+batch=$(rust_constant DEFAULT_BATCH_ITEMS crates/sync/src/import.rs)
 
-figure() { # WHO N ROW WALL-NS CPU-NS HITS: of one run
+figure() { # PROGRAM N ROW WALL-NS CPU-NS HITS: writes the figures of one run
 	echo "$1 $2 $3 1 $4 $4 $5 $6" >>"$figures"
 }
 
-limited() { # a command in 2 GiB of address space
+limited() { # COMMAND...: runs a command in 2 GiB of address space
 	(ulimit -v 2097152 && exec "$@")
 }
 
-timed() { # COMMAND...: its time into $wall and $cpu (nanoseconds): what the shell tells is finer than what /proc does
+timed() { # COMMAND...: sets $wall and $cpu to its times in nanoseconds; those of the shell are finer than those of /proc
 	local TIMEFORMAT='%3R %3U %3S' line
 	line=$({ time "$@" 2>"$work/errors" >&2; } 2>&1) || { cat "$work/errors" && return 1; }
 	read -r wall cpu < <(awk '{ printf "%.0f %.0f\n", $1 * 1e9, ($2 + $3) * 1e9 }' <<<"$line")
@@ -59,7 +60,7 @@ ask_larder() { # N
 	rm -rf "$LARDER_DIR"
 	limited "$larder" --format json measure run -- "$larder" --quiet import "$work/cards.vcf" >"$work/out"
 	figure larder "$1" written-batch "$(get written_bytes <"$work/out")" 0 0
-	[ "$("$larder" find --count)" = "$1" ] || echo "note: not $1 contacts in the store"
+	[ "$("$larder" find --count)" = "$1" ] || echo "note: the store does not have $1 contacts"
 	figure larder "$1" bytes-store "$(stat -c %s "$LARDER_DIR/data.db")" 0 0
 	figure source "$1" bytes-source "$(stat -c %s "$work/cards.vcf")" 0 0
 	limited "$contacts" larder "$LARDER_DIR" "$work/needles" "$seconds" "$1" >>"$figures"
@@ -71,7 +72,7 @@ ask_larder() { # N
 	limited "$contacts" single "$LARDER_DIR" "$work/cards.vcf" 100 "$1" >>"$figures"
 	timed limited "$larder" --quiet remove --query 'has:uid or -has:uid'
 	figure larder "$1" delete-all $wall $cpu "$(($1 + 100))"
-	[ "$("$larder" find --count || true)" = 0 ] || echo "note: something is left in the store"
+	[ "$("$larder" find --count || true)" = 0 ] || echo "note: the store is not empty"
 }
 
 ask_floor() { # N
@@ -89,13 +90,13 @@ ask_floor() { # N
 	figure floor "$1" save-one "$(($(get wall_us <"$work/writing") * 10))" "$(($(get cpu_us <"$work/writing") * 10))" 1
 }
 
-with_indexes() { # N: the same cards saved with more and more indexes; once to count the bytes, then for the time
-	local round step summary wall cpu out=$work/ladder
+with_indexes() { # N: saves the cards with an increasing number of indexes, first to count bytes, then to measure time
+	local round step config wall cpu out=$work/index-times
 	: >"$out"
 	for round in $(seq 0 $rounds); do
-		while IFS=$'\t' read -r step summary; do
+		while IFS=$'\t' read -r step config; do
 			rm -rf "$LARDER_DIR"
-			"$larder" --quiet collections create contacts --index "$summary" >/dev/null
+			"$larder" --quiet collections create contacts --index "$config" >/dev/null
 			if [ "$round" = 0 ]; then
 				limited "$larder" --format json measure run -- "$larder" --quiet import "$work/cards.vcf" >"$work/out"
 				figure larder "$1" "index-$step-written" "$(get written_bytes <"$work/out")" 0 0
@@ -104,15 +105,15 @@ with_indexes() { # N: the same cards saved with more and more indexes; once to c
 				timed limited "$larder" --quiet import "$work/cards.vcf"
 				echo "$step $wall $cpu" >>"$out"
 			fi
-		done < <("$contacts" summaries)
+		done < <("$contacts" configs)
 	done
-	while IFS=$'\t' read -r step summary; do
+	while IFS=$'\t' read -r step config; do
 		wall=$(awk -v step="$step" '$1 == step { print $2 }' "$out" | median)
 		cpu=$(awk -v step="$step" '$1 == step { print $3 }' "$out" | median)
 		figure larder "$1" "index-$step" "$wall" "$cpu" "$1"
-	done < <("$contacts" summaries)
+	done < <("$contacts" configs)
 	[ -z "$eds" ] || bench/eds/private.sh "$work/book_ask" indexes "$work/cards.vcf" $rounds 3200 >>"$figures" 2>"$work/eds.txt" ||
-		{ echo "note: evolution-data-server failed with more and more indexes:" && grep "^book_ask" "$work/eds.txt" || tail -3 "$work/eds.txt"; }
+		{ echo "note: evolution-data-server failed to save with several index configurations:" && grep "^book_ask" "$work/eds.txt" || tail -3 "$work/eds.txt"; }
 	"$contacts" indexes "$figures"
 }
 
@@ -123,23 +124,23 @@ for n in $sizes; do
 	without_photos <"$(book "$n")" >"$work/book.vcf"
 	rm -f "$work/$n.vcf" "$work/cards.vcf"
 	if [ -z "$eds" ] || [ "$n" -gt 12800 ] || ! ask_eds "$n"; then
-		echo "note: $n contacts: without evolution-data-server, the generator's cards"
+		echo "note: $n contacts: the generated cards, without evolution-data-server"
 		mv "$work/book.vcf" "$work/cards.vcf"
 		"$contacts" needles "$work/cards.vcf" >"$work/needles"
 	fi
 	ask_larder "$n"
 	ask_floor "$n"
 	"$contacts" table "$figures" "$n" || missed=1
-	[ "$n" != $ladder ] || with_indexes "$n"
+	[ "$n" != $index_contacts ] || with_indexes "$n"
 done
 cat <<'END'
 
-Hits are a mean over the needles that there was time for. CPU is a mean, of service and client together. Saving in
-batches and deleting: one run, for Larder with its process; the goal of saving is for wall and CPU. The floor's saving is
-without parsing; it answers without reading questions and without testing what it found; it does not delete.
-EDS cannot be asked for at most 20, for fields alone (who wants some gets cards), or for the letters that there are.
-By what is indexed: medians, for Larder with its process; "more" is what a step adds to the one before, of CPU and of
-the store. EDS with a summary of its own that has the same fields in all steps; it has no index of substrings.
+Hits are the mean over the needles used. CPU is the mean, of service and client together. Saving in batches and deleting
+are one run, for Larder with the start of its process; the goal of saving is for wall and CPU time. The floor saves
+without parsing, does not parse or plan queries, does not verify candidates, and does not delete. EDS cannot limit an
+answer to 20 items, return fields without the card, or count items by first letter. The table of index configurations has
+medians, for Larder with the start of its process; "added" is the difference in CPU time and store size from the row
+above. EDS has the same fields in its summary in all steps, and no index of substrings.
 END
 show "$figures"
 [ $missed = 0 ] && echo "all goals are met" || echo "GOALS ARE MISSED"

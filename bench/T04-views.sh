@@ -1,15 +1,17 @@
 #!/bin/bash
-# T04: live views opened, told of changes, and logged, beside the predecessor and the floor.
+# T04: the time to open live views, to notify them of changes, and to log queries, compared with evolution-data-server and
+# the floor.
 #
 #   bench/T04-views.sh [--quick] [--no-eds]
 #
-# Of 20,000 generated events and 12,800 contacts: 180 views, each on another month, opened and their first answers taken, by
-# evolution-data-server through its own library (which takes minutes; --no-eds leaves it out), by the floor (the same windows asked
-# of bare SQLite) and by Larder, nothing shared and nothing kept. Then what a change costs that 0 to 100 of 10,000 views, open in the
-# same process, are told of, above what it costs where none is open; how long after the commit a view in another process is told,
-# with one open and with 10,000; and what the query log adds to a question. Larder and the floor have several turns, one after the
-# other, and of the medians of a row the least is shown. Ends with 1 where a goal is missed. --quick: 1,275 events, 1,280 contacts, 1,000 views,
-# which have no goals. LARDER_BENCH_FIGURES=FILE gets the bare figures.
+# With 20,000 generated events and 12,800 contacts: 180 views on different months are opened and deliver their initial
+# results, by evolution-data-server through its own library (takes minutes; --no-eds skips it), by the floor (the same time
+# ranges in plain SQLite) and by Larder, without shared or cached answers. Then the cost of a change that notifies 0 to 100
+# of 10,000 open views in the same process, compared with no open view; the time from a commit until a view in another
+# process is notified, with one view open and with 10,000; and the cost that the query log adds to a query. Larder and the
+# floor run several rounds, interleaved, and each figure is the minimum of the medians. The exit code is 1 if a goal is
+# missed. --quick: 1,275 events, 1,280 contacts, 1,000 views, without goals. LARDER_BENCH_FIGURES=FILE: write the raw
+# figures.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 events=20000
 contacts_number=12800
@@ -33,8 +35,8 @@ figures=${LARDER_BENCH_FIGURES:-$work/figures}
 machine
 echo "# T04 $(machine)" >"$figures"
 
-# Figures are: who, row, wall (median), wall (least), CPU, hits, repetitions, p99; microseconds.
-figures_of() { # WHO: what the programs here print
+# Figures: program, row, wall (median), wall (minimum), CPU, hits, repetitions, p99; in microseconds.
+figures_of() { # PROGRAM: writes the output of a program, on standard input, as figures
 	awk -F '\t' -v OFS='\t' -v who="$1" 'NF == 7 { print who, $0; next } { print "# " who, $0 }' >>"$figures"
 }
 
@@ -55,18 +57,18 @@ ask_floor() {
 	[ ! -x "$work/wake" ] || "$work/wake" "$work/woken" $changes | figures_of floor
 }
 
-# Of the same row of several rounds the least of each figure.
-best() {
+# Reduces the figures of several rounds to the minimum of each row.
+reduce_rounds() {
 	awk -F '\t' -v OFS='\t' '
 		/^#/ { if (!seen[$0]++) print; next }
 		!(($1, $2) in known) { known[$1, $2] = $0; order[++rows] = $1 SUBSEP $2; next }
 		{
-			split(known[$1, $2], least, OFS)
-			for (i = 3; i <= 8; i++) if (i != 6 && least[i] < $i) $i = least[i]
+			split(known[$1, $2], minimum, OFS)
+			for (i = 3; i <= 8; i++) if (i != 6 && minimum[i] < $i) $i = minimum[i]
 			known[$1, $2] = $0
 		}
-		END { for (i = 1; i <= rows; i++) print known[order[i]] }' "$1" >"$1.best"
-	mv "$1.best" "$1"
+		END { for (i = 1; i <= rows; i++) print known[order[i]] }' "$1" >"$1.reduced"
+	mv "$1.reduced" "$1"
 }
 
 "$larder" measure generate calendar $events --events --output "$work/generated.ics"
@@ -75,7 +77,7 @@ best() {
 [ -z "$eds" ] || prepare_eds views_ask libecal-2.0 libecal2.0-dev || eds=
 [ -z "$eds" ] || ask_eds || eds=
 [ -n "$eds" ] || mv "$work/generated.ics" "$work/calendar.ics"
-prepare_c bench/views/wake.c "" "gcc libc6-dev" || echo "left out: how fast a process is woken (no C compiler)"
+prepare_c bench/views/wake.c "" "gcc libc6-dev" || echo "left out: the time to wake another process (no C compiler)"
 "$larder" --quiet import --into calendar "$work/calendar.ics" >/dev/null
 "$larder" --quiet import --into contacts "$work/contacts.vcf" >/dev/null
 for ((round = 0; round < rounds; round++)); do
@@ -88,66 +90,66 @@ for ((round = 0; round < rounds; round++)); do
 	"$views" deliver "$work/changed" $open_views $changes | figures_of larder
 	"$views" log "$LARDER_DIR" "$work/log" $turns | figures_of larder
 done
-best "$figures"
+reduce_rounds "$figures"
 
 missed=0
 awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
 	/^#/ { next }
-	{ wall[$1, $2] = $3; least[$1, $2] = $4; cpu[$1, $2] = $5; hits[$1, $2] = $6; worst[$1, $2] = $8 }
-	function shown(x, by) {
+	{ wall[$1, $2] = $3; minimum[$1, $2] = $4; cpu[$1, $2] = $5; hits[$1, $2] = $6; worst[$1, $2] = $8 }
+	function shown(x, unit) {
 		if (x == "" || x == "-") return "-"
-		x /= by
+		x /= unit
 		return sprintf(x < 10 && x > -10 ? "%.2f" : x < 100 ? "%.1f" : "%.0f", x)
 	}
 	function ratio(a, b) { return a == "" || b == "" || b <= 0 ? "-" : shown(a / b, 1) }
-	# A row: what, Larder, its processor time, EDS, its processor time, floor, goal; in units of so many microseconds.
-	function row(what, by, is, is_cpu, eds, eds_cpu, floor, most,    verdict) {
+	# A row: name, microseconds in its unit, Larder, its CPU time, EDS, its CPU time, floor, goal.
+	function row(name, unit, larder, larder_cpu, eds, eds_cpu, floor, limit,    verdict) {
 		verdict = ""
-		if (goals && most != "") {
-			verdict = is <= most * by ? "ok" : "MISSED"
-			missed += is > most * by
+		if (goals && limit != "") {
+			verdict = larder <= limit * unit ? "ok" : "MISSED"
+			missed += larder > limit * unit
 		}
-		printf "%-48s %8s %8s %8s %8s %8s %9s %9s %7s  %s\n", what, shown(is, by), shown(is_cpu, by), shown(eds, by), shown(eds_cpu, by),
-			shown(floor, by), ratio(eds, is), ratio(is, floor), most, verdict
+		printf "%-48s %8s %8s %8s %8s %8s %9s %9s %7s  %s\n", name, shown(larder, unit), shown(larder_cpu, unit), shown(eds, unit),
+			shown(eds_cpu, unit), shown(floor, unit), ratio(eds, larder), ratio(larder, floor), limit, verdict
 	}
 	function section(unit) {
-		printf "\n%-48s %8s %8s %8s %8s %8s %9s %9s %7s\n", unit, "larder", "CPU", "eds", "CPU", "floor", "eds/it", "it/floor", "goal"
+		printf "\n%-48s %8s %8s %8s %8s %8s %9s %9s %7s\n", unit, "larder", "CPU", "eds", "CPU", "floor", "eds/lard", "lard/flr", "goal"
 	}
-	function opened(name, what, most) {
-		row(what, 1e3, wall["larder", name], cpu["larder", name], wall["eds", name], cpu["eds", name], wall["floor", name], most)
+	function opened(figure, name, limit) {
+		row(name, 1e3, wall["larder", figure], cpu["larder", figure], wall["eds", figure], cpu["eds", figure], wall["floor", figure], limit)
 	}
-	function looked(kind, n,    name) {
-		name = "look-" kind "-" n
-		row(sprintf("  its views told: %s, %d concerned", kind, n), 1, wall["larder", name], cpu["larder", name])
-		more = wall["larder", name] - wall["larder", "look-none-open"]
-		more_cpu = cpu["larder", name] - cpu["larder", "look-none-open"]
+	function notified(kind, n,    figure) {
+		figure = "look-" kind "-" n
+		row(sprintf("  catching up: %s, %d views notified", kind, n), 1, wall["larder", figure], cpu["larder", figure])
+		more = wall["larder", figure] - wall["larder", "look-none-open"]
+		more_cpu = cpu["larder", figure] - cpu["larder", "look-none-open"]
 	}
 	END {
-		section("ms, 180 views of different months, in all")
-		opened("open-rows", sprintf("opened, ids (%d)", hits["larder", "open-rows"]), 30)
-		opened("open-heads", "opened, what is known of each", "")
-		opened("open-bytes", sprintf("opened, bytes (EDS %d)", hits["eds", "open-bytes"]), 120)
-		section("us, a change of one item, " open " views open")
-		row("commit alone, none open", 1, wall["larder", "apply-alone"], "")
-		row("commit alone, beside them", 1, wall["larder", "apply-beside"], "")
-		row("  a look at what is new, none open", 1, wall["larder", "look-none-open"], cpu["larder", "look-none-open"])
+		section("ms, 180 views of different months, in total")
+		opened("open-rows", sprintf("open, ids (%d)", hits["larder", "open-rows"]), 30)
+		opened("open-heads", "open, stored fields", "")
+		opened("open-bytes", sprintf("open, bytes (EDS %d)", hits["eds", "open-bytes"]), 120)
+		section("us, a change of one item, " open " open views")
+		row("commit, no view open", 1, wall["larder", "apply-alone"], "")
+		row("commit, all views open", 1, wall["larder", "apply-beside"], "")
+		row("  catching up, no view open", 1, wall["larder", "look-none-open"], cpu["larder", "look-none-open"])
 		split("event contact", kind, " ")
 		for (k = 1; k in kind; k++) {
 			split("0 10 20 50 100", n, " ")
 			for (i = 1; i in n; i++) {
-				looked(kind[k], n[i])
+				notified(kind[k], n[i])
 				if (n[i] == 100) all = more
 				if (n[i] == 10) { ten[kind[k]] = more; ten_cpu[kind[k]] = more_cpu }
 			}
 			slope[kind[k]] = (all - ten[kind[k]]) / 90
 		}
-		row("  contact, 10 concerned, 100 short words open", 1, wall["larder", "look-contact-10-short"], cpu["larder", "look-contact-10-short"])
+		row("  contact, 10 notified, 100 views on short words", 1, wall["larder", "look-contact-10-short"], cpu["larder", "look-contact-10-short"])
 		for (k = 1; k in kind; k++) {
-			row(sprintf("more than with none: %s, 10 concerned", kind[k]), 1, ten[kind[k]], ten_cpu[kind[k]], "", "", "", 50)
-			row(sprintf("each further one: %s", kind[k]), 1, slope[kind[k]], "", "", "", "", 2)
-			row(sprintf("taken by all ten clients: %s, with heads", kind[k]), 1, wall["larder", "told-" kind[k] "-10"], cpu["larder", "told-" kind[k] "-10"])
+			row(sprintf("added by open views: %s, 10 notified", kind[k]), 1, ten[kind[k]], ten_cpu[kind[k]], "", "", "", 50)
+			row(sprintf("each further notified view: %s", kind[k]), 1, slope[kind[k]], "", "", "", "", 2)
+			row(sprintf("delivery to ten clients: %s", kind[k]), 1, wall["larder", "told-" kind[k] "-10"], cpu["larder", "told-" kind[k] "-10"])
 		}
-		section("ms, from the commit until it is told elsewhere")
+		section("ms, from a commit to a view in another process")
 		for (i = 1; i <= 2; i++) {
 			number = i == 1 ? 1 : open
 			name = "deliver-" number
@@ -155,25 +157,26 @@ awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
 			with = sprintf("%d open%s", number, i == 2 ? " (EDS 180)" : "")
 			row(with ", median", 1e3, wall["larder", name], "", wall["eds", eds], cpu["eds", eds], wall["floor", "wake-inotify"], 10)
 			row(with ", p99", 1e3, worst["larder", name], "", worst["eds", eds], "", worst["floor", "wake-inotify"], 50)
-			row("  from its beginning, median", 1e3, wall["larder", "begun-" number], "")
+			row("  from the start of the commit, median", 1e3, wall["larder", "begun-" number], "")
 		}
-		section("us of CPU, a question with the query log and without")
+		section("us of CPU, a query with and without the query log")
 		split("run cached", answer, " ")
 		for (i = 1; i in answer; i++) {
 			log_name = "log-" answer[i]
-			what = answer[i] == "run" ? "by UID" : "kept answer"
-			row(what ", without", 1, wall["larder", log_name "-without"], "")
-			row(what ", with", 1, wall["larder", log_name "-with"], "")
-			row(what ", more, median of turns", 1, wall["larder", log_name "-more"], "", "", "", "", 1.5)
-			row(what ", more, of the least turns", 1, least["larder", log_name "-more"], "")
+			query = answer[i] == "run" ? "by UID" : "cached answer"
+			row(query ", without", 1, wall["larder", log_name "-without"], "")
+			row(query ", with", 1, wall["larder", log_name "-with"], "")
+			row(query ", added, median", 1, wall["larder", log_name "-more"], "", "", "", "", 1.5)
+			row(query ", added, minimum", 1, minimum["larder", log_name "-more"], "")
 		}
 		exit missed > 0
 	}' "$figures" || missed=1
 cat <<'END'
 
-The least of the medians of three turns; of EDS the only one, with its processor time (service and client). The floor asks the same
-windows of rows in bare SQLite and evaluates no rule: it finds more. Its wake-up is one byte in a file that another process
-watches, from the call on. What is told is put into the queues of the views, in the process that holds them; "more than with none" is
-what this takes above the same look at what is new where no view is open. EDS waits a third of a second before it tells.
+Figures are the minimum of the medians of three rounds; EDS runs once, with the CPU time of service and client. The floor
+queries the same time ranges in plain SQLite and evaluates no recurrence rule, so it finds more. Its wake-up is one byte
+written to a file that another process watches, from the call on. "catching up" reads a change and queues events in the
+mailboxes of the affected views; "added by open views" is the difference from the same with no view open. EDS waits a third
+of a second before it notifies.
 END
 exit $missed

@@ -1,11 +1,11 @@
-/* What libical takes for what Larder does to a calendar, alone and in memory: parsing a file, and the occurrences in the
- * windows of some questions. No file is written and nothing is looked up: every component is expanded for each window.
+/* Measures libical in memory on parts of Larder's work: parsing a file, and finding the occurrences in the time ranges of
+ * some queries. There is no index: every component is expanded for each range.
  *
  *   ical_ask FILE QUERIES SECONDS
  *
- * QUERIES as `larder measure generate queries` makes them; of these the days and months are asked. A line for each
- * operation, as bench/eds/calendar_ask.c has them: row TAB wall TAB 0 TAB processor TAB hits TAB repetitions TAB p99,
- * in microseconds. Detached occurrences are not taken out of their series, so a few hits are counted twice.
+ * QUERIES are the output of `larder measure generate queries`, of which the days and months are used. Prints a line for
+ * each operation, with the columns of bench/eds/calendar_ask.c: row TAB wall TAB 0 TAB CPU TAB hits TAB repetitions TAB
+ * p99, in microseconds. Overridden occurrences are not removed from their series, so a few hits are counted twice.
  *
  * build: gcc -O2 -o ical_ask ical_ask.c $(pkg-config --cflags --libs libical)
  */
@@ -75,7 +75,7 @@ static char *read_all (const char *path)
 	return text;
 }
 
-/* A day of UTC at midnight, from the nth make-time of an expression. */
+/* Returns midnight UTC of a day, from the nth make-time of an expression. */
 static icaltimetype time_of (const char *sexp, int nth)
 {
 	char text[9] = "";
@@ -121,7 +121,7 @@ static void one_row (icalcomponent *calendar, const char *queries, const char *r
 	for (start = now (); n < MOST && (n < FEWEST || now () - start < seconds * 1e6);) {
 		const char *sexp;
 
-		/* The next line of the kind; from the beginning again behind the last. */
+		/* The next line of the kind, after the last one the first again. */
 		while (*at && strncmp (at, kind, strlen (kind)))
 			at = strchr (at, '\n') ? strchr (at, '\n') + 1 : "";
 		if (!*at) {

@@ -1,5 +1,5 @@
-/* What the programs for address books share: a new book, and adding to it. Only the public client interface is used.
- * Included once by each program, which names itself PROGRAM.
+/* Functions of the programs for address books: creating a book and adding cards. Uses the public client interface only.
+ * Included once by each program, which defines its name as PROGRAM.
  */
 #include <libebook/libebook.h>
 
@@ -9,7 +9,7 @@
 
 #include "service.h"
 
-/* The service may hear of a new source later than we do. */
+/* The service may learn of a new source later than this process. */
 static EBookClient *connect_to (ESourceRegistry *registry, ESource *source, gboolean direct)
 {
 	GError *error = NULL;

@@ -1,9 +1,9 @@
-/* Adds the cards of a file to a new address book of evolution-data-server, through libebook, and prints what
- * that cost as one line of JSON: time, processor time of service and client, the peak of anonymous memory of
- * both together, bytes written by the service.
+/* Adds the cards of a file to a new address book of evolution-data-server, through libebook, and prints the cost as a
+ * line of JSON: wall time, CPU time of service and client, the peak of anonymous memory of both together, bytes written
+ * by the service.
  *
- * The clock starts when the book is open and empty and the file is not read yet, and stops when the last batch is
- * acknowledged: starting the services is not counted.
+ * The time begins when the empty book is open, before the file is read, and ends when the last batch is acknowledged. It
+ * does not include the start of the services.
  *
  * build: gcc -O2 -o book_add book_add.c $(pkg-config --cflags --libs libebook-1.2)
  * run:   on a session bus of its own: book_add FILE [BATCH]
@@ -26,7 +26,7 @@ static gpointer watch_memory (gpointer unused)
 	return NULL;
 }
 
-/* Cards as lines from BEGIN to END; returns how many there were. */
+/* Reads the cards of a file, from BEGIN to END; returns their number. */
 static gint add_all (EBookClient *client, const gchar *path, gint batch_size)
 {
 	FILE *file = fopen (path, "rb");

@@ -1,15 +1,16 @@
-/* Puts the questions of bench/contacts to evolution-data-server, through libebook: through D-Bus, and with its
- * direct access. Only the public client interface is used.
+/* Runs the queries of bench/contacts on evolution-data-server, through libebook: through D-Bus, and with direct access.
+ * Uses the public client interface only.
  *
- *   book_ask time CARDS DIR PICK SECONDS BATCH    adds CARDS in batches; writes what is kept to DIR/cards.vcf; runs the
- *        command PICK, which makes DIR/needles; asks; saves singly; deletes all. Prints figures as bench/contacts does.
- *   book_ask indexes CARDS ROUNDS BATCH           adds CARDS to books with no index, and with one kind more each. Prints
- *        figures of the steps of bench/contacts/src/ladder.rs.
- *   book_ask fill CARDS BATCH                     adds CARDS to a new book, ends the service, prints the book's UID.
- *   book_ask memory UID dbus|direct               asks a book for everything, and prints what client and service
- *        take together while the client holds it, and after, in kB.
+ *   book_ask time CARDS DIR COMMAND SECONDS BATCH    adds CARDS in batches; writes the stored cards to DIR/cards.vcf; runs
+ *        COMMAND, which writes DIR/needles; runs the queries; saves singly; deletes all. Prints figures in the format of
+ *        bench/contacts.
+ *   book_ask indexes CARDS ROUNDS BATCH              adds CARDS to books without an index, then with one more in each
+ *        step. Prints figures of the steps of bench/contacts/src/index_cost.rs.
+ *   book_ask fill CARDS BATCH                        adds CARDS to a new book, ends the service, prints the UID of the book.
+ *   book_ask memory UID dbus|direct                  reads all cards of a book, and prints the memory of client and service
+ *        together while the client holds them, and after, in kB.
  *
- * Processor time is that of service and client together. Starting the services is not counted.
+ * CPU time is that of service and client together. The start of the services is not included.
  *
  * build: gcc -O2 -o book_ask book_ask.c $(pkg-config --cflags --libs libebook-1.2)
  */
@@ -66,7 +67,7 @@ static void bytes_figure (const gchar *row, gint64 bytes)
 
 /* ---- cards --------------------------------------------------------------- */
 
-/* Cards as lines from BEGIN to END. */
+/* Reads the cards of a file, from BEGIN to END. */
 static GPtrArray *read_cards (const gchar *path)
 {
 	GPtrArray *cards = g_ptr_array_new_with_free_func (g_free);
@@ -137,12 +138,12 @@ static void extract (EBookClient *client, const gchar *dir)
 	g_free (path);
 }
 
-/* ---- the questions -------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------- */
 
 static EBookClientCursor *cursor;
 static gboolean failed;
 
-/* 50 contacts behind a place, or before it, or at the end. */
+/* Reads 50 contacts after a position, before it, or at the end. */
 static glong page (const gchar *row, gint place)
 {
 	gboolean end = !strcmp (row, "page-end");
@@ -250,8 +251,8 @@ static void ask_all (ESourceRegistry *registry, ESource *source, gboolean direct
 	if (!e_book_client_get_cursor_sync (client, NULL, sorted_by, ways, 2, &cursor, NULL, &error))
 		die ("cursor", error);
 	lines = g_strsplit (text, "\n", -1);
-	/* Needles of a row need not follow each other. What is left out cannot be asked for: at most 20 hits; the letters of
-	 * a book, as the alphabet of a cursor says nothing of what is there. */
+	/* The needles of a row may be apart. Two rows are left out: EDS cannot limit an answer to 20 items, and the alphabet of
+	 * its cursor does not tell which letters occur. */
 	for (i = 0; lines[i] && *lines[i]; i++) {
 		gchar **needle = g_strsplit (lines[i], "\t", 4);
 
@@ -335,9 +336,9 @@ static gint64 book_size (ESource *source)
 	return size;
 }
 
-/* ---- saving with more and more indexes --------------------------------------- */
+/* ---- the cost of indexes ------------------------------------------------------ */
 
-/* The summary has the same fields in all steps. There is no index of substrings, which is the step that is missing. */
+/* The summary has the same fields in all steps. The missing step is the index of substrings, which it does not have. */
 static const struct { gint step; EContactField field; EBookIndexType type; } indexes[] = {
 	{ 1, E_CONTACT_FULL_NAME, E_BOOK_INDEX_PREFIX },
 	{ 2, E_CONTACT_EMAIL, E_BOOK_INDEX_PREFIX },
@@ -466,7 +467,7 @@ static void restart_service (void)
 	g_free (path);
 }
 
-/* The cards are not to be in the memory of who asks for them: another process adds them. */
+/* Another process adds the cards, so that they are not in the memory of the client. */
 static void measure_memory (ESourceRegistry *registry, gchar **argv)
 {
 	gboolean direct = !strcmp (argv[3], "direct");
@@ -484,7 +485,7 @@ static void measure_memory (ESourceRegistry *registry, gchar **argv)
 	print_memory ("dropped");
 }
 
-/* Fills a book for `memory`, and prints its UID. */
+/* Creates a book for `memory` and prints its UID. */
 static void fill (ESourceRegistry *registry, gchar **argv)
 {
 	GPtrArray *cards = read_cards (argv[2]);

@@ -1,11 +1,11 @@
-/* What is left in the service of the address book when clients die with views open? It may be evolution-data-server's, or another one
- * that has its names.
+/* Measures the memory left in an address book service by clients that are killed with open views. The service is that of
+ * evolution-data-server, or another one with its D-Bus names.
  *
  *   book_leak CARDS VIEWS ROUNDS
  *
- * Keeps the book that is always there open, with so many cards. In each round another process opens so many views of all of it, waits until all
- * are complete, and kills itself: nothing is closed. A line for each round: round TAB views that were left behind TAB RssAnon of
- * the service in kB TAB its processor time for one more card, in microseconds.
+ * Opens the default book, with a number of cards. In each round another process opens views of all cards, waits until all
+ * are complete, and kills itself without closing them. Prints a line for each round: round TAB views left open so far TAB
+ * RssAnon of the service in kB TAB its CPU time for one more card, in microseconds.
  *
  * build: gcc -O2 -o book_leak book_leak.c $(pkg-config --cflags --libs libebook-1.2)
  */
@@ -103,7 +103,7 @@ int main (int argc, char **argv)
 		kept = number (service, "status", "RssAnon:");
 		before = processor (service);
 		create (client, 1000000 + round, 1000001 + round);
-		g_usleep (1500000); /* what is told later is part of it */
+		g_usleep (1500000); /* includes later notifications */
 		printf ("%d\t%d\t%" G_GINT64_FORMAT "\t%" G_GINT64_FORMAT "\n", round, round * atoi (argv[2]), kept,
 			(processor (service) - before) / 1000);
 		fflush (stdout);

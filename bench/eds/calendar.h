@@ -1,5 +1,5 @@
-/* What the programs for calendars share: a new calendar, adding to it, the questions, and the figures. Only the public client interface
- * is used. Included once by each program, which names itself PROGRAM.
+/* Functions of the programs for calendars: creating a calendar, adding events, queries, figures. Uses the public client
+ * interface only. Included once by each program, which defines its name as PROGRAM.
  */
 #include <libecal/libecal.h>
 
@@ -73,7 +73,7 @@ static ECalClient *connect_to (ESource *source)
 	return (ECalClient *) client;
 }
 
-/* A file in its parts: what stands before the events, and their texts. */
+/* The parts of a file: the text before the events, and the texts of the events. */
 static GString *head;
 static GPtrArray *zones, *masters, *detached;
 static gint others;
@@ -204,11 +204,11 @@ static void export (ECalClient *client, const gchar *path)
 	fputs ("END:VCALENDAR\r\n", file);
 	if (fclose (file))
 		die (path, NULL);
-	printf ("kept\t%u of %u events; %d tasks and notes left out\n", g_slist_length (list), masters->len + detached->len, others);
+	printf ("kept\t%u of %u events; %d tasks and memos left out\n", g_slist_length (list), masters->len + detached->len, others);
 	g_slist_free_full (list, g_object_unref);
 }
 
-/* It saves some time after the last change, and is started again by the next call. */
+/* The service saves some time after the last change, and the next call starts it again. */
 static void end_service (void)
 {
 	pid_t pid = service_pid ();
@@ -223,7 +223,7 @@ static void end_service (void)
 	g_free (path);
 }
 
-/* ---- the questions -------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------- */
 
 typedef struct { gchar *kind, *line, *sexp; } Query;
 

@@ -1,17 +1,17 @@
-/* Puts questions and changes to a calendar of evolution-data-server, through libecal and D-Bus. Only the public client
- * interface is used.
+/* Runs queries and changes on a calendar of evolution-data-server, through libecal and D-Bus. Uses the public client
+ * interface only.
  *
- *   calendar_ask FILE QUERIES KEPT SECONDS BATCH
+ *   calendar_ask FILE QUERIES OUTPUT SECONDS BATCH
  *
- * Imports the VEVENTs of FILE into a new calendar, masters first, in batches (what is detached cannot be created, so it
- * modifies its master); writes what is then kept to KEPT, behind the head of FILE with its zones; ends the service
- * and opens the calendar again; asks each kind of the QUERIES (see `larder measure generate queries`) for so
- * many seconds, and all of them once, with the number of their hits into KEPT.hits; changes single events. A line for
+ * Imports the VEVENTs of FILE into a new calendar, masters first, in batches (overrides cannot be created, so they are
+ * modifications of their masters); writes the stored events to OUTPUT, after the head and time zones of FILE; ends the
+ * service and opens the calendar again; runs each kind of the QUERIES (see `larder measure generate queries`) for a number
+ * of seconds, and all of them once, with the number of their hits in OUTPUT.hits; changes single events. Prints a line for
  * each operation:
  *
  *   row TAB wall TAB service TAB client TAB hits TAB repetitions TAB p99
  *
- * where wall is the median, service and client are means of processor time, all in microseconds, hits are a mean.
+ * where wall is the median, service and client are means of CPU time, all in microseconds, and hits are a mean.
  *
  * build: gcc -O2 -o calendar_ask calendar_ask.c $(pkg-config --cflags --libs libecal-2.0)
  */
@@ -21,7 +21,7 @@
 #define SINGLY 30
 #define FEWEST 3
 
-/* The nth time of an expression, in seconds. */
+/* Returns the nth time of an expression, in seconds. */
 static time_t time_of (const gchar *sexp, gint nth)
 {
 	gint year = 1970, month = 1, day = 1;
@@ -58,7 +58,7 @@ static glong ask (ECalClient *client, const gchar *row, const Query *query)
 		ICalComponent *component = NULL;
 		GError *error = NULL;
 
-		if (*uid == '=') /* the whole of it */
+		if (*uid == '=') /* an exact match */
 			uid++;
 		if (!e_cal_client_get_object_sync (client, uid, NULL, &component, NULL, &error))
 			die (uid, error);
@@ -75,7 +75,7 @@ static glong ask (ECalClient *client, const gchar *row, const Query *query)
 	return hits;
 }
 
-/* Asks the queries of a kind in turn, until the time is up. */
+/* Times the queries of a kind in turn, for a number of seconds. */
 static void one_row (ECalClient *client, const gchar *row, const gchar *kind, gdouble seconds)
 {
 	GPtrArray *some = g_ptr_array_new ();
@@ -102,7 +102,7 @@ static void one_row (ECalClient *client, const gchar *row, const gchar *kind, gd
 	g_ptr_array_free (some, TRUE);
 }
 
-/* All of them once; how many each finds goes to a file, to compare with. */
+/* Runs each query once, and writes the number of its hits to a file for comparison. */
 static void mixed (ECalClient *client, const gchar *kept)
 {
 	gchar *path = g_strconcat (kept, ".hits", NULL);

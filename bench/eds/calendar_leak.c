@@ -1,10 +1,10 @@
-/* What is left in the calendar service of evolution-data-server when clients die with views open?
+/* Measures the memory left in the calendar service of evolution-data-server by clients that are killed with open views.
  *
  *   calendar_leak EVENTS VIEWS ROUNDS
  *
- * Keeps a calendar of so many events open. In each round another process opens so many views of all of it, waits until all are
- * complete, and kills itself: nothing is closed. A line for each round: round TAB views that were left behind TAB RssAnon of
- * the service in kB TAB its processor time for one more event, in microseconds.
+ * Opens a calendar with a number of events. In each round another process opens views of all events, waits until all are
+ * complete, and kills itself without closing them. Prints a line for each round: round TAB views left open so far TAB RssAnon
+ * of the service in kB TAB its CPU time for one more event, in microseconds.
  *
  * build: gcc -O2 -o calendar_leak calendar_leak.c $(pkg-config --cflags --libs libecal-2.0)
  */
@@ -111,7 +111,7 @@ int main (int argc, char **argv)
 		kept = number (service_pid (), "status", "RssAnon:");
 		begin ();
 		create (client, 1000000 + round, 1000001 + round);
-		g_usleep (1500000); /* what is told later is part of it */
+		g_usleep (1500000); /* includes later notifications */
 		printf ("%d\t%d\t%" G_GINT64_FORMAT "\t%" G_GINT64_FORMAT "\n", round, round * atoi (argv[2]), kept,
 			(processor (watched) - service_before) / 1000);
 		fflush (stdout);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs a command on a session bus of its own, with its own home: bench/eds/private.sh COMMAND [ARGUMENT...]
-# The services that the bus starts end with it, and what they wrote goes with the home. TMPDIR chooses the disk.
+# Runs a command on a private session bus, with a private home directory: bench/eds/private.sh COMMAND [ARGUMENT...]
+# The services that the bus starts end with it; the home directory, which is in TMPDIR, is removed.
 set -euo pipefail
 private=$(mktemp -d)
 trap 'rm -rf "$private"' EXIT

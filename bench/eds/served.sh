@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs a command on this session bus with `larder serve --eds` in the place of evolution-data-server: served.sh LARDER COMMAND [ARGUMENT...]
+# Runs a command on the current session bus with `larder serve --eds` in place of evolution-data-server:
+# served.sh LARDER COMMAND [ARGUMENT...]
 set -euo pipefail
 larder=$1
 shift

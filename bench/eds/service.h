@@ -1,5 +1,5 @@
-/* What the programs here share, whatever is kept: a service of evolution-data-server, what it costs, and a new source in
- * it. Included by book.h and calendar_ask.c, which name PROGRAM, SERVICE and the EXTENSION that a source of theirs has.
+/* Functions of all programs: a service of evolution-data-server, its cost, and a new source in it. Included by book.h and
+ * calendar.h; the including file defines PROGRAM, SERVICE and EXTENSION, the extension of its sources.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void die (const gchar *what, GError *error)
 	exit (1);
 }
 
-/* ---- what processes cost ---------------------------------------------- */
+/* ---- the cost of processes-------------------------------------------- */
 
 static pid_t service_pid (void)
 {
@@ -46,7 +46,7 @@ static gint64 processor (pid_t pid)
 	return clock_getcpuclockid (pid, &clock) ? 0 : nanoseconds (clock);
 }
 
-/* The number behind a name in a file of /proc/PID. */
+/* Returns the number after a name in a file of /proc/PID. */
 static gint64 number (pid_t pid, const gchar *file, const gchar *name)
 {
 	gchar *path = g_strdup_printf ("/proc/%d/%s", (int) pid, file), *text = NULL, *at;
@@ -61,7 +61,7 @@ static gint64 number (pid_t pid, const gchar *file, const gchar *name)
 
 /* ---- a source -------------------------------------------------------- */
 
-/* Chooses what the service indexes, before the source is known to it. */
+/* Configures the indexes of a source before the service learns of it. */
 typedef void (*Setup) (ESource *scratch, gconstpointer data);
 
 static ESource *new_source (ESourceRegistry *registry, Setup setup, gconstpointer data)

@@ -1,12 +1,12 @@
-/* Keeps many views of a calendar of evolution-data-server open, through libecal and D-Bus, and changes it. Only the public client
- * interface is used.
+/* Opens many views of a calendar of evolution-data-server, through libecal and D-Bus, and changes the calendar. Uses the
+ * public client interface only.
  *
- *   views_ask FILE QUERIES KEPT BATCH CHANGES
+ *   views_ask FILE QUERIES OUTPUT BATCH CHANGES
  *
- * Imports the VEVENTs of FILE into a new calendar and writes what is then kept to KEPT, as calendar_ask does; ends the service and opens
- * the calendar again; with a view on the first of the QUERIES changes a single event so many times, and waits each time until the view
- * is told; then opens a view on each of the QUERIES, waits until all are complete, and does the same again. Lines as
- * those of calendar_ask; the time of a change is that from its return until a view is told.
+ * Imports the VEVENTs of FILE into a new calendar and writes the stored events to OUTPUT, as calendar_ask does; ends the
+ * service and opens the calendar again; with a view on the first of the QUERIES, changes a single event a number of times,
+ * and waits each time until the view is notified; then opens a view on each of the QUERIES, waits until all are complete, and
+ * repeats the changes. The columns are those of calendar_ask; the time of a change is from its return to the notification.
  *
  * build: gcc -O2 -o views_ask views_ask.c $(pkg-config --cflags --libs libecal-2.0)
  */
@@ -54,7 +54,7 @@ static void open_all (ECalClient *client)
 
 static gboolean wake (gpointer data) { return G_SOURCE_CONTINUE; }
 
-/* The event lies in the window of the first question. */
+/* The event is in the time range of the first query. */
 static void change (ECalClient *client, const gchar *row, gint changes)
 {
 	guint timer = g_timeout_add (1, wake, NULL);

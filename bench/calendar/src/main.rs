@@ -1,15 +1,14 @@
-//! What the calendar benchmark asks of Larder, besides shell.
+//! The measurements of the benchmarks of calendars; shell scripts call them.
 //!
-//! * `ask STORE QUERIES SECONDS`: puts the questions of `larder measure generate queries` to a
-//!   store, in place, through `larder-query`, and changes single items. Reading a question and
-//!   planning are timed, too.
-//! * `row STORE QUERIES SECONDS ROW`: one row of these alone, to be profiled.
-//! * `memory STORE QUERIES`: what a process takes that has the store open and has answered all of
-//!   them.
+//! * `ask STORE QUERIES SECONDS`: runs the queries of `larder measure generate queries` on a store
+//!   in this process, and changes single items. Parsing and planning a query are part of its time.
+//! * `row STORE QUERIES SECONDS ROW`: runs one row, for a profiler.
+//! * `memory STORE QUERIES`: the memory of a process that answers the queries.
 //!
-//! A line each: row, wall (median), 0, processor (mean), hits (mean), repetitions, p99, with tabs
-//! between; microseconds. Lines that begin with `#` say how many rows were visited, series tested
-//! and items returned by the questions of a kind, all together. It is no part of Larder.
+//! The columns of the output, separated by tabs: row, wall time (median), 0, CPU time (mean), hits
+//! (mean), repetitions, p99. Times are in microseconds. Lines that begin with `#` have the rows
+//! visited, series tested and items returned by all queries of a kind. The program is no part of
+//! Larder.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
@@ -35,11 +34,11 @@ use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Single changes of each kind.
+/// The number of single changes of each kind.
 const SINGLE_CHANGES_PER_KIND: usize = 100;
-/// Fewest and most repetitions of a question.
+/// The minimum and maximum number of repetitions of a row.
 const REPETITION_LIMITS: [usize; 2] = [5, 20_000];
-/// More occurrences than this of one question are not asked for.
+/// The maximum number of occurrences of a query.
 const MAX_OCCURRENCES: usize = 1 << 20;
 
 fn main() -> Result<()> {
@@ -47,8 +46,8 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["ask", store, queries, seconds] => {
-            let questions = CalendarBenchQueries::read(queries)?;
-            time_all_queries(Path::new(store), &questions, seconds.parse()?)?;
+            let queries = CalendarBenchQueries::read(queries)?;
+            time_all_queries(Path::new(store), &queries, seconds.parse()?)?;
             time_changes(Path::new(store))
         }
         ["row", store, queries, seconds, "change"] if seconds.parse::<f64>().is_ok() => {
@@ -56,11 +55,11 @@ fn main() -> Result<()> {
             time_changes(Path::new(store))
         }
         ["row", store, queries, seconds, name] => {
-            let questions = CalendarBenchQueries::read(queries)?;
+            let queries = CalendarBenchQueries::read(queries)?;
             let store = Path::new(store);
             let kind = name.split('-').next().unwrap_or_default();
             let kind = if kind == "open" { "day" } else { kind };
-            let lines = questions.search_lines(kind);
+            let lines = queries.search_lines(kind);
             let reader = Reader::open_with_zones(store, system_zones()?)?;
             let collection = reader.collections()?.into_iter().next().ok_or("no collection")?.name;
             time_row(name, &lines, seconds.parse()?, &mut |line| match name {
@@ -76,7 +75,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// The questions, by their kind: search lines.
+/// The queries: kinds and search lines.
 struct CalendarBenchQueries(Vec<(String, String)>);
 
 impl CalendarBenchQueries {
@@ -90,11 +89,15 @@ impl CalendarBenchQueries {
     }
 
     fn search_lines(&self, kind: &str) -> Vec<&str> {
-        self.0.iter().filter(|(own, _)| own == kind).map(|(_, line)| line.as_str()).collect()
+        self.0
+            .iter()
+            .filter(|(line_kind, _)| line_kind == kind)
+            .map(|(_, line)| line.as_str())
+            .collect()
     }
 }
 
-/// Time that was spent, and what for.
+/// The timings of repetitions: the wall time of each, the CPU time of all.
 #[derive(Default)]
 struct CalendarTimings {
     times: Vec<Duration>,
@@ -104,31 +107,31 @@ struct CalendarTimings {
 impl CalendarTimings {
     fn measure<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let (clock, before) = (Instant::now(), cpu_time()?);
-        let done = work()?;
+        let result = work()?;
         self.times.push(clock.elapsed());
         self.cpu_time += cpu_time()?.saturating_sub(before);
-        Ok(done)
+        Ok(result)
     }
 
     fn print(mut self, row: &str, hits: usize) {
         self.times.sort_unstable();
         let reps = self.times.len().max(1);
         let us = |time: Duration| time.as_nanos() as f64 / 1e3;
-        let at = |place: usize| self.times.get(place.min(reps - 1)).map_or(0.0, |&time| us(time));
+        let at = |index: usize| self.times.get(index.min(reps - 1)).map_or(0.0, |&time| us(time));
         let (cpu, hits) = (us(self.cpu_time) / reps as f64, hits as f64 / reps as f64);
         let (median, p99) = (at(reps / 2), at(reps * 99 / 100));
         println!("{row}\t{median:.1}\t0\t{cpu:.1}\t{hits:.1}\t{reps}\t{p99:.1}");
     }
 }
 
-/// User and system time of this process: clock ticks would be too coarse for one question.
+/// Returns the CPU time of this thread. Clock ticks would be too coarse for one query.
 fn cpu_time() -> Result<Duration> {
     let text = fs::read_to_string("/proc/self/schedstat")?;
-    let own: u64 = text.split(' ').next().ok_or("no time")?.parse()?;
-    Ok(Duration::from_nanos(own))
+    let nanoseconds: u64 = text.split(' ').next().ok_or("no time")?.parse()?;
+    Ok(Duration::from_nanos(nanoseconds))
 }
 
-/// The zones of this system, known by their version as `larder` knows them.
+/// Returns the time zones of this system, with their version, as `larder` has them.
 fn system_zones() -> Result<Arc<ZoneDatabase>> {
     static SYSTEM_ZONES: OnceLock<Arc<ZoneDatabase>> = OnceLock::new();
     if let Some(zones) = SYSTEM_ZONES.get() {
@@ -148,7 +151,7 @@ fn parse_query(line: &str) -> Result<Query> {
     Ok(Query::parse_with(line, &bench_settings())?)
 }
 
-/// Everybody is asked in UTC, in the middle of the calendar.
+/// The context of all queries: UTC, and a time in the middle of the calendar.
 fn bench_settings() -> QueryContext {
     let now = Moment::from_seconds_clamped(1_640_995_200);
     QueryContext {
@@ -166,43 +169,44 @@ fn count_ids(reader: &Reader, line: &str) -> Result<usize> {
 }
 
 fn read_bytes(reader: &Reader, line: &str) -> Result<usize> {
-    let (mut given, mut all) = (0, 0);
+    let (mut count, mut all) = (0, 0);
     run_query(reader, line)?.for_each_source(reader, &mut |bytes| {
-        given += 1;
+        count += 1;
         all += bytes.len();
         true
     })?;
-    if given > 0 && all == 0 { Err("no bytes".into()) } else { Ok(given) }
+    if count > 0 && all == 0 { Err("no bytes".into()) } else { Ok(count) }
 }
 
 fn count_occurrences(reader: &Reader, line: &str) -> Result<usize> {
     let query = parse_query(line)?;
-    let window = required_time_range(&query).cloned().ok_or("no window")?;
+    let range = required_time_range(&query).cloned().ok_or("no time range")?;
     let answer = find(reader, &SearchRequest { query, ..SearchRequest::default() })?;
-    Ok(expand_occurrences(reader, &answer, &window, MAX_OCCURRENCES)?.occurrences.len())
+    Ok(expand_occurrences(reader, &answer, &range, MAX_OCCURRENCES)?.occurrences.len())
 }
 
-/// The shortest way to one item.
+/// Reads an item by its UID, without a query.
 fn get_by_uid(reader: &Reader, collection: &str, line: &str) -> Result<usize> {
     let uid = line.trim_start_matches("uid:=");
     Ok(usize::from(reader.get(collection, uid)?.is_some()))
 }
 
-/// The alarms of a window: the line is the window alone.
+/// Counts the alarms in a time range, which is the whole line.
 fn count_alarms(reader: &Reader, line: &str) -> Result<usize> {
-    let window = parse_alarm_range(line)?;
-    let query = larder_query::Query::Time(larder_query::TimeTest::InRange(window.clone()));
+    let range = parse_alarm_range(line)?;
+    let query = larder_query::Query::Time(larder_query::TimeTest::InRange(range.clone()));
     let answer = find(reader, &SearchRequest { query, ..SearchRequest::default() })?;
-    Ok(expand_occurrences(reader, &answer, &window, MAX_OCCURRENCES)?.occurrences.len())
+    Ok(expand_occurrences(reader, &answer, &range, MAX_OCCURRENCES)?.occurrences.len())
 }
 
 fn parse_alarm_range(line: &str) -> Result<TimeRange> {
-    let asker = bench_settings().user_locale;
-    let now = CivilTime::from_seconds_clamped(asker.now.seconds());
+    let user_locale = bench_settings().user_locale;
+    let now = CivilTime::from_seconds_clamped(user_locale.now.seconds());
     let text = line.strip_prefix("when:").or_else(|| line.strip_prefix("alarm:")).unwrap_or(line);
-    let window = DateRange::parse(text, now, &asker.language)?;
-    let (from, to) = (asker.zone.to_instant(window.from), asker.zone.to_instant(window.to));
-    Ok(TimeRange { from, to, local_zone: asker.zone, target: TimeTarget::Alarms })
+    let range = DateRange::parse(text, now, &user_locale.language)?;
+    let (from, to) =
+        (user_locale.zone.to_instant(range.from), user_locale.zone.to_instant(range.to));
+    Ok(TimeRange { from, to, local_zone: user_locale.zone, target: TimeTarget::Alarms })
 }
 
 fn answer_query(reader: &Reader, kind: &str, line: &str) -> Result<usize> {
@@ -212,8 +216,8 @@ fn answer_query(reader: &Reader, kind: &str, line: &str) -> Result<usize> {
     }
 }
 
-fn time_all_queries(store: &Path, questions: &CalendarBenchQueries, seconds: f64) -> Result<()> {
-    time_row("open", &questions.search_lines("day"), seconds, &mut |line| {
+fn time_all_queries(store: &Path, queries: &CalendarBenchQueries, seconds: f64) -> Result<()> {
+    time_row("open", &queries.search_lines("day"), seconds, &mut |line| {
         count_ids(&Reader::open_with_zones(store, system_zones()?)?, line)
     })?;
     let reader = Reader::open_with_zones(store, system_zones()?)?;
@@ -221,7 +225,7 @@ fn time_all_queries(store: &Path, questions: &CalendarBenchQueries, seconds: f64
     for kind in ["day", "week", "month", "list", "year"] {
         let lines = match kind {
             "year" => years.iter().map(String::as_str).collect(),
-            _ => questions.search_lines(kind),
+            _ => queries.search_lines(kind),
         };
         time_row(&format!("{kind}-ids"), &lines, seconds, &mut |line| count_ids(&reader, line))?;
         time_row(&format!("{kind}-bytes"), &lines, seconds, &mut |line| read_bytes(&reader, line))?;
@@ -231,24 +235,24 @@ fn time_all_queries(store: &Path, questions: &CalendarBenchQueries, seconds: f64
             })?;
         }
     }
-    time_row("alarms", &questions.search_lines("alarms"), seconds, &mut |line| {
+    time_row("alarms", &queries.search_lines("alarms"), seconds, &mut |line| {
         count_alarms(&reader, line)
     })?;
-    time_row("words", &questions.search_lines("words"), seconds, &mut |line| {
+    time_row("words", &queries.search_lines("words"), seconds, &mut |line| {
         count_ids(&reader, line)
     })?;
     let collection = reader.collections()?.into_iter().next().ok_or("no collection")?.name;
-    let uids = questions.search_lines("uid");
+    let uids = queries.search_lines("uid");
     time_row("uid", &uids, seconds, &mut |line| get_by_uid(&reader, &collection, line))?;
-    let all: Vec<&(String, String)> = questions.0.iter().collect();
+    let all: Vec<&(String, String)> = queries.0.iter().collect();
     time_row("mixed", &all, seconds, &mut |(kind, line)| answer_query(&reader, kind, line))?;
-    print_work_counts(&reader, questions)
+    print_work_counts(&reader, queries)
 }
 
-/// How many rows were visited and series tested for what was returned.
-fn print_work_counts(reader: &Reader, questions: &CalendarBenchQueries) -> Result<()> {
+/// Prints the rows visited, series tested and items returned.
+fn print_work_counts(reader: &Reader, queries: &CalendarBenchQueries) -> Result<()> {
     let mut sums: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
-    for (kind, line) in &questions.0 {
+    for (kind, line) in &queries.0 {
         let query = match kind.as_str() {
             "alarms" => {
                 larder_query::Query::Time(larder_query::TimeTest::InRange(parse_alarm_range(line)?))
@@ -265,9 +269,9 @@ fn print_work_counts(reader: &Reader, questions: &CalendarBenchQueries) -> Resul
             }
         }
     }
-    for (kind, [questions, visited, tested, returned]) in sums {
+    for (kind, [queries, visited, tested, returned]) in sums {
         println!(
-            "# {kind}: {questions} questions, {visited} visited, {tested} tested, {returned} returned"
+            "# {kind}: {queries} queries, {visited} visited, {tested} tested, {returned} returned"
         );
     }
     Ok(())
@@ -287,9 +291,9 @@ fn time_row<T>(
         let clock = Instant::now();
         hits += ask(needle)?;
         spent.times.push(clock.elapsed());
-        let [fewest, most] = REPETITION_LIMITS;
-        let enough = begin.elapsed().as_secs_f64() >= seconds || spent.times.len() >= most;
-        if enough && spent.times.len() >= fewest {
+        let [min, max] = REPETITION_LIMITS;
+        let enough = begin.elapsed().as_secs_f64() >= seconds || spent.times.len() >= max;
+        if enough && spent.times.len() >= min {
             break;
         }
     }
@@ -298,18 +302,18 @@ fn time_row<T>(
     Ok(())
 }
 
-/// Single changes, each an operation of its own; beside each an append of as many bytes, made
-/// durable.
+/// Times single changes, each an operation of its own, and a durable append of the same bytes after
+/// each.
 fn time_changes(path: &Path) -> Result<()> {
     let reader = Reader::open_with_zones(path, system_zones()?)?;
     let collection = reader.collections()?.into_iter().next().ok_or("no collection")?;
     let mut items = Vec::new();
     for head in reader.items_after_row(&collection, None, 4 * SINGLE_CHANGES_PER_KIND)? {
         let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
-        let frame =
+        let context =
             head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();
         if head.recurrence_id.is_empty() && items.len() < SINGLE_CHANGES_PER_KIND {
-            items.push((head, String::from_utf8(bytes)?, frame.unwrap_or_default()));
+            items.push((head, String::from_utf8(bytes)?, context.unwrap_or_default()));
         }
     }
     let mut store =
@@ -319,22 +323,22 @@ fn time_changes(path: &Path) -> Result<()> {
     let mut handles = Vec::new();
     for kind in ["create", "modify", "remove"] {
         let (mut changes, mut appends) = (CalendarTimings::default(), CalendarTimings::default());
-        for (place, (head, bytes, frame)) in items.iter().enumerate() {
+        for (index, (head, bytes, context)) in items.iter().enumerate() {
             let uid = format!("{}-single", head.uid);
             let bytes = bytes.replacen(&head.uid, &uid, 1);
             changes.measure(|| {
                 let mut operation = Operation::new(kind, "", 0);
                 let change = match kind {
-                    "create" => item_put(&store, &name, &uid, &bytes, frame)?,
+                    "create" => item_put(&store, &name, &uid, &bytes, context)?,
                     "modify" => item_put(
                         &store,
                         &name,
                         &uid,
                         &bytes.replacen("SUMMARY:", "SUMMARY:Later ", 1),
-                        frame,
+                        context,
                     )?,
                     _ => BatchChange::Remove(
-                        *handles.get(place).ok_or("no handle")?,
+                        *handles.get(index).ok_or("no handle")?,
                         Precondition::Any,
                     ),
                 };
@@ -365,11 +369,11 @@ fn item_put(
     into: &Arc<str>,
     uid: &str,
     bytes: &str,
-    frame: &CalendarContext,
+    context: &CalendarContext,
 ) -> Result<BatchChange> {
-    let deriver = store.extractor_for_collection(into, CollectionType::Calendar)?;
+    let extractor = store.extractor_for_collection(into, CollectionType::Calendar)?;
     let prepared =
-        deriver.parse_component(bytes.as_bytes().to_vec(), frame).map_err(|_| "not an item")?;
+        extractor.parse_component(bytes.as_bytes().to_vec(), context).map_err(|_| "not an item")?;
     let (collection, uid, expect) = (Arc::clone(into), uid.to_string(), Precondition::Any);
     Ok(BatchChange::Put(ItemPut {
         collection,
@@ -380,16 +384,16 @@ fn item_put(
     }))
 }
 
-/// Prints what this process takes, before it opens the store and after it has asked everything.
-fn print_memory(store: &Path, questions: &CalendarBenchQueries) -> Result<()> {
+/// Prints the memory of this process: before the store is opened, and the peak after each query.
+fn print_memory(store: &Path, queries: &CalendarBenchQueries) -> Result<()> {
     let before = anonymous_memory_kib()?;
     let reader = Reader::open_with_zones(store, system_zones()?)?;
-    let mut most = anonymous_memory_kib()?;
-    for (kind, line) in &questions.0 {
+    let mut peak = anonymous_memory_kib()?;
+    for (kind, line) in &queries.0 {
         answer_query(&reader, kind, line)?;
-        most = most.max(anonymous_memory_kib()?);
+        peak = peak.max(anonymous_memory_kib()?);
     }
-    println!("memory\t{}\t{}\tkB anonymous: before, at most", before, most);
+    println!("memory\t{before}\t{peak}\tkB anonymous: start, peak");
     Ok(())
 }
 

@@ -1,16 +1,16 @@
-//! Saving against the number of indexes: the same cards into collections with no index, and with
-//! one kind more each, up to the default. What each step adds is what the index costs.
+//! The cost of indexes: the same cards are saved in collections without an index, then with one
+//! more index in each step, up to the default configuration.
 
 use crate::Result;
-use crate::chart::AddChartFn;
-use crate::svg::{BenchChart, BenchLine};
-use crate::table::{FigureTable, format_brief, format_grouped, format_short};
+use crate::table::{FigureTable, format_grouped, format_short};
+use larder_measure::chart::{ChartAxis, ColourRole, MeasureUnit, Polyline, PolylineChart};
+use larder_measure::html_page::HtmlPage;
 use larder_query::Field;
 use larder_store::{FieldIndex, IndexConfig};
 use std::fmt::Write as _;
 
-/// What is indexed, for the table and for the chart. Those with the same number in
-/// `bench/eds/book_ask.c` are the predecessor's; it has no index of substrings.
+/// The name of each step in the table and in the chart. `bench/eds/book_ask.c` uses the same
+/// numbers; evolution-data-server has no index of substrings.
 const INDEX_STEPS: [(&str, &str); 8] = [
     ("nothing", "nothing"),
     ("full_name, exact and prefix", "name"),
@@ -22,7 +22,7 @@ const INDEX_STEPS: [(&str, &str); 8] = [
     ("+ sort, which is the default", "sort"),
 ];
 
-/// The step that adds this index of this field.
+/// Returns the step that adds an index of a field.
 fn index_step(field: &Field, kind: FieldIndex) -> usize {
     match (kind, field.name) {
         (FieldIndex::Value, "full_name") => 1,
@@ -35,7 +35,8 @@ fn index_step(field: &Field, kind: FieldIndex) -> usize {
     }
 }
 
-/// Prints each step's number, and its summary as `larder collections create --index` reads it.
+/// Prints the number and the index configuration of each step, as `larder collections create
+/// --index` reads it.
 pub(crate) fn print_index_configs() -> Result<()> {
     let default = IndexConfig::default();
     let kinds = [
@@ -54,16 +55,17 @@ pub(crate) fn print_index_configs() -> Result<()> {
                 write!(text, " {}:{name}", field.name)?;
             }
         }
-        let summary: IndexConfig = if text.is_empty() { "none" } else { &text }.parse()?;
-        if number + 1 == INDEX_STEPS.len() && !summary.is_default() {
+        let config: IndexConfig = if text.is_empty() { "none" } else { &text }.parse()?;
+        if number + 1 == INDEX_STEPS.len() && !config.is_default() {
             return Err("the last step is not the default".into());
         }
-        println!("{number}\t{summary}");
+        println!("{number}\t{config}");
     }
     Ok(())
 }
 
-/// A contact's share in wall and processor time (microseconds), bytes written, bytes of the store.
+/// Returns wall time, CPU time (in microseconds), bytes written and bytes of the store, for each
+/// contact.
 fn cost_per_contact(figures: &FigureTable, who: &str, n: u64, step: usize) -> Option<[f64; 4]> {
     let get = |row: &str| figures.get(&(who.to_string(), n, format!("index-{step}{row}")));
     let (time, number) = (get("")?, n as f64);
@@ -71,38 +73,38 @@ fn cost_per_contact(figures: &FigureTable, who: &str, n: u64, step: usize) -> Op
     Some([wall, cpu, get("-written")?.median / number, get("-store")?.median / number])
 }
 
-/// The number of contacts for which this was measured.
-fn measured_contact_count(figures: &FigureTable) -> Option<u64> {
+/// Returns the number of contacts that the steps were measured with.
+fn measured_contacts(figures: &FigureTable) -> Option<u64> {
     figures.keys().filter(|(_, _, row)| row == "index-0").map(|(_, n, _)| *n).max()
 }
 
-/// The rows of the table: what is indexed, then Larder's shares with what they add to the row
-/// before, then EDS's.
+/// Returns the rows of the table: the step, Larder's costs with their difference from the previous
+/// row, then those of EDS.
 fn table_rows(figures: &FigureTable) -> Option<(u64, Vec<[String; 11]>)> {
-    let n = measured_contact_count(figures)?;
+    let n = measured_contacts(figures)?;
     let (mut rows, mut before) = (Vec::new(), None);
     for (number, (name, _)) in INDEX_STEPS.iter().enumerate() {
-        let Some(own) = cost_per_contact(figures, "larder", n, number) else { continue };
-        let more = |at: usize| {
-            let before = before.map(|before: [f64; 4]| own[at] - before[at]);
-            before.map_or_else(String::new, |more| format!("{:+.1}", more))
+        let Some(larder) = cost_per_contact(figures, "larder", n, number) else { continue };
+        let added = |at: usize| {
+            let before = before.map(|before: [f64; 4]| larder[at] - before[at]);
+            before.map_or_else(String::new, |added| format!("{added:+.1}"))
         };
         let eds = cost_per_contact(figures, "eds", n, number);
         let other = |at: usize| eds.map_or_else(|| "-".into(), |eds| format_short(eds[at]));
         rows.push([
             (*name).to_string(),
-            format_short(own[0]),
-            format_short(own[1]),
-            more(1),
-            format_short(own[2]),
-            format_short(own[3]),
-            more(3),
+            format_short(larder[0]),
+            format_short(larder[1]),
+            added(1),
+            format_short(larder[2]),
+            format_short(larder[3]),
+            added(3),
             other(0),
             other(1),
             other(2),
             other(3),
         ]);
-        before = Some(own);
+        before = Some(larder);
     }
     Some((n, rows))
 }
@@ -111,20 +113,20 @@ const COLUMN_TITLES: [&str; 11] = [
     "indexed",
     "µs wall",
     "µs CPU",
-    "more",
+    "added",
     "written",
     "store",
-    "more",
+    "added",
     "EDS: µs wall",
     "µs CPU",
     "written",
     "store",
 ];
 
-/// Prints the table.
+/// Prints the table of costs.
 pub(crate) fn print_table(figures: &FigureTable) {
     let Some((n, rows)) = table_rows(figures) else { return };
-    println!("\nsaving {n} contacts, by what is indexed: microseconds and bytes per contact");
+    println!("\nsaving {n} contacts by index configuration: microseconds and bytes per contact");
     for row in std::iter::once(COLUMN_TITLES.map(String::from)).chain(rows) {
         let [name, rest @ ..] = row;
         print!("{name:<34}");
@@ -133,7 +135,7 @@ pub(crate) fn print_table(figures: &FigureTable) {
     }
 }
 
-/// The table in Markdown.
+/// Returns the table of costs in Markdown.
 pub(crate) fn to_markdown(figures: &FigureTable) -> Option<String> {
     let (n, rows) = table_rows(figures)?;
     let mut out = format!("Per contact, of {} contacts:\n\n", format_grouped(n));
@@ -148,37 +150,44 @@ pub(crate) fn to_markdown(figures: &FigureTable) -> Option<String> {
     Some(out)
 }
 
-/// Gives the chart of wall or processor time to `add`.
-pub(crate) fn add_index_cost_chart(
-    figures: &FigureTable,
-    what: &str,
-    title: &str,
-    add: &mut AddChartFn<'_>,
-) -> Result<()> {
-    let n = measured_contact_count(figures).unwrap_or_default();
-    let line = |(style, who, name): (usize, &str, &'static str)| {
-        let share = |step: usize| {
-            let [wall, cpu, ..] = cost_per_contact(figures, who, n, step)?;
-            Some((step as f64, if what == "cpu" { cpu } else { wall }))
+/// The time that a chart of index configurations shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IndexCostTime {
+    Wall,
+    Cpu,
+}
+
+/// Adds the chart of the time to save a contact with each index configuration.
+pub(crate) fn add_chart(page: &mut HtmlPage, figures: &FigureTable, time: IndexCostTime) {
+    let n = measured_contacts(figures).unwrap_or_default();
+    let line = |(program, name, colour): (&str, &str, ColourRole)| {
+        let point = |step: usize| {
+            let [wall, cpu, ..] = cost_per_contact(figures, program, n, step)?;
+            Some((step as f64, if time == IndexCostTime::Cpu { cpu } else { wall }))
         };
-        BenchLine {
-            name,
-            style_index: style,
-            points: (0..INDEX_STEPS.len()).filter_map(share).collect(),
+        Polyline {
+            name: name.into(),
+            colour,
+            points: (0..INDEX_STEPS.len()).filter_map(point).collect(),
         }
     };
-    let who = [(0, "larder", "Larder"), (1, "eds", "EDS, through D-Bus")];
-    let lines: Vec<BenchLine> =
-        who.into_iter().map(line).filter(|line| !line.points.is_empty()).collect();
-    let places = (0..).zip(INDEX_STEPS).map(|(at, (_, name))| (f64::from(at), name.to_string()));
-    let chart = BenchChart {
-        title,
-        about: &format!("microseconds per contact, of {} contacts", format_grouped(n)),
-        x_label: "indexed: with each step this, too",
-        x_marks: places.collect(),
-        is_logarithmic: false,
-        format_value: format_brief,
-        lines: &lines,
+    let programs =
+        [("larder", "Larder", ColourRole::First), ("eds", "EDS, D-Bus", ColourRole::Third)];
+    let lines: Vec<Polyline> =
+        programs.into_iter().map(line).filter(|line| !line.points.is_empty()).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let marks = (0..).zip(INDEX_STEPS).map(|(at, (_, name))| (f64::from(at), name.to_string()));
+    let chart = PolylineChart {
+        x_axis: ChartAxis::linear("indexes, each step adds one", MeasureUnit::Count),
+        x_marks: marks.collect(),
+        y_axis: ChartAxis::linear("", MeasureUnit::Time),
+        lines,
     };
-    add(&format!("indexes-{what}"), &chart)
+    let title = match time {
+        IndexCostTime::Wall => "Saving by index configuration: wall time",
+        IndexCostTime::Cpu => "Saving by index configuration: CPU time",
+    };
+    page.add_chart(title, &format!("per contact, of {} contacts", format_grouped(n)), &chart);
 }

@@ -1,4 +1,4 @@
-//! The questions, put to a store in place. Reading the question and planning are timed, too.
+//! Runs the queries on a store in this process. Parsing and planning a query are part of its time.
 
 use crate::Result;
 use crate::needles::{SearchNeedle, read_cards};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 
 const PROGRAM_NAME: &str = "larder";
-/// Where `larder import` puts cards.
+/// The collection that `larder import` stores cards in.
 const COLLECTION_NAME: &str = "contacts";
 
 /// Times every row of the needles.
@@ -22,17 +22,17 @@ pub(crate) fn time_all_rows(
 ) -> Result<()> {
     let reader = Reader::open(store)?;
     let cursor = RefCell::new(SortedCursor::new(Query::All, None, SortSpec::parse("file_as")?));
-    let of = |names: &[&str]| {
+    let fields = |names: &[&str]| {
         names.iter().filter_map(|name| find_contact_field(name)).collect::<Vec<_>>()
     };
-    let (revision, three) = (of(&["rev"]), of(&["full_name", "email", "phone"]));
+    let (revision, three_fields) = (fields(&["rev"]), fields(&["full_name", "email", "phone"]));
     for group in needles.group_by_row() {
         let name = group[0].row.as_str();
         time_row(PROGRAM_NAME, n, name, seconds, &group, &mut |needle| match name {
             "open" => read_bytes(&Reader::open(store)?, needle),
             "ids" => read_uids(&reader, needle),
             "ids-rev" => read_fields(&reader, needle, &revision),
-            "fields-3" => read_fields(&reader, needle, &three),
+            "fields-3" => read_fields(&reader, needle, &three_fields),
             "uid" => Ok(usize::from(reader.get(COLLECTION_NAME, &needle.text)?.is_some())),
             "letters" => Ok(cursor.borrow_mut().letters(&reader)?.len()),
             "page-50" | "page-back" | "page-end" => {
@@ -44,9 +44,9 @@ pub(crate) fn time_all_rows(
     Ok(())
 }
 
-/// Needles by their rows, in the order in which the rows come first.
+/// Groups needles by row, in the order in which the rows first occur.
 pub(crate) trait NeedleGroups {
-    /// One list for each row.
+    /// Returns a list for each row.
     fn group_by_row(&self) -> Vec<Vec<SearchNeedle>>;
 }
 
@@ -69,42 +69,44 @@ fn find_hits(reader: &Reader, needle: &SearchNeedle) -> Result<larder_query::Res
     Ok(find(reader, &SearchRequest { query, limit, prefetch: true, ..SearchRequest::default() })?)
 }
 
-/// The hits, with their bytes.
+/// Runs a query and reads the bytes of its hits; returns their number.
 fn read_bytes(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
-    let mut given = 0;
+    let mut count = 0;
     find_hits(reader, needle)?.for_each_source(reader, &mut |bytes| {
-        given += usize::from(!bytes.is_empty());
+        count += usize::from(!bytes.is_empty());
         true
     })?;
-    Ok(given)
+    Ok(count)
 }
 
-/// The UIDs of the hits.
+/// Runs a query and reads the UIDs of its hits; returns their number.
 fn read_uids(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
-    let (mut given, mut length) = (0, 0);
+    let (mut count, mut length) = (0, 0);
     find_hits(reader, needle)?.for_each_uid(reader, &mut |uid| {
         length += uid.len();
-        given += 1;
+        count += 1;
         true
     })?;
-    Ok(if length > 0 { given } else { 0 })
+    Ok(if length > 0 { count } else { 0 })
 }
 
-/// The hits, with their UIDs and the first values of these fields.
+/// Runs a query and reads the UID and the first values of some fields of its hits; returns their
+/// number.
 fn read_fields(reader: &Reader, needle: &SearchNeedle, fields: &[&Field]) -> Result<usize> {
-    let (mut given, mut length) = (0, 0);
+    let (mut count, mut length) = (0, 0);
     find_hits(reader, needle)?.for_each_projected(reader, fields, &mut |item, part| {
         length += item.uid.len();
         for field in fields {
             length += part.first(field).map_or(0, |value| value.len());
         }
-        given += 1;
+        count += 1;
         true
     })?;
-    Ok(if length > 0 { given } else { 0 })
+    Ok(if length > 0 { count } else { 0 })
 }
 
-/// The page that begins with a name, or ends before it, or at the end; with its place in the book.
+/// Reads the page that begins at a name, the one that ends before it, or the last one, and its
+/// position in the sorted collection.
 fn read_page(reader: &Reader, cursor: &mut SortedCursor, needle: &SearchNeedle) -> Result<usize> {
     let size = isize::try_from(needle.limit)?;
     match needle.row.as_str() {
@@ -112,17 +114,17 @@ fn read_page(reader: &Reader, cursor: &mut SortedCursor, needle: &SearchNeedle) 
         _ => cursor.move_to_text(reader, &needle.text),
     }
     let answer = cursor.step(reader, if needle.row == "page-50" { size } else { -size })?;
-    let mut given = 0;
+    let mut count = 0;
     answer.for_each(reader, &mut |_, bytes| {
-        given += usize::from(!bytes.is_empty());
+        count += usize::from(!bytes.is_empty());
         true
     })?;
     let (before, all) = cursor.position(reader)?;
-    // Behind the last name there is nothing, which is an answer, too.
-    Ok(if before <= all { given.max(1) } else { 0 })
+    // An empty page, after the last name, is a correct answer.
+    Ok(if before <= all { count.max(1) } else { 0 })
 }
 
-/// Saves cards one by one, under UIDs of their own.
+/// Saves cards one at a time, with new UIDs.
 pub(crate) fn time_single_saves(store: &Path, book: &Path, number: usize, n: &str) -> Result<()> {
     let mut store = Store::open(store, &StoreOptions::default())?;
     let book = read_cards(book)?;
@@ -146,7 +148,7 @@ pub(crate) fn time_single_saves(store: &Path, book: &Path, number: usize, n: &st
         )?;
         times.push(clock.elapsed());
         if added != 1 {
-            return Err("a single card was left out".into());
+            return Err("a single card was not added".into());
         }
     }
     let cpu = cpu_time()?.saturating_sub(before).as_nanos() / times.len().max(1) as u128;
@@ -156,26 +158,27 @@ pub(crate) fn time_single_saves(store: &Path, book: &Path, number: usize, n: &st
     Ok(())
 }
 
-/// The card under another UID.
+/// Returns the card with a UID for this benchmark.
 fn replace_uid(card: &[u8], place: usize) -> Result<Vec<u8>> {
     let card = String::from_utf8_lossy(card);
     let mut out = String::new();
-    let mut named = false;
+    let mut has_uid = false;
     for line in card.split_inclusive('\n') {
         match line.starts_with("UID:") {
             true => out.push_str(&format!("UID:larder-bench-single-{place}\r\n")),
             false => out.push_str(line),
         }
-        named |= line.starts_with("UID:");
+        has_uid |= line.starts_with("UID:");
         if line.starts_with("VERSION:") && !card.contains("\nUID:") {
             out.push_str(&format!("UID:larder-bench-single-{place}\r\n"));
-            named = true;
+            has_uid = true;
         }
     }
-    if named { Ok(out.into_bytes()) } else { Err("a card without VERSION".into()) }
+    if has_uid { Ok(out.into_bytes()) } else { Err("a card without VERSION".into()) }
 }
 
-/// Asks for everything, holds it, and prints what the process takes, in kB.
+/// Reads and holds all cards, and prints the memory of the process in kB, before and after they are
+/// dropped.
 pub(crate) fn print_memory_use(store: &Path) -> Result<()> {
     let reader = Reader::open(store)?;
     let mut held = Vec::new();

@@ -1,27 +1,25 @@
-//! What the contact benchmarks are made with, besides shell.
+//! The measurements of the benchmarks of contacts; shell scripts call them.
 //!
-//! * `needles CARDS`: picks what to ask for from the cards, by a seed. A line each: the row of the
-//!   table it belongs to, the most hits wanted (0: all), the bare text, and the S-expression, with
-//!   tabs between.
-//! * `larder STORE NEEDLES SECONDS N`: puts them to a store, in place, through `larder-query`.
-//! * `single STORE CARDS NUMBER N`: saves so many cards, each as an operation of its own.
-//! * `floor FILE NEEDLES SECONDS N`: the same questions by bare SQL to the rows that `larder-floor
+//! * `needles CARDS`: selects the texts to search for from the cards, by a seeded generator. Prints
+//!   for each the row of the table it belongs to, the maximum number of hits (0: all), the text and
+//!   the S-expression, separated by tabs.
+//! * `larder STORE NEEDLES SECONDS N`: runs the queries on a store, in this process.
+//! * `single STORE CARDS NUMBER N`: saves a number of cards, each as an operation of its own.
+//! * `floor FILE NEEDLES SECONDS N`: runs the queries as plain SQL on the rows that `larder-floor
 //!   same` wrote.
-//! * `memory STORE`: what a process takes that has the store open, has asked it and holds all its
-//!   cards.
-//! * `summaries`: which indexes are tried, from none to the default, as `larder collections create`
-//!   reads them.
-//! * `table FIGURES N`: the figures of one size beside each other; ends with 1 where a goal is
-//!   missed.
-//! * `indexes FIGURES`: what saving takes with more and more indexes.
-//! * `chart FIGURES DIR`: the figures of all sizes, as SVG, and as one page of HTML.
-//! * `page FIGURES FILE`: puts tables of the figures into a page of Markdown, where it has marks
-//!   for them.
+//! * `memory STORE`: prints the memory of a process that holds all cards of a store.
+//! * `configs`: prints the index configurations that are compared, from none to the default, as
+//!   `larder collections create --index` reads them.
+//! * `table FIGURES N`: prints the figures for one number of contacts. The exit code is 1 if a goal
+//!   is missed.
+//! * `indexes FIGURES`: prints the cost of saving with each index configuration.
+//! * `chart PAGE FIGURES...`: writes an HTML page with charts of the figures.
+//! * `page FIGURES FILE`: replaces the tables of a Markdown page.
 //!
-//! Figures are lines: who, how many contacts, row, repetitions, median and 99th percentile of the
-//! wall time, mean processor time (nanoseconds), mean number of hits. Rows of bytes have them in
-//! the place of the median. Lines that begin with `#` say on what machine a script was run, after
-//! its name. It is no part of Larder.
+//! A line of figures has the program, the number of contacts, the row, the repetitions, the median
+//! and the 99th percentile of the wall time, the mean CPU time (in nanoseconds), and the mean
+//! number of hits. For rows of bytes the number of bytes is in place of the median. Lines that
+//! begin with `#` name the script and the machine. The program is no part of Larder.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
@@ -31,7 +29,6 @@ mod larder;
 mod markdown_page;
 mod needles;
 mod sqlite_floor;
-mod svg;
 mod table;
 mod timing;
 
@@ -70,15 +67,19 @@ fn main() -> Result<ExitCode> {
             let met = table::print_table(&table::read_figures(figures)?, n.parse()?);
             return Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        ["summaries"] => index_cost::print_index_configs()?,
+        ["configs"] => index_cost::print_index_configs()?,
         ["indexes", figures] => index_cost::print_table(&table::read_figures(figures)?),
         ["page", figures, file] => markdown_page::update_page(figures, Path::new(file))?,
-        ["chart", figures, dir] => {
-            chart::write_charts(&table::read_figures(figures)?, Path::new(dir))?;
+        ["chart", page, ref files @ ..] => {
+            let mut figures = table::FigureTable::new();
+            for file in files {
+                figures.extend(table::read_figures(file)?);
+            }
+            chart::write_page(&figures, Path::new(page))?;
         }
         _ => {
             return Err(
-                "needles, larder, single, floor, memory, summaries, table, indexes, chart or page"
+                "needles, larder, single, floor, memory, configs, table, indexes, chart or page"
                     .into(),
             );
         }

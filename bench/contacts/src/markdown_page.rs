@@ -1,6 +1,5 @@
-//! The tables of a page of Markdown: each stands between `<!-- NAME -->` and `<!-- /NAME -->`, and
-//! is put there anew where the figures have something for it. What is around them is written by
-//! hand.
+//! Updates the tables of a Markdown page. Each is between `<!-- NAME -->` and `<!-- /NAME -->` and
+//! is replaced if the figures contain it; the text around the tables is written by hand.
 
 use crate::Result;
 use crate::index_cost;
@@ -10,7 +9,7 @@ use crate::table::{
 };
 use std::path::Path;
 
-/// Whose memory is counted, and of whom that is.
+/// The programs whose memory is measured, with the processes that count.
 const MEMORY_PROGRAMS: [(&str, &str); 3] = [
     ("larder", "Larder"),
     ("eds", "EDS, D-Bus: service and client"),
@@ -26,13 +25,13 @@ const PEAK_ROWS: [(&str, &str); 9] = [
     ("peak-find-all", "`larder find`, all, sorted"),
     ("peak-remove", "`larder remove`, all"),
     ("peak-undo", "`larder undo`, all"),
-    ("store-share", "`data.db`, bytes for a byte of the cards"),
+    ("store-share", "`data.db`, bytes for each byte of the cards"),
 ];
 
-/// Much the same as their neighbours: the page is to be one page.
+/// Rows left out because they differ little from their neighbours.
 const HIDDEN_ROWS: [&str; 5] = ["prefix-4", "prefix-6", "prefix-7", "prefix-8", "prefix-9"];
 
-/// Puts the tables into the page.
+/// Replaces the tables of a page.
 pub(crate) fn update_page(figures: &str, page: &Path) -> Result<()> {
     let mut text = std::fs::read_to_string(page)?;
     for line in std::fs::read_to_string(figures)?.lines() {
@@ -67,7 +66,7 @@ fn replace_section(text: &mut String, name: &str, with: &str) {
     }
 }
 
-/// A table: its first column is text, the others are numbers.
+/// A Markdown table whose first column is text and whose other columns are numbers.
 struct MarkdownTable(String);
 
 impl MarkdownTable {
@@ -85,13 +84,14 @@ fn get_figure<'a>(figures: &'a FigureTable, who: &str, n: u64, row: &str) -> Opt
     figures.get(&(who.to_string(), n, row.to_string()))
 }
 
-/// The number of contacts to show: the usual one if it was measured.
+/// Returns the number of contacts to show: [`GOAL_CONTACTS`] if it was measured, or the largest.
 fn usual_contact_count(figures: &FigureTable, row: &str) -> Option<u64> {
-    let measured = figures.keys().filter(|(who, _, of)| who == "larder" && of == row);
+    let measured = figures.keys().filter(|(program, _, name)| program == "larder" && name == row);
     measured.map(|(_, n, _)| *n).max_by_key(|n| (*n == GOAL_CONTACTS, *n))
 }
 
-/// The rows of at most 20 hits, or the others, at one size; and Larder's at the largest.
+/// Returns the table of times, of the rows with at most 20 hits or of the others, with Larder's
+/// times at [`LARGE_CONTACTS`].
 fn time_table(figures: &FigureTable, limited: bool) -> Option<String> {
     let n = usual_contact_count(figures, "exact")?;
     let others: &[(&str, &str)] = match limited {
@@ -112,7 +112,7 @@ fn time_table(figures: &FigureTable, limited: bool) -> Option<String> {
         row.ends_with("/20") == limited && !HIDDEN_ROWS.iter().any(|skip| row.starts_with(skip))
     };
     for &(row, name, wanted) in TABLE_ROWS.iter().filter(|(row, ..)| shown(row)) {
-        let Some(own) = get_figure(figures, "larder", n, row) else { continue };
+        let Some(larder) = get_figure(figures, "larder", n, row) else { continue };
         let share = |it: &RowFigure| if is_per_contact(row) { it.hits.max(1.0) } else { 1.0 };
         let median = |it: &RowFigure| it.median / share(it);
         let goal = |n: u64| match table::goal_micros(row, wanted, n) {
@@ -121,31 +121,31 @@ fn time_table(figures: &FigureTable, limited: bool) -> Option<String> {
         };
         let cell = |n: u64, it: &RowFigure| {
             let wanted = table::goal_micros(row, wanted, n) * 1e3;
-            let late = wanted > 0.0 && measured_nanos(row, it) / share(it) > wanted;
-            if late {
+            let is_missed = wanted > 0.0 && measured_nanos(row, it) / share(it) > wanted;
+            if is_missed {
                 format!("**{}**", format_nanoseconds(median(it)))
             } else {
                 format_nanoseconds(median(it))
             }
         };
-        let mut cells = vec![name.to_string(), goal(n), cell(n, own)];
+        let mut cells = vec![name.to_string(), goal(n), cell(n, larder)];
         cells.extend([
-            format_nanoseconds(own.p99 / share(own)),
-            format_nanoseconds(own.cpu / share(own)),
+            format_nanoseconds(larder.p99 / share(larder)),
+            format_nanoseconds(larder.cpu / share(larder)),
         ]);
-        cells.push(format_brief(own.hits));
+        cells.push(format_brief(larder.hits));
         for (who, _) in others {
             cells.push(get_figure(figures, who, n, row).map_or("-".into(), |it| {
                 format!(
                     "{} ({} x)",
                     format_nanoseconds(median(it)),
-                    format_brief(median(it) / median(own))
+                    format_brief(median(it) / median(larder))
                 )
             }));
         }
         if large {
-            let there = get_figure(figures, "larder", LARGE_CONTACTS, row);
-            cells.push(there.map_or("-".into(), |it| cell(LARGE_CONTACTS, it)));
+            let figure = get_figure(figures, "larder", LARGE_CONTACTS, row);
+            cells.push(figure.map_or("-".into(), |it| cell(LARGE_CONTACTS, it)));
             cells.push(goal(LARGE_CONTACTS));
         }
         table.add_row(&cells);
@@ -161,19 +161,19 @@ fn size_table(figures: &FigureTable) -> Option<String> {
     for n in measured_contact_counts(figures, "bytes-store", false) {
         let Some(source) = get_figure(figures, "source", n, "bytes-source") else { continue };
         for (row, name, unit) in [
-            ("bytes-store", "store, for a byte of the cards", source.median),
+            ("bytes-store", "store, bytes for each byte of the cards", source.median),
             ("written-batch", "written per contact, saved in batches", n as f64),
             ("written-one", "written per contact, saved singly", 1.0),
         ] {
-            let Some(own) = get_figure(figures, "larder", n, row) else { continue };
+            let Some(larder) = get_figure(figures, "larder", n, row) else { continue };
             let mut cells =
-                vec![format_grouped(n), name.to_string(), format_brief(own.median / unit)];
+                vec![format_grouped(n), name.to_string(), format_brief(larder.median / unit)];
             for who in ["eds", "floor"] {
                 cells.push(get_figure(figures, who, n, row).map_or("-".into(), |it| {
                     format!(
                         "{} ({} x)",
                         format_brief(it.median / unit),
-                        format_brief(it.median / own.median)
+                        format_brief(it.median / larder.median)
                     )
                 }));
             }
@@ -183,16 +183,17 @@ fn size_table(figures: &FigureTable) -> Option<String> {
     Some(table.0)
 }
 
-/// The sizes at which a row was measured; without the small ones, if there are others.
+/// Returns the numbers of contacts that a row was measured with; unless `all`, without the small
+/// ones.
 fn measured_contact_counts(figures: &FigureTable, row: &str, all: bool) -> Vec<u64> {
     let least = if all { 0 } else { usual_contact_count(figures, row).unwrap_or_default() };
-    let measured = figures.keys().filter(|(who, _, of)| who == "larder" && of == row);
+    let measured = figures.keys().filter(|(program, _, name)| program == "larder" && name == row);
     let mut sizes: Vec<u64> = measured.map(|(_, n, _)| *n).filter(|n| *n >= least).collect();
     sizes.sort_unstable();
     sizes
 }
 
-/// What a contact takes in a process that holds all of them.
+/// Returns the table of memory for each contact.
 fn memory_table(figures: &FigureTable) -> Option<String> {
     usual_contact_count(figures, "memory-rss")?;
     let head = ["contacts", "", "RSS", "PSS", "VMS", "anonymous"].map(String::from);
@@ -214,7 +215,7 @@ fn memory_table(figures: &FigureTable) -> Option<String> {
     Some(table.0)
 }
 
-/// Peaks of anonymous memory, in MB, and the size of the store, with their goals.
+/// Returns the table of peaks of anonymous memory, in MB, and of the size of the store, with goals.
 fn peak_table(figures: &FigureTable) -> Option<String> {
     usual_contact_count(figures, "peak-import")?;
     let sizes = measured_contact_counts(figures, "peak-import", true);

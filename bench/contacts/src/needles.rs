@@ -1,4 +1,5 @@
-//! What to ask for: parts of the cards' own values, drawn by a seed.
+//! The texts to search for, called needles: parts of the values of the cards, selected by a seeded
+//! generator.
 
 use crate::Result;
 use larder_format::contact::Contact;
@@ -7,26 +8,26 @@ use larder_format::fold::fold;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
-/// Needles for a row.
+/// The number of needles for a row.
 const NEEDLES_PER_ROW: usize = 200;
-/// UIDs that are asked for at once.
+/// The number of UIDs in one query.
 const UIDS_PER_NEEDLE: usize = 100;
-/// The most hits of the rows that have a goal.
+/// The maximum number of hits of the rows that have a goal.
 const MAX_LIMITED_HITS: usize = 20;
-/// Contacts on a page of a sorted book.
+/// The number of contacts on a page of the sorted collection.
 const PAGE_CONTACTS: usize = 50;
-/// Beginnings have up to so many letters.
+/// The length of the longest prefix.
 const MAX_PREFIX_CHARS: usize = 10;
-/// Of one row, all hits are asked for, and there are about so many.
+/// The approximate number of hits of each query in the row `prefix-320`.
 const LARGE_PREFIX_HITS: usize = 320;
-/// Between the UIDs of one needle.
+/// Separates the UIDs of a needle.
 pub(crate) const UID_SEPARATOR: char = '\u{1f}';
 
-/// A question.
+/// A query and the row that it belongs to.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchNeedle {
     pub(crate) row: String,
-    /// At most so many hits; 0: all.
+    /// The maximum number of hits; 0: all.
     pub(crate) limit: usize,
     pub(crate) text: String,
     pub(crate) sexp: String,
@@ -38,7 +39,7 @@ impl SearchNeedle {
     }
 }
 
-/// Reads what `print` printed.
+/// Reads the output of [`print_needles`].
 pub(crate) fn read_needles(path: &str) -> Result<Vec<SearchNeedle>> {
     let mut needles = Vec::new();
     for line in std::fs::read_to_string(path)?.lines() {
@@ -50,7 +51,7 @@ pub(crate) fn read_needles(path: &str) -> Result<Vec<SearchNeedle>> {
     Ok(needles)
 }
 
-/// Cuts a book whose lines begin where they should.
+/// Reads the cards of a file, which must not have blanks before BEGIN and END.
 pub(crate) fn read_cards(path: &Path) -> Result<Vec<Vec<u8>>> {
     let book = std::fs::read(path)?;
     let (mut cards, mut card) = (Vec::new(), Vec::new());
@@ -63,7 +64,7 @@ pub(crate) fn read_cards(path: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(cards)
 }
 
-/// Numbers by a seed (splitmix64).
+/// A seeded generator of pseudo-random numbers (splitmix64).
 struct NeedleRandom(u64);
 
 impl NeedleRandom {
@@ -76,16 +77,16 @@ impl NeedleRandom {
     }
 }
 
-/// Picks the needles of all rows and prints them.
+/// Selects the needles of all rows and prints them.
 pub(crate) fn print_needles(path: &Path) -> Result<()> {
     let cards = read_cards(path)?;
     let mut random = NeedleRandom(2);
     let values = |name: &str| -> Result<Vec<String>> {
         let field = find_contact_field(name).ok_or("no such field")?;
-        let of = |card: &Vec<u8>| -> Vec<String> {
+        let values_of_card = |card: &Vec<u8>| -> Vec<String> {
             Contact::parse(card).values(field).into_iter().map(|value| value.to_string()).collect()
         };
-        let values = cards.iter().flat_map(of);
+        let values = cards.iter().flat_map(values_of_card);
         Ok(values.filter(|value| !value.contains(|c: char| c.is_control())).collect())
     };
     let (uids, names) = (values("uid")?, values("full_name")?);
@@ -107,26 +108,31 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
         SearchNeedle { row: "uid".into(), limit: 0, text: uid.clone(), sexp }.print_line();
     }
     for _ in 0..NEEDLES_PER_ROW / 4 {
-        let mut several = HashSet::new();
-        while several.len() < UIDS_PER_NEEDLE.min(uids.len()) {
-            several.insert(uids[random.next_below(uids.len())].as_str());
+        let mut selected = HashSet::new();
+        while selected.len() < UIDS_PER_NEEDLE.min(uids.len()) {
+            selected.insert(uids[random.next_below(uids.len())].as_str());
         }
-        let mut several: Vec<&str> = several.into_iter().collect();
-        several.sort_unstable();
+        let mut selected: Vec<&str> = selected.into_iter().collect();
+        selected.sort_unstable();
         let sexp: String =
-            several.iter().map(|uid| format!(" (is \"id\" {})", quote(uid))).collect();
-        let text = several.join(&UID_SEPARATOR.to_string());
+            selected.iter().map(|uid| format!(" (is \"id\" {})", quote(uid))).collect();
+        let text = selected.join(&UID_SEPARATOR.to_string());
         SearchNeedle { row: "uids-100".into(), limit: 0, text, sexp: format!("(or{sexp})") }
             .print_line();
     }
     for row in ["page-50", "page-back", "page-end"] {
         for _ in 0..NEEDLES_PER_ROW {
-            // The place is for whoever counts places, the name for whoever looks it up.
-            let place =
+            // Evolution-data-server moves to the position, Larder and the floor to the name.
+            let position =
                 random.next_below(cards.len().saturating_sub(PAGE_CONTACTS)) + PAGE_CONTACTS / 2;
             let text = names[random.next_below(names.len())].clone();
-            SearchNeedle { row: row.into(), limit: PAGE_CONTACTS, text, sexp: place.to_string() }
-                .print_line();
+            SearchNeedle {
+                row: row.into(),
+                limit: PAGE_CONTACTS,
+                text,
+                sexp: position.to_string(),
+            }
+            .print_line();
         }
     }
     for text in shared_prefixes(&cards) {
@@ -136,13 +142,13 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
 
     let mut part =
         |row: &str,
-         of: &[String],
+         values: &[String],
          test: &str,
          pick: &mut dyn FnMut(&mut NeedleRandom, &[char]) -> Option<String>| {
             let mut left = NEEDLES_PER_ROW;
             for _ in 0..NEEDLES_PER_ROW * 50 {
-                let whole: Vec<char> = of[random.next_below(of.len())].chars().collect();
-                let Some(text) = pick(&mut random, &whole) else { continue };
+                let value: Vec<char> = values[random.next_below(values.len())].chars().collect();
+                let Some(text) = pick(&mut random, &value) else { continue };
                 let sexp = format!("({test} {})", quote(&text));
                 let needle = SearchNeedle { row: row.to_string(), limit: 0, text, sexp };
                 needle.print_line();
@@ -168,7 +174,7 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
         let row = format!("prefix-{letters}");
         part(&row, &names, "beginswith \"full_name\"", &mut |_, name| {
             let text = name.get(..letters)?;
-            // A blank at the end may or may not be compared.
+            // Programs differ in whether they compare a blank at the end.
             (!text.last()?.is_whitespace()).then(|| text.iter().collect())
         });
     }
@@ -198,19 +204,19 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Beginnings that about [`LARGE_PREFIX_HITS`] contacts have, where possible in their full name
-/// alone: Larder looks into the other names, too, and evolution-data-server does not.
+/// Returns prefixes that about [`LARGE_PREFIX_HITS`] contacts have, preferably in the full name
+/// only, because Larder also searches the other names and evolution-data-server does not.
 fn shared_prefixes(cards: &[Vec<u8>]) -> Vec<String> {
     let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for card in cards {
         let card = Contact::parse(card);
-        let beginnings = |name: &str| -> BTreeSet<String> {
+        let prefixes = |name: &str| -> BTreeSet<String> {
             let values =
                 find_contact_field(name).map(|field| card.values(field)).unwrap_or_default();
             values.iter().flat_map(|value| folded_prefixes(value)).collect()
         };
-        let full = beginnings("full_name");
-        let others = ["given_name", "family_name", "nickname"].map(beginnings);
+        let full = prefixes("full_name");
+        let others = ["given_name", "family_name", "nickname"].map(prefixes);
         for text in others.iter().fold(full.clone(), |all, more| &all | more) {
             let counts = known.entry(text).or_default();
             counts.0 += 1;
@@ -225,14 +231,14 @@ fn shared_prefixes(cards: &[Vec<u8>]) -> Vec<String> {
     known.into_iter().take(MAX_LIMITED_HITS).map(|(text, _)| text).collect()
 }
 
-/// The beginnings of a name, folded, of up to ten letters.
+/// Returns the folded prefixes of a name, up to [`MAX_PREFIX_CHARS`] long.
 fn folded_prefixes(name: &str) -> Vec<String> {
     let folded = fold(name);
     let ends = folded.char_indices().take(MAX_PREFIX_CHARS).filter(|(_, c)| c.is_alphanumeric());
     ends.map(|(at, c)| folded[..at + c.len_utf8()].to_string()).collect()
 }
 
-/// The `length` characters before `end`, if there is no blank or mark among them.
+/// Returns the `length` characters before `end`, unless one of them is a blank or punctuation.
 fn word_slice(text: &[char], end: usize, length: usize) -> Option<String> {
     let part = text.get(end.checked_sub(length)?..end)?;
     let plain = |c: &char| c.is_alphanumeric() || matches!(c, '.' | '@' | '_' | '-');

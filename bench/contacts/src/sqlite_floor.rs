@@ -1,6 +1,6 @@
-//! The same questions, by bare SQL to the rows that `larder-floor same` wrote: no parsing, no test
-//! of what was found. What is folded, and the text of the MATCH, are made outside the measured
-//! time.
+//! Runs the queries as plain SQL on the rows that `larder-floor same` wrote, without parsing and
+//! without verification of candidates. Folded texts and MATCH expressions are prepared outside the
+//! measured time.
 
 use crate::Result;
 use crate::larder::NeedleGroups as _;
@@ -15,14 +15,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
 const PROGRAM_NAME: &str = "floor";
-/// As in `larder-floor`: added to a field's number for values from their ends, and for the ends of
-/// numbers.
+/// Offsets of field numbers, as in `larder-floor`: for reversed values, and for the last digits of
+/// telephone numbers.
 const SUFFIX_FIELD_OFFSET: i64 = 1000;
 const PHONE_FIELD_OFFSET: i64 = 2000;
-/// After every text.
+/// Sorts after every text with the same beginning.
 const PREFIX_END: &str = "\u{10ffff}";
 
-/// A statement with its values, to run once or several times.
+/// A statement and the values of each of its executions.
 struct FloorQuery {
     sql: &'static str,
     values: Vec<Vec<Value>>,
@@ -31,12 +31,12 @@ struct FloorQuery {
 const SELECT_ALL: &str = "SELECT bytes FROM source ORDER BY item";
 const SELECT_UIDS: &str = "SELECT uid FROM item";
 const SELECT_STORED_FIELDS: &str = "SELECT uid || kept FROM item";
-/// By the hash, which may have several.
+/// Finds an item by the hash of its UID, which several items may share.
 const SELECT_BY_UID: &str =
     "SELECT s.bytes FROM item i JOIN source s ON s.item = i.id WHERE i.handle = ?1 AND i.uid = ?2";
 const SELECT_RANGE: &str = "SELECT s.bytes FROM idx_value v JOIN source s ON s.item = v.item
     WHERE v.field = ?1 AND v.value >= ?2 AND v.value < ?3 LIMIT ?4";
-/// A name is looked for in four fields.
+/// The fields that a name is searched in.
 const NAME_FIELDS: [&str; 4] = ["full_name", "family_name", "given_name", "nickname"];
 const SELECT_NAMES_RANGE: &str = "SELECT s.bytes FROM (SELECT DISTINCT item FROM idx_value
     WHERE field IN (?1, ?2, ?3, ?4) AND value >= ?5 AND value < ?6 LIMIT ?7) v JOIN source s ON s.item = v.item";
@@ -57,17 +57,17 @@ pub(crate) fn time_all_rows(
     n: &str,
 ) -> Result<()> {
     let conn = open(file)?;
-    let deriver = Extractor::new("und");
+    let extractor = Extractor::new("und");
     for group in needles.group_by_row() {
         let name = group[0].row.as_str();
         if name == "letters" {
             continue;
         }
-        let asked: Vec<FloorQuery> =
-            group.iter().map(|needle| to_floor_query(needle, &deriver)).collect::<Result<_>>()?;
-        time_row(PROGRAM_NAME, n, name, seconds, &asked, &mut |asked| match name {
-            "open" => run_query(&open(file)?, asked),
-            _ => run_query(&conn, asked),
+        let queries: Vec<FloorQuery> =
+            group.iter().map(|needle| to_floor_query(needle, &extractor)).collect::<Result<_>>()?;
+        time_row(PROGRAM_NAME, n, name, seconds, &queries, &mut |query| match name {
+            "open" => run_query(&open(file)?, query),
+            _ => run_query(&conn, query),
         })?;
     }
     Ok(())
@@ -79,27 +79,27 @@ fn open(file: &Path) -> Result<Connection> {
     Ok(conn)
 }
 
-fn run_query(conn: &Connection, asked: &FloorQuery) -> Result<usize> {
-    let mut select = conn.prepare_cached(asked.sql)?;
-    let mut given = 0;
-    for values in &asked.values {
+fn run_query(conn: &Connection, query: &FloorQuery) -> Result<usize> {
+    let mut select = conn.prepare_cached(query.sql)?;
+    let mut count = 0;
+    for values in &query.values {
         let mut rows = select.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
-            given += usize::from(!row.get_ref(0)?.as_bytes()?.to_vec().is_empty());
+            count += usize::from(!row.get_ref(0)?.as_bytes()?.to_vec().is_empty());
         }
     }
-    let may_be_none = asked.sql == SELECT_PAGE || asked.sql == SELECT_PAGE_BACK;
-    Ok(if may_be_none { given.max(1) } else { given })
+    let may_be_empty = query.sql == SELECT_PAGE || query.sql == SELECT_PAGE_BACK;
+    Ok(if may_be_empty { count.max(1) } else { count })
 }
 
-fn to_floor_query(needle: &SearchNeedle, deriver: &Extractor) -> Result<FloorQuery> {
+fn to_floor_query(needle: &SearchNeedle, extractor: &Extractor) -> Result<FloorQuery> {
     let id = |name: &str| {
         find_contact_field(name).map(|field| i64::from(field.id)).ok_or("no such field")
     };
     let limit = if needle.limit == 0 { -1 } else { needle.limit as i64 };
     let folded = fold(&needle.text).into_owned();
     let equal = |field: i64, text: &str| vec![field.into(), text.to_string().into(), limit.into()];
-    let from = |field: i64, text: String| {
+    let starting_with = |field: i64, text: String| {
         let end = format!("{text}{PREFIX_END}");
         vec![vec![field.into(), text.into(), end.into(), limit.into()]]
     };
@@ -120,11 +120,12 @@ fn to_floor_query(needle: &SearchNeedle, deriver: &Extractor) -> Result<FloorQue
         "exact-email" => (SELECT_EQUAL, vec![equal(id("email")?, &folded)]),
         "suffix" => (
             SELECT_RANGE,
-            from(id("full_name")? + SUFFIX_FIELD_OFFSET, folded.chars().rev().collect()),
+            starting_with(id("full_name")? + SUFFIX_FIELD_OFFSET, folded.chars().rev().collect()),
         ),
-        "suffix-email" => {
-            (SELECT_RANGE, from(id("email")? + SUFFIX_FIELD_OFFSET, folded.chars().rev().collect()))
-        }
+        "suffix-email" => (
+            SELECT_RANGE,
+            starting_with(id("email")? + SUFFIX_FIELD_OFFSET, folded.chars().rev().collect()),
+        ),
         "phone" => {
             let last: String = collect_digits(&folded).chars().rev().take(7).collect();
             (SELECT_EQUAL, vec![equal(id("phone")? + PHONE_FIELD_OFFSET, &last)])
@@ -132,7 +133,7 @@ fn to_floor_query(needle: &SearchNeedle, deriver: &Extractor) -> Result<FloorQue
         "page-50" | "page-back" | "page-end" => {
             let key = match kind {
                 "page-end" => vec![0xff],
-                _ => deriver.sort_key(&needle.text),
+                _ => extractor.sort_key(&needle.text),
             };
             let sql = if kind == "page-50" { SELECT_PAGE } else { SELECT_PAGE_BACK };
             (sql, vec![vec![id("file_as")?.into(), key.into(), limit.into()]])
@@ -152,14 +153,14 @@ fn to_floor_query(needle: &SearchNeedle, deriver: &Extractor) -> Result<FloorQue
     Ok(FloorQuery { sql, values })
 }
 
-/// As in `larder-floor`.
+/// Returns the hash of a UID, as `larder-floor` stores it.
 fn hash_uid(uid: &str) -> u64 {
     let mut hash = DefaultHasher::new();
     uid.hash(&mut hash);
     hash.finish()
 }
 
-/// A MATCH for what has all trigrams of a text.
+/// Returns the MATCH expression for all trigrams of a text.
 fn trigram_match(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let terms: Vec<String> = chars

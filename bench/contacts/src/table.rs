@@ -1,4 +1,4 @@
-//! The figures of one size beside each other: goals, ratios, and what was missed.
+//! The table of figures for one number of contacts: goals, ratios, and missed goals.
 
 use crate::Result;
 use std::collections::HashMap;
@@ -12,14 +12,14 @@ pub(crate) struct RowFigure {
     pub(crate) hits: f64,
 }
 
-/// By who, how many contacts, row.
+/// Figures by program, number of contacts and row.
 pub(crate) type FigureTable = HashMap<(String, u64, String), RowFigure>;
 
-/// A row, what it is called, and its goal in microseconds, 0 where there is none; for `save-batch`
-/// and `delete-all` that is a contact's share.
+/// A row, its name, and its goal in microseconds, or 0 without a goal. The goals of `save-batch`
+/// and `delete-all` are for one contact.
 type TableRow = (&'static str, &'static str, f64);
 
-/// The rows in their order.
+/// The rows, in the order of the table.
 pub(crate) const TABLE_ROWS: &[TableRow] = &[
     ("save-batch", "save in batches, per contact", 60.0),
     ("save-one", "save one", 0.0),
@@ -27,7 +27,7 @@ pub(crate) const TABLE_ROWS: &[TableRow] = &[
     ("uid", "by uid", 4.0),
     ("uids-100", "100 uids", 350.0),
     ("all", "fetch all, bytes", 5000.0),
-    ("all-eds", "the same, as asked of EDS", 0.0),
+    ("all-eds", "the same, query of EDS", 0.0),
     ("ids", "fetch all, ids", 0.0),
     ("ids-rev", "fetch all, ids and revisions", 0.0),
     ("fields-3", "fetch all, three fields", 0.0),
@@ -74,20 +74,20 @@ pub(crate) const TABLE_ROWS: &[TableRow] = &[
     ("delete-all", "delete all, per contact", 40.0),
 ];
 
-/// The goals are for this many contacts; at [`LARGE_CONTACTS`] indexed queries may take twice as
-/// long.
+/// The number of contacts that goals are for. Indexed queries of [`LARGE_CONTACTS`] may take twice
+/// as long.
 pub(crate) const GOAL_CONTACTS: u64 = 12_800;
 pub(crate) const LARGE_CONTACTS: u64 = 102_400;
-/// Below this, what a process takes to start is most of what it takes.
+/// With fewer contacts there are no goals: the start of the process dominates.
 const MIN_GOAL_CONTACTS: u64 = 800;
-/// The most bytes of a store for a byte of its cards.
+/// The goal for the size of the store, in bytes for each byte of the cards.
 const MAX_STORE_BYTES_PER_CARD_BYTE: f64 = 2.5;
 
-/// Who is compared with Larder.
+/// The programs compared with Larder.
 const COMPARED_PROGRAMS: [(&str, &str); 3] =
     [("eds", "EDS"), ("eds-direct", "direct"), ("floor", "floor")];
 
-/// Reads lines of figures; `#` begins a remark.
+/// Reads files of figures. Lines that begin with `#` are comments.
 pub(crate) fn read_figures(path: &str) -> Result<FigureTable> {
     let mut figures = HashMap::new();
     for line in std::fs::read_to_string(path)?.lines().filter(|line| !line.starts_with('#')) {
@@ -106,7 +106,7 @@ pub(crate) fn read_figures(path: &str) -> Result<FigureTable> {
     Ok(figures)
 }
 
-/// Whether a row's figures are of all contacts together, and shown as one contact's share.
+/// Returns whether the figures of a row are for all contacts, and shown for one.
 pub(crate) fn is_per_contact(row: &str) -> bool {
     matches!(row, "save-batch" | "delete-all")
 }
@@ -114,7 +114,7 @@ pub(crate) fn is_per_contact(row: &str) -> bool {
 pub(crate) fn goal_micros(row: &str, goal: f64, n: u64) -> f64 {
     match row {
         _ if goal == 0.0 || n < MIN_GOAL_CONTACTS => 0.0,
-        // What is done once for all contacts counts little among so many only.
+        // With few contacts the cost of a command dominates the cost for each.
         "save-batch" | "delete-all" if n < GOAL_CONTACTS => 0.0,
         "save-batch" if n == LARGE_CONTACTS => 90.0,
         "all" | "delete-all" | "process-find" if n == LARGE_CONTACTS => 0.0,
@@ -124,8 +124,8 @@ pub(crate) fn goal_micros(row: &str, goal: f64, n: u64) -> f64 {
     }
 }
 
-/// The figure that is compared with the goal: of saving the larger one of wall and processor time,
-/// of a process the latter.
+/// Returns the figure to compare with the goal: usually the median wall time, for saving the larger
+/// of wall and CPU time, for a process the CPU time.
 pub(crate) fn measured_nanos(row: &str, figure: &RowFigure) -> f64 {
     match row {
         "save-batch" => figure.median.max(figure.cpu),
@@ -134,49 +134,49 @@ pub(crate) fn measured_nanos(row: &str, figure: &RowFigure) -> f64 {
     }
 }
 
-/// Prints the table, and what was missed; true if nothing was.
+/// Prints the table and the missed goals; returns whether all goals are met.
 pub(crate) fn print_table(figures: &FigureTable, n: u64) -> bool {
     let get = |who: &str, row: &str| figures.get(&(who.to_string(), n, row.to_string()));
     let mut missed = Vec::new();
-    println!("\n{n} contacts: microseconds; x: ratios to Larder, of the median and");
-    println!("the 99th percentile of wall times, and of the mean of processor times");
+    println!("\n{n} contacts: microseconds; x: ratio to Larder of the median and of the");
+    println!("99th percentile of wall time, and of the mean CPU time");
     print!("{:<29}{:>8}{:>9}{:>8}{:>9}{:>8}", "", "goal", "Larder", "p99", "CPU", "hits");
     for (_, name) in COMPARED_PROGRAMS {
         print!("  |{name:>9}{:>8}{:>7}{:>7}{:>7}{:>8}", "p99", "x", "p99 x", "CPU x", "hits");
     }
     println!();
     for &(row, name, wanted) in TABLE_ROWS {
-        let Some(own) = get("larder", row) else { continue };
+        let Some(larder) = get("larder", row) else { continue };
         let unit = |it: &RowFigure| if is_per_contact(row) { 1e3 * it.hits.max(1.0) } else { 1e3 };
         let goal = goal_micros(row, wanted, n);
-        let spent = measured_nanos(row, own) / unit(own);
-        let late = goal > 0.0 && spent > goal;
-        if late {
+        let spent = measured_nanos(row, larder) / unit(larder);
+        let is_missed = goal > 0.0 && spent > goal;
+        if is_missed {
             missed.push(format!("{name}: {} instead of {goal}", format_short(spent)));
         }
-        let mark = if late { "!" } else { "" };
+        let mark = if is_missed { "!" } else { "" };
         let wanted = if goal > 0.0 { format!("{mark}{goal}") } else { String::new() };
         print!("{name:<29}{wanted:>8}");
         print!(
             "{:>9}{:>8}",
-            format_short(own.median / unit(own)),
-            format_short(own.p99 / unit(own))
+            format_short(larder.median / unit(larder)),
+            format_short(larder.p99 / unit(larder))
         );
-        print!("{:>9}{:>8}", format_short(own.cpu / unit(own)), format_short(own.hits));
+        print!("{:>9}{:>8}", format_short(larder.cpu / unit(larder)), format_short(larder.hits));
         for (who, _) in COMPARED_PROGRAMS {
             let other = get(who, row);
-            let of = |value: &dyn Fn(&RowFigure) -> f64| {
+            let cell = |value: &dyn Fn(&RowFigure) -> f64| {
                 other.map_or("-".into(), |it| format_short(value(it)))
             };
-            print!("  |{:>9}", of(&|it| it.median / unit(it)));
-            print!("{:>8}", of(&|it| it.p99 / unit(it)));
+            print!("  |{:>9}", cell(&|it| it.median / unit(it)));
+            print!("{:>8}", cell(&|it| it.p99 / unit(it)));
             for value in
                 [|it: &RowFigure| it.median, |it: &RowFigure| it.p99, |it: &RowFigure| it.cpu]
             {
-                let own = value(own) / unit(own);
-                print!("{:>7}", of(&|it| value(it) / unit(it) / own.max(1e-3)));
+                let larder = value(larder) / unit(larder);
+                print!("{:>7}", cell(&|it| value(it) / unit(it) / larder.max(1e-3)));
             }
-            print!("{:>8}", of(&|it| it.hits));
+            print!("{:>8}", cell(&|it| it.hits));
         }
         println!();
     }
@@ -195,16 +195,16 @@ fn print_sizes(figures: &FigureTable, n: u64, missed: &mut Vec<String>) {
     print!("{:<44}{:>10}{:>10}{:>7}", "bytes; x: ratios to Larder", "Larder", "EDS", "x");
     println!("{:>10}{:>7}    ({} bytes a card)", "floor", "x", format_short(source / n as f64));
     for (row, name, unit) in [
-        ("bytes-store", "store, for a byte of the cards", source),
+        ("bytes-store", "store, bytes for each byte of the cards", source),
         ("written-batch", "written per contact, saved in batches", n as f64),
         ("written-one", "written per contact, saved singly", 1.0),
     ] {
-        let Some(own) = get("larder", row) else { continue };
-        print!("{name:<44}{:>10}", format_short(own / unit));
+        let Some(larder) = get("larder", row) else { continue };
+        print!("{name:<44}{:>10}", format_short(larder / unit));
         for who in ["eds", "floor"] {
-            let of =
+            let cell =
                 |unit: f64| get(who, row).map_or("-".into(), |value| format_short(value / unit));
-            print!("{:>10}{:>7}", of(unit), of(own.max(1.0)));
+            print!("{:>10}{:>7}", cell(unit), cell(larder.max(1.0)));
         }
         println!();
     }
@@ -219,7 +219,7 @@ fn print_sizes(figures: &FigureTable, n: u64, missed: &mut Vec<String>) {
     }
 }
 
-/// A number with three figures or so.
+/// Formats a number with about three digits.
 pub(crate) fn format_short(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
@@ -229,7 +229,7 @@ pub(crate) fn format_short(value: f64) -> String {
     }
 }
 
-/// The same without zeros behind, where numbers are not below each other.
+/// Formats a number with about three digits, without trailing zeros.
 pub(crate) fn format_brief(value: f64) -> String {
     let text = format_short(value);
     match text.contains('.') {
@@ -238,7 +238,7 @@ pub(crate) fn format_brief(value: f64) -> String {
     }
 }
 
-/// A time with its unit.
+/// Formats a time in nanoseconds.
 pub(crate) fn format_nanoseconds(value: f64) -> String {
     match value {
         value if value < 1e3 => format!("{} ns", format_brief(value)),
@@ -248,16 +248,7 @@ pub(crate) fn format_nanoseconds(value: f64) -> String {
     }
 }
 
-/// Bytes, with their unit.
-pub(crate) fn format_bytes(value: f64) -> String {
-    match value {
-        value if value < 1e3 => format!("{} B", format_brief(value)),
-        value if value < 1e6 => format!("{} kB", format_brief(value / 1e3)),
-        value => format!("{} MB", format_brief(value / 1e6)),
-    }
-}
-
-/// A number with commas.
+/// Formats a number with commas.
 pub(crate) fn format_grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

@@ -1,15 +1,15 @@
-//! Doing something again and again, and what it took.
+//! Repeats an operation and prints its timings.
 
 use crate::Result;
 use std::time::{Duration, Instant};
 
-/// Most repetitions of a row.
+/// The maximum number of repetitions of a row.
 const MAX_REPETITIONS: usize = 20_000;
-/// Fewest, however long they take.
+/// The minimum number of repetitions of a row.
 const MIN_REPETITIONS: usize = 5;
 
-/// Times `work` over the needles in turn, for so many seconds; prints a line of figures. It gives
-/// the number of hits: none is an error.
+/// Times `work` on the needles in turn until `seconds` have passed, and prints a line of figures.
+/// `work` returns the number of hits; no hits are an error.
 pub(crate) fn time_row<T>(
     who: &str,
     n: &str,
@@ -40,7 +40,7 @@ pub(crate) fn time_row<T>(
     Ok(())
 }
 
-/// Prints the figures of some times; the processor time is that of one, the hits are those of all.
+/// Prints a line of figures. `cpu` is the mean CPU time in nanoseconds, `hits` the sum of hits.
 pub(crate) fn print_figures(
     who: &str,
     n: &str,
@@ -50,15 +50,15 @@ pub(crate) fn print_figures(
     hits: f64,
 ) {
     times.sort_unstable();
-    let at = |share: f64| {
-        let place = (times.len() as f64 * share) as usize;
-        times.get(place.min(times.len().saturating_sub(1))).map_or(0, Duration::as_nanos)
+    let quantile = |share: f64| {
+        let index = (times.len() as f64 * share) as usize;
+        times.get(index.min(times.len().saturating_sub(1))).map_or(0, Duration::as_nanos)
     };
     let (reps, hits) = (times.len(), hits / times.len().max(1) as f64);
-    println!("{who} {n} {row} {reps} {} {} {cpu} {hits:.1}", at(0.5), at(0.99));
+    println!("{who} {n} {row} {reps} {} {} {cpu} {hits:.1}", quantile(0.5), quantile(0.99));
 }
 
-/// Of this one thread. The kernel brings its account up to date when the thread gives way.
+/// Returns the CPU time of this thread. The kernel updates its count when the thread yields.
 pub(crate) fn cpu_time() -> Result<Duration> {
     std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
@@ -66,7 +66,7 @@ pub(crate) fn cpu_time() -> Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds.parse()?))
 }
 
-/// The number behind a name in a file of `/proc/self`.
+/// Returns the number after a name in a file of `/proc/self`.
 pub(crate) fn proc_counter(file: &str, name: &str) -> Result<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/{file}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0");

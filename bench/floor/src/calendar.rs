@@ -1,19 +1,21 @@
-//! The floor of the calendar benchmark: the least that bare SQLite takes to keep events and to find
-//! them by time and UID.
+//! The floor of the calendar benchmark: a lower bound for the cost of storing events in plain
+//! SQLite and of finding them by time and UID.
 //!
-//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` keeps the components of FILE in DIR, each
-//! as an item row, its bytes and its span from first start to last end, by length class; series
-//! without an end in a table of their own, with the months they fall in. Then it asks the windows
-//! and UIDs of QUERIES (see `larder measure generate queries`), and changes single items, each
-//! change beside an append to a file with `fdatasync` of as many bytes. Lines as those of
-//! `bench/eds/calendar_ask.c`: row, wall, 0, processor, hits, repetitions, p99, with tabs between;
-//! microseconds.
+//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` stores the components of FILE in DIR,
+//! each as an item row, its bytes, and its interval from the first start to the last end, by length
+//! class. Series without an end have a table of their own, with the months they occur in. Then it
+//! runs the time ranges and UIDs of QUERIES (see `larder measure generate queries`), and changes
+//! single items; after each change it appends the same number of bytes to a file, with `fdatasync`.
+//! The columns of the output are those of `bench/eds/calendar_ask.c`: row, wall time, 0, CPU time,
+//! hits, repetitions, p99, separated by tabs, in microseconds.
 //!
-//! It evaluates no rule and knows no zone: times are taken as UTC, and the end of a series is where
-//! it can be at the latest. So its hits are candidates, a few more than there are. Reading the file
-//! is not part of the time. Words and alarms are not asked, as without an index they are a walk.
+//! The program evaluates no recurrence rule and no time zone: times are taken as UTC, and the end
+//! of a series is its latest possible end. Its hits are therefore candidates, a few more than the
+//! correct ones. Reading the file is not part of the time. It does not run queries for words and
+//! alarms, which would need an index.
 
 use crate::{Result, cpu_time};
+use larder_time::civil::Date;
 use rusqlite::{Connection, Statement};
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -21,12 +23,12 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Single changes of each kind.
+/// The number of single changes of each kind.
 const SINGLE_CHANGES_PER_KIND: usize = 100;
-/// Fewest and most repetitions of a question.
+/// The minimum and maximum number of repetitions of a row.
 const REPETITION_LIMITS: [usize; 2] = [5, 20_000];
 const DAY_SECONDS: i64 = 86_400;
-/// Spans up to so many seconds are in a class; longer ones in the next.
+/// The longest interval of each length class; longer ones are in the next class.
 const SPAN_CLASS_LIMITS_SECONDS: [i64; 4] =
     [14_400, DAY_SECONDS + 7_200, 30 * DAY_SECONDS, 366 * DAY_SECONDS];
 
@@ -42,7 +44,7 @@ const SCHEMA_SQL: &str = "
       period INTEGER NOT NULL, phase INTEGER NOT NULL) STRICT;
     CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;";
 
-/// Runs all of it.
+/// Runs the benchmark.
 pub(crate) fn run_calendar_floor(
     file: &str,
     queries: &str,
@@ -57,7 +59,7 @@ pub(crate) fn run_calendar_floor(
     let conn = open(&path)?;
     conn.execute_batch(SCHEMA_SQL)?;
 
-    let (mut spent, mut number, mut some) = (FloorTimings::default(), 0, Vec::new());
+    let (mut spent, mut number, mut samples) = (FloorTimings::default(), 0, Vec::new());
     for seq in 1.. {
         let mut rows = Vec::with_capacity(batch);
         while rows.len() < batch.max(1)
@@ -75,19 +77,18 @@ pub(crate) fn run_calendar_floor(
         })?;
         number += rows.len();
         let bounded = rows.into_iter().filter(|it| matches!(it.end, SpanEnd::At(_)));
-        some.extend(
-            bounded.take(SINGLE_CHANGES_PER_KIND - some.len()).map(|it| with_single_uid(&it)),
+        samples.extend(
+            bounded.take(SINGLE_CHANGES_PER_KIND - samples.len()).map(|it| with_single_uid(&it)),
         );
     }
     spent.into_total().print("import", number);
 
-    // Whoever opens it finds it as nobody else has it open: SQLite sets up the index of its
-    // write-ahead log anew.
+    // No connection is open, so each opening rebuilds the index of the write-ahead log.
     drop(conn);
     time_opening(&path, &queries, seconds)?;
     let conn = open(&path)?;
     time_all_queries(&conn, &queries, seconds)?;
-    time_changes(&conn, &some, &dir.join("appended"))
+    time_changes(&conn, &samples, &dir.join("appended"))
 }
 
 fn open(path: &Path) -> Result<Connection> {
@@ -102,7 +103,7 @@ fn open(path: &Path) -> Result<Connection> {
     Ok(conn)
 }
 
-/// What repetitions took: the time of each, the processor time of all.
+/// The timings of repetitions: the wall time of each, the CPU time of all.
 #[derive(Default)]
 struct FloorTimings {
     times: Vec<Duration>,
@@ -110,21 +111,21 @@ struct FloorTimings {
 }
 
 impl FloorTimings {
-    /// Does something once more.
+    /// Times one repetition.
     fn measure<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let (clock, before) = (Instant::now(), cpu_time()?);
-        let done = work()?;
+        let result = work()?;
         self.times.push(clock.elapsed());
         self.cpu_time += cpu_time()?.saturating_sub(before);
-        Ok(done)
+        Ok(result)
     }
 
-    /// All of it as one time.
+    /// Returns the repetitions as one.
     fn into_total(self) -> FloorTimings {
         FloorTimings { times: vec![self.times.iter().sum()], ..self }
     }
 
-    /// Prints the line of figures; the hits are those of all.
+    /// Prints a line of figures. `hits` is the sum for all repetitions.
     fn print(mut self, row: &str, hits: usize) {
         self.times.sort_unstable();
         let reps = self.times.len().max(1);
@@ -138,7 +139,7 @@ impl FloorTimings {
 
 // ---- components ---------------------------------------------------------------------------
 
-/// What is kept of a component.
+/// A component to store.
 struct FloorComponent {
     bytes: String,
     uid: String,
@@ -147,7 +148,8 @@ struct FloorComponent {
     end: SpanEnd,
 }
 
-/// When an endless series can be: a bit for each month, and which days modulo how many (0: any).
+/// The possible occurrences of a series without an end: a bit for each month; a period and a phase
+/// in days (period 0: any day).
 #[derive(Clone, Copy)]
 struct EndlessPattern {
     month_bits: u16,
@@ -161,7 +163,7 @@ enum SpanEnd {
     Endless(EndlessPattern),
 }
 
-/// The events, tasks and notes of a file, cut at their lines.
+/// Splits a file into its events, tasks and memos.
 struct ComponentFile {
     input: BufReader<File>,
 }
@@ -190,11 +192,15 @@ impl ComponentFile {
 impl FloorComponent {
     fn parse(bytes: String) -> FloorComponent {
         let text = bytes.replace("\r\n ", "").replace("\n ", "");
-        let own = text.split("BEGIN:VALARM").next().unwrap_or_default();
+        let without_alarms = text.split("BEGIN:VALARM").next().unwrap_or_default();
         let value = |name: &str| {
-            let is =
+            let has_name =
                 |line: &&str| line.strip_prefix(name).is_some_and(|it| it.starts_with([';', ':']));
-            own.lines().find(is).and_then(|line| line.rsplit(':').next()).map(str::trim_end)
+            without_alarms
+                .lines()
+                .find(has_name)
+                .and_then(|line| line.rsplit(':').next())
+                .map(str::trim_end)
         };
         let uid = value("UID").unwrap_or_default().to_owned();
         let until = value("DTEND").or(value("DUE")).and_then(parse_seconds);
@@ -218,30 +224,31 @@ impl FloorComponent {
     }
 }
 
-/// Detached occurrences have others.
+/// Returns the hash of a UID, which differs for an override.
 fn hash_uid(uid: &str, detached: bool) -> [u8; 8] {
     let mut hash = DefaultHasher::new();
     (uid, detached).hash(&mut hash);
     hash.finish().to_be_bytes()
 }
 
-/// Seconds since 1970 of a DATE or DATE-TIME, as if it were UTC.
+/// Parses a DATE or DATE-TIME as seconds since 1970, as if it were in UTC.
 fn parse_seconds(text: &str) -> Option<i64> {
-    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
-    let (year, month, day) = (part(0, 4)?, part(4, 6)?, part(6, 8)?);
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
-    let of_day = match text.contains('T') {
-        true => part(9, 11)? * 3_600 + part(11, 13)? * 60 + part(13, 15)?,
+    let part = |from: usize, to: usize| text.get(from..to)?.parse::<u8>().ok();
+    let date = Date::new(text.get(..4)?.parse().ok()?, part(4, 6)?, part(6, 8)?)?;
+    let time_of_day = match text.contains('T') {
+        true => {
+            let [hour, minute, second] = [part(9, 11)?, part(11, 13)?, part(13, 15)?];
+            i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second)
+        }
         false => 0,
     };
-    Some((days - 719_469) * DAY_SECONDS + of_day)
+    Some(date.day_number() * DAY_SECONDS + time_of_day)
 }
 
-/// All months.
+/// The bits of all months.
 const ALL_MONTHS_BITS: u16 = 0xFFF;
 
-/// Where a series ends at the latest.
+/// Returns the latest possible end of a series.
 fn latest_end(rule: &str, start: i64, length: i64) -> SpanEnd {
     let part = |name: &str| rule.split(';').find_map(|part| part.strip_prefix(name));
     let interval = part("INTERVAL=").and_then(|text| text.parse().ok()).unwrap_or(1);
@@ -298,10 +305,10 @@ fn insert_batch(conn: &Connection, seq: i64, batch: &[FloorComponent]) -> Result
     Ok(())
 }
 
-// ---- questions ------------------------------------------------------------------------------
+// ---- queries --------------------------------------------------------------------------------
 
-/// An arm for each class, and the series without an end: ?1 and ?2 are the window, ?3 its months,
-/// ?4 and ?5 its first day and its days.
+/// Returns a query with an arm for each length class and one for series without an end. ?1 and ?2
+/// are the time range, ?3 its months, ?4 its first day, ?5 its number of days.
 fn select_by_time_sql() -> String {
     let mut sql = String::new();
     for (class, longest) in SPAN_CLASS_LIMITS_SECONDS.iter().enumerate() {
@@ -316,7 +323,7 @@ fn select_by_time_sql() -> String {
     sql
 }
 
-/// From, to, the months it meets, its first day, its days.
+/// Start, end, bits of the months, first day, number of days.
 type FloorTimeRange = (i64, i64, u16, i64, i64);
 
 fn parse_time_range(sexp: &str) -> Option<FloorTimeRange> {
@@ -329,43 +336,43 @@ fn parse_time_range(sexp: &str) -> Option<FloorTimeRange> {
     Some((from, to, months, from / DAY_SECONDS, (to - from) / DAY_SECONDS))
 }
 
-/// The questions of a kind.
+/// Returns the queries of a kind: search lines and S-expressions.
 fn queries_of_kind<'q>(queries: &'q str, kind: &str) -> Vec<(&'q str, &'q str)> {
     let parts = queries.lines().filter_map(|line| line.split_once('\t'));
-    let parts = parts.filter(|(own, _)| *own == kind);
+    let parts = parts.filter(|(line_kind, _)| *line_kind == kind);
     parts.filter_map(|(_, rest)| rest.split_once('\t')).collect()
 }
 
-/// Opens the file anew with each question.
+/// Times opening the file and one query.
 fn time_opening(path: &Path, queries: &str, seconds: f64) -> Result<()> {
     let sql = select_by_time_sql();
     let days: Vec<_> = queries_of_kind(queries, "day")
         .iter()
         .filter_map(|(_, sexp)| parse_time_range(sexp))
         .collect();
-    time_row("open", &days, seconds, &mut |window| {
-        for_each_id(&mut open(path)?.prepare(&sql)?, *window, &mut |_| Ok(()))
+    time_row("open", &days, seconds, &mut |range| {
+        for_each_id(&mut open(path)?.prepare(&sql)?, *range, &mut |_| Ok(()))
     })
 }
 
 fn time_all_queries(conn: &Connection, queries: &str, seconds: f64) -> Result<()> {
     let sql = select_by_time_sql();
-    let of = |kind: &str| queries_of_kind(queries, kind);
-    let windows = |kind: &str| {
-        of(kind).iter().filter_map(|(_, sexp)| parse_time_range(sexp)).collect::<Vec<_>>()
+    let of_kind = |kind: &str| queries_of_kind(queries, kind);
+    let ranges = |kind: &str| {
+        of_kind(kind).iter().filter_map(|(_, sexp)| parse_time_range(sexp)).collect::<Vec<_>>()
     };
     let years: Vec<_> = (2017..2027)
         .filter_map(|year| parse_time_range(&format!("(\"{year}0101\" \"{}0101\")", year + 1)))
         .collect();
     let mut by_time = conn.prepare(&sql)?;
     for kind in ["day", "week", "month", "list", "year"] {
-        let windows = if kind == "year" { years.clone() } else { windows(kind) };
-        time_row(&format!("{kind}-ids"), &windows, seconds, &mut |window| {
-            for_each_id(&mut by_time, *window, &mut |_| Ok(()))
+        let ranges = if kind == "year" { years.clone() } else { ranges(kind) };
+        time_row(&format!("{kind}-ids"), &ranges, seconds, &mut |range| {
+            for_each_id(&mut by_time, *range, &mut |_| Ok(()))
         })?;
         let mut source = conn.prepare("SELECT bytes FROM source WHERE item = ?1")?;
-        time_row(&format!("{kind}-bytes"), &windows, seconds, &mut |window| {
-            for_each_id(&mut by_time, *window, &mut |id| {
+        time_row(&format!("{kind}-bytes"), &ranges, seconds, &mut |range| {
+            for_each_id(&mut by_time, *range, &mut |id| {
                 Ok(source.query_row([id], |row| {
                     row.get_ref(0)?.as_blob().map(drop).map_err(Into::into)
                 })?)
@@ -374,7 +381,7 @@ fn time_all_queries(conn: &Connection, queries: &str, seconds: f64) -> Result<()
     }
     let sql = "SELECT bytes FROM item JOIN source ON source.item = item.id WHERE handle = ?1 AND uid = ?2";
     let mut by_uid = conn.prepare(sql)?;
-    time_row("uid", &of("uid"), seconds, &mut |(line, _)| {
+    time_row("uid", &of_kind("uid"), seconds, &mut |(line, _)| {
         let uid = line.trim_start_matches("uid:=");
         let mut rows = by_uid.query((hash_uid(uid, false), uid))?;
         let mut hits = 0;
@@ -387,10 +394,10 @@ fn time_all_queries(conn: &Connection, queries: &str, seconds: f64) -> Result<()
 
 fn for_each_id(
     statement: &mut Statement<'_>,
-    window: FloorTimeRange,
+    range: FloorTimeRange,
     each: &mut dyn FnMut(i64) -> Result<()>,
 ) -> Result<usize> {
-    let mut rows = statement.query(window)?;
+    let mut rows = statement.query(range)?;
     let mut hits = 0;
     while let Some(row) = rows.next()? {
         each(row.get(0)?)?;
@@ -399,7 +406,7 @@ fn for_each_id(
     Ok(hits)
 }
 
-/// Asks the needles in turn, until the time is up.
+/// Times `ask` on the needles in turn until `seconds` have passed.
 fn time_row<T>(
     name: &str,
     needles: &[T],
@@ -414,13 +421,13 @@ fn time_row<T>(
         let clock = Instant::now();
         hits += ask(needle)?;
         spent.times.push(clock.elapsed());
-        let [fewest, most] = REPETITION_LIMITS;
-        let enough = begin.elapsed().as_secs_f64() >= seconds || spent.times.len() >= most;
-        if enough && spent.times.len() >= fewest {
+        let [min, max] = REPETITION_LIMITS;
+        let enough = begin.elapsed().as_secs_f64() >= seconds || spent.times.len() >= max;
+        if enough && spent.times.len() >= min {
             break;
         }
     }
-    // Read once, as reading it takes longer than some questions.
+    // Read once for the row, because reading the CPU time takes longer than some queries.
     spent.cpu_time = cpu_time()?.saturating_sub(before);
     spent.print(name, hits);
     Ok(())
@@ -428,7 +435,7 @@ fn time_row<T>(
 
 // ---- changes ----------------------------------------------------------------------------------
 
-/// One durable transaction a change; beside each an append of the same bytes, made durable.
+/// Times a durable transaction for each change, and a durable append of the same bytes after it.
 fn time_changes(conn: &Connection, own: &[FloorComponent], path: &Path) -> Result<()> {
     let mut appended = OpenOptions::new().create(true).append(true).open(path)?;
     let first: i64 = conn.query_row("SELECT max(id) + 1 FROM item", [], |row| row.get(0))?;
@@ -464,7 +471,7 @@ fn with_single_uid(it: &FloorComponent) -> FloorComponent {
     FloorComponent { handle: hash_uid(&uid, false), uid, bytes, ..*it }
 }
 
-/// The same an hour later.
+/// Returns the component one hour later.
 fn modify_item(conn: &Connection, seq: i64, id: i64, it: &FloorComponent) -> Result<()> {
     conn.prepare_cached("UPDATE item SET seq = ?2, ordinal = 0 WHERE id = ?1")?
         .execute((id, seq))?;

@@ -1,23 +1,24 @@
-//! The floor of the import benchmark: the least that the same cards cost on the same disk.
+//! The floor of the import benchmark: a lower bound for the cost of the same cards on the same
+//! disk.
 //!
-//! `larder-floor MODE BOOK DIR BATCH` reads an address book, cuts it at BEGIN and END lines without
-//! looking into the cards, and writes them into the directory DIR, behind those of an earlier run
-//! of the same mode. The line that it prints has the number of cards, and the time and processor
-//! time of the writing alone. MODE is one of
+//! `larder-floor MODE BOOK DIR BATCH` reads an address book, splits it at BEGIN and END lines
+//! without parsing the cards, and writes them to the directory DIR, after those of an earlier run
+//! in the same mode. Prints the number of cards, and the wall time and CPU time of writing. MODE is
+//! one of
 //!
-//! * `copy`: the bytes into one file, one `fsync`; cards are not counted. No design that keeps what
-//!   it was given does less.
-//! * `plain`: for each card a row of bytes, an item row, and 18 rows of keys that are just parts of
-//!   the bytes; for each batch a log row. What any store on SQLite pays.
-//! * `same`: what Larder says of each card, as rows of B-trees and an FTS5 table of trigrams: the
-//!   usual way. Parsing is not part of the time that is printed: what is left is SQLite.
+//! * `copy`: writes the bytes to one file, with one `fsync`, without counting cards: the minimum of
+//!   any store that keeps the bytes.
+//! * `plain`: writes for each card a row of bytes, an item row, and 18 rows of keys that are parts
+//!   of the bytes; for each batch a log row: the minimum of a store on SQLite.
+//! * `same`: writes the content of Larder's index of each card as rows of B-trees and an FTS5 table
+//!   of trigrams, the usual design. The printed time does not include parsing: it is that of
+//!   SQLite.
 //!
-//! Or `larder-floor calendar FILE QUERIES DIR SECONDS BATCH`, of which the head of `calendar.rs`
-//! tells.
+//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` is documented in `calendar.rs`.
 //!
-//! It is no part of Larder, and the one program besides `larder-store` that names rusqlite: a floor
-//! that went through Larder's own code would be none. The settings are Larder's: WAL,
-//! `synchronous=FULL`, 8 MB of cache, a checkpoint at 4 MB, rows of a batch in key order.
+//! The program is no part of Larder. It uses rusqlite itself, because a floor must not use the code
+//! of Larder's store. The settings are those of Larder: WAL, `synchronous=FULL`, 8 MB of cache, a
+//! checkpoint at 4 MB, the rows of a batch in key order.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
@@ -55,7 +56,7 @@ fn main() -> Result<()> {
         "copy" => copy_book(book, dir)?,
         "plain" => write_tables::<PlainTables>(book, dir, batch)?,
         "same" => write_tables::<LarderTables>(book, dir, batch)?,
-        other => return Err(format!("no mode is called {other}").into()),
+        other => return Err(format!("unknown mode: {other}").into()),
     };
     let WriteCost { cards, wall_time: wall, cpu_time: processor } = spent;
     let (wall, processor) = (wall.as_micros(), processor.as_micros());
@@ -63,7 +64,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What the writing took.
+/// The cost of writing.
 #[derive(Default)]
 struct WriteCost {
     cards: u64,
@@ -72,17 +73,17 @@ struct WriteCost {
 }
 
 impl WriteCost {
-    /// Does something and adds what it took.
+    /// Runs `work` and adds its cost.
     fn measure<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let (clock, before) = (Instant::now(), cpu_time()?);
-        let done = work()?;
+        let result = work()?;
         self.wall_time += clock.elapsed();
         self.cpu_time += cpu_time()?.saturating_sub(before);
-        Ok(done)
+        Ok(result)
     }
 }
 
-/// Of this one thread, in nanoseconds.
+/// Returns the CPU time of this thread.
 fn cpu_time() -> Result<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds = text.split_ascii_whitespace().next().unwrap_or("0");
@@ -105,9 +106,9 @@ fn copy_book(book: &Path, dir: &Path) -> Result<WriteCost> {
     Ok(spent)
 }
 
-/// A way to keep cards in tables.
+/// A design of tables for cards.
 trait CardTables: Sized {
-    /// A card with what is written of it, made outside the measured time.
+    /// The prepared rows of a card; preparing them is not part of the measured time.
     type Row;
     const SCHEMA_SQL: &str;
     fn new() -> Self;
@@ -123,7 +124,7 @@ trait CardTables: Sized {
 }
 
 fn write_tables<K: CardTables>(book: &Path, dir: &Path, batch: usize) -> Result<WriteCost> {
-    let keep = K::new();
+    let tables = K::new();
     let mut spent = WriteCost::default();
     let conn = spent.measure(|| {
         let conn = Connection::open(dir.join("floor.db"))?;
@@ -148,7 +149,7 @@ fn write_tables<K: CardTables>(book: &Path, dir: &Path, batch: usize) -> Result<
         while batch_rows.len() < batch
             && let Some(card) = cards.read_next()?
         {
-            batch_rows.push(keep.prepare_row(&card));
+            batch_rows.push(tables.prepare_row(&card));
         }
         if batch_rows.is_empty() {
             return Ok(spent);
@@ -157,14 +158,14 @@ fn write_tables<K: CardTables>(book: &Path, dir: &Path, batch: usize) -> Result<
         let (first, number) = (before + spent.cards as i64 + 1, batch_rows.len() as u64);
         spent.measure(|| {
             let tx = conn.unchecked_transaction()?;
-            keep.write_batch(&conn, seq, first, batch_rows)?;
+            tables.write_batch(&conn, seq, first, batch_rows)?;
             Ok(tx.commit()?)
         })?;
         spent.cards += number;
     }
 }
 
-/// The cards of a book whose lines begin where they should.
+/// The cards of a file, which must not have blanks before BEGIN and END.
 struct CardFile {
     input: BufReader<File>,
 }
@@ -185,11 +186,10 @@ impl CardFile {
     }
 }
 
-/// Rows that no parser is needed for.
+/// Rows that need no parser.
 struct PlainTables;
 
-/// Keys of a card, as many as `spec/floor.md` counts: prefixes, reversed ones, a sort key, phones,
-/// e-mails.
+/// The number of keys of a card: prefixes, reversed prefixes, a sort key, phones, e-mail addresses.
 const KEYS_PER_CARD: usize = 18;
 
 impl CardTables for PlainTables {
@@ -221,7 +221,7 @@ impl CardTables for PlainTables {
         let mut source = conn.prepare_cached("INSERT INTO source VALUES(?1, ?2)")?;
         let mut keys = Vec::with_capacity(rows.len() * KEYS_PER_CARD);
         for (id, card) in (first..).zip(&rows) {
-            // Any part of a card will do for a key; the number makes the UID its own.
+            // Any part of a card can be a key; the number makes the UID unique.
             let uid =
                 [&card[card.len() / 2..card.len().min(card.len() / 2 + 28)], &id.to_le_bytes()]
                     .concat();
@@ -244,11 +244,11 @@ impl CardTables for PlainTables {
 
 /// The rows of Larder's schema.
 struct LarderTables {
-    deriver: Extractor,
+    extractor: Extractor,
 }
 
-/// What Larder's index says of a card, as rows: values from both ends, beginnings of words, ends of
-/// numbers, presence; the text for trigrams; sort keys; and what is kept beside the row.
+/// The content of Larder's index of a card, as rows: values, reversed values, prefixes of words,
+/// last digits of numbers, presence; the text for trigrams; sort keys; stored fields.
 struct IndexRows {
     uid: String,
     stored_fields: String,
@@ -257,13 +257,13 @@ struct IndexRows {
     sort_keys: Vec<(u16, Vec<u8>)>,
 }
 
-/// Added to a field's number for values from their ends, and for the ends of phone numbers.
+/// Offsets of field numbers: for reversed values, and for the last digits of telephone numbers.
 const SUFFIX_FIELD_OFFSET: u16 = 1000;
 const PHONE_FIELD_OFFSET: u16 = 2000;
 
 impl IndexRows {
-    fn from_card(card: &[u8], deriver: &Extractor) -> IndexRows {
-        let (card, summary) = (Contact::parse(card), deriver.index_config());
+    fn from_card(card: &[u8], extractor: &Extractor) -> IndexRows {
+        let (card, config) = (Contact::parse(card), extractor.index_config());
         let (mut values, mut text, mut stored_fields) =
             (BTreeSet::new(), String::new(), String::new());
         for field in CONTACT_FIELDS.iter().filter(|field| field.is_indexed) {
@@ -274,7 +274,7 @@ impl IndexRows {
                 }
                 let folded = fold(&value).into_owned();
                 values.insert((field.id, String::new()));
-                if summary.has_index(field, FieldIndex::Suffix) {
+                if config.has_index(field, FieldIndex::Suffix) {
                     values.insert((field.id + SUFFIX_FIELD_OFFSET, folded.chars().rev().collect()));
                 }
                 if field.is_default_search {
@@ -287,25 +287,25 @@ impl IndexRows {
                     text.push_str(&collect_digits(&folded));
                     text.push('\n');
                 }
-                if summary.has_index(field, FieldIndex::Substring) {
+                if config.has_index(field, FieldIndex::Substring) {
                     text.push_str(&folded);
                     text.push('\n');
                 }
-                if summary.has_index(field, FieldIndex::Value) {
+                if config.has_index(field, FieldIndex::Value) {
                     values.insert((field.id, folded));
                 }
             }
         }
         let key = |field: &'static Field| {
-            (field.id, deriver.sort_key(&card.first_value(field).unwrap_or_default()))
+            (field.id, extractor.sort_key(&card.first_value(field).unwrap_or_default()))
         };
-        let sort_keys = summary.fields_with_index(FieldIndex::Sort).map(key).collect();
+        let sort_keys = config.fields_with_index(FieldIndex::Sort).map(key).collect();
         let uid = card.uid().unwrap_or_default();
         IndexRows { uid, stored_fields, values: values.into_iter().collect(), text, sort_keys }
     }
 }
 
-/// Eight bytes of a hash of the UID, as Larder finds items by; `bench/contacts` makes them, too.
+/// Returns a hash of a UID, which items are found by; `bench/contacts` has the same function.
 fn hash_uid(uid: &str) -> u64 {
     let mut hash = DefaultHasher::new();
     uid.hash(&mut hash);
@@ -331,11 +331,11 @@ impl CardTables for LarderTables {
           PRIMARY KEY(field, key, item)) STRICT, WITHOUT ROWID;";
 
     fn new() -> LarderTables {
-        LarderTables { deriver: Extractor::new("und") }
+        LarderTables { extractor: Extractor::new("und") }
     }
 
     fn prepare_row(&self, card: &[u8]) -> Self::Row {
-        (card.to_vec(), IndexRows::from_card(card, &self.deriver))
+        (card.to_vec(), IndexRows::from_card(card, &self.extractor))
     }
 
     fn write_batch(

@@ -213,7 +213,7 @@ impl From<larder_store::Error> for CommandFailure {
 }
 
 /// The hint that points to the steps of recovery.
-pub(crate) const RECOVERY_DOC_HINT: &str = "see \"When something breaks\" in docs/keeping.md";
+pub(crate) const RECOVERY_DOC_HINT: &str = "see \"Recovery\" in docs/backup.md";
 
 /// Returns a hint for each copy that a migration or a restore left in the store's directory.
 pub(crate) fn backup_copy_hints(dir: &Path) -> Vec<String> {

@@ -230,19 +230,19 @@ fn unusable_directories_are_explained() {
     assert_snapshot!(at("foreign", &["import", "book.vcf"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
-    ! hint: see "When something breaks" in docs/keeping.md
+    ! hint: see "Recovery" in docs/backup.md
     exit 4
     "#);
     assert_snapshot!(at("foreign", &["find"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
-    ! hint: see "When something breaks" in docs/keeping.md
+    ! hint: see "Recovery" in docs/backup.md
     exit 4
     "#);
     assert_snapshot!(at("foreign", &["check"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
-    ! hint: see "When something breaks" in docs/keeping.md
+    ! hint: see "Recovery" in docs/backup.md
     exit 4
     "#);
     std::fs::create_dir_all(home.work("odd/data.db")).unwrap();

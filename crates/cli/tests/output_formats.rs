@@ -300,7 +300,7 @@ fn damage_has_hints() {
     for hint in [
         "larder restore FILE",
         "[HOME]/home/.local/share/larder/data.db.before-restore is an earlier copy",
-        "\"When something breaks\" in docs/keeping.md",
+        "\"Recovery\" in docs/backup.md",
     ] {
         assert!(run.stderr().contains(hint), "{hint}: {}", run.masked_output());
     }

@@ -166,6 +166,7 @@ use FieldSource::{
     NthPhone, NthValue, Phone as Tel, Position, Properties, SpokenName, StructuredPart, Version,
 };
 use FieldType::{Binary, Date, Email, Flag, Phone, Text, Uid, Uri};
+use strsim::osa_distance;
 
 /// Types of TEL that are not voice numbers at home or at work.
 const NON_VOICE_TYPES: &[&str] = &["FAX", "CELL", "PAGER", "CAR", "ISDN", "MODEM"];
@@ -340,34 +341,14 @@ pub fn suggest_field(fields: &'static [Field], name: &str) -> Option<&'static st
     if name.len() > 40 {
         return None;
     }
-    let name: Vec<u8> = name.bytes().map(normalise_name_byte).collect();
-    let far = |other: &str| {
-        edit_distance(&name, &other.bytes().map(normalise_name_byte).collect::<Vec<_>>())
-    };
-    let (score, found) = fields
+    let normalise = |name: &str| name.to_ascii_lowercase().replace('-', "_");
+    let name = normalise(name);
+    let (distance, nearest) = fields
         .iter()
         .flat_map(|field| {
             field.aliases.iter().chain([&field.name]).map(move |known| (known, field.name))
         })
-        .map(|(known, meant)| (far(known), meant))
-        .min_by_key(|(score, _)| *score)?;
-    (score <= (name.len() / 3).clamp(1, 3)).then_some(found)
-}
-
-/// Returns the edit distance with transpositions of neighbours.
-fn edit_distance(from: &[u8], to: &[u8]) -> usize {
-    let mut before = vec![0; to.len() + 1];
-    let mut above: Vec<usize> = (0..=to.len()).collect();
-    for (row, a) in from.iter().enumerate() {
-        let mut here = vec![row + 1; to.len() + 1];
-        for (column, b) in to.iter().enumerate() {
-            let replaced = above[column] + usize::from(a != b);
-            here[column + 1] = replaced.min(above[column + 1] + 1).min(here[column] + 1);
-            if row > 0 && column > 0 && *a == to[column - 1] && from[row - 1] == *b {
-                here[column + 1] = here[column + 1].min(before[column - 1] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, here);
-    }
-    above[to.len()]
+        .map(|(known, field)| (osa_distance(&name, &normalise(known)), field))
+        .min_by_key(|(distance, _)| *distance)?;
+    (distance <= (name.len() / 3).clamp(1, 3)).then_some(nearest)
 }

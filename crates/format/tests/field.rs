@@ -104,6 +104,7 @@ fn fields_are_found_by_name() {
         ("full_nam", Some("full_name")),
         ("phnoe", Some("phone")),
         ("adress", Some("address")),
+        ("Birth-Dtae", Some("birth_date")),
         ("birthdate", Some("birth_date")),
         ("xyzzyplugh", None),
         ("", None),

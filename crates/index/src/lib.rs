@@ -64,8 +64,8 @@
 //! [`write_position_changes`] writes a small batch to level 1, and a large one to level 0; when
 //! that has an eighth of level 1, one pass merges it into level 1, and [`compact_level_zero`] does
 //! so when a large job ends. [`SortIndex`] reads both levels as one sequence, from any position in
-//! either direction: a page costs a step into the fences and a chunk or two. A rank is a sum over
-//! fences, and a search in one chunk.
+//! either direction: a page costs a step into the fences and a chunk or two. A rank is that of
+//! a chunk ([`RankDirectory`]) and a search in it.
 //!
 //! Why not one level: the keys of an import come in no order, so each batch would rewrite nearly
 //! all chunks. Why not segments, as the inverted index has: a scan would have to ask for each item
@@ -88,6 +88,7 @@
 //! | `sort_chunk` | the byte formats of chunks of positions and of runs |
 //! | `level_zero` | the net effect of the runs of level 0 |
 //! | `sort_writer` | writing to level 0 or 1, and compaction |
+//! | `rank_directory` | ranks by fence |
 //! | `sort_reader` | scans and ranks, and their verification |
 //! | `interval` | row classes and buckets of the interval index |
 
@@ -100,6 +101,7 @@ mod merge_input;
 mod merge_policy;
 mod pages;
 mod posting_scan;
+mod rank_directory;
 mod rice;
 mod segment;
 mod segment_buffer;
@@ -116,9 +118,10 @@ pub use crate::lookup::{IndexMatch, Matches, TermQuery, find_matches};
 pub use crate::merge::{compact_step, delete_all, merge_all};
 pub use crate::pages::{Fence, IndexId, ReadPages, Segment, SegmentId, WritePages};
 pub use crate::posting_scan::for_each_posting;
+pub use crate::rank_directory::RankDirectory;
 pub use crate::segment_buffer::{SegmentBuffer, TermSet, UnpackTerm};
 pub use crate::sort_pages::{
-    ChunkSeek, FenceCounts, PartitionOrder, PositionChange, ReadSortPages, SortFence, SortPosition,
+    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, SortFence, SortPosition,
     WriteSortPages,
 };
 pub use crate::sort_reader::{PositionVisitor, SortIndex};

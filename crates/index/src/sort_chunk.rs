@@ -15,7 +15,13 @@
 use crate::chunk::{CHUNK_BYTES, MalformedChunk};
 use crate::sort_pages::{PartitionOrder, PositionChange, SortPosition};
 use crate::varint::{read_varint, write_varint};
+use std::cmp::Ordering;
 use std::ops::Range;
+
+/// Keys take about this many times the bytes of their chunk.
+const EXPECTED_KEY_RATIO: usize = 3;
+/// Most entries are at least this long.
+const MIN_EXPECTED_ENTRY_BYTES: usize = 8;
 
 /// The positions of one chunk or of several neighbours, unpacked: keys in one buffer, so that a
 /// position takes no allocation.
@@ -52,19 +58,6 @@ impl PositionBuffer {
         self.get(index).map(|(key, row)| SortPosition { key: key.to_vec(), row })
     }
 
-    /// Returns the number of positions before the first one that does not satisfy `is_before`.
-    pub(crate) fn partition_point(&self, is_before: impl Fn((&[u8], i64)) -> bool) -> usize {
-        let mut range = 0..self.len();
-        while !range.is_empty() {
-            let middle = range.start + range.len() / 2;
-            match self.get(middle).is_some_and(&is_before) {
-                true => range.start = middle + 1,
-                false => range.end = middle,
-            }
-        }
-        range.start
-    }
-
     #[inline]
     fn key_start(&self, index: usize) -> usize {
         let before = index.checked_sub(1).and_then(|before| self.entries.get(before));
@@ -72,14 +65,34 @@ impl PositionBuffer {
     }
 
     /// Appends the positions of a chunk.
-    pub(crate) fn unpack(&mut self, mut chunk: &[u8]) -> Result<(), MalformedChunk> {
-        let mut previous = 0..0;
-        while !chunk.is_empty() {
-            previous = unpack_key(&mut chunk, &mut self.keys, previous).ok_or(MalformedChunk)?;
-            let row = read_varint(&mut chunk).and_then(|row| i64::try_from(row).ok());
-            self.entries.push((previous.end, row.ok_or(MalformedChunk)?));
+    pub(crate) fn unpack(&mut self, chunk: &[u8]) -> Result<(), MalformedChunk> {
+        self.reserve_for(chunk);
+        let (mut rest, mut previous) = (chunk, 0..0);
+        while !rest.is_empty() {
+            previous = unpack_key(&mut rest, &mut self.keys, previous).ok_or(MalformedChunk)?;
+            self.entries.push((previous.end, unpack_row(&mut rest).ok_or(MalformedChunk)?));
         }
         Ok(())
+    }
+
+    /// Appends the positions of a chunk that are less than `end`.
+    pub(crate) fn unpack_before(
+        &mut self,
+        chunk: &[u8],
+        end: &SortPosition,
+    ) -> Result<(), MalformedChunk> {
+        self.reserve_for(chunk);
+        let (mut rest, mut previous) = (chunk, 0..0);
+        for _ in 0..count_before(chunk, end)? {
+            previous = unpack_key(&mut rest, &mut self.keys, previous).ok_or(MalformedChunk)?;
+            self.entries.push((previous.end, unpack_row(&mut rest).ok_or(MalformedChunk)?));
+        }
+        Ok(())
+    }
+
+    fn reserve_for(&mut self, chunk: &[u8]) {
+        self.keys.reserve(chunk.len() * EXPECTED_KEY_RATIO);
+        self.entries.reserve(chunk.len() / MIN_EXPECTED_ENTRY_BYTES);
     }
 
     /// Packs the positions into as few chunks as hold them, evenly filled. Passes each to `each`:
@@ -155,6 +168,140 @@ fn unpack_key(
     Some(start..keys.len())
 }
 
+#[inline]
+fn unpack_row(bytes: &mut &[u8]) -> Option<i64> {
+    read_varint(bytes).and_then(|row| i64::try_from(row).ok())
+}
+
+/// A cursor over the positions of a chunk, ascending. It holds one key.
+#[derive(Debug, Default)]
+pub(crate) struct PositionCursor {
+    chunk: Vec<u8>,
+    offset: usize,
+    key: Vec<u8>,
+    row: i64,
+    has_current: bool,
+}
+
+impl PositionCursor {
+    /// Begins to read a chunk, at its first position.
+    pub(crate) fn open(&mut self, chunk: &[u8]) -> Result<(), MalformedChunk> {
+        self.chunk.clear();
+        self.chunk.extend_from_slice(chunk);
+        self.offset = 0;
+        self.key.clear();
+        self.has_current = true;
+        self.advance()
+    }
+
+    /// Begins to read a chunk, at its first position that is greater than `after`.
+    pub(crate) fn open_after(
+        &mut self,
+        chunk: &[u8],
+        after: &SortPosition,
+    ) -> Result<(), MalformedChunk> {
+        let is_found = |key: Ordering, row: i64| key.then_with(|| row.cmp(&after.row)).is_gt();
+        let found = seek(chunk, &after.key, is_found)?;
+        self.chunk.clear();
+        self.chunk.extend_from_slice(chunk);
+        self.has_current = !found.is_end;
+        self.offset = found.offset;
+        self.row = found.row;
+        self.key.clear();
+        self.key.extend_from_slice(after.key.get(..found.shared).ok_or(MalformedChunk)?);
+        self.key.extend_from_slice(found.suffix);
+        Ok(())
+    }
+
+    /// Returns the position at which the cursor is; `None` behind the last one.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<(&[u8], i64)> {
+        self.has_current.then_some((&self.key, self.row))
+    }
+
+    /// Moves to the next position.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<(), MalformedChunk> {
+        let mut rest = self.chunk.get(self.offset..).unwrap_or_default();
+        self.has_current = !rest.is_empty();
+        if self.has_current {
+            let length = rest.len();
+            let entry = unpack_entry(&mut rest).ok_or(MalformedChunk)?;
+            if entry.shared > self.key.len() {
+                return Err(MalformedChunk);
+            }
+            self.key.truncate(entry.shared);
+            self.key.extend_from_slice(entry.suffix);
+            self.row = entry.row;
+            self.offset += length - rest.len();
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of positions in a chunk that are less than `end`.
+pub(crate) fn count_before(chunk: &[u8], end: &SortPosition) -> Result<usize, MalformedChunk> {
+    let is_found = |key: Ordering, row: i64| key.then_with(|| row.cmp(&end.row)).is_ge();
+    seek(chunk, &end.key, is_found).map(|found| found.index)
+}
+
+/// An entry of a chunk, in place.
+struct PackedPosition<'a> {
+    shared: usize,
+    suffix: &'a [u8],
+    row: i64,
+}
+
+#[inline]
+fn unpack_entry<'a>(bytes: &mut &'a [u8]) -> Option<PackedPosition<'a>> {
+    let shared = usize::try_from(read_varint(bytes)?).ok()?;
+    let length = usize::try_from(read_varint(bytes)?).ok()?;
+    let (suffix, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(PackedPosition { shared, suffix, row: unpack_row(bytes)? })
+}
+
+/// The first entry of a chunk that a search wanted.
+struct FoundPosition<'a> {
+    /// The number of entries before it.
+    index: usize,
+    /// There is none.
+    is_end: bool,
+    /// The number of bytes that its key shares with the target, and the other bytes.
+    shared: usize,
+    suffix: &'a [u8],
+    row: i64,
+    /// The end of the entry.
+    offset: usize,
+}
+
+/// Finds the first entry that `is_found` accepts, by the order of its key to the target key and by
+/// its item. No key is assembled: an entry that shares more with the entry before than that has in
+/// common with the target has the same order to the target.
+fn seek<'a>(
+    chunk: &'a [u8],
+    target: &[u8],
+    is_found: impl Fn(Ordering, i64) -> bool,
+) -> Result<FoundPosition<'a>, MalformedChunk> {
+    let (mut rest, mut index, mut common) = (chunk, 0, 0);
+    while !rest.is_empty() {
+        let entry = unpack_entry(&mut rest).ok_or(MalformedChunk)?;
+        if entry.shared <= common {
+            let behind = target.get(entry.shared..).ok_or(MalformedChunk)?;
+            let same = entry.suffix.iter().zip(behind).take_while(|(a, b)| a == b).count();
+            if is_found(entry.suffix.get(same..).cmp(&behind.get(same..)), entry.row) {
+                let PackedPosition { shared, suffix, row } = entry;
+                let offset = chunk.len() - rest.len();
+                return Ok(FoundPosition { index, is_end: false, shared, suffix, row, offset });
+            }
+            common = entry.shared + same;
+        }
+        index += 1;
+    }
+    let offset = chunk.len();
+    Ok(FoundPosition { index, is_end: true, shared: 0, suffix: &[], row: 0, offset })
+}
+
 /// Packs the changes of a batch, which are sorted, into a run.
 pub(crate) fn pack_run(changes: &[PositionChange]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -211,16 +358,20 @@ mod tests {
         for chunk in chunks {
             buffer.unpack(chunk).expect("a packed chunk");
         }
-        (0..buffer.len())
-            .filter_map(|at| buffer.get(at))
-            .map(|(key, row)| (key.to_vec(), row))
-            .collect()
+        contents(&buffer)
+    }
+
+    fn contents(buffer: &PositionBuffer) -> Vec<(Vec<u8>, i64)> {
+        let positions = (0..buffer.len()).filter_map(|at| buffer.get(at));
+        positions.map(|(key, row)| (key.to_vec(), row)).collect()
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn packed_positions_are_unpacked(
-            positions in proptest::collection::btree_set(("[a-c]{0,40}", 1..1000_i64), 0..600),
+            positions in proptest::collection::btree_set(("[a-c]{0,60}", 1..1000_i64), 0..300),
         ) {
             let positions: Vec<(Vec<u8>, i64)> =
                 positions.into_iter().map(|(key, row)| (key.into_bytes(), row)).collect();
@@ -240,9 +391,24 @@ mod tests {
             let bytes: usize = chunks.iter().map(Vec::len).sum();
             assert!(chunks.len() <= bytes / CHUNK_BYTES + 2, "{} chunks of {bytes} bytes", chunks.len());
             assert_eq!(unpacked(&chunks), positions);
-            for (at, (key, row)) in positions.iter().enumerate() {
-                let is_before = |other: (&[u8], i64)| other < (key.as_slice(), *row);
-                assert_eq!(buffer.partition_point(is_before), at);
+            let Some(chunk) = chunks.first() else { return Ok(()) };
+            let in_chunk = unpacked(&chunks[..1]);
+            let anywhere = [(b"b".to_vec(), 500), (Vec::new(), i64::MIN), (vec![0xff], 1)];
+            for (key, row) in positions.iter().step_by(7).chain(&anywhere) {
+                let position = SortPosition { key: key.clone(), row: *row };
+                let before = in_chunk.partition_point(|other| other < &(key.clone(), *row));
+                let passed = in_chunk.partition_point(|other| other <= &(key.clone(), *row));
+                assert_eq!(count_before(chunk, &position), Ok(before));
+                let mut buffer = PositionBuffer::default();
+                buffer.unpack_before(chunk, &position).expect("a packed chunk");
+                assert_eq!(contents(&buffer), in_chunk[..before]);
+                let (mut cursor, mut found) = (PositionCursor::default(), Vec::new());
+                cursor.open_after(chunk, &position).expect("a packed chunk");
+                while let Some((key, row)) = cursor.current() {
+                    found.push((key.to_vec(), row));
+                    cursor.advance().expect("a packed chunk");
+                }
+                assert_eq!(found, in_chunk[passed..]);
             }
         }
 
@@ -266,8 +432,17 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(0_u8.., 0..200)) {
+        fn arbitrary_bytes_never_panic(
+            bytes in proptest::collection::vec(0_u8.., 0..200),
+            key in "[a-c]{0,3}",
+        ) {
             let _malformed = PositionBuffer::default().unpack(&bytes);
+            let position = SortPosition { key: key.into_bytes(), row: 3 };
+            let _malformed = PositionBuffer::default().unpack_before(&bytes, &position);
+            let mut cursor = PositionCursor::default();
+            if cursor.open_after(&bytes, &position).is_ok() {
+                while cursor.advance().is_ok() && cursor.current().is_some() {}
+            }
             let _malformed = unpack_run(&bytes, &mut Vec::new());
         }
     }

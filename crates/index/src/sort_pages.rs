@@ -14,6 +14,14 @@ pub struct SortPosition {
     pub row: i64,
 }
 
+impl SortPosition {
+    /// Returns the key and the item, which compare as the position does.
+    #[inline]
+    pub(crate) fn as_pair(&self) -> (&[u8], i64) {
+        (&self.key, self.row)
+    }
+}
+
 /// The order of the items of one partition by one kind of key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionOrder {
@@ -60,15 +68,6 @@ pub enum ChunkSeek<'a> {
     Before(&'a SortPosition),
 }
 
-/// Positions counted by their fences.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FenceCounts {
-    /// The positions in the chunks whose fences are not greater than a position.
-    pub reached: u64,
-    /// The positions in all chunks.
-    pub total: u64,
-}
-
 /// Reads a sort index within one consistent view of the storage.
 pub trait ReadSortPages {
     /// The error of the storage.
@@ -93,12 +92,12 @@ pub trait ReadSortPages {
         position: &SortPosition,
     ) -> Result<Option<SortPosition>, Self::Error>;
 
-    /// Counts the positions of an order by their fences.
-    fn count_by_fences(
+    /// Passes the fences of an order to `each`, ascending.
+    fn for_each_fence(
         &self,
         order: PartitionOrder,
-        position: &SortPosition,
-    ) -> Result<FenceCounts, Self::Error>;
+        each: &mut dyn FnMut(SortFence),
+    ) -> Result<(), Self::Error>;
 
     /// Passes each level-0 run to `each`, the oldest first.
     fn for_each_run(

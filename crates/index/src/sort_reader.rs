@@ -6,11 +6,11 @@
 
 use crate::chunk::MalformedChunk;
 use crate::level_zero::LevelZero;
-use crate::sort_chunk::PositionBuffer;
+use crate::rank_directory::RankDirectory;
+use crate::sort_chunk::{PositionBuffer, PositionCursor, count_before};
 use crate::sort_pages::{ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, SortPosition};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// A function that is called with the key and the item of each position, until it returns false.
 pub type PositionVisitor<'a, E> = dyn FnMut(&[u8], i64) -> Result<bool, E> + 'a;
@@ -57,24 +57,23 @@ impl<'a, P: ReadSortPages> SortIndex<'a, P> {
     }
 
     /// Returns the number of items before a position in these orders, and the number of all items.
-    pub fn rank(
+    /// A directory is what [`RankDirectory::read`] returns for its order.
+    pub fn rank<'d>(
         &self,
-        orders: &[PartitionOrder],
+        orders: impl IntoIterator<Item = (PartitionOrder, &'d RankDirectory)>,
         position: &SortPosition,
     ) -> Result<(u64, u64), P::Error> {
         let (mut before, mut total) = (0, 0);
-        for &order in orders {
-            let counts = self.pages.count_by_fences(order, position)?;
-            let seek = ChunkSeek::AtOrBefore(position);
-            let behind = self.pages.read_sort_chunk(order, seek, |fence, bytes| {
-                let mut chunk = PositionBuffer::default();
-                chunk.unpack(bytes).map_err(P::sort_corruption)?;
-                let before = chunk.partition_point(|at| at < (&position.key, position.row));
-                Ok(fence.count as i64 - before as i64)
-            })?;
+        for (order, directory) in orders {
             let (net_before, net_total) = self.level_zero.count_net(order, position);
-            before += counts.reached as i64 - behind.unwrap_or_default() + net_before;
-            total += counts.total as i64 + net_total;
+            before += net_before;
+            total += directory.total() as i64 + net_total;
+            let Some(rank) = directory.rank_of_chunk(position) else { continue };
+            let seek = ChunkSeek::AtOrBefore(position);
+            let in_chunk = self.pages.read_sort_chunk(order, seek, |_, bytes| {
+                count_before(bytes, position).map_err(P::sort_corruption)
+            })?;
+            before += rank as i64 + in_chunk.unwrap_or_default() as i64;
         }
         Ok((before.max(0).unsigned_abs(), total.max(0).unsigned_abs()))
     }
@@ -147,21 +146,60 @@ struct OrderScan<'a> {
     is_backwards: bool,
     /// The changes that are not passed.
     changes: &'a [PositionChange],
-    chunk: PositionBuffer,
-    /// The positions of the chunk that are not passed.
-    rest: Range<usize>,
-    /// The fence of the chunk.
+    chunk: ChunkScan,
+    /// The fence of the chunk; `None`: there is no chunk.
     fence: Option<SortPosition>,
-    /// No other chunk follows.
-    is_last: bool,
     next: NextPosition,
 }
 
-#[derive(Clone, Copy)]
+/// The positions of a chunk that are not passed.
+enum ChunkScan {
+    Forwards(PositionCursor),
+    /// Keys are packed forwards, so they are unpacked first; the number of those left.
+    Backwards(PositionBuffer, usize),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum NextPosition {
-    InChunk(usize),
+    InChunk,
     InLevelZero,
     None,
+}
+
+impl ChunkScan {
+    #[inline]
+    fn current(&self) -> Option<(&[u8], i64)> {
+        match self {
+            ChunkScan::Forwards(cursor) => cursor.current(),
+            ChunkScan::Backwards(buffer, left) => buffer.get(left.checked_sub(1)?),
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<(), MalformedChunk> {
+        match self {
+            ChunkScan::Forwards(cursor) => return cursor.advance(),
+            ChunkScan::Backwards(_, left) => *left = left.saturating_sub(1),
+        }
+        Ok(())
+    }
+
+    /// Begins to read another chunk, after or before a position.
+    fn open(&mut self, bytes: &[u8], after: Option<&SortPosition>) -> Result<(), MalformedChunk> {
+        match (self, after) {
+            (ChunkScan::Forwards(cursor), None) => cursor.open(bytes),
+            (ChunkScan::Forwards(cursor), Some(after)) => cursor.open_after(bytes, after),
+            (ChunkScan::Backwards(buffer, left), after) => {
+                buffer.clear();
+                match after {
+                    None => buffer.unpack(bytes)?,
+                    Some(end) => buffer.unpack_before(bytes, end)?,
+                }
+                *left = buffer.len();
+                Ok(())
+            }
+        }
+    }
 }
 
 impl<'a> OrderScan<'a> {
@@ -181,33 +219,22 @@ impl<'a> OrderScan<'a> {
                 changes.split_at(changes.partition_point(|change| change.position < *after)).0
             }
         };
-        let mut scan = OrderScan {
-            order,
-            is_backwards,
-            changes,
-            chunk: PositionBuffer::default(),
-            rest: 0..0,
-            fence: None,
-            is_last: false,
-            next: NextPosition::None,
+        let chunk = match is_backwards {
+            false => ChunkScan::Forwards(PositionCursor::default()),
+            true => ChunkScan::Backwards(PositionBuffer::default(), 0),
         };
+        let next = NextPosition::None;
+        let mut scan = OrderScan { order, is_backwards, changes, chunk, fence: None, next };
         let pages = index.pages;
         match (after, is_backwards) {
-            (None, false) => scan.load(pages, ChunkSeek::First)?,
-            (None, true) => scan.load(pages, ChunkSeek::Last)?,
-            (Some(after), true) => {
-                scan.load(pages, ChunkSeek::Before(after))?;
-                let is_before = |at: (&[u8], i64)| at < (&after.key, after.row);
-                scan.rest.end = scan.chunk.partition_point(is_before);
-            }
-            (Some(after), false) => {
-                scan.load(pages, ChunkSeek::AtOrBefore(after))?;
-                if scan.is_last {
-                    scan.is_last = false;
-                    scan.load(pages, ChunkSeek::First)?;
+            (None, false) => scan.load(pages, ChunkSeek::First, None)?,
+            (None, true) => scan.load(pages, ChunkSeek::Last, None)?,
+            (Some(end), true) => scan.load(pages, ChunkSeek::Before(end), after)?,
+            (Some(start), false) => {
+                scan.load(pages, ChunkSeek::AtOrBefore(start), after)?;
+                if scan.fence.is_none() {
+                    scan.load(pages, ChunkSeek::First, None)?;
                 }
-                let is_passed = |at: (&[u8], i64)| at <= (&after.key, after.row);
-                scan.rest.start = scan.chunk.partition_point(is_passed);
             }
         }
         scan.find_next(pages)?;
@@ -215,57 +242,58 @@ impl<'a> OrderScan<'a> {
     }
 
     /// Returns the position at which the scan is.
+    #[inline]
     fn current(&self) -> Option<(&[u8], i64)> {
         match self.next {
-            NextPosition::InChunk(index) => self.chunk.get(index),
-            NextPosition::InLevelZero => self
-                .next_change()
-                .map(|change| (change.position.key.as_slice(), change.position.row)),
+            NextPosition::InChunk => self.chunk.current(),
+            NextPosition::InLevelZero => self.next_change().map(|change| change.position.as_pair()),
             NextPosition::None => None,
         }
     }
 
     /// Moves past the current position.
+    #[inline]
     fn advance<P: ReadSortPages>(&mut self, pages: &P) -> Result<(), P::Error> {
         match self.next {
-            NextPosition::InChunk(_) => self.skip_in_chunk(),
+            NextPosition::InChunk => self.chunk.advance().map_err(P::sort_corruption)?,
             NextPosition::InLevelZero => self.skip_change(),
             NextPosition::None => {}
+        }
+        if self.changes.is_empty() && self.chunk.current().is_some() {
+            self.next = NextPosition::InChunk;
+            return Ok(());
         }
         self.find_next(pages)
     }
 
     fn find_next<P: ReadSortPages>(&mut self, pages: &P) -> Result<(), P::Error> {
         loop {
-            while self.rest.is_empty() && !self.is_last {
-                let fence = self.fence.take();
-                match &fence {
-                    Some(fence) if self.is_backwards => {
-                        self.load(pages, ChunkSeek::Before(fence))?
-                    }
-                    Some(fence) => self.load(pages, ChunkSeek::After(fence))?,
-                    None => self.is_last = true,
-                }
+            while self.chunk.current().is_none()
+                && let Some(fence) = self.fence.take()
+            {
+                let seek = match self.is_backwards {
+                    true => ChunkSeek::Before(&fence),
+                    false => ChunkSeek::After(&fence),
+                };
+                self.load(pages, seek, None)?;
             }
-            let index =
-                if self.is_backwards { self.rest.end.wrapping_sub(1) } else { self.rest.start };
-            let stored = if self.rest.is_empty() { None } else { self.chunk.get(index) };
+            let stored = self.chunk.current();
             let Some(change) = self.next_change() else {
-                self.next = stored.map_or(NextPosition::None, |_| NextPosition::InChunk(index));
+                self.next = stored.map_or(NextPosition::None, |_| NextPosition::InChunk);
                 return Ok(());
             };
-            let position = (change.position.key.as_slice(), change.position.row);
+            let changed = change.position.as_pair();
             // `Less`: the change comes first.
             let order = match stored {
                 None => Ordering::Less,
-                Some(stored) if self.is_backwards => stored.cmp(&position),
-                Some(stored) => position.cmp(&stored),
+                Some(stored) if self.is_backwards => stored.cmp(&changed),
+                Some(stored) => changed.cmp(&stored),
             };
             match (order, change.is_insert) {
-                (Ordering::Greater, _) => self.next = NextPosition::InChunk(index),
+                (Ordering::Greater, _) => self.next = NextPosition::InChunk,
                 (Ordering::Less, true) => self.next = NextPosition::InLevelZero,
                 (Ordering::Equal, false) => {
-                    self.skip_in_chunk();
+                    self.chunk.advance().map_err(P::sort_corruption)?;
                     self.skip_change();
                     continue;
                 }
@@ -291,23 +319,18 @@ impl<'a> OrderScan<'a> {
         self.changes = split.unwrap_or_default();
     }
 
-    fn skip_in_chunk(&mut self) {
-        match self.is_backwards {
-            true => self.rest.end -= 1,
-            false => self.rest.start += 1,
-        }
-    }
-
     /// Reads another chunk, if there is one.
-    fn load<P: ReadSortPages>(&mut self, pages: &P, seek: ChunkSeek<'_>) -> Result<(), P::Error> {
+    fn load<P: ReadSortPages>(
+        &mut self,
+        pages: &P,
+        seek: ChunkSeek<'_>,
+        after: Option<&SortPosition>,
+    ) -> Result<(), P::Error> {
         let chunk = &mut self.chunk;
-        chunk.clear();
         self.fence = pages.read_sort_chunk(self.order, seek, |fence, bytes| {
-            chunk.unpack(bytes).map_err(P::sort_corruption)?;
+            chunk.open(bytes, after).map_err(P::sort_corruption)?;
             Ok(fence.first)
         })?;
-        self.rest = 0..self.chunk.len();
-        self.is_last = self.fence.is_none();
         Ok(())
     }
 }

@@ -159,7 +159,7 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
         let (stored, positions) = (&self.stored, &mut self.positions);
         let mut index = 0;
         while let Some((change, rest)) = changes.split_first() {
-            let changed = (change.position.key.as_slice(), change.position.row);
+            let changed = change.position.as_pair();
             let order = stored.get(index).map_or(Ordering::Greater, |at| at.cmp(&changed));
             if let (Ordering::Less, Some((key, row))) = (order, stored.get(index)) {
                 positions.push(key, row);

@@ -1,5 +1,8 @@
 //! Varints: numbers of seven bits a byte, the lowest bits first (LEB128), and their zigzag form for
 //! numbers of either sign. Packed chunks and packed columns are made of them.
+//!
+//! `larder-time` has its own, because neither crate may depend on the other. These functions read
+//! from a slice that they advance, which suits the innermost loop over postings.
 
 /// Appends a number.
 pub fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {

@@ -1,7 +1,7 @@
 //! The pages of a sort index in memory, which check the rules of the interface on the way.
 
 use larder_index::{
-    ChunkSeek, FenceCounts, MalformedChunk, PartitionOrder, ReadSortPages, SortFence, SortPosition,
+    ChunkSeek, MalformedChunk, PartitionOrder, ReadSortPages, SortFence, SortPosition,
     WriteSortPages,
 };
 use std::cell::{Cell, RefCell};
@@ -110,20 +110,17 @@ impl ReadSortPages for MemorySortPages {
         Ok(self.find_fence(order, ChunkSeek::After(position)).map(|fence| fence.first))
     }
 
-    fn count_by_fences(
+    fn for_each_fence(
         &self,
         order: PartitionOrder,
-        position: &SortPosition,
-    ) -> Result<FenceCounts, MalformedChunk> {
-        let fences = self.fences.borrow();
-        let mut counts = FenceCounts::default();
-        for ((found, first), (count, _)) in &*fences {
+        each: &mut dyn FnMut(SortFence),
+    ) -> Result<(), MalformedChunk> {
+        for ((found, first), (count, chunk)) in &*self.fences.borrow() {
             if *found == order {
-                counts.total += count;
-                counts.reached += if first <= position { *count } else { 0 };
+                each(SortFence { first: first.clone(), count: *count, chunk: *chunk });
             }
         }
-        Ok(counts)
+        Ok(())
     }
 
     fn for_each_run(

@@ -13,6 +13,7 @@ mod axis;
 mod bars;
 mod lifelines;
 mod lines;
+mod polylines;
 mod ranges;
 
 pub use self::axis::{
@@ -21,9 +22,13 @@ pub use self::axis::{
 pub use self::bars::{BarChart, ChartBar, ColumnChart};
 pub use self::lifelines::{Lifeline, LifelineBand, LifelineChart};
 pub use self::lines::{StepChart, StepLine};
+pub use self::polylines::{Polyline, PolylineChart};
 pub use self::ranges::{ChartRange, RangeChart};
 
 use std::fmt::{self, Display};
+
+/// The dashes of the lines of a chart, in their order, so that lines do not differ in colour alone.
+const DASH_PATTERNS: [&str; 5] = ["none", "7 3", "2 3", "8 3 2 3", "4 2"];
 
 /// The two widths of each chart, in pixels.
 const CHART_WIDTHS_PIXELS: [(&str, f64); 2] = [("wide", 860.0), ("narrow", 360.0)];

@@ -47,32 +47,49 @@ use self::interner::{InternedQuery, LogInterner};
 use self::log_reader::{AnswerEvent, BadLines, LogEvent, LogLine};
 use self::reuse::{ReuseAccumulator, ReuseReport};
 use self::view_lifetimes::{LifetimeReport, ViewEnd, ViewTracker};
+use serde::{Serialize, Serializer};
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
-/// The analysis of a log.
-#[derive(Debug, Clone, PartialEq)]
+/// The analysis of a log. docs/output.md documents its JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueryLogReport {
     /// The readable lines.
     pub lines: u64,
     /// The readable lines with an unknown event.
+    #[serde(rename = "unknown")]
     pub unknown_lines: u64,
     /// The unreadable lines.
+    #[serde(flatten)]
     pub bad_lines: BadLines,
     /// The number of processes that wrote the log.
+    #[serde(rename = "processes")]
     pub process_count: u64,
     /// The times of the first and the last event, in microseconds since 1970.
+    #[serde(flatten, serialize_with = "serialize_time_span")]
     pub time_span: (i64, i64),
     /// The repetition of queries.
     pub reuse: ReuseReport,
     /// The lifetimes of views and of cached answers.
+    #[serde(rename = "lives")]
     pub lifetimes: LifetimeReport,
     /// The time and work of executed queries.
     pub cost: CostReport,
     /// The benefit of the cache.
+    #[serde(rename = "worth")]
     pub cache: CacheReport,
     /// The views notified of each change.
+    #[serde(rename = "informed")]
     pub fan_out: FanOutReport,
+}
+
+fn serialize_time_span<S: Serializer>(span: &(i64, i64), serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct TimeSpan {
+        from_us: i64,
+        to_us: i64,
+    }
+    TimeSpan { from_us: span.0, to_us: span.1 }.serialize(serializer)
 }
 
 impl QueryLogReport {

@@ -120,18 +120,19 @@ fn figures(it: &QueryLogReport) -> QueryLogReport {
         it.collection = it.collection.as_ref().map(|_| String::new());
     };
     it.reuse.most_frequent.iter_mut().for_each(|it| clear_query(&mut it.query));
-    it.reuse.clients.iter_mut().for_each(|it| clear_text(&mut it.0));
+    it.reuse.clients.iter_mut().for_each(|it| clear_text(&mut it.client));
     let lifetimes = &mut it.lifetimes;
     for life in lifetimes.unclosed.iter_mut().chain(&mut lifetimes.longest) {
         clear_text(&mut life.client);
         clear_query(&mut life.query);
     }
     lifetimes.clients.iter_mut().for_each(|it| clear_text(&mut it.client));
-    for group in it.cost.collections.iter_mut().chain(&mut it.cost.sources) {
-        group.collection = group.collection.as_ref().map(|_| String::new());
-        clear_query(&mut group.slowest_query);
+    for cost in &mut it.cost.collections {
+        cost.collection = cost.collection.as_ref().map(|_| String::new());
+        clear_query(&mut cost.group.slowest_query);
     }
-    it.cost.costliest.iter_mut().for_each(|it| clear_query(&mut it.0));
+    it.cost.sources.iter_mut().for_each(|group| clear_query(&mut group.slowest_query));
+    it.cost.costliest.iter_mut().for_each(|it| clear_query(&mut it.query));
     for group in &mut it.fan_out.collections {
         group.collection = group.collection.as_ref().map(|_| String::new());
     }

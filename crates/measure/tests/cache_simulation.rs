@@ -1,5 +1,5 @@
-//! The cache simulation: small handwritten logs, and random logs compared with a recording that used
-//! the simulated budget.
+//! The cache simulation: small handwritten logs, and random logs compared with a recording that
+//! used the simulated budget.
 
 use crate::generated_log::{Process, logged_query};
 use crate::query_log::log;
@@ -11,8 +11,8 @@ fn simulate(log: &str, budget: u64) -> CacheReport {
     read_log(&mut log.as_bytes(), Some(budget)).unwrap().cache
 }
 
-/// Checks the number of hits that a budget of 3000 bytes gives. The log was recorded without a cache;
-/// each answer takes 1000 bytes.
+/// Checks the number of hits that a budget of 3000 bytes gives. The log was recorded without a
+/// cache; each answer takes 1000 bytes.
 fn check(lines: &str, expect: u64) {
     let lines = format!("0 1 start budget=0\n{lines}");
     let it = simulate(&log(&lines), 3000);

@@ -1,8 +1,8 @@
 //! Charts: the format of numbers on axes, and the texts of a figure.
 
 use larder_measure::chart::{
-    BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, format_date, format_time_of_day,
-    render_figure,
+    BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit, Polyline, PolylineChart, format_date,
+    format_time_of_day, render_figure,
 };
 
 #[test]
@@ -22,6 +22,8 @@ fn numbers_are_formatted_with_their_unit() {
     check(MeasureUnit::Time, 59.0 * 1e6, "59 s");
     check(MeasureUnit::Time, 90.0 * 1e6, "1.5 min");
     check(MeasureUnit::Time, 86_400.0 * 2e6, "2 days");
+    check(MeasureUnit::Nanoseconds, 134.0, "134 ns");
+    check(MeasureUnit::Nanoseconds, 2.54e6, "2.5 ms");
     check(MeasureUnit::Share, 0.015, "1.5 %");
     check(MeasureUnit::Share, 1.0, "100 %");
 }
@@ -60,5 +62,43 @@ fn a_figure_has_its_labels_and_tooltips() {
         assert!(html.contains(part), "{part} in {html}");
     }
     let nothing = BarChart { bars: Vec::new(), ..chart };
+    assert!(!render_figure("", "", &nothing).contains("NaN"));
+}
+
+/// Points have their value as a tooltip, marks have the names that the chart gives them, and
+/// nothing is drawn outside the picture.
+#[test]
+fn a_polyline_chart_compares_series() {
+    let line = |name: &str, colour, points: &[(f64, f64)]| Polyline {
+        name: name.into(),
+        colour,
+        points: points.to_vec(),
+    };
+    let check = |x_axis: ChartAxis<'static>, y_axis: ChartAxis<'static>, tooltip: &str| {
+        let chart = PolylineChart {
+            x_axis,
+            x_marks: vec![(100.0, "hundred".into()), (12_800.0, "12,800".into())],
+            y_axis,
+            lines: vec![
+                line("a < b", ColourRole::First, &[(100.0, 900.0), (12_800.0, 2.5e6)]),
+                line("c", ColourRole::Reference, &[(100.0, 40_000.0)]),
+            ],
+        };
+        let html = render_figure("Title", "", &chart);
+        for part in [">hundred<", ">12,800<", tooltip, "<span class=\"c5\">"] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+        for at in html.split("cy=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!((0.0..280.0).contains(&at.parse::<f64>().unwrap()), "{at}");
+        }
+        assert!(!html.contains("NaN") && !html.contains("inf"));
+    };
+    let log = ChartAxis::log("contacts", MeasureUnit::Count);
+    let linear = ChartAxis::linear("contacts", MeasureUnit::Count);
+    let tooltip = "<title>a &lt; b: 12,800, 2.5 ms</title>";
+    check(log.clone(), ChartAxis::log("", MeasureUnit::Nanoseconds), tooltip);
+    check(linear, ChartAxis::linear("", MeasureUnit::Nanoseconds), tooltip);
+    let nothing =
+        PolylineChart { x_axis: log.clone(), x_marks: Vec::new(), y_axis: log, lines: Vec::new() };
     assert!(!render_figure("", "", &nothing).contains("NaN"));
 }

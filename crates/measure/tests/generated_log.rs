@@ -1,5 +1,5 @@
-//! Generates the query log of a day, as processes with an answer cache like Larder's would write it.
-//! The code is independent of the code that reads logs.
+//! Generates the query log of a day, as processes with an answer cache like Larder's would write
+//! it. The code is independent of the code that reads logs.
 //!
 //! Five programs use two services: a calendar is browsed, names are typed into a search box, a
 //! daemon queries alarms each minute, a greeter queries the current day, which the calendar has

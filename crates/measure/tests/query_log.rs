@@ -1,8 +1,10 @@
 //! The report of a query log: handwritten logs with known results.
 
 use crate::generated_log;
+use larder_measure::query_log::cost::CostGroup;
+use larder_measure::query_log::fan_out::{DeliveredItems, NotifiedBucket, ResetCount};
 use larder_measure::query_log::log_reader::LoggedEvictionReason;
-use larder_measure::query_log::reuse::{OriginCounts, RepeatBucket};
+use larder_measure::query_log::reuse::{ClientAnswers, OriginCounts, RepeatBucket};
 use larder_measure::query_log::view_lifetimes::{ViewEnd, ViewLifetime};
 use larder_measure::query_log::{QueryLogReport, read_log, render_html};
 
@@ -11,8 +13,8 @@ pub(crate) fn report(log: &str) -> QueryLogReport {
 }
 
 /// Expands a short form of a log. Each line has a time, a process, an event and fields as
-/// `name=value`; omitted fields have the defaults below. A value is a text unless it is a number, is
-/// `null`, or begins with a quote or a bracket.
+/// `name=value`; omitted fields have the defaults below. A value is a text unless it is a number,
+/// is `null`, or begins with a quote or a bracket.
 pub(crate) fn log(lines: &str) -> String {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -75,7 +77,7 @@ fn the_log_of_a_day_is_analysed() {
     let open = it.lifetimes.unclosed.last().unwrap();
     assert_eq!((open.end, open.client.as_str()), (ViewEnd::Open, "phone-sync"));
     assert_eq!(it.lifetimes.clients[0].client, "panel-clock");
-    assert_eq!(it.reuse.clients[0].0, "alarms");
+    assert_eq!(it.reuse.clients[0].client, "alarms");
     assert_eq!(it.cost.collections[0].collection.as_deref(), Some("Archive"));
     let cache = &it.cache;
     assert_eq!(cache.recorded.unwrap().hits, cache.hits, "the replay agrees with the log");
@@ -121,7 +123,8 @@ fn repeated_queries_are_counted() {
     assert_eq!(most[..3], [("(hot)", 6, 60), ("(q6)", 2, 600), ("(q7)", 1, 500)]);
     let bucket = |min, max, queries, answers| RepeatBucket { min, max, queries, answers };
     assert_eq!(it.repeat_buckets, [bucket(1, 1, 5, 5), bucket(2, 2, 1, 2), bucket(5, 8, 1, 6)]);
-    assert_eq!(it.clients[1], ("agenda".into(), OriginCounts { run: 0, cache: 0, shared: 2 }));
+    let answers = OriginCounts { run: 0, cache: 0, shared: 2 };
+    assert_eq!(it.clients[1], ClientAnswers { client: "agenda".into(), answers });
 }
 
 /// Returns the views never closed: client, pid, number, end and lifetime.
@@ -129,7 +132,7 @@ fn unclosed_views(lines: &str) -> Vec<(String, u64, u64, ViewEnd, u64)> {
     let it = report(&log(lines)).lifetimes;
     it.unclosed
         .iter()
-        .map(|it| (it.client.clone(), it.pid, it.view, it.end, it.duration_us()))
+        .map(|it| (it.client.clone(), it.pid, it.view, it.end, it.duration_us))
         .collect()
 }
 
@@ -205,12 +208,12 @@ fn lifetimes_of_cached_answers_are_measured() {
     assert_eq!((residency.answers, residency.answers_used, residency.peak_bytes), (4, 2, 2000));
     assert_eq!(
         (
-            residency.lifetimes_us[&LoggedEvictionReason::Stale].sum,
-            residency.lifetimes_us[&LoggedEvictionReason::Budget].sum
+            residency.lifetimes_us.evicted[&LoggedEvictionReason::Stale].sum,
+            residency.lifetimes_us.evicted[&LoggedEvictionReason::Budget].sum
         ),
         (500, 200)
     );
-    assert_eq!(residency.lifetimes_to_end_us.sum, 198 + 299);
+    assert_eq!(residency.lifetimes_us.ended.sum, 198 + 299);
     let held = report(&log("
         0 1 start budget=100000
         1000 1 open view=1
@@ -220,6 +223,23 @@ fn lifetimes_of_cached_answers_are_measured() {
     let held =
         held.reuse.resident_bytes.buckets().map(|(_, held)| (held.cached_last, held.open_last));
     assert_eq!(held.collect::<Vec<_>>(), [(1000, 1000), (1000, 0), (0, 0)]);
+}
+
+/// The answers of a process leave the timeline together when it ends, not one by one in any order.
+#[test]
+fn the_end_of_a_process_is_one_step_of_the_timeline() {
+    let mut lines = String::from("0 1 start budget=100000\n");
+    for at in 1..9 {
+        lines += &format!("{at} 1 query query=(q{at}) answer={at} bytes={at}00\n");
+    }
+    let it = report(&log(&format!("{lines}5000 1 end\n")));
+    let bytes: Vec<(u64, u64)> = it
+        .reuse
+        .resident_bytes
+        .buckets()
+        .map(|(_, bytes)| (bytes.cached_max, bytes.cached_last))
+        .collect();
+    assert_eq!(bytes, [(3600, 3600), (0, 0)]);
 }
 
 #[test]
@@ -253,14 +273,14 @@ fn cost_is_grouped_by_collection_and_source() {
         .collections
         .iter()
         .map(|it| {
-            let (work, worst) = (&it.work, it.slowest_query.query.as_str());
+            let CostGroup { source, slowest_query, work } = &it.group;
             (
                 it.collection.as_deref(),
-                it.source.as_str(),
+                source.as_str(),
                 work.us.sum,
                 work.us.max,
                 work.rows_per_item(),
-                worst,
+                slowest_query.query.as_str(),
             )
         })
         .collect();
@@ -275,7 +295,7 @@ fn cost_is_grouped_by_collection_and_source() {
     );
     assert_eq!((it.sources.len(), it.sources[1].source.as_str()), (2, "phone"));
     assert_eq!((it.cached_us.count, it.cached_us.mean()), (2, 3.0));
-    assert_eq!(it.costliest[0].0.query, "(slow)");
+    assert_eq!(it.costliest[0].query.query, "(slow)");
 }
 
 #[test]
@@ -296,7 +316,11 @@ fn notified_views_are_counted() {
         (it.changes, it.items, it.queries_tested, it.views_notified, it.views_open),
         (4, 6, 5, 73, 8)
     );
-    assert_eq!(it.views_notified_buckets, [(0, 0, 1), (1, 1, 1), (2, 2, 1), (65, 128, 1)]);
+    let bucket = |min, max| NotifiedBucket { min, max, changes: 1 };
+    assert_eq!(
+        it.views_notified_buckets,
+        [bucket(0, 0), bucket(1, 1), bucket(2, 2), bucket(65, 128)]
+    );
     let groups: Vec<_> = it
         .collections
         .iter()
@@ -313,6 +337,7 @@ fn notified_views_are_counted() {
     let (work, home) = (Some("Work"), Some("Home"));
     let (event, task) = (Some("event"), Some("task"));
     assert_eq!(groups, [(work, event, 2, 3, 2), (work, task, 1, 2, 2), (home, event, 1, 0, 0)]);
-    assert_eq!(it.items_delivered, [2, 1, 0]);
-    assert_eq!(it.resets, [("expired".to_string(), 2), ("zones".to_string(), 1)]);
+    assert_eq!(it.items_delivered, DeliveredItems { added: 2, modified: 1, removed: 0 });
+    let resets = |reason: &str, count| ResetCount { reason: reason.into(), count };
+    assert_eq!(it.resets, [resets("expired", 2), resets("zones", 1)]);
 }

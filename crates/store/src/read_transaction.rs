@@ -4,9 +4,10 @@
 
 use crate::collection::{self, CollectionMeta};
 use crate::meta::MetaTable;
-use larder_index::{LevelZero, Segment};
+use larder_index::{LevelZero, PartitionOrder, RankDirectory, Segment};
 use rusqlite::Connection;
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The version of the data that a reader reads, see
 /// [`Reader::data_version`](crate::Reader::data_version).
@@ -33,6 +34,8 @@ pub(crate) struct ReaderCache {
     pub(crate) is_sort_index_current: OnceLock<bool>,
     /// Level 0 of the sort index, once it was read.
     pub(crate) level_zero: OnceLock<LevelZero>,
+    /// The ranks of the chunks of orders in the sort index, of those that were needed.
+    pub(crate) rank_directories: Mutex<HashMap<PartitionOrder, Arc<RankDirectory>>>,
 }
 
 impl ReaderCache {
@@ -47,6 +50,7 @@ impl ReaderCache {
             text_segments: OnceLock::new(),
             is_sort_index_current: OnceLock::new(),
             level_zero: OnceLock::new(),
+            rank_directories: Mutex::default(),
         })
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::error::{RowError, RowResult};
 use larder_index::{
-    ChunkSeek, FenceCounts, MalformedChunk, PartitionOrder, ReadSortPages, SortFence, SortPosition,
+    ChunkSeek, MalformedChunk, PartitionOrder, ReadSortPages, SortFence, SortPosition,
     WriteSortPages,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -43,6 +43,15 @@ fn malformed_error() -> RowError {
 
 fn position_from_row(row: &Row<'_>) -> rusqlite::Result<SortPosition> {
     Ok(SortPosition { key: row.get(0)?, row: row.get(1)? })
+}
+
+fn fence_from_row(row: &Row<'_>) -> rusqlite::Result<SortFence> {
+    let count: i64 = row.get(2)?;
+    Ok(SortFence {
+        first: position_from_row(row)?,
+        count: count.unsigned_abs(),
+        chunk: row.get(3)?,
+    })
 }
 
 /// The statement that reads a chunk with its fence. Without a chunk, the fence is damage.
@@ -93,12 +102,7 @@ impl ReadSortPages for SortIndexPages<'_> {
             None => select.query((field, collection))?,
         };
         let Some(row) = rows.next()? else { return Ok(None) };
-        let count: i64 = row.get(2)?;
-        let fence = SortFence {
-            first: position_from_row(row)?,
-            count: count.unsigned_abs(),
-            chunk: row.get(3)?,
-        };
+        let fence = fence_from_row(row)?;
         let bytes = row.get_ref(4)?.as_blob().map_err(|_| malformed_error())?;
         read(fence, bytes).map(Some)
     }
@@ -119,25 +123,20 @@ impl ReadSortPages for SortIndexPages<'_> {
             .map_err(RowError::from)
     }
 
-    fn count_by_fences(
+    fn for_each_fence(
         &self,
         PartitionOrder { order: field, partition: collection }: PartitionOrder,
-        position: &SortPosition,
-    ) -> RowResult<FenceCounts> {
-        self.0
-            .prepare_cached(
-                "SELECT (SELECT sum(position_count) FROM idx_sort_fence
-                         WHERE field = ?1 AND collection = ?2 AND (key, item) <= (?3, ?4)),
-                        (SELECT sum(position_count) FROM idx_sort_fence
-                         WHERE field = ?1 AND collection = ?2)",
-            )?
-            .query_row((field, collection, &position.key, position.row), |row| {
-                let sum = |column| -> rusqlite::Result<u64> {
-                    Ok(row.get::<_, Option<i64>>(column)?.unwrap_or_default().unsigned_abs())
-                };
-                Ok(FenceCounts { reached: sum(0)?, total: sum(1)? })
-            })
-            .map_err(RowError::from)
+        each: &mut dyn FnMut(SortFence),
+    ) -> RowResult<()> {
+        let mut select = self.0.prepare_cached(
+            "SELECT key, item, position_count, chunk FROM idx_sort_fence
+             WHERE field = ?1 AND collection = ?2 ORDER BY key, item",
+        )?;
+        let mut rows = select.query((field, collection))?;
+        while let Some(row) = rows.next()? {
+            each(fence_from_row(row)?);
+        }
+        Ok(())
     }
 
     fn for_each_run(&self, each: &mut dyn FnMut(&[u8]) -> RowResult<()>) -> RowResult<()> {

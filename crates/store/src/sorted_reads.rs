@@ -9,7 +9,8 @@ use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::sort_index_pages::SortIndexPages;
-use larder_index::{LevelZero, PartitionOrder, SortIndex, SortPosition};
+use larder_index::{LevelZero, PartitionOrder, RankDirectory, SortIndex, SortPosition};
+use std::sync::{Arc, PoisonError};
 
 /// A sort order that an index has.
 #[derive(Debug, Clone)]
@@ -59,6 +60,21 @@ impl Reader {
         }
         let level_zero = LevelZero::read(&SortIndexPages::new(&self.conn))?;
         Ok(known.level_zero.get_or_init(|| level_zero))
+    }
+
+    /// Returns the ranks of the chunks of an order, in the read transaction of the cache.
+    fn rank_directory(
+        &self,
+        known: &ReaderCache,
+        order: PartitionOrder,
+    ) -> RowResult<Arc<RankDirectory>> {
+        let mut directories = known.rank_directories.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = directories.get(&order) {
+            return Ok(Arc::clone(directory));
+        }
+        let directory = Arc::new(RankDirectory::read(&SortIndexPages::new(&self.conn), order)?);
+        directories.insert(order, Arc::clone(&directory));
+        Ok(directory)
     }
 
     /// Returns whether the sort index has an order of all its collections, and is current.
@@ -113,8 +129,12 @@ impl Reader {
                 return Ok(None);
             }
             let pages = SortIndexPages::new(&self.conn);
-            let index = SortIndex::new(&pages, self.level_zero(&known)?);
-            index.rank(&order.partitions(), position).map(Some)
+            let mut partitions = Vec::with_capacity(order.collections.len());
+            for partition in order.partitions() {
+                partitions.push((partition, self.rank_directory(&known, partition)?));
+            }
+            let orders = partitions.iter().map(|(partition, directory)| (*partition, &**directory));
+            SortIndex::new(&pages, self.level_zero(&known)?).rank(orders, position).map(Some)
         };
         run().map_err(sqlite_error_at(&self.path))
     }

@@ -3,6 +3,7 @@
 //!
 //! The reader refuses numbers of more than 64 bits, which no writer wrote. Public because the
 //! packed values of an item are written by `larder-extract`, and hold a series packed here.
+//! `larder-index` has its own, because neither crate may depend on the other.
 
 /// Writes a number, seven bits a byte, the lowest first; the last byte is without the high bit.
 pub fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
@@ -82,7 +83,8 @@ impl<'b> VarintReader<'b> {
         let count = usize::try_from(self.read_unsigned()?).ok()?;
         (count <= self.remaining.len()).then_some(count)
     }
-    /// Reads so many bytes.
+
+    /// Reads a number of bytes.
     pub fn read_bytes(&mut self, length: usize) -> Option<&'b [u8]> {
         let (bytes, rest) = self.remaining.split_at_checked(length)?;
         self.remaining = rest;

@@ -115,6 +115,6 @@ mod tests {
         check(&[index, stale], false, "larder check --rebuild", "larder restore");
         check(&[index, stale], true, "have been repaired", "--rebuild");
         check(&[page], false, "larder restore FILE", "--rebuild");
-        check(&[index, page], false, "When something breaks", "no items");
+        check(&[index, page], false, "Recovery", "no items");
     }
 }

@@ -1,7 +1,6 @@
 //! `larder measure`.
 
 mod query_log;
-mod query_log_json;
 mod workload;
 
 use self::query_log::QueryLogArgs;

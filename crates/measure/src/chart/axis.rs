@@ -12,6 +12,8 @@ pub enum MeasureUnit {
     Bytes,
     /// Microseconds: `134 µs`, `2.5 s`, `3 h`
     Time,
+    /// Nanoseconds: `134 ns`, `2.5 ms`, `3 s`
+    Nanoseconds,
     /// 0 to 1: `40 %`
     Share,
 }
@@ -27,6 +29,9 @@ impl MeasureUnit {
                 value,
                 &[(1.0, "bytes"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")],
             ),
+            MeasureUnit::Nanoseconds => {
+                format_in_units(value, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")])
+            }
             MeasureUnit::Time => {
                 let units = [
                     (1.0, "µs"),
@@ -137,6 +142,25 @@ impl<'a> ChartAxis<'a> {
             AxisScale::Time(clock) => time_marks(low, high, room, clock),
         };
         ScaledAxis { axis: self, min: low, max: high, start_pixel: from, end_pixel: to, marks }
+    }
+}
+
+impl ChartAxis<'_> {
+    /// Scales a vertical axis to values: a linear one from 0 to a mark, a logarithmic one from the
+    /// lowest value to the highest.
+    pub(super) fn scale_to_values(
+        &self,
+        low: f64,
+        high: f64,
+        from: f64,
+        to: f64,
+    ) -> ScaledAxis<'_> {
+        match self.scale {
+            AxisScale::Linear => {
+                self.scale_to(0.0, round_up_to_mark(high, self.unit, 5.0), from, to)
+            }
+            _ => self.scale_to(low, high, from, to),
+        }
     }
 }
 

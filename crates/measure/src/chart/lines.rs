@@ -1,7 +1,7 @@
 //! Step charts: values that hold until the next point, and cumulative distributions.
 
 use crate::chart::axis::{AxisScale, ChartAxis, round_up_to_mark};
-use crate::chart::{Chart, ColourRole, PlotArea, XmlEscaped};
+use crate::chart::{Chart, ColourRole, DASH_PATTERNS, PlotArea, XmlEscaped};
 use std::fmt::{self, Write as _};
 
 /// A line; the value of each point holds until the next.
@@ -30,8 +30,6 @@ pub struct StepChart<'a> {
     /// The lines.
     pub lines: Vec<StepLine>,
 }
-
-const DASH_PATTERNS: [&str; 4] = ["none", "7 3", "2 3", "8 3 2 3"];
 
 impl Chart for StepChart<'_> {
     fn draw(&self, width: f64) -> Result<String, fmt::Error> {
@@ -102,11 +100,11 @@ impl StepChart<'_> {
                 AxisScale::Time(clock) => super::format_time_of_day(*at as i64, clock, true),
                 _ => self.x_axis.unit.format(*at),
             };
-            let told = format!("{}: {place}, {}", line.name, self.y_axis.unit.format(*value));
+            let tooltip = format!("{}: {place}, {}", line.name, self.y_axis.unit.format(*value));
             writeln!(
                 out,
                 "<circle class=\"touch\" cx=\"{across:.1}\" cy=\"{down:.1}\" r=\"5\"><title>{}</title></circle>",
-                XmlEscaped(&told)
+                XmlEscaped(&tooltip)
             )?;
         }
         Ok(())

@@ -5,21 +5,26 @@
 use crate::query_log::histogram::Histogram;
 use crate::query_log::log_reader::{AnswerEvent, LoggedEvictionReason, LoggedOrigin};
 use crate::query_log::timeline::{Timeline, TimelineBucket};
+use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
 /// The maximum number of points of the timeline.
 const MAX_TIMELINE_BUCKETS: usize = 400;
 
 /// The bytes of cached answers in a period: the peak, and the value at the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ResidentBytes {
     /// The peak of all cached answers.
+    #[serde(rename = "kept")]
     pub cached_max: u64,
     /// All cached answers at the end of the period.
+    #[serde(skip)]
     pub cached_last: u64,
     /// The peak of the answers of open views.
+    #[serde(rename = "open")]
     pub open_max: u64,
     /// The answers of open views at the end of the period.
+    #[serde(skip)]
     pub open_last: u64,
 }
 
@@ -34,18 +39,29 @@ impl TimelineBucket for ResidentBytes {
 }
 
 /// The lifetimes of cached answers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CacheResidency {
     /// The number of cached answers.
+    #[serde(rename = "kept")]
     pub answers: u64,
     /// The number of cached answers that were used again.
+    #[serde(rename = "used")]
     pub answers_used: u64,
     /// The peak of cached bytes in all processes.
     pub peak_bytes: u64,
-    /// The lifetimes in microseconds, by cause of eviction.
-    pub lifetimes_us: BTreeMap<LoggedEvictionReason, Histogram>,
-    /// The lifetimes of answers that were cached until the process or the log ended.
-    pub lifetimes_to_end_us: Histogram,
+    /// The lifetimes of cached answers, in microseconds.
+    #[serde(rename = "life_us")]
+    pub lifetimes_us: CachedLifetimes,
+}
+
+/// The lifetimes of cached answers, in microseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct CachedLifetimes {
+    /// Those of evicted answers, by cause of eviction.
+    #[serde(flatten)]
+    pub evicted: BTreeMap<LoggedEvictionReason, Histogram>,
+    /// Those of answers that were cached until the process or the log ended.
+    pub ended: Histogram,
 }
 
 impl CacheResidency {
@@ -61,8 +77,8 @@ impl CacheResidency {
         self.answers += 1;
         self.answers_used += u64::from(answer.uses > 0);
         match why {
-            Some(why) => self.lifetimes_us.entry(why).or_default().add(life),
-            None => self.lifetimes_to_end_us.add(life),
+            Some(why) => self.lifetimes_us.evicted.entry(why).or_default().add(life),
+            None => self.lifetimes_us.ended.add(life),
         }
     }
 }
@@ -206,13 +222,21 @@ impl ResidencyTracker {
 
     /// Removes the views and answers of a process that has ended.
     pub(super) fn end_process(&mut self, process: u32, at: i64) {
-        let Some(of) = self.processes.remove(&process) else { return };
-        for question in of.queries.into_values() {
-            if let Some(answer) = question.answer {
+        let Some(ended) = self.processes.remove(&process) else { return };
+        if ended.queries.is_empty() {
+            return;
+        }
+        // Recorded once, so that the timeline does not depend on the order of the queries.
+        let mut before = [0_u64; 2];
+        for query in ended.queries.into_values() {
+            for (sum, bytes) in before.iter_mut().zip(query.cached_and_open_bytes()) {
+                *sum = sum.saturating_add(bytes);
+            }
+            if let Some(answer) = query.answer {
                 self.residency.record_removal(answer, at, None);
             }
-            self.record_bytes(at, question.cached_and_open_bytes(), [0; 2]);
         }
+        self.record_bytes(at, before, [0; 2]);
     }
 
     fn record_bytes(&mut self, at: i64, before: [u64; 2], after: [u64; 2]) {

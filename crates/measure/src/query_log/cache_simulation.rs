@@ -14,6 +14,7 @@
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::InternedQuery;
 use crate::query_log::log_reader::{AnswerEvent, ChangeEvent, LoggedEvictionReason, LoggedOrigin};
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The budgets that are always simulated.
@@ -23,12 +24,16 @@ pub const TRIAL_BUDGETS_BYTES: [u64; 8] =
 pub const UNLIMITED_BYTES: u64 = u64::MAX;
 
 /// The result of the simulation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheReport {
     /// The number of answers.
+    #[serde(rename = "askings")]
     pub answers: u64,
     /// The number of cache hits in the log, with a view open on the query or not.
     pub hits: u64,
+    /// The share of the answers that are cache hits.
+    #[serde(rename = "rate")]
+    pub hit_rate: f64,
     /// The budgets that the log names, the smallest first.
     pub budgets: Vec<u64>,
     /// The replay with the budgets that the log names; `None` if it names none.
@@ -40,29 +45,35 @@ pub struct CacheReport {
 }
 
 /// A budget and the result of its simulation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct BudgetTrial {
     /// The budget of each process in bytes; in [`CacheReport::recorded`] the largest one.
+    #[serde(rename = "budget", serialize_with = "serialize_budget")]
     pub budget_bytes: u64,
     /// The number of cache hits.
     pub hits: u64,
+    /// The share of the answers that are cache hits.
+    #[serde(rename = "rate")]
+    pub hit_rate: f64,
     /// The peak of cached bytes in all processes.
     pub peak_bytes: u64,
     /// The time saved in microseconds: for each hit, the time of the last execution of its query.
     pub saved_us: u64,
     /// Answers evicted because of a change.
+    #[serde(rename = "stale")]
     pub stale_answers: u64,
     /// Answers evicted, or not cached, because of the budget.
+    #[serde(rename = "dropped")]
     pub evicted_answers: u64,
 }
 
-impl CacheReport {
-    /// Returns the share of the answers that are cache hits.
-    #[must_use]
-    pub fn hit_rate(&self, hits: u64) -> f64 {
-        hits as f64 / self.answers.max(1) as f64
-    }
+/// Serialises an unlimited budget as null.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn serialize_budget<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    (*bytes != UNLIMITED_BYTES).then_some(*bytes).serialize(serializer)
+}
 
+impl CacheReport {
     /// Returns the smallest budget with at least 95 % of the hits of an unlimited cache.
     #[must_use]
     pub fn smallest_sufficient_budget(&self) -> Option<BudgetTrial> {
@@ -389,17 +400,23 @@ impl CacheReplays {
     }
 
     pub(super) fn finish(self) -> CacheReport {
-        let (own, tried): (Vec<CacheReplay>, Vec<CacheReplay>) =
+        let (recorded, trials): (Vec<CacheReplay>, Vec<CacheReplay>) =
             self.replays.into_iter().partition(|it| it.uses_recorded_budget);
-        let greatest = self.budgets.last().copied();
-        let recorded = own.first().zip(greatest);
+        let max_budget = self.budgets.last().copied();
+        let recorded = recorded.first().zip(max_budget);
+        let hit_rate = |hits: u64| hits as f64 / self.answers.max(1) as f64;
+        let trial = |replay: &CacheReplay| BudgetTrial {
+            hit_rate: hit_rate(replay.trial.hits),
+            ..replay.trial
+        };
         CacheReport {
             answers: self.answers,
             hits: self.hits,
+            hit_rate: hit_rate(self.hits),
             budgets: self.budgets.into_iter().collect(),
             recorded: recorded
-                .map(|(play, budget)| BudgetTrial { budget_bytes: budget, ..play.trial }),
-            trials: tried.into_iter().map(|play| play.trial).collect(),
+                .map(|(replay, budget_bytes)| BudgetTrial { budget_bytes, ..trial(replay) }),
+            trials: trials.iter().map(trial).collect(),
             answer_bytes: self.answer_bytes,
         }
     }

@@ -34,7 +34,7 @@ pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
             MeasureUnit::Share,
         ),
         figure("views opened", lifetimes.opened as f64, MeasureUnit::Count),
-        figure("views never closed", lifetimes.unclosed_count() as f64, MeasureUnit::Count),
+        figure("views never closed", lifetimes.unclosed_count as f64, MeasureUnit::Count),
         figure("mean query time", cost.executed.us.mean(), MeasureUnit::Time),
         figure("maximum query time", cost.executed.us.max as f64, MeasureUnit::Time),
         figure(

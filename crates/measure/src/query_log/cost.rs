@@ -5,6 +5,8 @@
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
 use crate::query_log::log_reader::{AnswerEvent, LoggedOrigin};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -12,18 +14,21 @@ use std::collections::HashMap;
 const MAX_COSTLIEST_QUERIES: usize = 20;
 
 /// The cost of answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CostReport {
     /// All executed queries.
+    #[serde(rename = "run")]
     pub executed: QueryWork,
     /// The times of cached and shared answers, in microseconds.
+    #[serde(rename = "ready_us")]
     pub cached_us: Histogram,
     /// By collection and type of source, the most expensive first.
-    pub collections: Vec<CostGroup>,
+    pub collections: Vec<CollectionCost>,
     /// By type of source.
     pub sources: Vec<CostGroup>,
     /// The queries with the largest total time.
-    pub costliest: Vec<(LoggedQuery, QueryWork)>,
+    #[serde(rename = "dearest")]
+    pub costliest: Vec<QueryCost>,
 }
 
 /// The work of executed queries.
@@ -37,6 +42,18 @@ pub struct QueryWork {
     pub tested: u64,
     /// Items returned.
     pub returned: u64,
+}
+
+impl Serialize for QueryWork {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut work = serializer.serialize_struct("QueryWork", 5)?;
+        work.serialize_field("us", &self.us)?;
+        work.serialize_field("scanned", &self.scanned)?;
+        work.serialize_field("tested", &self.tested)?;
+        work.serialize_field("returned", &self.returned)?;
+        work.serialize_field("scanned_per_returned", &self.rows_per_item())?;
+        work.end()
+    }
 }
 
 impl QueryWork {
@@ -54,17 +71,46 @@ impl QueryWork {
     }
 }
 
-/// The queries of a collection or of a type of source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CostGroup {
-    /// The collection; `None` for queries of all collections, and in [`CostReport::sources`].
+/// The cost of the queries of a collection and type of source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CollectionCost {
+    /// The collection; `None` for queries of all collections.
     pub collection: Option<String>,
+    /// The cost.
+    #[serde(flatten)]
+    pub group: CostGroup,
+}
+
+impl CollectionCost {
+    /// Returns whether both are costs of the same collection and type of source.
+    #[must_use]
+    pub fn is_same_group(&self, other: &CollectionCost) -> bool {
+        (&self.collection, &self.group.source) == (&other.collection, &other.group.source)
+    }
+}
+
+/// The cost of the queries of a type of source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CostGroup {
     /// The type of source.
     pub source: String,
-    /// The work of the queries.
-    pub work: QueryWork,
     /// The slowest query.
+    #[serde(rename = "worst")]
     pub slowest_query: LoggedQuery,
+    /// The work of the queries.
+    #[serde(flatten)]
+    pub work: QueryWork,
+}
+
+/// The cost of a query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QueryCost {
+    /// The query.
+    #[serde(flatten)]
+    pub query: LoggedQuery,
+    /// The work of all its executions.
+    #[serde(flatten)]
+    pub work: QueryWork,
 }
 
 /// The state while the log is read: each group with its slowest query.
@@ -96,26 +142,34 @@ impl CostAccumulator {
     }
 
     pub(super) fn finish(self, names: &LogInterner) -> CostReport {
-        let group = |collection: Option<u32>, source, (work, worst)| CostGroup {
-            collection: collection.map(|name| names.text(name)),
+        let group = |source, (work, slowest)| CostGroup {
             source: names.text(source),
             work,
-            slowest_query: names.query(worst),
+            slowest_query: names.query(slowest),
+        };
+        let collection = |collection: Option<u32>, source, work| CollectionCost {
+            collection: collection.map(|name| names.text(name)),
+            group: group(source, work),
         };
         let mut collections: Vec<_> = self.collections.into_iter().collect();
-        collections.sort_by_key(|(of, (work, _))| (Reverse(work.us.sum), *of));
+        collections.sort_by_key(|(key, (work, _))| (Reverse(work.us.sum), *key));
         let mut sources: Vec<_> = self.sources.into_iter().collect();
-        sources.sort_by_key(|(of, (work, _))| (Reverse(work.us.sum), *of));
-        let mut dearest: Vec<_> = self.queries.into_iter().collect();
-        dearest.sort_by_key(|(of, work)| (Reverse(work.us.sum), *of));
-        dearest.truncate(MAX_COSTLIEST_QUERIES);
-        let dearest = dearest.into_iter().map(|(of, work)| (names.query(of), work));
+        sources.sort_by_key(|(key, (work, _))| (Reverse(work.us.sum), *key));
+        let mut costliest: Vec<_> = self.queries.into_iter().collect();
+        costliest.sort_by_key(|(query, work)| (Reverse(work.us.sum), *query));
+        costliest.truncate(MAX_COSTLIEST_QUERIES);
+        let costliest = costliest
+            .into_iter()
+            .map(|(query, work)| QueryCost { query: names.query(query), work });
         CostReport {
             executed: self.executed,
             cached_us: self.cached_us,
-            collections: collections.into_iter().map(|((c, s), it)| group(c, s, it)).collect(),
-            sources: sources.into_iter().map(|(s, it)| group(None, s, it)).collect(),
-            costliest: dearest.collect(),
+            collections: collections
+                .into_iter()
+                .map(|((name, source), work)| collection(name, source, work))
+                .collect(),
+            sources: sources.into_iter().map(|(source, work)| group(source, work)).collect(),
+            costliest: costliest.collect(),
         }
     }
 }

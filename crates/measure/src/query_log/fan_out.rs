@@ -2,37 +2,79 @@
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::log_reader::{ChangeEvent, NotifyEvent, ResetEvent};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 /// The fan-out of changes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FanOutReport {
     /// The number of times that changes were read.
     pub changes: u64,
     /// The number of changed items.
     pub items: u64,
+    /// The sum of the views open at each change.
+    #[serde(rename = "open")]
+    pub views_open: u64,
     /// Queries that were tested; equal queries count once.
+    #[serde(rename = "asked")]
     pub queries_tested: u64,
     /// Views that were notified.
+    #[serde(rename = "told")]
     pub views_notified: u64,
-    /// The sum of the views open at each change.
-    pub views_open: u64,
     /// The time of a change, in microseconds.
     pub us: Histogram,
-    /// The number of changes by views notified: minimum, maximum, number of changes.
-    pub views_notified_buckets: Vec<(u64, u64, u64)>,
+    /// The distribution of the number of views notified of a change.
+    #[serde(rename = "views")]
+    pub views_notified_buckets: Vec<NotifiedBucket>,
     /// By collection and kind, the most frequently changed first. A change of several counts for
     /// each.
     pub collections: Vec<CollectionFanOut>,
-    /// Items reported to views: added, modified and removed.
-    pub items_delivered: [u64; 3],
-    /// The number of view resets by reason.
-    pub resets: Vec<(String, u64)>,
+    /// Items reported to views.
+    #[serde(flatten)]
+    pub items_delivered: DeliveredItems,
+    /// The view resets by reason.
+    #[serde(rename = "fresh")]
+    pub resets: Vec<ResetCount>,
+}
+
+/// A bucket of the distribution of views notified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct NotifiedBucket {
+    /// The minimum number of views notified.
+    #[serde(rename = "from")]
+    pub min: u64,
+    /// The maximum number of views notified.
+    #[serde(rename = "to")]
+    pub max: u64,
+    /// The number of changes.
+    pub changes: u64,
+}
+
+/// Items reported to views.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct DeliveredItems {
+    /// Items added to a view.
+    pub added: u64,
+    /// Items of a view that were modified.
+    pub modified: u64,
+    /// Items removed from a view.
+    pub removed: u64,
+}
+
+/// The view resets for a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ResetCount {
+    /// The reason: `expired`, `collections` or `zones`.
+    #[serde(rename = "why")]
+    pub reason: String,
+    /// The number of resets.
+    #[serde(rename = "number")]
+    pub count: u64,
 }
 
 /// The changes of one kind of item in a collection.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CollectionFanOut {
     /// The collection; `None`: any.
     pub collection: Option<String>,
@@ -41,10 +83,13 @@ pub struct CollectionFanOut {
     /// The number of changes.
     pub changes: u64,
     /// Queries that were tested; equal queries count once.
+    #[serde(rename = "asked")]
     pub queries_tested: u64,
     /// Views that were notified.
+    #[serde(rename = "told")]
     pub views_notified: u64,
     /// The maximum number of views notified of one change.
+    #[serde(rename = "most")]
     pub max_views_notified: u64,
 }
 
@@ -83,10 +128,10 @@ impl FanOutAccumulator {
     }
 
     pub(super) fn add_notification(&mut self, told: &NotifyEvent) {
-        let [added, modified, removed] = &mut self.report.items_delivered;
-        *added = added.saturating_add(told.added);
-        *modified = modified.saturating_add(told.modified);
-        *removed = removed.saturating_add(told.removed);
+        let sum = &mut self.report.items_delivered;
+        sum.added = sum.added.saturating_add(told.added);
+        sum.modified = sum.modified.saturating_add(told.modified);
+        sum.removed = sum.removed.saturating_add(told.removed);
     }
 
     pub(super) fn add_reset(&mut self, fresh: &ResetEvent) {
@@ -95,19 +140,23 @@ impl FanOutAccumulator {
     }
 
     pub(super) fn finish(self) -> FanOutReport {
-        let mut of: Vec<(usize, CollectionFanOut)> = self.collections.into_values().collect();
-        of.sort_by_key(|(first, it)| (Reverse(it.changes), *first));
-        let mut fresh: Vec<(String, (usize, u64))> = self.resets.into_iter().collect();
-        fresh.sort_by_key(|(_, (first, number))| (Reverse(*number), *first));
-        let least = |most: u64| if most <= 2 { most } else { most / 2 + 1 };
+        let mut collections: Vec<(usize, CollectionFanOut)> =
+            self.collections.into_values().collect();
+        collections.sort_by_key(|(first, it)| (Reverse(it.changes), *first));
+        let mut resets: Vec<(String, (usize, u64))> = self.resets.into_iter().collect();
+        resets.sort_by_key(|(_, (first, number))| (Reverse(*number), *first));
+        let bucket = |(max, changes): (u64, u64)| NotifiedBucket {
+            min: if max <= 2 { max } else { max / 2 + 1 },
+            max,
+            changes,
+        };
         FanOutReport {
-            views_notified_buckets: self
-                .views_notified_counts
+            views_notified_buckets: self.views_notified_counts.into_iter().map(bucket).collect(),
+            collections: collections.into_iter().map(|(_, it)| it).collect(),
+            resets: resets
                 .into_iter()
-                .map(|(to, it)| (least(to), to, it))
+                .map(|(reason, (_, count))| ResetCount { reason, count })
                 .collect(),
-            collections: of.into_iter().map(|(_, it)| it).collect(),
-            resets: fresh.into_iter().map(|(why, (_, number))| (why, number)).collect(),
             ..self.report
         }
     }

@@ -3,6 +3,7 @@
 //! A list of values would not be bounded, as a log may have many millions. Each power of two is
 //! divided into 32 buckets.
 
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use std::collections::BTreeMap;
 
 /// The number of buckets in a power of two, as a power of two.
@@ -18,6 +19,21 @@ pub struct Histogram {
     /// The maximum.
     pub max: u64,
     buckets: BTreeMap<u64, u64>,
+}
+
+/// A histogram is serialised as its figures; without values only as their number.
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut figures = serializer.serialize_struct("Histogram", 5)?;
+        figures.serialize_field("number", &self.count)?;
+        if self.count > 0 {
+            figures.serialize_field("mean", &self.mean())?;
+            figures.serialize_field("median", &self.quantile(0.5))?;
+            figures.serialize_field("p95", &self.quantile(0.95))?;
+            figures.serialize_field("max", &self.max)?;
+        }
+        figures.end()
+    }
 }
 
 impl Histogram {

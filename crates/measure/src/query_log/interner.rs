@@ -4,6 +4,7 @@
 //! removes an entry.
 
 use crate::query_log::log_reader::AnswerEvent;
+use serde::Serialize;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -35,7 +36,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 }
 
 /// A query with its restrictions. Equal queries have equal answers until a change.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct LoggedQuery {
     /// The query, as an S-expression.
     pub query: String,

@@ -4,7 +4,7 @@
 //! or malformed line does not stop the reading; it is reported by its number. docs/queries.md
 //! documents the format.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead};
 
 /// Longer lines are skipped without being held in memory.
@@ -152,7 +152,7 @@ pub struct EvictEvent {
 }
 
 /// The cause of an eviction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoggedEvictionReason {
     /// A change or the clock invalidated the answer.
@@ -165,19 +165,30 @@ pub enum LoggedEvictionReason {
 }
 
 /// The unreadable lines.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct BadLines {
     /// Their number.
+    #[serde(rename = "broken")]
     pub lines: u64,
-    /// The first of them: the line number, from 1, and the problem.
-    pub samples: Vec<(u64, String)>,
+    /// The first of them.
+    #[serde(rename = "broken_lines")]
+    pub samples: Vec<BadLine>,
+}
+
+/// An unreadable line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BadLine {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// The problem.
+    pub why: String,
 }
 
 impl BadLines {
-    fn add(&mut self, number: u64, why: String) {
+    fn add(&mut self, line: u64, why: String) {
         self.lines += 1;
         if self.samples.len() < MAX_BAD_LINE_SAMPLES {
-            self.samples.push((number, why));
+            self.samples.push(BadLine { line, why });
         }
     }
 }

@@ -3,7 +3,9 @@
 use crate::query_log::cache_residency::ResidentBytes;
 use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
 use crate::query_log::log_reader::LoggedOrigin;
-use crate::query_log::timeline::{Timeline, TimelineBucket};
+use crate::query_log::timeline::{Timeline, TimelineBucket, TimelineEntry};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// The number of the most frequent queries that are reported.
@@ -38,6 +40,17 @@ impl OriginCounts {
     }
 }
 
+impl Serialize for OriginCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut counts = serializer.serialize_struct("OriginCounts", 4)?;
+        counts.serialize_field("answers", &self.total())?;
+        counts.serialize_field("run", &self.run)?;
+        counts.serialize_field("cache", &self.cache)?;
+        counts.serialize_field("shared", &self.shared)?;
+        counts.end()
+    }
+}
+
 impl TimelineBucket for OriginCounts {
     fn merge(&mut self, later: OriginCounts) {
         self.run += later.run;
@@ -47,47 +60,96 @@ impl TimelineBucket for OriginCounts {
 }
 
 /// The repetition of queries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReuseReport {
     /// All answers.
+    #[serde(flatten)]
     pub answers: OriginCounts,
     /// The number of different queries.
+    #[serde(rename = "questions")]
     pub query_count: u64,
     /// The number of queries asked more than once.
+    #[serde(rename = "repeated")]
     pub repeated_query_count: u64,
     /// The number of answers that repeat an earlier query.
+    #[serde(rename = "again")]
     pub repeat_answers: u64,
     /// The most frequent queries, in descending order.
+    #[serde(rename = "most_asked")]
     pub most_frequent: Vec<FrequentQuery>,
     /// The distribution of repetitions.
+    #[serde(rename = "times")]
     pub repeat_buckets: Vec<RepeatBucket>,
     /// The answers of each client, in descending order.
-    pub clients: Vec<(String, OriginCounts)>,
+    pub clients: Vec<ClientAnswers>,
     /// Answers over time.
+    #[serde(flatten, serialize_with = "serialize_answers_over_time")]
     pub answers_over_time: Timeline<OriginCounts>,
     /// The memory of cached answers over time.
+    #[serde(flatten, serialize_with = "serialize_resident_bytes")]
     pub resident_bytes: Timeline<ResidentBytes>,
 }
 
+fn serialize_answers_over_time<S: Serializer>(
+    timeline: &Timeline<OriginCounts>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct AnswersOverTime<'a> {
+        day: Vec<TimelineEntry<'a, OriginCounts>>,
+        day_us: i64,
+    }
+    AnswersOverTime { day: timeline.entries(), day_us: timeline.bucket_width_micros }
+        .serialize(serializer)
+}
+
+fn serialize_resident_bytes<S: Serializer>(
+    timeline: &Timeline<ResidentBytes>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct MemoryOverTime<'a> {
+        memory: Vec<TimelineEntry<'a, ResidentBytes>>,
+        memory_us: i64,
+    }
+    MemoryOverTime { memory: timeline.entries(), memory_us: timeline.bucket_width_micros }
+        .serialize(serializer)
+}
+
+/// The answers of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClientAnswers {
+    /// The name of the client.
+    pub client: String,
+    /// Its answers.
+    #[serde(flatten)]
+    pub answers: OriginCounts,
+}
+
 /// A frequent query.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FrequentQuery {
     /// The query.
+    #[serde(flatten)]
     pub query: LoggedQuery,
     /// Its answers.
+    #[serde(flatten)]
     pub answers: OriginCounts,
     /// The total time of the answers, in microseconds.
     pub us: u64,
 }
 
 /// A bucket of the distribution of repetitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RepeatBucket {
     /// The minimum number of times that a query was asked.
+    #[serde(rename = "from")]
     pub min: u64,
     /// The maximum number of times.
+    #[serde(rename = "to")]
     pub max: u64,
     /// The number of queries.
+    #[serde(rename = "questions")]
     pub queries: u64,
     /// The number of their answers.
     pub answers: u64,
@@ -145,7 +207,10 @@ impl ReuseAccumulator {
             repeat_answers: self.answers.total() - order.len() as u64,
             most_frequent: order.iter().take(MAX_FREQUENT_QUERIES).map(often).collect(),
             repeat_buckets: repeat_buckets(order.iter().map(asked)),
-            clients: clients.into_iter().map(|(client, it)| (names.text(client), it)).collect(),
+            clients: clients
+                .into_iter()
+                .map(|(client, answers)| ClientAnswers { client: names.text(client), answers })
+                .collect(),
             answers_over_time: self.answers_over_time,
             resident_bytes: held,
         }

@@ -3,7 +3,7 @@
 use crate::chart::{MeasureUnit, UtcOffsetFn, format_date, format_time_of_day};
 use crate::query_log::QueryLogReport;
 use crate::query_log::cache_simulation::{BudgetTrial, CacheReport, UNLIMITED_BYTES};
-use crate::query_log::cost::{CostGroup, CostReport, QueryWork};
+use crate::query_log::cost::{CollectionCost, CostReport, QueryWork};
 use crate::query_log::fan_out::FanOutReport;
 use crate::query_log::interner::LoggedQuery;
 use crate::query_log::reuse::ReuseReport;
@@ -99,11 +99,11 @@ pub fn format_query_target(query: &LoggedQuery) -> String {
     }
 }
 
-/// Formats the collection of a group and its type of source: `Work (local)`.
+/// Formats a collection and its type of source: `Work (local)`.
 #[must_use]
-pub fn format_cost_group(group: &CostGroup) -> String {
-    let collection = group.collection.as_deref().unwrap_or("all collections");
-    format!("{collection} ({})", group.source)
+pub fn format_collection_cost(cost: &CollectionCost) -> String {
+    let collection = cost.collection.as_deref().unwrap_or("all collections");
+    format!("{collection} ({})", cost.group.source)
 }
 
 /// Formats a range of numbers: `3`, `5 - 8`.
@@ -185,7 +185,7 @@ pub fn describe_lifetimes(lives: &LifetimeReport) -> String {
     let peak = MeasureUnit::Count.format(lives.peak_open as f64);
     let mut text =
         format!("{} opened, at most {peak} at a time. ", format_views_were(lives.opened));
-    text.push_str(&match lives.unclosed_count() {
+    text.push_str(&match lives.unclosed_count {
         0 => "All were closed.".to_string(),
         _ => describe_unclosed_views(lives),
     });
@@ -216,7 +216,7 @@ pub fn describe_unclosed_views(lives: &LifetimeReport) -> String {
         .filter(|(number, _)| *number > 0)
         .map(|(number, cause)| format!("{} {cause}", MeasureUnit::Count.format(number as f64)))
         .collect();
-    format!("{} never closed: {}.", format_views_were(lives.unclosed_count()), parts.join(", "))
+    format!("{} never closed: {}.", format_views_were(lives.unclosed_count), parts.join(", "))
 }
 
 /// Describes the use of the answer cache.
@@ -253,7 +253,7 @@ pub fn describe_view_lifetime(
         format_query(&life.query.query),
         format_query_target(&life.query),
         format_log_time(life.opened_at, log, clock),
-        format_duration(life.duration_us() as f64),
+        format_duration(life.duration_us as f64),
         life.view,
         life.pid
     )
@@ -301,17 +301,17 @@ pub fn describe_cache(cache: &CacheReport) -> String {
         "Cache hits: {} of {} ({}){budgets}.",
         MeasureUnit::Count.format(cache.hits as f64),
         format_count(cache.answers, "answer"),
-        MeasureUnit::Share.format(cache.hit_rate(cache.hits)),
+        MeasureUnit::Share.format(cache.hit_rate),
     );
     let unlimited = cache.trials.last().copied().unwrap_or_default();
     match cache.smallest_sufficient_budget() {
         None => text.push_str(" No budget would give a hit."),
         Some(sufficient) => text.push_str(&format!(
             " An unlimited cache would have a hit rate of {} and use up to {}; a budget of {} would reach {}.",
-            MeasureUnit::Share.format(cache.hit_rate(unlimited.hits)),
+            MeasureUnit::Share.format(unlimited.hit_rate),
             MeasureUnit::Bytes.format(unlimited.peak_bytes as f64),
             format_budget(sufficient.budget_bytes),
-            MeasureUnit::Share.format(cache.hit_rate(sufficient.hits)),
+            MeasureUnit::Share.format(sufficient.hit_rate),
         )),
     }
     text

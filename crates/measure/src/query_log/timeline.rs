@@ -4,6 +4,7 @@
 //! become wider when there are too many: seconds, minutes, hours, days. Lines that are out of
 //! order, or from another century, are handled as well.
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The bucket widths in microseconds, each a multiple of the one before. Wider buckets double.
@@ -37,6 +38,14 @@ pub struct Timeline<T> {
     buckets: BTreeMap<i64, T>,
 }
 
+/// A bucket with its start, for JSON.
+#[derive(Debug, Serialize)]
+pub struct TimelineEntry<'a, T> {
+    at_us: i64,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
 /// A value that can be merged with that of the next bucket.
 pub trait TimelineBucket: Default {
     /// Merges the value of the next bucket into this one.
@@ -44,6 +53,12 @@ pub trait TimelineBucket: Default {
 }
 
 impl<T: TimelineBucket> Timeline<T> {
+    /// Returns the buckets in use, for JSON.
+    #[must_use]
+    pub fn entries(&self) -> Vec<TimelineEntry<'_, T>> {
+        self.buckets().map(|(at_us, value)| TimelineEntry { at_us, value }).collect()
+    }
+
     /// Returns an empty timeline with a maximum number of buckets.
     #[must_use]
     pub fn new(most: usize) -> Timeline<T> {

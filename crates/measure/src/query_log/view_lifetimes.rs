@@ -3,6 +3,7 @@
 use crate::query_log::cache_residency::CacheResidency;
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
@@ -10,11 +11,13 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 const MAX_LONGEST_VIEWS: usize = 300;
 
 /// The end of a view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ViewEnd {
     /// The process ended normally without closing the view.
     Leaked,
     /// The process was cut off.
+    #[serde(rename = "broken_off")]
     ProcessDied,
     /// The view was open when the log ended.
     Open,
@@ -38,17 +41,8 @@ impl ViewEnd {
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
-            ViewEnd::ProcessDied => "cut off",
-            end => end.key(),
-        }
-    }
-
-    /// Returns the name of the end in JSON.
-    #[must_use]
-    pub fn key(self) -> &'static str {
-        match self {
             ViewEnd::Leaked => "leaked",
-            ViewEnd::ProcessDied => "broken_off",
+            ViewEnd::ProcessDied => "cut off",
             ViewEnd::Open => "open",
             ViewEnd::Closed => "closed",
         }
@@ -56,34 +50,32 @@ impl ViewEnd {
 }
 
 /// The lifetime of a view.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ViewLifetime {
+    /// The client that opened it.
+    pub client: String,
     /// The pid of its process.
     pub pid: u64,
     /// Its number in the process.
     pub view: u64,
-    /// The client that opened it.
-    pub client: String,
-    /// The query of the view.
-    pub query: LoggedQuery,
-    /// The time of its opening, in microseconds since 1970.
-    pub opened_at: i64,
-    /// The time of its end, or of the last event of its process or of the log.
-    pub ended_at: i64,
     /// The cause of its end.
     pub end: ViewEnd,
-}
-
-impl ViewLifetime {
-    /// Returns the lifetime in microseconds.
-    #[must_use]
-    pub fn duration_us(&self) -> u64 {
-        u64::try_from(self.ended_at.saturating_sub(self.opened_at)).unwrap_or(0)
-    }
+    /// The time of its opening, in microseconds since 1970.
+    #[serde(rename = "opened_us")]
+    pub opened_at: i64,
+    /// The time of its end, or of the last event of its process or of the log.
+    #[serde(skip)]
+    pub ended_at: i64,
+    /// The lifetime in microseconds.
+    #[serde(rename = "open_us")]
+    pub duration_us: u64,
+    /// The query of the view.
+    #[serde(flatten)]
+    pub query: LoggedQuery,
 }
 
 /// The views of a client.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ClientLifetimes {
     /// The name of the client.
     pub client: String,
@@ -92,48 +84,54 @@ pub struct ClientLifetimes {
     /// Views never closed whose process ended normally.
     pub leaked: u64,
     /// Views never closed whose process was cut off.
+    #[serde(rename = "broken_off")]
     pub process_died: u64,
     /// Views open when the log ended.
+    #[serde(rename = "open")]
     pub open_at_end: u64,
     /// The lifetimes of closed views, in microseconds.
+    #[serde(rename = "life_us")]
     pub lifetimes_us: Histogram,
 }
 
 /// The lifetimes of views and of cached answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LifetimeReport {
     /// The number of views opened.
     pub opened: u64,
     /// The number of views closed.
     pub closed: u64,
+    /// The number of views never closed, for any reason.
+    #[serde(rename = "never_closed")]
+    pub unclosed_count: u64,
     /// Views never closed whose process ended normally.
     pub leaked: u64,
     /// Views never closed whose process was cut off.
+    #[serde(rename = "broken_off")]
     pub process_died: u64,
     /// Views open when the log ended.
+    #[serde(rename = "open")]
     pub open_at_end: u64,
     /// The maximum number of views open at a time.
+    #[serde(rename = "at_once")]
     pub peak_open: u64,
     /// The lifetimes of closed views, in microseconds.
+    #[serde(rename = "life_us")]
     pub lifetimes_us: Histogram,
-    /// The views by client, the clients with the most unclosed views first.
-    pub clients: Vec<ClientLifetimes>,
     /// The views that were never closed: leaks first, then by the time of opening.
+    #[serde(rename = "never")]
     pub unclosed: Vec<ViewLifetime>,
     /// The closed views with the longest lifetimes, by the time of opening.
+    #[serde(skip)]
     pub longest: Vec<ViewLifetime>,
+    /// The views by client, the clients with the most unclosed views first.
+    pub clients: Vec<ClientLifetimes>,
     /// The times of the first and the last event of the log.
+    #[serde(skip)]
     pub time_span: (i64, i64),
     /// The lifetimes of cached answers.
+    #[serde(rename = "kept")]
     pub cache_residency: CacheResidency,
-}
-
-impl LifetimeReport {
-    /// Returns the number of views that were never closed, for any reason.
-    #[must_use]
-    pub fn unclosed_count(&self) -> u64 {
-        self.leaked + self.process_died + self.open_at_end
-    }
 }
 
 /// An open view.
@@ -223,29 +221,31 @@ impl ViewTracker {
         time: (i64, i64),
         kept: CacheResidency,
     ) -> LifetimeReport {
-        let life = |end, open: OpenView, ended| ViewLifetime {
+        let life = |end, open: OpenView, ended: i64| ViewLifetime {
             pid: open.pid,
             view: open.view,
             client: names.text(open.client),
             query: names.query(open.query),
             opened_at: open.opened_at,
             ended_at: ended,
+            duration_us: u64::try_from(ended.saturating_sub(open.opened_at)).unwrap_or(0),
             end,
         };
         self.unclosed.sort_unstable();
         let mut longest: Vec<(OpenView, i64)> =
             self.longest.into_iter().map(|(_, open, at)| (open, at)).collect();
         longest.sort_unstable();
-        let of = |end| self.unclosed.iter().filter(|(how, ..)| *how == end).count() as u64;
+        let count = |end| self.unclosed.iter().filter(|(how, ..)| *how == end).count() as u64;
         let name = |(client, it)| ClientLifetimes { client: names.text(client), ..it };
         let mut clients: Vec<ClientLifetimes> = self.clients.into_iter().map(name).collect();
         clients.sort_by_key(|it| Reverse((it.leaked, it.process_died + it.open_at_end, it.opened)));
         LifetimeReport {
             opened: self.opened,
             closed: self.lifetimes_us.count,
-            leaked: of(ViewEnd::Leaked),
-            process_died: of(ViewEnd::ProcessDied),
-            open_at_end: of(ViewEnd::Open),
+            unclosed_count: self.unclosed.len() as u64,
+            leaked: count(ViewEnd::Leaked),
+            process_died: count(ViewEnd::ProcessDied),
+            open_at_end: count(ViewEnd::Open),
             peak_open: self.peak_open,
             lifetimes_us: self.lifetimes_us,
             clients,

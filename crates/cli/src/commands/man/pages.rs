@@ -1,5 +1,5 @@
 //! The manual pages: one for each subcommand, from its help, and larder-query(7), from the
-//! documentation of searching and the tables of fields.
+//! documentation of search and the tables of fields.
 
 use super::markdown;
 use clap_mangen::Man;
@@ -16,7 +16,7 @@ pub(super) struct ManualPage {
 
 const VERSION: &str = concat!("larder ", env!("CARGO_PKG_VERSION"));
 const MANUAL: &str = "Larder Manual";
-const QUERY_DOCUMENTATION: &str = include_str!("../../../../../docs/searching.md");
+const QUERY_DOCUMENTATION: &str = include_str!("../../../../../docs/search.md");
 
 /// The meaning of the exit codes.
 const EXIT_CODES: &[(&str, &str)] = &[

@@ -1,6 +1,5 @@
 //! `larder measure queries`.
 
-use super::query_log_json::report_json;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -10,7 +9,7 @@ use crate::output::{
 };
 use crate::table::{pad_cells_by_name_column, shorten_to_width};
 use larder_measure::query_log::comparison::{compare_reports, format_change};
-use larder_measure::query_log::log_reader::BadLines;
+use larder_measure::query_log::log_reader::{BadLine, BadLines};
 use larder_measure::query_log::view_lifetimes::LifetimeReport;
 use larder_measure::query_log::{QueryLogReport, anonymise, read_log, render_html, text_report};
 use std::fs::{File, Metadata};
@@ -66,7 +65,8 @@ impl QueryLogArgs {
         match (printer.context.format, second) {
             (OutputFormat::Json, _) => {
                 for (name, report) in &reports {
-                    printer.context.out.print_json(&report_json(name, report))?;
+                    let json = serde_json::to_value(NamedReportJson { log: name, report });
+                    printer.context.out.print_json(&json.map_err(std::io::Error::from)?)?;
                 }
             }
             (_, None) => printer.print_report(first)?,
@@ -150,8 +150,8 @@ fn print_broken_lines(context: &CommandContext, path: &Path, broken: &BadLines) 
         return;
     }
     let name = log_name(path);
-    for (number, why) in &broken.samples {
-        print_message("left out", format!("{name}:{number}: {}", sanitize_line(why)));
+    for BadLine { line, why } in &broken.samples {
+        print_message("left out", format!("{name}:{line}: {}", sanitize_line(why)));
     }
     let more = broken.lines - broken.samples.len() as u64;
     if more > 0 {
@@ -195,7 +195,15 @@ fn anonymise_log(
     Ok(if report.bad_lines.lines > 0 { CommandStatus::LeftOut } else { CommandStatus::Done })
 }
 
-/// Rows of a table to print.
+/// A report as JSON, with the name of its log.
+#[derive(serde::Serialize)]
+struct NamedReportJson<'a> {
+    log: &'a str,
+    #[serde(flatten)]
+    report: &'a QueryLogReport,
+}
+
+/// The number of rows printed of a table.
 const MAX_TABLE_ROWS: usize = 8;
 /// The width of a bar of characters.
 const BAR_COLUMNS: f64 = 24.0;
@@ -367,9 +375,10 @@ impl ReportPrinter<'_> {
     ) -> Result<(), CommandFailure> {
         self.print_heading("Query time", &text_report::describe_cost(cost))?;
         let narrow = self.is_narrow();
-        let rows = cost.collections.iter().take(2 * MAX_TABLE_ROWS).map(|group| {
+        let rows = cost.collections.iter().take(2 * MAX_TABLE_ROWS).map(|cost| {
+            let group = &cost.group;
             [
-                text_report::format_cost_group(group),
+                text_report::format_collection_cost(cost),
                 format_grouped(group.work.us.count),
                 text_report::format_duration(group.work.us.mean()),
                 text_report::format_duration(group.work.us.max as f64),
@@ -418,7 +427,7 @@ impl ReportPrinter<'_> {
                 text_report::format_share(trial.hits, cache.answers),
                 larder_measure::chart::MeasureUnit::Bytes.format(trial.peak_bytes as f64),
                 text_report::format_duration(trial.saved_us as f64),
-                self.format_bar(cache.hit_rate(trial.hits)),
+                self.format_bar(trial.hit_rate),
             ]
         });
         let rows = rows.collect();
@@ -435,13 +444,13 @@ impl ReportPrinter<'_> {
     ) -> Result<(), CommandFailure> {
         self.print_heading("Views notified by a change", &text_report::describe_fan_out(fan_out))?;
         let most =
-            fan_out.views_notified_buckets.iter().map(|(.., changes)| *changes).max().unwrap_or(1)
+            fan_out.views_notified_buckets.iter().map(|bucket| bucket.changes).max().unwrap_or(1)
                 as f64;
-        let rows = fan_out.views_notified_buckets.iter().map(|(least, to, changes)| {
+        let rows = fan_out.views_notified_buckets.iter().map(|bucket| {
             [
-                text_report::format_view_count(*least, *to),
-                format_grouped(*changes),
-                self.format_bar(*changes as f64 / most),
+                text_report::format_view_count(bucket.min, bucket.max),
+                format_grouped(bucket.changes),
+                self.format_bar(bucket.changes as f64 / most),
             ]
         });
         let rows = rows.collect();
@@ -464,22 +473,19 @@ impl ReportPrinter<'_> {
         self.print_table(["", "before", "after", "change"], compare_reports(a, b))?;
         self.print_heading("Query time", "Means by collection and type of source.")?;
         let mut rows = Vec::new();
-        for group in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
-            let key = (&group.collection, &group.source);
+        for earlier in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
             let mut others = b.cost.collections.iter();
-            let Some(other) = others.find(|it| (&it.collection, &it.source) == key) else {
-                continue;
-            };
-            let [from, to] = [group, other].map(|it| it.work.us.mean());
+            let Some(later) = others.find(|it| it.is_same_group(earlier)) else { continue };
+            let [from, to] = [earlier, later].map(|it| it.group.work.us.mean());
             rows.push([
-                text_report::format_cost_group(group),
+                text_report::format_collection_cost(earlier),
                 text_report::format_duration(from),
                 text_report::format_duration(to),
                 format_change(from, to),
                 format!(
                     "{} > {}",
-                    text_report::format_scan_ratio(&group.work),
-                    text_report::format_scan_ratio(&other.work)
+                    text_report::format_scan_ratio(&earlier.group.work),
+                    text_report::format_scan_ratio(&later.group.work)
                 ),
             ]);
         }

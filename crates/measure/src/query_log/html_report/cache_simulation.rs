@@ -3,7 +3,7 @@
 use crate::chart::{BarChart, ChartAxis, ChartBar, ColourRole, MeasureUnit};
 use crate::html_page::{HtmlPage, TableCell};
 use crate::query_log::cache_simulation::{BudgetTrial, CacheReport};
-use crate::query_log::fan_out::{CollectionFanOut, FanOutReport};
+use crate::query_log::fan_out::{CollectionFanOut, DeliveredItems, FanOutReport, NotifiedBucket};
 use crate::query_log::html_report::{MAX_TABLE_ROWS, count_cell, duration_cell};
 use crate::query_log::text_report;
 
@@ -15,10 +15,10 @@ pub(super) fn add_cache_simulation(page: &mut HtmlPage, it: &CacheReport) {
     let bar = |trial: &BudgetTrial| ChartBar {
         name: text_report::format_budget(trial.budget_bytes),
         x_start: 0.0,
-        values: vec![it.hit_rate(trial.hits)],
+        values: vec![trial.hit_rate],
         label: format!(
             "{}, peak {}",
-            MeasureUnit::Share.format(it.hit_rate(trial.hits)),
+            MeasureUnit::Share.format(trial.hit_rate),
             MeasureUnit::Bytes.format(trial.peak_bytes as f64)
         ),
     };
@@ -34,7 +34,7 @@ pub(super) fn add_cache_simulation(page: &mut HtmlPage, it: &CacheReport) {
         vec![
             TableCell::Text(name),
             count_cell(trial.hits),
-            TableCell::Number(MeasureUnit::Share.format(it.hit_rate(trial.hits))),
+            TableCell::Number(MeasureUnit::Share.format(trial.hit_rate)),
             TableCell::Number(MeasureUnit::Bytes.format(trial.peak_bytes as f64)),
             duration_cell(trial.saved_us as f64),
             count_cell(trial.stale_answers),
@@ -58,11 +58,11 @@ pub(super) fn add_fan_out(page: &mut HtmlPage, it: &FanOutReport) {
     if it.changes == 0 {
         return;
     }
-    let bar = |(least, most, changes): &(u64, u64, u64)| ChartBar {
-        name: text_report::format_view_count(*least, *most),
+    let bar = |bucket: &NotifiedBucket| ChartBar {
+        name: text_report::format_view_count(bucket.min, bucket.max),
         x_start: 0.0,
-        values: vec![*changes as f64],
-        label: text_report::format_count(*changes, "change"),
+        values: vec![bucket.changes as f64],
+        label: text_report::format_count(bucket.changes, "change"),
     };
     let chart = BarChart {
         x_axis: ChartAxis::linear("changes", MeasureUnit::Count),
@@ -102,14 +102,15 @@ pub(super) fn add_fan_out(page: &mut HtmlPage, it: &FanOutReport) {
         "most views notified",
     ];
     page.add_table("Means by collection and kind", &head, &rows);
+    let DeliveredItems { added, modified, removed } = it.items_delivered;
     let [added, modified, removed] =
-        it.items_delivered.map(|number| MeasureUnit::Count.format(number as f64));
+        [added, modified, removed].map(|count| MeasureUnit::Count.format(count as f64));
     page.add_paragraph(&format!(
         "Views received {added} added, {modified} modified and {removed} removed items."
     ));
     if !it.resets.is_empty() {
         let all: Vec<String> =
-            it.resets.iter().map(|(why, number)| format!("{why} {number}")).collect();
+            it.resets.iter().map(|it| format!("{} {}", it.reason, it.count)).collect();
         page.add_paragraph(&format!("View resets by reason: {}.", all.join(", ")));
     }
 }

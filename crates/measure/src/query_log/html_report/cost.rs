@@ -3,11 +3,10 @@
 use crate::chart::{ChartAxis, ChartRange, ColourRole, MeasureUnit, RangeChart};
 use crate::html_page::{HtmlPage, TableCell};
 use crate::query_log::comparison::format_change;
-use crate::query_log::cost::{CostGroup, CostReport, QueryWork};
+use crate::query_log::cost::{CollectionCost, CostGroup, CostReport, QueryCost, QueryWork};
 use crate::query_log::html_report::{
     MAX_TABLE_ROWS, NamedReport, count_cell, duration_cell, format_short_query,
 };
-use crate::query_log::interner::LoggedQuery;
 use crate::query_log::text_report;
 
 fn mean_p95_max(work: &QueryWork) -> [f64; 3] {
@@ -22,23 +21,25 @@ pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
     if it.collections.is_empty() {
         return;
     }
-    let range = |group: &CostGroup| ChartRange {
-        name: text_report::format_cost_group(group),
-        values: vec![(ColourRole::First, "time".into(), mean_p95_max(&group.work))],
+    let range = |cost: &CollectionCost| ChartRange {
+        name: text_report::format_collection_cost(cost),
+        values: vec![(ColourRole::First, "time".into(), mean_p95_max(&cost.group.work))],
     };
     let chart = RangeChart {
         x_axis: ChartAxis::log("time of an executed query", MeasureUnit::Time),
         ranges: it.collections.iter().take(2 * MAX_TABLE_ROWS).map(range).collect(),
     };
     page.add_chart("Query time by collection and type of source", RANGE_CHART_CAPTION, &chart);
-    let row = |group: &CostGroup| {
-        let mut cells = vec![TableCell::Text(text_report::format_cost_group(group))];
+    let row = |name: String, group: &CostGroup| {
+        let mut cells = vec![TableCell::Text(name)];
         cells.extend(work_cells(&group.work));
         cells.push(TableCell::Code(format_short_query(&group.slowest_query.query)));
         cells
     };
+    let collection_row =
+        |cost: &CollectionCost| row(text_report::format_collection_cost(cost), &cost.group);
     let rows: Vec<Vec<TableCell>> =
-        it.collections.iter().take(2 * MAX_TABLE_ROWS).map(row).collect();
+        it.collections.iter().take(2 * MAX_TABLE_ROWS).map(collection_row).collect();
     let head = [
         "",
         "queries",
@@ -51,22 +52,17 @@ pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
         "slowest query",
     ];
     page.add_table("By collection", &head, &rows);
-    let row = |group: &CostGroup| {
-        let mut cells = vec![TableCell::Text(group.source.clone())];
-        cells.extend(work_cells(&group.work));
-        cells.push(TableCell::Code(format_short_query(&group.slowest_query.query)));
-        cells
-    };
-    let rows: Vec<Vec<TableCell>> = it.sources.iter().take(MAX_TABLE_ROWS).map(row).collect();
+    let rows: Vec<Vec<TableCell>> =
+        it.sources.iter().take(MAX_TABLE_ROWS).map(|it| row(it.source.clone(), it)).collect();
     page.add_table("By type of source", &head, &rows);
-    let row = |(query, it): &(LoggedQuery, QueryWork)| {
+    let row = |QueryCost { query, work }: &QueryCost| {
         let target = TableCell::Text(text_report::format_query_target(query));
         vec![
-            duration_cell(it.us.sum as f64),
-            count_cell(it.us.count),
-            duration_cell(it.us.mean()),
-            duration_cell(it.us.max as f64),
-            scan_ratio_cell(it),
+            duration_cell(work.us.sum as f64),
+            count_cell(work.us.count),
+            duration_cell(work.us.mean()),
+            duration_cell(work.us.max as f64),
+            scan_ratio_cell(work),
             target,
             TableCell::Code(format_short_query(&query.query)),
         ]
@@ -99,31 +95,28 @@ pub(super) fn add_cost_comparison(
     (before, a): NamedReport<'_>,
     (after, b): NamedReport<'_>,
 ) {
-    let other = |group: &CostGroup| {
-        let same =
-            |it: &&CostGroup| (&it.collection, &it.source) == (&group.collection, &group.source);
-        b.cost.collections.iter().find(same)
-    };
+    let other = |cost: &CollectionCost| b.cost.collections.iter().find(|it| it.is_same_group(cost));
     let (mut ranges, mut rows) = (Vec::new(), Vec::new());
-    for group in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
-        let Some(later) = other(group) else { continue };
-        let name = text_report::format_cost_group(group);
+    for earlier in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
+        let Some(later) = other(earlier) else { continue };
+        let name = text_report::format_collection_cost(earlier);
+        let (earlier, later) = (&earlier.group, &later.group);
         ranges.push(ChartRange {
             name: name.clone(),
             values: vec![
-                (ColourRole::Reference, before.into(), mean_p95_max(&group.work)),
+                (ColourRole::Reference, before.into(), mean_p95_max(&earlier.work)),
                 (ColourRole::First, after.into(), mean_p95_max(&later.work)),
             ],
         });
         let mean = |it: &CostGroup| it.work.us.mean();
         rows.push(vec![
             TableCell::Text(name),
-            duration_cell(mean(group)),
+            duration_cell(mean(earlier)),
             duration_cell(mean(later)),
-            TableCell::Number(format_change(mean(group), mean(later))),
-            duration_cell(group.work.us.max as f64),
+            TableCell::Number(format_change(mean(earlier), mean(later))),
+            duration_cell(earlier.work.us.max as f64),
             duration_cell(later.work.us.max as f64),
-            scan_ratio_cell(&group.work),
+            scan_ratio_cell(&earlier.work),
             scan_ratio_cell(&later.work),
         ]);
     }

@@ -9,7 +9,9 @@ use crate::query_log::cache_residency::ResidentBytes;
 use crate::query_log::html_report::{
     MAX_TABLE_ROWS, count_cell, duration_cell, format_short_query, time_axis,
 };
-use crate::query_log::reuse::{FrequentQuery, OriginCounts, RepeatBucket, ReuseReport};
+use crate::query_log::reuse::{
+    ClientAnswers, FrequentQuery, OriginCounts, RepeatBucket, ReuseReport,
+};
 use crate::query_log::text_report;
 
 const ORIGIN_COLOURS: [(ColourRole, &str); 3] = [
@@ -67,7 +69,7 @@ pub(super) fn add_reuse(
     let head = ["answers", "from the cache", "from a view", "mean time", "collection", "query"];
     page.add_table("The most frequent queries", &head, &rows);
     add_timeline_charts(page, it, log, clock);
-    let row = |(client, answers): &(String, OriginCounts)| {
+    let row = |ClientAnswers { client, answers }: &ClientAnswers| {
         let name = TableCell::Text(client.clone());
         let [run, cache, shared] = [answers.run, answers.cache, answers.shared].map(count_cell);
         vec![name, count_cell(answers.total()), run, cache, shared]

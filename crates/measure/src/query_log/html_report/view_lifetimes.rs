@@ -5,7 +5,7 @@ use crate::chart::{
     UtcOffsetFn,
 };
 use crate::html_page::{HtmlPage, TableCell};
-use crate::query_log::cache_residency::CacheResidency;
+use crate::query_log::cache_residency::CachedLifetimes;
 use crate::query_log::histogram::Histogram;
 use crate::query_log::html_report::{
     MAX_TABLE_ROWS, count_cell, duration_cell, format_short_query, shorten, time_axis,
@@ -52,7 +52,7 @@ pub(super) fn add_lifetimes(page: &mut HtmlPage, it: &LifetimeReport, clock: Utc
             },
             TableCell::Text(life.client.clone()),
             TableCell::Number(text_report::format_log_time(life.opened_at, it.time_span, clock)),
-            duration_cell(life.duration_us() as f64),
+            duration_cell(life.duration_us as f64),
             TableCell::Text(text_report::format_query_target(&life.query)),
             TableCell::Code(format_short_query(&life.query.query)),
         ]
@@ -146,9 +146,8 @@ fn group_by_client<'a>(
 
 /// Adds the cumulative distributions of the lifetimes of views and of cached answers.
 fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
-    let CacheResidency { lifetimes_us: lives, lifetimes_to_end_us: to_end, .. } =
-        &it.cache_residency;
-    let evicted = |reason: LoggedEvictionReason| lives.get(&reason).cloned().unwrap_or_default();
+    let CachedLifetimes { evicted, ended } = &it.cache_residency.lifetimes_us;
+    let evicted = |reason: LoggedEvictionReason| evicted.get(&reason).cloned().unwrap_or_default();
     let all = [
         ("views, until closed", ColourRole::First, it.lifetimes_us.clone()),
         ("cached answers, until stale", ColourRole::Error, evicted(LoggedEvictionReason::Stale)),
@@ -157,7 +156,7 @@ fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
             ColourRole::Warning,
             evicted(LoggedEvictionReason::Budget),
         ),
-        ("cached answers, never evicted", ColourRole::Reference, to_end.clone()),
+        ("cached answers, never evicted", ColourRole::Reference, ended.clone()),
     ];
     let distributions: Vec<_> = all.into_iter().filter(|(.., lives)| lives.count > 0).collect();
     let ends = || distributions.iter().map(|(.., lives)| lives.max as f64);

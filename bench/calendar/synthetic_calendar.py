@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes a calendar of N events as the predecessor's study had them: some 620 bytes each, over twelve years, 15 % all-day, 8 %
-recurring, a quarter with attendees, 30 % with an alarm. Always the same: what a parser takes for it tells the pace of a machine.
+"""Writes a synthetic calendar of N events: about 620 bytes each, over twelve years, 15 % all-day, 8 % recurring, a quarter
+with attendees, 30 % with an alarm. The output is always the same, so the time to parse it shows the pace of a machine.
 
-usage: story.py N OUT"""
+usage: synthetic_calendar.py N OUT"""
 import datetime
 import random
 import sys

@@ -78,8 +78,32 @@ struct ProjectionPageItem {
     stored_range: Option<Range<usize>>,
 }
 
+/// Rows are sorted by slots if there are no more slots for each hit.
+const MAX_SLOTS_PER_HIT: usize = 4;
 /// The most UIDs read in one transaction.
 const MAX_UIDS_PER_TX: usize = 1 << 14;
+
+/// Returns the rows of hits, ascending, each with its place in the result.
+fn places_by_row(hits: &[Hit]) -> Vec<(ItemRow, usize)> {
+    let numbers = || hits.iter().map(|hit| hit.row.to_number());
+    let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
+    let span = usize::try_from(last - first).unwrap_or(usize::MAX);
+    if span / MAX_SLOTS_PER_HIT > hits.len() {
+        let mut places: Vec<(ItemRow, usize)> = hits.iter().map(|hit| hit.row).zip(0..).collect();
+        places.sort_unstable();
+        return places;
+    }
+    // Nearly all rows of a range, as in a whole collection: a slot for each takes less time than
+    // comparisons.
+    let mut slots = vec![None; span + 1];
+    for (place, number) in numbers().enumerate() {
+        if let Some(slot) = slots.get_mut((number - first) as usize) {
+            *slot = Some(place);
+        }
+    }
+    let rows = (first..).map(ItemRow::from_number);
+    rows.zip(slots).filter_map(|(row, slot)| Some((row, slot?))).collect()
+}
 
 impl ResultSet {
     /// Calls `each` with the UID of every item, until it returns false, without reading anything
@@ -109,10 +133,8 @@ impl ResultSet {
                 }
                 continue;
             }
-            // In the sequence of the rows, items are beside each other.
-            let mut places: Vec<(ItemRow, usize)> =
-                hits.iter().map(|hit| hit.row).zip(0..).collect();
-            places.sort_unstable();
+            // In the sequence of their rows, items are beside each other.
+            let places = places_by_row(hits);
             let rows: Vec<ItemRow> = places.iter().map(|(row, _)| *row).collect();
             uids.clear();
             ranges.clear();

@@ -21,6 +21,8 @@ pub(crate) const PAGE_ROWS: usize = 256;
 const SOURCES_PER_TX: usize = 1024;
 /// A page ends with the item that reaches this size.
 const PAGE_BYTES: usize = 1 << 20;
+/// Most items are shorter.
+const TYPICAL_ITEM_BYTES: usize = 1 << 10;
 /// Prefetched items are used for this long before the store is checked for changes again.
 const PREFETCH_MAX_AGE: Duration = Duration::from_millis(10);
 /// The most items that a search prefetches.
@@ -389,6 +391,8 @@ impl ItemPage {
     pub(crate) fn fill(&mut self, reader: &Reader, rows: &[ItemRow]) -> Result<usize, Error> {
         self.items.clear();
         self.bytes.clear();
+        self.items.reserve(rows.len());
+        self.bytes.reserve((rows.len() * TYPICAL_ITEM_BYTES).min(PAGE_BYTES));
         reader.for_each_item(rows, &mut |head, bytes| {
             self.add(head, bytes);
             self.bytes.len() < PAGE_BYTES

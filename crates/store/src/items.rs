@@ -17,8 +17,10 @@ use crate::row_ids::{CollectionRow, ItemRow};
 use crate::{Kind, Seq, blob, uid_lookup};
 use larder_extract::StoredFields;
 use larder_index::{IndexMatch, Matches, ReadPages as _, Segment};
-use rusqlite::{CachedStatement, Connection, Row};
+use rusqlite::types::Value;
+use rusqlite::{CachedStatement, Connection, Row, Rows};
 use std::borrow::Cow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The items that an index lookup named; the caller verifies them.
@@ -66,6 +68,9 @@ pub struct Candidate<'a> {
     pub exact: bool,
 }
 
+/// Runs of rows without gaps are read by a statement each if they are at least this long on
+/// average; else one statement looks up all rows.
+const MIN_RUN_ROWS: usize = 4;
 /// The greatest distance of two rows that one statement reads although those between are not wanted.
 const MAX_SKIPPED_ROWS: i64 = 8;
 /// The columns of the stored fields and of the source bytes, after those of
@@ -179,14 +184,10 @@ impl Reader {
             return Ok(None);
         };
         let mut found = None;
-        self.for_each_in_runs(
-            &remembered,
-            &mut std::iter::once((row, row)),
-            &mut |head, bytes| {
-                found = Some((head, bytes.to_vec()));
-                false
-            },
-        )?;
+        self.for_each_in_rows(&remembered, &[row], &mut |head, bytes| {
+            found = Some((head, bytes.to_vec()));
+            false
+        })?;
         Ok(found)
     }
 
@@ -202,7 +203,7 @@ impl Reader {
         let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
-            self.for_each_in_runs(&remembered, &mut contiguous_runs(rows), each)
+            self.for_each_in_rows(&remembered, rows, each)
         };
         run().map_err(sqlite_error_at(&self.path))
     }
@@ -286,35 +287,38 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    fn for_each_in_runs(
+    fn for_each_in_rows(
         &self,
-        remembered: &ReaderCache,
-        runs: &mut dyn Iterator<Item = (ItemRow, ItemRow)>,
+        known: &ReaderCache,
+        rows: &[ItemRow],
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> RowResult<()> {
+        let mut give_all = |mut items: Rows<'_>| -> RowResult<bool> {
+            while let Some(item) = items.next()? {
+                let Some(meta) = item_meta_from_row(item, &known.collections)? else { continue };
+                let bytes = bytes_from_row(&self.conn, item, meta.row)?;
+                if !each(meta, &bytes) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        if contiguous_runs(rows).count() * MIN_RUN_ROWS > rows.len() {
+            let mut select = self.conn.prepare_cached(concat!(
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+                "FROM rarray(?1) wanted CROSS JOIN item i ON i.id = wanted.value CROSS JOIN source_bytes s ON s.item = i.id"
+            ))?;
+            let rows = rows.iter().map(|row| Value::Integer(row.to_number())).collect();
+            return give_all(select.query([Rc::<Vec<Value>>::new(rows)])?).map(drop);
+        }
         let mut select = self.conn.prepare_cached(concat!(
             "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
             "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
         ))?;
-        // In a sort order most runs have one row: the statement for it does not step again.
-        let mut select_one = self.conn.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
-            "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
-        ))?;
-        for (first, last) in runs {
-            let mut rows = match first == last {
-                true => select_one.query([first])?,
-                false => select.query((first, last))?,
-            };
-            while let Some(row) = rows.next()? {
-                let Some(head) = item_meta_from_row(row, &remembered.collections)? else {
-                    continue;
-                };
-                let bytes = bytes_from_row(&self.conn, row, head.row)?;
-                if !each(head, &bytes) {
-                    return Ok(());
-                }
+        for run in contiguous_runs(rows) {
+            if !give_all(select.query(run)?)? {
+                break;
             }
         }
         Ok(())

@@ -54,11 +54,11 @@ peak() { # ROW NAME GOAL-MB REPEAT COMMAND...: measures the peak of REPEAT runs;
 }
 
 ask_eds() { # CARDS dbus|direct FILE: writes the memory for a book that another process has filled to FILE
-	bench/eds/private.sh bash -c '"$1" memory "$("$1" fill "$2" 3200)" "$3"' - "$work/book_ask" "$1" "$2" >"$3"
+	bench/eds/with_private_bus.sh bash -c '"$1" memory "$("$1" fill "$2" 3200)" "$3"' - "$work/book_bench" "$1" "$2" >"$3"
 }
 
 eds=yes
-prepare_eds book_ask || eds=
+prepare_eds book_bench || eds=
 LARDER_DIR=$work/empty "$larder" --quiet collections create contacts >/dev/null
 limited "$contacts" memory "$work/empty" >"$work/larder.empty"
 [ -z "$eds" ] || for access in dbus direct; do ask_eds /dev/null $access "$work/$access.empty"; done
@@ -98,7 +98,7 @@ for n in $sizes; do
 		missed=1
 	fi
 	share=$(awk -v a="$store" -v b="$source" 'BEGIN { printf "%.2f", a / b }')
-	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, bytes for each byte of the cards" "$share" 2.5 $verdict
+	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, space amplification" "$share" 2.5 $verdict
 	echo "larder $n store-share 1 $share 2.5 0 0" >>"$figures"
 done
 show "$figures"

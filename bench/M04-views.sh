@@ -93,13 +93,13 @@ printf '\n%-44s' "views left open by killed clients"
 for ((round = 0; round <= rounds; round++)); do printf ' %14s' "$((round * 180)) left"; done
 echo
 if [ -n "$eds" ] && prepare_eds calendar_leak libecal-2.0 libecal2.0-dev && prepare_eds book_leak; then
-	bench/eds/private.sh "$work/calendar_leak" 1275 180 $rounds >"$work/leak" && leak "EDS, 1,275 events" "$work/leak"
-	bench/eds/private.sh "$work/book_leak" 1000 180 $rounds >"$work/leak" && leak "EDS, 1,000 contacts" "$work/leak"
+	bench/eds/with_private_bus.sh "$work/calendar_leak" 1275 180 $rounds >"$work/leak" && leak "EDS, 1,275 events" "$work/leak"
+	bench/eds/with_private_bus.sh "$work/book_leak" 1000 180 $rounds >"$work/leak" && leak "EDS, 1,000 contacts" "$work/leak"
 fi
 if ! "$larder" serve --help >/dev/null 2>&1; then
 	echo "left out: larder serve --eds (not in this build)"
 elif [ -x "$work/book_leak" ] || prepare_eds book_leak; then
-	LARDER_DIR=$work/served bench/eds/private.sh bench/eds/served.sh "$larder" "$work/book_leak" 1000 180 $rounds >"$work/leak"
+	LARDER_DIR=$work/served bench/eds/with_private_bus.sh bench/eds/with_larder_serve.sh "$larder" "$work/book_leak" 1000 180 $rounds >"$work/leak"
 	leak "larder serve --eds, 1,000 contacts" "$work/leak"
 	goal "killed clients: peak above the first, kB" "$(awk -F '\t' 'NR == 2 { first = $3 } NR > 2 && $3 - first > peak { peak = $3 - first } END { print peak + 0 }' "$work/leak")" 256
 fi

@@ -62,7 +62,7 @@ run_floor() { # MODE N: in the mode `same` the floor prints the time of writing 
 }
 
 run_eds() { # N
-	if bench/eds/private.sh "$work/book_add" "$(book "$1")" 3200 >"$work/out"; then
+	if bench/eds/with_private_bus.sh "$work/book_add" "$(book "$1")" 3200 >"$work/out"; then
 		note_all eds "$1" "$work/out"
 	fi
 }

@@ -4,7 +4,7 @@
 #   bench/T02-contacts.sh [--quick]
 #
 # For 100, 800, 3,200, 12,800 and 102,400 generated contacts without photos: evolution-data-server (up to 12,800) adds
-# them, and Larder and the floor get the cards that it stored. All answer the same queries, whose texts (needles) are
+# them, and Larder and the floor get the cards that it stored. All answer the same queries, whose texts are
 # parts of the values of the cards. Prints a table with goals for each size; the exit code is 1 if a goal is missed.
 # Also saves 12,800 contacts with an increasing number of indexes. --quick: 800 contacts, a tenth of the time.
 # LARDER_BENCH_CHARTS=DIR: write charts; LARDER_BENCH_PAGE=FILE.md: update its tables; LARDER_BENCH_FIGURES=FILE: write
@@ -45,15 +45,15 @@ timed() { # COMMAND...: sets $wall and $cpu to its times in nanoseconds; those o
 
 ask_eds() { # N
 	export contacts dir=$work
-	bench/eds/private.sh "$work/book_ask" time "$work/book.vcf" "$work" \
-		'"$contacts" needles "$dir/cards.vcf" >"$dir/needles"' "$seconds" 3200 >>"$figures" 2>"$work/eds.txt" && return
+	bench/eds/with_private_bus.sh "$work/book_bench" time "$work/book.vcf" "$work" \
+		'"$contacts" search-terms "$dir/cards.vcf" >"$dir/search_terms"' "$seconds" 3200 >>"$figures" 2>"$work/eds.txt" && return
 	echo "note: evolution-data-server failed with $1 contacts:"
-	grep "^book_ask" "$work/eds.txt" || tail -3 "$work/eds.txt"
+	grep "^book_bench" "$work/eds.txt" || tail -3 "$work/eds.txt"
 	return 1
 }
 
 ask_larder() { # N
-	local wall cpu needle
+	local wall cpu search_term
 	rm -rf "$LARDER_DIR"
 	timed limited "$larder" --quiet import "$work/cards.vcf"
 	figure larder "$1" save-batch $wall $cpu "$1"
@@ -63,10 +63,10 @@ ask_larder() { # N
 	[ "$("$larder" find --count)" = "$1" ] || echo "note: the store does not have $1 contacts"
 	figure larder "$1" bytes-store "$(stat -c %s "$LARDER_DIR/data.db")" 0 0
 	figure source "$1" bytes-source "$(stat -c %s "$work/cards.vcf")" 0 0
-	limited "$contacts" larder "$LARDER_DIR" "$work/needles" "$seconds" "$1" >>"$figures"
+	limited "$contacts" larder "$LARDER_DIR" "$work/search_terms" "$seconds" "$1" >>"$figures"
 
-	needle=$(awk -F '\t' '$1 == "exact" { print $4; exit }' "$work/needles")
-	timed limited sh -c 'for i in $(seq "$3"); do "$1" find --sexp "$2" >"$4"; done' - "$larder" "$needle" "$starts" "$work/out"
+	search_term=$(awk -F '\t' '$1 == "exact" { print $4; exit }' "$work/search_terms")
+	timed limited sh -c 'for i in $(seq "$3"); do "$1" find --sexp "$2" >"$4"; done' - "$larder" "$search_term" "$starts" "$work/out"
 	figure larder "$1" process-find $((wall / starts)) $((cpu / starts)) 1
 
 	limited "$contacts" single "$LARDER_DIR" "$work/cards.vcf" 100 "$1" >>"$figures"
@@ -83,7 +83,7 @@ ask_floor() { # N
 	figure floor "$1" written-batch "$(get written_bytes <"$work/out")" 0 0
 	figure floor "$1" save-batch "$(($(get wall_us <"$work/writing") * 1000))" "$(($(get cpu_us <"$work/writing") * 1000))" "$1"
 	figure floor "$1" bytes-store "$(stat -c %s "$work/floor/floor.db")" 0 0
-	"$contacts" floor "$work/floor/floor.db" "$work/needles" "$seconds" "$1" >>"$figures"
+	"$contacts" floor "$work/floor/floor.db" "$work/search_terms" "$seconds" "$1" >>"$figures"
 	awk '{ print } /^END:VCARD/ && ++n == 100 { exit }' "$work/cards.vcf" >"$one"
 	"$larder" --format json measure run -- sh -c 'exec "$0" "$@" >"$TMPDIR/writing"' "$floor" same "$one" "$work/floor" 1 >"$work/out"
 	figure floor "$1" written-one "$(($(get written_bytes <"$work/out") / 100))" 0 0
@@ -112,21 +112,21 @@ with_indexes() { # N: saves the cards with an increasing number of indexes, firs
 		cpu=$(awk -v step="$step" '$1 == step { print $3 }' "$out" | median)
 		figure larder "$1" "index-$step" "$wall" "$cpu" "$1"
 	done < <("$contacts" configs)
-	[ -z "$eds" ] || bench/eds/private.sh "$work/book_ask" indexes "$work/cards.vcf" $rounds 3200 >>"$figures" 2>"$work/eds.txt" ||
-		{ echo "note: evolution-data-server failed to save with several index configurations:" && grep "^book_ask" "$work/eds.txt" || tail -3 "$work/eds.txt"; }
+	[ -z "$eds" ] || bench/eds/with_private_bus.sh "$work/book_bench" indexes "$work/cards.vcf" $rounds 3200 >>"$figures" 2>"$work/eds.txt" ||
+		{ echo "note: evolution-data-server failed to save with several index configurations:" && grep "^book_bench" "$work/eds.txt" || tail -3 "$work/eds.txt"; }
 	"$contacts" indexes "$figures"
 }
 
 eds=yes
 missed=0
-prepare_eds book_ask || eds=
+prepare_eds book_bench || eds=
 for n in $sizes; do
 	without_photos <"$(book "$n")" >"$work/book.vcf"
 	rm -f "$work/$n.vcf" "$work/cards.vcf"
 	if [ -z "$eds" ] || [ "$n" -gt 12800 ] || ! ask_eds "$n"; then
 		echo "note: $n contacts: the generated cards, without evolution-data-server"
 		mv "$work/book.vcf" "$work/cards.vcf"
-		"$contacts" needles "$work/cards.vcf" >"$work/needles"
+		"$contacts" search-terms "$work/cards.vcf" >"$work/search_terms"
 	fi
 	ask_larder "$n"
 	ask_floor "$n"
@@ -135,7 +135,7 @@ for n in $sizes; do
 done
 cat <<'END'
 
-Hits are the mean over the needles used. CPU is the mean, of service and client together. Saving in batches and deleting
+Hits are the mean over the search terms used. CPU is the mean, of service and client together. Saving in batches and deleting
 are one run, for Larder with the start of its process; the goal of saving is for wall and CPU time. The floor saves
 without parsing, does not parse or plan queries, does not verify candidates, and does not delete. EDS cannot limit an
 answer to 20 items, return fields without the card, or count items by first letter. The table of index configurations has

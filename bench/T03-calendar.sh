@@ -34,7 +34,7 @@ figures_of() { # PROGRAM N: writes the output of a program, on standard input, a
 }
 
 ask_eds() { # N
-	bench/eds/private.sh "$work/calendar_ask" "$work/generated.ics" "$work/queries" "$work/calendar.ics" "$seconds" 500 \
+	bench/eds/with_private_bus.sh "$work/calendar_bench" "$work/generated.ics" "$work/queries" "$work/calendar.ics" "$seconds" 500 \
 		>"$work/out" 2>"$work/eds.txt" && figures_of eds "$1" <"$work/out" && grep "^kept" "$work/out" && return
 	echo "note: evolution-data-server failed with $1 events:"
 	tail -3 "$work/eds.txt"
@@ -42,7 +42,7 @@ ask_eds() { # N
 }
 
 ask_libical() { # N
-	"$work/ical_ask" "$work/calendar.ics" "$work/queries" "$seconds" | figures_of libical "$1"
+	"$work/libical_bench" "$work/calendar.ics" "$work/queries" "$seconds" | figures_of libical "$1"
 }
 
 # Reduces the figures of several rounds to the minimum of each row; for the pace, to the maximum.
@@ -66,7 +66,7 @@ pace() { # N: writes the MB/s that libical parses now, the median of five
 	local bytes
 	bytes=$(stat -c %s "$work/pace.ics")
 	for _ in 1 2 3 4 5; do
-		"$work/ical_ask" "$work/pace.ics" /dev/null 0.01 | awk -F '\t' -v bytes="$bytes" '$1 == "parse" { print bytes / $4 }'
+		"$work/libical_bench" "$work/pace.ics" /dev/null 0.01 | awk -F '\t' -v bytes="$bytes" '$1 == "parse" { print bytes / $4 }'
 	done | sort -n | sed -n 3p | awk -v OFS='\t' -v n="$1" '{ print "pace", n, $1 }' >>"$figures"
 }
 
@@ -171,8 +171,8 @@ table() { # N
 
 eds=yes
 libical=yes
-prepare_eds calendar_ask libecal-2.0 libecal2.0-dev || eds=
-prepare_c bench/calendar/ical_ask.c libical "libical-dev gcc pkg-config" || { libical= && echo "left out: libical (as root: apt-get install libical-dev)"; }
+prepare_eds calendar_bench libecal-2.0 libecal2.0-dev || eds=
+prepare_c bench/calendar/libical_bench.c libical "libical-dev gcc pkg-config" || { libical= && echo "left out: libical (as root: apt-get install libical-dev)"; }
 python3 bench/calendar/synthetic_calendar.py 1275 "$work/pace.ics"
 for n in $sizes; do
 	"$larder" measure generate calendar "$n" --events --output "$work/generated.ics"

@@ -41,7 +41,7 @@ figures_of() { # PROGRAM: writes the output of a program, on standard input, as 
 }
 
 ask_eds() {
-	bench/eds/private.sh "$work/views_ask" "$work/generated.ics" "$work/months" "$work/calendar.ics" 500 20 >"$work/out" 2>"$work/eds.txt" &&
+	bench/eds/with_private_bus.sh "$work/views_bench" "$work/generated.ics" "$work/months" "$work/calendar.ics" 500 20 >"$work/out" 2>"$work/eds.txt" &&
 		awk -F '\t' -v OFS='\t' 'NF == 7 { print "eds", $1, $2, $2, $3 + $4, $5, $6, $7 }' "$work/out" >>"$figures" &&
 		grep "^kept" "$work/out" && return
 	echo "note: evolution-data-server failed:"
@@ -74,7 +74,7 @@ reduce_rounds() {
 "$larder" measure generate calendar $events --events --output "$work/generated.ics"
 "$larder" measure generate contacts $contacts_number --seed 1 --output "$work/contacts.vcf"
 "$views" months >"$work/months"
-[ -z "$eds" ] || prepare_eds views_ask libecal-2.0 libecal2.0-dev || eds=
+[ -z "$eds" ] || prepare_eds views_bench libecal-2.0 libecal2.0-dev || eds=
 [ -z "$eds" ] || ask_eds || eds=
 [ -n "$eds" ] || mv "$work/generated.ics" "$work/calendar.ics"
 prepare_c bench/views/wake.c "" "gcc libc6-dev" || echo "left out: the time to wake another process (no C compiler)"

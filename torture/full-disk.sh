@@ -42,7 +42,7 @@ for ((size = 100; ; size += step)); do
 		kept=$("$larder" find --count 2>"$work/check") || [ $? = 1 ] || fail "find"
 		[ $((${kept:-0} % batch)) = 0 ] || fail "$kept contacts are not a multiple of the batch size"
 	else
-		grep -q 'there is no store' "$work/check" || fail "check"
+		grep -q 'no store in' "$work/check" || fail "check"
 		unopened=$((unopened + 1))
 	fi
 	"$larder" --quiet import --batch $batch "$work/book.vcf" >"$work/import" 2>&1 || fail "the second import"

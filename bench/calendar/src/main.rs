@@ -279,17 +279,17 @@ fn print_work_counts(reader: &Reader, queries: &CalendarBenchQueries) -> Result<
 
 fn time_row<T>(
     name: &str,
-    needles: &[T],
+    search_terms: &[T],
     seconds: f64,
     ask: &mut dyn FnMut(&T) -> Result<usize>,
 ) -> Result<()> {
-    let Some(first) = needles.first() else { return Ok(()) };
+    let Some(first) = search_terms.first() else { return Ok(()) };
     ask(first)?;
     let (mut spent, mut hits, begin) = (CalendarTimings::default(), 0, Instant::now());
     let before = cpu_time()?;
-    for needle in needles.iter().cycle() {
+    for search_term in search_terms.iter().cycle() {
         let clock = Instant::now();
-        hits += ask(needle)?;
+        hits += ask(search_term)?;
         spent.times.push(clock.elapsed());
         let [min, max] = REPETITION_LIMITS;
         let enough = begin.elapsed().as_secs_f64() >= seconds || spent.times.len() >= max;

@@ -14,7 +14,7 @@ const COMPARED_PROGRAMS: [(&str, &str, &str, ColourRole); 4] = [
     ("larder", "Larder", "Larder", ColourRole::First),
     ("eds", "EDS, D-Bus", "EDS, D-Bus: service and client", ColourRole::Third),
     ("eds-direct", "EDS, direct access", "EDS, direct: service and client", ColourRole::Second),
-    ("floor", "floor: plain SQLite", "", ColourRole::Reference),
+    ("floor", "baseline: plain SQLite", "", ColourRole::Reference),
 ];
 const MEMORY_CHARTS: [(&str, &str); 4] =
     [("rss", "RSS"), ("pss", "PSS"), ("vms", "VMS"), ("anonymous", "Anonymous memory")];

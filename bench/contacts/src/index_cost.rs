@@ -9,7 +9,7 @@ use larder_query::Field;
 use larder_store::{FieldIndex, IndexConfig};
 use std::fmt::Write as _;
 
-/// The name of each step in the table and in the chart. `bench/eds/book_ask.c` uses the same
+/// The name of each step in the table and in the chart. `bench/eds/book_bench.c` uses the same
 /// numbers; evolution-data-server has no index of substrings.
 const INDEX_STEPS: [(&str, &str); 8] = [
     ("nothing", "nothing"),

@@ -1,7 +1,7 @@
 //! Runs the queries on a store in this process. Parsing and planning a query are part of its time.
 
 use crate::Result;
-use crate::needles::{SearchNeedle, read_cards};
+use crate::search_terms::{SearchTerm, read_cards};
 use crate::timing::{cpu_time, print_figures, proc_counter, time_row};
 use larder_query::{Field, Query, SearchRequest, SortSpec, SortedCursor, find, find_contact_field};
 use larder_store::{Operation, Reader, Store, StoreOptions};
@@ -13,10 +13,10 @@ const PROGRAM_NAME: &str = "larder";
 /// The collection that `larder import` stores cards in.
 const COLLECTION_NAME: &str = "contacts";
 
-/// Times every row of the needles.
+/// Times every row of the search terms.
 pub(crate) fn time_all_rows(
     store: &Path,
-    needles: &[SearchNeedle],
+    search_terms: &[SearchTerm],
     seconds: f64,
     n: &str,
 ) -> Result<()> {
@@ -26,53 +26,53 @@ pub(crate) fn time_all_rows(
         names.iter().filter_map(|name| find_contact_field(name)).collect::<Vec<_>>()
     };
     let (revision, three_fields) = (fields(&["rev"]), fields(&["full_name", "email", "phone"]));
-    for group in needles.group_by_row() {
+    for group in search_terms.group_by_row() {
         let name = group[0].row.as_str();
-        time_row(PROGRAM_NAME, n, name, seconds, &group, &mut |needle| match name {
-            "open" => read_bytes(&Reader::open(store)?, needle),
-            "ids" => read_uids(&reader, needle),
-            "ids-rev" => read_fields(&reader, needle, &revision),
-            "fields-3" => read_fields(&reader, needle, &three_fields),
-            "uid" => Ok(usize::from(reader.get(COLLECTION_NAME, &needle.text)?.is_some())),
+        time_row(PROGRAM_NAME, n, name, seconds, &group, &mut |search_term| match name {
+            "open" => read_bytes(&Reader::open(store)?, search_term),
+            "ids" => read_uids(&reader, search_term),
+            "ids-rev" => read_fields(&reader, search_term, &revision),
+            "fields-3" => read_fields(&reader, search_term, &three_fields),
+            "uid" => Ok(usize::from(reader.get(COLLECTION_NAME, &search_term.text)?.is_some())),
             "letters" => Ok(cursor.borrow_mut().letters(&reader)?.len()),
             "page-50" | "page-back" | "page-end" => {
-                read_page(&reader, &mut cursor.borrow_mut(), needle)
+                read_page(&reader, &mut cursor.borrow_mut(), search_term)
             }
-            _ => read_bytes(&reader, needle),
+            _ => read_bytes(&reader, search_term),
         })?;
     }
     Ok(())
 }
 
-/// Groups needles by row, in the order in which the rows first occur.
+/// Groups search terms by row, in the order in which the rows first occur.
 pub(crate) trait NeedleGroups {
     /// Returns a list for each row.
-    fn group_by_row(&self) -> Vec<Vec<SearchNeedle>>;
+    fn group_by_row(&self) -> Vec<Vec<SearchTerm>>;
 }
 
-impl NeedleGroups for [SearchNeedle] {
-    fn group_by_row(&self) -> Vec<Vec<SearchNeedle>> {
-        let mut groups: Vec<Vec<SearchNeedle>> = Vec::new();
-        for needle in self {
-            match groups.iter_mut().find(|group| group[0].row == needle.row) {
-                Some(group) => group.push(needle.clone()),
-                None => groups.push(vec![needle.clone()]),
+impl NeedleGroups for [SearchTerm] {
+    fn group_by_row(&self) -> Vec<Vec<SearchTerm>> {
+        let mut groups: Vec<Vec<SearchTerm>> = Vec::new();
+        for search_term in self {
+            match groups.iter_mut().find(|group| group[0].row == search_term.row) {
+                Some(group) => group.push(search_term.clone()),
+                None => groups.push(vec![search_term.clone()]),
             }
         }
         groups
     }
 }
 
-fn find_hits(reader: &Reader, needle: &SearchNeedle) -> Result<larder_query::ResultSet> {
-    let query = Query::parse_sexp(&needle.sexp)?;
-    let limit = (needle.limit > 0).then_some(needle.limit);
+fn find_hits(reader: &Reader, search_term: &SearchTerm) -> Result<larder_query::ResultSet> {
+    let query = Query::parse_sexp(&search_term.sexp)?;
+    let limit = (search_term.limit > 0).then_some(search_term.limit);
     Ok(find(reader, &SearchRequest { query, limit, prefetch: true, ..SearchRequest::default() })?)
 }
 
 /// Runs a query and reads the bytes of its hits; returns their number.
-fn read_bytes(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
+fn read_bytes(reader: &Reader, search_term: &SearchTerm) -> Result<usize> {
     let mut count = 0;
-    find_hits(reader, needle)?.for_each_source(reader, &mut |bytes| {
+    find_hits(reader, search_term)?.for_each_source(reader, &mut |bytes| {
         count += usize::from(!bytes.is_empty());
         true
     })?;
@@ -80,9 +80,9 @@ fn read_bytes(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
 }
 
 /// Runs a query and reads the UIDs of its hits; returns their number.
-fn read_uids(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
+fn read_uids(reader: &Reader, search_term: &SearchTerm) -> Result<usize> {
     let (mut count, mut length) = (0, 0);
-    find_hits(reader, needle)?.for_each_uid(reader, &mut |uid| {
+    find_hits(reader, search_term)?.for_each_uid(reader, &mut |uid| {
         length += uid.len();
         count += 1;
         true
@@ -92,9 +92,9 @@ fn read_uids(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
 
 /// Runs a query and reads the UID and the first values of some fields of its hits; returns their
 /// number.
-fn read_fields(reader: &Reader, needle: &SearchNeedle, fields: &[&Field]) -> Result<usize> {
+fn read_fields(reader: &Reader, search_term: &SearchTerm, fields: &[&Field]) -> Result<usize> {
     let (mut count, mut length) = (0, 0);
-    find_hits(reader, needle)?.for_each_projected(reader, fields, &mut |item, part| {
+    find_hits(reader, search_term)?.for_each_projected(reader, fields, &mut |item, part| {
         length += item.uid.len();
         for field in fields {
             length += part.first(field).map_or(0, |value| value.len());
@@ -107,13 +107,17 @@ fn read_fields(reader: &Reader, needle: &SearchNeedle, fields: &[&Field]) -> Res
 
 /// Reads the page that begins at a name, the one that ends before it, or the last one, and its
 /// position in the sorted collection.
-fn read_page(reader: &Reader, cursor: &mut SortedCursor, needle: &SearchNeedle) -> Result<usize> {
-    let size = isize::try_from(needle.limit)?;
-    match needle.row.as_str() {
+fn read_page(
+    reader: &Reader,
+    cursor: &mut SortedCursor,
+    search_term: &SearchTerm,
+) -> Result<usize> {
+    let size = isize::try_from(search_term.limit)?;
+    match search_term.row.as_str() {
         "page-end" => cursor.move_to_end(),
-        _ => cursor.move_to_text(reader, &needle.text),
+        _ => cursor.move_to_text(reader, &search_term.text),
     }
-    let answer = cursor.step(reader, if needle.row == "page-50" { size } else { -size })?;
+    let answer = cursor.step(reader, if search_term.row == "page-50" { size } else { -size })?;
     let mut count = 0;
     answer.for_each(reader, &mut |_, bytes| {
         count += usize::from(!bytes.is_empty());

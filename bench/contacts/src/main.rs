@@ -1,8 +1,8 @@
 //! The measurements of the benchmarks of contacts; shell scripts call them.
 //!
-//! * `needles CARDS`: selects the texts to search for from the cards, by a seeded generator. Prints
-//!   for each the row of the table it belongs to, the maximum number of hits (0: all), the text and
-//!   the S-expression, separated by tabs.
+//! * `search-terms CARDS`: selects the texts to search for from the cards, by a seeded generator.
+//!   Prints for each the row of the table it belongs to, the maximum number of hits (0: all), the
+//!   text and the S-expression, separated by tabs.
 //! * `larder STORE NEEDLES SECONDS N`: runs the queries on a store, in this process.
 //! * `single STORE CARDS NUMBER N`: saves a number of cards, each as an operation of its own.
 //! * `floor FILE NEEDLES SECONDS N`: runs the queries as plain SQL on the rows that `larder-floor
@@ -27,7 +27,7 @@ mod chart;
 mod index_cost;
 mod larder;
 mod markdown_page;
-mod needles;
+mod search_terms;
 mod sqlite_floor;
 mod table;
 mod timing;
@@ -42,11 +42,11 @@ fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["needles", cards] => needles::print_needles(Path::new(cards))?,
-        ["larder", store, needles, seconds, n] => {
+        ["search-terms", cards] => search_terms::print_search_terms(Path::new(cards))?,
+        ["larder", store, search_terms, seconds, n] => {
             larder::time_all_rows(
                 Path::new(store),
-                &needles::read_needles(needles)?,
+                &search_terms::read_search_terms(search_terms)?,
                 seconds.parse()?,
                 n,
             )?;
@@ -54,10 +54,10 @@ fn main() -> Result<ExitCode> {
         ["single", store, cards, number, n] => {
             larder::time_single_saves(Path::new(store), Path::new(cards), number.parse()?, n)?;
         }
-        ["floor", file, needles, seconds, n] => {
+        ["floor", file, search_terms, seconds, n] => {
             sqlite_floor::time_all_rows(
                 Path::new(file),
-                &needles::read_needles(needles)?,
+                &search_terms::read_search_terms(search_terms)?,
                 seconds.parse()?,
                 n,
             )?;
@@ -79,7 +79,7 @@ fn main() -> Result<ExitCode> {
         }
         _ => {
             return Err(
-                "needles, larder, single, floor, memory, configs, table, indexes, chart or page"
+                "search-terms, larder, single, floor, memory, configs, table, indexes, chart or page"
                     .into(),
             );
         }

@@ -25,7 +25,7 @@ const PEAK_ROWS: [(&str, &str); 9] = [
     ("peak-find-all", "`larder find`, all, sorted"),
     ("peak-remove", "`larder remove`, all"),
     ("peak-undo", "`larder undo`, all"),
-    ("store-share", "`data.db`, bytes for each byte of the cards"),
+    ("store-share", "`data.db`, space amplification"),
 ];
 
 /// Rows left out because they differ little from their neighbours.
@@ -95,8 +95,8 @@ fn usual_contact_count(figures: &FigureTable, row: &str) -> Option<u64> {
 fn time_table(figures: &FigureTable, limited: bool) -> Option<String> {
     let n = usual_contact_count(figures, "exact")?;
     let others: &[(&str, &str)] = match limited {
-        true => &[("floor", "floor")],
-        false => &[("eds", "EDS, D-Bus"), ("eds-direct", "EDS, direct"), ("floor", "floor")],
+        true => &[("floor", "baseline")],
+        false => &[("eds", "EDS, D-Bus"), ("eds-direct", "EDS, direct"), ("floor", "baseline")],
     };
     let mut head = vec![format!("{} contacts", format_grouped(n))];
     head.extend(["goal", "Larder", "p99", "CPU", "hits"].map(String::from));
@@ -156,12 +156,12 @@ fn time_table(figures: &FigureTable, limited: bool) -> Option<String> {
 /// Bytes on the disk, at all sizes.
 fn size_table(figures: &FigureTable) -> Option<String> {
     usual_contact_count(figures, "bytes-store")?;
-    let head = ["contacts", "", "Larder", "EDS", "floor"].map(String::from);
+    let head = ["contacts", "", "Larder", "EDS", "baseline"].map(String::from);
     let mut table = MarkdownTable::new(&head);
     for n in measured_contact_counts(figures, "bytes-store", false) {
         let Some(source) = get_figure(figures, "source", n, "bytes-source") else { continue };
         for (row, name, unit) in [
-            ("bytes-store", "store, bytes for each byte of the cards", source.median),
+            ("bytes-store", "space amplification", source.median),
             ("written-batch", "written per contact, saved in batches", n as f64),
             ("written-one", "written per contact, saved singly", 1.0),
         ] {

@@ -4,7 +4,7 @@
 
 use crate::Result;
 use crate::larder::NeedleGroups as _;
-use crate::needles::{SearchNeedle, UID_SEPARATOR};
+use crate::search_terms::{SearchTerm, UID_SEPARATOR};
 use crate::timing::time_row;
 use larder_format::field::find_contact_field;
 use larder_format::fold::{collect_digits, fold};
@@ -49,22 +49,24 @@ const SELECT_PAGE: &str = "SELECT s.bytes FROM idx_sort o JOIN source s ON s.ite
 const SELECT_PAGE_BACK: &str = "SELECT s.bytes FROM idx_sort o JOIN source s ON s.item = o.item
     WHERE o.field = ?1 AND o.key < ?2 ORDER BY o.key DESC, o.item DESC LIMIT ?3";
 
-/// Times every row of the needles.
+/// Times every row of the search terms.
 pub(crate) fn time_all_rows(
     file: &Path,
-    needles: &[SearchNeedle],
+    search_terms: &[SearchTerm],
     seconds: f64,
     n: &str,
 ) -> Result<()> {
     let conn = open(file)?;
     let extractor = Extractor::new("und");
-    for group in needles.group_by_row() {
+    for group in search_terms.group_by_row() {
         let name = group[0].row.as_str();
         if name == "letters" {
             continue;
         }
-        let queries: Vec<FloorQuery> =
-            group.iter().map(|needle| to_floor_query(needle, &extractor)).collect::<Result<_>>()?;
+        let queries: Vec<FloorQuery> = group
+            .iter()
+            .map(|search_term| to_floor_query(search_term, &extractor))
+            .collect::<Result<_>>()?;
         time_row(PROGRAM_NAME, n, name, seconds, &queries, &mut |query| match name {
             "open" => run_query(&open(file)?, query),
             _ => run_query(&conn, query),
@@ -92,24 +94,24 @@ fn run_query(conn: &Connection, query: &FloorQuery) -> Result<usize> {
     Ok(if may_be_empty { count.max(1) } else { count })
 }
 
-fn to_floor_query(needle: &SearchNeedle, extractor: &Extractor) -> Result<FloorQuery> {
+fn to_floor_query(search_term: &SearchTerm, extractor: &Extractor) -> Result<FloorQuery> {
     let id = |name: &str| {
         find_contact_field(name).map(|field| i64::from(field.id)).ok_or("no such field")
     };
-    let limit = if needle.limit == 0 { -1 } else { needle.limit as i64 };
-    let folded = fold(&needle.text).into_owned();
+    let limit = if search_term.limit == 0 { -1 } else { search_term.limit as i64 };
+    let folded = fold(&search_term.text).into_owned();
     let equal = |field: i64, text: &str| vec![field.into(), text.to_string().into(), limit.into()];
     let starting_with = |field: i64, text: String| {
         let end = format!("{text}{PREFIX_END}");
         vec![vec![field.into(), text.into(), end.into(), limit.into()]]
     };
-    let kind = needle.row.split('/').next().unwrap_or_default();
+    let kind = search_term.row.split('/').next().unwrap_or_default();
     let (sql, values) = match kind {
         "all" | "all-eds" => (SELECT_ALL, vec![Vec::new()]),
         "ids" => (SELECT_UIDS, vec![Vec::new()]),
         "ids-rev" | "fields-3" => (SELECT_STORED_FIELDS, vec![Vec::new()]),
         "uid" | "uids-100" => {
-            let uids = needle.text.split(UID_SEPARATOR);
+            let uids = search_term.text.split(UID_SEPARATOR);
             let handle = |uid: &str| hash_uid(uid).to_be_bytes().to_vec();
             (
                 SELECT_BY_UID,
@@ -133,7 +135,7 @@ fn to_floor_query(needle: &SearchNeedle, extractor: &Extractor) -> Result<FloorQ
         "page-50" | "page-back" | "page-end" => {
             let key = match kind {
                 "page-end" => vec![0xff],
-                _ => extractor.sort_key(&needle.text),
+                _ => extractor.sort_key(&search_term.text),
             };
             let sql = if kind == "page-50" { SELECT_PAGE } else { SELECT_PAGE_BACK };
             (sql, vec![vec![id("file_as")?.into(), key.into(), limit.into()]])

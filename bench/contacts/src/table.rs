@@ -23,18 +23,18 @@ type TableRow = (&'static str, &'static str, f64);
 pub(crate) const TABLE_ROWS: &[TableRow] = &[
     ("save-batch", "save in batches, per contact", 60.0),
     ("save-one", "save one", 0.0),
-    ("open", "open, first answer", 300.0),
-    ("uid", "by uid", 4.0),
-    ("uids-100", "100 uids", 350.0),
+    ("open", "open, first result", 300.0),
+    ("uid", "by UID", 4.0),
+    ("uids-100", "100 UIDs", 350.0),
     ("all", "fetch all, bytes", 5000.0),
-    ("all-eds", "the same, query of EDS", 0.0),
+    ("all-eds", "fetch all, with EDS's query", 0.0),
     ("ids", "fetch all, ids", 0.0),
     ("ids-rev", "fetch all, ids and revisions", 0.0),
     ("fields-3", "fetch all, three fields", 0.0),
     ("page-50", "sorted page of 50, anywhere", 150.0),
     ("page-back", "50 back from anywhere", 150.0),
     ("page-end", "the last 50", 150.0),
-    ("letters", "letters, with their counts", 0.0),
+    ("letters", "alphabetic index with counts", 0.0),
     ("exact/20", "exact name, at most 20", 40.0),
     ("exact-email/20", "exact e-mail, at most 20", 40.0),
     ("prefix-1/20", "prefix of 1, at most 20", 40.0),
@@ -70,7 +70,7 @@ pub(crate) const TABLE_ROWS: &[TableRow] = &[
     ("substring", "substring, all hits", 0.0),
     ("phone", "phone equality, all hits", 0.0),
     ("any", "any field, all hits", 0.0),
-    ("process-find", "larder find, as a process", 8000.0),
+    ("process-find", "larder find, whole process", 8000.0),
     ("delete-all", "delete all, per contact", 40.0),
 ];
 
@@ -85,7 +85,7 @@ const MAX_STORE_BYTES_PER_CARD_BYTE: f64 = 2.5;
 
 /// The programs compared with Larder.
 const COMPARED_PROGRAMS: [(&str, &str); 3] =
-    [("eds", "EDS"), ("eds-direct", "direct"), ("floor", "floor")];
+    [("eds", "EDS"), ("eds-direct", "direct"), ("floor", "baseline")];
 
 /// Reads files of figures. Lines that begin with `#` are comments.
 pub(crate) fn read_figures(path: &str) -> Result<FigureTable> {
@@ -193,9 +193,9 @@ fn print_sizes(figures: &FigureTable, n: u64, missed: &mut Vec<String>) {
         |who: &str, row: &str| Some(figures.get(&(who.to_string(), n, row.to_string()))?.median);
     let Some(source) = get("source", "bytes-source") else { return };
     print!("{:<44}{:>10}{:>10}{:>7}", "bytes; x: ratios to Larder", "Larder", "EDS", "x");
-    println!("{:>10}{:>7}    ({} bytes a card)", "floor", "x", format_short(source / n as f64));
+    println!("{:>10}{:>7}    ({} bytes a card)", "baseline", "x", format_short(source / n as f64));
     for (row, name, unit) in [
-        ("bytes-store", "store, bytes for each byte of the cards", source),
+        ("bytes-store", "space amplification", source),
         ("written-batch", "written per contact, saved in batches", n as f64),
         ("written-one", "written per contact, saved singly", 1.0),
     ] {

@@ -8,26 +8,26 @@ const MAX_REPETITIONS: usize = 20_000;
 /// The minimum number of repetitions of a row.
 const MIN_REPETITIONS: usize = 5;
 
-/// Times `work` on the needles in turn until `seconds` have passed, and prints a line of figures.
-/// `work` returns the number of hits; no hits are an error.
+/// Times `work` on the search terms in turn until `seconds` have passed, and prints a line of
+/// figures. `work` returns the number of hits; no hits are an error.
 pub(crate) fn time_row<T>(
     who: &str,
     n: &str,
     row: &str,
     seconds: f64,
-    needles: &[T],
+    search_terms: &[T],
     work: &mut dyn FnMut(&T) -> Result<usize>,
 ) -> Result<()> {
-    let Some(first) = needles.first() else { return Ok(()) };
+    let Some(first) = search_terms.first() else { return Ok(()) };
     work(first)?;
     let (mut times, mut hits) = (Vec::with_capacity(MAX_REPETITIONS), 0);
     let (begin, before) = (Instant::now(), cpu_time()?);
-    for needle in needles.iter().cycle() {
+    for search_term in search_terms.iter().cycle() {
         let clock = Instant::now();
-        let found = work(needle)?;
+        let found = work(search_term)?;
         times.push(clock.elapsed());
         if found == 0 {
-            return Err(format!("{who}, {n} contacts, {row}: a needle was not found").into());
+            return Err(format!("{who}, {n} contacts, {row}: a search term was not found").into());
         }
         hits += found;
         let enough = begin.elapsed().as_secs_f64() >= seconds || times.len() >= MAX_REPETITIONS;

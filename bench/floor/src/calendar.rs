@@ -6,8 +6,8 @@
 //! class. Series without an end have a table of their own, with the months they occur in. Then it
 //! runs the time ranges and UIDs of QUERIES (see `larder measure generate queries`), and changes
 //! single items; after each change it appends the same number of bytes to a file, with `fdatasync`.
-//! The columns of the output are those of `bench/eds/calendar_ask.c`: row, wall time, 0, CPU time,
-//! hits, repetitions, p99, separated by tabs, in microseconds.
+//! The columns of the output are those of `bench/eds/calendar_bench.c`: row, wall time, 0, CPU
+//! time, hits, repetitions, p99, separated by tabs, in microseconds.
 //!
 //! The program evaluates no recurrence rule and no time zone: times are taken as UTC, and the end
 //! of a series is its latest possible end. Its hits are therefore candidates, a few more than the
@@ -406,20 +406,20 @@ fn for_each_id(
     Ok(hits)
 }
 
-/// Times `ask` on the needles in turn until `seconds` have passed.
+/// Times `ask` on the search terms in turn until `seconds` have passed.
 fn time_row<T>(
     name: &str,
-    needles: &[T],
+    search_terms: &[T],
     seconds: f64,
     ask: &mut dyn FnMut(&T) -> Result<usize>,
 ) -> Result<()> {
-    let Some(first) = needles.first() else { return Ok(()) };
+    let Some(first) = search_terms.first() else { return Ok(()) };
     ask(first)?;
     let (mut spent, mut hits, begin) = (FloorTimings::default(), 0, Instant::now());
     let before = cpu_time()?;
-    for needle in needles.iter().cycle() {
+    for search_term in search_terms.iter().cycle() {
         let clock = Instant::now();
-        hits += ask(needle)?;
+        hits += ask(search_term)?;
         spent.times.push(clock.elapsed());
         let [min, max] = REPETITION_LIMITS;
         let enough = begin.elapsed().as_secs_f64() >= seconds || spent.times.len() >= max;

@@ -105,30 +105,30 @@ pub(crate) fn month_query_lines() -> Vec<String> {
 
 /// The words and ids that queries are made of.
 #[derive(Default)]
-struct QueryNeedles {
+struct SearchTerms {
     words: Vec<String>,
     addresses: Vec<String>,
     uids: Vec<String>,
 }
 
-impl QueryNeedles {
-    fn from_store(store: &Path) -> Result<QueryNeedles> {
+impl SearchTerms {
+    fn from_store(store: &Path) -> Result<SearchTerms> {
         let reader = Reader::open_with_zones(store, system_zones())?;
-        let mut needles = QueryNeedles::default();
+        let mut search_terms = SearchTerms::default();
         for collection in reader.collections()? {
             if collection.name.starts_with("planted") {
                 continue;
             }
             for head in reader.items_after_row(&collection, None, 4000)? {
-                needles.uids.push(head.uid.clone());
+                search_terms.uids.push(head.uid.clone());
                 if head.kind != Kind::Contact {
                     continue;
                 }
                 let card = reader.source_bytes(head.row)?.unwrap_or_default();
-                needles.add_card(&String::from_utf8_lossy(&card));
+                search_terms.add_card(&String::from_utf8_lossy(&card));
             }
         }
-        Ok(needles)
+        Ok(search_terms)
     }
 
     fn add_card(&mut self, card: &str) {
@@ -148,7 +148,7 @@ impl QueryNeedles {
 /// Returns `number` different queries, in the shares in which the programs of a desktop have them
 /// open.
 pub(crate) fn query_mix(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
-    let needles = QueryNeedles::from_store(store)?;
+    let search_terms = SearchTerms::from_store(store)?;
     let (mut all, mut known) = (Vec::new(), HashSet::new());
     let mut put = |share: usize, queries: &mut dyn Iterator<Item = ViewQuery>| {
         let before = all.len();
@@ -180,7 +180,7 @@ pub(crate) fn query_mix(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
     };
     put(30, &mut (0..600).map(month));
     let prefixes = |letters: usize| {
-        let words = needles.words.iter().cycle().take(4 * needles.words.len());
+        let words = search_terms.words.iter().cycle().take(4 * search_terms.words.len());
         words.enumerate().filter_map(move |(n, word)| {
             let letters = if letters == 0 { 3 + n % 5 } else { letters };
             let prefix: String = word.chars().take(letters).collect();
@@ -201,7 +201,7 @@ pub(crate) fn query_mix(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
         ))
     };
     put(110, &mut prefixes(0).map(|text| completion(text).with_kind(Kind::Contact)));
-    let mut addresses = needles.addresses.iter();
+    let mut addresses = search_terms.addresses.iter();
     put(120, &mut addresses.by_ref().map(|address| line_query(&format!("email:={address}"))));
     let lines = ["has:email", "has:phone", "has:birthday", "has:nickname", "", "has:note"];
     let large = lines.iter().map(|text| line_query(text).with_collection("contacts"));
@@ -210,7 +210,7 @@ pub(crate) fn query_mix(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
         line_query("alarm:any").with_collection("calendar"),
     ]);
     put(2, &mut large.filter(is_valid_query));
-    put(1000, &mut needles.uids.iter().map(|uid| line_query(&format!("uid:={uid}"))));
+    put(1000, &mut search_terms.uids.iter().map(|uid| line_query(&format!("uid:={uid}"))));
     if all.len() < number {
         return Err(format!("only {} different queries", all.len()).into());
     }
@@ -247,8 +247,9 @@ fn query_key(query: &ViewQuery) -> (String, Option<Kind>, Option<String>) {
 
 /// Queries for words of two letters, as a person types them on the way to longer ones.
 pub(crate) fn two_letter_queries(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
-    let needles = QueryNeedles::from_store(store)?;
-    let prefixes = needles.words.iter().rev().map(|word| word.chars().take(2).collect::<String>());
+    let search_terms = SearchTerms::from_store(store)?;
+    let prefixes =
+        search_terms.words.iter().rev().map(|word| word.chars().take(2).collect::<String>());
     let words: HashSet<String> = prefixes.filter(|prefix| is_word(prefix)).collect();
     Ok(words.iter().take(number).map(|text| line_query(text).with_kind(Kind::Contact)).collect())
 }

@@ -178,6 +178,10 @@ impl From<larder_store::Error> for CommandFailure {
                 "export the items with that version (larder export), and import them into a new \
                  directory (--data-dir DIR)",
             ),
+            Error::NoMigration { .. } => failure(FailureKind::Store).with_hint(
+                "export the items with the older version (larder export), and import them into a \
+                 new directory (--data-dir DIR)",
+            ),
             Error::SchemaTooNew { .. } | Error::ReadOnly { .. } => {
                 failure(FailureKind::Store).with_hint("use the newer version of larder")
             }

@@ -4,11 +4,10 @@
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::output::sanitize_line;
-use larder_format::component::{self, Component};
-use larder_format::contact::Contact;
-use larder_format::field::{find_calendar_field, find_contact_field};
+use larder_format::component::{CalendarVersion, Component};
+use larder_format::parsed_source::ParsedSource;
 use larder_query::{Query, SearchRequest};
-use larder_store::{HandlePrefix, ItemMeta, Reader};
+use larder_store::{HandlePrefix, ItemMeta, Kind, Reader};
 
 /// Items that a message about an ambiguous ID lists.
 const MAX_LISTED_ITEMS: usize = 20;
@@ -108,32 +107,20 @@ pub(crate) fn display_name(reader: &Reader, head: &ItemMeta) -> Result<String, C
     Ok(name_from_bytes(&bytes))
 }
 
-/// Returns the name of a contact, or the title of a component, for messages.
+/// Returns the name of a contact, or the title of another item, for messages.
 pub(crate) fn name_from_bytes(bytes: &[u8]) -> String {
-    let component = Component::parse(bytes);
-    if matches!(component.kind(), component::ComponentKind::Other(name) if name == "VCARD") {
-        let card = Contact::parse(bytes);
-        return display_name_or_placeholder(
-            &find_contact_field("full_name")
-                .and_then(|field| card.first_value(field))
-                .unwrap_or_default(),
-        );
+    let kind = Kind::from_component_name(Component::parse(bytes).kind().name());
+    let source = ParsedSource::parse(kind, CalendarVersion::default(), bytes);
+    let title = kind.collection_type().title_field().and_then(|field| source.first_value(field));
+    display_title(kind, &title.unwrap_or_default())
+}
+
+/// Returns the title of an item as it is printed.
+pub(crate) fn display_title(kind: Kind, title: &str) -> String {
+    match title.trim().is_empty() {
+        true => kind.collection_type().missing_title().into(),
+        false => sanitize_line(title),
     }
-    display_title(
-        &find_calendar_field("summary")
-            .and_then(|field| component.first_value(field))
-            .unwrap_or_default(),
-    )
-}
-
-/// Returns a summary as it is printed.
-pub(crate) fn display_title(summary: &str) -> String {
-    if summary.trim().is_empty() { "(no title)".into() } else { sanitize_line(summary) }
-}
-
-/// Returns a name as it is printed.
-pub(crate) fn display_name_or_placeholder(name: &str) -> String {
-    if name.trim().is_empty() { "(no name)".into() } else { sanitize_line(name) }
 }
 
 /// Returns the items with these IDs, each once.

@@ -6,7 +6,7 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::item_ids::resolve_item;
 use larder_date_phrase::PointInTime;
 use larder_edit::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
-use larder_store::{CollectionType, ItemMeta, Reader};
+use larder_store::{ItemMeta, Reader};
 use larder_time::civil::Instant;
 use larder_time::value::{IcalDateTime, UtcOffset};
 
@@ -74,11 +74,6 @@ impl OccurrenceArgs {
             }
         }
     }
-}
-
-/// Returns whether the item belongs to a calendar.
-pub(crate) fn is_calendar_item(head: &ItemMeta) -> bool {
-    head.kind.collection_type() == CollectionType::Calendar
 }
 
 fn parse_recurrence_id(text: &str) -> Option<IcalDateTime> {

@@ -17,7 +17,7 @@ pub(crate) fn format_times(
     user_locale: &UserLocale,
 ) -> Option<String> {
     let language = &user_locale.language;
-    let due = end.filter(|_| kind == Kind::Task);
+    let due = end.filter(|_| kind.has_due_time());
     let first = start.or(end)?;
     let mut text = match (start, due) {
         (Some(start), None) => {

@@ -132,12 +132,12 @@ fn one_calendar_fits_a_narrow_terminal() {
       11:00-11:15  Standup, after…  (Room…  Work
     ");
     assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "Garden"]).masked_output(), @r#"
-    ! error: there is no collection "Garden"
+    ! error: no such collection: "Garden"
     ! hint: `larder collections` lists the collections
     exit 1
     "#);
     assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "work"]).masked_output(), @r#"
-    ! error: there is no collection "work"
+    ! error: no such collection: "work"
     ! hint: did you mean "Work"? `larder collections` lists them
     exit 1
     "#);

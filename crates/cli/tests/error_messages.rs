@@ -10,7 +10,7 @@ fn a_missing_store_is_explained() {
     let home = Home::new();
     assert_snapshot!(home.run(&[] as &[&str]).code, @"2");
     assert_snapshot!(home.run(&["find", "anna"]).masked_output(), @"
-    ! error: there is no store in [HOME]/home/.local/share/larder
+    ! error: no store in [HOME]/home/.local/share/larder
     ! hint: import an address book or a calendar first: larder import FILE (.vcf or .ics)
     ! hint: --data-dir DIR or LARDER_DIR chooses another directory
     exit 1
@@ -34,7 +34,7 @@ fn a_missing_store_is_explained() {
         let run = home.run(&verb.split(' ').collect::<Vec<_>>());
         assert_eq!(run.code, 1, "{verb}: {}", run.masked_output());
         assert!(
-            run.stderr().contains("there is no store in [HOME]/home/.local/share/larder"),
+            run.stderr().contains("no store in [HOME]/home/.local/share/larder"),
             "{}",
             run.masked_output()
         );
@@ -68,15 +68,15 @@ fn usage_errors_have_hints() {
     assert_snapshot!(check(&["import", "book.vcf", "--max-item", "big"]), @r#"error: invalid value "big" for --max-item <SIZE>: write a size as 1 MB, 384 KiB or 32M"#);
     assert_snapshot!(check(&["import", "book.vcf", "--max-item", "99999999999G"]), @r#"error: invalid value "99999999999G" for --max-item <SIZE>: too large"#);
     assert_snapshot!(check(&["find", "emial:anna"]), @r#"
-    error: there is no field "emial" (at character 1 of the query)
+    error: unknown field "emial" (at character 1 of the query)
     hint: did you mean email:? "larder fields" lists them all
     "#);
     assert_snapshot!(check(&["find", "has:emial"]), @r#"
-    error: there is no field "emial" (at character 1 of the query)
+    error: unknown field "emial" (at character 1 of the query)
     hint: did you mean email:? "larder fields" lists them all
     "#);
     assert_snapshot!(check(&["find", "qqqq:anna"]), @r#"
-    error: there is no field "qqqq" (at character 1 of the query)
+    error: unknown field "qqqq" (at character 1 of the query)
     hint: "larder fields" lists them all; quote a word that contains a colon
     "#);
     assert_snapshot!(check(&["find", "\"anna"]), @r#"
@@ -96,7 +96,7 @@ fn usage_errors_have_hints() {
     hint: `larder find --help` shows the syntax of queries
     ");
     assert_snapshot!(check(&["find", "--sort", "emial"]), @r#"
-    error: there is no field "emial" to sort by
+    error: unknown field "emial"
     hint: did you mean email?
     "#);
     assert_snapshot!(check(&["find", "--fields", "emial"]), @r#"
@@ -115,17 +115,17 @@ fn usage_errors_have_hints() {
 fn a_missing_collection_is_suggested() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find", "--in", "contact"]).masked_output(), @r#"
-    ! error: there is no collection "contact"
+    ! error: no such collection: "contact"
     ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
     "#);
     assert_snapshot!(home.run(&["find", "--in", "contact", "--count"]).masked_output(), @r#"
-    ! error: there is no collection "contact"
+    ! error: no such collection: "contact"
     ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
     "#);
     assert_snapshot!(home.run(&["remove", "--query", "anna", "--in", "contact"]).masked_output(), @r#"
-    ! error: there is no collection "contact"
+    ! error: no such collection: "contact"
     ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
     "#);
@@ -469,9 +469,9 @@ fn editor_failures_are_explained() {
         (
             "cat \"$1\" \"$1\" >\"$1\".two; mv \"$1\".two \"$1\"",
             "END:VCARD",
-            "expected one card, found 2",
+            "expected one VCARD, found 2",
         ),
-        (": >\"$1\"", "", "expected one card, found 0"),
+        (": >\"$1\"", "", "expected one VCARD, found 0"),
     ] {
         let run = edit(&home, script);
         assert_eq!(run.code, 3, "{script}: {}", run.masked_output());

@@ -101,7 +101,7 @@ fn the_plan_is_explained() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find", "--explain", "anna"]).masked_output(), @r#"
     query     (word "anna")
-    plan      index: "ann" and "nna"
+    plan      index: trigrams "ann", "nna"
     order     sort keys of file_as made for each match
     visited   1 row of the index, or of the full scan
     tested    1 item verified one by one

@@ -114,7 +114,7 @@ fn a_second_card_with_one_uid() {
     2 contacts added to contacts (1 file, 317 bytes)
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
-    ! warning: book.vcf:11: a second card with UID anna-1, kept beside the first
+    ! warning: book.vcf:11: a second item with UID anna-1, kept beside the first
     ");
     assert_snapshot!(home.run(&["import", "book.vcf"]).masked_output(), @"nothing new: 2 contacts unchanged in contacts (1 file, 317 bytes)");
     assert_snapshot!(home.run(&["find"]).masked_output(), @r"
@@ -179,7 +179,7 @@ fn oversized_items_are_left_out() {
     1 left out; written to large-rejects.vcf
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
-    ! left out: large.vcf:11: card larger than 1 MB (--max-item)
+    ! left out: large.vcf:11: item larger than 1 MB (--max-item)
     exit 3
     ");
     assert!(std::fs::read_to_string(home.work("large-rejects.vcf")).unwrap() == large);

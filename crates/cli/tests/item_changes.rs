@@ -130,7 +130,7 @@ fn a_file_replaces_an_item() {
     ");
     home.write("new.vcf", [ANNA, BRUNO].concat());
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).masked_output(), @"
-    ! error: new.vcf: expected one card, found 2
+    ! error: new.vcf: expected one VCARD, found 2
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
@@ -177,7 +177,7 @@ fn undo_shows_conflicting_versions() {
     exit 1
     ");
     assert_snapshot!(home.run(&["undo", "99"]).masked_output(), @"
-    ! error: there is no operation 99
+    ! error: no such operation: 99
     ! hint: `larder log` lists operations
     exit 1
     ");

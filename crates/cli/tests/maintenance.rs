@@ -20,7 +20,7 @@ fn collections() {
     "#);
     assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).masked_output(), @"contacts is now people");
     assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).masked_output(), @r#"
-    ! error: there is no collection "contacts"
+    ! error: no such collection: "contacts"
     ! hint: `larder collections` lists the collections
     exit 1
     "#);
@@ -33,7 +33,7 @@ fn collections() {
     assert_snapshot!(home.run(&["undo"]).masked_output(), @"Undid operation 4 (remove): 3 items restored. Redo: larder undo 5");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
     assert_snapshot!(home.run(&["collections", "remove", "nowhere"]).masked_output(), @r#"
-    ! error: there is no collection "nowhere"
+    ! error: no such collection: "nowhere"
     ! hint: `larder collections` lists the collections
     exit 1
     "#);
@@ -77,7 +77,7 @@ fn the_index_is_chosen() {
     // Changed with items present; set to the present value; undone.
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).masked_output(), @"
     Changed the index of work. Undo: larder undo 4
-    ! note: indexing its cards again; until then queries take longer
+    ! note: indexing its contacts again; until then queries take longer
     ");
     assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
     home.assert_store_is_sound();
@@ -92,12 +92,12 @@ fn the_index_is_chosen() {
         home.code(&["collections", "create", "x", "--index", wrong], 2);
     }
     assert_snapshot!(home.run(&["collections", "create", "x", "--index", "emial:prefix"]).masked_output(), @r#"
-    ! error: there is no field "emial" to index
+    ! error: unknown field "emial"
     ! hint: did you mean email?
     exit 2
     "#);
     assert_snapshot!(home.run(&["collections", "index", "nowhere", "--index", "none"]).masked_output(), @r#"
-    ! error: there is no collection "nowhere"
+    ! error: no such collection: "nowhere"
     ! hint: `larder collections` lists the collections
     exit 1
     "#);
@@ -112,7 +112,7 @@ fn exports_equal_imports() {
     assert_eq!(std::fs::read_to_string(home.work("out.vcf")).unwrap(), book);
     assert_snapshot!(home.run(&["export", "contacts", "-o", "json.vcf", "--format", "json"]).masked_output(), @r#"{"items":3}"#);
     assert_snapshot!(home.run(&["export", "contact"]).masked_output(), @r#"
-    ! error: there is no collection "contact"
+    ! error: no such collection: "contact"
     ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
     "#);

@@ -238,7 +238,7 @@ fn the_log_describes_operations() {
     ");
     assert_snapshot!(home.run(&["log", "3"]).masked_output(), @"    3  [TIME]  remove    -1                kc7xst8t Bruno Álvarez");
     assert_snapshot!(home.run(&["log", "99"]).masked_output(), @"
-    ! error: there is no operation 99
+    ! error: no such operation: 99
     ! hint: `larder log` lists operations
     exit 1
     ");

@@ -158,7 +158,7 @@ fn two_removals_of_one_item() {
 fn a_rename_makes_no_store() {
     let home = Home::new();
     let run = home.code(&["collections", "rename", "one", "two"], 1);
-    assert!(run.stderr().contains("there is no store"), "{}", run.masked_output());
+    assert!(run.stderr().contains("no store in"), "{}", run.masked_output());
     assert!(!home.data().exists());
 }
 
@@ -224,6 +224,6 @@ fn an_edit_from_standard_input() {
     assert_eq!(run.masked_output(), "xdnskgpk  Anna Hölderlin  changed\n");
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), card);
     let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], b"");
-    let why = "error: standard input: expected one card, found 0";
+    let why = "error: standard input: expected one VCARD, found 0";
     assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.masked_output());
 }

@@ -2,8 +2,7 @@
 //!
 //! Most of it is pure: from the items of a UID and a request to a batch of changes. The functions
 //! here read the items and apply the batch. Zones, the current time and random numbers are passed
-//! in. Contacts, which have no times, are changed as text only
-//! ([`item_text`](crate::item_text)).
+//! in. Items of other kinds are changed as text only ([`item_text`](crate::item_text)).
 //!
 //! Each module uses only modules above it.
 //!

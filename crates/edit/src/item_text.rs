@@ -1,5 +1,5 @@
-//! Contacts and calendar components as text: new items that a person typed, and items that come
-//! back from an editor.
+//! Items of any kind as text: new ones that a person typed, and those that come back from an
+//! editor.
 //!
 //! Pure functions from bytes to parsed items, or to the problems of the text. Apart from the
 //! import, which reads streams of any size and skips bad items: here a person waits, the text is in
@@ -7,10 +7,10 @@
 
 use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, ZoneAddition};
 use larder_format::component::Component;
-use larder_format::contact::{Contact, Problem, ProblemKind};
 use larder_format::edit::insert_uid;
+use larder_format::problem::Problem;
 use larder_format::splitter::{Splitter, StreamPiece};
-use larder_store::{CalendarContext, Extractor, ParsedItem, RejectedItem};
+use larder_store::{CalendarContext, Extractor, Kind, ParsedItem, RejectedItem};
 use larder_time::civil::Instant;
 use std::io;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub enum Error {
     /// An edited text contains no item, or several.
     #[error("expected one {name}, found {found}")]
     NotExactlyOne {
-        /// `card`, or the name of a component.
+        /// The name after BEGIN.
         name: String,
         /// The number of items in the text.
         found: usize,
@@ -51,13 +51,10 @@ pub enum Error {
         /// The problem.
         problem: Problem,
     },
-    /// An edited card may be incomplete.
-    #[error("missing END:VCARD")]
-    MissingCardEnd,
-    /// An edited component may be incomplete.
+    /// An edited item may be incomplete.
     #[error("missing END:{name}")]
-    MissingComponentEnd {
-        /// The name of the component.
+    MissingEnd {
+        /// The name after BEGIN.
         name: String,
     },
     /// An edited override would override another occurrence.
@@ -128,8 +125,9 @@ struct SplitItem {
     /// The line of BEGIN.
     line: u64,
     bytes: Vec<u8>,
-    /// The calendar context. `None`: a contact.
-    context: Option<Arc<CalendarContext>>,
+    kind: Kind,
+    /// The calendar context; empty for an item outside any calendar.
+    context: Arc<CalendarContext>,
 }
 
 impl SplitText {
@@ -168,8 +166,8 @@ impl SplitText {
                     }
                 }
                 StreamPiece::Component { name, line, bytes, .. } => {
-                    let context = (name != "VCARD").then(Arc::default);
-                    pieces.items.push(SplitItem { line, bytes: bytes.to_vec(), context });
+                    let (kind, bytes) = (Kind::from_component_name(name), bytes.to_vec());
+                    pieces.items.push(SplitItem { line, bytes, kind, context: Arc::default() });
                 }
                 StreamPiece::Skipped { first: true, line, .. } => {
                     pieces
@@ -185,8 +183,9 @@ impl SplitText {
 
     /// Sets the calendar context of the components from this one on.
     fn set_context(&mut self, first: usize, context: &Arc<CalendarContext>) {
-        for item in self.items.iter_mut().skip(first).filter(|item| item.context.is_some()) {
-            item.context = Some(Arc::clone(context));
+        let is_in_calendar = |item: &&mut SplitItem| item.kind.is_exported_in_calendar();
+        for item in self.items.iter_mut().skip(first).filter(is_in_calendar) {
+            item.context = Arc::clone(context);
         }
     }
 
@@ -200,13 +199,8 @@ impl SplitText {
         random: &mut dyn FnMut() -> io::Result<[u8; 16]>,
     ) -> Result<ParsedText, Error> {
         let mut parsed_text = ParsedText { items: Vec::new(), diagnostics: self.diagnostics };
-        for SplitItem { line, bytes, context } in self.items {
-            match context {
-                Some(context) => {
-                    parsed_text.add_component(extractor, line, bytes, &context, random)?;
-                }
-                None => parsed_text.add_card(extractor, line, bytes, random)?,
-            }
+        for item in self.items {
+            parsed_text.add_item(extractor, item, random)?;
         }
         parsed_text.diagnostics.sort_by_key(|diagnostic| diagnostic.line);
         Ok(parsed_text)
@@ -223,184 +217,127 @@ pub struct ParsedText {
 }
 
 impl ParsedText {
-    /// Adds a contact that begins at line `first` of the text.
-    fn add_card(
+    /// Parses an item, and adds it or the reason why it was skipped.
+    fn add_item(
         &mut self,
         extractor: &Extractor,
-        first: u64,
-        mut bytes: Vec<u8>,
+        item: SplitItem,
         random: &mut dyn FnMut() -> io::Result<[u8; 16]>,
     ) -> Result<(), Error> {
-        let line = |problem: &Problem| first + u64::from(problem.line.max(1)) - 1;
-        let card = Contact::parse(&bytes);
-        // The text is checked without the new UID, which would be its only line if it is empty.
-        if let Some(problem) = card.fatal_problem() {
-            let kind = TextDiagnosticKind::InvalidItem(*problem);
-            self.diagnostics.push(TextDiagnostic { line: line(problem), kind });
-            return Ok(());
-        }
-        let diagnostic = |problem: &Problem| TextDiagnostic {
-            line: line(problem),
-            kind: TextDiagnosticKind::Problem(*problem),
+        let SplitItem { line: first, bytes, kind, context } = item;
+        let add_lines = |diagnostic: TextDiagnostic| TextDiagnostic {
+            line: first + diagnostic.line.max(1) - 1,
+            kind: diagnostic.kind,
         };
-        self.diagnostics.extend(card.problems().iter().map(diagnostic));
-        if card.uid().is_none() {
-            bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
-        }
-        match extractor.parse_contact(bytes) {
-            Ok(parsed_item) => self.items.push(parsed_item),
+        // The text is checked without a new UID, which would be its only line if it is empty.
+        let parsed_item = match extractor.parse_item(kind, bytes.clone(), &context) {
+            Ok(parsed_item) => parsed_item,
             Err(RejectedItem { problem, .. }) => {
-                let line = line(&problem);
+                let kind = TextDiagnosticKind::InvalidItem(problem);
                 self.diagnostics
-                    .push(TextDiagnostic { line, kind: TextDiagnosticKind::InvalidItem(problem) });
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a component that begins at line `first` of the text.
-    fn add_component(
-        &mut self,
-        extractor: &Extractor,
-        first: u64,
-        mut bytes: Vec<u8>,
-        context: &CalendarContext,
-        random: &mut dyn FnMut() -> io::Result<[u8; 16]>,
-    ) -> Result<(), Error> {
-        let at = |line: u32| first + u64::from(line.max(1)) - 1;
-        let uid = Component::parse(&bytes).uid();
-        let mut found = Vec::new();
-        // The text is checked without the new UID, which would be its only line if it is empty.
-        let parsed = match extractor.parse_component(bytes.clone(), context) {
-            Ok(parsed_item) => {
-                let numbered =
-                    |problem: &Problem| (at(problem.line), TextDiagnosticKind::Problem(*problem));
-                found.extend(parsed_item.problems().iter().map(numbered));
-                let warnings = parsed_item.warnings().iter();
-                found.extend(warnings.map(|warning| {
-                    (at(warning.line), TextDiagnosticKind::Note(warning.text.clone()))
-                }));
-                Some(parsed_item)
-            }
-            Err(RejectedItem { problem, .. }) => {
-                found.push((at(problem.line), TextDiagnosticKind::InvalidItem(problem)));
-                None
+                    .push(add_lines(TextDiagnostic { line: problem.line.into(), kind }));
+                return Ok(());
             }
         };
-        self.diagnostics
-            .extend(found.into_iter().map(|(line, kind)| TextDiagnostic { line, kind }));
-        let Some(parsed_item) = parsed else { return Ok(()) };
-        if uid.is_some() {
+        self.diagnostics.extend(item_diagnostics(&parsed_item).into_iter().map(add_lines));
+        if parsed_item.uid().is_some() {
             self.items.push(parsed_item);
             return Ok(());
         }
-        bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
-        if let Ok(parsed_item) = extractor.parse_component(bytes, context) {
+        let bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
+        if let Ok(parsed_item) = extractor.parse_item(kind, bytes, &context) {
             self.items.push(parsed_item);
         }
         Ok(())
     }
 }
 
-/// Parses the only card of an edited text. It must be complete and keep the UID of the item: the
-/// one in its bytes `before`, else `uid`, the one that it is stored under.
-///
-/// # Errors
-/// The rule that the text breaks.
-pub fn parse_edited_card(
-    extractor: &Extractor,
-    uid: &str,
-    before: &[u8],
-    text: &[u8],
-) -> Result<ParsedItem, Error> {
-    let parsed_item = extractor
-        .parse_contact(find_single_component(text, "VCARD")?)
-        .map_err(|rejected| Error::InvalidItem { problem: rejected.problem })?;
-    if parsed_item.problems().iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd) {
-        return Err(Error::MissingCardEnd);
-    }
-    // An item whose UID was taken is stored under a derived UID, and its bytes keep their own.
-    let card = Contact::parse(before);
-    let old_uid = card.uid();
-    let expected_uid = old_uid.as_deref().unwrap_or(uid);
-    match parsed_item.uid() {
-        Some(uid) if uid != expected_uid => {
-            Err(Error::UidChanged { uid: expected_uid.to_string() })
-        }
-        None if old_uid.is_some() => Err(Error::UidRemoved { uid: expected_uid.to_string() }),
-        _ => Ok(parsed_item),
-    }
+/// The item whose text is edited, as it was read.
+#[derive(Debug, Clone, Copy)]
+pub struct EditBase<'a> {
+    /// The kind.
+    pub kind: Kind,
+    /// The UID that it is stored under.
+    pub uid: &'a str,
+    /// The source bytes.
+    pub bytes: &'a [u8],
+    /// The calendar context.
+    pub context: &'a CalendarContext,
 }
 
-/// Parses the only component of an edited text, with the calendar context of its item. In addition
-/// to the rules of [`parse_edited_card`], RECURRENCE-ID must stay. The component gets the time of
-/// the change, and the diagnostics that an import would report are returned with it.
+/// Parses the only item of an edited text. It must be complete and keep the UID of the item: the
+/// one in its bytes, else the one that it is stored under; and its RECURRENCE-ID. A component of a
+/// calendar gets the time of the change. The diagnostics that an import would report are returned
+/// with the item.
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn parse_edited_component(
+pub fn parse_edited_item(
     extractor: &Extractor,
-    context: &CalendarContext,
-    uid: &str,
-    before: &[u8],
+    original: EditBase<'_>,
     text: &[u8],
     now: Instant,
 ) -> Result<(ParsedItem, Vec<TextDiagnostic>), Error> {
-    let name = Component::parse(before).kind().name().to_string();
+    let EditBase { kind, uid, bytes: before, context } = original;
     let refused = |rejected: RejectedItem| Error::InvalidItem { problem: rejected.problem };
-    let old = extractor.parse_component(before.to_vec(), context).map_err(refused)?;
+    let old = extractor.parse_item(kind, before.to_vec(), context).map_err(refused)?;
+    let name = match kind.component_name() {
+        Some(name) => name.to_string(),
+        None => Component::parse(before).kind().name().to_string(),
+    };
     let text = find_single_component(text, &name)?;
-    let (bytes, new_context) =
-        crate::event::stamp_edited_component(extractor, context, before, text.clone(), now);
-    // Diagnostics have the line numbers of the text as it was typed.
-    let typed = extractor.parse_component(text, &new_context).map_err(refused)?;
-    let parsed_item = extractor.parse_component(bytes, &new_context).map_err(refused)?;
-    let is_open = |problem: &Problem| problem.kind == ProblemKind::MissingComponentEnd;
-    if typed.problems().iter().any(is_open) {
-        return Err(Error::MissingComponentEnd { name });
+    let (typed, parsed_item) = match kind.is_exported_in_calendar() {
+        true => {
+            let (bytes, context) =
+                crate::event::stamp_edited_component(extractor, context, before, text.clone(), now);
+            // Diagnostics have the line numbers of the text as it was typed.
+            let typed = extractor.parse_item(kind, text, &context).map_err(refused)?;
+            (Some(typed), extractor.parse_item(kind, bytes, &context).map_err(refused)?)
+        }
+        false => (None, extractor.parse_item(kind, text, context).map_err(refused)?),
+    };
+    let typed = typed.as_ref().unwrap_or(&parsed_item);
+    if typed.problems().iter().any(|problem| problem.kind.is_missing_end()) {
+        return Err(Error::MissingEnd { name });
     }
+    // An item whose UID was taken is stored under a derived UID, and its bytes keep their own.
     let expected_uid = old.uid().unwrap_or(uid);
+    let diagnostics = item_diagnostics(typed);
     match parsed_item.uid() {
         Some(uid) if uid != expected_uid => {
             Err(Error::UidChanged { uid: expected_uid.to_string() })
         }
         None if old.uid().is_some() => Err(Error::UidRemoved { uid: expected_uid.to_string() }),
         _ if parsed_item.recurrence_id() != old.recurrence_id() => Err(Error::RecurrenceIdChanged),
-        _ => Ok((parsed_item, component_diagnostics(&typed))),
+        _ => Ok((parsed_item, diagnostics)),
     }
 }
 
-/// Returns the problems of a component and the warnings about it, by line.
-fn component_diagnostics(component: &ParsedItem) -> Vec<TextDiagnostic> {
-    let problems = component.problems().iter().map(|problem| TextDiagnostic {
+/// Returns the problems of an item and the warnings about it.
+fn item_diagnostics(item: &ParsedItem) -> Vec<TextDiagnostic> {
+    let problems = item.problems().iter().map(|problem| TextDiagnostic {
         line: problem.line.into(),
         kind: TextDiagnosticKind::Problem(*problem),
     });
-    let warnings = component.warnings().iter().map(|warning| TextDiagnostic {
+    let warnings = item.warnings().iter().map(|warning| TextDiagnostic {
         line: warning.line.into(),
         kind: TextDiagnosticKind::Note(warning.text.clone()),
     });
     problems.chain(warnings).collect()
 }
 
-fn item_label(component: &str) -> String {
-    if component == "VCARD" { "card".into() } else { component.into() }
-}
-
-/// Returns the bytes of the only card in a text. Blank lines around it are ignored.
+/// Returns the bytes of the only component of this name in a text. Blank lines around it are
+/// ignored.
 ///
 /// # Errors
 /// [`Error::NotExactlyOne`] and [`Error::TextOutsideItem`].
-pub fn find_single_card(text: &[u8]) -> Result<Vec<u8>, Error> {
-    find_single_component(text, "VCARD")
-}
-
-/// Returns the bytes of the only component of this name in a text.
-fn find_single_component(text: &[u8], wanted: &str) -> Result<Vec<u8>, Error> {
-    let mut cards: Vec<Vec<u8>> = Vec::new();
+pub fn find_single_component(text: &[u8], name: &str) -> Result<Vec<u8>, Error> {
+    let mut items: Vec<Vec<u8>> = Vec::new();
     let mut outside = None;
     split(text, usize::MAX, &mut |piece| match piece {
-        StreamPiece::Component { name, bytes, .. } if name == wanted => cards.push(bytes.to_vec()),
+        StreamPiece::Component { name: found, bytes, .. } if found == name => {
+            items.push(bytes.to_vec());
+        }
         StreamPiece::CalendarLines { .. } | StreamPiece::CalendarEnds { .. } => {}
         StreamPiece::Component { line, .. }
         | StreamPiece::CalendarBegins { line, .. }
@@ -408,11 +345,11 @@ fn find_single_component(text: &[u8], wanted: &str) -> Result<Vec<u8>, Error> {
             outside = outside.or(Some(line));
         }
     });
-    match (outside, <[Vec<u8>; 1]>::try_from(cards)) {
+    match (outside, <[Vec<u8>; 1]>::try_from(items)) {
         (Some(line), _) => Err(Error::TextOutsideItem { line }),
-        (None, Ok([card])) => Ok(card),
-        (None, Err(cards)) => {
-            Err(Error::NotExactlyOne { name: item_label(wanted), found: cards.len() })
+        (None, Ok([item])) => Ok(item),
+        (None, Err(items)) => {
+            Err(Error::NotExactlyOne { name: name.to_string(), found: items.len() })
         }
     }
 }

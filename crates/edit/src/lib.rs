@@ -11,19 +11,19 @@
 //! | module | contents |
 //! |---|---|
 //! | `calendar_context_builder` | the calendar context of components while their calendar is read |
+//! | `contact` | merging contacts into one |
 //! | `event` | new events, tasks and memos, and changes by recurrence scope |
 //! | `item_edits` | adding, replacing and removing items in batches |
-//! | `item_text` | contacts and components that a person typed or edited |
-//! | `merge` | merging contacts into one |
+//! | `item_text` | items of any kind that a person typed or edited |
 
 pub mod calendar_context_builder;
+mod contact;
 pub mod event;
 mod item_edits;
 pub mod item_text;
-mod merge;
 
+pub use crate::contact::{ContactMerge, MergeError, MergeOutcome, write_merge};
 pub use crate::item_edits::{
     AddedItem, CollectionListing, CollectionRemovalOutcome, RemovalOutcome, add_items,
     list_collection, remove_collection, remove_items, replace_item,
 };
-pub use crate::merge::{ContactMerge, MergeError, MergeOutcome, write_merge};

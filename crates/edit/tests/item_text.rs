@@ -1,9 +1,10 @@
 //! Cards that a person typed or edited: which are taken, and what is said of the others.
 
 use larder_edit::item_text::{
-    Error, MAX_TEXT_BYTES, SplitText, parse_edited_card, uid_from_random,
+    EditBase, Error, MAX_TEXT_BYTES, SplitText, parse_edited_item, uid_from_random,
 };
-use larder_store::Extractor;
+use larder_store::{CalendarContext, Extractor, Kind};
+use larder_time::civil::Instant;
 
 const CARD: &str = "BEGIN:VCARD\nVERSION:4.0\nUID:a\nFN:Anna\nEND:VCARD\n";
 
@@ -55,13 +56,20 @@ fn what_is_typed() {
 #[test]
 fn what_comes_back_from_an_editor() {
     let check = |before: &str, after: &str, expect: &str| {
-        let got = match parse_edited_card(
+        let original = EditBase {
+            kind: Kind::Contact,
+            uid: "kept",
+            bytes: before.as_bytes(),
+            context: &CalendarContext::default(),
+        };
+        let edited = parse_edited_item(
             &Extractor::new("C"),
-            "kept",
-            before.as_bytes(),
+            original,
             after.as_bytes(),
-        ) {
-            Ok(card) => String::from_utf8_lossy(card.bytes()).into_owned(),
+            Instant::from_seconds_clamped(0),
+        );
+        let got = match edited {
+            Ok((card, _)) => String::from_utf8_lossy(card.bytes()).into_owned(),
             Err(error) => error.to_string(),
         };
         assert_eq!(got, expect);
@@ -69,8 +77,8 @@ fn what_comes_back_from_an_editor() {
     let changed = CARD.replace("Anna", "Anne");
     check(CARD, &format!("\n\n{changed}\n"), &changed);
     check(CARD, &format!("{changed}more\n"), "line 6: text outside the item");
-    check(CARD, "", "expected one card, found 0");
-    check(CARD, &CARD.repeat(2), "expected one card, found 2");
+    check(CARD, "", "expected one VCARD, found 0");
+    check(CARD, &CARD.repeat(2), "expected one VCARD, found 2");
     check(CARD, CARD.trim_end_matches("END:VCARD\n"), "missing END:VCARD");
     check(CARD, &CARD.replace("UID:a\n", ""), "missing line UID:a");
     check(CARD, &CARD.replace("UID:a", "UID:b"), "the UID cannot be changed: it must stay \"a\"");

@@ -1,9 +1,24 @@
-//! Other components of a calendar (VFREEBUSY, VPOLL, ...): stored and exported, but not searched.
+//! Components of a calendar of any kind: parsing one that comes in.
+//!
+//! Events, tasks and memos also have a schedule ([`event`](crate::event)); other components
+//! (VFREEBUSY, VPOLL, ...) are stored and exported, but not searched.
 
-use crate::parsed_item::IndexEntry;
-use larder_format::component::Component;
+use crate::calendar_context::CalendarContext;
+use crate::extractor::Extractor;
+use crate::parsed_item::{ParsedItem, RejectedItem};
+use larder_format::kind::Kind;
 
-/// Extracts the entry of a component: no terms, no sort keys, no schedule.
-pub(crate) fn extract(component: &Component<'_>) -> IndexEntry {
-    IndexEntry { has_uid: component.uid().is_some(), ..IndexEntry::default() }
+impl Extractor {
+    /// Parses a component of a calendar, and extracts its entry.
+    ///
+    /// # Errors
+    /// The bytes are no component: they are returned with the problem.
+    #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
+    pub fn parse_component(
+        &self,
+        bytes: Vec<u8>,
+        calendar: &CalendarContext,
+    ) -> Result<ParsedItem, RejectedItem> {
+        self.parse_item(Kind::Component, bytes, calendar)
+    }
 }

@@ -1,30 +1,19 @@
-//! Contacts: the entries of their fields.
+//! Contacts: parsing one that comes in.
+//!
+//! Their fields are indexed by the means that all kinds share.
 
-use crate::field_extraction::{FieldExtractor, FieldValues};
-use crate::parsed_item::{IndexEntry, SortKeys};
-use larder_format::contact::Contact;
-use larder_format::field::{CONTACT_FIELDS, Field};
+use crate::calendar_context::CalendarContext;
+use crate::extractor::Extractor;
+use crate::parsed_item::{ParsedItem, RejectedItem};
+use larder_format::kind::Kind;
 
-/// Extracts the entry of a contact.
-pub(crate) fn extract(fields: &FieldExtractor, contact: &Contact<'_>) -> IndexEntry {
-    fields.extract(contact, CONTACT_FIELDS)
-}
-
-/// Extracts the sort keys of a contact.
-pub(crate) fn extract_sort_keys(fields: &FieldExtractor, contact: &Contact<'_>) -> SortKeys {
-    fields.extract_sort_keys(contact, CONTACT_FIELDS)
-}
-
-impl FieldValues for Contact<'_> {
-    fn values(&self, field: &Field) -> Vec<String> {
-        Contact::values(self, field)
-    }
-
-    fn first(&self, field: &Field) -> Option<String> {
-        Contact::first_value(self, field)
-    }
-
-    fn has_uid(&self) -> bool {
-        self.uid().is_some()
+impl Extractor {
+    /// Parses a vCard, and extracts its entry.
+    ///
+    /// # Errors
+    /// The bytes are no contact: they are returned with the problem.
+    #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
+    pub fn parse_contact(&self, bytes: Vec<u8>) -> Result<ParsedItem, RejectedItem> {
+        self.parse_item(Kind::Contact, bytes, &CalendarContext::default())
     }
 }

@@ -1,4 +1,4 @@
-//! Events, tasks and memos: the entries of their fields, and their schedules.
+//! Events, tasks and memos: their schedules.
 //!
 //! Here the texts of `larder-format` become the values of `larder-time`, in the time zones that
 //! their names and definitions mean ([`ZoneResolver`]). One component is read at a time; the
@@ -15,34 +15,11 @@ pub(crate) use schedule_parser::parse_schedule;
 pub use zone_resolver::{ZoneLookup, ZoneResolver};
 
 use crate::calendar_context::CalendarContext;
-use crate::field_extraction::{FieldExtractor, FieldValues};
-use crate::parsed_item::{IndexEntry, LineWarning, SortKeys};
 use larder_format::component::Component;
-use larder_format::field::{CALENDAR_FIELDS, Field};
-use larder_format::kind::Kind;
 use larder_time::civil::Instant;
 use larder_time::series::ZoneReference;
 use larder_time::value::IcalDateTime;
 use larder_time::zone::Zone;
-
-/// Extracts the entry of a component; adds to `warnings`.
-pub(crate) fn extract(
-    fields: &FieldExtractor,
-    zones: &ZoneResolver,
-    component: &Component<'_>,
-    kind: Kind,
-    calendar: &CalendarContext,
-    warnings: &mut Vec<LineWarning>,
-) -> IndexEntry {
-    let entry = fields.extract(component, CALENDAR_FIELDS);
-    let schedule = parse_schedule(component, kind, calendar, zones, warnings);
-    IndexEntry { parsed_schedule: Some(Box::new(schedule)), ..entry }
-}
-
-/// Extracts the sort keys of a component.
-pub(crate) fn extract_sort_keys(fields: &FieldExtractor, component: &Component<'_>) -> SortKeys {
-    fields.extract_sort_keys(component, CALENDAR_FIELDS)
-}
 
 /// Returns whether the stored revision of a component is newer than an arriving one (RFC 5546,
 /// 2.1.4 and 2.1.5). No SEQUENCE is 0. Of two equal numbers, the later DTSTAMP is newer; without a
@@ -82,18 +59,4 @@ pub(crate) fn resolve_instant(
         }
         _ => local_zone.to_instant(date_time.civil),
     })
-}
-
-impl FieldValues for Component<'_> {
-    fn values(&self, field: &Field) -> Vec<String> {
-        Component::values(self, field)
-    }
-
-    fn first(&self, field: &Field) -> Option<String> {
-        Component::first_value(self, field)
-    }
-
-    fn has_uid(&self) -> bool {
-        self.uid().is_some()
-    }
 }

@@ -1,8 +1,9 @@
-//! The extractor: dispatches by kind, and names the rules that it follows in fingerprints.
+//! The extractor: extracts what the capabilities of a kind ask for, and names the rules that it
+//! follows in fingerprints.
 //!
 //! It needs no store and no lock, so importers share one between threads. The module of a kind
-//! holds the rules of that kind. All rules are part of a fingerprint: a change of a rule needs a
-//! new version number here.
+//! holds the rules of that kind alone. All rules are part of a fingerprint: a change of a rule
+//! needs a new version number here.
 
 use crate::calendar_context::CalendarContext;
 use crate::event::{self, ZoneResolver, ZoneUse};
@@ -12,12 +13,12 @@ use crate::parsed_item::{
     IndexEntry, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
 };
 use crate::schedule::ParsedSchedule;
-use crate::{component, contact};
 use larder_format::collate::Collator;
+use larder_format::collection_type::CollectionType;
 use larder_format::component::{Component, TimeProperty};
-use larder_format::contact::Contact;
 use larder_format::fold::{FOLD_VERSION, collect_digits, fold, split_words};
-use larder_format::kind::{CollectionType, Kind};
+use larder_format::kind::Kind;
+use larder_format::parsed_source::ParsedSource;
 use larder_time::civil::Instant;
 use larder_time::series::{CalendarDateTime, SeriesSpec};
 use larder_time::zone::{Zone, ZoneDatabase};
@@ -57,8 +58,8 @@ pub struct Extractor {
 /// Construction, and the parts of an extractor.
 impl Extractor {
     /// Returns an extractor whose sort keys follow the order of `locale` (`sv`, `de_DE.UTF-8`,
-    /// ...), with the default index configuration of contacts and the time zones that are compiled
-    /// in.
+    /// ...), with the index configuration of the default type of collection and the time zones that
+    /// are compiled in.
     #[must_use]
     pub fn new(locale: &str) -> Extractor {
         Extractor::with_zones(locale, ZoneDatabase::open_bundled())
@@ -69,7 +70,7 @@ impl Extractor {
     pub fn with_zones(locale: &str, zones: Arc<ZoneDatabase>) -> Extractor {
         let fields = FieldExtractor {
             collator: Arc::new(Collator::new(locale)),
-            index_config: IndexConfig::shared_default(CollectionType::AddressBook),
+            index_config: IndexConfig::shared_default(CollectionType::default()),
         };
         Extractor { fields, zone_resolver: Arc::new(ZoneResolver::new(zones)) }
     }
@@ -114,57 +115,37 @@ impl Extractor {
 
 /// Items that come in.
 impl Extractor {
-    /// Parses a vCard, and extracts its entry.
+    /// Parses an item, and extracts its entry. The kind of a component of a calendar is that of its
+    /// BEGIN line; `calendar` is the context of such a component.
     ///
     /// # Errors
-    /// The bytes are no contact: they are returned with the problem.
+    /// The bytes are no such item: they are returned with the problem.
     #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
-    pub fn parse_contact(&self, bytes: Vec<u8>) -> Result<ParsedItem, RejectedItem> {
-        let contact = Contact::parse(&bytes);
-        if let Some(&problem) = contact.fatal_problem() {
-            drop(contact);
-            return Err(RejectedItem { bytes, problem });
-        }
-        let entry = contact::extract(&self.fields, &contact);
-        let (uid, problems) = (contact.uid(), contact.problems().to_vec());
-        drop(contact);
-        Ok(ParsedItem {
-            bytes,
-            entry,
-            index_config: Arc::clone(self.index_config()),
-            uid,
-            context: ItemContext::for_contact(),
-            problems,
-            warnings: Vec::new(),
-        })
-    }
-
-    /// Parses a component of a calendar, and extracts its entry.
-    ///
-    /// # Errors
-    /// The bytes are no component: they are returned with the problem.
-    #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
-    pub fn parse_component(
+    pub fn parse_item(
         &self,
+        kind: Kind,
         bytes: Vec<u8>,
         calendar: &CalendarContext,
     ) -> Result<ParsedItem, RejectedItem> {
-        let component = Component::parse_with_version(&bytes, calendar.version());
-        if let Some(&problem) = component.fatal_problem() {
-            drop(component);
+        let source = ParsedSource::parse(kind, calendar.version(), &bytes);
+        if let Some(&problem) = source.fatal_problem() {
+            drop(source);
             return Err(RejectedItem { bytes, problem });
         }
-        let kind = Kind::from_component(component.kind());
+        let component = source.component();
+        let kind = component.map_or(kind, |component| Kind::from_component(component.kind()));
         let mut warnings = Vec::new();
-        let entry = self.extract_component(&component, kind, calendar, &mut warnings);
+        let entry = self.extract_source(&source, kind, calendar, &mut warnings);
         let recurrence_id = match &entry.parsed_schedule {
             Some(schedule) => schedule.recurrence_id().to_string(),
             None => String::new(),
         };
-        let tzids: Vec<String> = component.tzids().iter().map(ToString::to_string).collect();
-        let calendar_context = calendar.subset_for(&tzids).map(Arc::new);
-        let (uid, problems) = (component.uid(), component.problems().to_vec());
-        drop(component);
+        let calendar_context = component.and_then(|component| {
+            let tzids: Vec<String> = component.tzids().iter().map(ToString::to_string).collect();
+            calendar.subset_for(&tzids).map(Arc::new)
+        });
+        let (uid, problems) = (source.uid(), source.problems().to_vec());
+        drop(source);
         Ok(ParsedItem {
             bytes,
             entry,
@@ -203,33 +184,25 @@ impl Extractor {
     }
 }
 
-/// The dispatch by kind.
+/// Entries, by the capabilities of a kind.
 impl Extractor {
     /// Extracts the entry of these bytes, however malformed: stored items are indexed as they are.
     #[must_use]
     pub fn extract(&self, bytes: &[u8], context: &ItemContext) -> IndexEntry {
-        match context.kind {
-            Kind::Contact => contact::extract(&self.fields, &Contact::parse(bytes)),
-            kind @ (Kind::Event | Kind::Task | Kind::Memo | Kind::Component) => {
-                let component = Component::parse_with_version(bytes, context.calendar_version());
-                let default = CalendarContext::default();
-                let calendar = context.calendar_context.as_deref().unwrap_or(&default);
-                self.extract_component(&component, kind, calendar, &mut Vec::new())
-            }
-        }
+        let source = ParsedSource::parse(context.kind, context.calendar_version(), bytes);
+        let default = CalendarContext::default();
+        let calendar = context.calendar_context.as_deref().unwrap_or(&default);
+        self.extract_source(&source, context.kind, calendar, &mut Vec::new())
     }
 
     /// Extracts the sort keys of these bytes.
     #[must_use]
     pub fn extract_sort_keys(&self, bytes: &[u8], context: &ItemContext) -> SortKeys {
-        match context.kind {
-            Kind::Contact => contact::extract_sort_keys(&self.fields, &Contact::parse(bytes)),
-            Kind::Event | Kind::Task | Kind::Memo => {
-                let component = Component::parse_with_version(bytes, context.calendar_version());
-                event::extract_sort_keys(&self.fields, &component)
-            }
-            Kind::Component => SortKeys::new(),
+        if !context.kind.is_searchable() {
+            return SortKeys::new();
         }
+        let source = ParsedSource::parse(context.kind, context.calendar_version(), bytes);
+        self.fields.extract_sort_keys(&source, context.kind.fields())
     }
 
     /// Extracts the schedule of these bytes by themselves; `None` if their kind has none.
@@ -242,28 +215,40 @@ impl Extractor {
         if !context.kind.has_schedule() {
             return None;
         }
-        let component = Component::parse_with_version(bytes, context.calendar_version());
+        let source = ParsedSource::parse(context.kind, context.calendar_version(), bytes);
         let default = CalendarContext::default();
         let calendar = context.calendar_context.as_deref().unwrap_or(&default);
-        let zones = &self.zone_resolver;
-        let schedule =
-            event::parse_schedule(&component, context.kind, calendar, zones, &mut Vec::new());
-        Some(Box::new(schedule))
+        self.parse_schedule(&source, context.kind, calendar, &mut Vec::new())
     }
 
-    fn extract_component(
+    fn extract_source(
         &self,
-        component: &Component<'_>,
+        source: &ParsedSource<'_>,
         kind: Kind,
         calendar: &CalendarContext,
         warnings: &mut Vec<LineWarning>,
     ) -> IndexEntry {
-        if kind.is_searchable() {
-            let zones = &self.zone_resolver;
-            event::extract(&self.fields, zones, component, kind, calendar, warnings)
-        } else {
-            component::extract(component)
+        let mut entry = match kind.is_searchable() {
+            true => self.fields.extract(source, kind.fields()),
+            false => IndexEntry { has_uid: source.uid().is_some(), ..IndexEntry::default() },
+        };
+        if kind.has_schedule() {
+            entry.parsed_schedule = self.parse_schedule(source, kind, calendar, warnings);
         }
+        entry
+    }
+
+    /// Parses the schedule of a component; adds to `warnings`.
+    fn parse_schedule(
+        &self,
+        source: &ParsedSource<'_>,
+        kind: Kind,
+        calendar: &CalendarContext,
+        warnings: &mut Vec<LineWarning>,
+    ) -> Option<Box<ParsedSchedule>> {
+        let component = source.component()?;
+        let zones = &self.zone_resolver;
+        Some(Box::new(event::parse_schedule(component, kind, calendar, zones, warnings)))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::stored_fields::{self, is_storable};
 use crate::term_extraction::{TermCollector, prefix_chars};
 use larder_format::collate::Collator;
 use larder_format::field::Field;
+use larder_format::parsed_source::ParsedSource;
 use std::sync::Arc;
 
 /// Sort keys are made of at most this many characters: texts that differ only after them are in no
@@ -16,18 +17,6 @@ const MAX_SORT_KEY_CHARS: usize = 512;
 /// Sort keys are cut to this many bytes, so that a position in an order fits into a chunk of the
 /// index.
 const MAX_SORT_KEY_BYTES: usize = 1000;
-
-/// An item of any kind, as far as its fields matter.
-pub(crate) trait FieldValues {
-    /// Returns the values of a field, in the order of the item.
-    fn values(&self, field: &Field) -> Vec<String>;
-
-    /// Returns the first value of a field.
-    fn first(&self, field: &Field) -> Option<String>;
-
-    /// Returns whether the item names a UID.
-    fn has_uid(&self) -> bool;
-}
 
 /// Extracts the entries of fields. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -45,7 +34,7 @@ impl FieldExtractor {
     }
 
     /// Extracts the entry of an item that has these fields.
-    pub(crate) fn extract(&self, item: &impl FieldValues, fields: &'static [Field]) -> IndexEntry {
+    pub(crate) fn extract(&self, item: &ParsedSource<'_>, fields: &'static [Field]) -> IndexEntry {
         let mut terms = TermCollector::default();
         let mut stored = Vec::new();
         for field in fields.iter().filter(|field| field.is_indexed) {
@@ -59,7 +48,7 @@ impl FieldExtractor {
         }
         IndexEntry {
             terms: terms.into_terms(),
-            has_uid: item.has_uid(),
+            has_uid: item.uid().is_some(),
             stored_fields: stored_fields::pack(stored),
             sort_keys: self.extract_sort_keys(item, fields),
             parsed_schedule: None,
@@ -69,13 +58,13 @@ impl FieldExtractor {
     /// Extracts the sort keys of an item that has these fields.
     pub(crate) fn extract_sort_keys(
         &self,
-        item: &impl FieldValues,
+        item: &ParsedSource<'_>,
         fields: &'static [Field],
     ) -> SortKeys {
         let sorted =
             fields.iter().filter(|field| self.index_config.has_index(field, FieldIndex::Sort));
         sorted
-            .map(|field| (field.id, self.sort_key(&item.first(field).unwrap_or_default())))
+            .map(|field| (field.id, self.sort_key(&item.first_value(field).unwrap_or_default())))
             .collect()
     }
 }

@@ -5,8 +5,8 @@
 //! `field_extraction` extracts by it, and the planner reads it. The presence of a field is indexed
 //! for every field that can be, whatever the configuration.
 
+use larder_format::collection_type::{COLLECTION_TYPES, CollectionType, TextFields};
 use larder_format::field::{Field, FieldType, find_field, suggest_field};
-use larder_format::kind::{COLLECTION_TYPES, CollectionType};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
@@ -34,65 +34,6 @@ const FIELD_INDEX_NAMES: &[(&str, FieldIndex)] = &[
     ("phone", FieldIndex::Phone),
     ("substring", FieldIndex::Substring),
     ("sort", FieldIndex::Sort),
-];
-
-/// An index configuration of collections for which none was chosen.
-struct DefaultIndexConfig {
-    /// The name in the table of collection types.
-    name: &'static str,
-    /// Fields with an index of whole values...
-    value_fields: &'static [&'static str],
-    /// ...of values from their end...
-    suffix_fields: &'static [&'static str],
-    /// ...and of sort keys.
-    sort_fields: &'static [&'static str],
-    /// Fields with an index of their text.
-    text_fields: TextFields,
-}
-
-/// The fields with an index of their text.
-enum TextFields {
-    /// These.
-    Only(&'static [&'static str]),
-    /// All but these.
-    AllBut(&'static [&'static str]),
-}
-
-const DEFAULT_INDEX_CONFIGS: &[DefaultIndexConfig] = &[
-    DefaultIndexConfig {
-        name: "contacts",
-        value_fields: &[
-            "file_as",
-            "full_name",
-            "given_name",
-            "family_name",
-            "nickname",
-            "email",
-            "phone",
-            "org",
-            "categories",
-        ],
-        suffix_fields: &["full_name", "given_name", "family_name", "nickname", "email", "phone"],
-        sort_fields: &["file_as", "full_name"],
-        // UIDs are looked up elsewhere, and nobody searches for a part of one, or of a revision.
-        text_fields: TextFields::AllBut(&["uid", "rev"]),
-    },
-    DefaultIndexConfig {
-        name: "calendar",
-        value_fields: &["category", "status", "class", "priority"],
-        suffix_fields: &[],
-        sort_fields: &[],
-        // The fields that free words search.
-        text_fields: TextFields::Only(&[
-            "summary",
-            "description",
-            "location",
-            "comment",
-            "category",
-            "organizer",
-            "attendee",
-        ]),
-    },
 ];
 
 /// One more than the largest number of a field.
@@ -125,7 +66,7 @@ pub struct IndexConfig {
 #[non_exhaustive]
 pub enum IndexConfigError {
     /// No field has this name.
-    #[error("there is no field {name:?} to index")]
+    #[error("unknown field {name:?}")]
     UnknownField {
         /// The name.
         name: String,
@@ -141,13 +82,13 @@ pub enum IndexConfigError {
         subset_of: Option<&'static str>,
     },
     /// A field without an index.
-    #[error("{name:?} names no index")]
+    #[error("no index given for {name:?}")]
     NoFieldIndex {
         /// The word.
         name: String,
     },
     /// No index has this name.
-    #[error("there is no index {name:?} for {field}")]
+    #[error("unknown index {name:?} for {field}")]
     UnknownFieldIndex {
         /// The name.
         name: String,
@@ -155,7 +96,7 @@ pub enum IndexConfigError {
         field: &'static str,
     },
     /// Only phone numbers are indexed as such.
-    #[error("{field} holds no phone numbers")]
+    #[error("{field} is not a phone field")]
     NotPhoneField {
         /// The field.
         field: &'static str,
@@ -170,18 +111,18 @@ impl IndexConfigError {
             IndexConfigError::UnknownField { nearest: Some(near), .. } => {
                 format!("did you mean {near}?")
             }
-            IndexConfigError::UnknownField { .. } => "larder fields lists them".into(),
+            IndexConfigError::UnknownField { .. } => "larder fields lists the fields".into(),
             IndexConfigError::NotIndexable { subset_of: Some(within), .. } => {
-                format!("it is found by the index of {within}")
+                format!("its values are in the index of {within}")
             }
             IndexConfigError::NotIndexable { .. } => {
-                "larder fields lists the fields that can be".into()
+                "larder fields lists the fields that can be indexed".into()
             }
             IndexConfigError::NoFieldIndex { .. } | IndexConfigError::UnknownFieldIndex { .. } => {
                 let names: Vec<&str> = FIELD_INDEX_NAMES.iter().map(|(name, _)| *name).collect();
-                format!("write FIELD:KIND,KIND; the kinds are {}", names.join(", "))
+                format!("write FIELD:INDEX,..; the indexes are {}", names.join(", "))
             }
-            IndexConfigError::NotPhoneField { .. } => "phone:phone is the index of numbers".into(),
+            IndexConfigError::NotPhoneField { .. } => "use phone:phone".into(),
         }
     }
 }
@@ -191,17 +132,18 @@ static DEFAULTS: LazyLock<Vec<Arc<IndexConfig>>> =
     LazyLock::new(|| CollectionType::all().map(IndexConfig::build_default).map(Arc::new).collect());
 
 impl Default for IndexConfig {
-    /// Returns the default configuration of address books.
+    /// Returns the default configuration of the default type of collection.
     fn default() -> IndexConfig {
-        IndexConfig::shared_default(CollectionType::AddressBook).as_ref().clone()
+        IndexConfig::shared_default(CollectionType::default()).as_ref().clone()
     }
 }
 
 impl IndexConfig {
-    /// Returns a configuration of address books that indexes only which fields are present.
+    /// Returns a configuration of the default type of collection that indexes only which fields
+    /// are present.
     #[must_use]
     pub fn without_indexes() -> IndexConfig {
-        IndexConfig::empty_for(CollectionType::AddressBook)
+        IndexConfig::empty_for(CollectionType::default())
     }
 
     fn empty_for(collection_type: CollectionType) -> IndexConfig {
@@ -210,13 +152,9 @@ impl IndexConfig {
 
     fn build_default(collection_type: CollectionType) -> IndexConfig {
         let mut config = IndexConfig::empty_for(collection_type);
-        let name = collection_type.default_index_config();
-        let Some(default) = DEFAULT_INDEX_CONFIGS.iter().find(|default| default.name == name)
-        else {
-            return config;
-        };
+        let default = &collection_type.row().default_indexes;
         for field in collection_type.fields().iter().filter(|field| field.is_indexed) {
-            let has_text_index = match default.text_fields {
+            let has_text_index = match &default.text_fields {
                 TextFields::Only(names) => names.contains(&field.name),
                 TextFields::AllBut(names) => !names.contains(&field.name),
             };
@@ -237,7 +175,7 @@ impl IndexConfig {
     /// Returns the configuration of collections for which none was chosen.
     #[must_use]
     pub fn shared_default(collection_type: CollectionType) -> Arc<IndexConfig> {
-        Arc::clone(&DEFAULTS[collection_type as usize - 1])
+        Arc::clone(&DEFAULTS[collection_type.index()])
     }
 
     /// Returns the type of the collections that it is for.
@@ -394,9 +332,9 @@ impl IndexConfig {
 impl FromStr for IndexConfig {
     type Err = IndexConfigError;
 
-    /// Reads the configuration of an address book.
+    /// Reads the configuration of the default type of collection.
     fn from_str(text: &str) -> Result<IndexConfig, IndexConfigError> {
-        IndexConfig::parse(text, CollectionType::AddressBook)
+        IndexConfig::parse(text, CollectionType::default())
     }
 }
 

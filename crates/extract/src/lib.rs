@@ -15,10 +15,10 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `extractor` | [`Extractor`]: the dispatch by kind, and the fingerprints |
-//! | `contact` | contacts |
-//! | `event` | events, tasks and memos: fields, times, time zones |
-//! | `component` | other components of a calendar |
+//! | `extractor` | [`Extractor`]: entries by the capabilities of a kind, and the fingerprints |
+//! | `contact` | contacts that come in |
+//! | `component` | components of a calendar that come in |
+//! | `event` | events, tasks and memos: times and time zones |
 //! | `parsed_item` | the result: [`ParsedItem`], [`IndexEntry`], warnings |
 //! | `field_extraction` | terms, stored fields and sort keys from the fields of any kind |
 //! | `term_extraction` | the terms of one item |

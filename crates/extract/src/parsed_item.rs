@@ -1,6 +1,6 @@
 //! The result of extraction: an item's bytes with everything that was derived from them.
 //!
-//! Apart from the modules of the kinds, which all give this one result.
+//! Apart from the extractor because items of all kinds give this one result.
 
 use crate::calendar_context::CalendarContext;
 use crate::index_config::IndexConfig;
@@ -123,12 +123,6 @@ impl ParsedItem {
 }
 
 impl ItemContext {
-    /// Returns the context of a contact.
-    #[must_use]
-    pub fn for_contact() -> ItemContext {
-        ItemContext { kind: Kind::Contact, recurrence_id: String::new(), calendar_context: None }
-    }
-
     /// Returns the version of the calendar around the item.
     pub(crate) fn calendar_version(&self) -> CalendarVersion {
         self.calendar_context.as_deref().map_or(CalendarVersion::V2_0, CalendarContext::version)

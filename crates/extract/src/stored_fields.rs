@@ -7,32 +7,21 @@
 //! reference to an equal text earlier in the row: its position, doubled and odd, and its length.
 //! All numbers are varints. This module packs and unpacks; the values come from `field_extraction`.
 
+use larder_format::collection_type::{COLLECTION_TYPES, CollectionType};
 use larder_format::field::Field;
-use larder_format::kind::{CollectionType, Kind};
+use larder_format::kind::Kind;
 use larder_time::varint::{VarintReader, put_unsigned_number};
 use std::sync::LazyLock;
 
-/// The fields of contacts that can be stored, in the order of their bits: the fields that free
-/// words search, and the revision. New ones go to the end.
-const CONTACT_FIELD_NAMES: &[&str] = &[
-    "file_as",
-    "full_name",
-    "given_name",
-    "family_name",
-    "nickname",
-    "email",
-    "phone",
-    "org",
-    "org_unit",
-    "rev",
-];
-/// The fields of events, tasks and memos that can be stored: the fields that lists show.
-const CALENDAR_FIELD_NAMES: &[&str] =
-    &["summary", "location", "category", "status", "priority", "transp"];
 /// The bits of a row.
 const FIELD_BITS: usize = 16;
-const _: () = assert!(CONTACT_FIELD_NAMES.len() <= FIELD_BITS, "a field has no bit");
-const _: () = assert!(CALENDAR_FIELD_NAMES.len() <= FIELD_BITS, "a field has no bit");
+const _: () = {
+    let mut at = 0;
+    while at < COLLECTION_TYPES.len() {
+        assert!(COLLECTION_TYPES[at].stored_fields.len() <= FIELD_BITS, "a field has no bit");
+        at += 1;
+    }
+};
 /// Rows stay short: of an item with longer values nothing is stored.
 const MAX_STORED_BYTES: usize = 1000;
 
@@ -47,7 +36,7 @@ struct FieldBit {
 static BITS_BY_FIELD: LazyLock<Vec<Option<FieldBit>>> = LazyLock::new(|| {
     let mut bits = Vec::new();
     for collection_type in CollectionType::all() {
-        let names = stored_field_names(collection_type);
+        let names = collection_type.row().stored_fields;
         for field in collection_type.fields() {
             let bit = names.iter().position(|name| *name == field.name);
             let index = usize::from(field.id);
@@ -59,13 +48,6 @@ static BITS_BY_FIELD: LazyLock<Vec<Option<FieldBit>>> = LazyLock::new(|| {
     }
     bits
 });
-
-fn stored_field_names(collection_type: CollectionType) -> &'static [&'static str] {
-    match collection_type {
-        CollectionType::AddressBook => CONTACT_FIELD_NAMES,
-        CollectionType::Calendar => CALENDAR_FIELD_NAMES,
-    }
-}
 
 fn field_bit(field: &Field) -> Option<FieldBit> {
     BITS_BY_FIELD.get(usize::from(field.id)).copied().flatten()
@@ -252,7 +234,7 @@ mod tests {
     #[test]
     fn each_collection_type_has_its_own_bits() {
         let first = |kind: Kind| {
-            let name = stored_field_names(kind.collection_type())[0];
+            let name = kind.collection_type().row().stored_fields[0];
             kind.fields().iter().find(|field| field.name == name).expect("a field")
         };
         let (name, summary) = (first(Kind::Contact), first(Kind::Event));

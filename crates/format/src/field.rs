@@ -143,6 +143,14 @@ impl Field {
         Field { is_indexed: false, subset_of: Some(name), ..self }
     }
 
+    /// Returns whether the field is a state that every item has or has not: an item without a value
+    /// is known not to have it.
+    #[must_use]
+    pub fn is_state(&self) -> bool {
+        use FieldSource::{HasAlarm, IsAllDay, IsDone, Recurs};
+        matches!(self.source, HasAlarm | IsAllDay | IsDone | Recurs)
+    }
+
     /// Returns the parts of the row that stored indexes depend on, as text. A digest of this text
     /// is stored with the indexes. It leaves out help and aliases.
     #[must_use]

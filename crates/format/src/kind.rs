@@ -1,10 +1,11 @@
-//! The kinds of items, and the types of collections that hold them: one row a kind, one row a type.
+//! The table of kinds of items: one row a kind.
 //!
-//! Import, indexes, storage, queries and lists read these tables and ask for a capability
+//! Import, indexes, storage, queries and lists read this table and ask for a capability
 //! ([`Kind::has_schedule`], [`Kind::is_searchable`], ...) instead of comparing kinds. A new kind is
-//! a new row, and one module in each stage that treats it in its own way. The numbers are stored:
-//! they are never changed, and never used again for another kind. A number without a row belongs to
-//! a newer program; it has no [`Kind`], and its items are skipped.
+//! a new row, and one module in each stage that treats it in its own way; a kind with fields of its
+//! own has a row in the [table of collection types](crate::collection_type), too. The numbers are
+//! stored: they are never changed, and never used again for another kind. A number without a row
+//! belongs to a newer program; it has no [`Kind`], and its items are skipped.
 //!
 //! ```
 //! use larder_format::kind::Kind;
@@ -14,8 +15,9 @@
 //! assert!(Kind::Task.has_schedule());
 //! ```
 
+use crate::collection_type::CollectionType;
 use crate::component::ComponentKind;
-use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field};
+use crate::field::Field;
 
 /// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,15 +34,6 @@ pub enum Kind {
     Component = 5,
 }
 
-/// The type of a collection: the items that it can hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CollectionType {
-    /// Contacts.
-    AddressBook = 1,
-    /// Events, tasks, memos and the other components of a calendar.
-    Calendar = 2,
-}
-
 /// How items of a kind are recognised in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamMark {
@@ -52,6 +45,15 @@ pub enum StreamMark {
     AnyCalendarComponent,
 }
 
+/// The format of source bytes, which decides how they are parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceFormat {
+    /// A vCard.
+    Vcard,
+    /// A component of a calendar.
+    Icalendar,
+}
+
 /// Where the source bytes of an item are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceLocation {
@@ -61,23 +63,17 @@ pub enum SourceLocation {
     Locator,
 }
 
-/// The order of a list for which none was requested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DefaultOrder {
-    /// By the sort key of this field.
-    Field(&'static str),
-    /// By the first start.
-    Start,
-}
-
 /// The columns of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListLayout {
-    /// Name, e-mail address, phone number.
-    Contacts,
-    /// Time, summary, place.
-    Calendar,
+    /// These fields, at most [`MAX_LIST_FIELDS`]; the first is the title.
+    Fields(&'static [&'static str]),
+    /// Time, title, place, and marks such as "cancelled".
+    Schedule,
 }
+
+/// The most fields of a list.
+pub const MAX_LIST_FIELDS: usize = 4;
 
 /// A row of [`KINDS`].
 #[derive(Debug)]
@@ -86,39 +82,35 @@ pub struct KindRow {
     pub kind: Kind,
     /// The singular name, on the command line and in output.
     pub name: &'static str,
-    /// The plural name.
+    /// The plural name, in messages.
     pub plural: &'static str,
     /// How items of the kind are recognised in a stream.
     pub stream_mark: StreamMark,
     /// The type of the collections that hold the kind.
     pub collection_type: CollectionType,
+    /// The format of the source bytes.
+    pub source_format: SourceFormat,
+    /// The usual extension of a file with one item.
+    pub file_extension: &'static str,
     /// Where the source bytes are.
     pub source_location: SourceLocation,
     /// Items have a time, and perhaps alarms.
     pub has_schedule: bool,
+    /// Items are due at the end of their time, which may be their only time.
+    pub has_due_time: bool,
+    /// An agenda shows the items.
+    pub is_in_agenda: bool,
+    /// The time of items is busy time.
+    pub is_busy_time: bool,
     /// Items have fields that are indexed and searched.
     pub is_searchable: bool,
-    /// An export puts items into a calendar (VCALENDAR) with the time zones that they name.
+    /// Options change single fields of items; items of other kinds are changed as text only.
+    pub has_field_edits: bool,
+    /// Items stand in a calendar (VCALENDAR) with the time zones that they name; an export puts
+    /// them into one.
     pub is_exported_in_calendar: bool,
-    /// The order of a list for which none was requested.
-    pub default_order: DefaultOrder,
     /// The columns of a list.
     pub list_layout: ListLayout,
-}
-
-/// A row of [`COLLECTION_TYPES`].
-#[derive(Debug)]
-pub struct CollectionTypeRow {
-    /// The type; its number is the one that is stored.
-    pub collection_type: CollectionType,
-    /// The name used in output.
-    pub name: &'static str,
-    /// The items that such a collection holds, in words.
-    pub items: &'static str,
-    /// The fields of these items.
-    pub fields: &'static [Field],
-    /// The name of the index configuration of collections for which none was chosen.
-    pub default_index_config: &'static str,
 }
 
 /// All kinds, by number.
@@ -129,18 +121,25 @@ pub const KINDS: &[KindRow] = &[
         plural: "contacts",
         stream_mark: StreamMark::TopLevel("VCARD"),
         collection_type: CollectionType::AddressBook,
+        source_format: SourceFormat::Vcard,
+        file_extension: "vcf",
         source_location: SourceLocation::Store,
         has_schedule: false,
+        has_due_time: false,
+        is_in_agenda: false,
+        is_busy_time: false,
         is_searchable: true,
+        has_field_edits: false,
         is_exported_in_calendar: false,
-        default_order: DefaultOrder::Field("file_as"),
-        list_layout: ListLayout::Contacts,
+        list_layout: ListLayout::Fields(&["full_name", "email", "phone", "org"]),
     },
     KindRow {
         kind: Kind::Event,
         name: "event",
         plural: "events",
         stream_mark: StreamMark::CalendarComponent("VEVENT"),
+        is_in_agenda: true,
+        is_busy_time: true,
         ..CALENDAR_ROW
     },
     KindRow {
@@ -148,6 +147,8 @@ pub const KINDS: &[KindRow] = &[
         name: "task",
         plural: "tasks",
         stream_mark: StreamMark::CalendarComponent("VTODO"),
+        has_due_time: true,
+        is_in_agenda: true,
         ..CALENDAR_ROW
     },
     KindRow {
@@ -167,43 +168,27 @@ const CALENDAR_ROW: KindRow = KindRow {
     plural: "components",
     stream_mark: StreamMark::AnyCalendarComponent,
     collection_type: CollectionType::Calendar,
+    source_format: SourceFormat::Icalendar,
+    file_extension: "ics",
     source_location: SourceLocation::Store,
     has_schedule: true,
+    has_due_time: false,
+    is_in_agenda: false,
+    is_busy_time: false,
     is_searchable: true,
+    has_field_edits: true,
     is_exported_in_calendar: true,
-    default_order: DefaultOrder::Start,
-    list_layout: ListLayout::Calendar,
+    list_layout: ListLayout::Schedule,
 };
-
-/// All types of collections, by number.
-pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
-    CollectionTypeRow {
-        collection_type: CollectionType::AddressBook,
-        name: "contacts",
-        items: "contacts",
-        fields: CONTACT_FIELDS,
-        default_index_config: "contacts",
-    },
-    CollectionTypeRow {
-        collection_type: CollectionType::Calendar,
-        name: "calendar",
-        items: "events, tasks and memos",
-        fields: CALENDAR_FIELDS,
-        default_index_config: "calendar",
-    },
-];
 
 // A row is found by its number.
 const _: () = {
     let mut at = 0;
     while at < KINDS.len() {
         assert!(KINDS[at].kind as usize == at + 1, "kinds are in the order of their numbers");
-        at += 1;
-    }
-    at = 0;
-    while at < COLLECTION_TYPES.len() {
-        let number = COLLECTION_TYPES[at].collection_type as usize;
-        assert!(number == at + 1, "types of collections are in the order of their numbers");
+        if let ListLayout::Fields(fields) = KINDS[at].list_layout {
+            assert!(fields.len() <= MAX_LIST_FIELDS, "a list has no more columns");
+        }
         at += 1;
     }
 };
@@ -212,7 +197,13 @@ impl Kind {
     /// Returns the row of the kind.
     #[must_use]
     pub fn row(self) -> &'static KindRow {
-        &KINDS[self as usize - 1]
+        &KINDS[self.index()]
+    }
+
+    /// Returns the position in tables with a row for each kind.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize - 1
     }
 
     /// Returns the kind with this stored number; `None` if this program does not know it.
@@ -249,12 +240,16 @@ impl Kind {
     /// Returns the kind of the items that such components of a calendar are.
     #[must_use]
     pub fn from_component(component: &ComponentKind) -> Kind {
-        match component {
-            ComponentKind::Event => Kind::Event,
-            ComponentKind::Task => Kind::Task,
-            ComponentKind::Memo => Kind::Memo,
-            _ => Kind::Component,
-        }
+        let kind = Kind::from_component_name(component.name());
+        if kind.is_exported_in_calendar() { kind } else { Kind::Component }
+    }
+
+    /// Returns whether items that begin with this name, in upper case, are never nested.
+    #[must_use]
+    pub fn is_top_level_name(name: &str) -> bool {
+        let is_named =
+            |row: &KindRow| matches!(row.stream_mark, StreamMark::TopLevel(mark) if mark == name);
+        KINDS.iter().any(is_named)
     }
 
     /// Returns all kinds, by number.
@@ -280,10 +275,25 @@ impl Kind {
         self.row().collection_type
     }
 
-    /// Returns where the source bytes of such items are.
+    /// Returns the name after BEGIN of such items; `None` if they have several.
     #[must_use]
-    pub fn source_location(self) -> SourceLocation {
-        self.row().source_location
+    pub fn component_name(self) -> Option<&'static str> {
+        match self.row().stream_mark {
+            StreamMark::TopLevel(name) | StreamMark::CalendarComponent(name) => Some(name),
+            StreamMark::AnyCalendarComponent => None,
+        }
+    }
+
+    /// Returns the format of the source bytes of such items.
+    #[must_use]
+    pub fn source_format(self) -> SourceFormat {
+        self.row().source_format
+    }
+
+    /// Returns the usual extension of a file with one such item.
+    #[must_use]
+    pub fn file_extension(self) -> &'static str {
+        self.row().file_extension
     }
 
     /// Returns whether such items have a time, and perhaps alarms.
@@ -292,16 +302,46 @@ impl Kind {
         self.row().has_schedule
     }
 
+    /// Returns whether such items are due at the end of their time.
+    #[must_use]
+    pub fn has_due_time(self) -> bool {
+        self.row().has_due_time
+    }
+
+    /// Returns whether an agenda shows such items.
+    #[must_use]
+    pub fn is_in_agenda(self) -> bool {
+        self.row().is_in_agenda
+    }
+
+    /// Returns whether the time of such items is busy time.
+    #[must_use]
+    pub fn is_busy_time(self) -> bool {
+        self.row().is_busy_time
+    }
+
     /// Returns whether such items have fields that are indexed and searched.
     #[must_use]
     pub fn is_searchable(self) -> bool {
         self.row().is_searchable
     }
 
-    /// Returns whether an export puts such items into a calendar.
+    /// Returns whether options change single fields of such items.
+    #[must_use]
+    pub fn has_field_edits(self) -> bool {
+        self.row().has_field_edits
+    }
+
+    /// Returns whether such items stand in a calendar.
     #[must_use]
     pub fn is_exported_in_calendar(self) -> bool {
         self.row().is_exported_in_calendar
+    }
+
+    /// Returns the columns of a list.
+    #[must_use]
+    pub fn list_layout(self) -> ListLayout {
+        self.row().list_layout
     }
 
     /// Returns the fields of such items.
@@ -310,59 +350,36 @@ impl Kind {
         self.collection_type().fields()
     }
 
-    /// Returns the order of a list for which none was requested.
+    /// Returns whether this is the first kind of its collections, which lists need not name.
     #[must_use]
-    pub fn default_order(self) -> DefaultOrder {
-        self.row().default_order
-    }
-
-    /// Returns the columns of a list.
-    #[must_use]
-    pub fn list_layout(self) -> ListLayout {
-        self.row().list_layout
+    pub fn is_main_kind(self) -> bool {
+        self.collection_type().main_kind() == self
     }
 }
 
+/// The kinds that a collection holds.
 impl CollectionType {
-    /// Returns the row of the type.
-    #[must_use]
-    pub fn row(self) -> &'static CollectionTypeRow {
-        &COLLECTION_TYPES[self as usize - 1]
-    }
-
-    /// Returns the type with this stored number; `None` if this program does not know it.
-    #[must_use]
-    pub fn from_number(number: i64) -> Option<CollectionType> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        COLLECTION_TYPES.get(index).map(|row| row.collection_type)
-    }
-
-    /// Returns the number that is stored.
-    #[must_use]
-    pub fn number(self) -> i64 {
-        self as i64
-    }
-
-    /// Returns all types, by number.
-    pub fn all() -> impl Iterator<Item = CollectionType> {
-        COLLECTION_TYPES.iter().map(|row| row.collection_type)
-    }
-
-    /// Returns the name used in output.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// Returns the items that such a collection holds, in words.
-    #[must_use]
-    pub fn describe_items(self) -> &'static str {
-        self.row().items
-    }
-
     /// Returns the kinds that such a collection holds.
     pub fn kinds(self) -> impl Iterator<Item = Kind> {
         Kind::all().filter(move |kind| kind.collection_type() == self)
+    }
+
+    /// Returns the first of these kinds.
+    #[must_use]
+    pub fn main_kind(self) -> Kind {
+        self.kinds().next().unwrap_or(Kind::Component)
+    }
+
+    /// Returns whether all items of such a collection are of one kind.
+    #[must_use]
+    pub fn has_one_kind(self) -> bool {
+        self.kinds().count() == 1
+    }
+
+    /// Returns the singular noun for any item of such a collection.
+    #[must_use]
+    pub fn item_noun(self) -> &'static str {
+        if self.has_one_kind() { self.main_kind().name() } else { "item" }
     }
 
     /// Returns whether items of such a collection can have a time.
@@ -371,21 +388,9 @@ impl CollectionType {
         self.kinds().any(Kind::has_schedule)
     }
 
-    /// Returns whether an export puts the items of such a collection into a calendar.
+    /// Returns whether the items of such a collection stand in a calendar.
     #[must_use]
     pub fn is_exported_in_calendar(self) -> bool {
         self.kinds().any(Kind::is_exported_in_calendar)
-    }
-
-    /// Returns the fields of the items.
-    #[must_use]
-    pub fn fields(self) -> &'static [Field] {
-        self.row().fields
-    }
-
-    /// Returns the name of the index configuration of collections for which none was chosen.
-    #[must_use]
-    pub fn default_index_config(self) -> &'static str {
-        self.row().default_index_config
     }
 }

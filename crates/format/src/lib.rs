@@ -14,7 +14,8 @@
 //! | `edit`, `splice`, `writer` | edits of single properties, new lines and components |
 //! | `item_identity` | UIDs, and the equality of items |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
-//! | `kind` | the kinds of items |
+//! | `kind`, `collection_type` | the tables of kinds and of types of collections |
+//! | `parsed_source` | the parsed source of an item of any kind |
 //! | `problem` | problems of an item, for messages |
 //!
 //! ```
@@ -28,6 +29,7 @@
 //! ```
 
 pub mod collate;
+pub mod collection_type;
 pub mod component;
 pub mod contact;
 pub mod content_line;
@@ -38,6 +40,7 @@ mod field_values;
 pub mod fold;
 mod item_identity;
 pub mod kind;
+pub mod parsed_source;
 pub mod phone;
 pub mod problem;
 mod properties;

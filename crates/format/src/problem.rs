@@ -59,6 +59,14 @@ pub enum ProblemKind {
     TooManyComponentProperties,
 }
 
+impl ProblemKind {
+    /// Returns whether the item has no END, so that it may be incomplete.
+    #[must_use]
+    pub fn is_missing_end(self) -> bool {
+        matches!(self, ProblemKind::MissingCardEnd | ProblemKind::MissingComponentEnd)
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.kind.fmt(f)

@@ -15,6 +15,7 @@
 //! calendar or card, or by the end of the stream. An END without a BEGIN ends nothing.
 
 use crate::content_line::{self, MAX_NAME_BYTES};
+use crate::kind::Kind;
 use crate::utf16::{BOM, Endian};
 
 /// A longer line is neither a marker nor blank.
@@ -187,8 +188,7 @@ impl OpenComponent {
     /// component of unknown name may contain anything except its own kind.
     fn is_ended_by(&self, name: &str) -> bool {
         name == self.name
-            || name == VCARD
-            || name == VCALENDAR
+            || is_never_nested(name)
             || (is_calendar_component(&self.name)
                 && is_calendar_component(name)
                 && !self.can_nest_in_poll(name))
@@ -339,7 +339,7 @@ impl SplitState {
         name: String,
         sink: &mut PieceSink<'_>,
     ) -> Option<OpenComponent> {
-        if name == VCARD || name == VCALENDAR {
+        if is_never_nested(&name) {
             self.end_calendar(&[], false, sink);
         }
         if name != VCALENDAR {
@@ -483,13 +483,20 @@ enum LineMarker {
     Blank,
 }
 
-/// Cards and calendars are never nested, except the card of an AGENT.
+/// The component of an AGENT: the only one that is nested in its own kind.
 const VCARD: &str = "VCARD";
+/// The container of calendar components.
 const VCALENDAR: &str = "VCALENDAR";
 /// Components that are nested in no other component except a VPOLL.
 const POLLABLE_COMPONENTS: &[&str] = &["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY"];
 /// Components that are nested in no other component.
 const UNNESTED_COMPONENTS: &[&str] = &["VTIMEZONE", "VPOLL", "VAVAILABILITY"];
+
+/// Returns whether such a component is in no other: a calendar, or an item that stands by itself,
+/// except the card of an AGENT.
+fn is_never_nested(name: &str) -> bool {
+    name == VCALENDAR || Kind::is_top_level_name(name)
+}
 
 fn is_calendar_component(name: &str) -> bool {
     POLLABLE_COMPONENTS.contains(&name) || UNNESTED_COMPONENTS.contains(&name)
@@ -530,7 +537,7 @@ fn parse_agent(content: &[u8]) -> Option<LineMarker> {
     }
     let colon = memchr::memchr(b':', behind)?;
     let value = behind[colon + 1..].trim_ascii();
-    let begins = || parse_component_name(value, b"BEGIN").is_some_and(|name| name == "VCARD");
+    let begins = || parse_component_name(value, b"BEGIN").is_some_and(|name| name == VCARD);
     match value {
         [] => Some(LineMarker::Agent { begins: false }),
         _ => begins().then_some(LineMarker::Agent { begins: true }),

@@ -184,7 +184,7 @@ fn join_names(names: &[&str]) -> String {
 /// Returns an alarm in words: `15 minutes before it begins`.
 #[must_use]
 pub fn describe_alarm(alarm: &Alarm, kind: Kind, local: &Zone, language: &Language) -> String {
-    let ends = if kind == Kind::Task { "is due" } else { "ends" };
+    let ends = if kind.has_due_time() { "is due" } else { "ends" };
     let mut words = match alarm.trigger {
         Trigger::Start(offset) => describe_offset(offset, "begins"),
         Trigger::End(offset) => describe_offset(offset, ends),

@@ -188,9 +188,9 @@ pub fn read_item_summaries(
         true
     };
     reader.for_each_schedule(rows, &mut add_times)?;
-    let tasks =
-        rows.iter().filter(|row| found.get(row).is_some_and(|item| item.head.kind == Kind::Task));
-    let tasks: Vec<ItemRow> = tasks.copied().collect();
+    let has_due_time =
+        |row: &&ItemRow| found.get(row).is_some_and(|item| item.head.kind.has_due_time());
+    let tasks: Vec<ItemRow> = rows.iter().filter(has_due_time).copied().collect();
     let fields: Vec<&'static Field> = ["due", "done"].into_iter().filter_map(named).collect();
     ResultSet::from_rows(&tasks).for_each_projected(reader, &fields, &mut |head, item| {
         if let (Some(summary_of_item), [due, done]) = (found.get_mut(&head.row), fields.as_slice())
@@ -288,10 +288,9 @@ pub fn read_agenda_with(
     time_range: &TimeRange,
     limit: usize,
 ) -> Result<OccurrenceList, Error> {
-    // An agenda has no memos.
     let query = Query::And(vec![
         Query::Time(TimeTest::InRange(time_range.clone())),
-        Query::Or(vec![Query::Kind(Kind::Event), Query::Kind(Kind::Task)]),
+        Query::Or(Kind::all().filter(|kind| kind.is_in_agenda()).map(Query::Kind).collect()),
     ]);
     let mut search_collection = |collection: Option<&String>| {
         let (query, collection) = (query.clone(), collection.cloned());
@@ -307,8 +306,7 @@ pub fn read_agenda_with(
     let mut found = list_occurrences(reader, &result, time_range, limit)?;
     let page_days = DayRange::from_time_range(time_range);
     found.entries.retain(|entry| {
-        matches!(entry.item.head.kind, Kind::Event | Kind::Task)
-            && entry.agenda_days().overlaps(page_days)
+        entry.item.head.kind.is_in_agenda() && entry.agenda_days().overlaps(page_days)
     });
     Ok(found)
 }

@@ -5,7 +5,7 @@
 //! which keeps the events.
 
 use crate::agenda::AgendaEntry;
-use larder_store::{Kind, TimeRange};
+use larder_store::TimeRange;
 use larder_time::civil::Instant;
 
 /// A busy period.
@@ -24,7 +24,7 @@ pub struct BusyPeriod {
 pub fn busy_periods(entries: &[AgendaEntry], time_range: &TimeRange) -> Vec<BusyPeriod> {
     let busy_entries = entries.iter().filter(|entry| {
         let item = &entry.item;
-        item.head.kind == Kind::Event && !item.transparent && !item.is_cancelled()
+        item.head.kind.is_busy_time() && !item.transparent && !item.is_cancelled()
     });
     let periods = busy_entries.map(|entry| {
         let occurrence = &entry.occurrence.occurrence;

@@ -92,7 +92,7 @@ impl<'a> HitCollector<'a> {
     /// Returns the order in words, for [`Explanation`](crate::Explanation).
     pub(crate) fn order_description(&self) -> String {
         match self.sort {
-            None => "as they came".into(),
+            None => "insertion order".into(),
             Some(sort) => format!("sort keys of {} made for each match", sort.field.name),
         }
     }

@@ -9,7 +9,7 @@
 
 use crate::error::Error;
 use crate::execution::find;
-use crate::item::ParsedSource;
+
 use crate::query::Query;
 use crate::result_set::ResultSet;
 use crate::search_request::{SearchRequest, SortSpec};
@@ -163,8 +163,8 @@ impl SortedCursor {
             let row = ItemRow::from_number(position.row);
             let source = reader.source_bytes(row)?.unwrap_or_default();
             let head = reader.find_by_row(row)?;
-            let parsed = head.as_ref().map(|head| ParsedSource::parse(reader, head, &source));
-            let value = parsed.and_then(|parsed| parsed.first(self.sort.field));
+            let parsed = head.as_ref().map(|head| reader.parse_source(head, &source));
+            let value = parsed.and_then(|parsed| parsed.first_value(self.sort.field));
             let (text, prefix) = alphabet.letter_for_key(&position.key, &value.unwrap_or_default());
             if letters.last().is_none_or(|last| last.text != text) {
                 let (before, _) = self.position_in_result(reader, &result)?;
@@ -290,7 +290,7 @@ fn list_positions<'a>(
     if list.as_ref().is_none_or(|list| list.change_cursor != change_cursor) {
         let mut positions = Vec::new();
         find(reader, request)?.for_each(reader, &mut |head, source| {
-            let value = ParsedSource::parse(reader, head, source).first(sort.field);
+            let value = reader.parse_source(head, source).first_value(sort.field);
             let key = reader.extractor().sort_key(&value.unwrap_or_default());
             positions.push(SortPosition { key, row: head.row.to_number() });
             true

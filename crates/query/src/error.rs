@@ -8,7 +8,7 @@ pub enum Error {
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
     /// The field to sort by does not exist.
-    #[error("there is no field {name:?} to sort by")]
+    #[error("unknown field {name:?}")]
     NoField {
         /// The name in the request.
         name: String,
@@ -16,7 +16,7 @@ pub enum Error {
         nearest: Option<&'static str>,
     },
     /// A query id of live views that no query is registered under: its last view was closed.
-    #[error("no live query has the id {id}")]
+    #[error("unknown query id {id}")]
     UnknownQuery {
         /// The id.
         id: u32,

@@ -106,7 +106,7 @@ fn list_all_rows(reader: &Reader, result: &mut ResultSet, limit: usize) -> Resul
     }
     result.explain.visited = result.hits.len() as u64;
     result.explain.plan = vec!["index: all items".into()];
-    result.explain.order = "as they came".into();
+    result.explain.order = "insertion order".into();
     Ok(())
 }
 
@@ -139,7 +139,7 @@ fn collect_by_time_range(
     }
     result.found_at = Some(reader.data_version()?);
     result.hits.extend(rows.into_iter().map(|row| Hit { row, seq: 0 }));
-    let order = if request.sort.is_some() { "by start" } else { "as they came" };
+    let order = if request.sort.is_some() { "by start" } else { "insertion order" };
     result.explain.order = order.into();
     Ok(true)
 }
@@ -158,7 +158,7 @@ fn search_interval_index(
     result.explain.plan.push(format!("index: {}", describe_time_range(time_range)));
     if !matches.undecided.is_empty() {
         let number = matches.undecided.len();
-        result.explain.plan.push(format!("{number} left out: their rules take too long"));
+        result.explain.plan.push(format!("{number} items undecided: recurrence budget exceeded"));
         result.uncertain_rows = matches.undecided;
     }
     Ok(Some(matches.items))
@@ -247,7 +247,7 @@ fn group_by_index_config(
     }
     if groups.is_empty() {
         // There is no collection, or every item matches: the configuration does not matter.
-        let index_config = IndexConfig::shared_default(CollectionType::AddressBook);
+        let index_config = IndexConfig::shared_default(CollectionType::default());
         groups.push(CollectionGroup { index_config, collections: Vec::new() });
     }
     Ok(groups)

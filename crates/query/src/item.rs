@@ -6,13 +6,10 @@
 
 use crate::local_time::read_schedule;
 use crate::time_test::DateProperty;
-use larder_format::component::Component;
-use larder_format::contact::Contact;
 use larder_format::field::Field;
+use larder_format::parsed_source::ParsedSource;
 use larder_format::property::Property;
-use larder_store::{
-    CollectionType, ItemMeta, ItemOccurrence, Kind, Reader, Schedule, StoredFields, TimeRange,
-};
+use larder_store::{ItemMeta, ItemOccurrence, Kind, Reader, Schedule, StoredFields, TimeRange};
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::zone::Zone;
 use std::borrow::Cow;
@@ -69,55 +66,23 @@ pub(crate) enum ScheduleOrigin<'a> {
     Given(Option<&'a Schedule>),
 }
 
-/// The parsed source of an item.
-#[derive(Debug)]
-pub(crate) enum ParsedSource<'a> {
-    Card(Contact<'a>),
-    Component(Component<'a>),
-}
-
-impl<'a> ParsedSource<'a> {
-    pub(crate) fn parse(reader: &Reader, head: &ItemMeta, bytes: &'a [u8]) -> ParsedSource<'a> {
-        match head.kind.collection_type() {
-            CollectionType::Calendar => {
-                ParsedSource::Component(reader.parse_component(head, bytes))
-            }
-            _ => ParsedSource::Card(Contact::parse(bytes)),
-        }
-    }
-
-    pub(crate) fn values(&self, field: &Field) -> Vec<String> {
-        match self {
-            ParsedSource::Card(card) => card.values(field),
-            ParsedSource::Component(component) => component.values(field),
-        }
-    }
-
-    pub(crate) fn first(&self, field: &Field) -> Option<String> {
-        match self {
-            ParsedSource::Card(card) => card.first_value(field),
-            ParsedSource::Component(component) => component.first_value(field),
-        }
-    }
-}
-
 impl<'a> DecodedItem<'a> {
     /// Parses the source bytes of an item.
     #[must_use]
     pub fn new(reader: &'a Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> DecodedItem<'a> {
-        let (parsed, uncertain) = (ParsedSource::parse(reader, head, bytes), Cell::new(false));
+        let (parsed, uncertain) = (reader.parse_source(head, bytes), Cell::new(false));
         DecodedItem { reader, head, parsed, schedule_origin: ScheduleOrigin::Stored, uncertain }
     }
 
     /// The first value of a field.
     #[must_use]
     pub fn first(&self, field: &Field) -> Option<String> {
-        self.parsed.first(field)
+        self.parsed.first_value(field)
     }
 
     /// The values of a field; none for an item of a kind that is not searched.
     pub(crate) fn searched_values(&self, field: &Field) -> Vec<String> {
-        if self.head.kind == Kind::Component { Vec::new() } else { self.parsed.values(field) }
+        if self.head.kind.is_searchable() { self.parsed.values(field) } else { Vec::new() }
     }
 }
 
@@ -128,17 +93,11 @@ impl ItemFields for DecodedItem<'_> {
     }
 
     fn properties(&self) -> &[Property<'_>] {
-        match &self.parsed {
-            ParsedSource::Card(card) => card.properties(),
-            ParsedSource::Component(component) => component.properties(),
-        }
+        self.parsed.properties()
     }
 
     fn uid(&self) -> Option<String> {
-        match &self.parsed {
-            ParsedSource::Card(card) => card.uid(),
-            ParsedSource::Component(component) => component.uid(),
-        }
+        self.parsed.uid()
     }
 
     fn kind(&self) -> Kind {
@@ -159,7 +118,7 @@ impl ItemFields for DecodedItem<'_> {
     }
 
     fn property_instant(&self, stamp: DateProperty, local: &Zone) -> Option<Instant> {
-        let ParsedSource::Component(component) = &self.parsed else { return None };
+        let component = self.parsed.component()?;
         let frame = self
             .head
             .calendar_context
@@ -169,7 +128,7 @@ impl ItemFields for DecodedItem<'_> {
     }
 
     fn is_overdue(&self, window: &TimeRange) -> bool {
-        let ParsedSource::Component(component) = &self.parsed else { return false };
+        let Some(component) = self.parsed.component() else { return false };
         let frame = self
             .head
             .calendar_context
@@ -179,7 +138,7 @@ impl ItemFields for DecodedItem<'_> {
         let written = |name: &str| component.time_properties(name).next();
         let start = |name: &str| deriver.resolve_date_time(&written(name)?, &frame);
         let due = start("DUE");
-        if self.head.kind != Kind::Task || (due.is_none() && written("DURATION").is_none()) {
+        if !self.head.kind.has_due_time() || (due.is_none() && written("DURATION").is_none()) {
             return false;
         }
         // A date is due until the end of that day.
@@ -257,33 +216,5 @@ impl ItemFields for StoredFieldsItem<'_> {
 
     fn mark_uncertain(&self) {
         self.uncertain.set(true);
-    }
-}
-
-/// A contact that is in no store.
-impl ItemFields for Contact<'_> {
-    fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
-        let values = self.values(field);
-        (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
-    }
-
-    fn properties(&self) -> &[Property<'_>] {
-        Contact::properties(self)
-    }
-
-    fn uid(&self) -> Option<String> {
-        Contact::uid(self)
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Contact
-    }
-
-    fn schedule(&self) -> Option<Cow<'_, Schedule>> {
-        None
-    }
-
-    fn property_instant(&self, _: DateProperty, _: &Zone) -> Option<Instant> {
-        None
     }
 }

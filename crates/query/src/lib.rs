@@ -12,6 +12,7 @@
 //! | `busy_time` | busy periods of a time range |
 //! | `calendar_properties` | the properties of a calendar itself |
 //! | `collector` | hits with their sort keys |
+//! | `contact` | contacts that are in no store |
 //! | `cursor` | [`SortedCursor`]: steps through a sorted collection |
 //! | `duplicates` | [`find_duplicates`](find_duplicates()): contacts that may be the same person |
 //! | `error` | errors of a search, and of the text of a query |
@@ -24,7 +25,7 @@
 //! | `projection` | a few fields of each item of a result |
 //! | `query` | [`Query`], and the context that it is parsed in |
 //! | [`query_log`] | the record of each query and its cost |
-//! | `result_domain` | whether a query is about contacts or calendars |
+//! | `result_domain` | the type of collection that a query is about |
 //! | `result_set` | [`ResultSet`]: the items of a result, page by page |
 //! | `search_line` | parser of search lines |
 //! | `search_request` | [`SearchRequest`]: a query with collection, order and limit |
@@ -49,6 +50,7 @@ mod agenda;
 mod busy_time;
 mod calendar_properties;
 mod collector;
+mod contact;
 mod cursor;
 mod duplicates;
 mod error;
@@ -93,7 +95,7 @@ pub use crate::projection::ProjectedItem;
 pub use crate::query::{
     Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query, QueryContext,
 };
-pub use crate::result_domain::{ResultDomain, is_calendar_field, resolve_domain};
+pub use crate::result_domain::{ResultDomain, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
 pub use crate::search_request::{SearchRequest, SortSpec};
 pub use crate::time_test::{DateProperty, TimeTest};

@@ -2,8 +2,8 @@
 //! plan must agree with it.
 //!
 //! A [`Matcher`] is made once for a query and tests many items. Texts are folded and patterns
-//! compiled when it is made, and only the values that the query looks at are decoded. Contacts and
-//! calendar items have different fields, so it has one predicate for each. Apart from `item`, which
+//! compiled when it is made, and only the values that the query looks at are decoded. The types of
+//! collections have different fields, so it has one predicate for each. Apart from `item`, which
 //! reads the values, and `value_matcher`, which tests one.
 //!
 //! The functions have the semantics of evolution-data-server's evaluator in memory
@@ -14,24 +14,23 @@ use crate::item::{DecodedItem, ItemFields, StoredFieldsItem};
 use crate::query::{Comparison, FieldSelector, FieldTest, NumericOperand, Query};
 use crate::time_test::{DateProperty, TimeTest};
 use crate::value_matcher::{ValueMatcher, WordPattern};
-use larder_format::contact::Contact;
+use larder_format::collection_type::{COLLECTION_TYPES, find_any_field};
 use larder_format::decoding::{split_structured, unescape_text};
-use larder_format::field::{
-    CALENDAR_FIELDS, CONTACT_FIELDS, Field, FieldType, find_calendar_field, find_contact_field,
-};
+use larder_format::field::{Field, FieldType};
 use larder_format::property::Property;
 use larder_store::{
-    CollectionType, ItemMeta, Overlap, Reader, StoredFields, TimeRange, is_storable,
+    CollectionType, ItemMeta, Kind, Overlap, Reader, StoredFields, TimeRange, is_storable,
 };
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 /// A prepared query. A type of collection that has no match has no predicate.
 #[derive(Debug, Clone)]
 pub struct Matcher {
-    contacts: Option<Box<CollectionTypeMatcher>>,
-    calendar: Option<Box<CollectionTypeMatcher>>,
+    /// By type of collection.
+    matchers: [Option<Box<CollectionTypeMatcher>>; COLLECTION_TYPES.len()],
     ignores_indexes: bool,
 }
 
@@ -57,7 +56,7 @@ enum Predicate {
     Fields(FieldSet, ValueMatcher),
     Property(String, ValueMatcher),
     Any(&'static [&'static Field], ValueMatcher),
-    Kind(larder_store::Kind),
+    Kind(Kind),
     InRange(TimeRange),
     DateInRange(DateProperty, TimeRange),
     Overdue(TimeRange),
@@ -76,8 +75,8 @@ impl Matcher {
     /// Prepares a query. A pattern that cannot be compiled matches nothing; the parsers refuse it.
     #[must_use]
     pub fn new(query: &Query) -> Matcher {
-        let prepare = |family| {
-            let node = Predicate::from_query(query, family);
+        let prepare = |collection_type| {
+            let node = Predicate::from_query(query, collection_type);
             if matches!(node, Predicate::Constant(false)) {
                 return None;
             }
@@ -87,17 +86,9 @@ impl Matcher {
             Some(Box::new(CollectionTypeMatcher { predicate: node, fields, has_uid_test: uids }))
         };
         Matcher {
-            contacts: prepare(CollectionType::AddressBook),
-            calendar: prepare(CollectionType::Calendar),
+            matchers: std::array::from_fn(|index| prepare(COLLECTION_TYPES[index].collection_type)),
             ignores_indexes: false,
         }
-    }
-
-    /// Returns whether a contact that is stored under this UID matches. A test of UIDs matches by
-    /// the UID of the store and by that of the source.
-    #[must_use]
-    pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
-        self.contacts.as_ref().is_some_and(|matcher| matcher.predicate.matches(uid, card))
     }
 
     /// Returns whether an item matches.
@@ -105,6 +96,11 @@ impl Matcher {
     pub fn matches_item(&self, item: &DecodedItem<'_>) -> bool {
         self.for_item(item.head)
             .is_some_and(|matcher| matcher.predicate.matches(&item.head.uid, item))
+    }
+
+    /// Returns whether values of an item that is stored under this UID match.
+    pub(crate) fn matches_values(&self, uid: &str, values: &impl ItemFields) -> bool {
+        self.for_kind(values.kind()).is_some_and(|matcher| matcher.predicate.matches(uid, values))
     }
 
     /// Returns whether values of this item, current or former, match.
@@ -137,7 +133,7 @@ impl Matcher {
 
     /// Returns whether stored fields may decide the test.
     pub(crate) fn can_use_stored_fields(&self) -> bool {
-        let mut matchers = [&self.contacts, &self.calendar].into_iter().flatten();
+        let mut matchers = self.matchers.iter().flatten();
         !self.ignores_indexes && matchers.any(|matcher| matcher.fields.is_some())
     }
 
@@ -152,29 +148,32 @@ impl Matcher {
     }
 
     fn for_item(&self, head: &ItemMeta) -> Option<&CollectionTypeMatcher> {
-        match head.kind.collection_type() {
-            CollectionType::Calendar => self.calendar.as_deref(),
-            _ => self.contacts.as_deref(),
-        }
+        self.for_kind(head.kind)
+    }
+
+    fn for_kind(&self, kind: Kind) -> Option<&CollectionTypeMatcher> {
+        self.matchers[kind.collection_type().index()].as_deref()
     }
 }
 
 impl Predicate {
-    fn from_query(query: &Query, family: CollectionType) -> Predicate {
+    fn from_query(query: &Query, collection_type: CollectionType) -> Predicate {
         match query {
             Query::All => Predicate::Constant(true),
-            Query::And(of) => Predicate::combine(of, family, true),
-            Query::Or(of) => Predicate::combine(of, family, false),
-            Query::Not(query) => match Predicate::from_query(query, family) {
+            Query::And(of) => Predicate::combine(of, collection_type, true),
+            Query::Or(of) => Predicate::combine(of, collection_type, false),
+            Query::Not(query) => match Predicate::from_query(query, collection_type) {
                 Predicate::Constant(answer) => Predicate::Constant(!answer),
                 node => Predicate::Not(Box::new(node)),
             },
-            Query::Word(text) => Predicate::Word(WordPattern::parse(text), family),
+            Query::Word(text) => Predicate::Word(WordPattern::parse(text), collection_type),
             Query::Uids(uids) => Predicate::Uids(uids.iter().cloned().collect()),
-            Query::Test(test) => Predicate::from_test(test, family),
-            Query::Kind(kind) if kind.collection_type() == family => Predicate::Kind(*kind),
+            Query::Test(test) => Predicate::from_test(test, collection_type),
+            Query::Kind(kind) if kind.collection_type() == collection_type => {
+                Predicate::Kind(*kind)
+            }
             Query::Time(_) | Query::Number(..) | Query::Kind(_)
-                if family != CollectionType::Calendar =>
+                if !collection_type.has_schedules() =>
             {
                 Predicate::Constant(false)
             }
@@ -191,10 +190,10 @@ impl Predicate {
     }
 
     /// Combines queries by "and" or "or", and folds constants.
-    fn combine(of: &[Query], family: CollectionType, all: bool) -> Predicate {
+    fn combine(of: &[Query], collection_type: CollectionType, all: bool) -> Predicate {
         let mut nodes = Vec::new();
         for query in of {
-            match Predicate::from_query(query, family) {
+            match Predicate::from_query(query, collection_type) {
                 Predicate::Constant(answer) if answer != all => return Predicate::Constant(answer),
                 Predicate::Constant(_) => {}
                 node => nodes.push(node),
@@ -211,13 +210,13 @@ impl Predicate {
         }
     }
 
-    fn from_test(test: &FieldTest, family: CollectionType) -> Predicate {
+    fn from_test(test: &FieldTest, collection_type: CollectionType) -> Predicate {
         let Some(compare) = ValueMatcher::from_test(test) else {
             return Predicate::Constant(false);
         };
         match &test.subject {
             FieldSelector::Nothing => Predicate::Constant(false),
-            FieldSelector::Field(field) => match fields_matched_by(field, family) {
+            FieldSelector::Field(field) => match fields_matched_by(field, collection_type) {
                 [] => Predicate::Constant(false),
                 [Field { field_type: FieldType::Uid, .. }] => Predicate::Uid(compare),
                 of => Predicate::Fields(
@@ -228,7 +227,7 @@ impl Predicate {
             FieldSelector::Property(name) => Predicate::Property(name.clone(), compare),
             // Every item lacks some field.
             FieldSelector::Any if compare.matches("") => Predicate::Constant(true),
-            FieldSelector::Any => Predicate::Any(any_fields(family), compare),
+            FieldSelector::Any => Predicate::Any(any_fields(collection_type), compare),
         }
     }
 
@@ -247,7 +246,7 @@ impl Predicate {
                 return of.iter().all(|node| node.collect_fields(fields));
             }
             Predicate::Not(node) => return node.collect_fields(fields),
-            Predicate::Word(_, family) => word_fields(*family),
+            Predicate::Word(_, collection_type) => word_fields(*collection_type),
             Predicate::Fields(FieldSet { fields: of, .. }, _) => of,
             Predicate::Number(NumericOperand::Field(field), ..) => {
                 fields.push(field);
@@ -279,7 +278,7 @@ impl Predicate {
             Predicate::And(all) => all.iter().all(|node| node.matches(uid, item)),
             Predicate::Or(any) => any.iter().any(|node| node.matches(uid, item)),
             Predicate::Not(node) => !node.matches(uid, item),
-            Predicate::Word(needle, family) => has_word(needle, item, *family),
+            Predicate::Word(needle, collection_type) => has_word(needle, item, *collection_type),
             Predicate::Uids(uids) => {
                 uids.contains(uid) || item.uid().is_some_and(|uid| uids.contains(&uid))
             }
@@ -346,59 +345,58 @@ impl FieldSet {
     }
 }
 
+/// Fields by type of collection.
+type FieldsByType = LazyLock<Vec<Vec<&'static Field>>>;
+
+fn fields_by_type(is_wanted: impl Fn(&Field) -> bool) -> Vec<Vec<&'static Field>> {
+    let wanted = |collection_type: CollectionType| {
+        collection_type.fields().iter().filter(|field| is_wanted(field)).collect()
+    };
+    CollectionType::all().map(wanted).collect()
+}
+
 /// The fields of a test of any field: the indexed ones, without UIDs, flags and the time of the
 /// last revision, which users do not mean.
-pub(crate) fn any_fields(family: CollectionType) -> &'static [&'static Field] {
-    let all = |fields: &'static [Field]| -> Vec<&'static Field> {
-        let is_searched = |field: &&Field| {
+pub(crate) fn any_fields(collection_type: CollectionType) -> &'static [&'static Field] {
+    static ANY_FIELDS: FieldsByType = LazyLock::new(|| {
+        fields_by_type(|field| {
             field.is_indexed
                 && !matches!(field.field_type, FieldType::Uid | FieldType::Flag)
                 && field.name != "rev"
-        };
-        fields.iter().filter(is_searched).collect()
-    };
-    static CONTACT_ANY_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
-    static CALENDAR_ANY_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
-    match family {
-        CollectionType::Calendar => CALENDAR_ANY_FIELDS.get_or_init(|| all(CALENDAR_FIELDS)),
-        _ => CONTACT_ANY_FIELDS.get_or_init(|| all(CONTACT_FIELDS)),
-    }
+        })
+    });
+    &ANY_FIELDS[collection_type.index()]
 }
 
 /// The fields in which free words are searched.
-pub(crate) fn word_fields(family: CollectionType) -> &'static [&'static Field] {
-    let all = |fields: &'static [Field]| -> Vec<&'static Field> {
-        fields.iter().filter(|field| field.is_default_search).collect()
-    };
-    static CONTACT_WORD_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
-    static CALENDAR_WORD_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
-    match family {
-        CollectionType::Calendar => CALENDAR_WORD_FIELDS.get_or_init(|| all(CALENDAR_FIELDS)),
-        _ => CONTACT_WORD_FIELDS.get_or_init(|| all(CONTACT_FIELDS)),
-    }
+pub(crate) fn word_fields(collection_type: CollectionType) -> &'static [&'static Field] {
+    static WORD_FIELDS: FieldsByType =
+        LazyLock::new(|| fields_by_type(|field| field.is_default_search));
+    &WORD_FIELDS[collection_type.index()]
 }
 
 /// The fields that a test of a field reads in a type of collection: for the full name also the
-/// parts of the name and nicknames; in a calendar, the calendar field with the name of a contact
-/// field.
+/// parts of the name and nicknames; in a later type of collection, the field there with the name of
+/// the field.
 pub(crate) fn fields_matched_by(
     one: &'static Field,
-    family: CollectionType,
+    collection_type: CollectionType,
 ) -> &'static [&'static Field] {
     static NAME_FIELDS: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
         ["full_name", "family_name", "given_name", "nickname"]
             .into_iter()
-            .filter_map(find_contact_field)
+            .filter_map(find_any_field)
             .collect()
     });
     static SINGLE_FIELDS: LazyLock<Vec<(u16, [&'static Field; 1])>> = LazyLock::new(|| {
-        CONTACT_FIELDS.iter().chain(CALENDAR_FIELDS).map(|field| (field.id, [field])).collect()
+        let fields = CollectionType::all().flat_map(CollectionType::fields);
+        fields.map(|field| (field.id, [field])).collect()
     });
-    let is_of_calendar = find_calendar_field(one.name).is_some_and(|of| of.id == one.id);
-    let one = match (family, is_of_calendar) {
-        (CollectionType::Calendar, false) => find_calendar_field(one.name),
-        (CollectionType::AddressBook, true) => None,
-        _ => Some(one),
+    // A name is looked up in the types of collections in their order.
+    let one = match CollectionType::from_field(one).cmp(&collection_type) {
+        Ordering::Less => collection_type.find_field(one.name),
+        Ordering::Equal => Some(one),
+        Ordering::Greater => None,
     };
     let Some(one) = one else { return &[] };
     if one.name == "full_name" {
@@ -433,9 +431,9 @@ fn property_matches(name: &str, compare: &ValueMatcher, properties: &[Property<'
 }
 
 /// Returns whether an item has a word in one of the fields that are searched for free words.
-fn has_word(needle: &WordPattern, item: &impl ItemFields, family: CollectionType) -> bool {
+fn has_word(needle: &WordPattern, item: &impl ItemFields, collection_type: CollectionType) -> bool {
     let has = |field: &&'static Field| {
         item.any_value(field, &mut |value| needle.matches(field, value)).unwrap_or_default()
     };
-    word_fields(family).iter().any(has)
+    word_fields(collection_type).iter().any(has)
 }

@@ -159,9 +159,7 @@ fn plan_candidates(query: &Query, index_config: &IndexConfig) -> CandidateSet {
         Query::Kind(kind) if kind.collection_type() != index_config.collection_type() => {
             CandidateSet::Nothing
         }
-        Query::Time(_) | Query::Number(..)
-            if index_config.collection_type() != CollectionType::Calendar =>
-        {
+        Query::Time(_) | Query::Number(..) if !index_config.collection_type().has_schedules() => {
             CandidateSet::Nothing
         }
         Query::Time(TimeTest::InRange(window)) => {
@@ -408,7 +406,7 @@ fn index_field(field: &'static Field) -> Option<&'static Field> {
     if field.is_indexed {
         Some(field)
     } else {
-        field.subset_of.and_then(larder_format::field::find_contact_field)
+        field.subset_of.and_then(|name| CollectionType::from_field(field).find_field(name))
     }
 }
 
@@ -463,7 +461,7 @@ fn prefix_selectivity(prefix: &str) -> Selectivity {
 
 /// Filters all indexed values of a field, for texts too short to have trigrams.
 fn plan_value_scan(field: &Field, exact: bool, text: &str) -> CandidateSet {
-    let words = format!("{text:?} among all of {}", field.name);
+    let words = format!("scan of the values of {} for {text:?}", field.name);
     let pieces = split_phrase(text);
     let test = Box::new(move |value: &str| contains_parts(value, &pieces));
     let lookup = IndexQuery::PrefixFilter(term::value(field.id, ""), test);
@@ -500,7 +498,8 @@ fn plan_trigrams(text: &str) -> Option<LookupPlan> {
         1 => lookups.remove(0),
         _ => IndexQuery::AllApprox(lookups),
     };
-    let words = words.join(" and ");
+    let noun = if terms == 1 { "trigram" } else { "trigrams" };
+    let words = format!("{noun} {}", words.join(", "));
     Some(LookupPlan {
         selectivity: Selectivity::Substring,
         lookup,

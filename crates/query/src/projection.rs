@@ -5,11 +5,11 @@
 //! items.
 
 use crate::error::Error;
-use crate::item::{self, ParsedSource};
+use crate::item;
 use crate::query::Query;
-use crate::result_domain::is_calendar_field;
 use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet, Staleness};
 use larder_format::field::{Field, FieldType};
+use larder_format::parsed_source::ParsedSource;
 use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, StoredFields};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -33,10 +33,7 @@ impl<'a> ProjectedItem<'a> {
     /// Parses the source bytes of an item.
     #[must_use]
     pub fn from_bytes(reader: &Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> ProjectedItem<'a> {
-        ProjectedItem {
-            head,
-            origin: FieldOrigin::Parsed(ParsedSource::parse(reader, head, bytes)),
-        }
+        ProjectedItem { head, origin: FieldOrigin::Parsed(reader.parse_source(head, bytes)) }
     }
 }
 
@@ -221,8 +218,8 @@ impl ResultSet {
         let staleness = self.staleness(reader)?;
         let rows: Vec<ItemRow> = hits.iter().map(|hit| hit.row).collect();
         let mut hits = hits.iter();
-        let calendar_flags: Vec<bool> =
-            fields.iter().map(|field| is_calendar_field(field)).collect();
+        let field_types: Vec<CollectionType> =
+            fields.iter().map(|field| CollectionType::from_field(field)).collect();
         reader.for_each_with_stored_fields(&rows, &mut |head, stored| {
             let Some(hit) = hits.find(|hit| hit.row == head.row) else { return false };
             // `None`: the stored fields do not decide it.
@@ -239,13 +236,13 @@ impl ResultSet {
                 FieldType::Uid => !head.derived_uid,
                 _ => stored.is_some_and(|stored| stored.has_field(field)),
             };
-            // A field of the other kind of collection has no value here, so it needs no item.
-            let is_calendar = head.kind.collection_type() == CollectionType::Calendar;
+            // A field of another type of collection has no value here, so it needs no item.
+            let item_type = head.kind.collection_type();
             let suffices = is_match.is_some()
                 && fields
                     .iter()
-                    .zip(&calendar_flags)
-                    .all(|(field, flag)| *flag != is_calendar || is_stored(field));
+                    .zip(&field_types)
+                    .all(|(field, field_type)| *field_type != item_type || is_stored(field));
             let stored_range = suffices.then(|| {
                 let stored = stored.filter(|_| !fields.is_empty()).map(|stored| stored.as_bytes());
                 let start = page.stored_fields.len();

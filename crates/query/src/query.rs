@@ -2,7 +2,8 @@
 
 use crate::time_test::TimeTest;
 use larder_date_phrase::UserLocale;
-use larder_format::field::{Field, FieldType, find_calendar_field};
+use larder_format::collection_type::CollectionType;
+use larder_format::field::{Field, FieldType};
 use std::fmt;
 
 /// Alternatives with at least this many UIDs are turned into one set of UIDs.
@@ -10,10 +11,6 @@ const MIN_UIDS_PER_SET: usize = 16;
 
 /// The text form of [`FieldSelector::Nothing`]: no property has this name.
 const NO_FIELD_NAME: &str = "x-larder-no-field";
-
-/// The prefix of names of calendar fields, as contacts may have a field or property of the same
-/// name.
-pub(crate) const CALENDAR_FIELD_PREFIX: &str = "calendar:";
 
 /// A query for items.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -256,9 +253,10 @@ impl fmt::Display for FieldSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {
             FieldSelector::Field(field) => {
-                let is_calendar =
-                    find_calendar_field(field.name).is_some_and(|known| known.id == field.id);
-                f.write_str(if is_calendar { CALENDAR_FIELD_PREFIX } else { "" })?;
+                let collection_type = CollectionType::from_field(field);
+                if collection_type != CollectionType::default() {
+                    write!(f, "{}:", collection_type.name())?;
+                }
                 field.name
             }
             FieldSelector::Property(name) => name,

@@ -1,30 +1,39 @@
-//! The domain of a result: contacts, calendar items, or both. Lists show and sort each differently.
+//! The domain of a result: one type of collection, or several. Lists show and sort each type
+//! differently.
 //!
 //! Apart from `query`, as the domain may depend on the collections of the store.
 
 use crate::error::Error;
 use crate::query::{FieldSelector, FieldTest, NumericOperand, Query};
-use crate::search_request::SearchRequest;
-use larder_format::field::{CALENDAR_FIELDS, Field};
+use crate::search_request::{SearchRequest, SortSpec};
 use larder_store::{CollectionType, Reader};
 
-/// The kinds of items that a result may have.
+/// The types of collections whose items a result may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultDomain {
-    /// Contacts.
-    Contacts,
-    /// Events, tasks and memos.
-    Calendar,
-    /// Possibly both.
-    Both,
+    /// One type.
+    One(CollectionType),
+    /// Possibly several.
+    Several,
 }
 
-impl From<CollectionType> for ResultDomain {
-    fn from(collection_type: CollectionType) -> ResultDomain {
-        if collection_type == CollectionType::Calendar {
-            ResultDomain::Calendar
-        } else {
-            ResultDomain::Contacts
+impl ResultDomain {
+    /// Returns the order of such a result for which none was requested.
+    #[must_use]
+    pub fn default_sort(self) -> Option<SortSpec> {
+        let field = match self {
+            ResultDomain::One(collection_type) => collection_type.default_order(),
+            ResultDomain::Several => CollectionType::default().default_order(),
+        };
+        field.map(|field| SortSpec { field, descending: false })
+    }
+
+    /// Returns the singular noun for any item of such a result.
+    #[must_use]
+    pub fn item_noun(self) -> &'static str {
+        match self {
+            ResultDomain::One(collection_type) => collection_type.item_noun(),
+            ResultDomain::Several => "item",
         }
     }
 }
@@ -54,31 +63,22 @@ pub fn resolve_domain(reader: &Reader, request: &SearchRequest) -> Result<Result
             continue;
         }
         if found.is_some() {
-            return Ok(ResultDomain::Both);
+            return Ok(ResultDomain::Several);
         }
         found = Some(collection_type);
     }
-    Ok(found.unwrap_or(CollectionType::AddressBook).into())
-}
-
-/// Returns whether this is a field of calendar items.
-#[must_use]
-pub fn is_calendar_field(field: &Field) -> bool {
-    CALENDAR_FIELDS.iter().any(|known| known.id == field.id)
+    Ok(ResultDomain::One(found.unwrap_or_default()))
 }
 
 fn domain_of_query(query: &Query) -> Option<ResultDomain> {
-    let domain_of_field = |field: &Field| {
-        if is_calendar_field(field) { ResultDomain::Calendar } else { ResultDomain::Contacts }
-    };
     match query {
-        Query::Kind(kind) => Some(kind.collection_type().into()),
+        Query::Kind(kind) => Some(ResultDomain::One(kind.collection_type())),
         Query::Time(_) | Query::Number(NumericOperand::Occurrences(_), ..) => {
-            Some(ResultDomain::Calendar)
+            CollectionType::all().find(|one| one.has_schedules()).map(ResultDomain::One)
         }
         Query::Number(NumericOperand::Field(field), ..)
         | Query::Test(FieldTest { subject: FieldSelector::Field(field), .. }) => {
-            Some(domain_of_field(field))
+            Some(ResultDomain::One(CollectionType::from_field(field)))
         }
         Query::And(all) => all.iter().find_map(domain_of_query),
         Query::Or(any) => {

@@ -22,9 +22,8 @@ mod calendar;
 use crate::error::SyntaxError;
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
 use crate::value_matcher::{compile_pattern, parse_phone_digits};
-use larder_format::field::{
-    Field, FieldType, find_calendar_field, find_contact_field, suggest_contact_field,
-};
+use larder_format::collection_type::{find_any_field, suggest_any_field};
+use larder_format::field::{Field, FieldType, find_contact_field};
 use larder_format::phone::is_number_like;
 
 /// The deepest nesting of parentheses.
@@ -231,8 +230,8 @@ impl<'a> SearchLineParser<'a> {
                 ))
             }
             SearchLineToken::Word { field: Some(name), op, text, quoted } => {
-                let uids = find_contact_field(name)
-                    .is_some_and(|field| field.field_type == FieldType::Uid);
+                let uids =
+                    find_any_field(name).is_some_and(|field| field.field_type == FieldType::Uid);
                 if uids && *op == MatchOp::Contains && !quoted && text.contains(',') {
                     let some = text.split(',').filter(|uid| !uid.is_empty());
                     return Ok(Query::from_uids(some.map(str::to_string).collect()));
@@ -267,7 +266,7 @@ impl<'a> SearchLineParser<'a> {
             true => (text, MatchOp::Exists, ""),
             false => (name, op, text),
         };
-        let subject = match find_contact_field(name).or_else(|| find_calendar_field(name)) {
+        let subject = match find_any_field(name) {
             _ if name.eq_ignore_ascii_case("any") => FieldSelector::Any,
             Some(field) => FieldSelector::Field(field),
             None if is_extension(name) => FieldSelector::from_property_name(name),
@@ -316,11 +315,11 @@ impl<'a> SearchLineParser<'a> {
     }
 
     fn unknown_field(&self, at: usize, name: &str) -> SyntaxError {
-        let hint = match suggest_contact_field(name) {
+        let hint = match suggest_any_field(name) {
             Some(near) => format!("did you mean {near}:? \"larder fields\" lists them all"),
             None => "\"larder fields\" lists them all; quote a word that contains a colon".into(),
         };
-        SyntaxError::new(self.line, at, format!("there is no field {name:?}")).with_hint(hint)
+        SyntaxError::new(self.line, at, format!("unknown field {name:?}")).with_hint(hint)
     }
 }
 

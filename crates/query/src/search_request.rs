@@ -6,7 +6,8 @@
 use crate::error::Error;
 use crate::query::Query;
 use crate::sort_bound::ScanDirection;
-use larder_format::field::{Field, find_calendar_field, find_contact_field, suggest_contact_field};
+use larder_format::collection_type::{find_any_field, suggest_any_field};
+use larder_format::field::{Field, find_calendar_field};
 
 /// A query, and the form of its result set.
 #[derive(Debug, Clone, Default)]
@@ -47,10 +48,10 @@ impl SortSpec {
             Some(name) => (true, name),
             None => (false, text),
         };
-        match find_contact_field(name).or_else(|| find_calendar_field(name)) {
+        match find_any_field(name) {
             Some(field) => Ok(SortSpec { field, descending }),
             None => {
-                Err(Error::NoField { name: name.to_string(), nearest: suggest_contact_field(name) })
+                Err(Error::NoField { name: name.to_string(), nearest: suggest_any_field(name) })
             }
         }
     }

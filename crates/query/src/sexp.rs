@@ -2,16 +2,18 @@
 //!
 //! Names are case-sensitive, strings have C-like escapes, and text after the first expression is
 //! ignored. Unknown functions are errors; a name that no field has is the name of a vCard property,
-//! in any case. Extensions are `word` (a free word), `uids` (a set of UIDs), and the prefix
-//! `calendar:` of the names of calendar fields. Apart from `search_line`, which parses the syntax
-//! of people.
+//! in any case. Extensions are `word` (a free word), `uids` (a set of UIDs), and the name of
+//! another type of collection before the name of a field, as in `calendar:summary`: contacts may
+//! have a field or property of the same name. Apart from `search_line`, which parses the syntax of
+//! people.
 
 mod calendar;
 
 use crate::error::SyntaxError;
-use crate::query::{CALENDAR_FIELD_PREFIX, FieldSelector, FieldTest, MatchOp, Query, QueryContext};
+use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
 use crate::value_matcher::compile_pattern;
-use larder_format::field::{find_calendar_field, find_eds_field};
+use larder_format::collection_type::CollectionType;
+use larder_format::field::find_eds_field;
 use larder_format::phone::is_region;
 
 /// The deepest nesting of lists: enough for any search line, where a parenthesis may become two
@@ -144,7 +146,7 @@ impl<'a> SexpParser<'a> {
             "uids" => Query::from_uids(self.parse_strings()?),
             "word" => Query::Word(self.parse_string()?),
             _ => {
-                let message = format!("there is no function {name:?}");
+                let message = format!("unknown function {name:?}");
                 return Err(self.error(at, message).with_hint(format!(
                     "known here: {KNOWN_FUNCTIONS}, {}",
                     calendar::KNOWN_FUNCTIONS
@@ -196,10 +198,10 @@ impl<'a> SexpParser<'a> {
             ("x-evolution-any-field", _) => FieldSelector::Any,
             ("x-larder-no-field", _) => FieldSelector::Nothing,
             ("book_uid", _) => FieldSelector::from_property_name("X-EVOLUTION-BOOK-UID"),
-            (name, _) => match name.strip_prefix(CALENDAR_FIELD_PREFIX) {
-                Some(name) => {
-                    find_calendar_field(name).map_or(FieldSelector::Nothing, FieldSelector::Field)
-                }
+            (name, _) => match parse_type_prefix(name) {
+                Some((collection_type, name)) => collection_type
+                    .find_field(name)
+                    .map_or(FieldSelector::Nothing, FieldSelector::Field),
                 None => find_eds_field(name)
                     .map_or_else(|| FieldSelector::from_property_name(name), FieldSelector::Field),
             },
@@ -260,4 +262,11 @@ impl<'a> SexpParser<'a> {
         }
         Err(self.error(start, "unclosed string"))
     }
+}
+
+/// Splits the name of a field with the name of another type of collection before it.
+fn parse_type_prefix(name: &str) -> Option<(CollectionType, &str)> {
+    let (prefix, name) = name.split_once(':')?;
+    let collection_type = CollectionType::from_name(prefix)?;
+    (collection_type != CollectionType::default()).then_some((collection_type, name))
 }

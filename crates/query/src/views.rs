@@ -35,8 +35,8 @@
 //! At most two locks are held together: the engine's, and under it that of a mailbox or of the
 //! reader pool. A query is run, and the items of its answer are read, without the engine's lock and
 //! with a reader of the pool. Under the lock are a poll of the change feed, the changes that a
-//! lagging view missed, and the change of an answer by the clock. Live views are apart from the execution of a query, which knows
-//! nothing of them.
+//! lagging view missed, and the change of an answer by the clock. Live views are apart from the
+//! execution of a query, which knows nothing of them.
 
 mod answer_cache;
 mod engine;

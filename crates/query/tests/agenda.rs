@@ -1,11 +1,11 @@
-//! Occurrences of an answer, and the domain that a query is about.
+//! The occurrences of an answer, and the domain of a query.
 
 use crate::book::Book;
 use larder_query::{Query, ResultDomain, SearchRequest, resolve_domain};
-use larder_store::{BatchChange, CalendarContext, ItemPut, Precondition};
+use larder_store::{BatchChange, CalendarContext, CollectionType, ItemPut, Precondition};
 use std::sync::Arc;
 
-/// A calendar of these components: each a kind and its lines, divided by blanks.
+/// Creates a calendar of components, each with its kind and its lines separated by blanks.
 fn calendar(items: &[(&str, &str)]) -> Book {
     let mut book = Book::new();
     let changes = items.iter().enumerate().map(|(place, (kind, lines))| {
@@ -28,10 +28,9 @@ fn calendar(items: &[(&str, &str)]) -> Book {
     book
 }
 
-/// What takes no time is where it begins, not where that touches the end of a day, whether it
-/// recurs or not.
+/// An event without a duration at midnight is on the day that begins, recurring or not.
 #[test]
-fn what_takes_no_time_is_on_one_day() {
+fn an_event_without_duration_is_on_one_day() {
     for (rule, first) in
         [(" RRULE:FREQ=WEEKLY;COUNT=3", "02"), (" RRULE:FREQ=WEEKLY", "02"), ("", "16")]
     {
@@ -53,17 +52,17 @@ fn what_takes_no_time_is_on_one_day() {
 }
 
 #[test]
-fn what_an_answer_is_about() {
+fn a_query_has_a_domain() {
     let book = calendar(&[("EVENT", "SUMMARY:lunch DTSTART:20260305T090000Z")]);
     let check = |line: &str, expect: ResultDomain| {
         let find = SearchRequest { query: Query::parse(line).unwrap(), ..SearchRequest::default() };
         assert_eq!(resolve_domain(&book.reader(), &find).unwrap(), expect, "{line}");
     };
-    check("", ResultDomain::Calendar);
-    check("lunch", ResultDomain::Calendar);
-    check("when:2026-03", ResultDomain::Calendar);
-    check("summary:lunch", ResultDomain::Calendar);
-    check("lunch is:task", ResultDomain::Calendar);
-    check("full_name:anna", ResultDomain::Contacts);
-    check("is:contact or is:event", ResultDomain::Calendar);
+    check("", ResultDomain::One(CollectionType::Calendar));
+    check("lunch", ResultDomain::One(CollectionType::Calendar));
+    check("when:2026-03", ResultDomain::One(CollectionType::Calendar));
+    check("summary:lunch", ResultDomain::One(CollectionType::Calendar));
+    check("lunch is:task", ResultDomain::One(CollectionType::Calendar));
+    check("full_name:anna", ResultDomain::One(CollectionType::AddressBook));
+    check("is:contact or is:event", ResultDomain::One(CollectionType::Calendar));
 }

@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The plan finds what the full scan finds, in the same order.
+/// Checks that a plan finds the items of the full scan, in the same order.
 fn check(reader: &Reader, request: &SearchRequest) {
     let found = find(reader, request).unwrap_or_else(|error| panic!("{error}: {request:?}"));
     let walked = full_scan(reader, request).unwrap();
@@ -49,7 +49,7 @@ fn check(reader: &Reader, request: &SearchRequest) {
     }
 }
 
-/// The projected fields of each item equal those of its source.
+/// Checks that the projected fields of each item equal those of its source.
 fn check_fields(reader: &Reader, found: &ResultSet, names: &[&str]) {
     let fields: Vec<_> = names.iter().map(|name| find_contact_field(name).unwrap()).collect();
     let mut given = Vec::new();
@@ -115,9 +115,9 @@ fn book(cards: &[String], more: &[String]) -> Book {
     book
 }
 
-/// Queries for values of the cards, for every kind of index.
-fn questions(cards: &[String]) -> Vec<Query> {
-    let mut questions = vec![Query::from_uids(vec!["anna".into(), "bob".into()])];
+/// Returns queries for values of the cards, for every kind of index.
+fn queries_for_values(cards: &[String]) -> Vec<Query> {
+    let mut queries = vec![Query::from_uids(vec!["anna".into(), "bob".into()])];
     for card in cards {
         let card = Contact::parse(card.as_bytes());
         for field in CONTACT_FIELDS.iter().filter(|field| field.field_type != FieldType::Binary) {
@@ -129,7 +129,7 @@ fn questions(cards: &[String]) -> Vec<Query> {
                 let last = chars.len().saturating_sub(4);
                 let subject = FieldSelector::Field(field);
                 let test = |op, text: &str| Query::Test(FieldTest::new(subject.clone(), op, text));
-                questions.extend([
+                queries.extend([
                     test(MatchOp::Is, &value),
                     test(MatchOp::BeginsWith, &part(0, 3)),
                     test(MatchOp::EndsWith, &part(last, chars.len())),
@@ -144,14 +144,14 @@ fn questions(cards: &[String]) -> Vec<Query> {
             }
         }
     }
-    questions.sort_unstable_by_key(ToString::to_string);
-    questions.dedup();
-    questions
+    queries.sort_unstable_by_key(ToString::to_string);
+    queries.dedup();
+    queries
 }
 
-/// The default without one kind of index of one field, and that one alone.
+/// The default configuration without one kind of index of one field, and that index alone.
 #[test]
-fn without_any_one_index() {
+fn plans_equal_full_scans_without_any_one_index() {
     let cards = [
         "UID:anna\nFN:Änne Berg\nN:Bergström;Anna;;;\nNICKNAME:Nan\nEMAIL:post@example.org\nTEL:+43 664 1234567
          ORG:Müller & Söhne;Verkauf;Zimmer 7\nTITLE:Joiner\nROLE:Carpenter\nNOTE:likes blue\nCATEGORIES:Freunde
@@ -160,10 +160,10 @@ fn without_any_one_index() {
         "UID:bob\nFN:Bob",
     ]
     .map(card);
-    let questions = questions(&cards);
+    let queries = queries_for_values(&cards);
     let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
-    let requests: Vec<(SearchRequest, Vec<ItemRow>)> = questions
+    let requests: Vec<(SearchRequest, Vec<ItemRow>)> = queries
         .into_iter()
         .map(|query| SearchRequest { query, ..SearchRequest::default() })
         .map(|request| (request.clone(), full_scan(&reader, &request).unwrap().rows()))
@@ -203,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn plan_and_walk(
+    fn plans_equal_full_scans(
         cards in vec(one_card(), 1..10),
         more in vec(one_card(), 0..3),
         requests in vec(random_request(), 1..24),
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn plan_and_walk_after_edits(
+    fn plans_equal_full_scans_after_edits(
         cards in vec(one_card(), 2..8),
         edits in vec(one_card(), 1..8),
         removed in 0..8usize,
@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn plan_and_walk_without_indexes(
+    fn plans_equal_full_scans_without_indexes(
         cards in vec(one_card(), 1..6),
         stale in select(vec![&Stale::ALL[..1], &Stale::ALL[1..], Stale::ALL]),
         requests in vec(random_request(), 1..8),
@@ -247,9 +247,9 @@ proptest! {
         }
     }
 
-    /// With any index configuration, also while it changes.
+    /// With any index configuration, and while it changes.
     #[test]
-    fn plan_and_walk_by_any_summary(
+    fn plans_equal_full_scans_with_any_index_configuration(
         cards in vec(one_card(), 1..8),
         more in vec(one_card(), 1..5),
         edits in vec(one_card(), 1..4),
@@ -281,7 +281,7 @@ proptest! {
     }
 
     #[test]
-    fn what_people_type(
+    fn plans_of_typed_lines_equal_full_scans(
         cards in vec(one_card(), 1..6),
         lines in vec(vec(type_line(), 0..5), 1..12),
         summary in prop_oneof![Just("default".to_string()), summary()],
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_parser_panic(
+    fn the_parsers_do_not_panic(
         text in "\\PC{0,40}",
         sexp in "[()a-z\"\\\\# -]{0,60}",
         calls in vec(select(CALLS), 0..12),

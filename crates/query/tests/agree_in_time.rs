@@ -29,7 +29,7 @@ fn midnight(day: &str) -> i64 {
     value::IcalDateTime::parse(day).unwrap().civil.seconds()
 }
 
-/// A time range of any size, near a day on which clocks change.
+/// Generates a time range of any size, near a day on which clocks change.
 fn window(what: TimeTarget) -> impl Strategy<Value = TimeRange> {
     let lengths = &[
         0,
@@ -208,9 +208,9 @@ fn book(components: &[String], more: &[String]) -> Book {
     book
 }
 
-/// An expansion equals the part of a larger one in its time range.
+/// Checks that an expansion equals the part of a larger one in its time range.
 #[track_caller]
-fn expansion_is_a_part(reader: &Reader, window: &TimeRange, all: &TimeRange) {
+fn check_expansion(reader: &Reader, window: &TimeRange, all: &TimeRange) {
     let everything = find(reader, &SearchRequest::default()).unwrap();
     let few = expand_occurrences(reader, &everything, window, 1 << 20).unwrap();
     let many = expand_occurrences(reader, &everything, all, 1 << 20).unwrap();
@@ -268,7 +268,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn plan_and_walk(
+    fn plans_equal_full_scans(
         components in vec(random_component(), 1..14),
         more in vec(random_component(), 0..4),
         requests in vec(random_request(), 1..24),
@@ -280,9 +280,9 @@ proptest! {
         }
     }
 
-    /// Series whose occurrences are changed, removed and moved elsewhere.
+    /// Series with overrides, and items that are removed and replaced.
     #[test]
-    fn plan_and_walk_after_edits(
+    fn plans_equal_full_scans_after_edits(
         components in vec(random_component(), 2..10),
         edits in vec(random_component(), 1..8),
         removed in vec(0..8usize, 0..3),
@@ -308,7 +308,7 @@ proptest! {
     }
 
     #[test]
-    fn plan_and_walk_without_indexes(
+    fn plans_equal_full_scans_without_indexes(
         components in vec(random_component(), 1..8),
         stale in select(vec![&[Stale::Time][..], &[Stale::Text][..], &[Stale::Time, Stale::Sort, Stale::Text][..]]),
         requests in vec(random_request(), 1..8),
@@ -320,7 +320,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_of_an_expansion(
+    fn an_expansion_is_a_part_of_a_larger_one(
         components in vec(random_component(), 1..8),
         windows in vec(prop_oneof![3 => window(TimeTarget::Occurrences), 1 => window(TimeTarget::Alarms)], 1..12),
     ) {
@@ -330,14 +330,14 @@ proptest! {
             let (from, to) = (midnight("20230101"), midnight("20380101"));
             let (from, to) = (Instant::from_seconds_clamped(from), Instant::from_seconds_clamped(to));
             let all = TimeRange { from, to, ..window.clone() };
-            expansion_is_a_part(&reader, window, &all);
+            check_expansion(&reader, window, &all);
         }
     }
 }
 
-/// The text of a query can be parsed again, for queries from search lines, too.
+/// The text of a query is parsed to the same query, also if the query is from a search line.
 #[test]
-fn lines_are_printed_and_read_again() {
+fn printed_queries_are_parsed_back() {
     let lines = [
         "when:2026-03",
         "when:today..+7d",

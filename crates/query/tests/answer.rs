@@ -19,7 +19,7 @@ fn names(names: &[&str]) -> Book {
 }
 
 #[test]
-fn in_the_order_of_a_field() {
+fn results_are_sorted_by_a_field() {
     let book = small();
     let check = |reader: &Reader| {
         let check = |line: &str, sort: &str, expect: &[&str]| {
@@ -31,7 +31,7 @@ fn in_the_order_of_a_field() {
         check("has:email", "full_name", &["anna", "bob", "club", "ivan"]);
         check("has:email", "-full_name", &["ivan", "club", "bob", "anna"]);
         check("has:email", "email", &["club", "anna", "bob", "ivan"]);
-        // Items without a value come first, and equal ones by row.
+        // Items without a value are first; items with equal values are in the order of their rows.
         check("", "title", &["anna", "wang", "ivan", "ali", "istanbul", "Straße", "club", "bob"]);
         check("", "-title", &["bob", "club", "Straße", "istanbul", "ali", "ivan", "wang", "anna"]);
     };
@@ -43,7 +43,7 @@ fn in_the_order_of_a_field() {
 }
 
 #[test]
-fn in_the_order_of_a_language() {
+fn results_are_sorted_by_the_rules_of_a_language() {
     let book = names(&["Zebra", "Ärger", "Otto", "Öl", "Anna"]);
     let check = |reader: &Reader, expect: &[&str]| {
         let request = request("", Some("full_name"));
@@ -58,21 +58,21 @@ fn in_the_order_of_a_language() {
     let swedish = StoreOptions { locale: Some("sv".into()), ..StoreOptions::default() };
     let store = Store::open(&book.dir(), &swedish).unwrap();
     check(&store.open_reader().unwrap(), &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
-    // A reader that was open keeps the former order.
+    // A reader that was open before keeps the previous order.
     check(&before, &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
 }
 
 #[test]
-fn a_field_to_sort_by() {
+fn sort_fields_are_parsed() {
     assert!(SortSpec::parse("-file_as").unwrap().descending);
     assert_eq!(SortSpec::parse("mail").unwrap().field.name, "email");
     let error = SortSpec::parse("-emial").unwrap_err();
-    assert_eq!(error.to_string(), "there is no field \"emial\" to sort by");
+    assert_eq!(error.to_string(), "unknown field \"emial\"");
     assert!(matches!(error, Error::NoField { nearest: Some("email"), .. }));
 }
 
 #[test]
-fn limits_and_collections() {
+fn results_are_limited_and_restricted_to_a_collection() {
     let mut book = small();
     book.put("work", [card("UID:anna\nFN:Anna at work").as_str(), &card("UID:zoe\nFN:Zoe")]);
     let reader = book.reader();
@@ -147,10 +147,10 @@ fn items_that_changed_since_the_search_are_left_out() {
     assert_eq!(cards, 3 + 2);
 }
 
-/// Cards may have pictures of megabytes: an answer reads no more of them at a time than a megabyte,
-/// and so gives none that was removed just before its turn.
+/// Cards may have pictures of several megabytes. A result set reads at most a megabyte ahead, so an
+/// item that is removed during the reading is not returned.
 #[test]
-fn an_item_is_read_when_its_turn_comes() {
+fn large_items_are_read_one_at_a_time() {
     let picture = "A".repeat(1 << 20);
     let cards = ["Anna 1", "Anna 2", "Anna 3"]
         .map(|name| card(&format!("UID:{name}\nFN:{name}\nPHOTO:{picture}")));
@@ -173,7 +173,7 @@ fn an_item_is_read_when_its_turn_comes() {
 
 #[test]
 fn a_query_may_have_many_parts() {
-    // More parts than SQLite takes in one compound SELECT, or nests in one full-text expression.
+    // More parts than SQLite allows in a compound SELECT or in a nested full-text expression.
     let book = names(&["Anna 7", "Berta 42", "Clara 999"]);
     let reader = book.reader();
     let list = |join: &str, part: &dyn Fn(usize) -> String| {
@@ -197,7 +197,7 @@ fn a_query_may_have_many_parts() {
 }
 
 #[test]
-fn an_answer_of_more_than_a_page() {
+fn results_larger_than_a_page_are_complete() {
     let cards: Vec<String> =
         (0..600).map(|n| card(&format!("UID:u{n}\nFN:Name {:03}", n % 300))).collect();
     let book = Book::with_contacts(cards.iter().map(String::as_str));
@@ -256,21 +256,21 @@ fn formerly_wrong_plans_agree_with_the_full_scan() {
             found.explain.plan.join("; ")
         );
     };
-    // What it was called before is not sure, though it is a candidate for having too much text.
+    // The item is a candidate for its long text, and its former name must not count.
     let long = format!("UID:u1\nFN:Bert\nORG:{}", "x".repeat(300));
     check(&[card("UID:u1\nFN:Anna"), card(&long)], "full_name", MatchOp::Is, "anna", None);
-    // A value that is cut is cut between characters.
+    // A long value is cut between characters.
     let long = format!("UID:u1\nFN:a{}", "王".repeat(100));
     for letters in 75..=80 {
         let text = format!("a{}", "王".repeat(letters));
         check(&[card(&long)], "full_name", MatchOp::Is, &text, None);
     }
-    // Folding puts letters together.
+    // Folding composes letters.
     let uid = card("UID:ka\u{304b}\u{3099}\nFN:A");
     for op in [MatchOp::BeginsWith, MatchOp::Contains, MatchOp::EndsWith, MatchOp::Is] {
         check(std::slice::from_ref(&uid), "uid", op, "ka\u{304b}", None);
     }
-    // Much may be dialled before a number.
+    // Numbers may have long dialling prefixes.
     let numbers = ["12345", "+358 0 12345", "+358 12345", "030 123 x 1234567890", "030 123 x 12"]
         .map(|number| card(&format!("FN:{number}\nTEL:{number}")));
     for text in ["0000000012345", "0011 358 0 12345", "00 358 0 12345", "1234567890", "030 123"] {
@@ -283,7 +283,7 @@ fn formerly_wrong_plans_agree_with_the_full_scan() {
 }
 
 #[test]
-fn or_of_uid_sets() {
+fn sets_of_uids_are_united() {
     let cards = ["UID:a\nFN:A", "UID:b\nFN:B", "UID:c\nFN:C", "UID:d\nFN:D"].map(card);
     let book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
@@ -296,7 +296,7 @@ fn or_of_uid_sets() {
 }
 
 #[test]
-fn or_of_ors_of_uids() {
+fn nested_disjunctions_of_uids_are_united() {
     let cards: Vec<String> = (0..40).map(|n| card(&format!("UID:u{n}\nFN:A{n}"))).collect();
     let book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();

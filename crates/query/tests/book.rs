@@ -44,7 +44,7 @@ impl Book {
         self.scratch.path().join("data")
     }
 
-    /// The path of a backup.
+    /// Returns the path of a backup.
     pub(crate) fn backup_path(&self) -> PathBuf {
         self.scratch.path().join("backup.db")
     }
@@ -110,7 +110,7 @@ pub(crate) enum Stale {
 impl Stale {
     pub(crate) const ALL: &[Stale] = &[Stale::Text, Stale::Sort];
 
-    /// The beginning of the fingerprint.
+    /// Returns the beginning of the fingerprint.
     fn fingerprint(self) -> &'static str {
         match self {
             Stale::Text => "rules 6, folding 2, tables",

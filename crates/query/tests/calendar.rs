@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::sync::Arc;
 
-/// A time zone that no system has: 5:45 hours east of UTC, and 6:15 in summer.
+/// A time zone that no system has: 5:45 hours east of UTC, in summer 6:15.
 pub(crate) const OWN_ZONE: &str = "BEGIN:VTIMEZONE\r\nTZID:Own\r\nBEGIN:STANDARD\r\nDTSTART:19701025T030000\r\n\
     TZOFFSETFROM:+0615\r\nTZOFFSETTO:+0545\r\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\nEND:STANDARD\r\n\
     BEGIN:DAYLIGHT\r\nDTSTART:19700329T020000\r\nTZOFFSETFROM:+0545\r\nTZOFFSETTO:+0615\r\n\
@@ -59,7 +59,7 @@ impl Book {
     }
 }
 
-/// Days around which clocks, years and leap years change, in one zone or another.
+/// Days near clock changes, ends of years and leap days.
 pub(crate) const DAYS: &[&str] = &[
     "20260328", "20260329", "20260330", "20261024", "20261025", "20261026", "20260308", "20261101",
     "20251231", "20260101", "20240229", "20260131", "20260405", "20261004", "20260601",
@@ -67,7 +67,7 @@ pub(crate) const DAYS: &[&str] = &[
 const TIMES: &[&str] =
     &["000000", "013000", "020000", "023000", "030000", "090000", "120000", "233000", "235959"];
 
-/// The form in which a time is written.
+/// The form of a date or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TimeForm {
     Date,
@@ -188,7 +188,7 @@ fn texts() -> impl Strategy<Value = String> {
     })
 }
 
-/// The content lines of a component, without its name and UID.
+/// Generates the content lines of a component, without its name and UID.
 fn body() -> impl Strategy<Value = String> {
     let when = (select(CLOCKS), select(DAYS), select(TIMES));
     let other = (select(CLOCKS), select(DAYS), select(TIMES));
@@ -218,7 +218,7 @@ fn body() -> impl Strategy<Value = String> {
     )
 }
 
-/// A random component, with one of a few UIDs.
+/// Generates a component with one of a few UIDs.
 pub(crate) fn random_component() -> impl Strategy<Value = String> {
     let uid =
         prop_oneof![1 => Just(String::new()), 9 => (0..6).prop_map(|n| format!("UID:u{n}\n"))];

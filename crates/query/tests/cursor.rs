@@ -1,4 +1,4 @@
-//! Cursors: steps in both directions, jumps, letters, and a store that changes meanwhile.
+//! Cursors: steps in both directions, moves, letters, and changes of the store.
 
 use crate::book::{Book, Stale, card, search_request, small};
 use larder_format::collate::primary_weights;
@@ -13,7 +13,7 @@ fn open_cursor(sort: &str) -> SortedCursor {
     SortedCursor::new(Query::All, None, SortSpec::parse(sort).unwrap())
 }
 
-/// The names that a step gives.
+/// Steps a cursor and returns the names of the items.
 fn names(cursor: &mut SortedCursor, reader: &Reader, count: isize) -> String {
     let mut names = Vec::new();
     let answer = cursor.step(reader, count).unwrap();
@@ -34,7 +34,7 @@ fn book(names: &[&str]) -> Book {
 }
 
 #[test]
-fn steps_in_both_directions() {
+fn a_cursor_steps_in_both_directions() {
     let book = book(&["Otto", "Anna", "Ärger", "Berta", "berta", "Zoë", "Berta"]);
     let check = |reader: &Reader| {
         let mut cursor = open_cursor("full_name");
@@ -69,14 +69,14 @@ fn steps_in_both_directions() {
 }
 
 #[test]
-fn moves_to_texts() {
+fn a_cursor_moves_to_texts() {
     let book = book(&["Anna", "Änne", "Berta", "Émile", "eva", "Otto", "王小明", ""]);
     let reader = book.reader();
     let check = |sort: &str, text: &str, next: &str, before: u64| {
         let mut cursor = open_cursor(sort);
         cursor.move_to_text(&reader, text);
         assert_eq!(cursor.position(&reader).unwrap(), (before, 8), "{text:?} by {sort}");
-        // So does an answer that begins there.
+        // A request that starts at the text agrees.
         let sort = Some(SortSpec::parse(sort).unwrap());
         let request = SearchRequest {
             sort,
@@ -98,7 +98,7 @@ fn moves_to_texts() {
     check("full_name", "em", "Émile", 4);
     check("full_name", "z", "王小明", 7);
     check("full_name", "龜", "", 8);
-    // Backwards, all that begins so comes, too.
+    // In descending order the items that begin with the text are included.
     check("-full_name", "", "王小明", 0);
     check("-full_name", "E", "eva", 2);
     check("-full_name", "em", "Émile", 3);
@@ -107,7 +107,7 @@ fn moves_to_texts() {
 }
 
 #[test]
-fn letters_of_many_languages() {
+fn letters_follow_the_language() {
     let check = |locale: &str, names: &[&str], expect: &[(&str, u64)]| {
         let book = book(names);
         let options = StoreOptions { locale: Some(locale.into()), ..StoreOptions::default() };
@@ -123,7 +123,7 @@ fn letters_of_many_languages() {
                 assert_eq!(cursor.position(&reader).unwrap().0, before, "{letter} in {locale}");
             }
         }
-        // And back.
+        // In descending order.
         let backwards = open_cursor("-full_name").letters(&reader).unwrap();
         assert_eq!(backwards.len(), letters.len());
         let total = names.len() as u64;
@@ -166,7 +166,7 @@ fn letters_of_many_languages() {
 }
 
 #[test]
-fn a_question_and_a_collection() {
+fn a_cursor_has_a_query_and_a_collection() {
     let mut book = small();
     book.put("work", [card("UID:zoe\nFN:Zoe\nEMAIL:z@example.org").as_str()]);
     let reader = book.reader();
@@ -180,22 +180,22 @@ fn a_question_and_a_collection() {
     assert_eq!(cursor.position(&reader).unwrap(), (2, 5));
     let letters = cursor.letters(&reader).unwrap();
     assert_eq!(letters[2], FilingLetter { text: "C".into(), before: 2 });
-    // It stands where it stood.
+    // Reading the letters does not move the cursor.
     assert_eq!(names(&mut cursor, &reader, 1), "Chess Club");
     let mut cursor = SortedCursor::new(Query::All, Some("work"), sort);
     assert_eq!(names(&mut cursor, &reader, 9), "Zoe");
     let mut cursor = SortedCursor::new(Query::All, Some("nowhere"), sort);
     assert!(matches!(cursor.step(&reader, 1), Err(Error::Store(_))));
-    // Within a snapshot of the program's own.
+    // Inside a read transaction of the program.
     let snapshot = reader.begin_read().unwrap();
     let mut cursor = open_cursor("email");
     assert_eq!(cursor.position(&reader).unwrap(), (0, 9));
     drop(snapshot);
 }
 
-/// What happens to a cursor, or to its store.
+/// An action on a cursor or on its store.
 #[derive(Debug, Clone)]
-enum Event {
+enum CursorAction {
     Step(isize),
     First,
     Last,
@@ -207,40 +207,40 @@ enum Event {
 const NAMES: &[&str] =
     &["", "Anna", "anna", "Änne", "B", "Berta", "Berta", "Ch", "ch", "M", "Max", "Zoë", "1", "王"];
 
-fn event() -> impl Strategy<Value = Event> {
+fn action() -> impl Strategy<Value = CursorAction> {
     prop_oneof![
-        6 => (-5..6isize).prop_map(Event::Step),
-        1 => Just(Event::First),
-        1 => Just(Event::Last),
-        3 => select(NAMES).prop_map(Event::MoveTo),
+        6 => (-5..6isize).prop_map(CursorAction::Step),
+        1 => Just(CursorAction::First),
+        1 => Just(CursorAction::Last),
+        3 => select(NAMES).prop_map(CursorAction::MoveTo),
         5 => (0..24usize, select(NAMES), select(&["contacts", "work"][..]))
-            .prop_map(|(uid, name, collection)| Event::Put(uid, name, collection)),
-        2 => (0..24usize).prop_map(Event::Remove),
+            .prop_map(|(uid, name, collection)| CursorAction::Put(uid, name, collection)),
+        2 => (0..24usize).prop_map(CursorAction::Remove),
     ]
 }
 
-/// Where the cursor ought to be, in words that need no index.
+/// The expected position of the cursor, independent of an index.
 #[derive(Debug, Clone)]
-enum Stand {
-    /// Behind everything, or before it.
+enum ExpectedPosition {
+    /// After all items (true) or before them.
     End(bool),
-    /// Behind this item, or before it.
+    /// After an item (true) or before it.
     Item(Vec<u8>, ItemRow, bool),
-    /// Where this text is.
+    /// At the first item that is not before a text.
     Text(Vec<u8>),
 }
 
-impl Stand {
-    /// Is the item behind?
+impl ExpectedPosition {
+    /// Returns whether the item is before the position.
     fn has_passed(&self, key: &[u8], row: ItemRow, sort: SortSpec) -> bool {
         let less =
             |a: (&[u8], ItemRow), b: (&[u8], ItemRow)| if sort.descending { a > b } else { a < b };
         match self {
-            Stand::End(end) => *end,
-            Stand::Item(at, of, behind) => {
+            ExpectedPosition::End(end) => *end,
+            ExpectedPosition::Item(at, of, behind) => {
                 less((key, row), (at, *of)) || (*behind && (key, row) == (at, *of))
             }
-            Stand::Text(text) => {
+            ExpectedPosition::Text(text) => {
                 let key = primary_weights(key);
                 !key.starts_with(text)
                     && (if sort.descending { key > text.as_slice() } else { key < text.as_slice() })
@@ -249,7 +249,7 @@ impl Stand {
     }
 }
 
-/// A book sorted the long way.
+/// Sorts the items of a full scan by their sort keys.
 fn sort_names(reader: &Reader, request: &SearchRequest) -> Vec<(Vec<u8>, ItemRow)> {
     let field = request.sort.unwrap().field;
     let key = |row: ItemRow| {
@@ -259,7 +259,7 @@ fn sort_names(reader: &Reader, request: &SearchRequest) -> Vec<(Vec<u8>, ItemRow
     full_scan(reader, request).unwrap().rows().into_iter().map(|row| (key(row), row)).collect()
 }
 
-fn check(events: &[Event], request: &SearchRequest) {
+fn check(actions: &[CursorAction], request: &SearchRequest) {
     let mut book = Book::new();
     for name in ["contacts", "work"] {
         book.apply(vec![BatchChange::CreateCollection(name.into(), Kind::Contact)]);
@@ -267,38 +267,38 @@ fn check(events: &[Event], request: &SearchRequest) {
     let reader = book.reader();
     let sort = request.sort.unwrap();
     let mut cursor = SortedCursor::new(request.query.clone(), request.collection.as_deref(), sort);
-    let mut stand = Stand::End(false);
-    for event in events {
-        match event {
-            Event::Put(uid, name, collection) => {
+    let mut expected = ExpectedPosition::End(false);
+    for action in actions {
+        match action {
+            CursorAction::Put(uid, name, collection) => {
                 let card = card(&format!("UID:u{uid}\nFN:{name}\nEMAIL:{name}"));
                 book.put(collection, [card.as_str()]);
             }
-            Event::Remove(number) => {
+            CursorAction::Remove(number) => {
                 let rows = full_scan(&reader, &search_request(Query::All)).unwrap().rows();
                 if let Some(row) = rows.get(*number) {
                     let handle = reader.find_by_row(*row).unwrap().unwrap().handle;
                     book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
                 }
             }
-            Event::First => {
+            CursorAction::First => {
                 cursor.move_to_start();
-                stand = Stand::End(false);
+                expected = ExpectedPosition::End(false);
             }
-            Event::Last => {
+            CursorAction::Last => {
                 cursor.move_to_end();
-                stand = Stand::End(true);
+                expected = ExpectedPosition::End(true);
             }
-            Event::MoveTo(text) => {
+            CursorAction::MoveTo(text) => {
                 cursor.move_to_text(&reader, text);
-                stand = match primary_weights(&reader.extractor().sort_key(text)) {
-                    [] => Stand::End(false),
-                    text => Stand::Text(text.to_vec()),
+                expected = match primary_weights(&reader.extractor().sort_key(text)) {
+                    [] => ExpectedPosition::End(false),
+                    text => ExpectedPosition::Text(text.to_vec()),
                 };
             }
-            Event::Step(count) => {
+            CursorAction::Step(count) => {
                 let all = sort_names(&reader, request);
-                let at = all.partition_point(|(key, row)| stand.has_passed(key, *row, sort));
+                let at = all.partition_point(|(key, row)| expected.has_passed(key, *row, sort));
                 let (before, behind) = all.split_at(at);
                 let met: Vec<&(Vec<u8>, ItemRow)> = match count {
                     0.. => behind.iter().take(count.unsigned_abs()).collect(),
@@ -307,13 +307,17 @@ fn check(events: &[Event], request: &SearchRequest) {
                 let rows: Vec<ItemRow> = met.iter().map(|(_, row)| *row).collect();
                 assert_eq!(cursor.step(&reader, *count).unwrap().rows(), rows);
                 if let Some((key, row)) = met.last() {
-                    stand = Stand::Item(key.clone(), *row, *count > 0);
+                    expected = ExpectedPosition::Item(key.clone(), *row, *count > 0);
                 }
             }
         }
         let all = sort_names(&reader, request);
-        let at = all.partition_point(|(key, row)| stand.has_passed(key, *row, sort));
-        assert_eq!(cursor.position(&reader).unwrap(), (at as u64, all.len() as u64), "{stand:?}");
+        let at = all.partition_point(|(key, row)| expected.has_passed(key, *row, sort));
+        assert_eq!(
+            cursor.position(&reader).unwrap(),
+            (at as u64, all.len() as u64),
+            "{expected:?}"
+        );
     }
 }
 
@@ -321,8 +325,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_cursor_is_the_sorted_walk_whatever_happens(
-        events in vec(event(), 1..60),
+    fn a_cursor_equals_a_sorted_full_scan_after_any_actions(
+        actions in vec(action(), 1..60),
         sort in select(&["full_name", "-full_name", "file_as", "-file_as", "email", "-email"][..]),
         query in select(&["", "", "has:full_name", "a"][..]),
         collection in select(&[None, Some("contacts")][..]),
@@ -332,6 +336,6 @@ proptest! {
             collection: collection.map(str::to_string),
             ..search_request(Query::parse(query).unwrap())
         };
-        check(&events, &request);
+        check(&actions, &request);
     }
 }

@@ -1,4 +1,4 @@
-//! Duplicate contacts: which values join cards, and which do not.
+//! Duplicate contacts: the values that join cards, and those that do not.
 
 use crate::book::{Book, card, search_request};
 use larder_format::contact::Contact;
@@ -20,7 +20,7 @@ fn groups(reader: &Reader, request: &SearchRequest, region: &str) -> Vec<Duplica
     find_duplicates(reader, request, &settings(region)).unwrap()
 }
 
-/// The cards of each group by their places in the book, and the fields that they have in common.
+/// Formats each group: the numbers of its cards, and the fields that they have in common.
 fn describe_groups(groups: &[DuplicateGroup]) -> Vec<String> {
     let shown = |group: &DuplicateGroup| {
         let rows: Vec<String> = group.rows.iter().map(ToString::to_string).collect();
@@ -31,7 +31,7 @@ fn describe_groups(groups: &[DuplicateGroup]) -> Vec<String> {
     groups.iter().map(shown).collect()
 }
 
-/// Cards of these lines, with a `/` between two; and the groups of them.
+/// Checks the groups of cards. The lines of a card are separated by `/`.
 #[track_caller]
 fn check(cards: &[&str], expect: &[&str]) {
     let with_uid =
@@ -53,7 +53,7 @@ fn shared_values_join_cards() {
     check(&["FN:Mum/TEL:0664 1234567", "FN:Helga Berg/TEL:0664 1234567"], &["1 2: phone"]);
     check(&["N:Berg;Anna;;;/NOTE:x", "FN:Anna Berg"], &["1 2: full_name"]);
     check(&["FN:王小明", "FN:王小明"], &["1 2: full_name"]);
-    // One value after the other.
+    // A chain of different values.
     check(
         &[
             "FN:Anna Berg/TEL:0664 1234567",
@@ -63,7 +63,7 @@ fn shared_values_join_cards() {
         ],
         &["1 2 3: email phone"],
     );
-    // The surest come first, those whose names differ last.
+    // The most certain groups are first, those with different names last.
     check(
         &[
             "FN:Ida Kern/TEL:0664 7654321",
@@ -84,38 +84,38 @@ fn contradictions_do_not_join_cards() {
     check(&["FN:Anna Berg/TEL:+43 1 999", "FN:A. Berg/TEL:+43 1 999"], &[]);
     check(&["FN:A B/TEL:0664 1234567 ext. 5", "FN:C D/TEL:0664 1234567 ext. 6"], &[]);
     check(&["FN:A B/TEL:+43 664 1234567", "FN:C D/TEL:+49 664 1234567"], &[]);
-    // Somebody and where they work; members and their list.
+    // A person and an organisation; the members of a list and the list.
     check(&["FN:Bakery/TEL:01 5551234", "FN:Tom Berg/ORG:Bakery/TEL:01 5551234"], &[]);
     check(&["FN:Club/X-EVOLUTION-LIST:TRUE/EMAIL:a@x.example", "FN:Anna/EMAIL:a@x.example"], &[]);
-    // Father and son, twins indeed.
+    // Father and son, with one name and different birthdays.
     check(&["FN:Otto Berg/BDAY:1940-01-01", "FN:Otto Berg/BDAY:1970-02-03"], &[]);
     check(&["FN:Otto Berg/BDAY:1940-01-01", "FN:Otto Berg/BDAY:--0101"], &["1 2: full_name"]);
-    // One word is not much of a name.
+    // A name of one word is weak evidence.
     check(&["FN:Anna/TEL:0664 1111111", "FN:Anna/TEL:0664 2222222"], &[]);
     check(&["FN:Anna/TEL:0664 1111111", "FN:Anna/EMAIL:a@x.example"], &["1 2: full_name"]);
-    // The address of a card without a name is not its name.
+    // An e-mail address does not replace a missing name.
     check(&["EMAIL:a@x.example", "EMAIL:b@x.example"], &[]);
 }
 
-/// A switchboard's number joins only those whose names are one person's, and one that very many
-/// have joins none.
+/// A number that several cards share joins only cards with similar names, and a number that very
+/// many share joins none.
 #[test]
-fn values_of_many_cards_join_none() {
+fn widely_shared_values_do_not_join_cards() {
     let names = ["Anna Berg", "Otto Kern", "Ida Lind", "A. Berg", "Berg", ""];
     let cards: Vec<String> =
         names.iter().map(|name| format!("FN:{name}/TEL:01 5551234/EMAIL:info@x.example")).collect();
     check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["1 4: email phone"]);
     let cards: Vec<String> = (0..60).map(|_| "FN:Anna Berg/TEL:01 5551234".to_string()).collect();
     check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
-    // Many of one name, two of whom have one number.
+    // Many cards with one name, two of which have one number.
     let mut cards: Vec<String> =
         (0..6).map(|n| format!("FN:Otto Berg/TEL:0664 111111{n}")).collect();
     cards.push("FN:Otto Berg/TEL:0664 1111113/ORG:Firm".into());
     check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["4 7: phone"]);
 }
 
-/// Cards with as many names, and as many numbers of one ending, as there can be: what is compared
-/// of them is bounded, and what has the same digits is found nevertheless.
+/// The number of comparisons is bounded for cards with the maximum of names and of numbers with one
+/// ending. Numbers with the same digits are found nevertheless.
 #[test]
 fn comparisons_are_bounded() {
     let lines = |card: usize| {
@@ -126,7 +126,7 @@ fn comparisons_are_bounded() {
     let mut cards: Vec<String> = (0..49).map(lines).collect();
     cards.push("FN:Anna a48 b2/TEL:(4135) 123-45-67".into());
     check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["49 50: full_name phone"]);
-    // The same numbers in every card.
+    // Every card has the same numbers.
     let phones: String = (1000..1064).map(|at| format!("TEL:{at}1234567/")).collect();
     let named = |card: usize| format!("FN:{}/{phones}", ["Anna Berg", "A. Berg", "Otto"][card % 3]);
     let cards: Vec<String> = (0..9).map(named).collect();
@@ -137,7 +137,7 @@ fn comparisons_are_bounded() {
 }
 
 #[test]
-fn questions_and_collections() {
+fn duplicates_are_restricted_to_a_query_and_a_collection() {
     let cards = ["FN:Anna Berg\nEMAIL:a@x.example", "FN:Otto Kern\nTEL:123456"].map(card);
     let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let twins =
@@ -165,9 +165,9 @@ fn questions_and_collections() {
     assert!(find_duplicates(&reader, &request, &settings("")).is_err());
 }
 
-/// Two cards have one number where `eqphone_national` says so, whatever the region.
+/// Two cards share a number if `eqphone_national` matches, in any region.
 #[test]
-fn numbers_are_compared_by_their_plans() {
+fn numbers_are_compared_by_numbering_plans() {
     let numbers = [
         "+43 664 1234567",
         "0664/123 45 67",
@@ -220,7 +220,7 @@ fn numbers_are_compared_by_their_plans() {
                     ..search_request(Query::All)
                 };
                 let found = !groups(&reader, &request, region).is_empty();
-                // Without a region no number with letters is read; here what is behind it is an
+                // Without a region, numbers with letters are not parsed; here the letters begin an
                 // extension.
                 let letters = [a, b].iter().any(|text| text.contains(char::is_alphabetic));
                 let unread = letters && region.is_empty();
@@ -230,8 +230,8 @@ fn numbers_are_compared_by_their_plans() {
     }
 }
 
-/// Have these two cards a value in common, of the fields that count?
-fn have_in_common(a: &Contact<'_>, b: &Contact<'_>) -> bool {
+/// Returns whether two cards share an e-mail address, a name or a number.
+fn has_shared_value(a: &Contact<'_>, b: &Contact<'_>) -> bool {
     let values = |card: &Contact<'_>, name: &str| card.values(find_contact_field(name).unwrap());
     let folded = |card: &Contact<'_>| -> Vec<String> {
         let mut all: Vec<String> =
@@ -260,10 +260,10 @@ fn have_in_common(a: &Contact<'_>, b: &Contact<'_>) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each card of a group has a value in common with another one of it, and no card is in two
+    /// Each card of a group shares a value with another card of the group, and no card is in two
     /// groups.
     #[test]
-    fn groups_hang_together(
+    fn groups_are_connected_and_disjoint(
         people in prop::collection::vec(("(Anna|Otto|A\\.|Ida) (Berg|Kern|Lind)|Anna|", "(a|b|c|d|e)@x|", "(|\\+43|0)66412345[6-9]{2}|"), 0..24)
     ) {
         let cards: Vec<String> = people
@@ -280,7 +280,7 @@ proptest! {
             let cards: Vec<Contact<'_>> = bytes.iter().map(|bytes| Contact::parse(bytes)).collect();
             for (at, card) in cards.iter().enumerate() {
                 let mut others = cards.iter().enumerate().filter(|(other, _)| *other != at);
-                prop_assert!(others.any(|(_, other)| have_in_common(card, other)));
+                prop_assert!(others.any(|(_, other)| has_shared_value(card, other)));
             }
             seen.extend(group.rows.iter().copied());
         }

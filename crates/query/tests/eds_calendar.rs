@@ -1,5 +1,5 @@
-//! The calendar functions of evolution-data-server, each with its traps: what they mean in its
-//! evaluator (`e-cal-backend-sexp.c`). Where Larder differs on purpose, the row says so: «differs».
+//! The calendar functions of evolution-data-server, with their edge cases. The expected results are
+//! those of its evaluator (`e-cal-backend-sexp.c`); "differs" marks a deliberate difference.
 //!
 //! `[A B]` stands for two calls of `make-time`.
 
@@ -35,7 +35,7 @@ fn book() -> Book {
 const ALL: &[&str] =
     &["meet", "day", "float", "zero", "week", "week", "birthday", "task", "done", "memo"];
 
-/// In Berlin, in the afternoon of 30 March 2026.
+/// The context of all queries: Berlin, 30 March 2026, in the afternoon.
 fn settings() -> QueryContext {
     let mut settings = QueryContext::default();
     settings.user_locale.zone = ZoneDatabase::open_bundled().get("Europe/Berlin").unwrap();
@@ -47,22 +47,22 @@ fn instant(text: &str) -> Instant {
     Instant::from_seconds_clamped(IcalDateTime::parse(text).unwrap().civil.seconds())
 }
 
-/// The text with its `[A B]` written out.
+/// Expands the `[A B]` of an expression.
 fn day_range(text: &str) -> String {
-    let mut whole = String::new();
+    let mut expanded = String::new();
     for part in text.split_inclusive(']') {
         match part.split_once('[') {
-            None => whole += part,
+            None => expanded += part,
             Some((before, range)) => {
                 let (from, to) = range.trim_end_matches(']').split_once(' ').unwrap();
-                write!(whole, "{before}(make-time \"{from}\") (make-time \"{to}\")").unwrap();
+                write!(expanded, "{before}(make-time \"{from}\") (make-time \"{to}\")").unwrap();
             }
         }
     }
-    whole
+    expanded
 }
 
-/// Checks all rows, and reports all wrong ones at once.
+/// Checks all rows and reports all failures together.
 fn check(rows: &[(&str, &[&str])]) {
     let book = book();
     let reader = book.reader();
@@ -82,9 +82,9 @@ fn check(rows: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn occur_in_time_range() {
+fn occur_in_time_range_matches_occurrences() {
     check(&[
-        // The beginning is in it, the end is not; zones count; days are those of UTC.
+        // The start of an event is included and its end is not; time zones apply; days are in UTC.
         (
             "(occur-in-time-range? [20260330T080000Z 20260330T083000Z])",
             &["meet", "day", "birthday", "memo"],
@@ -101,14 +101,14 @@ fn occur_in_time_range() {
             "(occur-in-time-range? [20260330T093000Z 20260330T100000Z])",
             &["day", "birthday", "memo"],
         ),
-        // A time without its Z, or a day, is UTC, too.
+        // A time without Z and a date are in UTC as well.
         (
             "(occur-in-time-range? [20260330T080000 20260330T083000])",
             &["meet", "day", "birthday", "memo"],
         ),
         ("(occur-in-time-range? [20260329 20260330])", &[]),
-        // What takes no time is in a window that it is the beginning of, and in none that ends
-        // there.
+        // An event without a duration is in a range that begins at its time, and not in one that
+        // ends there.
         (
             "(occur-in-time-range? [20260330T120000Z 20260330T120001Z])",
             &["day", "zero", "birthday", "memo"],
@@ -117,7 +117,7 @@ fn occur_in_time_range() {
             "(occur-in-time-range? [20260330T110000Z 20260330T120000Z])",
             &["day", "birthday", "memo"],
         ),
-        // What floats is in UTC, unless a place is named.
+        // Floating times are in UTC unless a time zone is named.
         (
             "(occur-in-time-range? [20260330T233000Z 20260330T234000Z])",
             &["day", "float", "birthday", "memo"],
@@ -131,49 +131,49 @@ fn occur_in_time_range() {
             "(occur-in-time-range? [20260329T220000Z 20260329T223000Z] \"Europe/Berlin\")",
             &["day", "birthday", "memo"],
         ),
-        // differs: there, the place cannot widen the window, and this is missed.
+        // differs: there the time zone cannot widen the range, and the event is missed.
         (
             "(occur-in-time-range? [20260331T033000Z 20260331T034000Z] \"America/New_York\")",
             &["day", "float", "birthday", "memo"],
         ),
-        // An exception, and a moved occurrence: not where it was; differs: there, not where it is,
-        // either.
+        // An exception, and the old and new time of a moved occurrence; differs: there the new time
+        // does not match.
         ("(occur-in-time-range? [20260309T090000Z 20260309T093000Z])", &[]),
         ("(occur-in-time-range? [20260316T090000Z 20260316T093000Z])", &[]),
         ("(occur-in-time-range? [20260401T090000Z 20260401T093000Z])", &["week"]),
-        // The last of ten, and what would be the next one.
+        // The last of ten occurrences, and the time after it.
         ("(occur-in-time-range? [20260504T090000Z 20260504T093000Z])", &["week"]),
         ("(occur-in-time-range? [20260511T090000Z 20260511T093000Z])", &[]),
-        // A rule without an end, before its beginning and far away.
+        // A rule without an end: before its start and far in the future.
         ("(occur-in-time-range? [19690101 19700330])", &[]),
         ("(occur-in-time-range? [20990330 20990331])", &["birthday"]),
         ("(occur-in-time-range? [20990331 21000330])", &[]),
-        // A task is where it is due, or from its start to there.
+        // A task is at its due time, or from its start to its due time.
         (
             "(occur-in-time-range? [20260330T170000Z 20260330T170001Z])",
             &["day", "birthday", "task", "memo"],
         ),
         ("(occur-in-time-range? [20260328T103000Z 20260328T103001Z])", &["done"]),
-        // No window: nothing.
+        // An empty range.
         ("(occur-in-time-range? [20260331 20260330])", &[]),
         ("(occur-in-time-range? [20260330T120000Z 20260330T120000Z])", &[]),
-        // The outermost call may stand without parentheses, and whatever follows is not looked at.
+        // The outermost call may lack parentheses; text after it is ignored.
         ("occur-in-time-range? [20990330 20990331]", &["birthday"]),
         ("(occur-in-time-range? [20990330 20990331])) trailing", &["birthday"]),
     ]);
 }
 
 #[test]
-fn moments() {
+fn times_of_tasks_starts_and_alarms_are_compared() {
     check(&[
-        // Both ends are in it.
+        // Both ends are included.
         ("(due-in-time-range? [20260330T170000Z 20260330T170000Z])", &["task"]),
         ("(due-in-time-range? [20260330T160000Z 20260330T170000Z])", &["task"]),
         ("(due-in-time-range? [20260330T170001Z 20260331T170000Z])", &[]),
         ("(due-in-time-range? [20260328 20260331])", &["task", "done"]),
         ("(completed-before? (make-time \"20260329T100001Z\"))", &["done"]),
         ("(completed-before? (make-time \"20260329T100000Z\"))", &[]),
-        // Not before, but up to; in its own zone.
+        // The time itself is included; it is compared in the zone of the event.
         ("(starts-before? (make-time \"19700330T000000Z\"))", &["birthday"]),
         ("(starts-before? (make-time \"20260302T085959Z\"))", &["birthday"]),
         ("(starts-before? (make-time \"20260302T090000Z\"))", &["week", "birthday"]),
@@ -181,9 +181,9 @@ fn moments() {
             "(starts-before? (make-time \"20260330T080000Z\"))",
             &["meet", "day", "week", "birthday", "done", "memo"],
         ),
-        // What has no start starts never.
+        // An item without a start never matches.
         ("(not (starts-before? (make-time \"20300101\")))", &["task"]),
-        // An alarm, and when it rings again.
+        // An alarm and its repetition.
         ("(has-alarms-in-range? [20260330T074500Z 20260330T074501Z])", &["meet"]),
         ("(has-alarms-in-range? [20260330T074501Z 20260330T075000Z])", &[]),
         ("(has-alarms-in-range? [20260330T075000Z 20260330T075001Z])", &["meet"]),
@@ -192,9 +192,9 @@ fn moments() {
 }
 
 #[test]
-fn times() {
+fn relative_times_are_resolved() {
     check(&[
-        // The clock is that of who asks: there, that of the service.
+        // The clock is that of the user; there, that of the service.
         (
             "(occur-in-time-range? (time-now) (time-add-day (time-now) 1))",
             &["day", "float", "zero", "birthday", "task", "memo"],
@@ -210,7 +210,7 @@ fn times() {
 }
 
 #[test]
-fn numbers() {
+fn numbers_are_compared() {
     let year = "[20260101 20270101]";
     let count = |text: &str| text.replace("YEAR", year);
     check(&[
@@ -218,7 +218,7 @@ fn numbers() {
             &count("(= 1 (occurrences-count? YEAR))"),
             &["meet", "day", "float", "zero", "week", "birthday", "task", "done", "memo"],
         ),
-        // Of ten one is excluded; differs: one is an item of its own, and counted there.
+        // One of ten occurrences is excluded; differs: there the override counts as well.
         (&count("(= (occurrences-count? YEAR) 8)"), &["week"]),
         (&count("(> (occurrences-count? YEAR) 1)"), &["week"]),
         (&count("(< (occurrences-count? YEAR) 1)"), &[]),
@@ -231,7 +231,7 @@ fn numbers() {
 }
 
 #[test]
-fn texts() {
+fn texts_are_compared() {
     check(&[
         ("(uid? \"WEEK\")", &["week", "week"]),
         ("(uid? \"wee\")", &[]),
@@ -245,7 +245,7 @@ fn texts() {
         ("(contains? \"attendee\" \"anna\")", &["meet"]),
         ("(contains? \"attendee\" \"EXAMPLE.org\")", &["meet"]),
         ("(contains? \"organizer\" \"bob\")", &["meet"]),
-        // In exactly these words; what says nothing is public.
+        // Exact values; without CLASS an item is public.
         ("(contains? \"classification\" \"Private\")", &["day"]),
         ("(contains? \"classification\" \"PRIVATE\")", &[]),
         ("(not (contains? \"classification\" \"Public\"))", &["day"]),
@@ -262,7 +262,7 @@ fn texts() {
 }
 
 #[test]
-fn presence_tests() {
+fn presence_is_tested() {
     check(&[
         ("(not (has-start?))", &["task"]),
         ("(has-end?)", &["float", "week", "week"]),
@@ -285,20 +285,20 @@ fn presence_tests() {
     ]);
 }
 
-/// differs: there, such a call is an error of its own for each object, which then does not match.
+/// differs: there an invalid call is an error for each object, which then does not match.
 #[test]
 fn invalid_calls_are_refused() {
     for (text, expect) in [
         ("(occur-in-time-range? (make-time \"20260330\"))", "a time is missing"),
         ("(occur-in-time-range? 1 2)", "a time is missing"),
         ("(occur-in-time-range? (make-time \"2026\") (time-now))", "2026"),
-        ("(occur-in-time-range? [20260330 20260331] \"Nowhere/At all\")", "there is no time zone"),
+        ("(occur-in-time-range? [20260330 20260331] \"Nowhere/At all\")", "unknown time zone"),
         ("(contains? \"colour\" \"red\")", "contains? does not know the field"),
         ("(completed-before? \"20260330\")", "a time is missing"),
         ("(= 1 2", "unclosed"),
         ("(= (uid? \"a\") 1)", "does not return a number"),
-        ("(no-such-function?)", "there is no function"),
-        ("(time-now)", "there is no function"),
+        ("(no-such-function?)", "unknown function"),
+        ("(time-now)", "unknown function"),
         ("(stamp \"SUMMARY\" [20260330 20260331])", "not a property with a date or a time"),
         ("(kind \"animal\")", "not a kind of item"),
     ] {
@@ -307,9 +307,9 @@ fn invalid_calls_are_refused() {
     }
 }
 
-/// The extensions, with which every query can be written.
+/// The extensions, which make it possible to write every query as an S-expression.
 #[test]
-fn functions_of_larder() {
+fn extensions_express_every_query() {
     check(&[
         ("(kind \"task\")", &["task", "done"]),
         ("(kind \"memo\")", &["memo"]),

@@ -1,6 +1,6 @@
-//! The address-book functions of evolution-data-server, each with its traps: what they mean in its
-//! evaluator in memory (`e-book-backend-sexp.c`), with the folding of its SQL evaluator. Where
-//! Larder differs on purpose, the row says so: «differs».
+//! The address-book functions of evolution-data-server, with their edge cases. The expected results
+//! are those of its evaluator in memory (`e-book-backend-sexp.c`), with the folding of its SQL
+//! evaluator; "differs" marks a deliberate difference.
 
 use crate::book::{Book, card, search_request, uids};
 use larder_format::field::find_eds_field;
@@ -21,7 +21,7 @@ fn book() -> Book {
 
 const ALL: &[&str] = &["anna", "jurgen", "Us", "de"];
 
-/// Checks all rows, and reports all wrong ones at once.
+/// Checks all rows and reports all failures together.
 fn check(region: &str, rows: &[(&str, &[&str])]) {
     let book = book();
     let reader = book.reader();
@@ -40,39 +40,39 @@ fn check(region: &str, rows: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn contains() {
+fn contains_finds_words_in_order() {
     check(
         "US",
         &[
             (r#"(contains "full_name" "ANNA")"#, &["anna"]),
-            // The first blank behind a word stands for anything between words, in their order.
+            // The first blank after a word matches any text between the words, in their order.
             (r#"(contains "full_name" "anna smith")"#, &["anna"]),
             (r#"(contains "full_name" "smith anna")"#, &[]),
             (r#"(contains "full_name" "anna ")"#, &["anna"]),
             (r#"(contains "full_name" "a m s")"#, &["anna"]),
-            // The others belong to the word behind them.
+            // Further blanks belong to the next word.
             (r#"(contains "full_name" "anna  maria")"#, &["anna"]),
             (r#"(contains "full_name" "anna  smith")"#, &["anna"]),
             (r#"(contains "full_name" "ann  a")"#, &[]),
             (r#"(contains "full_name" " maria")"#, &["anna"]),
             (r#"(contains "full_name" " anna")"#, &[]),
-            // Pieces may overlap: each only has to begin behind the beginning of the one before.
+            // Words may overlap: each must begin after the beginning of the previous one.
             (r#"(contains "given_name" "an nn")"#, &["anna"]),
             (r#"(contains "given_name" "na nn")"#, &[]),
-            // The full name is also its parts and the nicknames.
+            // The full name includes its parts and the nicknames.
             (r#"(contains "full_name" "annie")"#, &["anna"]),
             (r#"(contains "full_name" "otto")"#, &["de"]),
             (r#"(contains "family_name" "annie")"#, &[]),
             (r#"(contains "full_name" "jurgen gross")"#, &["jurgen"]),
             (r#"(contains "title" "chefing")"#, &["jurgen"]),
             (r#"(contains "org" "mull")"#, &["anna"]),
-            // Nothing is in everything; a list without values has nothing that it could be in.
+            // The empty text is in every value; a list without values does not match.
             (r#"(contains "nickname" "")"#, ALL),
             (r#"(contains "title" "")"#, ALL),
             (r#"(contains "email" "")"#, &["anna"]),
             (r#"(contains "full_name" "")"#, ALL),
-            // differs: of a phone number also the digits, as later versions of
-            // evolution-data-server do.
+            // differs: the digits of a phone number match as well, as in later versions of
+            // evolution-data-server.
             (r#"(contains "phone" "7655050")"#, &["jurgen", "Us", "de"]),
             (r#"(contains "phone" "765-5050")"#, &["jurgen", "Us", "de"]),
         ],
@@ -80,11 +80,11 @@ fn contains() {
 }
 
 #[test]
-fn is_and_the_ends() {
+fn is_beginswith_and_endswith_compare_values() {
     check(
         "US",
         &[
-            // differs: full case folding, as in SQL; in memory, ß is not ss.
+            // differs: full case folding, as in SQL; in memory ß is not ss.
             (r#"(is "full_name" "JURGEN GROSS")"#, &["jurgen"]),
             (r#"(beginswith "family_name" "gros")"#, &["jurgen"]),
             (r#"(endswith "family_name" "SS")"#, &["jurgen"]),
@@ -97,7 +97,7 @@ fn is_and_the_ends() {
             (r#"(endswith "full_name" "nie")"#, &["anna"]),
             (r#"(is "email" "anna@example.ORG")"#, &["anna"]),
             (r#"(endswith "email" "work.example")"#, &["anna"]),
-            // What is missing is an empty text; lists have no empty texts.
+            // A missing value is an empty text; an empty list has no values.
             (r#"(is "nickname" "")"#, &["jurgen", "Us", "de"]),
             (r#"(not (is "nickname" ""))"#, &["anna"]),
             (r#"(is "email" "")"#, &[]),
@@ -107,12 +107,12 @@ fn is_and_the_ends() {
             (r#"(is "id" "Us")"#, &["Us"]),
             (r#"(is "id" "us")"#, &[]),
             (r#"(contains "id" "s")"#, &["Us"]),
-            // Numbers as they were typed.
+            // Phone numbers are compared as they are written.
             (r#"(beginswith "phone" "408 7")"#, &["jurgen"]),
             (r#"(beginswith "phone" "4087")"#, &[]),
             (r#"(endswith "phone" "765-5050")"#, &["jurgen", "Us", "de"]),
             (r#"(is "phone" "4087655050")"#, &[]),
-            // Dates, addresses (differs: one text; there, each component), flags.
+            // Dates, addresses (differs: one text; there each component), flags.
             (r#"(is "birth_date" "1970-02-28")"#, &["Us"]),
             (r#"(beginswith "birth_date" "1970")"#, &["Us"]),
             (r#"(contains "address" "wien")"#, &["de"]),
@@ -120,17 +120,17 @@ fn is_and_the_ends() {
             (r#"(is "category_list" "chess")"#, &["anna"]),
             (r#"(is "categories" "friends")"#, &["anna"]),
             (r#"(is "url" "https://example.org/~us")"#, &["Us"]),
-            // differs: all names at the messenger, wherever it is.
+            // differs: all names at the messenger, of any type.
             (r#"(is "im_aim_home_1" "juergen")"#, &["jurgen"]),
             (r#"(is "im_aim" "juergen")"#, &["jurgen"]),
-            // A region is taken, and means nothing here.
+            // A region is accepted and ignored.
             (r#"(is "nickname" "annie" "AT")"#, &["anna"]),
         ],
     );
 }
 
 #[test]
-fn exists() {
+fn exists_tests_for_a_value() {
     check(
         "US",
         &[
@@ -147,9 +147,9 @@ fn exists() {
             (r#"(exists_vcard "x-foo")"#, &["anna"]),
             (r#"(exists_vcard "X-EMPTY")"#, &[]),
             (r#"(exists_vcard "EMAIL")"#, &["anna"]),
-            // The first component has to be there: nobody's family name is not.
+            // The first component must have a value: here the family name.
             (r#"(exists_vcard "N")"#, &["anna", "jurgen"]),
-            // A name of the vCard, not of a field.
+            // Names of vCard properties, not of fields.
             (r#"(exists_vcard "full_name")"#, &[]),
             (r#"(exists_vcard "")"#, &[]),
         ],
@@ -157,7 +157,7 @@ fn exists() {
 }
 
 #[test]
-fn any_field_and_any_property() {
+fn any_field_and_any_property_can_be_searched() {
     check(
         "US",
         &[
@@ -168,14 +168,14 @@ fn any_field_and_any_property() {
             (r#"(beginswith "x-evolution-any-field" "")"#, ALL),
             (r#"(is "x-evolution-any-field" "wien")"#, &[]),
             (r#"(endswith "x-evolution-any-field" "austria")"#, &["de"]),
-            // Not the UID, the photo, or what is not for people; and no property without a field.
+            // Excludes the UID, the photo, technical fields, and properties without a field.
             (r#"(is "x-evolution-any-field" "Us")"#, &[]),
             (r#"(contains "x-evolution-any-field" "jurgen")"#, &["jurgen"]),
             (r#"(contains "x-evolution-any-field" "QUFB")"#, &[]),
             (r#"(contains "x-evolution-any-field" "2026-01")"#, &[]),
             (r#"(is "x-evolution-any-field" "1")"#, &[]),
             (r#"(contains "x-evolution-any-field" "bar baz")"#, &[]),
-            // Properties by their names, in any case, a component at a time.
+            // Properties by name, in any case; each component is compared.
             (r#"(contains "X-FOO" "BAZ")"#, &["anna"]),
             (r#"(is "x-foo" "bar baz")"#, &["anna"]),
             (r#"(is "N" "smith")"#, &["anna"]),
@@ -187,22 +187,22 @@ fn any_field_and_any_property() {
             (r#"(is "FN" "anna maria smith")"#, &["anna"]),
             (r#"(is "FN" "annie")"#, &[]),
             (r#"(is "fn" "annie")"#, &[]),
-            // differs: the whole value, too.
+            // differs: the whole value is compared as well.
             (r#"(is "N" "Smith;Anna;Maria;;")"#, &["anna"]),
             (r#"(is "CATEGORIES" "chess")"#, &["anna"]),
         ],
     );
 }
 
-/// The numbers and answers of evolution-data-server's own test-book-client-custom-summary.c.
+/// The numbers and results of test-book-client-custom-summary.c of evolution-data-server.
 #[test]
-fn phone_numbers() {
+fn phone_numbers_are_compared() {
     check(
         "US",
         &[
             (r#"(eqphone "phone" "+1 221.542.3789")"#, &["anna"]),
             (r#"(eqphone "phone" "+49 408.765.5050")"#, &["de"]),
-            // A country that was not written is not known, even where the region is.
+            // A number without a country code has no known country, even if the region is known.
             (r#"(eqphone "phone" "408.765.5050")"#, &[]),
             (r#"(eqphone_national "phone" "408 765-5050")"#, &["jurgen", "Us", "de"]),
             (r#"(eqphone_national "phone" "+1 408 765-5050")"#, &["jurgen", "Us"]),
@@ -222,8 +222,8 @@ fn phone_numbers() {
             (r#"(eqphone "TEL" "+1 221.542.3789")"#, &["anna"]),
             (r#"(eqphone "x-evolution-any-field" "+1 221.542.3789")"#, &["anna"]),
             (r#"(not (eqphone "phone" "+1 221.542.3789"))"#, &["jurgen", "Us", "de"]),
-            // What is no number equals none: the meaning in memory; in SQL it is an error. Who asks
-            // is often a telephone that hands on what the network told it.
+            // A text that is not a number equals no number, as in memory; in SQL it is an error.
+            // The client is often a telephone that forwards text from the network.
             (r#"(eqphone "phone" "anonymous")"#, &[]),
             (r#"(eqphone_short "phone" "")"#, &[]),
             (r#"(not (eqphone "phone" "anonymous"))"#, ALL),
@@ -232,11 +232,11 @@ fn phone_numbers() {
 }
 
 #[test]
-fn patterns() {
+fn patterns_are_matched() {
     check(
         "US",
         &[
-            // Anywhere in the folded text: a capital in the pattern never matches.
+            // Matches anywhere in the folded text, so a capital in the pattern never matches.
             (r#"(regex_normal "full_name" ".*anna.*")"#, &["anna"]),
             (r#"(regex_normal "full_name" "nna m")"#, &["anna"]),
             (r#"(regex_normal "full_name" "Anna")"#, &[]),
@@ -250,19 +250,18 @@ fn patterns() {
             (r#"(regex_raw "phone" "^\\+49")"#, &["de"]),
             (r#"(regex_raw "note" "first.second")"#, &[]),
             (r#"(regex_raw "note" "(?m)^second$")"#, &["anna"]),
-            // What is missing is an empty text, but in lists.
+            // A missing value is an empty text, except in lists.
             (r#"(regex_normal "nickname" "^$")"#, &["jurgen", "Us", "de"]),
             (r#"(regex_normal "email" "^$")"#, &[]),
             (r#"(regex_normal "nickname" ".*")"#, ALL),
             (r#"(regex_raw "x-evolution-any-field" "Wie.")"#, &["de"]),
             (r#"(regex_normal "x-evolution-any-field" "")"#, ALL),
-            // A pattern that would take PCRE for ever.
+            // A pattern with exponential time in PCRE.
             (r#"(regex_normal "note" "(((((a|b)*)*)*)*)*c.*x$")"#, &[]),
         ],
     );
-    // differs: a pattern that cannot be compiled is an error; there, it matches nothing. Looking
-    // around and back is not to be had: the time of a match is bounded by the length of the text
-    // instead.
+    // differs: an invalid pattern is an error; there it matches nothing. Look-around and
+    // back-references are not supported, so that the time of a match is linear in the text.
     for pattern in ["[a", "(a", "*", "a{2", "(?=a)", "(a)\\\\1", "(?<!b)a"] {
         let error =
             Query::parse_sexp(&format!("(regex_normal \"note\" \"{pattern}\")")).unwrap_err();
@@ -278,12 +277,12 @@ fn patterns() {
 }
 
 #[test]
-fn whole_queries() {
+fn queries_are_combined() {
     check(
         "US",
         &[
             ("", ALL),
-            // differs: there, these are errors in SQL.
+            // differs: there these are errors in SQL.
             ("#t", ALL),
             ("(and)", ALL),
             ("(or)", &[]),
@@ -314,7 +313,7 @@ fn whole_queries() {
     }
 }
 
-/// Every field that the local book of evolution-data-server 3.46 has, and the names that only
+/// Every field of the local address book of evolution-data-server 3.46, and the names that only
 /// queries use.
 #[test]
 fn every_field_has_a_meaning() {

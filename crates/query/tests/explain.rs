@@ -11,10 +11,10 @@ fn explain(reader: &Reader, line: &str, sort: Option<&str>) -> Explanation {
 }
 
 #[test]
-fn plans_in_words_and_what_they_cost() {
+fn plans_are_explained_with_their_cost() {
     let book = small();
     let reader = book.reader();
-    // Visited by the index or the scan, tested by their bytes, matched.
+    // The numbers: rows visited by the index or the scan, items tested, items matched.
     let check = |line: &str, plan: &str, numbers: [u64; 3]| {
         let explanation = explain(&reader, line, None);
         assert_eq!(explanation.plan.join("; "), plan, "{line:?}");
@@ -23,36 +23,34 @@ fn plans_in_words_and_what_they_cost() {
             numbers,
             "{line:?}"
         );
-        assert_eq!(explanation.order, "as they came");
+        assert_eq!(explanation.order, "insertion order");
         assert_eq!(explanation.query, Query::parse(line).unwrap().to_string());
     };
     check("", "index: all items", [8, 0, 8]);
-    check("anna", "index: \"ann\" and \"nna\"", [1, 1, 1]);
+    check("anna", "index: trigrams \"ann\", \"nna\"", [1, 1, 1]);
     check("b", "index: a word begins with \"b\"", [3, 0, 2]);
     check("小", "index: the characters of \"小\"", [1, 0, 1]);
     check("小明", "index: the characters of \"小明\"", [1, 1, 1]);
-    // What has a value is known without a look at it; so is how it begins, and of some fields how
-    // it ends.
+    // Values, their presence and their prefixes are in the index, and suffixes of some fields.
     check("email:=bob@example.com", "index: email is \"bob@example.com\"", [1, 0, 1]);
     check("email:bob*", "index: email begins with \"bob\"", [1, 0, 1]);
     check("email:*example.com", "index: email ends with \"example.com\"", [1, 0, 1]);
-    check("email:b", "index: \"b\" among all of email", [5, 0, 3]);
+    check("email:b", "index: scan of the values of email for \"b\"", [5, 0, 3]);
     check("has:birthday", "index: has birth_date", [1, 0, 1]);
-    // Of what is kept as text only, the presence is kept beside; its text is looked for as text,
-    // and so is what lies within another field.
+    // Fields indexed by presence and trigrams only, and parts of other fields.
     check("has:title", "index: has title", [1, 0, 1]);
-    check("title:join*", "index: \"joi\" and \"oin\"", [1, 1, 1]);
+    check("title:join*", "index: trigrams \"joi\", \"oin\"", [1, 1, 1]);
     check("mobile:=664", "index: phone is \"664\"", [0, 0, 0]);
     check("email_1:=nobody@x", "index: email is \"nobody@x\"", [0, 0, 0]);
     check("has:email", "index: has email", [4, 0, 4]);
-    check("anna or bob", "index: (\"ann\" and \"nna\" or \"bob\")", [2, 2, 2]);
-    // The narrowest part of a conjunction first, and no more than is worth it.
+    check("anna or bob", "index: (trigrams \"ann\", \"nna\" or trigram \"bob\")", [2, 2, 2]);
+    // The most selective part of a conjunction is first; parts that do not pay are left out.
     check(
         "anna email:=bob@example.com",
-        "index: (email is \"bob@example.com\" and \"ann\" and \"nna\")",
+        "index: (email is \"bob@example.com\" and trigrams \"ann\", \"nna\")",
         [1, 1, 0],
     );
-    check("anna -bob", "index: \"ann\" and \"nna\"", [1, 1, 1]);
+    check("anna -bob", "index: trigrams \"ann\", \"nna\"", [1, 1, 1]);
     check("a b", "index: (a word begins with \"a\" and a word begins with \"b\")", [5, 0, 1]);
     check("-anna", "scan: test every item", [8, 8, 7]);
     check("photo:x", "scan: test every item", [8, 8, 0]);
@@ -68,7 +66,7 @@ fn plans_in_words_and_what_they_cost() {
 }
 
 #[test]
-fn the_order_in_words() {
+fn orders_are_explained() {
     let book = small();
     let reader = book.reader();
     let whole = explain(&reader, "", Some("full_name"));
@@ -84,7 +82,7 @@ fn the_order_in_words() {
 }
 
 #[test]
-fn without_indexes_it_is_a_scan_and_says_so() {
+fn a_full_scan_is_explained() {
     let (_scratch, reader) = small().with_stale(Stale::ALL);
     let explanation = explain(&reader, "anna", Some("full_name"));
     assert_eq!(
@@ -104,9 +102,9 @@ fn a_large_item_is_always_a_candidate() {
     assert_eq!(explain(&reader, "note:word", None).matched, 1);
 }
 
-/// Items of other kinds are passed by unread.
+/// Items of other kinds are visited but not tested.
 #[test]
-fn of_one_kind_no_other_is_tested() {
+fn a_scan_for_one_kind_tests_no_other() {
     let mut book = small();
     let component =
         |kind: &str, uid: &str| format!("BEGIN:{kind}\r\nUID:{uid}\r\nSUMMARY:x\r\nEND:{kind}\r\n");

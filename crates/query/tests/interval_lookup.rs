@@ -1,5 +1,5 @@
-//! Time ranges that the interval index answers without evaluating a series, where calendars and
-//! clocks are least regular: it must find what the occurrences say.
+//! Time ranges that the interval index answers without evaluating a series, in irregular cases of
+//! calendars and clocks. The result must equal that of the occurrences.
 
 use crate::book::Book;
 use crate::calendar::component;
@@ -17,8 +17,7 @@ fn zone(name: &str) -> Zone {
     ZoneDatabase::open_bundled().get(name).unwrap()
 }
 
-/// Checks whether the components of these lines are in a time range, by the index and by their
-/// occurrences.
+/// Checks whether components are in a time range, by the index and by their occurrences.
 fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
     let all = lines
         .iter()
@@ -69,7 +68,7 @@ fn months_and_years_vary_in_length() {
 }
 
 #[test]
-fn a_week_may_have_a_time_twice() {
+fn a_week_may_contain_a_time_twice() {
     let sunday = "DTSTART;TZID=America/New_York:20200105T193000\nDTEND;TZID=America/New_York:20200105T194500\nRRULE:FREQ=WEEKLY";
     check(&[sunday], "UTC", "20261026T000000Z", "20261102T000000Z", false);
     let monday = "DTSTART;TZID=Europe/London:20200106T003000\nRRULE:FREQ=WEEKLY";
@@ -77,7 +76,7 @@ fn a_week_may_have_a_time_twice() {
 }
 
 #[test]
-fn an_excluded_occurrence_does_not_last() {
+fn an_excluded_occurrence_has_no_duration() {
     let lines = "DTSTART;VALUE=DATE:20260302\nDTEND;VALUE=DATE:20260305\nRRULE:FREQ=DAILY;UNTIL=20260306\nEXDATE;VALUE=DATE:20260305,20260306";
     check(&[lines], "UTC", "20260307T000000Z", "20260308T000000Z", false);
     check(&[lines], "UTC", "20260306T000000Z", "20260307T000000Z", true);
@@ -94,16 +93,16 @@ fn a_change_of_the_clock_may_reorder_occurrences() {
 }
 
 #[test]
-fn the_last_that_takes_no_time() {
+fn the_last_occurrence_may_have_no_duration() {
     let none = "DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY;COUNT=5";
     let longer = "RECURRENCE-ID:20260102T090000Z\nDTSTART:20260102T090000Z\nDTEND:20260102T100000Z";
     check(&[none, longer], "UTC", "20260105T090000Z", "20260105T100000Z", true);
 }
 
 #[test]
-fn a_clock_that_floats_changes_too() {
+fn clock_changes_apply_to_floating_times() {
     let night = "DTSTART:20250329T230000\nDURATION:PT6H";
-    // It ends at six, as an hour is left out.
+    // The event ends at six, because an hour is skipped.
     check(&[night], "Europe/Berlin", "20250330T033000Z", "20250330T034500Z", true);
     check(&[night], "Europe/Berlin", "20250330T040000Z", "20250330T041500Z", false);
 }

@@ -16,12 +16,12 @@ fn book() -> Book {
         "VTODO\nUID:never\nSUMMARY:Some day",
         "VEVENT\nUID:event\nDTSTART:20260328T110000Z\nDUE:20260328T110000Z",
         "VTODO\nUID:long\nDTSTART:20260330T200000Z\nDURATION:PT1H",
-        // Of what is long due, or not for long, no more than the first is looked at.
+        // Only the first occurrence is evaluated, so the rule is cheap.
         "VTODO\nUID:far\nDTSTART:19700101T000000Z\nDUE:99980101T000000Z\nRRULE:FREQ=SECONDLY",
-        // The first is done, the second is due on 30 March.
+        // The first occurrence is completed, the second is due on 30 March.
         "VTODO\nUID:weekly\nDTSTART:20260323T080000Z\nDUE:20260323T160000Z\nRRULE:FREQ=WEEKLY",
         "VTODO\nUID:weekly\nRECURRENCE-ID:20260323T080000Z\nDTSTART:20260323T080000Z\nDUE:20260323T160000Z\nSTATUS:COMPLETED",
-        // A day each month; that of February was moved to 31 March.
+        // Monthly on a day; the occurrence of February was moved to 31 March.
         "VTODO\nUID:monthly\nDTSTART;VALUE=DATE:20260228\nDUE;VALUE=DATE:20260228\nRRULE:FREQ=MONTHLY",
         "VTODO\nUID:monthly\nRECURRENCE-ID;VALUE=DATE:20260228\nDTSTART;VALUE=DATE:20260331\nDUE;VALUE=DATE:20260331",
     ]
@@ -30,7 +30,7 @@ fn book() -> Book {
 }
 
 #[test]
-fn a_task_is_overdue_when_its_time_is_over() {
+fn a_task_is_overdue_after_its_due_time() {
     let book = book();
     let overdue = |now: &str| {
         let mut settings = QueryContext::default();
@@ -41,7 +41,7 @@ fn a_task_is_overdue_when_its_time_is_over() {
     };
     let none: [&str; 0] = [];
     assert_eq!(overdue("20260323T120000"), none);
-    // What is left of `monthly` is due on 28 March, until that is over.
+    // The next occurrence of `monthly` is due on 28 March, and overdue after that day.
     assert_eq!(overdue("20260328T235959"), none);
     assert_eq!(overdue("20260329T000000"), ["monthly"]);
     assert_eq!(overdue("20260330T175959"), ["monthly"]);
@@ -49,14 +49,14 @@ fn a_task_is_overdue_when_its_time_is_over() {
     assert_eq!(overdue("20260330T225959"), ["moment", "weekly", "monthly"]);
     assert_eq!(overdue("20260330T230000"), ["moment", "long", "weekly", "monthly"]);
     assert_eq!(overdue("20260331T000001"), ["moment", "day", "long", "weekly", "monthly"]);
-    // The changed occurrence is a task as others are.
+    // The override is overdue like other tasks.
     let all = ["moment", "day", "long", "weekly", "monthly", "monthly"];
     assert_eq!(overdue("20260401T000001"), all);
 }
 
-/// Before a day that something is due is before that day begins, as RFC 5545 has it for DUE.
+/// An alarm before a due date is relative to the beginning of that day (RFC 5545, DUE).
 #[test]
-fn alarms_before_a_due_date() {
+fn alarms_are_relative_to_the_start_of_the_due_date() {
     let alarm = "BEGIN:VALARM\nACTION:DISPLAY\nTRIGGER;RELATED=END:-P1D\nEND:VALARM";
     let tasks = [
         format!("VTODO\nUID:due\nDUE;VALUE=DATE:20261205\n{alarm}"),

@@ -20,7 +20,7 @@ fn results_across_boundaries_are_complete() {
     }
     let work: Vec<String> = (0..700).map(|n| one(n, "w")).collect();
     book.put("work", work.iter().map(String::as_str));
-    // updates and removals
+    // Updates and removals.
     let edits: Vec<String> = (0..2600)
         .step_by(13)
         .map(|n| one(n + 5, "u").replace(&format!("UID:u{}", n + 5), &format!("UID:u{n}")))

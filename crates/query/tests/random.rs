@@ -102,14 +102,14 @@ fn text() -> impl Strategy<Value = String> {
         2 => (one(), 0..6usize, 0..6usize).prop_map(|(text, from, length)| {
             text.chars().skip(from).take(length).collect()
         }),
-        // Around the length at which values are cut.
+        // Near the length at which values are cut.
         1 => (228..252usize, select(&["x", "é", "王", "𝒳"][..]), one())
             .prop_map(|(length, fill, end)| fill.repeat(length / fill.len()) + &end),
         1 => "\\PC{0,4}",
     ]
 }
 
-/// A value as a card has it: escaped, on one line.
+/// Escapes a value for a card, on one line.
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n").replace(',', "\\,").replace(';', "\\;")
 }

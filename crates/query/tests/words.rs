@@ -1,9 +1,9 @@
-//! Words and scripts: search lines and the contacts that they find. One card a row.
+//! Words and scripts: search lines and the contacts that they find, one card in each row.
 
 use crate::book::{Book, card, search_request, uids};
 use larder_query::{Query, QueryContext};
 
-/// Checks all rows, and reports all wrong ones at once.
+/// Checks all rows and reports all failures together.
 fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
     let cards: Vec<String> = cards
         .iter()
@@ -30,7 +30,7 @@ fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn words_of_one_and_two_letters() {
+fn short_words_match_beginnings_of_words() {
     check(
         &[
             "UID:an\nFN:An Li",
@@ -54,9 +54,9 @@ fn words_of_one_and_two_letters() {
             ("\"an l\"", &["an"]),
             ("3", &["3m"]),
             ("3m", &["3m"]),
-            // In a field, even one letter is found anywhere.
+            // In a field, a single letter matches anywhere.
             ("full_name:n", &["an", "anna", "hans", "ob"]),
-            // A star behind a free word says what is so anyway; in quotes it is a star.
+            // A star after a word has no effect; in quotes it is literal.
             ("an*", &["an", "anna"]),
             ("\"an*\"", &[]),
         ],
@@ -64,7 +64,7 @@ fn words_of_one_and_two_letters() {
 }
 
 #[test]
-fn han_kana_and_hangul() {
+fn han_kana_and_hangul_are_searched() {
     check(
         &[
             "UID:wang\nFN:王小明\nN:王;小明;;;",
@@ -84,7 +84,7 @@ fn han_kana_and_hangul() {
             ("佐藤 花子", &["sato"]),
             ("花子 佐藤", &["sato"]),
             ("ちゃ", &["sato"]),
-            // Hiragana are no katakana, and a voiced sound is another letter.
+            // Hiragana and katakana differ, and so do voiced and unvoiced letters.
             ("チャ", &[]),
             ("ガ", &["gaku"]),
             ("カ", &[]),
@@ -93,10 +93,10 @@ fn han_kana_and_hangul() {
             ("김", &["kim"]),
             ("철수", &["kim"]),
             ("국전", &["kim"]),
-            // A syllable is one letter, also when it is typed in its parts.
+            // A syllable is one letter, also if it is typed in parts.
             ("\u{1100}\u{1175}\u{11b7}", &["kim"]),
             ("ㄱ", &[]),
-            // Traditional and simplified letters are two.
+            // Traditional and simplified characters differ.
             ("张", &[]),
             ("張", &["zhang"]),
         ],
@@ -104,7 +104,7 @@ fn han_kana_and_hangul() {
 }
 
 #[test]
-fn case_and_accents_of_many_languages() {
+fn case_and_accents_are_ignored_in_many_languages() {
     check(
         &[
             "UID:isik\nFN:Işık İnan",
@@ -121,7 +121,7 @@ fn case_and_accents_of_many_languages() {
         ],
         None,
         &[
-            // Turkish: all kinds of i are one.
+            // Turkish: all forms of i are equal.
             ("ışık", &["isik"]),
             ("isik", &["isik"]),
             ("IŞIK", &["isik"]),
@@ -131,17 +131,16 @@ fn case_and_accents_of_many_languages() {
             ("ilgaz", &["ilgaz"]),
             ("ılgaz", &["ilgaz"]),
             ("full_name:=\"ılgaz ırmak\"", &["ilgaz"]),
-            // German: ß is ss, also for `is`, where evolution-data-server in memory does not see
-            // it.
+            // German: ß is ss, also for `is`; in the memory of evolution-data-server it is not.
             ("strauss", &["strauss"]),
             ("STRAUSS", &["strauss"]),
             ("STRAUẞ", &["strauss"]),
             ("full_name:=\"jurgen gross-strauss\"", &["strauss"]),
             ("jürgen", &["strauss"]),
             ("jurgen", &["strauss"]),
-            // No transcription: ue is not ü.
+            // There is no transcription: ue is not ü.
             ("juergen", &[]),
-            // Å is an A with a ring, as the Ångström sign is; Ø and Ł are letters of their own.
+            // Å and the Ångström sign are an A with a ring; Ø and Ł are separate letters.
             ("asa", &["angstrom"]),
             ("\u{212b}ngström", &["angstrom"]),
             ("angstrom", &["angstrom"]),
@@ -158,7 +157,7 @@ fn case_and_accents_of_many_languages() {
             ("ΟΔΥΣΣΕΑΣ", &["odysseus"]),
             ("οδυσσεασ", &["odysseus"]),
             ("παπαδόπουλος", &["odysseus"]),
-            // Cyrillic: ё is an е with a mark, as in evolution-data-server; so is й an и, alas.
+            // Cyrillic: ё is an е with a mark, as in evolution-data-server, and so й is an и.
             ("елкина", &["alyona"]),
             ("ЁЛКИНА", &["alyona"]),
             ("алена", &["alyona"]),
@@ -174,10 +173,10 @@ fn case_and_accents_of_many_languages() {
     );
 }
 
-/// Each country's number, written as a card has it, is found by what people there type; and by
-/// nothing else of the table.
+/// The number of each country, as written in a card, is found by the notations of that country, and
+/// by no other line of the table.
 #[test]
-fn numbers_of_ten_countries() {
+fn numbers_of_ten_countries_are_found() {
     for (region, in_card, typed, not) in [
         (
             "AT",
@@ -260,7 +259,7 @@ fn numbers_of_ten_countries() {
             .map(|typed| (format!("\"{typed}\""), &["0"][..]))
             .chain(not.iter().map(|typed| (format!("\"{typed}\""), &[][..])))
             .chain(typed.iter().map(|typed| (format!("phone:\"{typed}\""), &["0"][..])))
-            // Without quotes; parentheses have a meaning of their own there.
+            // Without quotes, where parentheses group.
             .chain(
                 typed
                     .iter()
@@ -279,7 +278,7 @@ fn numbers_of_ten_countries() {
 }
 
 #[test]
-fn numbers_where_no_region_is_set() {
+fn numbers_are_found_without_a_region() {
     check(
         &[
             "UID:at\nFN:A\nTEL:+43 664 1234567",
@@ -293,11 +292,11 @@ fn numbers_where_no_region_is_set() {
             ("00436641234567", &["at", "local"]),
             ("mobile:+436641234567", &["local"]),
             ("phone:=+436641234567", &["at", "local"]),
-            // Parts of numbers by their digits.
+            // Parts of numbers match by their digits.
             ("664123", &["at", "local", "de"]),
             ("+43664", &["at"]),
             ("phone:0664", &["local"]),
-            // A number in words, as it is typed; each word may also be elsewhere.
+            // A number typed with blanks: each part may match anywhere.
             ("0664 123 45 67", &["at", "local", "de"]),
             ("+43 664 123 45 67", &["at", "local"]),
             ("+43 (0)664 123 45 67", &["at", "local"]),

@@ -4,8 +4,19 @@
 use crate::error::{RowError, RowResult};
 use crate::row_ids::ItemRow;
 use crate::write_transaction::WriteTransaction;
+use larder_format::kind::{KINDS, SourceLocation};
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
+
+// The store has no place for locators yet, so a kind with one must not be added before it has.
+const _: () = {
+    let mut at = 0;
+    while at < KINDS.len() {
+        let location = KINDS[at].source_location;
+        assert!(matches!(location, SourceLocation::Store), "a store of bytes has no locators");
+        at += 1;
+    }
+};
 
 /// Larger bytes are in `blob`, so that scans of `source_bytes` stay fast.
 const MAX_INLINE_BYTES: usize = 64 << 10;

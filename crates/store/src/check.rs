@@ -42,29 +42,35 @@ pub enum Fault {
         /// The number of rows.
         count: u64,
     },
+    /// The number of bytes that the store records for the replaced versions is wrong.
+    #[error("history_bytes in table meta is {stored}, expected {expected}")]
+    HistoryBytes {
+        /// The recorded number.
+        stored: i64,
+        /// The sum of the lengths of the versions.
+        expected: i64,
+    },
     /// An index does not match the source bytes.
-    #[error(
-        "the {set} index does not hold what the items give ({stored} entries for {expected}); rebuild it"
-    )]
+    #[error("the {index} index does not match the items ({stored} entries, expected {expected})")]
     Index {
         /// The name of the index.
-        set: &'static str,
+        index: &'static str,
         /// The number of stored entries.
         stored: u64,
         /// The number of expected entries.
         expected: u64,
     },
     /// An index cannot be read.
-    #[error("the {set} index is malformed; rebuild it")]
+    #[error("the {index} index is malformed")]
     Malformed {
         /// The name of the index.
-        set: &'static str,
+        index: &'static str,
     },
     /// An index has another fingerprint, and is not used until it is rebuilt.
-    #[error("the {set} index is stale and not used; rebuild it")]
+    #[error("the {index} index is out of date and not used")]
     Stale {
         /// The name of the index.
-        set: &'static str,
+        index: &'static str,
     },
 }
 
@@ -95,11 +101,11 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
            (SELECT id FROM collection WHERE removed = 0)",
     ),
     (
-        "items whose batch is not in the log",
+        "items with an unknown batch",
         "SELECT count(*) FROM item WHERE seq NOT IN (SELECT seq FROM batch)",
     ),
     (
-        "items with the UID of another in their collection",
+        "duplicate UIDs in one collection",
         "SELECT count(*) FROM (SELECT 1 FROM item GROUP BY collection, uid, recurrence_id HAVING count(*) > 1)",
     ),
     (
@@ -109,12 +115,6 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
     (
         "batches after the last sequence number",
         "SELECT count(*) FROM batch WHERE seq > (SELECT value FROM meta WHERE key = 'last_seq')",
-    ),
-    (
-        "wrong counts of the bytes in the history",
-        "SELECT (SELECT value FROM meta WHERE key = 'history_bytes') <>
-           (SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
-            FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash)",
     ),
     (
         "calendar contexts with a wrong reference count",
@@ -142,6 +142,11 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
            + (SELECT count(*) FROM idx_interval WHERE item NOT IN (SELECT item FROM idx_schedule))",
     ),
 ];
+
+/// The number of bytes in `item_history`.
+const COUNT_HISTORY_BYTES: &str =
+    "SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
+     FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash";
 
 impl Store {
     /// Verifies the whole store without changing it.
@@ -171,33 +176,38 @@ impl Store {
                 report.faults.push(Fault::Orphans { what, count: count.unsigned_abs() });
             }
         }
-        self.compare_indexes(&tx, &mut report)?;
         let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let stored = read_meta_number(&tx, "history_bytes").map_err(sqlite_error_at(path))?;
+        let expected = count(COUNT_HISTORY_BYTES).map_err(sqlite_error_at(path))?;
+        if stored != expected {
+            report.faults.push(Fault::HistoryBytes { stored, expected });
+        }
+        self.compare_indexes(&tx, &mut report)?;
         report.items =
             count("SELECT count(*) FROM item").map_err(sqlite_error_at(path))?.unsigned_abs();
         report.history = (
             count("SELECT count(*) FROM item_history")
                 .map_err(sqlite_error_at(path))?
                 .unsigned_abs(),
-            read_meta_number(&tx, "history_bytes").map_err(sqlite_error_at(path))?.unsigned_abs(),
+            stored.unsigned_abs(),
         );
         report.database_bytes = fs::metadata(path).map_or(0, |file| file.len());
         report.wal_bytes = fs::metadata(self.directory.wal_path()).map_or(0, |file| file.len());
         Ok(report)
     }
 
-    /// Deletes and refills all derived data, then verifies the store. A difference between the
-    /// former and the new indexes is reported as a fault that the rebuild has repaired.
+    /// Rebuilds all indexes, then verifies the store. A difference between the old and the new
+    /// indexes is reported as a fault that the rebuild has repaired.
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
         let rebuilt = self.rebuild()?;
         let mut report = self.check()?;
         report.rebuilt_items = rebuilt;
-        let mended = before
+        let repaired = before
             .faults
             .into_iter()
             .filter(|fault| matches!(fault, Fault::Index { .. } | Fault::Malformed { .. }));
-        report.faults.extend(mended);
+        report.faults.extend(repaired);
         Ok(report)
     }
 
@@ -205,10 +215,10 @@ impl Store {
     fn compare_indexes(&self, conn: &Connection, report: &mut CheckReport) -> Result<()> {
         let mut stale = false;
         let meta = MetaTable::read(conn).map_err(sqlite_error_at(&self.path))?;
-        for set in DerivedIndex::ALL {
-            if !set.is_current(&meta, &self.extractor) {
+        for index in DerivedIndex::ALL {
+            if !index.is_current(&meta, &self.extractor) {
                 stale = true;
-                report.faults.push(Fault::Stale { set: set.name() });
+                report.faults.push(Fault::Stale { index: index.name() });
             }
         }
         if stale {
@@ -216,14 +226,14 @@ impl Store {
         }
         let expected = index_digest::expected_digests(conn, &self.extractor)
             .map_err(sqlite_error_at(&self.path))?;
-        for (set, expected) in DerivedIndex::ALL.into_iter().zip(expected) {
-            let fault = match index_digest::stored_digest(conn, set) {
+        for (index, expected) in DerivedIndex::ALL.into_iter().zip(expected) {
+            let fault = match index_digest::stored_digest(conn, index) {
                 Ok(stored) if stored == expected => continue,
                 Ok(stored) => {
                     let (stored, expected) = (stored.rows, expected.rows);
-                    Fault::Index { set: set.name(), stored, expected }
+                    Fault::Index { index: index.name(), stored, expected }
                 }
-                Err(error) if error.is_damage() => Fault::Malformed { set: set.name() },
+                Err(error) if error.is_damage() => Fault::Malformed { index: index.name() },
                 Err(error) => return Err(sqlite_error_at(&self.path)(error)),
             };
             report.faults.push(fault);

@@ -37,7 +37,7 @@ impl DerivedIndex {
         match self {
             DerivedIndex::Text => "text",
             DerivedIndex::Sort => "sort",
-            DerivedIndex::Schedule => "time",
+            DerivedIndex::Schedule => "interval",
         }
     }
 

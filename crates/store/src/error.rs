@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The directory has no store, and the caller did not request to create one.
-    #[error("there is no store in {dir}")]
+    #[error("no store in {dir}")]
     NoStore {
         /// The data directory.
         dir: PathBuf,
@@ -25,7 +25,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The directory is on a file system that cannot hold a WAL database safely.
-    #[error("{dir} lies on {file_system}, a network file system, where SQLite's locks do not hold")]
+    #[error("{dir} is on {file_system}, a network file system: file locks are not reliable there")]
     NetworkFileSystem {
         /// The data directory.
         dir: PathBuf,
@@ -57,6 +57,16 @@ pub enum Error {
     DevelopmentSchema {
         /// The file.
         path: PathBuf,
+    },
+    /// An older version created the store, with a schema that this one cannot migrate.
+    #[error("{path} has schema {major}.{minor}, which this version of larder cannot migrate")]
+    NoMigration {
+        /// The file.
+        path: PathBuf,
+        /// Major version found.
+        major: i64,
+        /// Minor version found.
+        minor: i64,
     },
     /// An older version created the store, and it was not opened for writing since.
     #[error("{path} has schema {major}.{minor}, and is migrated when it is opened for writing")]
@@ -99,13 +109,13 @@ pub enum Error {
         found: i32,
     },
     /// No collection has this name.
-    #[error("there is no collection {name:?}")]
+    #[error("no such collection: {name:?}")]
     NoCollection {
         /// The requested name.
         name: String,
     },
     /// A collection with this name exists already.
-    #[error("there is a collection {name:?} already")]
+    #[error("collection {name:?} already exists")]
     CollectionExists {
         /// The requested name.
         name: String,
@@ -119,7 +129,7 @@ pub enum Error {
         name: String,
     },
     /// The collection has items of another type.
-    #[error("the collection {name:?} does not hold items of kind {kind}")]
+    #[error("collection {name:?} cannot contain items of kind {kind}")]
     WrongKind {
         /// The collection.
         name: String,
@@ -127,31 +137,29 @@ pub enum Error {
         kind: &'static str,
     },
     /// No operation has this number.
-    #[error("there is no operation {id}")]
+    #[error("no such operation: {id}")]
     NoOperation {
         /// The requested number.
         id: OperationId,
     },
     /// The versions that the operation replaced were pruned.
-    #[error("operation {id} is too old to be undone: its former versions are no longer kept")]
+    #[error("operation {id} cannot be undone: the versions that it replaced were pruned")]
     HistoryPruned {
         /// The operation.
         id: OperationId,
     },
     /// A restore replaced the store during the undo of an operation: another one may have its
     /// number now.
-    #[error(
-        "a restore replaced the store while operation {id} was being undone; look at the log and undo again"
-    )]
+    #[error("a restore replaced the store while operation {id} was being undone")]
     RestoredDuringUndo {
         /// The operation.
         id: OperationId,
     },
     /// A restore replaced the store after the items of an operation were read.
-    #[error("a restore replaced the store in the meantime; nothing was changed")]
+    #[error("conflict: a restore replaced the store; nothing was changed")]
     StoreRestored,
     /// The operation was undone while it ran: nothing more of it is written.
-    #[error("operation {id} was undone while it was going on, so it ends here")]
+    #[error("operation {id} was undone while it was running: the rest was not written")]
     OperationUndone {
         /// The operation.
         id: OperationId,
@@ -165,13 +173,13 @@ pub enum Error {
         by: OperationId,
     },
     /// The operation purged items.
-    #[error("operation {id} erased items for good: that cannot be undone")]
+    #[error("operation {id} is a purge: it cannot be undone")]
     PurgeNotUndoable {
         /// The operation.
         id: OperationId,
     },
     /// A collection changed after the operation.
-    #[error("operation {id} was not undone: the collection {name:?} was changed or removed since")]
+    #[error("operation {id} was not undone: collection {name:?} was changed or removed after it")]
     CollectionChanged {
         /// The operation.
         id: OperationId,
@@ -180,10 +188,10 @@ pub enum Error {
     },
     /// Changes after the cursor were pruned, or the store was replaced: the caller has to read
     /// everything again.
-    #[error("the cursor has expired: read the whole answer again")]
+    #[error("change cursor expired: read all items again")]
     CursorExpired,
     /// A purge needs exclusive use of the file, and a reader kept it open.
-    #[error("purged, but a reader kept the old pages in use: close it and run the purge again")]
+    #[error("purge incomplete: another process is reading the store; close it and run purge again")]
     ReaderBlocksPurge,
     /// Any other error of SQLite.
     #[error("{path}: {source}")]
@@ -210,7 +218,7 @@ pub(crate) enum RowError {
 impl RowError {
     /// The error of a key of `meta` that every store has.
     pub(crate) fn missing_meta(key: &str) -> RowError {
-        RowError::Damaged(format!("there is no value for {key:?} in its table meta"))
+        RowError::Damaged(format!("missing key {key:?} in table meta"))
     }
 
     /// The error of an item without source bytes.

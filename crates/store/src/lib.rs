@@ -124,7 +124,8 @@ pub use larder_extract::{
     TimeRange, TimeTarget, Trigger, VtimezoneText, WORD_PREFIX_CHARS, ZoneResolver, ZoneUse,
     is_newer_revision, is_storable, term as term_encoding,
 };
-pub use larder_format::kind::{CollectionType, Kind};
+pub use larder_format::collection_type::CollectionType;
+pub use larder_format::kind::Kind;
 pub use larder_index::SortPosition;
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by

@@ -19,6 +19,7 @@ use larder_extract::CalendarContext;
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_format::component::{CalendarVersion, Component};
+use larder_format::parsed_source::ParsedSource;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
@@ -468,14 +469,24 @@ impl Reader {
     /// Parses a calendar item in its version of the format.
     #[must_use]
     pub fn parse_component<'b>(&self, head: &ItemMeta, bytes: &'b [u8]) -> Component<'b> {
+        Component::parse_with_version(bytes, self.calendar_version(head))
+    }
+
+    /// Parses an item of any kind.
+    #[must_use]
+    pub fn parse_source<'b>(&self, head: &ItemMeta, bytes: &'b [u8]) -> ParsedSource<'b> {
+        ParsedSource::parse(head.kind, self.calendar_version(head), bytes)
+    }
+
+    /// Returns the version of the calendar around an item.
+    fn calendar_version(&self, head: &ItemMeta) -> CalendarVersion {
         let is_1 =
             |row| calendar_context_table::is_vcalendar_1(&self.conn, row).unwrap_or_default();
-        let version = if head.calendar_context.is_some_and(is_1) {
+        if head.calendar_context.is_some_and(is_1) {
             CalendarVersion::V1_0
         } else {
             CalendarVersion::V2_0
-        };
-        Component::parse_with_version(bytes, version)
+        }
     }
 
     /// Returns the calendar contexts of a collection's items, each once; `None`: some have none.

@@ -377,8 +377,7 @@ pub(crate) fn migrate(
         version = step.to;
     }
     if version != (SCHEMA_MAJOR, SCHEMA_MINOR) {
-        let what = format!("no migration leads from schema {}.{} to this one", from.0, from.1);
-        return Err(Error::Damaged { path, what });
+        return Err(Error::NoMigration { path, major: from.0, minor: from.1 });
     }
     let copy = directory.unused_copy_path(&format!("migration-{}.{}", from.0, from.1));
     copy_atomically(conn, &path, &copy)?;
@@ -451,7 +450,7 @@ mod tests {
     fn steps_that_do_not_lead_here_change_nothing() {
         for steps in [&STEPS[..0], &STEPS[..1], &STEPS[1..]] {
             check(steps, &|result, conn, copies| {
-                assert!(matches!(result, Err(Error::Damaged { .. })), "{result:?}");
+                assert!(matches!(result, Err(Error::NoMigration { .. })), "{result:?}");
                 assert_eq!((version(conn), copies.len()), (1, 0));
                 assert!(conn.prepare("SELECT a FROM made").is_err());
             });

@@ -120,15 +120,15 @@ fn texts_that_are_no_summaries() {
         assert_eq!(error.to_string(), expect);
         assert!(error.hint().contains(hint), "{}", error.hint());
     };
-    check("emial:prefix", "there is no field \"emial\" to index", "did you mean email?");
-    check("qqqqqqqqq:prefix", "there is no field \"qqqqqqqqq\" to index", "larder fields");
+    check("emial:prefix", "unknown field \"emial\"", "did you mean email?");
+    check("qqqqqqqqq:prefix", "unknown field \"qqqqqqqqq\"", "larder fields");
     check("mobile:phone", "the field mobile_phone cannot be indexed", "index of phone");
     check("photo:exact", "the field photo cannot be indexed", "larder fields");
-    check("title", "\"title\" names no index", "FIELD:KIND");
-    check("title:prefx", "there is no index \"prefx\" for title", "exact, prefix, suffix, phone");
-    check("title:", "there is no index \"\" for title", "FIELD:KIND");
-    check("title:prefix,,sort", "there is no index \"\" for title", "FIELD:KIND");
-    check("title:phone", "title holds no phone numbers", "phone:phone");
+    check("title", "no index given for \"title\"", "FIELD:INDEX");
+    check("title:prefx", "unknown index \"prefx\" for title", "exact, prefix, suffix, phone");
+    check("title:", "unknown index \"\" for title", "FIELD:INDEX");
+    check("title:prefix,,sort", "unknown index \"\" for title", "FIELD:INDEX");
+    check("title:phone", "title is not a phone field", "phone:phone");
 }
 
 #[test]

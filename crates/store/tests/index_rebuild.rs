@@ -198,7 +198,7 @@ fn writes_in_the_middle_of_a_rebuild() {
     put_numbered(&mut book, 10..30);
     assert!(!book.store.is_index_current(DerivedIndex::Text).unwrap());
     let faults = book.store.check().unwrap().faults;
-    assert_eq!(faults, [Fault::Stale { set: "text" }, Fault::Stale { set: "sort" }]);
+    assert_eq!(faults, [Fault::Stale { index: "text" }, Fault::Stale { index: "sort" }]);
     // Before and after the position of the rebuild: edits, a removal, an addition, an edit that
     // keeps the text.
     for uid in ["u3", "u20"] {
@@ -242,22 +242,28 @@ fn faults_are_named() {
     check("UPDATE source_bytes SET bytes = NULL WHERE item = 2", "1 source bytes that are neither");
     check("UPDATE blob SET ref_count = 7", "1 blobs with a wrong reference count");
     check("UPDATE collection SET removed = 1", "6 items without a collection");
-    check("DELETE FROM batch WHERE seq = 1", "items whose batch is not in the log");
+    check("DELETE FROM batch WHERE seq = 1", "items with an unknown batch");
     check("DELETE FROM operation WHERE id = 1", "1 batches without an operation");
     check(
         "UPDATE meta SET value = 1 WHERE key = 'last_seq'",
         "2 batches after the last sequence number",
     );
-    check("UPDATE meta SET value = 1 WHERE key = 'history_bytes'", "wrong counts of the bytes");
-    check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index does not hold");
+    check(
+        "UPDATE meta SET value = 1 WHERE key = 'history_bytes'",
+        "history_bytes in table meta is 1, expected",
+    );
+    check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index does not match");
     check("UPDATE idx_sort_fence SET item = item + 1", "the sort index is malformed");
     check("UPDATE idx_sort_fence SET key = x'7f'", "the sort index is malformed");
     check("UPDATE idx_sort_fence SET position_count = 4", "the sort index is malformed");
     check("DELETE FROM idx_sort_fence", "the sort index is malformed");
     check("DELETE FROM idx_sort_chunk", "the sort index is malformed");
-    check("DELETE FROM idx_sort_chunk; DELETE FROM idx_sort_fence", "the sort index does not hold");
+    check(
+        "DELETE FROM idx_sort_chunk; DELETE FROM idx_sort_fence",
+        "the sort index does not match",
+    );
     check("UPDATE idx_sort_chunk SET data = x'ff'", "the sort index is malformed");
-    check("UPDATE idx_sort_fence SET collection = 2", "the sort index does not hold");
+    check("UPDATE idx_sort_fence SET collection = 2", "the sort index does not match");
     // A removal of what is not there, and an insertion of what is.
     check(
         "INSERT INTO idx_sort_run VALUES(1, 1, x'04010100016103')",
@@ -265,12 +271,12 @@ fn faults_are_named() {
     );
     check(
         "INSERT INTO idx_sort_run VALUES(1, 1, x'04010100016102')",
-        "the sort index does not hold",
+        "the sort index does not match",
     );
     check("INSERT INTO idx_sort_run VALUES(1, 1, x'ff')", "the sort index is malformed");
     check("DELETE FROM idx_chunk", "the text index is malformed");
     check("UPDATE idx_chunk SET data = x'ff'", "the text index is malformed");
-    check("UPDATE item SET uid = 'u2'", "items with the UID of another");
+    check("UPDATE item SET uid = 'u2'", "duplicate UIDs in one collection");
 }
 
 #[test]

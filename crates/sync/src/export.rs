@@ -8,7 +8,7 @@ mod calendar;
 
 use crate::error::Error;
 use larder_format::decoding::decode_utf16;
-use larder_store::{Collection, CollectionType, ItemMeta, ItemRow, Reader};
+use larder_store::{Collection, ItemMeta, ItemRow, Reader};
 use std::borrow::Cow;
 use std::io::{BufWriter, Write};
 
@@ -48,7 +48,7 @@ pub fn export(
 ) -> Result<ExportReport, Error> {
     let mut out = BufWriter::with_capacity(64 << 10, out);
     let mut summary = ExportReport::default();
-    if collection.collection_type == CollectionType::AddressBook {
+    if !collection.collection_type.is_exported_in_calendar() {
         let all = for_each_item(reader, collection, &mut summary, &mut |summary, head| {
             let Some(bytes) = read_source(reader, head.row, summary) else { return Ok(()) };
             write_text(&bytes, &mut out, summary)?;

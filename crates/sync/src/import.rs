@@ -32,6 +32,7 @@ use crate::error::Error;
 use calendar::{FinishedCalendar, ItipMethod};
 use cancellation::CancelledUids;
 use files::InputFiles;
+use larder_format::collection_type::COLLECTION_TYPES;
 use larder_format::contact::derive_uid;
 use larder_format::problem::Problem;
 use larder_store::{
@@ -51,8 +52,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The default collection of contacts.
-pub const DEFAULT_CONTACTS_COLLECTION: &str = "contacts";
 /// The number of items in the first batch.
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
 /// The longest time for which a batch holds the lock: after a longer one the next is smaller.
@@ -80,10 +79,10 @@ const OLDER_REASON: &str = "older than the stored item, by SEQUENCE and DTSTAMP"
 /// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// The collection of all items; it is created if it does not exist. `None`: contacts go to
-    /// [`DEFAULT_CONTACTS_COLLECTION`], calendar components to the collection with the name of
-    /// their calendar, else of the file; a scheduling message to the collection that contains its
-    /// UID.
+    /// The collection of all items; it is created if it does not exist. `None`: components go to
+    /// the collection with the name of their calendar, else of the file; a scheduling message to
+    /// the collection that contains its UID; items that stand in no calendar to the [default
+    /// collection](CollectionType::default_collection) of their type.
     pub into: Option<String>,
     /// The number of items in a batch, 1 to [`MAX_BATCH_ITEMS`]: each batch is one transaction.
     /// `None`: [`DEFAULT_BATCH_ITEMS`] at first, then as many as hold the lock for a tenth of a
@@ -157,7 +156,11 @@ pub fn import(
         options,
         events,
         operation,
-        contacts: Arc::from(options.into.as_deref().unwrap_or(DEFAULT_CONTACTS_COLLECTION)),
+        into: options.into.as_deref().map(Arc::from),
+        targets: COLLECTION_TYPES
+            .iter()
+            .map(|row| Arc::from(options.into.as_deref().unwrap_or(row.default_collection)))
+            .collect(),
         headers: HashMap::new(),
         families: HashMap::new(),
         used_zones: HashSet::new(),
@@ -234,8 +237,10 @@ struct ImportWriter<'a> {
     options: &'a ImportOptions,
     events: &'a mut dyn FnMut(ImportEvent<'_>),
     operation: Operation,
-    /// The collection of contacts.
-    contacts: Arc<str>,
+    /// The collection of all items, if one was named.
+    into: Option<Arc<str>>,
+    /// The collections of items that stand in no calendar, by type.
+    targets: Vec<Arc<str>>,
     /// The types of the collections.
     families: HashMap<Arc<str>, CollectionType>,
     /// The properties of the first calendar in each collection.
@@ -271,18 +276,18 @@ impl ImportWriter<'_> {
             max_item: self.options.max_item_bytes,
             keep_rejects: self.rejects.is_some(),
         };
-        let base = self.store.extractor();
-        let mut derivers = ImportExtractors {
-            contacts: self
-                .store
-                .extractor_for_collection(&self.contacts, CollectionType::AddressBook)?,
-            calendar: base.with_index_config(Indexed::shared_default(CollectionType::Calendar)),
-        };
-        if let Some(into) = &self.options.into {
-            derivers.calendar =
-                self.store.extractor_for_collection(into, CollectionType::Calendar)?;
+        let mut extractors: ImportExtractors = std::array::from_fn(|index| {
+            let default = Indexed::shared_default(COLLECTION_TYPES[index].collection_type);
+            self.store.extractor().with_index_config(default)
+        });
+        for (extractor, row) in extractors.iter_mut().zip(COLLECTION_TYPES) {
+            // The collection of a calendar without `into` is known when its items come.
+            if self.options.into.is_some() || !row.collection_type.is_exported_in_calendar() {
+                let target = &self.targets[row.collection_type.index()];
+                *extractor = self.store.extractor_for_collection(target, row.collection_type)?;
+            }
         }
-        let mut pipeline = ImportPipeline::start(files, &derivers, &settings)?;
+        let mut pipeline = ImportPipeline::start(files, &extractors, &settings)?;
         while !self.poll_stop() {
             match pipeline.next()? {
                 PipelineOutput::Pieces(parcel) => {
@@ -324,7 +329,7 @@ impl ImportWriter<'_> {
         let InputPiece { file, line, content: what } = found;
         let notice = |line, reason| ImportDiagnostic { file: file.to_string(), line, reason };
         match what {
-            PieceContent::Item(Ok((parsed, warnings)), calendar) => {
+            PieceContent::Item(Ok((parsed, warnings)), _, calendar) => {
                 let is_truncated = warnings.iter().any(|warning| warning.is_truncated);
                 let method =
                     calendar.as_ref().map_or(&ItipMethod::None, |calendar| &calendar.method);
@@ -350,7 +355,7 @@ impl ImportWriter<'_> {
                     self.add_item(place, precondition, parsed)?;
                 }
             }
-            PieceContent::Item(Err((bytes, problem)), _) => {
+            PieceContent::Item(Err((bytes, problem)), ..) => {
                 let notice = notice(problem_line(line, &problem), problem.to_string());
                 self.reject(&notice, &bytes)?;
             }
@@ -510,8 +515,7 @@ impl ImportWriter<'_> {
     fn warn_duplicate(&mut self, place: &Provenance) {
         self.report.duplicate_uids += 1;
         let uid = sanitise_text(&place.uid, MAX_UID_CHARS);
-        let what = if place.kind == Kind::Contact { "card" } else { "item" };
-        let reason = format!("a second {what} with UID {uid}, kept beside the first");
+        let reason = format!("a second item with UID {uid}, kept beside the first");
         self.warn(&ImportDiagnostic { file: place.file.to_string(), line: place.line, reason });
     }
 
@@ -559,10 +563,6 @@ fn choose_expectation(
 ) -> (Precondition, Option<(String, Vec<u8>)>) {
     let (expect, reason) = match method {
         // The item may be incomplete.
-        _ if cut && prepared.kind() == Kind::Contact => (
-            Precondition::Absent,
-            "END:VCARD is missing, so it does not replace the one that is there",
-        ),
         _ if cut => (Precondition::Absent, "no END line: it does not replace the stored item"),
         ItipMethod::None => return (Precondition::Any, None),
         ItipMethod::Publish | ItipMethod::Request => (Precondition::NotNewer, OLDER_REASON),

@@ -26,7 +26,6 @@ pub use crate::compression::{Compression, detect_compression};
 pub use crate::error::Error;
 pub use crate::export::{ExportReport, export};
 pub use crate::import::{
-    CollectionCounts, DEFAULT_BATCH_ITEMS, DEFAULT_CONTACTS_COLLECTION, DEFAULT_MAX_ITEM_BYTES,
-    ImportDiagnostic, ImportEvent, ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS,
-    import,
+    CollectionCounts, DEFAULT_BATCH_ITEMS, DEFAULT_MAX_ITEM_BYTES, ImportDiagnostic, ImportEvent,
+    ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS, import,
 };

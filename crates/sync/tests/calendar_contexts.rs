@@ -284,7 +284,7 @@ fn reports_use_the_terms_of_calendars() {
     check("b.txt", format!("{}scribbles\n", calendar("")), "text outside any calendar");
     check("c.vcf", "scribbles\n".into(), "text outside any item");
     let large = event("a", &format!("SUMMARY:{}\n", "x".repeat(2000)));
-    check("d.ics", calendar(&large), "component larger than 1 KB (--max-item)");
+    check("d.ics", calendar(&large), "item larger than 1 KB (--max-item)");
     check("e.ics", "END:VCALENDAR\n".into(), "END without BEGIN");
 }
 

@@ -93,7 +93,7 @@ fn two_cards_with_one_uid_are_both_kept() {
     assert_eq!(outcome.summary.item_count(), 4);
     assert_eq!(
         outcome.warnings,
-        ["standard input:9: a second card with UID a, kept beside the first"]
+        ["standard input:9: a second item with UID a, kept beside the first"]
     );
     assert_eq!(book.items(INTO), [A.as_bytes(), B.as_bytes(), other.as_bytes()]);
 

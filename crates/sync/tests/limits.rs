@@ -28,7 +28,7 @@ fn a_card_above_the_limit_is_left_out() {
     let input = format!("{}{large}{}", card("a", "Ada"), card("b", "Bo"));
     let outcome = book.take(&input, &ImportOptions { max_item_bytes: 1 << 20, ..options() });
     assert_eq!(outcome.summary.added, 2);
-    assert_eq!(outcome.rejected, ["standard input:6: card larger than 1 MB (--max-item)"]);
+    assert_eq!(outcome.rejected, ["standard input:6: item larger than 1 MB (--max-item)"]);
     assert_eq!(book.items(INTO).concat().len(), input.len() - large.len());
 
     let outcome = book.take(&input, &options());
@@ -43,7 +43,7 @@ fn limits_are_shown_in_whole_units() {
             card("x", &"n".repeat(5000)),
             &ImportOptions { max_item_bytes: max_item, ..options() },
         );
-        let expected = format!("standard input:1: card larger than {shown} (--max-item)");
+        let expected = format!("standard input:1: item larger than {shown} (--max-item)");
         assert_eq!(outcome.rejected, [expected]);
     }
 }
@@ -103,7 +103,7 @@ fn a_card_above_the_usual_limit_passes_through_to_the_rejects() {
     let input = ImportInput::Stdin(Box::new(large().chain(io::Cursor::new(card("a", "Ada")))));
     let options = ImportOptions { rejects: Some(rejects.clone()), ..options() };
     let outcome = book.import(vec![input], &options);
-    assert_eq!(outcome.rejected, ["standard input:1: card larger than 32 MB (--max-item)"]);
+    assert_eq!(outcome.rejected, ["standard input:1: item larger than 32 MB (--max-item)"]);
     assert_eq!(outcome.summary.added, 1);
     let mut expected = Vec::new();
     large().read_to_end(&mut expected).unwrap();

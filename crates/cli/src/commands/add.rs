@@ -6,11 +6,12 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_edit::AddedItem;
 use larder_edit::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
 use larder_edit::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
 use larder_present::description;
-use larder_store::{CollectionType, Operation, ParsedItem, Store};
+use larder_store::{CollectionType, Kind, Operation, ParsedItem, Store};
 use larder_time::value::IcalDuration;
 use serde_json::json;
 use std::ffi::OsString;
@@ -46,8 +47,8 @@ pub(crate) struct AddArgs {
 #[command(next_help_heading = "Events, tasks and memos")]
 struct ItemOptionsArgs {
     /// The kind of item
-    #[arg(long, value_enum)]
-    kind: Option<AddKindArg>,
+    #[arg(long, value_parser = draft_kind_parser())]
+    kind: Option<Kind>,
     /// The title
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
@@ -89,12 +90,11 @@ struct ItemOptionsArgs {
     zone: Option<String>,
 }
 
-/// The kinds that can be added in words.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum AddKindArg {
-    Event,
-    Task,
-    Memo,
+/// Returns a parser for the kinds that can be added in words.
+fn draft_kind_parser() -> impl TypedValueParser<Value = Kind> {
+    let kinds = Kind::all().filter(|kind| kind.has_schedule());
+    PossibleValuesParser::new(kinds.map(Kind::name))
+        .try_map(|name| Kind::from_name(&name).ok_or("no such kind"))
 }
 
 /// Parses a priority, a number or a word.
@@ -154,10 +154,10 @@ impl AddArgs {
             .to_component(&uid, context.settings.user_locale.now)
             .map_err(|error| draft_failure(&error))?;
         let mut store = context.open_or_create_store()?;
-        let into = self.target_collection(CollectionType::Calendar);
+        let into = self.target_collection(draft.kind.collection_type());
         let prepared = store
-            .extractor_for_collection(into, CollectionType::Calendar)?
-            .parse_component(bytes, &frame)
+            .extractor_for_collection(into, draft.kind.collection_type())?
+            .parse_item(draft.kind, bytes, &frame)
             .map_err(|rejected| {
                 let problem = rejected.problem;
                 CommandFailure::new(FailureKind::Input, format!("line {}: {problem}", problem.line))
@@ -176,11 +176,7 @@ impl AddArgs {
         let words: Vec<_> = self.text.iter().map(|word| word.to_string_lossy()).collect();
         let options = &self.options;
         EventRequest {
-            kind: options.kind.map(|kind| match kind {
-                AddKindArg::Event => larder_store::Kind::Event,
-                AddKindArg::Task => larder_store::Kind::Task,
-                AddKindArg::Memo => larder_store::Kind::Memo,
-            }),
+            kind: options.kind,
             text: words.join(" "),
             summary: options.summary.clone(),
             start: options.start.clone(),
@@ -199,11 +195,8 @@ impl AddArgs {
     }
 
     /// Returns the target collection for items of this kind.
-    fn target_collection(&self, family: CollectionType) -> &str {
-        match family {
-            CollectionType::Calendar => self.into.as_deref().unwrap_or("calendar"),
-            _ => self.into.as_deref().unwrap_or("contacts"),
-        }
+    fn target_collection(&self, collection_type: CollectionType) -> &str {
+        self.into.as_deref().unwrap_or(collection_type.default_collection())
     }
 
     fn add_from_file(
@@ -215,31 +208,24 @@ impl AddArgs {
         let refused = |error: Error| input_failure(&name, &error);
         let pieces = SplitText::from_bytes(&bytes).map_err(refused)?;
         let mut store = context.open_or_create_store()?;
-        let extractor = store.extractor_for_collection(
-            self.target_collection(CollectionType::AddressBook),
-            CollectionType::AddressBook,
-        )?;
+        // The store extracts an item again if its collection has another index configuration.
+        let extractor = store.extractor().clone();
         let typed = pieces.parse_items(&extractor, &mut random_bytes).map_err(refused)?;
         let mut left_out = print_remarks(context, &name, &typed);
-        let of = |family: CollectionType| {
-            move |item: &ParsedItem| item.kind().collection_type() == family
-        };
-        let (cards, components): (Vec<_>, Vec<_>) =
-            typed.items.into_iter().partition(of(CollectionType::AddressBook));
-        let what = match (cards.len(), components.len()) {
-            (cards, 0) => format_count(cards as u64, "card"),
-            (cards, others) => format_count((cards + others) as u64, "item"),
-        };
-        let families =
-            [(CollectionType::AddressBook, cards), (CollectionType::Calendar, components)];
-        let families = families.into_iter().filter(|(_, items)| !items.is_empty());
-        let families: Vec<_> = families.collect();
-        let names: Vec<_> =
-            families.iter().map(|(family, _)| self.target_collection(*family)).collect();
-        let detail = format!("{what} into {}", names.join(" and "));
+        let number = typed.items.len() as u64;
+        let mut by_type: Vec<(CollectionType, Vec<ParsedItem>)> =
+            CollectionType::all().map(|collection_type| (collection_type, Vec::new())).collect();
+        for item in typed.items {
+            by_type[item.kind().collection_type().index()].1.push(item);
+        }
+        by_type.retain(|(_, items)| !items.is_empty());
+        let names = by_type.iter().map(|(one, _)| self.target_collection(*one));
+        let names: Vec<&str> = names.collect();
+        let noun = if let [(one, _)] = &by_type[..] { one.item_noun() } else { "item" };
+        let detail = format!("{} into {}", format_count(number, noun), names.join(" and "));
         let mut operation = Operation::new("add", detail, now_milliseconds());
-        for (family, items) in families {
-            let into = self.target_collection(family);
+        for (collection_type, items) in by_type {
+            let into = self.target_collection(collection_type);
             let mut print =
                 |store: &Store, added: AddedItem| self.print_added(context, store, into, &added);
             left_out +=

@@ -191,7 +191,7 @@ fn calendar_styles<'e>(
 
 fn entry_row(on: &DayEntry<'_>, several: bool) -> AgendaRow {
     let item = &on.entry.item;
-    let mut what = display_title(&item.summary);
+    let mut what = display_title(item.head.kind, &item.summary);
     let marks = item_format::status_marks(item).into_iter().map(String::from).chain(on.part_text());
     let marks: Vec<String> = marks.collect();
     if !marks.is_empty() {

@@ -109,8 +109,8 @@ mod tests {
                 format!("{:?}", with_next_step(failure, Path::new("/nowhere"), &report, rebuilt));
             assert!(printed.contains(expect) && !printed.contains(not), "{printed}");
         };
-        let index = &Fault::Index { set: "text", stored: 1, expected: 2 };
-        let stale = &Fault::Stale { set: "text" };
+        let index = &Fault::Index { index: "text", stored: 1, expected: 2 };
+        let stale = &Fault::Stale { index: "text" };
         let page = &Fault::Page("page 3 is never used".into());
         check(&[index, stale], false, "larder check --rebuild", "larder restore");
         check(&[index, stale], true, "have been repaired", "--rebuild");

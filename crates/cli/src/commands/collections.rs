@@ -8,8 +8,8 @@ use crate::output::{STRONG_STYLE, format_count, print_message, sanitize_line};
 use crate::table::shorten_to_width;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_store::{
-    BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Kind as ItemKind,
-    Operation, OperationId, Reader, Store,
+    BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Operation, OperationId,
+    Reader, Store,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ enum CollectionsCommand {
         /// The name
         name: String,
         /// The kind of items that it holds
-        #[arg(long, value_name = "KIND", default_value = "contact", value_parser = family_parser())]
+        #[arg(long, value_name = "KIND", default_value = "contact", value_parser = collection_type_parser())]
         kind: CollectionType,
         /// The fields to index, as for `collections index` (repeatable) [default: default]
         #[arg(long, value_name = "FIELD:KIND,..")]
@@ -73,11 +73,7 @@ impl CollectionsArgs {
             CollectionsCommand::Create { name, kind, index } => {
                 let summary = parse_index(&index, kind)?
                     .unwrap_or_else(|| (*IndexConfig::shared_default(kind)).clone());
-                let kind = match kind {
-                    CollectionType::Calendar => ItemKind::Event,
-                    _ => ItemKind::Contact,
-                };
-                let create = BatchChange::CreateCollection(name.clone(), kind);
+                let create = BatchChange::CreateCollection(name.clone(), kind.main_kind());
                 let changes = vec![create, BatchChange::SetIndexConfig(name.clone(), summary)];
                 let id =
                     apply_changes(&mut context.open_or_create_store()?, "create", &name, changes)?;
@@ -123,20 +119,10 @@ fn index_config_text(summary: &IndexConfig) -> String {
     if summary.is_default() { "default".into() } else { summary.to_string() }
 }
 
-/// Returns the kind of a collection as typed and printed.
-fn family_name(family: CollectionType) -> &'static str {
-    if family == CollectionType::Calendar { "calendar" } else { "contact" }
-}
-
-/// Returns a parser for the kind of a collection.
-fn family_parser() -> impl TypedValueParser<Value = CollectionType> {
-    let families = [CollectionType::AddressBook, CollectionType::Calendar];
-    PossibleValuesParser::new(families.map(family_name)).map(move |name| {
-        families
-            .into_iter()
-            .find(|of| family_name(*of) == name)
-            .unwrap_or(CollectionType::AddressBook)
-    })
+/// Returns a parser for the type of a collection.
+fn collection_type_parser() -> impl TypedValueParser<Value = CollectionType> {
+    PossibleValuesParser::new(CollectionType::all().map(CollectionType::name))
+        .try_map(|name| CollectionType::from_name(&name).ok_or("no such type"))
 }
 
 fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
@@ -144,8 +130,7 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
     let width =
         context.out.line_width().map(|width| width.saturating_sub(COUNT_COLUMN_WIDTH).max(8));
     for collection in &collections {
-        let (name, kind) =
-            (sanitize_line(&collection.name), family_name(collection.collection_type));
+        let (name, kind) = (sanitize_line(&collection.name), collection.collection_type.name());
         if context.format == OutputFormat::Json {
             context.out.print_json(&json!({
                 "name": collection.name, "kind": kind, "items": collection.item_count,
@@ -154,12 +139,11 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
             continue;
         }
         let name = width.map_or_else(|| name.clone(), |width| shorten_to_width(&name, width));
-        let items = match collection.collection_type {
-            CollectionType::Calendar => {
-                format!("{}  calendar", format_count(collection.item_count, "item"))
-            }
-            _ => format_count(collection.item_count, "contact"),
-        };
+        let collection_type = collection.collection_type;
+        let mut items = format_count(collection.item_count, collection_type.item_noun());
+        if !collection_type.has_one_kind() {
+            items = format!("{items}  {kind}");
+        }
         let mark = if collection.index_config.is_default() { "" } else { "  own index" };
         context
             .out
@@ -247,13 +231,12 @@ fn set_index(
         let object = json!({ "name": name, "index": index, "operation": null });
         return print_done(context, &object, &format!("{shown} has this index already"));
     }
-    let of_calendar = summary.collection_type() == CollectionType::Calendar;
+    let noun = summary.collection_type().item_noun();
     let mut store = context.open_store()?;
     let change = BatchChange::SetIndexConfig(name.clone(), summary);
     let id = apply_changes(&mut store, "index", &name, vec![change])?;
     if items > 0 {
-        let what = if of_calendar { "items" } else { "cards" };
-        context.print_note(format!("indexing its {what} again; until then queries take longer"));
+        context.print_note(format!("indexing its {noun}s again; until then queries take longer"));
     }
     store.refresh()?;
     let line = format!("Changed the index of {shown}.{}", undo_hint(id));

@@ -4,13 +4,11 @@ use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, name_from_bytes};
-use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure, is_calendar_item};
+use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure};
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
 use larder_edit::event::{self, OccurrenceSelector};
-use larder_edit::item_text::{
-    TextDiagnostic, parse_edited_card, parse_edited_component, uid_from_random,
-};
+use larder_edit::item_text::{EditBase, TextDiagnostic, parse_edited_item, uid_from_random};
 use larder_edit::replace_item;
 use larder_store::{
     AppliedBatch, CalendarContext, ChangeOutcome, Extractor, Handle, HandlePrefix, ItemMeta,
@@ -209,10 +207,10 @@ impl EditArgs {
         which: OccurrenceSelector,
         edit: &event::EventEdit,
     ) -> Result<CommandStatus, CommandFailure> {
-        if !is_calendar_item(head) {
+        if !head.kind.has_field_edits() {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
-                "contacts can only be changed in an editor so far",
+                format!("{} can only be changed in an editor so far", head.kind.plural()),
             )
             .with_hint(format!("run: larder edit {}", self.id)));
         }
@@ -311,11 +309,10 @@ fn parse_edited(
     before: &OriginalItem,
     text: &[u8],
 ) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_edit::item_text::Error> {
-    if !is_calendar_item(head) {
-        return Ok((parse_edited_card(extractor, &head.uid, &before.bytes, text)?, Vec::new()));
-    }
     let now = larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000);
-    parse_edited_component(extractor, &before.frame, &head.uid, &before.bytes, text, now)
+    let OriginalItem { bytes, frame: context } = before;
+    let base = EditBase { kind: head.kind, uid: &head.uid, bytes, context };
+    parse_edited_item(extractor, base, text, now)
 }
 
 fn read_edited_file(
@@ -432,7 +429,7 @@ fn edit_interactively(
 /// The failure for an edit without a terminal.
 fn no_editor_failure(head: &ItemMeta) -> CommandFailure {
     let failure = CommandFailure::new(FailureKind::Usage, "cannot open an editor: not a terminal");
-    let failure = match is_calendar_item(head) {
+    let failure = match head.kind.has_field_edits() {
         true => failure.with_hint(
             "change events, tasks and memos with --set FIELD=TEXT, --start TIME and other options",
         ),
@@ -510,8 +507,8 @@ fn keep_text(head: &ItemMeta, text: &[u8]) -> Result<PathBuf, CommandFailure> {
 /// Creates a temporary file with this text; its name contains the item's ID.
 fn create_temp_file(head: &ItemMeta, text: &[u8]) -> std::io::Result<TempPath> {
     let name = format!("larder-edit-{:.8}-", head.handle);
-    let suffix = if is_calendar_item(head) { ".ics" } else { ".vcf" };
-    let mut file = tempfile::Builder::new().prefix(&name).suffix(suffix).tempfile()?;
+    let suffix = format!(".{}", head.kind.file_extension());
+    let mut file = tempfile::Builder::new().prefix(&name).suffix(&suffix).tempfile()?;
     file.write_all(text)?;
     Ok(file.into_temp_path())
 }

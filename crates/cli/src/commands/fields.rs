@@ -5,30 +5,26 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::output::STRONG_STYLE;
 use crate::table::shorten_to_width;
-use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field};
+use larder_format::collection_type::COLLECTION_TYPES;
+use larder_format::field::Field;
 use serde_json::json;
 
 /// List the fields for searching, sorting and printing
 #[derive(Debug, clap::Args)]
 pub(crate) struct FieldsArgs {}
 
-/// The tables of fields: the heading for people, the name for programs, the fields.
-const FIELD_TABLES: [(&str, &str, &[Field]); 2] = [
-    ("Contacts", "contact", CONTACT_FIELDS),
-    ("Events, tasks and memos", "calendar", CALENDAR_FIELDS),
-];
-
 impl FieldsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let FieldsArgs {} = self;
         let width = context.out.line_width().map(|width| width.saturating_sub(22).max(8));
-        for (place, (heading, of, fields)) in FIELD_TABLES.into_iter().enumerate() {
+        for row in COLLECTION_TYPES {
             if context.format == OutputFormat::Text {
-                let gap = if place > 0 { "\n" } else { "" };
-                context.out.print_line(format!("{gap}{heading}:"))?;
+                let gap = if row.collection_type.index() > 0 { "\n" } else { "" };
+                let (first, rest) = row.items.split_at(1);
+                context.out.print_line(format!("{gap}{}{rest}:", first.to_uppercase()))?;
             }
-            for field in fields {
-                print_field(context, of, field, width)?;
+            for field in row.fields {
+                print_field(context, row.name, field, width)?;
             }
         }
         Ok(CommandStatus::Done)

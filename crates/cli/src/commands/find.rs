@@ -1,23 +1,19 @@
 mod duplicate_groups;
+pub(super) mod field_list;
 pub(super) mod occurrence_list;
 pub(super) mod query_args;
 
+use self::field_list::{FieldListRow, ListFields};
 use self::query_args::QueryArgs;
 use super::show::item_format::{self, OutputColumn};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, format_count, sanitize_line};
-use crate::table::{pad_cells, style_cells};
-use anstyle::Style;
+use crate::output::{FAINT_STYLE, OutputStream, format_count};
 use larder_date_phrase::DateRange;
-use larder_format::field::{
-    CALENDAR_FIELDS, Field, find_contact_field, suggest_contact_field, suggest_field,
-};
-use larder_query::{
-    ItemSummary, ProjectedItem, Query, ResultDomain, ResultSet, SortSpec, TimeTest,
-};
-use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, TimeTarget};
+use larder_format::collection_type::suggest_any_field;
+use larder_query::{ItemSummary, Query, ResultSet, SortSpec, TimeTest};
+use larder_store::{ItemRow, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
 
@@ -223,14 +219,14 @@ impl FindArgs {
         })
     }
 
-    /// Sets the default order: contacts by name, calendar items by start.
+    /// Sets the default order of the items.
     fn set_default_sort(
         &self,
         reader: &Reader,
         find: &mut larder_query::SearchRequest,
     ) -> Result<(), CommandFailure> {
         if self.sort.is_none() {
-            find.sort = Some(default_sort(reader, find)?);
+            find.sort = default_sort(reader, find)?;
         }
         if self.from.is_some() && find.sort.is_some_and(|sort| sort.field.name == "start") {
             return Err(CommandFailure::new(
@@ -247,9 +243,8 @@ impl FindArgs {
 pub(super) fn default_sort(
     reader: &Reader,
     find: &larder_query::SearchRequest,
-) -> Result<SortSpec, CommandFailure> {
-    let about = larder_query::resolve_domain(reader, find)?;
-    Ok(SortSpec::parse(if about == ResultDomain::Calendar { "start" } else { "file_as" })?)
+) -> Result<Option<SortSpec>, CommandFailure> {
+    Ok(larder_query::resolve_domain(reader, find)?.default_sort())
 }
 
 pub(super) fn print_count(context: &mut CommandContext, number: u64) -> Result<(), CommandFailure> {
@@ -270,7 +265,7 @@ pub(super) fn parse_columns(names: &[String]) -> Result<Option<Vec<OutputColumn>
                 FailureKind::Usage,
                 format!("unknown field {name:?} in --fields"),
             );
-            match suggest_contact_field(name).or_else(|| suggest_field(CALENDAR_FIELDS, name)) {
+            match suggest_any_field(name) {
                 _ if name.eq_ignore_ascii_case("zone") => {
                     failure.with_hint("`larder show` and --format json show the zone")
                 }
@@ -311,11 +306,13 @@ pub(super) fn print_answer(
     failed.map_or(Ok(()), Err)
 }
 
-/// Rows that wait until there are enough to be aligned together: contacts, or calendar items.
+/// Items of one list layout that wait until there are enough to be aligned together.
 #[derive(Default)]
 struct RowBuffer {
-    contacts: Vec<ContactListRow>,
+    /// Rows of fields, and their size.
+    rows: Vec<FieldListRow>,
     bytes: usize,
+    /// The row ids of items with a schedule.
     items: Vec<ItemRow>,
 }
 
@@ -327,9 +324,11 @@ impl RowBuffer {
         out: &mut OutputStream,
         local: &Zone,
     ) -> Result<(), CommandFailure> {
-        let width = out.line_width();
         self.bytes = 0;
-        print_buffered_rows(out, &mut self.contacts, width)?;
+        let lines = field_list::format_rows(&std::mem::take(&mut self.rows), out.line_width());
+        for line in lines {
+            out.print_line(line)?;
+        }
         let items = std::mem::take(&mut self.items);
         let briefs = larder_query::read_item_summaries(reader, &items, local)?;
         let mut rows = Vec::new();
@@ -340,30 +339,30 @@ impl RowBuffer {
     }
 }
 
-/// Prints the default columns: four fields of contacts; time, title and place of calendar items.
+/// Prints the default columns of each kind.
 fn print_table(
     context: &mut CommandContext,
     reader: &Reader,
     answer: &ResultSet,
 ) -> Result<(), CommandFailure> {
-    let fields = default_contact_fields();
+    let list_fields = ListFields::new();
     let (local, out) = (&context.settings.user_locale.zone, &mut context.out);
-    let (mut failed, mut waiting) = (None, RowBuffer::default());
-    answer.for_each_projected(reader, &fields, &mut |head, of| {
+    let (mut failed, mut waiting, mut last_layout) = (None, RowBuffer::default(), None);
+    answer.for_each_projected(reader, list_fields.all(), &mut |head, of| {
         let mut take = || -> Result<(), CommandFailure> {
-            let is_item = head.kind.collection_type() == CollectionType::Calendar;
-            let other = if is_item { waiting.contacts.len() } else { waiting.items.len() };
-            if other > 0 {
+            let layout = head.kind.list_layout();
+            if last_layout.replace(layout).is_some_and(|last| last != layout) {
                 waiting.flush(reader, out, local)?;
             }
-            if is_item {
-                waiting.items.push(head.row);
-            } else {
-                let row = contact_row_from_fields(reader, head, of, &fields)?;
-                waiting.bytes += row.iter().map(String::len).sum::<usize>();
-                waiting.contacts.push(row);
+            match list_fields.for_kind(head.kind) {
+                Some(fields) => {
+                    let row = field_list::list_row(reader, head, of, fields)?;
+                    waiting.bytes += row.iter().map(String::len).sum::<usize>();
+                    waiting.rows.push(row);
+                }
+                None => waiting.items.push(head.row),
             }
-            let number = waiting.contacts.len().max(waiting.items.len());
+            let number = waiting.rows.len().max(waiting.items.len());
             if number < MAX_BUFFERED_ROWS && waiting.bytes < MAX_BUFFERED_BYTES {
                 return Ok(());
             }
@@ -410,29 +409,6 @@ fn print_columns(
     failed.map_or(Ok(()), Err)
 }
 
-/// The ID and the four default fields.
-pub(super) type ContactListRow = [String; 5];
-
-/// Returns the default fields of contacts.
-pub(super) fn default_contact_fields() -> Vec<&'static Field> {
-    ["full_name", "email", "phone", "org"].into_iter().filter_map(find_contact_field).collect()
-}
-
-/// Returns the row of a contact with these fields.
-pub(super) fn contact_row_from_fields(
-    reader: &Reader,
-    head: &ItemMeta,
-    of: &ProjectedItem<'_>,
-    fields: &[&'static Field],
-) -> Result<ContactListRow, CommandFailure> {
-    let mut cells = item_format::field_cells(of, fields);
-    // A list shows one name; `show` shows all.
-    if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
-        *cell = sanitize_line(&of.first(field).unwrap_or_default());
-    }
-    contact_list_row(reader, head, cells)
-}
-
 /// Returns the row of a calendar item.
 pub(super) fn calendar_item_row(
     reader: &Reader,
@@ -447,42 +423,6 @@ pub(super) fn calendar_item_row(
         item_format::first_location_line(&brief.location),
         true,
     )
-}
-
-/// Returns the row of a contact with these cells. Rows are buffered instead of cards, which may
-/// have photos of megabytes.
-pub(super) fn contact_list_row(
-    reader: &Reader,
-    head: &ItemMeta,
-    cells: Vec<String>,
-) -> Result<ContactListRow, CommandFailure> {
-    let letters = reader.unique_prefix_len(head.handle)?;
-    let mut cells = cells.into_iter();
-    let mut next = || cells.next().unwrap_or_default();
-    let name = next();
-    let name = if name.is_empty() { "(no name)".into() } else { name };
-    Ok([format!("{:.letters$}", head.handle), name, next(), next(), next()])
-}
-
-/// Prints and empties the buffered rows.
-pub(super) fn print_buffered_rows(
-    out: &mut OutputStream,
-    waiting: &mut Vec<ContactListRow>,
-    width: Option<usize>,
-) -> Result<(), CommandFailure> {
-    for line in format_rows(&std::mem::take(waiting), width) {
-        out.print_line(line)?;
-    }
-    Ok(())
-}
-
-/// Formats rows as lines.
-pub(super) fn format_rows(rows: &[ContactListRow], width: Option<usize>) -> Vec<String> {
-    let line = |[handle, name, rest @ ..]: ContactListRow| {
-        let cells = [(FAINT_STYLE, handle), (STRONG_STYLE, name), (Style::new(), rest.concat())];
-        style_cells(&cells.each_ref().map(|(style, cell)| (*style, cell.as_str())))
-    };
-    pad_cells(rows, [13, 28, 34, 24, 0], width).into_iter().map(line).collect()
 }
 
 fn print_explanation(

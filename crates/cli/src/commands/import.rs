@@ -271,7 +271,7 @@ fn collection_summary_line(summary: &ImportReport, name: &str) -> String {
 }
 
 fn kind_noun(kind: ItemKind) -> &'static str {
-    if kind == ItemKind::Component { "other item" } else { kind.name() }
+    if kind.is_searchable() { kind.name() } else { "other item" }
 }
 
 fn counts_json(summary: &ImportReport) -> Vec<serde_json::Value> {

@@ -41,7 +41,7 @@ impl MergeArgs {
             self.ids.iter().map(|id| resolve_item(&reader, id)).collect::<Result<_, _>>()?;
         let merge = larder_edit::ContactMerge::from_items(&reader, &items)?;
         if self.dry_run {
-            return print_dry_run(context, &merge);
+            return print_dry_run(context, &reader, &merge);
         }
         let (base, name) = (merge.base().clone(), name_from_bytes(merge.card()));
         let mut store = context.open_store()?;
@@ -64,11 +64,13 @@ fn operation_detail(items: &[ItemMeta]) -> String {
 /// Prints the merged card.
 fn print_dry_run(
     context: &mut CommandContext,
+    reader: &Reader,
     merge: &larder_edit::ContactMerge,
 ) -> Result<CommandStatus, CommandFailure> {
     match context.format {
         OutputFormat::Json => {
-            let mut object = item_format::contact_json(merge.base(), merge.card());
+            let local = &context.settings.user_locale.zone;
+            let mut object = item_format::item_json(reader, local, merge.base(), merge.card())?;
             let source = String::from_utf8_lossy(merge.card()).into_owned();
             object["source"] = json!(source);
             context.out.print_json(&object)?;

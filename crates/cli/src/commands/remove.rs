@@ -3,14 +3,14 @@
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::item_ids::{display_name, display_name_or_placeholder, display_title, resolve_items};
-use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure, is_calendar_item};
+use crate::item_ids::{display_name, display_title, resolve_items};
+use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure};
 use crate::output::{format_count, print_message};
 use larder_edit::RemovalOutcome;
 use larder_edit::event::{OccurrenceSelector, RecurrenceScope};
-use larder_format::field::{Field, find_calendar_field, find_contact_field};
+use larder_format::field::Field;
 use larder_query::{Query, SearchRequest};
-use larder_store::{Handle, ItemMeta, Operation, Seq};
+use larder_store::{CollectionType, Handle, ItemMeta, Kind, Operation, Seq};
 use serde_json::json;
 
 /// Remove items (`larder undo` restores them)
@@ -40,14 +40,13 @@ struct RemovalTarget {
     handle: Handle,
     /// The sequence number of its last change.
     seq: Seq,
-    is_calendar_item: bool,
+    kind: Kind,
     name: String,
 }
 
 impl RemovalTarget {
     fn new(head: &ItemMeta, name: String) -> RemovalTarget {
-        let is_calendar_item = is_calendar_item(head);
-        RemovalTarget { handle: head.handle, seq: head.seq, is_calendar_item, name }
+        RemovalTarget { handle: head.handle, seq: head.seq, kind: head.kind, name }
     }
 }
 
@@ -96,7 +95,7 @@ impl RemoveArgs {
         let recurs =
             |head: &ItemMeta, which: &OccurrenceSelector| -> Result<bool, CommandFailure> {
                 let is_selected = which.scope.is_some() || which.occurrence.is_some();
-                Ok(is_calendar_item(head)
+                Ok(head.kind.has_field_edits()
                     && (is_selected || larder_edit::event::is_recurring(&reader, head)?))
             };
         let mut any = false;
@@ -183,22 +182,16 @@ impl RemoveArgs {
             ..larder_query::SearchRequest::default()
         };
         let mut found = Vec::new();
-        let (of_card, of_component) =
-            (find_contact_field("full_name"), find_calendar_field("summary"));
-        let fields: Vec<&Field> = of_card.into_iter().chain(of_component).collect();
+        let fields: Vec<&Field> =
+            CollectionType::all().filter_map(CollectionType::title_field).collect();
         context.run_query("larder remove", &reader, &find)?.for_each_projected(
             &reader,
             &fields,
             &mut |head, of| {
-                let first = |field: Option<&Field>| {
-                    let field = field.filter(|_| found.len() < 2 || self.dry_run);
-                    field.and_then(|field| of.first(field)).unwrap_or_default()
-                };
-                let name = match is_calendar_item(head) {
-                    true => display_title(&first(of_component)),
-                    false => display_name_or_placeholder(&first(of_card)),
-                };
-                found.push(RemovalTarget::new(head, name));
+                let field = head.kind.collection_type().title_field();
+                let field = field.filter(|_| found.len() < 2 || self.dry_run);
+                let title = field.and_then(|field| of.first(field)).unwrap_or_default();
+                found.push(RemovalTarget::new(head, display_title(head.kind, &title)));
                 true
             },
         )?;
@@ -222,9 +215,9 @@ fn print_dry_run(
     found: &[RemovalTarget],
 ) -> Result<CommandStatus, CommandFailure> {
     let reader = context.open_reader()?;
-    for RemovalTarget { handle, is_calendar_item: is_of_calendar, name, .. } in found {
+    for RemovalTarget { handle, kind, name, .. } in found {
         if context.format == OutputFormat::Json {
-            let field = if *is_of_calendar { "summary" } else { "full_name" };
+            let field = kind.collection_type().row().title_field;
             context.out.print_json(&json!({ "id": handle.to_string(), field: name }))?;
             continue;
         }

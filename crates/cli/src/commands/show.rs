@@ -8,10 +8,11 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::item_ids::resolve_items;
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, sanitize_line};
-use larder_format::contact::Contact;
-use larder_format::field::{CONTACT_FIELDS, Field, FieldType};
+use larder_format::field::{Field, FieldType};
+use larder_format::kind::ListLayout;
+use larder_format::parsed_source::ParsedSource;
 use larder_query::UserLocale;
-use larder_store::{CollectionType, ItemMeta, Reader};
+use larder_store::{ItemMeta, Kind, Reader};
 use serde_json::json;
 
 /// Show items in full: as text, JSON, or the original vCard or iCalendar
@@ -45,7 +46,7 @@ impl ShowArgs {
                 OutputFormat::Json => {
                     let mut object =
                         item_format::item_json(&reader, &user_locale.zone, head, &bytes)?;
-                    if head.kind.collection_type() == CollectionType::Calendar {
+                    if head.kind.is_exported_in_calendar() {
                         object["zones"] =
                             json!(calendar_item::zone_uses_json(&reader, head, &bytes)?);
                     }
@@ -107,11 +108,11 @@ fn print_item_page(
         ("collection", sanitize_line(&head.collection)),
         ("uid", format!("{}{derived}", sanitize_line(&head.uid))),
     ];
-    let (values, pictures) = match head.kind.collection_type() {
-        CollectionType::Calendar => {
+    let (values, pictures) = match head.kind.list_layout() {
+        ListLayout::Schedule => {
             (calendar_item::page_rows(reader, user_locale, head, bytes)?, Vec::new())
         }
-        _ => contact_page_rows(bytes),
+        ListLayout::Fields(_) => field_page_rows(head.kind, &reader.parse_source(head, bytes)),
     };
     let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());
     let width = labels.max().unwrap_or_default();
@@ -145,14 +146,13 @@ fn add_values(rows: &mut Vec<PageRow>, mut label: &'static str, values: Vec<Stri
     }
 }
 
-/// Returns the rows of a contact, and those of its pictures, which are only named.
-fn contact_page_rows(bytes: &[u8]) -> (Vec<PageRow>, Vec<PageRow>) {
-    let card = Contact::parse(bytes);
+/// Returns the rows of the fields of an item, and those of its pictures, which are only named.
+fn field_page_rows(kind: Kind, source: &ParsedSource<'_>) -> (Vec<PageRow>, Vec<PageRow>) {
     let mut rows = Vec::new();
-    for field in CONTACT_FIELDS.iter().filter(|field| is_shown_by_default(field)) {
-        add_values(&mut rows, field.name, card.values(field));
+    for field in kind.fields().iter().filter(|field| is_shown_by_default(field)) {
+        add_values(&mut rows, field.name, source.values(field));
     }
-    let kept = card.properties().iter().filter_map(|property| {
+    let kept = source.properties().iter().filter_map(|property| {
         let name = property.name().get(..LARDER_PROPERTY_PREFIX.len())?;
         let of = property.name().get(LARDER_PROPERTY_PREFIX.len()..)?;
         let shown = ["FN", "BDAY"].iter().any(|shown| of.eq_ignore_ascii_case(shown));
@@ -160,9 +160,13 @@ fn contact_page_rows(bytes: &[u8]) -> (Vec<PageRow>, Vec<PageRow>) {
             .then(|| ("of_others", format!("{of} {}", sanitize_line(&property.text()))))
     });
     rows.extend(kept);
-    let pictures = CONTACT_FIELDS
+    let is_picture = |field: &&Field| {
+        field.field_type == FieldType::Binary && source.first_value(field).is_some()
+    };
+    let pictures = kind
+        .fields()
         .iter()
-        .filter(|field| field.field_type == FieldType::Binary && card.first_value(field).is_some())
+        .filter(is_picture)
         .map(|field| (field.name, "(`larder show --format raw` prints it)".to_string()));
     (rows, pictures.collect())
 }

@@ -22,9 +22,8 @@ use larder_format::field::find_calendar_field;
 use larder_store::{Kind, TimeRange, TimeTarget};
 use larder_time::civil::Instant;
 
-/// The values of `is:`, for messages.
-const KNOWN_STATES: &str =
-    "recurring, completed, overdue, cancelled, tentative, all-day, event, task, memo, contact";
+/// The values of `is:`, kinds aside, for messages.
+const KNOWN_STATES: &str = "recurring, completed, overdue, cancelled, tentative, all-day";
 
 impl SearchLineParser<'_> {
     /// Parses a term of this name and text; `None` if it is not one of this module.
@@ -104,15 +103,16 @@ impl SearchLineParser<'_> {
                 let overdue = Query::Time(TimeTest::Overdue(before));
                 Query::And(vec![Query::Kind(Kind::Task), not(done), not(cancelled), overdue])
             }
-            "event" => Query::Kind(Kind::Event),
-            "task" => Query::Kind(Kind::Task),
-            "memo" => Query::Kind(Kind::Memo),
-            "contact" => Query::Kind(Kind::Contact),
-            _ => {
-                let message = format!("unknown value is:{text}");
-                return Err(SyntaxError::new(self.line, at, message)
-                    .with_hint(format!("known values: {KNOWN_STATES}")));
-            }
+            name => match Kind::from_name(name).filter(|kind| kind.is_searchable()) {
+                Some(kind) => Query::Kind(kind),
+                None => {
+                    let kinds = Kind::all().filter(|kind| kind.is_searchable()).map(Kind::name);
+                    let kinds: Vec<&str> = kinds.collect();
+                    let message = format!("unknown value is:{text}");
+                    return Err(SyntaxError::new(self.line, at, message)
+                        .with_hint(format!("known values: {KNOWN_STATES}, {}", kinds.join(", "))));
+                }
+            },
         })
     }
 

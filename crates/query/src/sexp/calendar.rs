@@ -88,7 +88,7 @@ impl SexpParser<'_> {
             let at = self.at;
             let name = self.parse_string()?;
             local = self.context.user_locale.zones.get(&name).ok_or_else(|| {
-                self.error(at, format!("there is no time zone {name:?}"))
+                self.error(at, format!("unknown time zone {name:?}"))
                     .with_hint("zones have names like Europe/Prague")
             })?;
         }
@@ -114,9 +114,8 @@ impl SexpParser<'_> {
         self.skip_whitespace();
         let at = self.at;
         let name = self.parse_string()?;
-        let all = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo, Kind::Component];
-        let kind = all.into_iter().find(|kind| kind.name() == name);
-        kind.map(Query::Kind)
+        Kind::from_name(&name)
+            .map(Query::Kind)
             .ok_or_else(|| self.error(at, format!("{name:?} is not a kind of item")))
     }
 
@@ -230,7 +229,7 @@ impl SexpParser<'_> {
                 let name = self.parse_string()?;
                 let field = find_calendar_field(&name);
                 NumericOperand::Field(
-                    field.ok_or_else(|| self.error(at, format!("there is no field {name:?}")))?,
+                    field.ok_or_else(|| self.error(at, format!("unknown field {name:?}")))?,
                 )
             }
             "occurrences-count?" => {

@@ -141,7 +141,7 @@ where
             if !locked.is_run_current(reader, &query_run)? {
                 return Ok(AnswerStep::Run(query_run, unpublished));
             }
-            let published = locked.publish_run(query_run, found, unpublished);
+            let published = locked.publish_run(&query_run, found, unpublished);
             wake_clients(locked);
             Ok(AnswerStep::Published(published?))
         })?;
@@ -155,7 +155,7 @@ where
         AnswerStart::Run(query_run) => {
             let found =
                 engine.with_current_snapshot(reader, |_| Ok(run(reader, &query_run.request)))?;
-            engine.publish_run(query_run, found, publish)
+            engine.publish_run(&query_run, found, publish)
         }
     })
 }
@@ -365,11 +365,11 @@ impl ViewsEngine {
     /// Caches the result of a run that is current, and gives it to `publish`.
     fn publish_run<T>(
         &mut self,
-        run: QueryRun,
+        run: &QueryRun,
         found: Result<ResultSet, Error>,
         publish: impl FnOnce(&mut ViewsEngine, Result<TracedAnswer, Error>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let answer = found.and_then(|found| self.cache_run(&run, &found));
+        let answer = found.and_then(|found| self.cache_run(run, &found));
         publish(self, answer)
     }
 

@@ -6,7 +6,7 @@
 use super::pending_changes::ViewChangeKind;
 use super::query_registry::RegisteredQuery;
 use super::subscription_index::ItemProbe;
-use crate::item::{DecodedItem, ItemFields, ParsedSource, ScheduleOrigin};
+use crate::item::{DecodedItem, ItemFields, ScheduleOrigin};
 use crate::time_test::DateProperty;
 use larder_format::field::Field;
 use larder_format::property::Property;
@@ -59,7 +59,7 @@ fn decode_item<'a>(reader: &'a Reader, version: &'a ItemVersion) -> DecodedItem<
     DecodedItem {
         reader,
         head: &version.meta,
-        parsed: ParsedSource::parse(reader, &version.meta, &version.bytes),
+        parsed: reader.parse_source(&version.meta, &version.bytes),
         schedule_origin: ScheduleOrigin::Given(version.schedule.as_ref()),
         uncertain: Cell::new(false),
     }

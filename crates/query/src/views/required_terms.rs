@@ -58,15 +58,13 @@ impl RequiredTerm {
 /// Returns terms of which every item in the answer has at least one; `None` if there are none, or
 /// too many.
 pub(super) fn required_terms(query: &Query, kind: Option<Kind>) -> Option<Vec<RequiredTerm>> {
-    // Without a kind, items of both types of collection can match.
-    let collection_types: &[CollectionType] = match kind.map(Kind::collection_type) {
-        Some(CollectionType::AddressBook) => &[CollectionType::AddressBook],
-        Some(CollectionType::Calendar) => &[CollectionType::Calendar],
-        _ => &[CollectionType::AddressBook, CollectionType::Calendar],
-    };
+    // Without a kind, items of all types of collections can match.
+    let wanted = kind.map(Kind::collection_type);
+    let collection_types =
+        CollectionType::all().filter(|one| wanted.is_none_or(|wanted| wanted == *one));
     let mut terms: Vec<RequiredTerm> = Vec::new();
     for collection_type in collection_types {
-        match require_for_query(query, *collection_type) {
+        match require_for_query(query, collection_type) {
             TermRequirement::NoItem => {}
             TermRequirement::AnyItem => return None,
             TermRequirement::AnyTerm(more) => {
@@ -115,7 +113,7 @@ fn require_for_query(query: &Query, collection_type: CollectionType) -> TermRequ
             }
             WordPattern::Substring(..) => TermRequirement::AnyItem,
         },
-        Query::Time(_) if collection_type != CollectionType::Calendar => TermRequirement::NoItem,
+        Query::Time(_) if !collection_type.has_schedules() => TermRequirement::NoItem,
         Query::Time(TimeTest::InRange(time_range)) => require_time_range(time_range),
         Query::Time(_) => TermRequirement::AnyItem,
         Query::Test(test) => require_for_test(test, collection_type),

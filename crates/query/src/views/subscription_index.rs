@@ -8,7 +8,7 @@
 
 use super::required_terms::{RequiredTerm, for_each_trigram, required_terms};
 use crate::query::Query;
-use larder_format::field::{CALENDAR_FIELDS, Field};
+use larder_format::field::Field;
 use larder_format::fold::{fold, split_words};
 use larder_store::{CollectionRow, CollectionType, Kind, TimeTarget};
 use rustc_hash::FxHashMap;
@@ -273,19 +273,12 @@ impl ScopeSubscriptions {
     }
 
     fn field_mut(&mut self, field: &'static Field) -> &mut FieldSubscriptions {
-        self.fields.entry(field.id).or_insert_with(|| {
-            let is_calendar_field = CALENDAR_FIELDS.iter().any(|other| other.id == field.id);
-            FieldSubscriptions {
-                field,
-                collection_type: if is_calendar_field {
-                    CollectionType::Calendar
-                } else {
-                    CollectionType::AddressBook
-                },
-                values: HashMap::new(),
-                prefixes: PrefixSubscriptions::default(),
-                text_queries: 0,
-            }
+        self.fields.entry(field.id).or_insert_with(|| FieldSubscriptions {
+            field,
+            collection_type: CollectionType::from_field(field),
+            values: HashMap::new(),
+            prefixes: PrefixSubscriptions::default(),
+            text_queries: 0,
         })
     }
 

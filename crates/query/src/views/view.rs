@@ -15,7 +15,7 @@ use super::subscription_index::QueryId;
 use super::view_event::{RemovedItem, ViewEvent, ViewItem};
 use super::view_query::ViewQuery;
 use crate::error::Error;
-use crate::item::ParsedSource;
+
 use crate::query_log::ResetReason;
 use larder_store::{ItemChange, ItemMeta, ItemRow, ItemVersion, Reader, Seq, TimeRange};
 use std::collections::HashMap;
@@ -302,7 +302,7 @@ impl View {
     ) -> ViewItem {
         let mut item = self.view_item(version);
         if let ViewInterest::Fields(fields) = &self.interest {
-            let parsed = ParsedSource::parse(reader, &version.meta, &version.bytes);
+            let parsed = reader.parse_source(&version.meta, &version.bytes);
             item.values = fields.iter().map(|field| parsed.values(field)).collect();
         }
         if let (Some(time_range), Some(schedule)) = (time_range, &version.schedule) {

@@ -16,7 +16,7 @@ use super::eds_source::{EdsSource, KeyFile, collection_of};
 use super::interface::ADDRESS_BOOK;
 use super::object_path::{book_path, object_path};
 use super::service::EdsService;
-use larder_edit::item_text::find_single_card;
+use larder_edit::item_text::find_single_component;
 use larder_format::contact::{Contact, ProblemKind};
 use larder_format::edit::insert_uid;
 use larder_format::phone::ParsedPhoneNumber;
@@ -436,7 +436,8 @@ fn has_invalid_phone(query: &Query) -> bool {
 /// Parses a text as one complete card; returns its bytes and its UID.
 fn parse_single_card(text: &str) -> Result<(Vec<u8>, Option<String>), CallError> {
     let wrong = |why: String| CallError::new(INVALID_ARG, why);
-    let bytes = find_single_card(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    let bytes = find_single_component(text.as_bytes(), "VCARD")
+        .map_err(|error| wrong(error.to_string()))?;
     let card = Contact::parse(&bytes);
     let incomplete =
         card.problems().iter().find(|problem| problem.kind == ProblemKind::MissingCardEnd);

@@ -8,7 +8,7 @@ use super::{ImportWriter, OLDER_REASON, Provenance};
 use crate::error::Error;
 use larder_edit::event::{CancelOutcome, UidGroup, compute_cancellation};
 use larder_format::contact::is_same_card;
-use larder_store::{ChangeOutcome, CollectionType, ItemMeta, Kind, ParsedItem, Reader, Seq};
+use larder_store::{ChangeOutcome, CollectionType, ItemMeta, ParsedItem, Reader, Seq};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ impl ImportWriter<'_> {
         place: Provenance,
         prepared: ParsedItem,
     ) -> Result<Option<(Provenance, ParsedItem)>, Error> {
-        let series =
-            |writer: &Self| match prepared.uid().filter(|_| prepared.kind() != Kind::Component) {
-                Some(uid) => writer.read_uid_items(&place.collection, uid),
-                None => Ok(None),
-            };
+        let series = |writer: &Self| match prepared.uid().filter(|_| prepared.kind().has_schedule())
+        {
+            Some(uid) => writer.read_uid_items(&place.collection, uid),
+            None => Ok(None),
+        };
         if series(self)?.is_none() {
             return Ok(Some((place, prepared)));
         }
@@ -76,7 +76,7 @@ impl ImportWriter<'_> {
         collection: &str,
         uid: &str,
     ) -> Result<Option<(Reader, Vec<ItemMeta>)>, Error> {
-        if self.store.collection_type(collection)? != Some(CollectionType::Calendar) {
+        if !self.store.collection_type(collection)?.is_some_and(CollectionType::has_schedules) {
             return Ok(None);
         }
         let reader = self.store.open_reader()?;
@@ -104,7 +104,7 @@ impl ImportWriter<'_> {
             }
         }
         let deriver =
-            self.store.extractor_for_collection(&any.collection, CollectionType::Calendar)?;
+            self.store.extractor_for_collection(&any.collection, any.kind.collection_type())?;
         match UidGroup::read(&reader, &deriver, any) {
             Ok(whole) => Ok(compute_cancellation(&whole, prepared)),
             Err(larder_edit::event::Error::Store(error)) => Err(error.into()),

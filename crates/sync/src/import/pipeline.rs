@@ -18,9 +18,10 @@ use super::files::{InputFiles, InputSource};
 use super::prescan::LateCalendars;
 use crate::error::Error;
 use larder_edit::calendar_context_builder::{MAX_HEADER_BYTES, NO_TZID_REASON};
-use larder_format::problem::{Problem, ProblemKind};
+use larder_format::collection_type::COLLECTION_TYPES;
+use larder_format::problem::Problem;
 use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
-use larder_store::{Extractor, ParsedItem};
+use larder_store::{CalendarContext, Extractor, Kind, ParsedItem};
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -54,12 +55,8 @@ pub(super) struct ItemWarning {
     pub(super) is_truncated: bool,
 }
 
-/// The extractors of both types of collections.
-#[derive(Clone)]
-pub(super) struct ImportExtractors {
-    pub(super) contacts: Extractor,
-    pub(super) calendar: Extractor,
-}
+/// The extractors, by type of collection.
+pub(super) type ImportExtractors = [Extractor; COLLECTION_TYPES.len()];
 
 /// A piece of an input. `C` is an item: first its bytes, later the result of parsing.
 pub(super) struct InputPiece<C> {
@@ -72,8 +69,8 @@ pub(super) struct InputPiece<C> {
 
 /// The content of a piece.
 pub(super) enum PieceContent<C> {
-    /// An item, and the calendar around a component.
-    Item(C, Option<Arc<EnclosingCalendar>>),
+    /// An item, its kind, and the calendar around it if it stands in one.
+    Item(C, Kind, Option<Arc<EnclosingCalendar>>),
     /// The end of a calendar.
     CalendarEnd(FinishedCalendar),
     /// Rejected bytes: the first of a stretch, with the reason, or more of it.
@@ -253,20 +250,19 @@ fn run_parser(
 
 fn parse_item(
     bytes: Vec<u8>,
+    kind: Kind,
     around: Option<&EnclosingCalendar>,
     derivers: &ImportExtractors,
 ) -> ItemParseResult {
     let said = |problem: &Problem| ItemWarning {
         line: problem.line,
         reason: problem.to_string(),
-        is_truncated: matches!(
-            problem.kind,
-            ProblemKind::MissingCardEnd | ProblemKind::MissingComponentEnd
-        ),
+        is_truncated: problem.kind.is_missing_end(),
     };
+    let extractor = &derivers[kind.collection_type().index()];
     let parsed = match around {
-        None => derivers.contacts.parse_contact(bytes),
-        Some(around) => derivers.calendar.parse_component(bytes, &around.context),
+        None => extractor.parse_item(kind, bytes, &CalendarContext::default()),
+        Some(around) => extractor.parse_item(kind, bytes, &around.context),
     };
     let parsed = parsed.map_err(|rejected| (rejected.bytes, rejected.problem))?;
     let warnings = parsed.warnings().iter().map(|warning| ItemWarning {
@@ -281,8 +277,9 @@ fn parse_item(
 impl InputPiece<Vec<u8>> {
     fn parse(self, derivers: &ImportExtractors) -> InputPiece<ItemParseResult> {
         let what = match self.content {
-            PieceContent::Item(bytes, around) => {
-                PieceContent::Item(parse_item(bytes, around.as_deref(), derivers), around)
+            PieceContent::Item(bytes, kind, around) => {
+                let parsed = parse_item(bytes, kind, around.as_deref(), derivers);
+                PieceContent::Item(parsed, kind, around)
             }
             PieceContent::CalendarEnd(ended) => PieceContent::CalendarEnd(ended),
             PieceContent::Skipped { why, bytes } => PieceContent::Skipped { why, bytes },
@@ -295,7 +292,7 @@ impl InputPiece<Vec<u8>> {
     fn cost(&self) -> usize {
         PIECE_OVERHEAD_BYTES
             + match &self.content {
-                PieceContent::Item(bytes, _) => {
+                PieceContent::Item(bytes, ..) => {
                     bytes.len() + 4 * bytes.len().min(MAX_INDEXED_BYTES)
                 }
                 PieceContent::CalendarEnd(ended) => ended.header.len(),
@@ -403,13 +400,14 @@ impl InputReader {
             }
             StreamPiece::Component { name, line, bytes, .. } => {
                 self.in_stretch = false;
-                let of_calendar = name != "VCARD";
-                self.has_calendars |= of_calendar;
-                let around = of_calendar.then(|| self.calendar.enclosing_calendar());
-                if of_calendar {
+                let kind = Kind::from_component_name(name);
+                let is_in_calendar = kind.is_exported_in_calendar();
+                self.has_calendars |= is_in_calendar;
+                let around = is_in_calendar.then(|| self.calendar.enclosing_calendar());
+                if is_in_calendar {
                     self.calendar.mark_used();
                 }
-                self.add_piece(line, PieceContent::Item(bytes.to_vec(), around));
+                self.add_piece(line, PieceContent::Item(bytes.to_vec(), kind, around));
             }
             StreamPiece::CalendarBegins { .. } => {
                 (self.in_stretch, self.has_calendars) = (false, true);
@@ -455,9 +453,8 @@ impl InputReader {
         match (why, self.has_calendars) {
             (SkipReason::Outside, false) => "text outside any item".into(),
             (SkipReason::Outside, true) => "text outside any calendar".into(),
-            (SkipReason::TooLarge, of_calendars) => {
-                let what = if of_calendars { "component" } else { "card" };
-                format!("{what} larger than {} (--max-item)", format_size(self.max_item))
+            (SkipReason::TooLarge, _) => {
+                format!("item larger than {} (--max-item)", format_size(self.max_item))
             }
             (SkipReason::EndWithoutBegin, _) => "END without BEGIN".into(),
         }

@@ -6,6 +6,7 @@
 //! remembered. A stream is read only once. Apart from the pipeline because it parses no item.
 
 use super::calendar::OpenCalendar;
+use larder_format::kind::Kind;
 use larder_format::splitter::{Splitter, StreamPiece};
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -29,8 +30,8 @@ struct Prescan {
     has_pieces: bool,
     /// The rest of [`PRESCAN_LIMIT_BYTES`].
     remaining_bytes: usize,
-    /// Whether the file begins with a card and so is an address book.
-    is_address_book: bool,
+    /// Whether the file begins with an item that stands in no calendar, and so has none.
+    has_no_calendar: bool,
 }
 
 impl LateCalendars {
@@ -54,10 +55,10 @@ impl LateCalendars {
             calendar,
             has_pieces: false,
             remaining_bytes: PRESCAN_LIMIT_BYTES,
-            is_address_book: false,
+            has_no_calendar: false,
         };
         let mut splitter = Splitter::new(max_item);
-        while wanted() && !looking.is_address_book {
+        while wanted() && !looking.has_no_calendar {
             let count = match input.read(chunk) {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -93,10 +94,12 @@ impl Prescan {
                 // A definition without a TZID is reported when the file is read.
                 let _has_name = self.calendar.add_zone(bytes);
             }
-            StreamPiece::Component { name: "VCARD", .. } => {
-                self.is_address_book |= !self.has_pieces;
+            StreamPiece::Component { name, .. } => {
+                match Kind::from_component_name(name).is_exported_in_calendar() {
+                    true => self.calendar.mark_used(),
+                    false => self.has_no_calendar |= !self.has_pieces,
+                }
             }
-            StreamPiece::Component { .. } => self.calendar.mark_used(),
             StreamPiece::Skipped { .. } => return,
         }
         self.has_pieces = true;

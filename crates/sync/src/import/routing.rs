@@ -21,7 +21,8 @@ impl ImportWriter<'_> {
         prepared: &ParsedItem,
         notice: &dyn Fn(String) -> ImportDiagnostic,
     ) -> Result<Arc<str>, Error> {
-        let Some(around) = around else { return Ok(Arc::clone(&self.contacts)) };
+        let target = || Arc::clone(&self.targets[prepared.kind().collection_type().index()]);
+        let Some(around) = around else { return Ok(target()) };
         let own = self.target_collection(Arc::clone(&around.name));
         let is_message = around.is_message && self.options.into.is_none();
         let Some(uid) = prepared.uid().filter(|_| is_message) else { return Ok(own) };
@@ -58,7 +59,7 @@ impl ImportWriter<'_> {
 
     /// Returns the collection of a calendar of this name.
     pub(super) fn target_collection(&self, calendar: Arc<str>) -> Arc<str> {
-        if self.options.into.is_some() { Arc::clone(&self.contacts) } else { calendar }
+        self.into.as_ref().map_or(calendar, Arc::clone)
     }
 
     /// Returns the type of a collection; a new one has the type of its first item.

@@ -65,8 +65,11 @@ fn group_json(
             })?;
         }
         None => group.result_set().for_each(reader, &mut |head, bytes| {
-            items.push(item_format::contact_json(head, bytes));
-            true
+            match item_format::item_json(reader, local, head, bytes) {
+                Ok(object) => items.push(object),
+                Err(failure) => failed = Some(failure),
+            }
+            failed.is_none()
         })?,
     }
     if let Some(failure) = failed {

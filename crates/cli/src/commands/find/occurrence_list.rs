@@ -14,7 +14,7 @@ use crate::table::{pad_cells_by_name_column, style_cells};
 use anstyle::Style;
 use larder_present::local_time::{format_clock, format_date, format_list_start};
 use larder_query::{AgendaEntry, ItemSummary, ResultSet, SearchRequest};
-use larder_store::{ItemRow, Kind as ItemKind, Reader, TimeRange};
+use larder_store::{ItemRow, Reader, TimeRange};
 use std::collections::HashMap;
 
 /// The default limit of occurrences: an item that recurs each second has no end.
@@ -120,7 +120,7 @@ pub(crate) fn warn_of_uncertain_items(
         context.print_warning(format!(
             "{:.letters$}, {}: its recurrence rule is too costly to expand fully; occurrences may be missing",
             brief.head.handle,
-            display_title(&brief.summary)
+            display_title(brief.head.kind, &brief.summary)
         ));
     }
     if rows.len() > named.len() {
@@ -230,14 +230,14 @@ pub(crate) fn item_list_row(
 ) -> Result<ItemListRow, CommandFailure> {
     let letters = reader.unique_prefix_len(of.head.handle)?;
     let mut marks = item_format::status_marks(of);
-    if of.head.kind != ItemKind::Event {
+    if !of.head.kind.is_main_kind() {
         marks.insert(0, of.head.kind.name());
     }
     if is_item && of.is_recurring && of.head.recurrence_id.is_empty() {
         marks.push("repeats");
     }
     let handle = format!("{:.letters$}", of.head.handle);
-    Ok([handle, when, display_title(&of.summary), place, marks.join(", ")])
+    Ok([handle, when, display_title(of.head.kind, &of.summary), place, marks.join(", ")])
 }
 
 /// Prints rows in columns.

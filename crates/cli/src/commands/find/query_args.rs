@@ -53,8 +53,7 @@ impl QueryArgs {
 
 /// Returns a parser for a kind of items.
 pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
-    const KINDS: [Kind; 4] = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo];
-    let kind = |name: String| KINDS.into_iter().find(|kind| kind.name() == name);
-    PossibleValuesParser::new(KINDS.map(Kind::name))
-        .map(move |name| kind(name).unwrap_or(Kind::Component))
+    let kinds = Kind::all().filter(|kind| kind.is_searchable());
+    PossibleValuesParser::new(kinds.map(Kind::name))
+        .try_map(|name| Kind::from_name(&name).ok_or("no such kind"))
 }

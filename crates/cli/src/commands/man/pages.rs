@@ -4,7 +4,8 @@
 use super::markdown;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field};
+use larder_format::collection_type::COLLECTION_TYPES;
+use larder_format::field::Field;
 
 /// A manual page.
 pub(super) struct ManualPage {
@@ -204,12 +205,10 @@ fn render_query_page() -> ManualPage {
     roff.text([roman("larder-query - queries of larder find and larder watch")]);
     roff.control("SH", ["DESCRIPTION"]);
     markdown::write(&mut roff, QUERY_DOCUMENTATION);
-    for (heading, fields) in [
-        ("FIELDS OF CONTACTS", CONTACT_FIELDS),
-        ("FIELDS OF EVENTS, TASKS AND MEMOS", CALENDAR_FIELDS),
-    ] {
-        roff.control("SH", [heading]);
-        for field in fields {
+    for row in COLLECTION_TYPES {
+        let heading = format!("FIELDS OF {}", row.items.to_uppercase());
+        roff.control("SH", [heading.as_str()]);
+        for field in row.fields {
             write_entry(&mut roff, field.name, &describe_field(field));
         }
     }

@@ -2,10 +2,8 @@
 
 use crate::failure::CommandFailure;
 use crate::output::{OutputStream, sanitize_line};
-use larder_format::contact::Contact;
-use larder_format::field::{
-    CALENDAR_FIELDS, CONTACT_FIELDS, Field, FieldType, find_calendar_field, find_contact_field,
-};
+use larder_format::collection_type::COLLECTION_TYPES;
+use larder_format::field::{Field, FieldType};
 use larder_present::local_time;
 use larder_query::local_time::{LocalTimeSpan, read_schedule, zone_name};
 use larder_query::{AgendaEntry, ItemSummary, ProjectedItem};
@@ -17,8 +15,8 @@ use std::borrow::Cow;
 /// A column of `--fields`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OutputColumn {
-    /// A field of contacts, of calendar items, or of both.
-    Field { contact: Option<&'static Field>, calendar: Option<&'static Field> },
+    /// The field of this name, by type of collection.
+    Field([Option<&'static Field>; COLLECTION_TYPES.len()]),
     /// The RECURRENCE-ID of an override.
     Recurrence,
     /// The RECURRENCE-ID of an occurrence.
@@ -33,20 +31,15 @@ impl OutputColumn {
             "occurrence" => return Some(OutputColumn::Occurrence),
             _ => {}
         }
-        let (contact, calendar) = (find_contact_field(name), find_calendar_field(name));
-        (contact.is_some() || calendar.is_some())
-            .then_some(OutputColumn::Field { contact, calendar })
+        let fields =
+            std::array::from_fn(|index| COLLECTION_TYPES[index].collection_type.find_field(name));
+        fields.iter().any(Option::is_some).then_some(OutputColumn::Field(fields))
     }
 
     /// Returns the field for items of this kind.
     fn field_for_kind(&self, kind: ItemKind) -> Option<&'static Field> {
         match self {
-            OutputColumn::Field { calendar, .. }
-                if kind.collection_type() == CollectionType::Calendar =>
-            {
-                *calendar
-            }
-            OutputColumn::Field { contact, .. } => *contact,
+            OutputColumn::Field(fields) => fields[kind.collection_type().index()],
             OutputColumn::Recurrence | OutputColumn::Occurrence => None,
         }
     }
@@ -54,8 +47,8 @@ impl OutputColumn {
     /// Returns the fields of these columns.
     pub(crate) fn fields_of_columns(columns: &[OutputColumn]) -> Vec<&'static Field> {
         let of = |column: &OutputColumn| match column {
-            OutputColumn::Field { contact, calendar } => [*contact, *calendar],
-            OutputColumn::Recurrence | OutputColumn::Occurrence => [None, None],
+            OutputColumn::Field(fields) => *fields,
+            OutputColumn::Recurrence | OutputColumn::Occurrence => Default::default(),
         };
         columns.iter().flat_map(of).flatten().collect()
     }
@@ -78,7 +71,7 @@ impl OutputColumn {
         let text = match self {
             OutputColumn::Recurrence => entry.item.head.recurrence_id.clone(),
             OutputColumn::Occurrence => entry.recurrence_id(),
-            OutputColumn::Field { .. } => {
+            OutputColumn::Field(_) => {
                 let field = self.field_for_kind(entry.item.head.kind);
                 return field.map_or_else(Vec::new, |of| {
                     localize_values(of, written, Some(&entry.local_time))
@@ -91,8 +84,8 @@ impl OutputColumn {
 
 /// Returns whether a field is a time, which is printed in the user's zone and not as written.
 fn is_time_field(field: &Field) -> bool {
-    find_calendar_field(field.name).is_some_and(|known| known.id == field.id)
-        && matches!(field.name, "start" | "end" | "due")
+    matches!(field.name, "start" | "end" | "due")
+        && CollectionType::from_field(field).has_schedules()
 }
 
 /// Returns the times of an item if one of these fields needs them.
@@ -126,40 +119,23 @@ fn localize_values(
     }
 }
 
-/// Returns a contact as a JSON object with all its fields; docs/output.md documents it.
-pub(crate) fn contact_json(head: &ItemMeta, bytes: &[u8]) -> Value {
-    let card = Contact::parse(bytes);
-    let mut object = item_json_head(head);
-    let fields = CONTACT_FIELDS.iter().filter(|field| {
-        field.field_type != FieldType::Binary && field.name != "uid" && is_in_json_by_default(field)
-    });
-    for field in fields {
-        insert_field(&mut object, head.kind, field, card.values(field));
-    }
-    Value::Object(object)
-}
-
-/// Returns an item of any kind as a JSON object with all its fields.
+/// Returns an item of any kind as a JSON object with all its fields; docs/output.md documents it.
 pub(crate) fn item_json(
     reader: &Reader,
     local: &Zone,
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Value, CommandFailure> {
-    if head.kind.collection_type() != CollectionType::Calendar {
-        return Ok(contact_json(head, bytes));
-    }
-    let component = reader.parse_component(head, bytes);
-    let fields = CALENDAR_FIELDS.iter();
-    let fields: Vec<&Field> = fields
-        .filter(|field| field.field_type != FieldType::Binary && field.name != "uid")
-        .collect();
+    let source = reader.parse_source(head, bytes);
+    let fields = head.kind.fields().iter().filter(|field| {
+        field.field_type != FieldType::Binary && field.name != "uid" && is_in_json_by_default(field)
+    });
+    let fields: Vec<&Field> = fields.collect();
     let when = item_times(reader, head, local, &fields)?;
     let mut object = item_json_head(head);
     for field in fields {
-        let values =
-            localize_values(field, component.values(field), when.as_ref().map(|(_, of)| of));
-        insert_field(&mut object, head.kind, field, values);
+        let values = localize_values(field, source.values(field), when.as_ref().map(|(_, of)| of));
+        insert_field(&mut object, field, values);
     }
     if let Some(zone) = when.and_then(|(times, _)| zone_name(&times)) {
         object.insert("zone".into(), json!(zone));
@@ -182,23 +158,16 @@ pub(crate) fn item_columns_json(
     for field in fields {
         let written = of.values(field).into_iter().map(Cow::into_owned).collect();
         let values = localize_values(field, written, when.as_ref().map(|(_, of)| of));
-        insert_field(&mut object, head.kind, field, values);
+        insert_field(&mut object, field, values);
     }
     Ok(Value::Object(object))
 }
 
-/// Inserts the values of a field into an object. Flags of calendar items are always true or false.
-fn insert_field(
-    object: &mut Map<String, Value>,
-    of: ItemKind,
-    field: &Field,
-    mut values: Vec<String>,
-) {
+/// Inserts the values of a field into an object. A state is always true or false.
+fn insert_field(object: &mut Map<String, Value>, field: &Field, mut values: Vec<String>) {
     let name = field.name.to_string();
     match (field.is_multi_valued, values.is_empty()) {
-        _ if field.field_type == FieldType::Flag
-            && of.collection_type() == CollectionType::Calendar =>
-        {
+        _ if field.is_state() => {
             object.insert(name, json!(!values.is_empty()));
         }
         (_, true) => {}
@@ -251,7 +220,7 @@ pub(crate) fn occurrence_json(entry: &AgendaEntry, local: &Zone) -> Value {
     set("all_day", json!(when.all_day));
     set("recurring", json!(item.is_recurring));
     set("transparent", json!(item.transparent));
-    if item.head.kind == ItemKind::Task {
+    if item.head.kind.has_due_time() {
         set("done", json!(item.is_done));
     }
     if let Some((at, _)) = entry.occurrence.alarm {
@@ -283,12 +252,7 @@ pub(crate) fn occurrence_columns_json(
     for (column, written) in columns.iter().zip(written) {
         let field = column.field_for_kind(entry.item.head.kind).filter(|field| field.name != "uid");
         if let Some(field) = field {
-            insert_field(
-                &mut object,
-                entry.item.head.kind,
-                field,
-                column.occurrence_values(entry, written),
-            );
+            insert_field(&mut object, field, column.occurrence_values(entry, written));
         }
     }
     Value::Object(object)
@@ -328,7 +292,7 @@ pub(crate) fn column_cells(
     let when = when.as_ref().map(|(_, of)| of);
     let cell = |column: &OutputColumn| {
         let Some(field) = column.field_for_kind(head.kind) else {
-            let is_field = matches!(column, OutputColumn::Field { .. });
+            let is_field = matches!(column, OutputColumn::Field(_));
             return if is_field { String::new() } else { head.recurrence_id.clone() };
         };
         let written = of.values(field).into_iter().map(Cow::into_owned).collect();

@@ -5,10 +5,9 @@
 
 use super::WatchOptions;
 use crate::commands::agenda::{self, INDENT};
+use crate::commands::find::field_list::{self, ListFields};
 use crate::commands::find::occurrence_list;
-use crate::commands::find::{
-    calendar_item_row, contact_row_from_fields, default_contact_fields, default_sort, format_rows,
-};
+use crate::commands::find::{calendar_item_row, default_sort};
 use crate::commands::show::item_format::{self, OutputColumn};
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::CommandFailure;
@@ -19,8 +18,8 @@ use crate::screen::{self, TerminalScreen};
 use crate::table::shorten_to_width;
 use larder_present::AgendaDay;
 use larder_query::views::{ViewEvent, Views};
-use larder_query::{OccurrenceList, ResultDomain, ResultSet, SearchRequest, required_time_range};
-use larder_store::{CollectionType, ItemRow, Reader};
+use larder_query::{OccurrenceList, ResultSet, SearchRequest, required_time_range};
+use larder_store::{ItemRow, Reader};
 use larder_time::civil::Instant;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant as Timer};
@@ -241,16 +240,12 @@ impl WatchScreen {
         }
         let window = required_time_range(&find.query).filter(|_| self.watch_query.expand).cloned();
         if window.is_none() && find.sort.is_none() {
-            find.sort = Some(default_sort(reader, &find)?);
+            find.sort = default_sort(reader, &find)?;
         }
         let answer = larder_query::find(reader, &find)?;
-        let noun = match (
-            self.watch_query.query_args.kind,
-            larder_query::resolve_domain(reader, &find)?,
-        ) {
-            (Some(kind), _) => kind.name(),
-            (None, ResultDomain::Contacts) => "contact",
-            (None, _) => "item",
+        let noun = match self.watch_query.query_args.kind {
+            Some(kind) => kind.name(),
+            None => larder_query::resolve_domain(reader, &find)?.item_noun(),
         };
         if let Some(window) = window {
             let found = larder_query::list_occurrences(reader, &answer, &window, MAX_OCCURRENCES)?;
@@ -361,17 +356,17 @@ fn default_lines(
     room: usize,
     width: usize,
 ) -> Result<Vec<ScreenLine>, CommandFailure> {
-    let fields = default_contact_fields();
-    let (mut heads, mut contacts, mut failed) = (Vec::new(), Vec::new(), None);
-    answer.for_each_projected(reader, &fields, &mut |head, of| {
-        let is_item = head.kind.collection_type() == CollectionType::Calendar;
-        if !is_item {
-            match contact_row_from_fields(reader, head, of, &fields) {
-                Ok(row) => contacts.push(row),
+    let list_fields = ListFields::new();
+    let (mut heads, mut field_rows, mut failed) = (Vec::new(), Vec::new(), None);
+    answer.for_each_projected(reader, list_fields.all(), &mut |head, of| {
+        let fields = list_fields.for_kind(head.kind);
+        if let Some(fields) = fields {
+            match field_list::list_row(reader, head, of, fields) {
+                Ok(row) => field_rows.push(row),
                 Err(failure) => failed = Some(failure),
             }
         }
-        heads.push((head.row, is_item));
+        heads.push((head.row, fields.is_none()));
         failed.is_none() && heads.len() < room
     })?;
     if let Some(failure) = failed {
@@ -388,10 +383,10 @@ fn default_lines(
         .filter_map(|row| briefs.get(row))
         .map(|brief| calendar_item_row(reader, brief));
     let of_items = of_items.collect::<Result<Vec<_>, CommandFailure>>()?;
-    let mut contacts = format_rows(&contacts, Some(width)).into_iter();
+    let mut field_rows = field_list::format_rows(&field_rows, Some(width)).into_iter();
     let mut items = occurrence_list::format_rows(&of_items, Some(width)).into_iter();
     let line = |(row, is_item): (ItemRow, bool)| {
-        let line = if is_item { items.next() } else { contacts.next() };
+        let line = if is_item { items.next() } else { field_rows.next() };
         (Some(row), line.unwrap_or_default())
     };
     Ok(heads.into_iter().map(line).collect())

@@ -2,10 +2,9 @@
 
 use super::WatchOptions;
 use crate::args::OutputFormat;
+use crate::commands::find::calendar_item_row;
+use crate::commands::find::field_list::{self, ListFields};
 use crate::commands::find::occurrence_list;
-use crate::commands::find::{
-    calendar_item_row, contact_row_from_fields, default_contact_fields, format_rows,
-};
 use crate::commands::show::item_format::{self, OutputColumn, occurrence_json};
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
@@ -15,7 +14,7 @@ use larder_present::local_time::format_list_start;
 use larder_query::local_time::LocalTimeSpan;
 use larder_query::views::{RemovedItem, ViewEvent, ViewItem, Views};
 use larder_query::{AgendaEntry, ProjectedItem};
-use larder_store::{CollectionType, ItemRow, Reader};
+use larder_store::{ItemRow, Reader};
 use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -141,17 +140,17 @@ impl StreamPrinter {
         change: ItemChangeKind,
         told: &[ViewItem],
     ) -> Result<(), CommandFailure> {
-        let fields = default_contact_fields();
+        let list_fields = ListFields::new();
         let is_item = |told: &&ViewItem| {
-            told.head
-                .as_ref()
-                .is_some_and(|head| head.kind.collection_type() == CollectionType::Calendar)
+            told.head.as_ref().is_some_and(|head| list_fields.for_kind(head.kind).is_none())
         };
-        let mut contacts = Vec::new();
-        for told in told.iter().filter(|told| !is_item(told)) {
-            if let (Some(head), Some(bytes)) = (&told.head, &told.bytes) {
+        let mut field_rows = Vec::new();
+        for told in told {
+            if let (Some(head), Some(bytes)) = (&told.head, &told.bytes)
+                && let Some(fields) = list_fields.for_kind(head.kind)
+            {
                 let of = ProjectedItem::from_bytes(reader, head, bytes);
-                contacts.push(contact_row_from_fields(reader, head, &of, &fields)?);
+                field_rows.push(field_list::list_row(reader, head, &of, fields)?);
             }
         }
         let local = &context.settings.user_locale.zone;
@@ -176,9 +175,8 @@ impl StreamPrinter {
         }
         let (style, mark) = change.mark();
         let width = context.out.line_width().map(|width| width.saturating_sub(2));
-        for line in
-            format_rows(&contacts, width).iter().chain(&occurrence_list::format_rows(&items, width))
-        {
+        let lines = field_list::format_rows(&field_rows, width);
+        for line in lines.iter().chain(&occurrence_list::format_rows(&items, width)) {
             context.out.print_line(format!("{style}{mark}{style:#} {line}"))?;
         }
         Ok(())

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs a command on the current session bus with `larder serve --eds` in place of evolution-data-server:
-# served.sh LARDER COMMAND [ARGUMENT...]
+# with_larder_serve.sh LARDER COMMAND [ARGUMENT...]
 set -euo pipefail
 larder=$1
 shift

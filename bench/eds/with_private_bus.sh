@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs a command on a private session bus, with a private home directory: bench/eds/private.sh COMMAND [ARGUMENT...]
+# Runs a command on a private session bus, with a private home directory: bench/eds/with_private_bus.sh COMMAND [ARGUMENT...]
 # The services that the bus starts end with it; the home directory, which is in TMPDIR, is removed.
 set -euo pipefail
 private=$(mktemp -d)

@@ -1,13 +1,13 @@
 /* Measures libical in memory on parts of Larder's work: parsing a file, and finding the occurrences in the time ranges of
  * some queries. There is no index: every component is expanded for each range.
  *
- *   ical_ask FILE QUERIES SECONDS
+ *   libical_bench FILE QUERIES SECONDS
  *
  * QUERIES are the output of `larder measure generate queries`, of which the days and months are used. Prints a line for
- * each operation, with the columns of bench/eds/calendar_ask.c: row TAB wall TAB 0 TAB CPU TAB hits TAB repetitions TAB
+ * each operation, with the columns of bench/eds/calendar_bench.c: row TAB wall TAB 0 TAB CPU TAB hits TAB repetitions TAB
  * p99, in microseconds. Overridden occurrences are not removed from their series, so a few hits are counted twice.
  *
- * build: gcc -O2 -o ical_ask ical_ask.c $(pkg-config --cflags --libs libical)
+ * build: gcc -O2 -o libical_bench libical_bench.c $(pkg-config --cflags --libs libical)
  */
 #include <libical/ical.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static double times[MOST], cpu_before;
 
 static void die (const char *what)
 {
-	fprintf (stderr, "ical_ask: %s\n", what);
+	fprintf (stderr, "libical_bench: %s\n", what);
 	exit (1);
 }
 
@@ -148,7 +148,7 @@ int main (int argc, char **argv)
 	double seconds;
 
 	if (argc < 4)
-		die ("ical_ask FILE QUERIES SECONDS");
+		die ("libical_bench FILE QUERIES SECONDS");
 	text = read_all (argv[1]);
 	queries = read_all (argv[2]);
 	seconds = atof (argv[3]);

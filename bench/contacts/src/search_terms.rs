@@ -1,4 +1,4 @@
-//! The texts to search for, called needles: parts of the values of the cards, selected by a seeded
+//! The texts to search for: parts of the values of the cards, selected by a seeded
 //! generator.
 
 use crate::Result;
@@ -8,7 +8,7 @@ use larder_format::fold::fold;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
-/// The number of needles for a row.
+/// The number of search terms for a row.
 const NEEDLES_PER_ROW: usize = 200;
 /// The number of UIDs in one query.
 const UIDS_PER_NEEDLE: usize = 100;
@@ -20,12 +20,12 @@ const PAGE_CONTACTS: usize = 50;
 const MAX_PREFIX_CHARS: usize = 10;
 /// The approximate number of hits of each query in the row `prefix-320`.
 const LARGE_PREFIX_HITS: usize = 320;
-/// Separates the UIDs of a needle.
+/// Separates the UIDs of a search term.
 pub(crate) const UID_SEPARATOR: char = '\u{1f}';
 
 /// A query and the row that it belongs to.
 #[derive(Debug, Clone)]
-pub(crate) struct SearchNeedle {
+pub(crate) struct SearchTerm {
     pub(crate) row: String,
     /// The maximum number of hits; 0: all.
     pub(crate) limit: usize,
@@ -33,22 +33,22 @@ pub(crate) struct SearchNeedle {
     pub(crate) sexp: String,
 }
 
-impl SearchNeedle {
+impl SearchTerm {
     fn print_line(&self) {
         println!("{}\t{}\t{}\t{}", self.row, self.limit, self.text, self.sexp);
     }
 }
 
-/// Reads the output of [`print_needles`].
-pub(crate) fn read_needles(path: &str) -> Result<Vec<SearchNeedle>> {
-    let mut needles = Vec::new();
+/// Reads the output of [`print_search_terms`].
+pub(crate) fn read_search_terms(path: &str) -> Result<Vec<SearchTerm>> {
+    let mut search_terms = Vec::new();
     for line in std::fs::read_to_string(path)?.lines() {
         let parts: Vec<&str> = line.split('\t').collect();
         let [row, limit, text, sexp] = parts[..] else { return Err("not four parts".into()) };
         let (row, text, sexp) = (row.to_string(), text.to_string(), sexp.to_string());
-        needles.push(SearchNeedle { row, limit: limit.parse()?, text, sexp });
+        search_terms.push(SearchTerm { row, limit: limit.parse()?, text, sexp });
     }
-    Ok(needles)
+    Ok(search_terms)
 }
 
 /// Reads the cards of a file, which must not have blanks before BEGIN and END.
@@ -77,8 +77,8 @@ impl NeedleRandom {
     }
 }
 
-/// Selects the needles of all rows and prints them.
-pub(crate) fn print_needles(path: &Path) -> Result<()> {
+/// Selects the search terms of all rows and prints them.
+pub(crate) fn print_search_terms(path: &Path) -> Result<()> {
     let cards = read_cards(path)?;
     let mut random = NeedleRandom(2);
     let values = |name: &str| -> Result<Vec<String>> {
@@ -99,13 +99,13 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
         ("all-eds", "(contains \"x-evolution-any-field\" \"\")"),
     ];
     for (row, sexp) in everything {
-        SearchNeedle { row: row.into(), limit: 0, text: String::new(), sexp: sexp.into() }
+        SearchTerm { row: row.into(), limit: 0, text: String::new(), sexp: sexp.into() }
             .print_line();
     }
     for _ in 0..NEEDLES_PER_ROW {
         let uid = &uids[random.next_below(uids.len())];
         let sexp = format!("(is \"id\" {})", quote(uid));
-        SearchNeedle { row: "uid".into(), limit: 0, text: uid.clone(), sexp }.print_line();
+        SearchTerm { row: "uid".into(), limit: 0, text: uid.clone(), sexp }.print_line();
     }
     for _ in 0..NEEDLES_PER_ROW / 4 {
         let mut selected = HashSet::new();
@@ -117,7 +117,7 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
         let sexp: String =
             selected.iter().map(|uid| format!(" (is \"id\" {})", quote(uid))).collect();
         let text = selected.join(&UID_SEPARATOR.to_string());
-        SearchNeedle { row: "uids-100".into(), limit: 0, text, sexp: format!("(or{sexp})") }
+        SearchTerm { row: "uids-100".into(), limit: 0, text, sexp: format!("(or{sexp})") }
             .print_line();
     }
     for row in ["page-50", "page-back", "page-end"] {
@@ -126,18 +126,13 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
             let position =
                 random.next_below(cards.len().saturating_sub(PAGE_CONTACTS)) + PAGE_CONTACTS / 2;
             let text = names[random.next_below(names.len())].clone();
-            SearchNeedle {
-                row: row.into(),
-                limit: PAGE_CONTACTS,
-                text,
-                sexp: position.to_string(),
-            }
-            .print_line();
+            SearchTerm { row: row.into(), limit: PAGE_CONTACTS, text, sexp: position.to_string() }
+                .print_line();
         }
     }
     for text in shared_prefixes(&cards) {
         let sexp = format!("(beginswith \"full_name\" {})", quote(&text));
-        SearchNeedle { row: "prefix-320".into(), limit: 0, text, sexp }.print_line();
+        SearchTerm { row: "prefix-320".into(), limit: 0, text, sexp }.print_line();
     }
 
     let mut part =
@@ -150,13 +145,13 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
                 let value: Vec<char> = values[random.next_below(values.len())].chars().collect();
                 let Some(text) = pick(&mut random, &value) else { continue };
                 let sexp = format!("({test} {})", quote(&text));
-                let needle = SearchNeedle { row: row.to_string(), limit: 0, text, sexp };
-                needle.print_line();
+                let search_term = SearchTerm { row: row.to_string(), limit: 0, text, sexp };
+                search_term.print_line();
                 if row != "open" {
-                    SearchNeedle {
+                    SearchTerm {
                         row: format!("{row}/{MAX_LIMITED_HITS}"),
                         limit: MAX_LIMITED_HITS,
-                        ..needle
+                        ..search_term
                     }
                     .print_line();
                 }

@@ -1,16 +1,16 @@
 /* Opens many views of a calendar of evolution-data-server, through libecal and D-Bus, and changes the calendar. Uses the
  * public client interface only.
  *
- *   views_ask FILE QUERIES OUTPUT BATCH CHANGES
+ *   views_bench FILE QUERIES OUTPUT BATCH CHANGES
  *
- * Imports the VEVENTs of FILE into a new calendar and writes the stored events to OUTPUT, as calendar_ask does; ends the
+ * Imports the VEVENTs of FILE into a new calendar and writes the stored events to OUTPUT, as calendar_bench does; ends the
  * service and opens the calendar again; with a view on the first of the QUERIES, changes a single event a number of times,
  * and waits each time until the view is notified; then opens a view on each of the QUERIES, waits until all are complete, and
- * repeats the changes. The columns are those of calendar_ask; the time of a change is from its return to the notification.
+ * repeats the changes. The columns are those of calendar_bench; the time of a change is from its return to the notification.
  *
- * build: gcc -O2 -o views_ask views_ask.c $(pkg-config --cflags --libs libecal-2.0)
+ * build: gcc -O2 -o views_bench views_bench.c $(pkg-config --cflags --libs libecal-2.0)
  */
-#define PROGRAM "views_ask"
+#define PROGRAM "views_bench"
 #include "calendar.h"
 
 static gint waiting, seen;
@@ -97,7 +97,7 @@ int main (int argc, char **argv)
 	gint changes;
 
 	if (argc < 6)
-		die ("views_ask FILE QUERIES KEPT BATCH CHANGES", NULL);
+		die ("views_bench FILE QUERIES KEPT BATCH CHANGES", NULL);
 	changes = CLAMP (atoi (argv[5]), 1, MOST);
 	read_file (argv[1]);
 	read_queries (argv[2]);

@@ -1,7 +1,7 @@
 /* Runs queries and changes on a calendar of evolution-data-server, through libecal and D-Bus. Uses the public client
  * interface only.
  *
- *   calendar_ask FILE QUERIES OUTPUT SECONDS BATCH
+ *   calendar_bench FILE QUERIES OUTPUT SECONDS BATCH
  *
  * Imports the VEVENTs of FILE into a new calendar, masters first, in batches (overrides cannot be created, so they are
  * modifications of their masters); writes the stored events to OUTPUT, after the head and time zones of FILE; ends the
@@ -13,9 +13,9 @@
  *
  * where wall is the median, service and client are means of CPU time, all in microseconds, and hits are a mean.
  *
- * build: gcc -O2 -o calendar_ask calendar_ask.c $(pkg-config --cflags --libs libecal-2.0)
+ * build: gcc -O2 -o calendar_bench calendar_bench.c $(pkg-config --cflags --libs libecal-2.0)
  */
-#define PROGRAM "calendar_ask"
+#define PROGRAM "calendar_bench"
 #include "calendar.h"
 
 #define SINGLY 30
@@ -236,7 +236,7 @@ int main (int argc, char **argv)
 	guint i;
 
 	if (argc < 6)
-		die ("calendar_ask FILE QUERIES KEPT SECONDS BATCH", NULL);
+		die ("calendar_bench FILE QUERIES KEPT SECONDS BATCH", NULL);
 	seconds = g_ascii_strtod (argv[4], NULL);
 	read_file (argv[1]);
 	read_queries (argv[2]);

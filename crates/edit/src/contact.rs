@@ -1,4 +1,5 @@
-//! Merges the contacts of one person into the first of them: one batch, one operation, one undo.
+//! Contacts: merging those of one person into the first of them, as one batch, one operation, one
+//! undo.
 //!
 //! [`merge_cards`] decides what is taken over from each card. Apart from
 //! [`item_edits`](mod@crate::item_edits) because a merge happens as a whole or not at all: an item
@@ -28,7 +29,7 @@ pub enum MergeError {
         handle: Handle,
     },
     /// An item is not a contact.
-    #[error("only contacts can be merged; {handle:.8} is {}", describe_kind(*.kind))]
+    #[error("only contacts can be merged; {handle:.8} is of kind {}", .kind.name())]
     NotAContact {
         /// The item.
         handle: Handle,
@@ -53,16 +54,6 @@ pub enum MergeError {
         /// The items.
         handles: Vec<Handle>,
     },
-}
-
-/// Returns a kind with its article.
-fn describe_kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Event => "an event",
-        Kind::Task => "a task",
-        Kind::Memo => "a memo",
-        _ => "no contact",
-    }
 }
 
 /// A merge that is not written yet.

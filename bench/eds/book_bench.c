@@ -1,20 +1,20 @@
 /* Runs the queries of bench/contacts on evolution-data-server, through libebook: through D-Bus, and with direct access.
  * Uses the public client interface only.
  *
- *   book_ask time CARDS DIR COMMAND SECONDS BATCH    adds CARDS in batches; writes the stored cards to DIR/cards.vcf; runs
- *        COMMAND, which writes DIR/needles; runs the queries; saves singly; deletes all. Prints figures in the format of
+ *   book_bench time CARDS DIR COMMAND SECONDS BATCH    adds CARDS in batches; writes the stored cards to DIR/cards.vcf; runs
+ *        COMMAND, which writes DIR/search_terms; runs the queries; saves singly; deletes all. Prints figures in the format of
  *        bench/contacts.
- *   book_ask indexes CARDS ROUNDS BATCH              adds CARDS to books without an index, then with one more in each
+ *   book_bench indexes CARDS ROUNDS BATCH              adds CARDS to books without an index, then with one more in each
  *        step. Prints figures of the steps of bench/contacts/src/index_cost.rs.
- *   book_ask fill CARDS BATCH                        adds CARDS to a new book, ends the service, prints the UID of the book.
- *   book_ask memory UID dbus|direct                  reads all cards of a book, and prints the memory of client and service
+ *   book_bench fill CARDS BATCH                        adds CARDS to a new book, ends the service, prints the UID of the book.
+ *   book_bench memory UID dbus|direct                  reads all cards of a book, and prints the memory of client and service
  *        together while the client holds them, and after, in kB.
  *
  * CPU time is that of service and client together. The start of the services is not included.
  *
- * build: gcc -O2 -o book_ask book_ask.c $(pkg-config --cflags --libs libebook-1.2)
+ * build: gcc -O2 -o book_bench book_bench.c $(pkg-config --cflags --libs libebook-1.2)
  */
-#define PROGRAM "book_ask"
+#define PROGRAM "book_bench"
 #include "book.h"
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -189,7 +189,7 @@ static glong ask (EBookClient *client, const gchar *row, const gchar *text, cons
 		return hits;
 	}
 	if (!e_book_client_get_contacts_sync (client, sexp, &list, NULL, &error)) {
-		fprintf (stderr, "book_ask: %s: %s\n", sexp, error->message);
+		fprintf (stderr, "book_bench: %s: %s\n", sexp, error->message);
 		g_clear_error (&error);
 		failed = TRUE;
 		return 0;
@@ -208,9 +208,9 @@ static glong ask (EBookClient *client, const gchar *row, const gchar *text, cons
 	return hits;
 }
 
-static void one_row (ESourceRegistry *registry, ESource *source, EBookClient *client, gboolean direct, gchar ***needles, gint n)
+static void one_row (ESourceRegistry *registry, ESource *source, EBookClient *client, gboolean direct, gchar ***search_terms, gint n)
 {
-	const gchar *row = needles[0][0];
+	const gchar *row = search_terms[0][0];
 	gboolean open = !strcmp (row, "open");
 	gint64 start;
 	gdouble hits = 0;
@@ -218,15 +218,15 @@ static void one_row (ESourceRegistry *registry, ESource *source, EBookClient *cl
 
 	failed = FALSE;
 	if (!open)
-		ask (client, row, needles[0][2], needles[0][3]);
+		ask (client, row, search_terms[0][2], search_terms[0][3]);
 	begin ();
 	start = now ();
 	for (i = 0; i < MOST && !failed && (i < FEWEST || now () - start < seconds * 1e9); i++) {
-		gchar **needle = needles[i % n];
+		gchar **search_term = search_terms[i % n];
 		gint64 before = now ();
 		EBookClient *asked = open ? connect_to (registry, source, direct) : client;
 
-		hits += ask (asked, row, needle[2], needle[3]);
+		hits += ask (asked, row, search_term[2], search_term[3]);
 		times[i] = now () - before;
 		if (open)
 			g_object_unref (asked);
@@ -239,7 +239,7 @@ static void ask_all (ESourceRegistry *registry, ESource *source, gboolean direct
 {
 	EContactField sorted_by[] = { E_CONTACT_FAMILY_NAME, E_CONTACT_GIVEN_NAME };
 	EBookCursorSortType ways[] = { E_BOOK_CURSOR_SORT_ASCENDING, E_BOOK_CURSOR_SORT_ASCENDING };
-	gchar *path = g_build_filename (dir, "needles", NULL), *text = NULL, **lines;
+	gchar *path = g_build_filename (dir, "search_terms", NULL), *text = NULL, **lines;
 	GPtrArray *rows = g_ptr_array_new (), *names = g_ptr_array_new ();
 	EBookClient *client = connect_to (registry, source, direct);
 	GError *error = NULL;
@@ -251,24 +251,24 @@ static void ask_all (ESourceRegistry *registry, ESource *source, gboolean direct
 	if (!e_book_client_get_cursor_sync (client, NULL, sorted_by, ways, 2, &cursor, NULL, &error))
 		die ("cursor", error);
 	lines = g_strsplit (text, "\n", -1);
-	/* The needles of a row may be apart. Two rows are left out: EDS cannot limit an answer to 20 items, and the alphabet of
+	/* The search terms of a row may be apart. Two rows are left out: EDS cannot limit an answer to 20 items, and the alphabet of
 	 * its cursor does not tell which letters occur. */
 	for (i = 0; lines[i] && *lines[i]; i++) {
-		gchar **needle = g_strsplit (lines[i], "\t", 4);
+		gchar **search_term = g_strsplit (lines[i], "\t", 4);
 
-		if (strchr (needle[0], '/') || !strcmp (needle[0], "letters"))
+		if (strchr (search_term[0], '/') || !strcmp (search_term[0], "letters"))
 			continue;
-		for (j = 0; j < names->len && strcmp (names->pdata[j], needle[0]); j++);
+		for (j = 0; j < names->len && strcmp (names->pdata[j], search_term[0]); j++);
 		if (j == names->len) {
-			g_ptr_array_add (names, needle[0]);
+			g_ptr_array_add (names, search_term[0]);
 			g_ptr_array_add (rows, g_ptr_array_new ());
 		}
-		g_ptr_array_add (rows->pdata[j], needle);
+		g_ptr_array_add (rows->pdata[j], search_term);
 	}
 	for (j = 0; j < rows->len; j++) {
-		GPtrArray *needles = rows->pdata[j];
+		GPtrArray *search_terms = rows->pdata[j];
 
-		one_row (registry, source, client, direct, (gchar ***) needles->pdata, needles->len);
+		one_row (registry, source, client, direct, (gchar ***) search_terms->pdata, search_terms->len);
 	}
 	g_object_unref (cursor);
 	g_object_unref (client);
@@ -514,6 +514,6 @@ int main (int argc, char **argv)
 	else if (argc == 4 && !strcmp (argv[1], "memory"))
 		measure_memory (registry, argv);
 	else
-		die ("book_ask time CARDS DIR PICK SECONDS BATCH | indexes CARDS ROUNDS BATCH | fill CARDS BATCH | memory UID dbus|direct", NULL);
+		die ("book_bench time CARDS DIR PICK SECONDS BATCH | indexes CARDS ROUNDS BATCH | fill CARDS BATCH | memory UID dbus|direct", NULL);
 	return 0;
 }

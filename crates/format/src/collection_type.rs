@@ -1,0 +1,262 @@
+//! The table of types of collections: one row a type, with the fields of its items and the indexes
+//! of these fields.
+//!
+//! Apart from the [table of kinds](crate::kind) because kinds share a type: events, tasks and memos
+//! stand in the same calendar, have the same fields, and are indexed by the same configuration. The
+//! numbers are stored: they are never changed, and never used again for another type.
+
+use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field, find_field, suggest_field};
+
+/// The type of a collection: the items that it can hold. The default is the first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CollectionType {
+    /// Contacts.
+    #[default]
+    AddressBook = 1,
+    /// Events, tasks, memos and the other components of a calendar.
+    Calendar = 2,
+}
+
+/// A row of [`COLLECTION_TYPES`].
+#[derive(Debug)]
+pub struct CollectionTypeRow {
+    /// The type; its number is the one that is stored.
+    pub collection_type: CollectionType,
+    /// The name on the command line and in output.
+    pub name: &'static str,
+    /// The items that such a collection holds, in words.
+    pub items: &'static str,
+    /// The collection of items for which none was chosen.
+    pub default_collection: &'static str,
+    /// The fields of these items.
+    pub fields: &'static [Field],
+    /// The field that names an item.
+    pub title_field: &'static str,
+    /// The text in place of an empty title.
+    pub missing_title: &'static str,
+    /// The field whose order a list has for which none was requested.
+    pub default_order: &'static str,
+    /// The fields that can be stored beside an item's row, for lists, in the order of their bits.
+    /// New ones go to the end.
+    pub stored_fields: &'static [&'static str],
+    /// The indexes of collections for which none were chosen.
+    pub default_indexes: DefaultIndexes,
+}
+
+/// The indexes of collections for which none were chosen, by the names of the fields.
+#[derive(Debug)]
+pub struct DefaultIndexes {
+    /// Fields with an index of whole values...
+    pub value_fields: &'static [&'static str],
+    /// ...of values from their end...
+    pub suffix_fields: &'static [&'static str],
+    /// ...and of sort keys.
+    pub sort_fields: &'static [&'static str],
+    /// Fields with an index of their text.
+    pub text_fields: TextFields,
+}
+
+/// The fields with an index of their text.
+#[derive(Debug)]
+pub enum TextFields {
+    /// These.
+    Only(&'static [&'static str]),
+    /// All but these.
+    AllBut(&'static [&'static str]),
+}
+
+/// All types of collections, by number.
+pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
+    CollectionTypeRow {
+        collection_type: CollectionType::AddressBook,
+        name: "contact",
+        items: "contacts",
+        default_collection: "contacts",
+        fields: CONTACT_FIELDS,
+        title_field: "full_name",
+        missing_title: "(no name)",
+        default_order: "file_as",
+        // The fields that free words search, and the revision.
+        stored_fields: &[
+            "file_as",
+            "full_name",
+            "given_name",
+            "family_name",
+            "nickname",
+            "email",
+            "phone",
+            "org",
+            "org_unit",
+            "rev",
+        ],
+        default_indexes: DefaultIndexes {
+            value_fields: &[
+                "file_as",
+                "full_name",
+                "given_name",
+                "family_name",
+                "nickname",
+                "email",
+                "phone",
+                "org",
+                "categories",
+            ],
+            suffix_fields: &[
+                "full_name",
+                "given_name",
+                "family_name",
+                "nickname",
+                "email",
+                "phone",
+            ],
+            sort_fields: &["file_as", "full_name"],
+            // UIDs are looked up elsewhere, and nobody searches for a part of one, or of a
+            // revision.
+            text_fields: TextFields::AllBut(&["uid", "rev"]),
+        },
+    },
+    CollectionTypeRow {
+        collection_type: CollectionType::Calendar,
+        name: "calendar",
+        items: "events, tasks and memos",
+        default_collection: "calendar",
+        fields: CALENDAR_FIELDS,
+        title_field: "summary",
+        missing_title: "(no title)",
+        default_order: "start",
+        // The fields that lists show.
+        stored_fields: &["summary", "location", "category", "status", "priority", "transp"],
+        default_indexes: DefaultIndexes {
+            value_fields: &["category", "status", "class", "priority"],
+            suffix_fields: &[],
+            sort_fields: &[],
+            // The fields that free words search.
+            text_fields: TextFields::Only(&[
+                "summary",
+                "description",
+                "location",
+                "comment",
+                "category",
+                "organizer",
+                "attendee",
+            ]),
+        },
+    },
+];
+
+// A row is found by its number.
+const _: () = {
+    let mut at = 0;
+    while at < COLLECTION_TYPES.len() {
+        let number = COLLECTION_TYPES[at].collection_type as usize;
+        assert!(number == at + 1, "types of collections are in the order of their numbers");
+        at += 1;
+    }
+};
+
+impl CollectionType {
+    /// Returns the row of the type.
+    #[must_use]
+    pub fn row(self) -> &'static CollectionTypeRow {
+        &COLLECTION_TYPES[self.index()]
+    }
+
+    /// Returns the position in tables with a row for each type.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize - 1
+    }
+
+    /// Returns the type with this stored number; `None` if this program does not know it.
+    #[must_use]
+    pub fn from_number(number: i64) -> Option<CollectionType> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        COLLECTION_TYPES.get(index).map(|row| row.collection_type)
+    }
+
+    /// Returns the number that is stored.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// Returns the type with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<CollectionType> {
+        CollectionType::all().find(|collection_type| collection_type.name() == name)
+    }
+
+    /// Returns the type of the collections whose items have this field.
+    #[must_use]
+    pub fn from_field(field: &Field) -> CollectionType {
+        let has_field =
+            |one: &CollectionType| one.fields().iter().any(|other| other.id == field.id);
+        CollectionType::all().find(has_field).unwrap_or_default()
+    }
+
+    /// Returns all types, by number.
+    pub fn all() -> impl Iterator<Item = CollectionType> {
+        COLLECTION_TYPES.iter().map(|row| row.collection_type)
+    }
+
+    /// Returns the name on the command line and in output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Returns the items that such a collection holds, in words.
+    #[must_use]
+    pub fn describe_items(self) -> &'static str {
+        self.row().items
+    }
+
+    /// Returns the collection of items for which none was chosen.
+    #[must_use]
+    pub fn default_collection(self) -> &'static str {
+        self.row().default_collection
+    }
+
+    /// Returns the fields of the items.
+    #[must_use]
+    pub fn fields(self) -> &'static [Field] {
+        self.row().fields
+    }
+
+    /// Returns the field of the items with this name or alias.
+    #[must_use]
+    pub fn find_field(self, name: &str) -> Option<&'static Field> {
+        find_field(self.fields(), name)
+    }
+
+    /// Returns the field that names an item.
+    #[must_use]
+    pub fn title_field(self) -> Option<&'static Field> {
+        self.find_field(self.row().title_field)
+    }
+
+    /// Returns the text in place of an empty title.
+    #[must_use]
+    pub fn missing_title(self) -> &'static str {
+        self.row().missing_title
+    }
+
+    /// Returns the field whose order a list has for which none was requested.
+    #[must_use]
+    pub fn default_order(self) -> Option<&'static Field> {
+        self.find_field(self.row().default_order)
+    }
+}
+
+/// Returns the field with this name or alias, of the first type of collection that has one.
+#[must_use]
+pub fn find_any_field(name: &str) -> Option<&'static Field> {
+    CollectionType::all().find_map(|collection_type| collection_type.find_field(name))
+}
+
+/// Returns the nearest name of a field to a misspelt one, of the first type of collection that has
+/// one that is near.
+#[must_use]
+pub fn suggest_any_field(name: &str) -> Option<&'static str> {
+    COLLECTION_TYPES.iter().find_map(|row| suggest_field(row.fields, name))
+}

@@ -78,7 +78,7 @@ struct ProjectionPageItem {
 /// Rows are sorted by slots if there are no more slots for each hit.
 const MAX_SLOTS_PER_HIT: usize = 4;
 /// The most UIDs read in one transaction.
-const MAX_UIDS_PER_TX: usize = 1 << 14;
+const MAX_UIDS_PER_TX: usize = 1 << 17;
 
 /// Returns the rows of hits, ascending, each with its place in the result.
 fn places_by_row(hits: &[Hit]) -> Vec<(ItemRow, usize)> {

@@ -72,7 +72,7 @@ pub struct Candidate<'a> {
 /// average; else one statement looks up all rows.
 const MIN_RUN_ROWS: usize = 4;
 /// The greatest distance of two rows that one statement reads although those between are not wanted.
-const MAX_SKIPPED_ROWS: i64 = 8;
+const MAX_SKIPPED_ROWS: i64 = 4;
 /// The columns of the stored fields and of the source bytes, after those of
 /// [`ITEM_META_COLUMNS`](crate::item_meta::ITEM_META_COLUMNS).
 const STORED_FIELDS_COLUMN: usize = 9;

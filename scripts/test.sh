@@ -24,6 +24,8 @@ else
     cargo test --quiet --workspace --no-fail-fast
 fi
 cargo test --quiet --workspace --doc
+echo "toy kind"
+cargo test --quiet --package larder --features toy-kind --test runner toy_kind::
 
 if [ -s "$LARDER_LEFT_OUT" ]; then
     echo

@@ -61,7 +61,7 @@ fn main() -> Result<()> {
             let kind = if kind == "open" { "day" } else { kind };
             let lines = queries.search_lines(kind);
             let reader = Reader::open_with_zones(store, system_zones()?)?;
-            let collection = reader.collections()?.into_iter().next().ok_or("no collection")?.name;
+            let collection = reader.collections().list()?.into_iter().next().ok_or("no collection")?.name;
             time_row(name, &lines, seconds.parse()?, &mut |line| match name {
                 "uid" => get_by_uid(&reader, &collection, line),
                 "open" => count_ids(&Reader::open_with_zones(store, system_zones()?)?, line),
@@ -188,7 +188,7 @@ fn count_occurrences(reader: &Reader, line: &str) -> Result<usize> {
 /// Reads an item by its UID, without a query.
 fn get_by_uid(reader: &Reader, collection: &str, line: &str) -> Result<usize> {
     let uid = line.trim_start_matches("uid:=");
-    Ok(usize::from(reader.get(collection, uid)?.is_some()))
+    Ok(usize::from(reader.items().get(collection, uid)?.is_some()))
 }
 
 /// Counts the alarms in a time range, which is the whole line.
@@ -241,7 +241,7 @@ fn time_all_queries(store: &Path, queries: &CalendarBenchQueries, seconds: f64) 
     time_row("words", &queries.search_lines("words"), seconds, &mut |line| {
         count_ids(&reader, line)
     })?;
-    let collection = reader.collections()?.into_iter().next().ok_or("no collection")?.name;
+    let collection = reader.collections().list()?.into_iter().next().ok_or("no collection")?.name;
     let uids = queries.search_lines("uid");
     time_row("uid", &uids, seconds, &mut |line| get_by_uid(&reader, &collection, line))?;
     let all: Vec<&(String, String)> = queries.0.iter().collect();
@@ -306,12 +306,15 @@ fn time_row<T>(
 /// each.
 fn time_changes(path: &Path) -> Result<()> {
     let reader = Reader::open_with_zones(path, system_zones()?)?;
-    let collection = reader.collections()?.into_iter().next().ok_or("no collection")?;
+    let collection = reader.collections().list()?.into_iter().next().ok_or("no collection")?;
     let mut items = Vec::new();
-    for head in reader.items_after_row(&collection, None, 4 * SINGLE_CHANGES_PER_KIND)? {
-        let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
-        let context =
-            head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();
+    for head in reader.items().list_after(&collection, None, 4 * SINGLE_CHANGES_PER_KIND)? {
+        let bytes = reader.items().source_bytes(head.row)?.unwrap_or_default();
+        let context = head
+            .calendar_context
+            .map(|row| reader.items().calendar_context(row))
+            .transpose()?
+            .flatten();
         if head.recurrence_id.is_empty() && items.len() < SINGLE_CHANGES_PER_KIND {
             items.push((head, String::from_utf8(bytes)?, context.unwrap_or_default()));
         }

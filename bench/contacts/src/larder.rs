@@ -33,7 +33,9 @@ pub(crate) fn time_all_rows(
             "ids" => read_uids(&reader, search_term),
             "ids-rev" => read_fields(&reader, search_term, &revision),
             "fields-3" => read_fields(&reader, search_term, &three_fields),
-            "uid" => Ok(usize::from(reader.get(COLLECTION_NAME, &search_term.text)?.is_some())),
+            "uid" => {
+                Ok(usize::from(reader.items().get(COLLECTION_NAME, &search_term.text)?.is_some()))
+            }
             "letters" => Ok(cursor.borrow_mut().letters(&reader)?.len()),
             "page-50" | "page-back" | "page-end" => {
                 read_page(&reader, &mut cursor.borrow_mut(), search_term)

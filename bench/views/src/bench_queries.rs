@@ -115,16 +115,16 @@ impl SearchTerms {
     fn from_store(store: &Path) -> Result<SearchTerms> {
         let reader = Reader::open_with_zones(store, system_zones())?;
         let mut search_terms = SearchTerms::default();
-        for collection in reader.collections()? {
+        for collection in reader.collections().list()? {
             if collection.name.starts_with("planted") {
                 continue;
             }
-            for head in reader.items_after_row(&collection, None, 4000)? {
+            for head in reader.items().list_after(&collection, None, 4000)? {
                 search_terms.uids.push(head.uid.clone());
                 if head.kind != Kind::Contact {
                     continue;
                 }
-                let card = reader.source_bytes(head.row)?.unwrap_or_default();
+                let card = reader.items().source_bytes(head.row)?.unwrap_or_default();
                 search_terms.add_card(&String::from_utf8_lossy(&card));
             }
         }

@@ -365,9 +365,9 @@ pub(crate) fn measure_delivery(path: &Path, number: usize, changes: usize) -> Re
 /// difference is smaller than the noise in wall-clock time.
 pub(crate) fn measure_query_log(path: &Path, file: &Path, turns: usize) -> Result<()> {
     let reader = Reader::open_with_zones(path, system_zones())?;
-    let collection = reader.collections()?.into_iter().find(|of| of.name == "contacts");
+    let collection = reader.collections().list()?.into_iter().find(|of| of.name == "contacts");
     let heads =
-        reader.items_after_row(&collection.ok_or("no contacts")?, None, QUERIES_PER_TURN)?;
+        reader.items().list_after(&collection.ok_or("no contacts")?, None, QUERIES_PER_TURN)?;
     let uids: Vec<ViewQuery> =
         heads.iter().map(|head| line_query(&format!("uid:={}", head.uid))).collect();
     let again: Vec<ViewQuery> =

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Options that every subcommand takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// Directory of the store [default: $LARDER_DIR, else data-dir in config.toml, else
+    /// The data directory [default: $LARDER_DIR, else data-dir in config.toml, else
     /// $XDG_DATA_HOME/larder]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     pub(crate) data_dir: Option<PathBuf>,

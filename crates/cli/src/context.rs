@@ -57,7 +57,7 @@ impl CommandContext {
             .ok_or_else(|| {
                 CommandFailure::new(
                     FailureKind::Usage,
-                    "cannot determine the home directory, so there is no default place for the store",
+                    "cannot determine the home directory, so there is no default data directory",
                 )
                 .with_hint("choose a directory with --data-dir DIR")
             })?;
@@ -237,7 +237,7 @@ impl CommandContext {
     /// Adds the nearest collection name to a failure about a missing collection.
     pub(crate) fn with_nearest_collection(&self, failure: CommandFailure) -> CommandFailure {
         let Some(name) = failure.missing_collection() else { return failure };
-        let there = self.open_reader().and_then(|reader| Ok(reader.collections()?));
+        let there = self.open_reader().and_then(|reader| Ok(reader.collections().list()?));
         let there = there.unwrap_or_default().into_iter().map(|collection| collection.name);
         let asked = name.to_lowercase();
         let is_near = |known: &String| {
@@ -266,7 +266,7 @@ pub(crate) fn now_milliseconds() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-/// Returns the present time, the zone and the language of this machine.
+/// Returns the current time, the zone and the language of this machine.
 fn read_user_locale() -> UserLocale {
     let database = jiff::tz::TimeZoneDatabase::from_env();
     let zones = Arc::new(match tzdata_version() {

@@ -13,7 +13,7 @@ pub(crate) enum FailureKind {
     NotFound,
     /// Wrong usage (2).
     Usage,
-    /// Invalid input, which was left out (3).
+    /// Invalid input, which was rejected, or a conflict (3).
     Input,
     /// The store cannot be used (4).
     Store,
@@ -28,7 +28,7 @@ pub(crate) enum FailureKind {
 pub(crate) enum CommandStatus {
     Done,
     NothingFound,
-    LeftOut,
+    Rejected,
     SourceMissing,
     Interrupted,
     /// The exit code of the command that was measured.
@@ -40,7 +40,7 @@ impl CommandStatus {
         match self {
             CommandStatus::Done => 0,
             CommandStatus::NothingFound => 1,
-            CommandStatus::LeftOut => 3,
+            CommandStatus::Rejected => 3,
             CommandStatus::SourceMissing => 5,
             CommandStatus::Interrupted => 130,
             CommandStatus::Command(code) => code,
@@ -83,7 +83,7 @@ impl CommandFailure {
             }
             _ => {
                 return CommandFailure::new(FailureKind::Source, format!("{path}: {error}"))
-                    .with_hint("choose another file");
+                    .with_hint("check the file and its directory");
             }
         };
         CommandFailure::new(FailureKind::Source, format!("{path}: {what}")).with_hint(hint)
@@ -183,7 +183,7 @@ impl From<larder_store::Error> for CommandFailure {
                  new directory (--data-dir DIR)",
             ),
             Error::SchemaTooNew { .. } | Error::ReadOnly { .. } => {
-                failure(FailureKind::Store).with_hint("use the newer version of larder")
+                failure(FailureKind::Store).with_hint("use the version of larder that wrote the store, or a newer one")
             }
             Error::NoCollection { name } => {
                 CommandFailure { missing_collection: Some(name.clone()), ..failure(FailureKind::NotFound) }
@@ -191,15 +191,17 @@ impl From<larder_store::Error> for CommandFailure {
             Error::CollectionExists { .. } | Error::WrongKind { .. } | Error::InvalidCollectionName { .. } => {
                 failure(FailureKind::Usage).with_hint("choose another name")
             }
-            Error::NoOperation { .. } | Error::RestoredDuringUndo { .. } => {
+            Error::NoOperation { .. } => {
                 failure(FailureKind::NotFound).with_hint("`larder log` lists operations")
             }
-            Error::StoreRestored => failure(FailureKind::Input).with_hint("check the present data, then run the command again"),
+            Error::RestoredDuringUndo { .. } => failure(FailureKind::NotFound)
+                .with_hint("check `larder log`, then run undo again"),
+            Error::StoreRestored => failure(FailureKind::Input).with_hint("check the current items, then run the command again"),
             Error::OperationUndone { .. } => failure(FailureKind::Input).with_hint("`larder log` lists operations"),
             Error::HistoryPruned { .. } => failure(FailureKind::NotFound)
-                .with_hint("former versions are kept for 90 days, up to 64 MB"),
+                .with_hint("previous versions are kept for 90 days, up to 64 MB"),
             Error::PurgeNotUndoable { .. } => failure(FailureKind::NotFound)
-                .with_hint("an earlier backup may have them: larder restore FILE replaces the whole store"),
+                .with_hint("an older backup may contain the items: larder restore FILE replaces the whole store"),
             Error::CollectionChanged { .. } => failure(FailureKind::Usage)
                 .with_hint("undo the later operations first (`larder log` lists them)"),
             Error::AlreadyUndone { by, .. } => {
@@ -233,7 +235,7 @@ pub(crate) fn backup_copy_hints(dir: &Path) -> Vec<String> {
     names.sort();
     let copy = |name: &String| {
         let path = sanitize_line(&dir.join(name).display().to_string());
-        format!("{path} is an earlier copy that `larder restore` accepts")
+        format!("{path} is an older copy of the store; to restore it: larder restore {path}")
     };
     names.iter().map(copy).collect()
 }

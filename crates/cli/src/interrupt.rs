@@ -35,7 +35,7 @@ pub(crate) fn on_terminate(request_shutdown: impl Fn() + Send + 'static) {
     });
 }
 
-/// While this is set, interrupts are meant for a program in the foreground: an editor.
+/// While this is set, interrupts are for the program in the foreground, such as an editor.
 pub(crate) type InterruptGuard = Arc<AtomicBool>;
 
 /// Prints a hint before an interrupt ends the program. The program ignores interrupts while the

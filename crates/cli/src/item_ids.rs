@@ -40,7 +40,7 @@ fn ambiguity_failure(
     }
     Ok(match text.strip_prefix("uid:") {
         Some(_) => failure.with_hint(format!(
-            "use the ID in front of one ({}), or COLLECTION/UID for the first in a collection",
+            "use one of the listed IDs (for example {}), or COLLECTION/UID",
             found[0].handle
         )),
         None => failure.with_hint("type more letters of the ID"),
@@ -52,10 +52,10 @@ fn find_candidates(reader: &Reader, text: &str) -> Result<Vec<ItemMeta>, Command
         return find_by_uid(reader, uid);
     }
     if let Some((collection, uid)) = text.split_once('/') {
-        return Ok(reader.find_by_uid(Some(collection), uid)?);
+        return Ok(reader.items().find_by_uid(Some(collection), uid)?);
     }
     match HandlePrefix::parse(text) {
-        Some(prefix) => Ok(reader.find_by_handle(prefix, MAX_LISTED_ITEMS + 1)?),
+        Some(prefix) => Ok(reader.items().find_by_handle(prefix, MAX_LISTED_ITEMS + 1)?),
         None => Ok(Vec::new()),
     }
 }
@@ -63,7 +63,7 @@ fn find_candidates(reader: &Reader, text: &str) -> Result<Vec<ItemMeta>, Command
 /// Returns the items stored under this UID, and those whose source names it although another item
 /// had it first.
 fn find_by_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemMeta>, CommandFailure> {
-    let mut found = reader.find_by_uid(None, uid)?;
+    let mut found = reader.items().find_by_uid(None, uid)?;
     let quoted = uid.replace('\\', "\\\\").replace('"', "\\\"");
     let query = Query::parse_sexp(&format!("(is \"uid\" \"{quoted}\")"))?;
     let find = SearchRequest { query, ..SearchRequest::default() };
@@ -89,13 +89,15 @@ fn not_found_failure(reader: &Reader, text: &str) -> Result<CommandFailure, Comm
     let failure =
         CommandFailure::new(FailureKind::NotFound, format!("no item has the ID {text:?}"));
     if let Some(prefix) = HandlePrefix::parse(text)
-        && let Some(handle) = reader.find_removed_handles(prefix, 1)?.first()
+        && let Some(handle) = reader.changes().find_removed_handles(prefix, 1)?.first()
     {
         // The operation may have been dropped from the log.
-        let by = reader.versions(*handle)?.pop().and_then(|version| version.ended_by);
-        let back = by.map(|by| format!("; undo with: larder undo {}", by.id)).unwrap_or_default();
+        let by =
+            reader.changes().list_versions(*handle)?.pop().and_then(|version| version.ended_by);
+        let back =
+            by.map(|by| format!("; to restore it: larder undo {}", by.id)).unwrap_or_default();
         return Ok(failure.with_hint(format!(
-            "an item with this ID was removed; `larder log {handle}` shows it{back}"
+            "the item with this ID was removed; `larder log {handle}` shows its versions{back}"
         )));
     }
     Ok(failure.with_hint("`larder find` shows IDs; uid:TEXT and COLLECTION/UID work too"))
@@ -103,7 +105,7 @@ fn not_found_failure(reader: &Reader, text: &str) -> Result<CommandFailure, Comm
 
 /// Returns the name of an item for messages.
 pub(crate) fn display_name(reader: &Reader, head: &ItemMeta) -> Result<String, CommandFailure> {
-    let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
+    let bytes = reader.items().source_bytes(head.row)?.unwrap_or_default();
     Ok(name_from_bytes(&bytes))
 }
 

@@ -1,19 +1,19 @@
 //! `larder`: the command line. Stores a person's contacts and calendars, and answers queries.
 //!
 //! The binary is the only place that reads the environment, the home directory, the clock and the
-//! terminal, and it holds no logic: a subcommand is arguments, a call into a library crate, and
-//! printing.
+//! terminal, and it contains no logic: a subcommand parses arguments, calls a library crate and
+//! prints.
 //!
 //! | module | content |
 //! |---|---|
 //! | `args` | global options, and the rewriting of negated search terms before clap reads them |
 //! | `commands` | one file for each subcommand; parts of one are in a folder of its name |
 //! | `config` | `config.toml` |
-//! | `context` | what options, environment and configuration mean together: paths, locale, zone |
+//! | `context` | the settings from options, environment and configuration: paths, locale, zone |
 //! | `failure` | the error type: exit code, message, hints |
 //! | `usage_error` | clap's errors in the same form |
 //! | `suggestion` | the known word nearest to a mistyped one |
-//! | `interrupt` | Control-C and requests to end |
+//! | `interrupt` | Control-C and SIGTERM |
 //! | `item_ids` | from an ID on the command line to an item; names of items in messages |
 //! | `occurrence_args` | `--scope`, `--occurrence` and `ID/RECURRENCE-ID` |
 //! | `byte_size` | sizes such as `32M` in options and in the configuration |

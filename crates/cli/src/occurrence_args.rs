@@ -14,7 +14,7 @@ use larder_time::value::{IcalDateTime, UtcOffset};
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Recurring events and tasks")]
 pub(crate) struct OccurrenceArgs {
-    /// Apply to one occurrence, to it and all later ones, or to all
+    /// Apply to one occurrence, to this and future occurrences, or to all
     #[arg(long, value_enum, value_name = "SCOPE")]
     pub(crate) scope: Option<ScopeArg>,
     /// The occurrence, given by its time or its RECURRENCE-ID
@@ -119,7 +119,7 @@ pub(crate) fn edit_failure(error: Error, verb: &str, id: &str) -> CommandFailure
         Error::NeedsScope | Error::NeedsOccurrence => failure(FailureKind::Usage)
             .with_hint(format!("for one occurrence: larder {verb} {id} --scope this --occurrence TIME"))
             .with_hint(format!(
-                "for it and all later ones: larder {verb} {id} --scope future --occurrence TIME"
+                "for this and future occurrences: larder {verb} {id} --scope future --occurrence TIME"
             ))
             .with_hint(format!("for all occurrences: larder {verb} {id} --scope all")),
         Error::NoOccurrence(_) => failure(FailureKind::NotFound)
@@ -149,14 +149,11 @@ pub(crate) fn edit_failure(error: Error, verb: &str, id: &str) -> CommandFailure
     }
 }
 
-/// Fails if the item was changed in the meantime.
+/// Fails if another program modified the item.
 pub(crate) fn check_not_outdated(done: &EditOutcome) -> Result<(), CommandFailure> {
     if !done.conflict {
         return Ok(());
     }
-    Err(CommandFailure::new(
-        FailureKind::Input,
-        "the item was changed by another program in the meantime",
-    )
-    .with_hint("nothing was changed; run the command again"))
+    Err(CommandFailure::new(FailureKind::Input, "conflict: another program modified the item")
+        .with_hint("nothing was changed; run the command again"))
 }

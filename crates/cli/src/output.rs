@@ -164,15 +164,15 @@ pub(crate) fn set_color(choice: ColorChoice) {
     .write_global();
 }
 
-/// Prints a message on standard error after its kind.
-pub(crate) fn print_message(kind: &str, text: impl Display) {
-    let style = match kind {
-        "error" | "left out" => AnsiColor::Red.on_default().bold(),
+/// Prints a message on standard error after its severity.
+pub(crate) fn print_message(severity: &str, text: impl Display) {
+    let style = match severity {
+        "error" => AnsiColor::Red.on_default().bold(),
         "warning" => AnsiColor::Yellow.on_default().bold(),
         _ => AnsiColor::Cyan.on_default().bold(),
     };
     // A closed standard error is no failure.
-    let _unheard = writeln!(anstream::stderr(), "{style}{kind}{style:#}: {text}");
+    let _unheard = writeln!(anstream::stderr(), "{style}{severity}{style:#}: {text}");
 }
 
 /// Replaces control characters by spaces, so that imported text cannot send escape sequences to the

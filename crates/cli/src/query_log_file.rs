@@ -1,8 +1,8 @@
 //! The file of the query log: whole lines, shared by all processes, rotated when it is large.
 //!
 //! Separate from `larder_query::query_log`, which formats the lines, because only the binary opens
-//! files. Several processes append at once and one of them rotates the file, so each takes the
-//! file's lock briefly and checks that the open file still has that name.
+//! files. Several processes append at the same time, and any of them may rotate the file. Each
+//! therefore locks the file briefly and checks that the path still names the open file.
 
 use crate::output::{print_message, sanitize_line};
 use larder_query::query_log::{JsonLinesLog, QueryLogSink};

@@ -1,6 +1,6 @@
 //! Lines redrawn in place on a terminal. Not a full screen: earlier output stays above them.
 //!
-//! Computes the bytes that replace the present lines, and prints nothing.
+//! Computes the bytes that replace the current lines, and prints nothing.
 
 use crate::output::strip_styles;
 use unicode_width::UnicodeWidthStr as _;
@@ -18,7 +18,7 @@ pub(crate) struct TerminalScreen {
 }
 
 impl TerminalScreen {
-    /// Returns the bytes that replace the present lines by these, on a terminal that now has this
+    /// Returns the bytes that replace the current lines by these, on a terminal that now has this
     /// many columns. Returns `None` if the lines are the same.
     pub(crate) fn redraw(&mut self, lines: Vec<String>, columns: usize) -> Option<String> {
         if lines == self.lines {
@@ -28,7 +28,7 @@ impl TerminalScreen {
         if !self.lines.is_empty() {
             drawn.push('\r');
         }
-        // The cursor is at the end of the last line. The present lines may be wider than the
+        // The cursor is at the end of the last line. The current lines may be wider than the
         // terminal is now.
         let above = self.lines.iter().map(|line| wrapped_height(line, columns)).sum::<usize>();
         if above > 1 {

@@ -30,7 +30,7 @@ const COMMAND_SYNONYMS: &[(&str, &str)] = &[
 /// Prints the help that was requested, or the error, and returns the exit code.
 pub(crate) fn print_and_exit_code(error: &clap::Error) -> ExitCode {
     match error.kind() {
-        // A reader that left, as in `larder --help | head -1`, is no failure.
+        // A closed pipe, as in `larder --help | head -1`, is not a failure.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _reader_left = error.print();
             ExitCode::SUCCESS

@@ -31,7 +31,7 @@ fn calendars_are_imported() {
     1 event added to Customers
     3 tasks, 1 memo added to Tasks
     5 files, 8.9 kB
-    4 time zones defined, 3 different
+    4 time zone definitions, 3 distinct
     Undo: larder undo 1
     ");
     assert_snapshot!(home.run(&["collections"]).masked_output(), @r"
@@ -183,7 +183,7 @@ fn an_empty_agenda_has_a_note() {
     ");
     assert_eq!(home.run(&["agenda", "-1d", "today", "--in", "Home"]).code, 1);
     assert_snapshot!(home.run(&["agenda", "--format", "raw"]).masked_output(), @"
-    ! error: --format raw is not supported here
+    ! error: --format raw is not supported by this command
     ! hint: use --format text or json
     exit 2
     ");

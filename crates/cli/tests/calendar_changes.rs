@@ -182,7 +182,7 @@ fn an_event_is_added_with_options() {
 fn unclear_sentences_are_refused() {
     let home = Home::new();
     assert_snapshot!(home.run(&["add", "Buy milk"]).masked_output(), @"
-    ! error: no date or time found: it could be an event, a task or a memo
+    ! error: found no date or time, so the kind is unclear: event, task or memo
     ! hint: an event needs a time: tomorrow 12:30, friday, 2026-03-05
     ! hint: for an item without a time, add --kind task or --kind memo
     exit 2
@@ -193,7 +193,7 @@ fn unclear_sentences_are_refused() {
     exit 2
     ");
     assert_snapshot!(home.run(&["add", ""]).masked_output(), @r#"
-    ! error: missing title
+    ! error: missing summary
     ! hint: for example: larder add --kind event "Lunch tomorrow 12:30"
     exit 2
     "#);
@@ -218,7 +218,7 @@ fn occurrences() {
     assert_snapshot!(home.run(&["remove", "uid:daily"]).masked_output(), @"
     ! error: the item recurs: choose which occurrences to change
     ! hint: for one occurrence: larder remove uid:daily --scope this --occurrence TIME
-    ! hint: for it and all later ones: larder remove uid:daily --scope future --occurrence TIME
+    ! hint: for this and future occurrences: larder remove uid:daily --scope future --occurrence TIME
     ! hint: for all occurrences: larder remove uid:daily --scope all
     exit 2
     ");
@@ -233,7 +233,7 @@ fn occurrences() {
     gkmbtgav  Stand-up  changed
       cn95cfyc  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
       gkmbtgav  Mon 13 Apr 2026, 08:30-08:45 (15 minutes), UTC, every day, 4 times
-    ! warning: 1 changed occurrence left unchanged in what differs from the series
+    ! warning: 1 override: values that differ from the series are kept
     ");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).masked_output().lines().count(), @r"3");
     // The ID of an override removes only that occurrence.
@@ -277,7 +277,7 @@ fn options_change_an_event() {
     exit 2
     "#);
     assert_snapshot!(edit(&["--rule", "FREQ=WEEKLY;BYDAY=TU"]), @"
-    ! error: the new rule does not produce the start: set a new start, too
+    ! error: the start is not in the recurrence set of the new rule: set a new start as well
     ! hint: give the start with --start TIME; it must be a time of the rule
     exit 2
     ");
@@ -312,7 +312,7 @@ fn a_text_replaces_an_event() {
     ");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--occurrence", "20260414T090000Z"]).masked_output(), @"
     ! error: no change given
-    ! hint: add an option such as --set FIELD=TEXT, --start TIME or --move LENGTH
+    ! hint: add an option such as --set FIELD=TEXT, --start TIME or --move DURATION
     exit 2
     ");
     home.assert_store_is_sound();

@@ -390,17 +390,17 @@ fn the_zone_used_is_shown() {
 #[test]
 fn calendars_are_created() {
     let home = Home::new();
-    let create = ["collections", "create", "work", "--kind", "calendar"];
+    let create = ["collections", "create", "work", "--type", "calendar"];
     assert_snapshot!(home.run(&create).masked_output(), @"work created");
     let create =
-        ["collections", "create", "rare", "--kind", "calendar", "--index", "summary:prefix"];
+        ["collections", "create", "rare", "--type", "calendar", "--index", "summary:prefix"];
     assert_snapshot!(home.run(&create).masked_output(), @"rare created");
     assert_snapshot!(home.run(&["collections", "--format", "json"]).masked_output(), @r#"
     {"name":"rare","kind":"calendar","items":0,"index":"summary:exact,prefix"}
     {"name":"work","kind":"calendar","items":0,"index":"default"}
     "#);
     assert_snapshot!(home.run(&["collections", "index", "rare"]).masked_output(), @"summary               exact, prefix");
-    assert_snapshot!(home.run(&["collections", "create", "x", "--kind", "mail"]).masked_output(), @r#"
+    assert_snapshot!(home.run(&["collections", "create", "x", "--type", "mail"]).masked_output(), @r#"
     ! error: invalid value "mail" for --kind <KIND>
     ! hint: possible values: contact, calendar
     exit 2

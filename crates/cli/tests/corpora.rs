@@ -97,10 +97,10 @@ fn check_summary(run: &Run, path: &str) -> serde_json::Value {
     assert!(run.code == 0 || run.code == 3, "{path}: {}", run.masked_output());
     let summary: serde_json::Value = serde_json::from_str(run.stdout().trim()).expect(path);
     let errors = String::from_utf8_lossy(&run.err).into_owned();
-    let named = errors.lines().filter(|line| line.starts_with("left out: ")).count() as u64;
+    let named = errors.lines().filter(|line| line.starts_with("error: rejected ")).count() as u64;
     assert_eq!(summary["rejected"].as_u64().unwrap(), named, "{path}: {errors}");
     assert_eq!(run.code == 3, named > 0, "{path}: {errors}");
-    let marks = ["left out: ", "warning: "];
+    let marks = ["error: rejected ", "warning: "];
     for line in errors.lines() {
         let Some(rest) = marks.iter().find_map(|mark| line.strip_prefix(mark)) else {
             assert!(line.starts_with("note: ") || line.starts_with("hint: "), "{path}: {line}");
@@ -119,14 +119,14 @@ fn check_summary(run: &Run, path: &str) -> serde_json::Value {
 fn check_items(dir: &Path, file: &[u8], path: &str) -> u64 {
     let reader = Reader::open(dir).unwrap();
     let mut item_count = 0;
-    for collection in reader.collections().unwrap() {
+    for collection in reader.collections().list().unwrap() {
         let mut after = None;
         loop {
-            let page = reader.items_after_row(&collection, after, 100).unwrap();
+            let page = reader.items().list_after(&collection, after, 100).unwrap();
             let Some(last) = page.last() else { break };
             after = Some(last.row);
             for head in &page {
-                let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+                let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
                 assert!(!bytes.is_empty(), "{path}: {}", head.uid);
                 assert!(
                     contains(file, &bytes),

@@ -161,8 +161,8 @@ fn check_batches(home: &Home, seed: u64, kill: u64) {
 fn batches(home: &Home) -> Vec<u64> {
     let reader = larder_store::Reader::open(&home.data()).unwrap();
     let mut batches = BTreeMap::new();
-    for collection in reader.collections().unwrap() {
-        for item in reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap() {
+    for collection in reader.collections().list().unwrap() {
+        for item in reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap() {
             *batches.entry(item.seq).or_default() += 1;
         }
     }

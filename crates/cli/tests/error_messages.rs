@@ -69,15 +69,15 @@ fn usage_errors_have_hints() {
     assert_snapshot!(check(&["import", "book.vcf", "--max-item", "99999999999G"]), @r#"error: invalid value "99999999999G" for --max-item <SIZE>: too large"#);
     assert_snapshot!(check(&["find", "emial:anna"]), @r#"
     error: unknown field "emial" (at character 1 of the query)
-    hint: did you mean email:? "larder fields" lists them all
+    hint: did you mean email:? `larder fields` lists all fields
     "#);
     assert_snapshot!(check(&["find", "has:emial"]), @r#"
     error: unknown field "emial" (at character 1 of the query)
-    hint: did you mean email:? "larder fields" lists them all
+    hint: did you mean email:? `larder fields` lists all fields
     "#);
     assert_snapshot!(check(&["find", "qqqq:anna"]), @r#"
     error: unknown field "qqqq" (at character 1 of the query)
-    hint: "larder fields" lists them all; quote a word that contains a colon
+    hint: `larder fields` lists all fields; to search for a word with a colon, quote it
     "#);
     assert_snapshot!(check(&["find", "\"anna"]), @r#"
     error: unclosed quote (at character 1 of the query)
@@ -92,7 +92,7 @@ fn usage_errors_have_hints() {
     hint: to look for the word itself, quote it: "or"
     "#);
     assert_snapshot!(check(&["find", "--sexp", "(contains \"full_name\""]), @"
-    error: a string in double quotes is missing (at character 22 of the query)
+    error: expected a string in double quotes (at character 22 of the query)
     hint: `larder find --help` shows the syntax of queries
     ");
     assert_snapshot!(check(&["find", "--sort", "emial"]), @r#"
@@ -446,7 +446,7 @@ fn editor_failures_are_explained() {
     let run = edit(&home, "exit 3");
     assert_snapshot!(run.masked_output(), @r#"
     ! error: the editor "[HOME]/work/editor" failed (exit status: 3); nothing was changed
-    ! hint: set EDITOR, or editor in config.toml, to another one
+    ! hint: set EDITOR, or `editor` in config.toml, to another editor
     exit 5
     "#);
     // An editor that saved before it failed.
@@ -494,7 +494,7 @@ fn editor_failures_are_explained() {
     let run = edit(&home, &script);
     assert_eq!(run.code, 3, "{}", run.masked_output());
     assert!(
-        run.stderr().contains("changed by another program in the meantime"),
+        run.stderr().contains("conflict: another program modified the item"),
         "{}",
         run.masked_output()
     );

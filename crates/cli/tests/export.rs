@@ -35,7 +35,7 @@ fn existing_targets_are_respected() {
         |args: &[&str]| home.run(&[&["export", "contacts", "-o"], args].concat()).masked_output();
     assert_snapshot!(check(&["round"]), @"
     ! error: round: too many symbolic links
-    ! hint: choose another file
+    ! hint: check the file and its directory
     exit 5
     ");
     assert_snapshot!(check(&["."]), @"

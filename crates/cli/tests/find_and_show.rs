@@ -102,18 +102,18 @@ fn the_plan_is_explained() {
     assert_snapshot!(home.run(&["find", "--explain", "anna"]).masked_output(), @r#"
     query     (word "anna")
     plan      index: trigrams "ann", "nna"
-    order     sort keys of file_as made for each match
-    visited   1 row of the index, or of the full scan
-    tested    1 item verified one by one
+    order     sort keys of file_as, computed for each match
+    read      1 row of the index, or of the full scan
+    verified  1 item
     matched   1 item
     returned  1 item
     "#);
     assert_snapshot!(home.run(&["find", "--explain", "-has:email", "--sort", "none"]).masked_output(), @r#"
     query     (not (exists "email"))
     plan      scan: test every item
-    order     as they came
-    visited   3 rows of the index, or of the full scan
-    tested    3 items verified one by one
+    order     insertion order
+    read      3 rows of the index, or of the full scan
+    verified  3 items
     matched   1 item
     returned  1 item
     "#);
@@ -206,7 +206,7 @@ fn missing_items_are_explained() {
     ! error: the ID "uid:anna-1" matches several items
     ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
     ! hint: bd4hdzjjcpesa  Anna Hölderlin  (in other)
-    ! hint: use the ID in front of one (xdnskgpk7xp6c), or COLLECTION/UID for the first in a collection
+    ! hint: use one of the listed IDs (for example xdnskgpk7xp6c), or COLLECTION/UID
     exit 2
     "#);
     let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();
@@ -216,7 +216,7 @@ fn missing_items_are_explained() {
     home.ok(&["edit", "contacts/anna-1", "--from", "anna.vcf"]);
     assert_snapshot!(home.run(&["show", &id]).masked_output(), @r#"
     ! error: no item has the ID "kc7xst8tez2at"
-    ! hint: an item with this ID was removed; `larder log kc7xst8tez2at` shows it; undo with: larder undo 3
+    ! hint: the item with this ID was removed; `larder log kc7xst8tez2at` shows its versions; to restore it: larder undo 3
     exit 1
     "#);
 }

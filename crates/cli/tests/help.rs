@@ -45,7 +45,7 @@ const COMMANDS: &[&str] = &[
 fn the_help_lists_the_commands() {
     let home = Home::new();
     assert_snapshot!(home.run(&["-h"]).masked_output(), @"
-    Stores your contacts and calendars on your own machine and answers queries at once
+    Store contacts and calendars on your own machine and search them instantly
 
     Usage: larder [OPTIONS] <COMMAND>
 
@@ -63,11 +63,11 @@ fn the_help_lists_the_commands() {
       log          List operations, newest first, or the versions of one item
       purge        Permanently delete items and their whole history from the store
       collections  List, create, rename, index or remove collections
-      export       Export a collection, with every item byte for byte as imported
+      export       Export a collection; every item is written byte for byte as it is stored
       fields       List the fields for searching, sorting and printing
       check        Check the store for damage
-      backup       Copy the store into one file, also while it is in use, and verify the copy
-      restore      Replace the store with a backup, after copying the present store aside
+      backup       Copy the store, even while it is in use, into one file, and verify the copy
+      restore      Replace the store with a backup; the current store is kept as data.db.before-restore
       serve        Let GNOME programs use this store (address books over D-Bus)
       measure      Generate test data, benchmark commands, analyse query logs
       completions  Print completions for a shell
@@ -79,15 +79,15 @@ fn the_help_lists_the_commands() {
       -V, --version  Print version
 
     Global options:
-          --data-dir <DIR>    Directory of the store [default: $LARDER_DIR, else data-dir in
-                              config.toml, else $XDG_DATA_HOME/larder]
+          --data-dir <DIR>    The data directory [default: $LARDER_DIR, else data-dir in config.toml,
+                              else $XDG_DATA_HOME/larder]
           --format <FORMAT>   Output format; json prints one object on each line, see docs/output.md
                               [default: text] [possible values: text, json, raw]
       -q, --quiet             Print no progress, notes or warnings
           --color <WHEN>      When to use colours [possible values: auto, always, never]
           --query-log <FILE>  Append each query and its cost to FILE [default: query-log in config.toml]
 
-    Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and left out; 4 the
+    Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and rejected; 4 the
     store cannot be used; 5 a file or server cannot be reached; 130 interrupted.
     ");
     assert_eq!(home.run(&["help"]).masked_output(), home.run(&["--help"]).masked_output());

@@ -78,11 +78,11 @@ fn invalid_items_are_reported_and_written() {
     3 contacts added to contacts, 1 unchanged
     1 event added to bad
     1 file, 630 bytes
-    2 left out; written to rejects.vcf
+    2 rejected; written to rejects.vcf
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
-    ! left out: bad.vcf:11: text outside any item
-    ! left out: bad.vcf:12: empty card
+    ! error: rejected bad.vcf:11: text outside any item
+    ! error: rejected bad.vcf:12: empty card
     ! warning: bad.vcf:21: no DTSTART: the event will not appear in the calendar
     ! warning: bad.vcf:36: missing END:VCARD
     exit 3
@@ -98,9 +98,9 @@ fn invalid_items_are_reported_and_written() {
     nothing new: 4 contacts unchanged in contacts
     nothing new: 1 event unchanged in bad
     1 file, 630 bytes
-    2 left out; --rejects FILE writes them to a file
-    ! left out: bad.vcf:11: text outside any item
-    ! left out: bad.vcf:12: empty card
+    2 rejected; --rejects FILE writes them to a file
+    ! error: rejected bad.vcf:11: text outside any item
+    ! error: rejected bad.vcf:12: empty card
     exit 3
     ");
 }
@@ -114,7 +114,7 @@ fn a_second_card_with_one_uid() {
     2 contacts added to contacts (1 file, 317 bytes)
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
-    ! warning: book.vcf:11: a second item with UID anna-1, kept beside the first
+    ! warning: book.vcf:11: second item with UID anna-1: added under a derived UID
     ");
     assert_snapshot!(home.run(&["import", "book.vcf"]).masked_output(), @"nothing new: 2 contacts unchanged in contacts (1 file, 317 bytes)");
     assert_snapshot!(home.run(&["find"]).masked_output(), @r"
@@ -176,10 +176,10 @@ fn oversized_items_are_left_out() {
     let args = ["import", "large.vcf", "--max-item", "1M", "--rejects", "large-rejects.vcf"];
     assert_snapshot!(home.run(&args).masked_output(), @"
     2 contacts added to contacts (1 file, 1.4 MB)
-    1 left out; written to large-rejects.vcf
+    1 rejected; written to large-rejects.vcf
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
-    ! left out: large.vcf:11: item larger than 1 MB (--max-item)
+    ! error: rejected large.vcf:11: item larger than 1 MB (--max-item)
     exit 3
     ");
     assert!(std::fs::read_to_string(home.work("large-rejects.vcf")).unwrap() == large);
@@ -187,7 +187,7 @@ fn oversized_items_are_left_out() {
         (0..4_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     home.write("garbage.vcf", &garbage);
     let run = home.code(&["import", "garbage.vcf"], 3);
-    assert!(run.stderr().starts_with("left out: garbage.vcf:1: "), "{}", run.masked_output());
+    assert!(run.stderr().starts_with("error: rejected garbage.vcf:1: "), "{}", run.masked_output());
     let properties = "TEL:+49 30 1234567\n".repeat(100_000);
     home.write(
         "properties.vcf",
@@ -196,8 +196,8 @@ fn oversized_items_are_left_out() {
     let run = home.run(&["import", "properties.vcf"]);
     assert_snapshot!(run.masked_output(), @"
     no items in properties.vcf (1 file, 1.9 MB)
-    1 left out; --rejects FILE writes them to a file
-    ! left out: properties.vcf:65538: card with more than 65536 properties
+    1 rejected; --rejects FILE writes them to a file
+    ! error: rejected properties.vcf:65538: card with more than 65536 properties
     ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR), not CSV or other formats
     exit 3
     ");

@@ -372,10 +372,22 @@ fn unsafe_code_is_only_in_the_listed_crates() {
     }
 }
 
-/// Modules of larder-store that open write transactions: `apply` for changes, the others for the
-/// creation of a store, migrations, erasure, checks and derived data.
-const WRITING_MODULES: &[&str] =
-    &["apply", "check", "index_maintenance", "purge", "schema", "store", "zone_update"];
+/// Modules of larder-store that begin write transactions: `apply` for changes, the others for the
+/// creation of a store, migrations, erasure, restored copies and derived data.
+const WRITING_MODULES: &[&str] = &[
+    "apply",
+    "backup",
+    "connection",
+    "index_maintenance",
+    "purge",
+    "schema",
+    "store",
+    "zone_update",
+];
+
+/// Modules of larder-store that name SQLite's connection, on which a statement may run outside of
+/// any transaction.
+const CONNECTION_MODULES: &[&str] = &["connection", "read_transaction", "write_transaction"];
 
 /// Finds the public functions that take changes of items.
 #[derive(Default)]
@@ -427,18 +439,55 @@ fn changes_are_written_by_one_function() {
         let is_writing =
             WRITING_MODULES.contains(&file.path.file_stem().unwrap().to_str().unwrap());
         for (number, line) in code_lines(&Path::new(ROOT).join(&file.path)) {
-            let begins = ["WriteTransaction::begin(", ".transaction()", "_transaction("]
+            let begins = ["WriteTransaction::begin(", ".begin_write("]
                 .iter()
                 .any(|call| line.contains(call));
-            let is_definition = line.contains("fn ");
             let at = || format!("{}:{number}: {line}", file.path.display());
-            assert!(is_writing || is_definition || !begins, "{}: a write transaction", at());
+            assert!(is_writing || !begins, "{}: a write transaction", at());
             let is_immediate = line.contains("BEGIN IMMEDIATE") || line.contains("BEGIN EXCLUSIVE");
             let is_transaction = file.path.ends_with("write_transaction.rs");
             assert!(is_transaction || !is_immediate, "{}: use `WriteTransaction`", at());
         }
     }
     assert_eq!(takers.found, ["apply"], "public functions that take changes");
+}
+
+/// Returns the lines of code that name a bare connection, outside of [`CONNECTION_MODULES`].
+fn find_bare_connections<'a>(module: &str, lines: &'a [(usize, String)]) -> Vec<&'a str> {
+    let is_allowed = CONNECTION_MODULES.contains(&module);
+    let names_it = |line: &str| has_word(line, "Connection") || line.contains(".transaction()");
+    let lines = lines.iter().map(|(_, line)| line.as_str());
+    lines.filter(|line| !is_allowed && names_it(line)).collect()
+}
+
+/// SQL runs in a read transaction or a write transaction, which are types of their own.
+#[test]
+fn sql_runs_in_transactions() {
+    let mut modules = BTreeSet::new();
+    for file in source_files() {
+        if !file.path.to_string_lossy().contains("crates/store/src") {
+            continue;
+        }
+        let module = file.path.file_stem().unwrap().to_str().unwrap().to_string();
+        let lines = code_lines(&Path::new(ROOT).join(&file.path));
+        let found = find_bare_connections(&module, &lines);
+        assert!(found.is_empty(), "{}: take a transaction: {found:#?}", file.path.display());
+        modules.insert(module);
+    }
+    for module in CONNECTION_MODULES {
+        assert!(modules.contains(*module), "{module} is gone");
+    }
+}
+
+#[test]
+fn a_planted_connection_is_found() {
+    let planted = [
+        (1, "use crate::connection::WriteConnection;".to_string()),
+        (2, "fn set_state(conn: &Connection) {".to_string()),
+        (3, "let tx = conn.transaction()?;".to_string()),
+    ];
+    assert_eq!(find_bare_connections("derived_index", &planted).len(), 2);
+    assert_eq!(find_bare_connections("connection", &planted).len(), 0);
 }
 
 /// A test file that its runner does not list would never be run.

@@ -9,7 +9,7 @@ fn a_card_is_added() {
     home.write("anna.vcf", ANNA);
     assert_snapshot!(home.run(&["add", "anna.vcf"]).masked_output(), @"xdnskgpk  Anna Hölderlin  added to contacts");
     assert_snapshot!(home.run(&["add", "anna.vcf"]).masked_output(), @r#"
-    ! left out: Anna Hölderlin: an item with UID "anna-1" exists already
+    ! error: rejected Anna Hölderlin: an item with UID "anna-1" already exists
     ! hint: change it with: larder edit 'uid:anna-1'
     exit 3
     "#);
@@ -26,7 +26,7 @@ fn a_card_is_added() {
     ! warning: standard input:3: missing END:VCARD
     ");
     assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VEVENT\nEND:VEVENT\n").masked_output(), @"
-    ! left out: standard input:1: empty component
+    ! error: rejected standard input:1: empty component
     exit 3
     ");
     assert_snapshot!(home.run(&["add", "missing.vcf"]).masked_output(), @"
@@ -157,10 +157,10 @@ fn undo_shows_conflicting_versions() {
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
     assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
     Anna Hölderlin  xdnskgpk
-    - version of operation 2  + present version
+    - after operation 2  + current
       - ORG:Meadow Works
       + ORG:Forest Works
-    ! error: operation 2 was not undone: 1 item changed since
+    ! error: operation 2 was not undone: 1 item changed after it
     ! hint: undo the later operations first (`larder log` lists them), or edit the items
     exit 2
     ");
@@ -172,7 +172,7 @@ fn undo_shows_conflicting_versions() {
     home.ok(&["undo", "2"]);
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
     assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
-    ! error: operation 2 was undone already, by operation 5
+    ! error: operation 2 was already undone by operation 5
     ! hint: redo with: larder undo 5
     exit 1
     ");
@@ -230,7 +230,7 @@ fn purge_erases_items() {
     ! hint: use --yes to purge without confirmation
     exit 2
     ");
-    assert_snapshot!(home.run(&["purge", &id, "--yes"]).masked_output(), @"Purged 1 item with all former versions");
+    assert_snapshot!(home.run(&["purge", &id, "--yes"]).masked_output(), @"Purged 1 item with all previous versions");
     for entry in std::fs::read_dir(home.data()).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap();
@@ -249,7 +249,7 @@ fn purge_erases_items() {
     ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
-    assert_snapshot!(home.run(&["purge", "uid:bruno-2", "--yes"]).masked_output(), @"Purged 1 item with all former versions");
+    assert_snapshot!(home.run(&["purge", "uid:bruno-2", "--yes"]).masked_output(), @"Purged 1 item with all previous versions");
     home.assert_store_is_sound();
     // An undo cannot restore purged items.
     let undo = home.run(&["undo", "5"]);

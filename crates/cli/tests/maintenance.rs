@@ -9,12 +9,12 @@ fn collections() {
     assert_snapshot!(home.run(&["collections"]).masked_output(), @"contacts              3 contacts");
     assert_snapshot!(home.run(&["collections", "create", "friends"]).masked_output(), @"friends created");
     assert_snapshot!(home.run(&["collections", "create", "friends"]).masked_output(), @r#"
-    ! error: there is a collection "friends" already
+    ! error: collection "friends" already exists
     ! hint: choose another name
     exit 2
     "#);
     assert_snapshot!(home.run(&["collections", "create", "a/b"]).masked_output(), @r#"
-    ! error: "a/b" cannot name a collection: a name is 1 to 200 characters, without control characters or /
+    ! error: "a/b" cannot be the name of a collection: use 1 to 200 characters, without control characters and /
     ! hint: choose another name
     exit 2
     "#);
@@ -43,7 +43,7 @@ fn collections() {
 #[test]
 fn the_index_is_chosen() {
     let home = Home::with_book();
-    let created = &["collections", "create", "work", "--kind", "contact"][..];
+    let created = &["collections", "create", "work", "--type", "address-book"][..];
     let index = &["--index", "full_name:prefix", "--index", "phone:suffix,phone"][..];
     assert_snapshot!(home.run(&[created, index].concat()).masked_output(), @"work created");
     assert_snapshot!(home.run(&["collections", "index", "work"]).masked_output(), @r#"
@@ -130,7 +130,7 @@ fn check_reports_no_damage() {
         let text = home.ok(args);
         assert!(
             text.starts_with(
-                "OK: 3 items checked\nformer versions  0 bytes of 0 versions\ndata.db "
+                "OK: 3 items checked\nprevious versions  0 bytes of 0 versions\ndata.db "
             ),
             "{text}"
         );

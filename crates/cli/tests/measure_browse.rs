@@ -7,7 +7,7 @@ fn a_calendar_is_paged_back() {
     let home = Home::new();
     home.generate_calendar("calendar.ics", 200, 1);
     home.ok(&["import", "calendar.ics"]);
-    let browse = ["measure", "browse", "--months", "3", "--toggle", "4", "--repeat", "2"];
+    let browse = ["measure", "browse", "--months", "3", "--reopen", "4", "--repeat", "2"];
     let output = home.ok(&[&browse[..], &["--html", "page.html"]].concat());
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(

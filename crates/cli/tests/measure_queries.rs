@@ -29,13 +29,13 @@ fn the_report_is_printed() {
 
     Queries and repetition
     4 answers to 3 different queries; 25 % of the answers repeat an earlier query. 75 % executed, 25 % from the cache, 0 % from an open view.
-      times asked  queries  answers
-      1            2        2        ████████████████████████
-      2            1        2        ████████████████████████
-      answers  from cache  from a view  collection                query
-      2        1           0            all collections, contact  (contains "any" "anna")
-      1        0           0            Work, event               (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
-      1        0           0            Archive, event            (occur-in-time-range? 2026-03-02 2026-03-03)
+      times requested  queries  answers
+      1                2        2        ████████████████████████
+      2                1        2        ████████████████████████
+      answers  from cache  shared  collection                query
+      2        1           0       all collections, contact  (contains "any" "anna")
+      1        0           0       Work, event               (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
+      1        0           0       Archive, event            (occur-in-time-range? 2026-03-02 2026-03-03)
 
     Lifetimes of views and cached answers
     2 views were opened, at most 2 at a time. 1 view was never closed: 1 leaked (the process ended normally). The closed views were open for 6 s (median), at most 6 s.
@@ -52,7 +52,7 @@ fn the_report_is_printed() {
       Work (local)             1        210 µs  210 µs   1.3            (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
       all collections (local)  1        140 µs  140 µs   4              (contains "any" "anna")
 
-    Value of the answer cache
+    Cache hit rate
     Cache hits: 1 of 4 answers (25 %); budget: 64 KiB. An unlimited cache would have a hit rate of 25 % and use up to 1.7 kB; a budget of 16 KiB would reach 25 %.
       budget    hit rate  peak memory  time saved
       none      0 %       0 bytes      0 µs
@@ -144,7 +144,7 @@ fn two_logs_are_compared() {
       views notified per change  1       1       same
 
     Query time
-    Means by collection and type of source.
+    Means by collection and backend.
       collection               before  after   change  rows per item
       Archive (local)          18 ms   600 µs  / 30    10,000 > 20
       Work (local)             210 µs  210 µs  same    1.3 > 1.3
@@ -215,7 +215,7 @@ fn a_log_is_anonymised() {
     let run = home.code(&["measure", "queries", "log", "--anonymise", "out"], 3);
     assert_snapshot!(run.masked_output(), @"
     Wrote 9 lines; replaced 6 texts and names
-    ! left out: log:10: not a JSON object
+    ! error: rejected log:10: not a JSON object
     exit 3
     ");
     let out = std::fs::read_to_string(home.work("out")).unwrap();
@@ -243,8 +243,8 @@ fn other_files_are_refused() {
     exit 1
     ");
     assert_snapshot!(run("measure queries words"), @"
-    ! left out: words:1: not a JSON object
-    ! left out: words:2: not a JSON object
+    ! error: rejected words:1: not a JSON object
+    ! error: rejected words:2: not a JSON object
     ! error: words: not a query log
     ! hint: docs/queries.md describes the format
     exit 1
@@ -264,7 +264,7 @@ fn other_files_are_refused() {
     ");
     home.write("log", format!("{LOG}{{\"at\":1,\"pid\":"));
     let cut = home.code(&["measure", "queries", "log"], 3);
-    assert_eq!(cut.stderr(), "left out: log:10: incomplete line\n");
+    assert_eq!(cut.stderr(), "error: rejected log:10: incomplete line\n");
     let piped = home.run_with(&["measure", "queries", "-"], LOG.as_bytes());
     assert!(
         piped.stdout().starts_with("standard input: 9 lines from 1 process"),

@@ -46,7 +46,7 @@ fn likely_duplicates_are_listed() {
     exit 1
     ");
     assert_snapshot!(home.run(&["find", "--duplicates", "--format", "raw"]).masked_output(), @"
-    ! error: --format raw is not supported here
+    ! error: --format raw is not supported by this command
     ! hint: use --format text or json
     exit 2
     ");
@@ -124,7 +124,7 @@ fn invalid_merges_are_refused() {
     exit 2
     ");
     assert_snapshot!(home.run(&["merge", "uid:anna-1", "xdnskgpk"]).masked_output(), @"
-    ! error: xdnskgpk is given twice
+    ! error: the ID xdnskgpk is given twice
     ! hint: give each ID once
     exit 2
     ");
@@ -135,8 +135,8 @@ fn invalid_merges_are_refused() {
     "#);
     home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:half\nFN:x\n");
     assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).masked_output(), @"
-    ! error: cannot add to the card of k7fkz1wq: its end is missing, or it is damaged
-    ! hint: correct it with `larder edit k7fkz1wq`, or give another contact first, which is then kept
+    ! error: cannot merge into k7fkz1wq: its card is damaged or has no END:VCARD line
+    ! hint: correct it with `larder edit k7fkz1wq`, or name another contact first; the first one is kept
     exit 3
     ");
     assert_eq!(home.ok(&["find", "--count"]), "5\n");

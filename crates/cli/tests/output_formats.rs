@@ -66,7 +66,7 @@ fn every_subcommand_honours_or_refuses_a_format() {
         let args: Vec<&str> = line.split(' ').chain(["--format", format]).collect();
         let run = home.code(&args, 2);
         let expect = format!(
-            "error: --format {format} is not supported here\nhint: use --format {supported}\n"
+            "error: --format {format} is not supported by this command\nhint: use --format {supported}\n"
         );
         assert_eq!((run.stdout(), run.stderr()), (String::new(), expect), "{line}");
     }
@@ -168,25 +168,25 @@ fn rejects_have_hints() {
     home.write("x.vcf.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03 no card");
     assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).masked_output(), @"
     no items in x.vcf.gz (1 file, 18 bytes)
-    1 left out; --rejects FILE writes them to a file
-    ! left out: x.vcf.gz:1: text outside any item
+    1 rejected; --rejects FILE writes them to a file
+    ! error: rejected x.vcf.gz:1: text outside any item
     ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");
     home.write("notes.vcf", "no card at all\n");
     assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).masked_output(), @"
     no items in notes.vcf (1 file, 15 bytes)
-    1 left out; --rejects FILE writes them to a file
-    ! left out: notes.vcf:1: text outside any item
+    1 rejected; --rejects FILE writes them to a file
+    ! error: rejected notes.vcf:1: text outside any item
     ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR), not CSV or other formats
     exit 3
     ");
     home.write("anna.vcf", ANNA);
     assert_snapshot!(home.run(&["import", "anna.vcf", "x.vcf.gz", "--quiet"]).masked_output(), @"
     1 contact added to contacts (2 files, 217 bytes)
-    1 left out; --rejects FILE writes them to a file
+    1 rejected; --rejects FILE writes them to a file
     Undo: larder undo 1
-    ! left out: x.vcf.gz:1: text outside any item
+    ! error: rejected x.vcf.gz:1: text outside any item
     ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");
@@ -206,7 +206,7 @@ fn an_ambiguous_uid_is_explained() {
     ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
     ! hint: qqm230bqfyy16  Anna Hölderlin  (in friends)
     ! hint: s8hxk6hhx4shg  Hanna Hölderlin  (in contacts)
-    ! hint: use the ID in front of one (xdnskgpk7xp6c), or COLLECTION/UID for the first in a collection
+    ! hint: use one of the listed IDs (for example xdnskgpk7xp6c), or COLLECTION/UID
     exit 2
     "#);
     for head in home.json(&["find"]) {
@@ -229,7 +229,7 @@ fn the_log_describes_operations() {
     home.ok(&["collections", "remove", "people"]);
     assert_snapshot!(home.run(&["log"]).masked_output(), @r"
     7  [TIME]  remove    -2                collection people
-    6  [TIME]  add       +1                1 card into people
+    6  [TIME]  add       +1                1 contact into people
     5  [TIME]  rename                      contacts to people
     4  [TIME]  remove    -1                fhbw2pvt Chloé Dupont found by a query
     3  [TIME]  remove    -1                kc7xst8t Bruno Álvarez
@@ -278,8 +278,8 @@ fn a_changed_item_survives_a_removal() {
     let run = home.finish(remove.wait_with_output().unwrap());
     assert_snapshot!(run.masked_output(), @"
     Removed 599 items. Undo: larder undo 3
-    ! left out: contacts was not removed: 1 item changed or added by another program in the meantime
-    ! kept: vheqhg8taq8gp  Changed 599
+    ! error: contacts was not removed: conflict: another program changed or added 1 item
+    ! note: kept vheqhg8taq8gp  Changed 599
     ! hint: run the command again to remove the rest
     exit 3
     ");
@@ -299,7 +299,7 @@ fn damage_has_hints() {
     let run = home.code(&["check"], 4);
     for hint in [
         "larder restore FILE",
-        "[HOME]/home/.local/share/larder/data.db.before-restore is an earlier copy",
+        "[HOME]/home/.local/share/larder/data.db.before-restore is an older copy",
         "\"Recovery\" in docs/backup.md",
     ] {
         assert!(run.stderr().contains(hint), "{hint}: {}", run.masked_output());

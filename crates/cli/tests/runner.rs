@@ -13,7 +13,8 @@
 //! | `corpora` | address books and calendars of other programs, byte for byte |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
 //! | `source_tree` | no test: the sources as syntax trees |
-//! | `naming`, `module_graph` | names, the form of comments, cycles and tables of modules |
+//! | `naming`, `module_graph`, `kind_places` | names, the form of comments, cycles and tables of modules, the places of a kind |
+//! | `toy_kind` | a further kind of item, behind the feature `toy-kind` |
 //! | `invariants`, `readme` | promises of the sources, of the README and of docs/tour.md |
 
 #![allow(
@@ -41,6 +42,7 @@ mod help;
 mod import;
 mod invariants;
 mod item_changes;
+mod kind_places;
 mod maintenance;
 mod measure_browse;
 mod measure_queries;
@@ -53,5 +55,7 @@ mod readme;
 mod robustness;
 mod source_tree;
 mod test_home;
+#[cfg(feature = "toy-kind")]
+mod toy_kind;
 mod watch;
 mod zone_changes;

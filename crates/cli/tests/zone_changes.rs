@@ -179,7 +179,7 @@ fn changed_occurrences_that_a_rule_does_not_have() {
         let run = berlin(&home, &["edit", "uid:w", "--scope", "all", "--rule", rule]);
         assert_eq!((run.code, run.stderr()), (0, expect.into()), "{}", run.masked_output());
     };
-    let kept = "warning: 1 changed occurrence kept although the rule no longer includes it\n";
+    let kept = "warning: kept 1 override that the new rule does not contain\n";
     check("", kept);
     check("FREQ=WEEKLY;INTERVAL=2", kept);
     check("FREQ=DAILY", "");
@@ -236,7 +236,7 @@ fn warnings_name_the_cause() {
     check(
         "UTC",
         &["import", "--into", "c", "before.ics"],
-        "left out: before.ics:4: older than the stored item, by SEQUENCE and DTSTAMP\n",
+        "error: rejected before.ics:4: the stored item is newer, by SEQUENCE or DTSTAMP\n",
     );
     home.write("none.ics", "");
     check(

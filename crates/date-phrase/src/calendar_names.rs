@@ -1,6 +1,7 @@
 //! The names of weekdays and months, and the numbers of days.
 //!
-//! Apart from the grammar of dates because repetitions and sentences name days without a date, too.
+//! Separate from the grammar of dates because repetitions and sentences name days without a date,
+//! too.
 
 use crate::context::PhraseContext;
 use crate::folding::is_form;

@@ -1,6 +1,6 @@
 //! A span of the calendar: the result of every parser of dates.
 //!
-//! Apart from the parsers because dates in words, dates in digits and holidays all return it.
+//! Separate from the parsers because dates in words, dates in digits and holidays all return it.
 
 use crate::context::PhraseContext;
 use crate::time_of_day::TimeOfDay;
@@ -29,7 +29,7 @@ pub(crate) struct CalendarSpan {
     /// The span is a weekday, which recurs a week later.
     pub(crate) is_weekly: bool,
     /// The word or number often means something else, as "sun" and `3/5` do. In a sentence it is a
-    /// date only beside another word of date or time.
+    /// date only next to another word of date or time.
     pub(crate) is_weak: bool,
 }
 

@@ -78,8 +78,8 @@ impl PhraseContext {
     }
 }
 
-/// Returns how many words a form has if the list begins with it. A stop ends the match, as no form
-/// continues after one.
+/// Returns how many words a form has if the list begins with it. A stop ends the match, because no
+/// form continues after one.
 fn match_form(words: &[PhraseToken], form: &str) -> Option<usize> {
     let mut used = 0;
     for part in form.split(' ') {

@@ -180,12 +180,12 @@ fn match_distance(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
         }),
     };
     Ok(found.map(|(used, from, amount)| {
-        let there = amount.add_to(from);
+        let day = amount.add_to(from);
         let days = amount.is_whole_days();
         let span = if days {
-            CalendarSpan::from_day(there.day_number())
+            CalendarSpan::from_day(day.day_number())
         } else {
-            CalendarSpan::from_instant(there, false)
+            CalendarSpan::from_instant(day, false)
         };
         (
             used,
@@ -283,7 +283,7 @@ fn match_adjacent(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
     Ok(None)
 }
 
-/// Matches the weekday, month or unit beside "this", "next" or "last".
+/// Matches the weekday, month or unit next to "this", "next" or "last".
 fn match_adjacent_unit(
     words: &[PhraseToken],
     side: RelativePosition,

@@ -1,6 +1,6 @@
 //! Date ranges and points in time: phrases that are the whole text.
 //!
-//! Apart from [`sentence`](crate::sentence), which finds phrases among other words.
+//! Separate from [`sentence`](crate::sentence), which finds phrases among other words.
 
 use crate::calendar_span::{CalendarSpan, SpanUnit};
 use crate::context::PhraseContext;

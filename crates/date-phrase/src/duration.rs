@@ -169,7 +169,8 @@ fn match_duration_part(
     Some((used + more, PhraseDuration::from_unit(unit, 1)?))
 }
 
-/// Matches a unit that means one of it, in languages without articles: "za týden", "na hodinu".
+/// Matches a unit without a number, which means one unit in languages without articles: "za týden",
+/// "na hodinu".
 pub(crate) fn match_unit_alone(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -246,8 +247,9 @@ pub(crate) fn match_unit(
             if m == MLetter::Minutes { WordMeaning::Minute } else { WordMeaning::Month },
         ));
     }
-    let own = UNITS.iter().find_map(|unit| Some((context.match_own_meaning(words, *unit)?, *unit)));
-    own.or_else(|| {
+    let unit =
+        UNITS.iter().find_map(|unit| Some((context.match_own_meaning(words, *unit)?, *unit)));
+    unit.or_else(|| {
         UNITS.iter().find_map(|unit| Some((context.match_meaning(words, *unit)?, *unit)))
     })
 }

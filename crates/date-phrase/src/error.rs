@@ -31,7 +31,7 @@ pub enum PhraseError {
         /// The text.
         text: String,
     },
-    /// A numeric date in the wrong order: `13/5/2026` where the month comes first.
+    /// A numeric date in the wrong order: `13/5/2026` if the month comes first.
     #[error(
         "invalid date {text:?}: the {} comes first here; write it as YYYY-MM-DD",
         if *month_first { "month" } else { "day" }
@@ -42,7 +42,7 @@ pub enum PhraseError {
         /// The order of the language.
         month_first: bool,
     },
-    /// A weekday beside a date that is another weekday.
+    /// A weekday that contradicts the date next to it.
     #[error("wrong weekday in {text:?}: that date is {actual}")]
     WeekdayMismatch {
         /// The text.
@@ -77,7 +77,7 @@ pub enum PhraseError {
         minute: u8,
     },
     /// A time that does not exist: `25:00`.
-    #[error("invalid time {text:?}: write 14:30 or 2:30pm, or quote it to keep it in the title")]
+    #[error("invalid time {text:?}: write 14:30 or 2:30pm, or quote it to keep it in the summary")]
     InvalidTime {
         /// The text.
         text: String,
@@ -85,15 +85,15 @@ pub enum PhraseError {
     /// Words of date or time that do not combine with the rest of the sentence.
     #[error(
         "cannot combine {text:?} with the other date or time; rephrase it, or quote it to keep it in \
-         the title"
+         the summary"
     )]
     Unconsumed {
         /// The words.
         text: String,
     },
-    /// A misspelled name of a day beside a time: "wednsday".
+    /// A misspelled name of a day next to a time: "wednsday".
     #[error(
-        "unknown word {text:?} (did you mean {suggestion}?); correct it, or quote it to keep it in the title"
+        "unknown word {text:?} (did you mean {suggestion}?); correct it, or quote it to keep it in the summary"
     )]
     Misspelled {
         /// The word.
@@ -119,7 +119,7 @@ pub enum PhraseError {
     /// An abbreviation of several time zones: `EST`.
     #[error(
         "ambiguous time zone {text:?}: write Europe/Berlin or Berlin time, or quote it to keep it in \
-         the title"
+         the summary"
     )]
     ZoneAbbreviation {
         /// The abbreviation.
@@ -132,7 +132,7 @@ pub enum PhraseError {
         text: String,
     },
     /// Two phrases that exclude each other.
-    #[error("{first:?} contradicts {second:?}; remove one, or quote it to keep it in the title")]
+    #[error("{first:?} contradicts {second:?}; remove one, or quote it to keep it in the summary")]
     Contradiction {
         /// The first phrase.
         first: String,

@@ -1,7 +1,7 @@
 //! Folding of letters: words are compared in lower case and without accents, so that `Marz`, `märz`
 //! and `MÄRZ` are equal.
 //!
-//! Apart from the vocabularies because user input and vocabulary forms are folded alike.
+//! Separate from the vocabularies because user input and vocabulary forms are folded alike.
 
 /// Returns the text in lower case and without accents.
 pub(crate) fn fold(text: &str) -> String {

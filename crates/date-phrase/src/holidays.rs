@@ -1,9 +1,9 @@
 //! Holidays with a fixed date: "christmas".
 //!
-//! Only a few, as most holidays have different dates in different countries. Titles contain them as
-//! often as dates do, so they are weak, and match only at the end of a phrase: "until christmas",
-//! but not "until christmas party". In a sentence without another date, a holiday beside a time is
-//! the date.
+//! Only a few, because most holidays have different dates in different countries. Titles contain
+//! the names of holidays as often as dates do, so a holiday matches only at the end of a phrase:
+//! "until christmas", but not "until christmas party". In a sentence without another date, a
+//! holiday next to a time is the date.
 
 use crate::calendar_span::{CalendarSpan, next_yearly_date};
 use crate::context::PhraseContext;

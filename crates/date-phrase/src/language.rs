@@ -75,7 +75,7 @@ impl Language {
         self.year_first
     }
 
-    /// The first day of the week. Numbered weeks are those of ISO 8601, which begin on Monday
+    /// The first day of the week. Numbered weeks are ISO 8601 weeks, which begin on Monday
     /// everywhere.
     #[must_use]
     pub fn first_weekday(&self) -> Weekday {

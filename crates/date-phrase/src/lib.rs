@@ -13,13 +13,13 @@
 //!
 //! Everything is in clock time: the caller passes the present moment in, and only the names of time
 //! zones are known here. Nothing is guessed silently: the meaning is in fields that the caller can
-//! print, and an ambiguous phrase is an error whose message says what to write instead. So is a
-//! word of date or time that belongs to no phrase. A date without a year is the next such date,
-//! the current day included.
+//! print, and an ambiguous phrase is an error whose message says what to write instead. A word of
+//! date or time that belongs to no phrase is an error, too. A date without a year is the next such
+//! date, the current day included.
 //!
 //! # Modules
 //!
-//! Each uses only modules above it.
+//! Each module uses only the modules above it.
 //!
 //! | module | contents |
 //! |---|---|
@@ -49,7 +49,7 @@
 //!
 //! # Grammar
 //!
-//! The English words stand for those of every vocabulary.
+//! In the grammar, an English word stands for the corresponding words of every vocabulary.
 //!
 //! ```text
 //! range  = week | weekend | month | year | +2w (from today on) | moment [ ".." [ moment ] ]
@@ -63,11 +63,11 @@
 //!        | [ day ] MONTH [ year ] | MONTH day [ year ]
 //!        | ( this | next | last ) ( week | weekend | month | year | MONTH )
 //!        | +2w | -3d | +1m | +1y | +90min | in two weeks | 2 weeks ago | next 3 days | week 12
-//!        | christmas | "new year's eve"          after "on", "from" or "until", or beside a time
+//!        | christmas | "new year's eve"          after "on", "from" or "until", or next to a time
 //!        | WEEKDAY [ "the" ] 30th | "end of" ( MONTH | "the" ( week | month | year ) )
 //! time   = ( 12:30 | 12:30:15 | 3pm | 3.30pm | 15h | 15h30 | noon | midnight | "half past" 3
 //!          | "at" 8 ) [ PART OF THE DAY ]
-//!        | 1400 | 14-15 | 14:00-15 | PART OF THE DAY      in a sentence, beside a date
+//!        | 1400 | 14-15 | 14:00-15 | PART OF THE DAY      in a sentence, next to a date
 //!
 //! sentence = words, and among them: date; time; time "-" time; "from" moment "to" moment;
 //!            "until" moment; "for" duration;

@@ -1,4 +1,5 @@
-//! Misspelled names of days. They are reported and never corrected, as a title may mean the word.
+//! Misspelled names of days. They are reported and never corrected, because a title may mean the
+//! word.
 //!
 //! Only names that a vocabulary lists as `spell-checked` are compared: in most languages too many
 //! ordinary words are one letter away.
@@ -7,18 +8,18 @@ use crate::folding::fold;
 use crate::language::Language;
 use crate::vocabulary::WordMeaning;
 
-/// Returns the name of a day that a word differs from by one letter: inserted, omitted, replaced,
-/// or swapped with the next.
+/// Returns the name of the day if the word differs from it by one letter that is inserted, omitted,
+/// replaced, or swapped with the next letter.
 pub(crate) fn find_misspelling(word: &str, language: &Language) -> Option<&'static str> {
-    let own = language.vocabulary();
-    if own.forms(WordMeaning::NotMisspelled).contains(&word) {
+    let vocabulary = language.vocabulary();
+    if vocabulary.forms(WordMeaning::NotMisspelled).contains(&word) {
         return None;
     }
     let mut slips =
-        own.forms(WordMeaning::Misspelled).iter().filter_map(|pair| pair.split_once(" = "));
+        vocabulary.forms(WordMeaning::Misspelled).iter().filter_map(|pair| pair.split_once(" = "));
     if let Some((_, meant)) = slips.find(|(slip, _)| *slip == word) {
         return Some(meant);
     }
-    let mut checked = own.forms(WordMeaning::SpellChecked).iter().copied();
+    let mut checked = vocabulary.forms(WordMeaning::SpellChecked).iter().copied();
     checked.find(|name| strsim::osa_distance(word, &fold(name)) == 1)
 }

@@ -31,7 +31,7 @@ enum IsoDateForm {
 }
 
 /// Matches an ISO 8601 date: `2026`, `2026-03`, `2026-03-05`, `20260305`, `2026-W12`, `2026-W12-3`,
-/// `2026-Q2`, and any of the days with a time behind a T.
+/// `2026-Q2`, and any of the days with a time after a T.
 pub(crate) fn match_iso_date(
     words: &[PhraseToken],
     _: &PhraseContext,
@@ -62,9 +62,12 @@ pub(crate) fn has_offset(text: &str) -> bool {
     let mut offset = offset.chars();
     let sign = offset.next();
     let digits = offset.as_str().replace(':', "");
-    let told = if sign == Some('z') { digits.is_empty() } else { matches!(digits.len(), 2 | 4) };
+    let is_recognised =
+        if sign == Some('z') { digits.is_empty() } else { matches!(digits.len(), 2 | 4) };
     let numbers = digits.bytes().all(|b| b.is_ascii_digit());
-    told && numbers && (parse_colon_time(time).is_some() || parse_compact_time(time).is_some())
+    is_recognised
+        && numbers
+        && (parse_colon_time(time).is_some() || parse_compact_time(time).is_some())
 }
 
 fn parse_iso_form(text: &str) -> Option<(i32, IsoDateForm)> {

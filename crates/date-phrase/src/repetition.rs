@@ -314,9 +314,9 @@ fn match_first_of_month(
     context: &PhraseContext,
 ) -> Option<(usize, RepeatPhrase)> {
     let used = context.match_meaning(words, WordMeaning::First)?;
-    let of = skip_tokens(words, used);
-    let following = context.skip_meaning(of, WordMeaning::OfMonth);
-    let mut month = (0..of.len() - following.len()).map(|at| skip_tokens(of, at));
+    let after_unit = skip_tokens(words, used);
+    let following = context.skip_meaning(after_unit, WordMeaning::OfMonth);
+    let mut month = (0..after_unit.len() - following.len()).map(|at| skip_tokens(after_unit, at));
     let each = month.any(|words| context.match_meaning(words, WordMeaning::Every).is_some());
     let is_certain = each
         || is_phrase_end(following, context)
@@ -341,12 +341,12 @@ fn match_plural_weekdays(
     if let Some((more, every)) = match_every_n_weeks(rest, context) {
         return Some((used + more, RepeatPhrase { days, ..every }));
     }
-    // "montags" always means every Monday; "mondays" does so beside a time or at the end of a
+    // "montags" always means every Monday; "mondays" does so next to a time or at the end of a
     // phrase.
-    let own = context.language.vocabulary();
+    let vocabulary = context.language.vocabulary();
     let is_certain = on > 0
-        || !(own.has_property(LanguageProperty::WeekdayPluralNeedsTime)
-            || own.forms(WordMeaning::WeekdayPlural).is_empty());
+        || !(vocabulary.has_property(LanguageProperty::WeekdayPluralNeedsTime)
+            || vocabulary.forms(WordMeaning::WeekdayPlural).is_empty());
     let english = || {
         match_time_or_ambiguous(rest, context).is_some()
             || match_time_range(rest, context).is_some()
@@ -483,8 +483,8 @@ fn parse_weekday_in_range(text: &str, context: &PhraseContext) -> Option<Weekday
     named.or_else(|| Weekday::ALL.get(letters()?).copied())
 }
 
-/// Matches "monday to friday", with or without "from". Also returns whether it is certainly a
-/// repetition: in some languages the word for "to" may also mean "until".
+/// Matches "monday to friday", with or without "from". Also returns whether the range certainly
+/// means a repetition: in some languages the word for "to" may also mean "until".
 pub(crate) fn match_spoken_weekday_range(
     words: &[PhraseToken],
     context: &PhraseContext,

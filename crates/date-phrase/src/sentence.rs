@@ -46,7 +46,7 @@ pub struct Sentence {
     /// The end of the recurrence, inclusive: its last second, or midnight for a date. The value of
     /// UNTIL depends on the time zone of the start, which is not known here.
     pub until: Option<CivilTime>,
-    /// The time zone that is named beside a time: `Europe/Berlin`.
+    /// The time zone that is named next to a time: `Europe/Berlin`.
     pub zone: Option<String>,
     /// The categories, `#category`, without the sign.
     pub categories: Vec<String>,
@@ -419,8 +419,8 @@ fn to_days_and_seconds(amount: PhraseDuration, from: CivilTime) -> IcalDuration 
     IcalDuration { days: days + months.day_number() - from.day_number(), seconds }
 }
 
-/// Returns whether a duration is that of the repetition, as in "every monday for 10 weeks": it is
-/// longer than the period.
+/// Returns whether a duration limits the repetition, as in "every monday for 10 weeks": such a
+/// duration is longer than the period.
 fn is_repetition_length(matched: &MatchedPhrase<PhraseDuration>, parts: &SentenceParts) -> bool {
     let days = matched.value.days + matched.value.months * 31;
     matched.value.is_whole_days()

@@ -20,8 +20,8 @@ use crate::vocabulary::WordMeaning;
 type RangeEnds<'a> = Vec<PhraseToken<'a>>;
 
 impl<'w, 'a> SentenceWalk<'w, 'a> {
-    /// Matches "for 1h". A second duration is accepted beside a repetition, as one of them may be
-    /// the length of the repetition.
+    /// Matches "for 1h". A second duration is accepted with a repetition, because one of them may
+    /// be the length of the repetition.
     pub(crate) fn match_duration(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
         let Some(used) = self.context.match_meaning(rest, WordMeaning::For) else {
@@ -134,7 +134,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(from + used))
     }
 
-    /// Matches `14-15` and "10 to 11" beside a date, unless a month or a unit follows.
+    /// Matches `14-15` and "10 to 11" next to a date, unless a month or a unit follows.
     pub(crate) fn match_bare_hours(
         &self,
         at: usize,

@@ -1,4 +1,4 @@
-//! The start of an event in a sentence: a date, a time, and the part of the day beside them.
+//! The start of an event in a sentence: a date, a time, and the part of the day next to them.
 //!
 //! Methods of [`SentenceWalk`] that match a phrase at a word and record it.
 
@@ -180,8 +180,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         })
     }
 
-    /// Parses a time that is one only beside a date: "tomorrow 1400", "1400 tomorrow"; but "budget
-    /// 2030 tomorrow" has none.
+    /// Parses a number that is a time only next to a date: "tomorrow 1400", "1400 tomorrow"; but
+    /// "budget 2030 tomorrow" has none.
     fn parse_time_beside_date(&self, words: &[PhraseToken<'a>], at: usize) -> Option<TimeOfDay> {
         let text = first_word(words)?;
         let time = parse_contextual_time(text, &self.context)?;

@@ -1,7 +1,7 @@
 //! The state of the walk over a sentence: the words, the phrases found, and tests of neighbouring
 //! words.
 //!
-//! Apart from [`parse_sentence`](crate::parse_sentence) so that the modules for starts and ends
+//! Separate from [`parse_sentence`](crate::parse_sentence) so that the modules for starts and ends
 //! depend on the state and not on the order of the walk.
 
 use crate::calendar_span::{CalendarSpan, SpanUnit};

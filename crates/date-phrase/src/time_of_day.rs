@@ -15,18 +15,18 @@ pub(crate) struct TimeOfDay {
     pub(crate) second: i64,
     /// The time is given to the second.
     pub(crate) has_seconds: bool,
-    /// How the half of the day is known.
+    /// The evidence for the half of the day.
     pub(crate) am_pm: AmPm,
 }
 
-/// How it is known whether a time is before or after noon.
+/// The evidence whether a time is before or after noon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AmPm {
     /// It is stated: `3pm`, "noon".
     Stated,
-    /// By the 24-hour clock, unless a part of the day is named: `8:30`, "um 8".
+    /// The 24-hour clock, unless a part of the day is named: `8:30`, "um 8".
     TwentyFourHour,
-    /// Not at all: "at 3".
+    /// None: "at 3".
     Ambiguous,
 }
 
@@ -53,7 +53,7 @@ impl PartOfDay {
         matches!(self, PartOfDay::Evening | PartOfDay::Night)
     }
 
-    /// The time that the part of the day means where no other is given. The night has none.
+    /// The time that the part of the day stands for if no time is given; the night stands for none.
     pub(crate) fn typical_time(self) -> Option<TimeOfDay> {
         let hour = match self {
             PartOfDay::Morning => 9,
@@ -92,13 +92,14 @@ pub(crate) fn split_weekday_and_part<'t>(
     text: &'t str,
     context: &PhraseContext,
 ) -> Option<(&'t str, PartOfDay)> {
-    let own = context.language.vocabulary();
+    let vocabulary = context.language.vocabulary();
     let named = |day: &str| {
-        WordMeaning::WEEKDAYS.iter().any(|name| is_form(own.printed_name(*name, false), day))
+        WordMeaning::WEEKDAYS.iter().any(|name| is_form(vocabulary.printed_name(*name, false), day))
     };
     let meanings = PARTS_OF_DAY.iter().chain(&[(WordMeaning::MorningSuffix, PartOfDay::Morning)]);
-    let mut forms = meanings
-        .flat_map(|(meaning, part)| own.forms(*meaning).iter().map(move |form| (form, *part)));
+    let mut forms = meanings.flat_map(|(meaning, part)| {
+        vocabulary.forms(*meaning).iter().map(move |form| (form, *part))
+    });
     forms.find_map(|(ending, part)| {
         let day = text.strip_suffix(fold(ending).as_str())?;
         named(day).then_some((day, part))
@@ -205,7 +206,7 @@ pub(crate) fn match_time_or_ambiguous(
     }
     let named = context.match_number(rest).map(|(_, hour)| hour);
     let hour = parse_number(text, 2).filter(|hour| *hour <= 24).or(named)?;
-    // A number without a unit is a time only where no street name can follow.
+    // A number without a unit is a time only if no street name can follow.
     if !parted && !is_phrase_end(next, context) {
         return None;
     }
@@ -276,7 +277,7 @@ fn match_quarter_hour(
     ended.then_some((used + 1 + more, time))
 }
 
-/// The time of an hour, which is ambiguous where hours are counted to twelve twice a day.
+/// Returns the time at this hour; with a 12-hour clock it is ambiguous.
 fn hour_time(hour: i64, english: bool) -> TimeOfDay {
     let open = english && (1..=12).contains(&hour);
     TimeOfDay {
@@ -321,8 +322,8 @@ pub(crate) fn resolve_hour_range(
     Ok((full_hour(from), full_hour(to)))
 }
 
-/// Parses the hour after a start time, `11` of "10:00 to 11". With a 12-hour clock it is in the
-/// half of the day in which it is later.
+/// Parses the hour after a start time, `11` of "10:00 to 11". With a 12-hour clock, the half of the
+/// day is the one that makes the hour later than the start.
 pub(crate) fn parse_end_hour(
     text: &str,
     from: TimeOfDay,
@@ -335,7 +336,7 @@ pub(crate) fn parse_end_hour(
     Some(later.unwrap_or(full_hour(hour)))
 }
 
-/// Parses a time that is one only beside a date: `1400`, and outside of English `14.30`.
+/// Parses a number that is a time only next to a date: `1400`, and outside of English `14.30`.
 pub(crate) fn parse_contextual_time(text: &str, context: &PhraseContext) -> Option<TimeOfDay> {
     let plain = parse_compact_time(text).filter(|time| text.len() == 4 && time.second % 300 == 0);
     plain.or_else(|| parse_dotted_time(text).filter(|_| !has_twelve_hour_clock(context)))

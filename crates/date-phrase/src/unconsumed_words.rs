@@ -1,9 +1,9 @@
 //! Words of date or time that belong to no phrase. They are refused, so that no phrase is misread
 //! silently.
 //!
-//! A title may contain such words, too. So the name of a month or weekday is refused only beside an
-//! understood date or time, and a short one ("sun", "mar") only beside a number or a preposition of
-//! dates.
+//! A title may contain such words, too. So the name of a month or weekday is refused only next to
+//! an understood date or time, and a short one ("sun", "mar") only next to a number or a
+//! preposition of dates.
 
 use crate::calendar_names::{match_month_name, match_weekday, parse_day_number};
 use crate::calendar_span::SpanUnit;
@@ -16,10 +16,10 @@ use crate::time_of_day::{is_am_pm, match_time, parse_explicit_time};
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{Vocabulary, WordMeaning};
 
-/// The words of a sentence, and what is known of its meaning.
+/// The words of a sentence, and the parts of its meaning that have been parsed.
 pub(crate) struct UnconsumedWords<'s, 'a> {
     pub(crate) words: &'s [PhraseToken<'a>],
-    /// Which words are consumed, or remain on purpose.
+    /// For each word, whether a phrase consumed it or it is kept on purpose.
     pub(crate) consumed: &'s [bool],
     /// The sentence has a date, time or repetition.
     pub(crate) has_when: bool,
@@ -84,7 +84,7 @@ impl UnconsumedWords<'_, '_> {
         self.consumed.get(at) == Some(&true) && self.words.get(at).is_some_and(|word| !mark(word))
     }
 
-    /// Returns whether some words stand beside a consumed date or time.
+    /// Returns whether some words stand next to a consumed date or time.
     fn is_beside_consumed(&self, at: usize, used: usize) -> bool {
         let before = at.checked_sub(1).is_some_and(|at| self.is_consumed(at));
         before || self.is_consumed(at + used)
@@ -220,7 +220,7 @@ impl UnconsumedWords<'_, '_> {
         timed.or_else(dated)
     }
 
-    /// Matches "2 weeks", `90min`; "a week" beside a time.
+    /// Matches "2 weeks", `90min`; "a week" next to a time.
     fn match_duration_words(&self, at: usize) -> Option<usize> {
         let run = self.unconsumed_run(at);
         let text = first_word(run)?;
@@ -275,7 +275,7 @@ impl UnconsumedWords<'_, '_> {
         (feast || small).then_some(until + 1)
     }
 
-    /// Matches "easter" beside a time, where no other date is given, and "easter monday".
+    /// Matches "easter" next to a time, if no other date is given, and "easter monday".
     fn match_movable_holiday(&self, at: usize) -> Option<usize> {
         let words = skip_tokens(self.words, at);
         let used = self.context.match_meaning(words, WordMeaning::MovableHoliday)?;
@@ -284,7 +284,7 @@ impl UnconsumedWords<'_, '_> {
         (weekday || close).then_some(used)
     }
 
-    /// Matches "am Wochenende", "o víkendu", or a weekend beside a time, where no day is given.
+    /// Matches "am Wochenende", "o víkendu", or a weekend next to a time, if no day is given.
     fn match_weekend(&self, at: usize) -> Option<usize> {
         if !self.has_when || self.has_date {
             return None;
@@ -320,7 +320,7 @@ impl UnconsumedWords<'_, '_> {
         ];
         let run = self.unconsumed_run(at);
         let meaning = |meaning| self.context.match_meaning(run, meaning);
-        let any = |meanings: &[WordMeaning]| meanings.iter().find_map(|of| meaning(*of));
+        let any = |meanings: &[WordMeaning]| meanings.iter().find_map(|one| meaning(*one));
         if let Some(used) = meaning(WordMeaning::Except).filter(|_| self.has_repetition) {
             return Some(used);
         }
@@ -360,8 +360,8 @@ impl UnconsumedWords<'_, '_> {
     }
 }
 
-/// Returns whether digits may be a date or time (`Some`), and whether they are hardly anything else
-/// (`true`): `31/12`, `31.12.`, `10.30`.
+/// Returns `Some` if the digits may be a date or time, and `Some(true)` if another meaning is
+/// unlikely: `31/12`, `31.12.`, `10.30`.
 fn classify_digits(text: &str) -> Option<bool> {
     let closed = text.ends_with('.');
     let parts: Vec<&str> = text.trim_end_matches('.').split(['/', '.']).collect();

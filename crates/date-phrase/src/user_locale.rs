@@ -1,7 +1,7 @@
 //! The time, place and language of the user.
 //!
-//! Apart from [`Language`] because whoever resolves a phrase to instants needs all of it: a query
-//! and a new event read dates with the same clock and the same words.
+//! Separate from [`Language`] because code that resolves a phrase to instants needs all of it: a
+//! query and a new event read dates with the same clock and the same words.
 
 use crate::language::Language;
 use larder_time::civil::Instant;

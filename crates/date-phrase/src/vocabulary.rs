@@ -106,7 +106,7 @@ WordMeaning {
     Until = "until",
     /// Forms of `until` that mean nothing else.
     CertainUntil = "certain-until",
-    /// As `certain-until`, where the language is the user's own.
+    /// As `certain-until`, if the language is the user's own.
     CertainUntilOwn = "certain-until-own",
     /// A form of `until` that also stands before places.
     UntilOrTo = "until-or-to",
@@ -125,7 +125,7 @@ WordMeaning {
     Of = "of",
     /// Between a weekday and the number of its day.
     The = "the",
-    /// An article before a unit with its adjective behind it: French "LA semaine prochaine".
+    /// An article before a unit that is followed by its adjective: French "LA semaine prochaine".
     UnitArticle = "unit-article",
     // Durations.
     /// Before a duration.
@@ -187,7 +187,7 @@ WordMeaning {
     Midnight = "midnight",
     /// After an hour.
     OClock = "o-clock",
-    /// The hour 1 where it differs from `one`.
+    /// The hour 1 if it differs from `one`.
     HourOne = "hour-one",
     /// Before an hour: 30 minutes after it.
     HalfPast = "half-past",
@@ -227,13 +227,13 @@ WordMeaning {
     /// Holidays whose date differs from year to year.
     MovableHoliday = "movable-holiday",
     // Spelling.
-    /// Words of which a near misspelling is reported.
+    /// Words whose misspellings are reported.
     SpellChecked = "spell-checked",
     /// Further misspellings, as `wrong = right`.
     Misspelled = "misspelled",
-    /// Words near to a `spell-checked` one that are words of their own.
+    /// Words similar to a `spell-checked` word that have their own meaning.
     NotMisspelled = "not-misspelled",
-    /// Month names of three letters that count where they have a capital letter.
+    /// Month names of three letters that count only with a capital letter.
     ShortMonth = "short-month",
     // Notation, in common.txt only.
     /// After an hour before noon.
@@ -260,7 +260,7 @@ LanguageProperty {
     MonthBeforeDay = "month-before-day",
     /// The word for "at" before a number may begin a street address: "at 14 Main Street".
     NumberAfterAtIsStreet = "number-after-at-is-street",
-    /// A plural weekday is a repetition only beside a time: "fridays" may be part of a title.
+    /// A plural weekday is a repetition only next to a time: "fridays" may be part of a title.
     WeekdayPluralNeedsTime = "weekday-plural-needs-time",
     /// A dot follows the number of a day: "5. März".
     DotAfterDay = "dot-after-day",
@@ -293,7 +293,7 @@ const COMMON_SOURCE: &str = include_str!("../vocabularies/common.txt");
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
     code: &'static str,
-    /// The forms of all meanings, those of one meaning together.
+    /// The forms of all meanings; the forms of one meaning are together.
     forms: Vec<&'static str>,
     /// Where the forms of a meaning are, by its number.
     ranges: Vec<(u16, u16)>,
@@ -325,7 +325,8 @@ impl Vocabulary {
         Some(parsed.get_or_init(|| Vocabulary::parse(code, text).0))
     }
 
-    /// The English vocabulary, which is understood beside that of every language.
+    /// The English vocabulary, which is understood in addition to the vocabulary of the user's
+    /// language.
     pub(crate) fn english() -> &'static Vocabulary {
         static EMPTY: OnceLock<Vocabulary> = OnceLock::new();
         Vocabulary::for_language("en")

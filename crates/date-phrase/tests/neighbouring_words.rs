@@ -1,11 +1,11 @@
-//! Phrases whose meaning depends on the words beside them, parsed on Wednesday, 4 March 2026, at
+//! Phrases whose meaning depends on the words next to them, parsed on Wednesday, 4 March 2026, at
 //! 10:00.
 
 use crate::date_ranges::{civil, format_civil, reference_time};
 use crate::sentences::check_sentences;
 use larder_date_phrase::{Language, PointInTime};
 
-/// Hours that are times only beside a date.
+/// Hours that are times only next to a date.
 #[test]
 fn hours_beside_dates_are_times() {
     check_sentences(
@@ -34,15 +34,15 @@ fn hours_beside_dates_are_times() {
             ("Team tomorrow 10 to 11", "ambiguous time \"10 to 11\": write 10am, 10pm or 10:00"),
             (
                 "Team tomorrow 25:00",
-                "invalid time \"25:00\": write 14:30 or 2:30pm, or quote it to keep it in the title",
+                "invalid time \"25:00\": write 14:30 or 2:30pm, or quote it to keep it in the summary",
             ),
             (
                 "Team tomorrow 12:30-12:75",
-                "invalid time \"12:30-12:75\": write 14:30 or 2:30pm, or quote it to keep it in the title",
+                "invalid time \"12:30-12:75\": write 14:30 or 2:30pm, or quote it to keep it in the summary",
             ),
             (
                 "Team 13pm",
-                "invalid time \"13pm\": write 14:30 or 2:30pm, or quote it to keep it in the title",
+                "invalid time \"13pm\": write 14:30 or 2:30pm, or quote it to keep it in the summary",
             ),
             ("Monitor 16:9 \"25:00\"", "Monitor 16:9 25:00"),
         ],
@@ -88,7 +88,7 @@ fn occurrence_counts_are_parsed() {
             ("Call Anna 3 times tomorrow", "Call Anna 3 times | all day 2026-03-05 .. 2026-03-06"),
             (
                 "Yoga every monday 5 times until june",
-                "\"5 times\" contradicts \"june\"; remove one, or quote it to keep it in the title",
+                "\"5 times\" contradicts \"june\"; remove one, or quote it to keep it in the summary",
             ),
         ],
     );

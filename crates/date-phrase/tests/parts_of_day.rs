@@ -1,5 +1,5 @@
 //! Days and their parts, parsed on Wednesday, 4 March 2026, at 10:00: evenings, ranges of weekdays,
-//! hours beside a day.
+//! hours next to a day.
 
 use crate::date_ranges::{civil, format_civil, reference_time};
 use crate::sentences::check_sentences;
@@ -304,7 +304,7 @@ fn companions_stay_in_the_title() {
     );
 }
 
-/// Holidays beside a time.
+/// Holidays next to a time.
 #[test]
 fn holidays_may_have_a_time() {
     let at = |date: &str, hour: u8| format!("{date} {hour}:00 .. {date} {}:00", hour + 1);

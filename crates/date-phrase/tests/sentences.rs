@@ -381,11 +381,11 @@ fn contradictions_are_errors() {
             ("Call tomorrow until 15:00", "\"15:00\" needs a start time, such as 12:30"),
             (
                 "Call tomorrow 12:30 until 14:00 for 1h",
-                "\"for 1h\" contradicts \"14:00\"; remove one, or quote it to keep it in the title",
+                "\"for 1h\" contradicts \"14:00\"; remove one, or quote it to keep it in the summary",
             ),
             (
                 "Call tomorrow all day 12:30",
-                "\"all day\" contradicts \"12:30\"; remove one, or quote it to keep it in the title",
+                "\"all day\" contradicts \"12:30\"; remove one, or quote it to keep it in the summary",
             ),
             ("Fair 2026-03-05 until 2026-03-01", "\"2026-03-01\" ends before it begins"),
             ("Call daily until 2026-03-01", "\"2026-03-01\" ends before it begins"),

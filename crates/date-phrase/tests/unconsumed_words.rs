@@ -9,7 +9,7 @@ use larder_date_phrase::{Language, PointInTime, parse_duration};
 pub(crate) fn check_refused(locale: &str, table: &[(&str, &str)]) {
     for (text, word) in table {
         let expect = format!(
-            "cannot combine {word:?} with the other date or time; rephrase it, or quote it to keep it in the title"
+            "cannot combine {word:?} with the other date or time; rephrase it, or quote it to keep it in the summary"
         );
         check_sentences(locale, &[(text, &expect)]);
     }
@@ -72,7 +72,7 @@ fn further_digits_and_times_are_refused() {
         ],
     );
     check_refused("en_US", &[("Meeting 31/12 10:00", "31/12")]);
-    let hint = "write Europe/Berlin or Berlin time, or quote it to keep it in the title";
+    let hint = "write Europe/Berlin or Berlin time, or quote it to keep it in the summary";
     for (locale, text, word) in [
         ("en_GB", "Ferry tomorrow 10:00 EST", "EST"),
         ("en_GB", "Ferry tomorrow 3pm PST", "PST"),
@@ -109,7 +109,7 @@ fn rare_formats_are_refused() {
             ),
             (
                 "Talk tomorrow 10:00 -11:00",
-                "cannot combine \"10:00 -11:00\" with the other date or time; rephrase it, or quote it to keep it in the title",
+                "cannot combine \"10:00 -11:00\" with the other date or time; rephrase it, or quote it to keep it in the summary",
             ),
             ("Talk tomorrow 10:00 +2", "Talk +2 | 2026-03-05 10:00 .. 2026-03-05 11:00"),
             (
@@ -260,7 +260,7 @@ fn dates_after_before_are_refused() {
     );
 }
 
-/// Words one letter away from the name of a day, beside a time.
+/// Words one letter away from the name of a day, next to a time.
 #[test]
 fn misspelled_days_are_refused() {
     for (locale, text, word, meant) in [
@@ -273,7 +273,7 @@ fn misspelled_days_are_refused() {
         ("de_DE", "Anruf Donerstag 10 Uhr", "Donerstag", "Donnerstag"),
     ] {
         let expect = format!(
-            "unknown word {word:?} (did you mean {meant}?); correct it, or quote it to keep it in the title"
+            "unknown word {word:?} (did you mean {meant}?); correct it, or quote it to keep it in the summary"
         );
         check_sentences(locale, &[(text, &expect)]);
     }

@@ -1,7 +1,7 @@
 //! Builds the calendar context of components while the calendar around them is read.
 //!
-//! Apart from its two users, the import of files and the reading of a typed text, so that both
-//! apply the same limits and keep the same one of several definitions of a time zone.
+//! Separate from its two callers, the import of files and the parsing of a typed text, so that both
+//! apply the same limits and use the same one of several definitions of a time zone.
 
 use larder_format::component::CalendarVersion;
 use larder_format::decoding::decode_utf16_lines;
@@ -9,15 +9,15 @@ use larder_store::{CalendarContext, VtimezoneText};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Further time-zone definitions of one calendar are ignored.
+/// Further time zone definitions of one calendar are ignored.
 const MAX_ZONES_PER_CALENDAR: usize = 4096;
 /// Further properties of a calendar are left out.
 pub const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// The reason for leaving out a time-zone definition without a name.
-pub const NO_TZID_REASON: &str = "a time zone without a TZID";
+/// The reason for rejecting a time zone definition without a name.
+pub const NO_TZID_REASON: &str = "time zone definition without a TZID: nothing can refer to it";
 
-/// The calendar context so far: the properties of the calendar and its time-zone definitions.
+/// The calendar context so far: the properties of the calendar and its time zone definitions.
 #[derive(Debug, Default, Clone)]
 pub struct CalendarContextBuilder {
     header: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct CalendarContextBuilder {
     zone_positions: HashMap<String, usize>,
 }
 
-/// The effect of a time-zone definition on a calendar context.
+/// The effect of a time zone definition on a calendar context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZoneAddition {
     /// The context contains it now.
@@ -70,7 +70,7 @@ impl CalendarContextBuilder {
         lines.split_at(fits)
     }
 
-    /// Adds a time-zone definition. The first one of a TZID counts.
+    /// Adds a time zone definition. The first definition of a TZID is used.
     pub fn add_zone(&mut self, bytes: &[u8]) -> ZoneAddition {
         let Some(zone) = VtimezoneText::new(bytes) else { return ZoneAddition::WithoutTzid };
         let is_known = self.zone_positions.contains_key(zone.tzid());
@@ -88,7 +88,7 @@ impl CalendarContextBuilder {
         &self.header
     }
 
-    /// The time-zone definitions.
+    /// The time zone definitions.
     #[must_use]
     pub fn zones(&self) -> &[Arc<VtimezoneText>] {
         &self.zones

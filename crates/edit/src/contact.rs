@@ -1,7 +1,7 @@
-//! Contacts: merging those of one person into the first of them, as one batch, one operation, one
-//! undo.
+//! Contacts: merges several contacts of one person into the first of them, as one batch, one
+//! operation, one undo.
 //!
-//! [`merge_cards`] decides what is taken over from each card. Apart from
+//! [`merge_cards`] decides which values of each card are kept. Separate from
 //! [`item_edits`](mod@crate::item_edits) because a merge happens as a whole or not at all: an item
 //! that was changed after it was read prevents it.
 
@@ -23,7 +23,7 @@ pub enum MergeError {
     #[error("merging needs at least two contacts")]
     TooFew,
     /// An item is named twice.
-    #[error("{handle:.8} is given twice")]
+    #[error("the ID {handle:.8} is given twice")]
     DuplicateItem {
         /// The item.
         handle: Handle,
@@ -37,7 +37,7 @@ pub enum MergeError {
         kind: Kind,
     },
     /// Nothing can be added to the card of the first item.
-    #[error("cannot add to the card of {handle:.8}: its end is missing, or it is damaged")]
+    #[error("cannot merge into {handle:.8}: its card is damaged or has no END:VCARD line")]
     IncompleteCard {
         /// The item.
         handle: Handle,
@@ -49,7 +49,7 @@ pub enum MergeError {
         problem: Problem,
     },
     /// Items were changed or removed after they were read. Nothing was written.
-    #[error("changed or removed by another program in the meantime")]
+    #[error("another program changed or removed items")]
     Conflict {
         /// The items.
         handles: Vec<Handle>,
@@ -98,10 +98,10 @@ impl ContactMerge {
         }
         let bytes = |item: &ItemMeta| {
             let gone = || MergeError::Conflict { handles: vec![item.handle] };
-            if reader.find_by_row(item.row)?.as_ref() != Some(item) {
+            if reader.items().find_by_row(item.row)?.as_ref() != Some(item) {
                 return Err(gone());
             }
-            reader.source_bytes(item.row)?.ok_or_else(gone)
+            reader.items().source_bytes(item.row)?.ok_or_else(gone)
         };
         let mut card = bytes(base)?;
         for other in others {

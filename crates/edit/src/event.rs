@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `date_time_form` | how a time is written: date, UTC, zone, or floating |
 //! | `rule_text` | changes to the text of a rule |
-//! | `vtimezone` | time-zone definitions for new items |
+//! | `vtimezone` | time zone definitions for new items |
 //! | `draft` | [`EventDraft`]: a new item, ready to be written |
 //! | `new_event` | [`EventRequest`]: a new item in words |
 //! | `error` | [`Error`]: reasons why a change is impossible |
@@ -67,9 +67,11 @@ pub struct EditOutcome {
     pub changed: Vec<Handle>,
     /// The removed items.
     pub removed: Vec<Handle>,
-    /// The number of overrides that stay although the new rule has no such occurrence.
+    /// The number of overrides that are kept although the new rule does not include their
+    /// occurrence.
     pub orphaned_overrides: usize,
-    /// The number of overrides that keep a value of their own where the series was changed.
+    /// The number of overrides that keep their own value of a property that was changed in the
+    /// series.
     pub diverged_overrides: usize,
     /// Whether an item was changed in between, so that nothing was written.
     pub conflict: bool,
@@ -83,7 +85,7 @@ pub struct OccurrenceSelector {
     /// The scope. `None`: [`RecurrenceScope::This`] for an occurrence, everything for an item that
     /// does not recur.
     pub scope: Option<RecurrenceScope>,
-    /// The occurrence. `None`: the one that the item overrides, if it is an override.
+    /// The occurrence. `None`: the occurrence that the item overrides, if it is an override.
     pub occurrence: Option<OccurrenceRef>,
 }
 
@@ -162,8 +164,8 @@ pub fn is_recurring(reader: &Reader, item: &ItemMeta) -> Result<bool, larder_sto
     if !item.recurrence_id.is_empty() {
         return Ok(true);
     }
-    let mut recurs = reader.find_series_of_item(item)?.len() > 1;
-    reader.for_each_schedule(&[item.row], &mut |_, times| {
+    let mut recurs = reader.items().find_series_of_item(item)?.len() > 1;
+    reader.items().for_each_schedule(&[item.row], &mut |_, times| {
         recurs |= times.is_recurring();
         true
     })?;
@@ -184,10 +186,12 @@ pub struct ItemTimes {
 /// # Errors
 /// Errors of the store.
 pub fn read_item_times(reader: &Reader, item: &ItemMeta) -> Result<ItemTimes, larder_store::Error> {
-    let Some(bytes) = reader.source_bytes(item.row)? else { return Ok(ItemTimes::default()) };
+    let Some(bytes) = reader.items().source_bytes(item.row)? else {
+        return Ok(ItemTimes::default());
+    };
     let context = item
         .calendar_context
-        .map(|row| reader.calendar_context(row))
+        .map(|row| reader.items().calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
@@ -211,7 +215,7 @@ pub fn read_item_times(reader: &Reader, item: &ItemMeta) -> Result<ItemTimes, la
 /// # Errors
 /// Errors of the store.
 pub fn read_rrule(reader: &Reader, item: &ItemMeta) -> Result<Option<String>, larder_store::Error> {
-    let Some(bytes) = reader.source_bytes(item.row)? else { return Ok(None) };
+    let Some(bytes) = reader.items().source_bytes(item.row)? else { return Ok(None) };
     let component = Component::parse(&bytes);
     let rule = component.time_properties("RRULE").next();
     Ok(rule.map(|rule| rule.text.into_owned()))

@@ -33,7 +33,7 @@ pub struct AddedItem {
 /// with every result. Returns the number of skipped items.
 ///
 /// # Errors
-/// Errors of the store and of `each`. The batches before the error stay.
+/// Errors of the store and of `each`. The batches before the error are kept.
 pub fn add_items<E: From<Error>>(
     store: &mut Store,
     operation: &mut Operation,
@@ -107,7 +107,7 @@ pub fn replace_item(
 pub struct RemovalOutcome {
     /// The number of removed items.
     pub items: u64,
-    /// Items that were changed since they were listed, and stay.
+    /// Items that were changed since they were listed, and are kept.
     pub changed: Vec<Handle>,
     /// The number of items that were removed by another writer.
     pub already_removed: u64,
@@ -118,7 +118,7 @@ pub struct RemovalOutcome {
 /// Removes items, each unless it was changed after the batch of its sequence number.
 ///
 /// # Errors
-/// Errors of the store. The batches before the error stay.
+/// Errors of the store. The batches before the error are kept.
 pub fn remove_items(
     store: &mut Store,
     operation: &mut Operation,
@@ -154,7 +154,7 @@ pub struct CollectionListing {
 /// # Errors
 /// [`Error::NoCollection`], and errors of the store.
 pub fn list_collection(reader: &Reader, name: &str) -> Result<CollectionListing, Error> {
-    let collections = reader.collections()?;
+    let collections = reader.collections().list()?;
     let found = collections.into_iter().find(|collection| collection.name == name);
     let collection = found.ok_or_else(|| Error::NoCollection { name: name.to_string() })?;
     let items = list_items(reader, &collection)?.into_iter().map(|item| (item.handle, item.seq));
@@ -178,7 +178,7 @@ pub struct CollectionRemovalOutcome {
 /// Removes the items of a listing, and the collection if it is empty then.
 ///
 /// # Errors
-/// Errors of the store. The batches before the error stay.
+/// Errors of the store. The batches before the error are kept.
 pub fn remove_collection(
     store: &mut Store,
     operation: &mut Operation,
@@ -203,7 +203,7 @@ fn list_items(reader: &Reader, collection: &Collection) -> Result<Vec<ItemMeta>,
     let mut items = Vec::new();
     loop {
         let after = items.last().map(|item: &ItemMeta| item.row);
-        let page = reader.items_after_row(collection, after, ITEMS_PER_READ)?;
+        let page = reader.items().list_after(collection, after, ITEMS_PER_READ)?;
         if page.is_empty() {
             return Ok(items);
         }

@@ -1,9 +1,10 @@
 //! Items of any kind as text: new ones that a person typed, and those that come back from an
 //! editor.
 //!
-//! Pure functions from bytes to parsed items, or to the problems of the text. Apart from the
-//! import, which reads streams of any size and skips bad items: here a person waits, the text is in
-//! memory, and one bad line is worth a refusal.
+//! The functions are pure: they convert bytes to parsed items or report the problems of the text.
+//! This is separate from the import, which reads streams of any size and skips invalid items. Here
+//! a person waits for the result and the text is in memory, so one invalid line makes the whole
+//! text invalid.
 
 use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, ZoneAddition};
 use larder_format::component::Component;
@@ -15,7 +16,7 @@ use larder_time::civil::Instant;
 use std::io;
 use std::sync::Arc;
 
-/// The largest text. A larger one was not typed, and belongs into an import.
+/// The largest text, in bytes. A larger one was not typed by a person; `larder import` accepts it.
 pub const MAX_TEXT_BYTES: usize = 32 << 20;
 
 /// The reason why a text is refused.
@@ -99,7 +100,7 @@ pub enum TextDiagnosticKind {
     /// Text outside any item was skipped.
     #[error("text outside any item")]
     TextOutsideItem,
-    /// A time-zone definition without a name was skipped.
+    /// A time zone definition without a name was skipped.
     #[error("{}", NO_TZID_REASON)]
     ZoneWithoutTzid,
 }
@@ -265,10 +266,10 @@ pub struct EditBase<'a> {
     pub context: &'a CalendarContext,
 }
 
-/// Parses the only item of an edited text. It must be complete and keep the UID of the item: the
-/// one in its bytes, else the one that it is stored under; and its RECURRENCE-ID. A component of a
-/// calendar gets the time of the change. The diagnostics that an import would report are returned
-/// with the item.
+/// Parses the only item of an edited text. It must be complete and keep the UID of the item (the
+/// UID in its bytes, or else the UID under which it is stored) and its RECURRENCE-ID. A component
+/// of a calendar gets the time of the change. The diagnostics that an import would report are
+/// returned with the item.
 ///
 /// # Errors
 /// The rule that the text breaks.

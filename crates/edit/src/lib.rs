@@ -4,9 +4,9 @@
 //! Most of the crate is pure: a function takes items and a request, and returns the items that
 //! result. A few functions write a result as one operation, which expects the items as they were
 //! read: an item that was changed in between is left alone and reported. Random numbers, the
-//! current time and time zones are passed in. It is apart from `larder-sync`, which imports and
-//! exports whole files, because a person waits for the answer here, and one bad line is worth a
-//! refusal.
+//! current time and time zones are passed in. It is separate from `larder-sync`, which imports and
+//! exports whole files, because here a person waits for the result, and one invalid line makes the
+//! whole text invalid.
 //!
 //! | module | contents |
 //! |---|---|

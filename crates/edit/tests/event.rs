@@ -66,9 +66,9 @@ pub(crate) fn calendar(components: &[&str]) -> TestStore {
 }
 
 pub(crate) fn heads(reader: &Reader) -> Vec<ItemMeta> {
-    let collections = reader.collections().unwrap();
+    let collections = reader.collections().list().unwrap();
     let found = collections.into_iter().find(|collection| collection.name == CALENDAR);
-    found.map_or_else(Vec::new, |of| reader.items_after_row(&of, None, 10_000).unwrap())
+    found.map_or_else(Vec::new, |of| reader.items().list_after(&of, None, 10_000).unwrap())
 }
 
 /// All that happens, as `20260305T123000 Summary`, by the clock of Prague.
@@ -84,10 +84,11 @@ fn all(book: &TestStore, from: &str, to: &str, what: TimeTarget) -> Vec<String> 
     let window = TimeRange { from, to, local_zone: local.clone(), target: what };
     let mut found = Vec::new();
     for head in heads(&reader) {
-        let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+        let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
         let summary = Component::parse(&bytes).first_value(find_calendar_field("summary").unwrap());
         let summary = summary.unwrap_or_default();
         reader
+            .items()
             .for_each_schedule(&[head.row], &mut |_, times| {
                 assert!(times.for_each_in(&window, &mut |one| {
                     let day = if one.is_date { "day " } else { "" };
@@ -106,7 +107,7 @@ fn all(book: &TestStore, from: &str, to: &str, what: TimeTarget) -> Vec<String> 
 /// The bytes of all items, sorted.
 pub(crate) fn bytes(book: &TestStore) -> Vec<String> {
     let reader = book.store.open_reader().unwrap();
-    let source = |head: &ItemMeta| reader.source_bytes(head.row).unwrap().unwrap();
+    let source = |head: &ItemMeta| reader.items().source_bytes(head.row).unwrap().unwrap();
     let mut all: Vec<_> = heads(&reader).iter().map(source).collect();
     all.sort();
     all.into_iter().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
@@ -229,8 +230,8 @@ fn one_is_removed() {
             &["20260305T120000 A", "20260307T120000 A", "20260308T120000 A"],
         );
     }
-    check(&[DAILY], "20260306T130000", &["error: no occurrence at 20260306T130000"]);
-    check(&[DAILY], "20260404", &["error: no occurrence at 20260404"]);
+    check(&[DAILY], "20260306T130000", &["error: the series has no occurrence at 20260306T130000"]);
+    check(&[DAILY], "20260404", &["error: the series has no occurrence at 20260404"]);
     check(
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=HOURLY;COUNT=3"],
         "20260305",
@@ -329,7 +330,12 @@ fn one_is_changed() {
         &[("rule", "FREQ=DAILY")],
         &["error: a single occurrence cannot have a rule"],
     );
-    check(&[DAILY], "20260406", &[("summary", "B")], &["error: no occurrence at 20260406"]);
+    check(
+        &[DAILY],
+        "20260406",
+        &[("summary", "B")],
+        &["error: the series has no occurrence at 20260406"],
+    );
     check(
         &[DAILY],
         "20260306",
@@ -391,7 +397,7 @@ fn it_and_those_that_follow_are_changed() {
         let expect: Vec<&str> = expect.iter().map(String::as_str).collect();
         check(&[DAILY, &following], at, &[("summary", "C"), ("move", "+1h")], &expect);
     }
-    // To another day, with a rule that names days, an exception, and a change behind it.
+    // To another day, with a rule that names days, an exception, and a change after it.
     let weekly = format!("{WEEKLY}\nEXDATE:20260309T090000").replace("0312T", "0319T");
     let led = "SUMMARY:B\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260304T090000\nDTSTART:20260305T100000\nDURATION:PT2H";
     let behind = "SUMMARY:C\nRECURRENCE-ID:20260316T090000\nDTSTART:20260316T080000";
@@ -420,7 +426,9 @@ fn it_and_those_that_follow_are_changed() {
         &[dated],
         "20260306T090000",
         &[("summary", "B")],
-        &["error: cannot split the series there: its rule would produce other occurrences"],
+        &[
+            "error: cannot split the series at this occurrence: the two parts would not have the same occurrences as the series",
+        ],
     );
 }
 
@@ -454,7 +462,7 @@ fn all_are_changed() {
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=5;COUNT=2"],
         "",
         &[("move", "1 day")],
-        &["error: the rule does not produce the new start: set a new rule, too"],
+        &["error: the new start is not in the recurrence set: set a new rule as well"],
     );
     check(
         &["SUMMARY:A\nDTSTART:20260305T090000\nRRULE:FREQ=MONTHLY;COUNT=2"],

@@ -60,6 +60,7 @@ fn nth(store: &Store, head: &ItemMeta, number: usize) -> Option<OccurrenceRef> {
     store
         .open_reader()
         .unwrap()
+        .items()
         .for_each_schedule(&[head.row], &mut |_, times| {
             times.for_each_in(&window, &mut |one| {
                 found.push((one.occurrence.original_civil, one.is_date, one.occurrence.original));
@@ -120,8 +121,13 @@ fn series_of_other_programs() {
     for head in &masters {
         for step in 0..18 {
             // Undo may have given it another row.
-            let found =
-                book.store.open_reader().unwrap().find_by_uid(Some(CALENDAR), &head.uid).unwrap();
+            let found = book
+                .store
+                .open_reader()
+                .unwrap()
+                .items()
+                .find_by_uid(Some(CALENDAR), &head.uid)
+                .unwrap();
             let head = &found[0];
             match act(&mut book.store, head, step) {
                 Some(Ok(EditOutcome { operation: Some(operation), .. })) => {

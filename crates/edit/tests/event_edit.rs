@@ -98,7 +98,11 @@ fn whole_days() {
 #[test]
 fn rules() {
     let rule = [("rule", "FREQ=WEEKLY;BYDAY=TU")];
-    check(TIMED, &rule, "the new rule does not produce the start: set a new start, too");
+    check(
+        TIMED,
+        &rule,
+        "the start is not in the recurrence set of the new rule: set a new start as well",
+    );
     check(
         TIMED,
         &[rule[0], ("start", "2026-03-10")],

@@ -17,7 +17,7 @@ fn book(cards: usize) -> TestStore {
 }
 
 fn names(store: &Store) -> Vec<String> {
-    let collections = store.open_reader().unwrap().collections().unwrap();
+    let collections = store.open_reader().unwrap().collections().list().unwrap();
     collections.into_iter().map(|collection| collection.name).collect()
 }
 
@@ -62,7 +62,7 @@ fn what_changed_meanwhile_is_kept() {
 fn items_go_as_they_were_looked_up() {
     let mut book = book(3);
     let reader = book.store.open_reader().unwrap();
-    let found = |uid: &str| reader.find_by_uid(Some(CONTACTS), uid).unwrap().remove(0);
+    let found = |uid: &str| reader.items().find_by_uid(Some(CONTACTS), uid).unwrap().remove(0);
     let items: Vec<_> = ["n-0", "n-1", "n-2"].map(found).map(|head| (head.handle, head.seq)).into();
     book.put_contact(CONTACTS, &card(1, "changed"));
     let mut operation = Operation::new("remove", "", 0);

@@ -23,8 +23,8 @@ fn book(cards: &[&str]) -> TestStore {
 
 fn heads(book: &TestStore) -> Vec<ItemMeta> {
     let reader = book.store.open_reader().unwrap();
-    let collections = reader.collections().unwrap();
-    collections.iter().flat_map(|one| reader.items_after_row(one, None, 1000).unwrap()).collect()
+    let collections = reader.collections().list().unwrap();
+    collections.iter().flat_map(|one| reader.items().list_after(one, None, 1000).unwrap()).collect()
 }
 
 fn operation() -> Operation {
@@ -54,7 +54,8 @@ fn the_first_stays_and_gets_what_the_others_have() {
              X-LARDER-FN:A. Berg\nEMAIL:a@berg.example\nEND:VCARD\n"
         )
     );
-    let row = book.store.open_reader().unwrap().last_undoable_operation().unwrap().unwrap();
+    let row =
+        book.store.open_reader().unwrap().changes().last_undoable_operation().unwrap().unwrap();
     assert_eq!((row.id, row.counts), (merged.operation, [0, 1, 2]));
     let undone = book.store.undo(merged.operation, 0).unwrap();
     assert_eq!((undone.items, undone.conflicts.len()), (3, 0));
@@ -100,7 +101,8 @@ fn all_or_nothing() {
                 book.put_contact(CONTACTS, &card);
             }
             let items = book.items(CONTACTS);
-            let last = book.store.open_reader().unwrap().last_undoable_operation().unwrap();
+            let last =
+                book.store.open_reader().unwrap().changes().last_undoable_operation().unwrap();
             match write_merge(&mut book.store, operation(), joined) {
                 Err(MergeError::Conflict { handles }) => {
                     assert_eq!(handles, [before[changed].handle]);
@@ -108,7 +110,10 @@ fn all_or_nothing() {
                 other => panic!("{changed}: {other:?}"),
             }
             assert_eq!(book.items(CONTACTS), items);
-            assert_eq!(book.store.open_reader().unwrap().last_undoable_operation().unwrap(), last);
+            assert_eq!(
+                book.store.open_reader().unwrap().changes().last_undoable_operation().unwrap(),
+                last
+            );
             assert!(book.store.check().unwrap().faults.is_empty());
         }
     }
@@ -127,10 +132,10 @@ fn what_cannot_be_joined() {
     check(&[], "merging needs at least two contacts");
     check(&[0], "merging needs at least two contacts");
     let handle = heads[0].handle;
-    check(&[0, 1, 0], &format!("{handle:.8} is given twice"));
+    check(&[0, 1, 0], &format!("the ID {handle:.8} is given twice"));
     let handle = heads[2].handle;
     let expect =
-        format!("cannot add to the card of {handle:.8}: its end is missing, or it is damaged");
+        format!("cannot merge into {handle:.8}: its card is damaged or has no END:VCARD line");
     check(&[2, 0], &expect);
     let items = [heads[0].clone(), heads[2].clone()];
     let joined = ContactMerge::from_items(&reader, &items).unwrap();

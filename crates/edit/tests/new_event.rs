@@ -96,7 +96,7 @@ fn lengths() {
         &[],
         "A DTSTART:20260329T023000 DURATION:PT1H RRULE:FREQ=DAILY",
     );
-    check("", &[], "missing title");
+    check("", &[], "missing summary");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn rules() {
             "A tomorrow",
             &[("every", every)],
             &format!(
-                "{every:?} is not a repetition; use for example monday, day, 2 weeks or month"
+                "{every:?} is not a recurrence; use for example monday, day, 2 weeks or month"
             ),
         );
     }
@@ -211,6 +211,6 @@ fn every() {
     check("quarter", &format!("{at}=MONTHLY;INTERVAL=3"));
     check(
         "monday in december",
-        "cannot combine \"december\" with the other date or time; rephrase it, or quote it to keep it in the title",
+        "cannot combine \"december\" with the other date or time; rephrase it, or quote it to keep it in the summary",
     );
 }

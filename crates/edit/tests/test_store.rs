@@ -43,7 +43,7 @@ impl TestStore {
     }
 
     fn collection(&self, name: &str) -> Option<Collection> {
-        let collections = self.store.open_reader().unwrap().collections().unwrap();
+        let collections = self.store.open_reader().unwrap().collections().list().unwrap();
         collections.into_iter().find(|collection| collection.name == name)
     }
 
@@ -51,8 +51,8 @@ impl TestStore {
     pub(crate) fn items(&self, collection: &str) -> Vec<Vec<u8>> {
         let Some(collection) = self.collection(collection) else { return Vec::new() };
         let reader = self.store.open_reader().unwrap();
-        let items = reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap();
-        items.iter().map(|item| reader.source_bytes(item.row).unwrap().unwrap()).collect()
+        let items = reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap();
+        items.iter().map(|item| reader.items().source_bytes(item.row).unwrap().unwrap()).collect()
     }
 
     /// Returns the text of the items of a collection, one after the other.

@@ -1,10 +1,10 @@
-//! Calendar contexts: the facts that the calendar around a component states and the component
-//! needs.
+//! Calendar contexts: the version and the VTIMEZONEs of the enclosing VCALENDAR that a component
+//! refers to.
 //!
 //! An item of a calendar only names its time zones (`TZID=...`). Their definitions are elsewhere in
 //! the file, and so is the version of the format. Thousands of items share a context, and many
-//! calendars a definition, so both are shared here and stored once by `larder-store`. The meaning
-//! of a definition is found in `event`.
+//! calendars a definition, so both are shared here and stored once by `larder-store`. `event` finds
+//! the zone that a definition means.
 
 use larder_format::component::{CalendarVersion, Component};
 use larder_format::decoding::unescape_text;
@@ -12,7 +12,7 @@ use larder_format::vtimezone;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
-/// A time-zone definition (VTIMEZONE), as it came.
+/// A time zone definition (VTIMEZONE), unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VtimezoneText {
     tzid: String,
@@ -58,12 +58,12 @@ impl VtimezoneText {
     }
 }
 
-/// The context that a calendar gives its components.
+/// The version and the time zone definitions of a calendar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CalendarContext {
     /// The calendar is a vCalendar 1.0, not an iCalendar.
     pub is_vcalendar_1: bool,
-    /// Time-zone definitions; of several with one TZID the first counts.
+    /// The time zone definitions; if several have one TZID, the first is used.
     pub zone_definitions: Vec<Arc<VtimezoneText>>,
 }
 

@@ -12,7 +12,7 @@ impl Extractor {
     /// Parses a component of a calendar, and extracts its entry.
     ///
     /// # Errors
-    /// The bytes are no component: they are returned with the problem.
+    /// Fails if the bytes are not a component; returns them with the problem.
     #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
     pub fn parse_component(
         &self,

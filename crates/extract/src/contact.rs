@@ -11,7 +11,7 @@ impl Extractor {
     /// Parses a vCard, and extracts its entry.
     ///
     /// # Errors
-    /// The bytes are no contact: they are returned with the problem.
+    /// Fails if the bytes are not a contact; returns them with the problem.
     #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
     pub fn parse_contact(&self, bytes: Vec<u8>) -> Result<ParsedItem, RejectedItem> {
         self.parse_item(Kind::Contact, bytes, &CalendarContext::default())

@@ -1,8 +1,8 @@
 //! Events, tasks and memos: their schedules.
 //!
-//! Here the texts of `larder-format` become the values of `larder-time`, in the time zones that
-//! their names and definitions mean ([`ZoneResolver`]). One component is read at a time; the
-//! schedules of a master and its overrides are combined in `series`.
+//! Converts the texts of `larder-format` to values of `larder-time`, in the time zones that their
+//! names and definitions mean ([`ZoneResolver`]). One component is read at a time; the schedules of
+//! a master and its overrides are combined in `series`.
 
 mod alarm_reader;
 mod date_time_reader;
@@ -22,8 +22,8 @@ use larder_time::value::IcalDateTime;
 use larder_time::zone::Zone;
 
 /// Returns whether the stored revision of a component is newer than an arriving one (RFC 5546,
-/// 2.1.4 and 2.1.5). No SEQUENCE is 0. Of two equal numbers, the later DTSTAMP is newer; without a
-/// DTSTAMP in both, neither is.
+/// 2.1.4 and 2.1.5). No SEQUENCE is 0. If the numbers are equal, the later DTSTAMP is newer;
+/// without a DTSTAMP in both, neither is.
 #[must_use]
 pub fn is_newer_revision(stored: &[u8], arriving: &[u8]) -> bool {
     let revision = |bytes: &[u8]| {
@@ -41,8 +41,8 @@ pub fn is_newer_revision(stored: &[u8], arriving: &[u8]) -> bool {
             && stored_stamp.zip(stamp).is_some_and(|(stored, arriving)| stored > arriving)
 }
 
-/// Returns the instant that a property of a component names: in `local_zone` where the property
-/// names no other zone.
+/// Returns the instant that a property of a component names: in `local_zone` if the property names
+/// no other zone.
 pub(crate) fn resolve_instant(
     zones: &ZoneResolver,
     component: &Component<'_>,

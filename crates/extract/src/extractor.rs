@@ -1,4 +1,4 @@
-//! The extractor: extracts what the capabilities of a kind ask for, and names the rules that it
+//! The extractor: extracts what the capabilities of a kind require, and names the rules that it
 //! follows in fingerprints.
 //!
 //! It needs no store and no lock, so importers share one between threads. The module of a kind
@@ -32,8 +32,8 @@ use std::sync::{Arc, LazyLock};
 const EXTRACTION_VERSION: u32 = 6;
 /// The version of the rules for schedules.
 const SCHEDULE_VERSION: u32 = 2;
-/// Texts whose folded forms tell one version of the folding rules and of the Unicode tables from
-/// another: marks, case, scripts, and letters that Unicode added late.
+/// Texts whose folded forms distinguish one version of the folding rules and of the Unicode tables
+/// from another: marks, case, scripts, and letters that Unicode added late.
 const FOLD_PROBES: &[&str] = &[
     "Straße ẞ Müller Łódź Nguyễn ﬁ",
     "İstanbul ı I Ǆ",
@@ -115,11 +115,11 @@ impl Extractor {
 
 /// Items that come in.
 impl Extractor {
-    /// Parses an item, and extracts its entry. The kind of a component of a calendar is that of its
-    /// BEGIN line; `calendar` is the context of such a component.
+    /// Parses an item, and extracts its entry. The BEGIN line of a component of a calendar
+    /// determines its kind; `calendar` is the context of such a component.
     ///
     /// # Errors
-    /// The bytes are no such item: they are returned with the problem.
+    /// Fails if the bytes are not such an item; returns them with the problem.
     #[allow(clippy::result_large_err, reason = "the error gives the bytes back, unmoved")]
     pub fn parse_item(
         &self,
@@ -260,7 +260,7 @@ impl Extractor {
         event::find_zone_uses(component, calendar, &self.zone_resolver)
     }
 
-    /// Returns the instant that a property of a component names: in `local_zone` where the property
+    /// Returns the instant that a property of a component names: in `local_zone` if the property
     /// names no other zone.
     #[must_use]
     pub fn resolve_instant(
@@ -300,7 +300,7 @@ impl Extractor {
     }
 }
 
-/// Fingerprints: texts that differ where derived data would.
+/// Fingerprints: texts that change whenever derived data would change.
 impl Extractor {
     /// Returns the fingerprint of terms and stored fields.
     #[must_use]

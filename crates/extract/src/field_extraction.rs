@@ -1,6 +1,6 @@
 //! Terms, stored fields and sort keys from the fields of an item, by an index configuration.
 //!
-//! Apart from the modules of the kinds because items of all kinds are indexed by the same means.
+//! Separate from the modules of the kinds because items of all kinds are indexed by the same means.
 
 use crate::index_config::{FieldIndex, IndexConfig};
 use crate::parsed_item::{IndexEntry, SortKeys};

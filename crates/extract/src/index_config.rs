@@ -1,9 +1,9 @@
 //! Index configurations: which fields of a collection are indexed, and how.
 //!
 //! Each collection has one. A field without an index is still searched, by a scan: the
-//! configuration decides what a query and an item cost, never the answer. This module is the table;
-//! `field_extraction` extracts by it, and the planner reads it. The presence of a field is indexed
-//! for every field that can be, whatever the configuration.
+//! configuration affects the cost of a query and of a change, but not the result. This module is
+//! the table; `field_extraction` extracts by it, and the planner reads it. The presence of a field
+//! is indexed for every field that can be, whatever the configuration.
 
 use larder_format::collection_type::{COLLECTION_TYPES, CollectionType, TextFields};
 use larder_format::field::{Field, FieldType, find_field, suggest_field};
@@ -18,9 +18,9 @@ pub enum FieldIndex {
     Value = 1,
     /// Values from their end.
     Suffix = 2,
-    /// The last digits of phone numbers; of fields that hold such.
+    /// The last digits of phone numbers; only for fields that contain phone numbers.
     Phone = 4,
-    /// Trigrams; and the beginnings of words, of fields that free words search.
+    /// Trigrams; for fields that bare words search, also the beginnings of words.
     Substring = 8,
     /// The sort key of the first value.
     Sort = 16,
@@ -111,18 +111,20 @@ impl IndexConfigError {
             IndexConfigError::UnknownField { nearest: Some(near), .. } => {
                 format!("did you mean {near}?")
             }
-            IndexConfigError::UnknownField { .. } => "larder fields lists the fields".into(),
+            IndexConfigError::UnknownField { .. } => "`larder fields` lists the fields".into(),
             IndexConfigError::NotIndexable { subset_of: Some(within), .. } => {
-                format!("its values are in the index of {within}")
+                format!("the index of {within} covers this field")
             }
             IndexConfigError::NotIndexable { .. } => {
-                "larder fields lists the fields that can be indexed".into()
+                "`larder fields` lists the fields that can be indexed".into()
             }
             IndexConfigError::NoFieldIndex { .. } | IndexConfigError::UnknownFieldIndex { .. } => {
                 let names: Vec<&str> = FIELD_INDEX_NAMES.iter().map(|(name, _)| *name).collect();
                 format!("write FIELD:INDEX,..; the indexes are {}", names.join(", "))
             }
-            IndexConfigError::NotPhoneField { .. } => "use phone:phone".into(),
+            IndexConfigError::NotPhoneField { .. } => {
+                "use phone:phone, the index of phone numbers".into()
+            }
         }
     }
 }
@@ -250,8 +252,8 @@ impl IndexConfig {
         self.has_different_bits(other, FieldIndex::Sort as u8)
     }
 
-    /// Returns the stored form: empty for the default, so that a later version may have a better
-    /// one.
+    /// Returns the stored form: empty for the default, so that a later version can change the
+    /// default.
     #[must_use]
     pub fn to_stored(&self) -> String {
         if self.is_default() { String::new() } else { self.to_string() }
@@ -270,7 +272,7 @@ impl IndexConfig {
         Arc::new(config)
     }
 
-    /// Returns whether a field has any index but that of sort keys.
+    /// Returns whether a field has an index other than the index of sort keys.
     pub(crate) fn has_text_index(&self, field: &Field) -> bool {
         self.index_bits(field) & !(FieldIndex::Sort as u8) != 0
     }

@@ -7,11 +7,11 @@
 //!
 //! Everything here is pure: no file, no environment, no clock, no SQL. So importers extract in
 //! parallel before they take the lock, and derived data can be rebuilt and compared at any time.
-//! The database of time zones is passed in. The crate is apart from `larder-store`, which writes
+//! The database of time zones is passed in. The crate is separate from `larder-store`, which writes
 //! the results, and from `larder-index`, which stores terms without a notion of items.
 //!
 //! The rules here are part of the fingerprints of derived data: a change of a rule needs a new
-//! version number in `extractor`, so that stores rebuild what they derived by the old rule.
+//! version number in `extractor`, so that stores extract their items again by the new rules.
 //!
 //! | module | contents |
 //! |---|---|
@@ -23,9 +23,9 @@
 //! | `field_extraction` | terms, stored fields and sort keys from the fields of any kind |
 //! | `term_extraction` | the terms of one item |
 //! | `term` | the encoding of terms, which extraction and queries share |
-//! | `stored_fields` | field values that are stored beside an item's row |
+//! | `stored_fields` | field values that are stored in an item's row |
 //! | `index_config` | index configurations: which fields are indexed, and how |
-//! | `calendar_context` | the version and the time-zone definitions around a component |
+//! | `calendar_context` | the version and the time zone definitions of the enclosing calendar |
 //! | `schedule` | times and alarms of an item: occurrences in a time range, packing |
 //! | `series` | the schedules of items with one UID: master and overrides |
 

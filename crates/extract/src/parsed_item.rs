@@ -1,6 +1,6 @@
 //! The result of extraction: an item's bytes with everything that was derived from them.
 //!
-//! Apart from the extractor because items of all kinds give this one result.
+//! Separate from the extractor because items of all kinds give this one result.
 
 use crate::calendar_context::CalendarContext;
 use crate::index_config::IndexConfig;
@@ -33,8 +33,8 @@ pub struct RejectedItem {
     pub problem: Problem,
 }
 
-/// A warning about the value in a line of an item: about its meaning, where a [`Problem`] is about
-/// its syntax.
+/// A warning about the value in a line of an item: about its meaning, whereas a [`Problem`] is
+/// about its syntax.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineWarning {
     /// The line, counted from 1 within the item.
@@ -50,7 +50,7 @@ pub struct ItemContext {
     pub kind: Kind,
     /// The time of the occurrence that an override replaces; empty for every other item.
     pub recurrence_id: String,
-    /// The calendar context, where the item needs one.
+    /// The calendar context, if the item needs one.
     pub calendar_context: Option<Arc<CalendarContext>>,
 }
 
@@ -61,7 +61,7 @@ pub struct IndexEntry {
     pub terms: ExtractedTerms,
     /// Whether the bytes name a UID.
     pub has_uid: bool,
-    /// Packed field values to store beside the item's row; `None` if they are too long.
+    /// Packed field values to store in the item's row; `None` if they are too long.
     pub stored_fields: Option<Vec<u8>>,
     /// The sort keys.
     pub sort_keys: SortKeys,
@@ -103,7 +103,7 @@ impl ParsedItem {
         &self.context.recurrence_id
     }
 
-    /// Returns the calendar context, where the item needs one.
+    /// Returns the calendar context, if the item needs one.
     #[must_use]
     pub fn calendar_context(&self) -> Option<&Arc<CalendarContext>> {
         self.context.calendar_context.as_ref()

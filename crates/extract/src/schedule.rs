@@ -1,4 +1,4 @@
-//! Schedules: the occurrences and alarms of an item, as they are stored beside it.
+//! Schedules: the occurrences and alarms of an item, as they are stored with it.
 //!
 //! A query for a time range reads nothing else of an item. The schedule of a component is parsed in
 //! `event`; the schedules of a master and its overrides are combined in `series`; the rows of the
@@ -43,13 +43,13 @@ pub enum ScheduleForm {
 /// An alarm (RFC 5545, 3.6.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alarm {
-    /// When it rings first.
+    /// The time of the first trigger.
     pub trigger: Trigger,
     /// The number of repetitions.
     pub repeat: u64,
     /// The seconds between two repetitions.
     pub interval_seconds: i64,
-    /// Times up to this instant are acknowledged, and do not ring.
+    /// Triggers up to this instant are acknowledged and are skipped.
     pub acknowledged: Option<Instant>,
     /// The line of the item on which the alarm begins.
     pub line: u32,
@@ -64,13 +64,13 @@ pub enum Trigger {
     End(IcalDuration),
 }
 
-/// The answer whether a schedule has something in a time range.
+/// Whether a schedule has an occurrence or an alarm in a time range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Overlap {
     Yes,
     No,
-    /// The answer takes more work than one query may cause.
+    /// Unknown: the test would take more work than one query may cause.
     Unknown,
 }
 
@@ -119,8 +119,8 @@ impl Schedule {
     }
 
     /// Calls `visit` with the occurrences, or the alarms, in a time range, in the order of their
-    /// beginnings, until it returns false. Returns whether these were all, and no others: of a
-    /// hostile rule only the occurrences within the step budget are found, and a COUNT beyond it is
+    /// beginnings, until it returns false. Returns whether the result is exact. For a hostile rule,
+    /// only the occurrences within the step budget are visited, and a COUNT beyond the budget is
     /// ignored.
     pub fn for_each_in(
         &self,

@@ -1,9 +1,9 @@
 //! Series: the schedules of the items of one UID, combined.
 //!
 //! An override is an item of its own, and removes the occurrence that it replaces from its series;
-//! one for the occurrences that follow (RANGE=THISANDFUTURE) even takes most of them over. So
-//! whenever an item of a UID changes, the others are combined anew. `larder-store` reads the items;
-//! this module computes, and is apart as it needs no database.
+//! an override with RANGE=THISANDFUTURE also replaces most of the later occurrences. So whenever an
+//! item of a UID changes, the others are combined again. `larder-store` reads the items. This
+//! module only computes, and is separate because it needs no database.
 
 use crate::schedule::{ParsedSchedule, Schedule};
 use larder_time::series::Override;
@@ -73,7 +73,7 @@ fn collect_overrides(members: &[SeriesMember]) -> (Vec<Override>, Vec<i64>) {
     (overrides, following)
 }
 
-/// Returns the names of the time zones in a series, that of its start first.
+/// Returns the names of the time zones in a series; the zone of the start is first.
 fn collect_zone_names(master: &SeriesMember, members: &[SeriesMember]) -> Vec<String> {
     let names_of = |member: &'_ SeriesMember| {
         member.parsed_schedule.as_deref().map_or(&[][..], ParsedSchedule::zone_names).to_vec()

@@ -1,10 +1,10 @@
-//! Stored fields: the field values that lists show, beside an item's row, so that a list need not
+//! Stored fields: the field values that lists show, in the item's row, so that a list need not
 //! parse its bytes.
 //!
 //! A row begins with two bytes, a bit for each field that is in it; each type of collection assigns
 //! the bits to its own fields. For each of these fields follow the number of its values, and the
-//! values. A value is its length, doubled, and its bytes; or, as most names repeat each other, a
-//! reference to an equal text earlier in the row: its position, doubled and odd, and its length.
+//! values. A value is its length, doubled, and its bytes; or, because most names repeat each other,
+//! a reference to an equal text earlier in the row: its position, doubled and odd, and its length.
 //! All numbers are varints. This module packs and unpacks; the values come from `field_extraction`.
 
 use larder_format::collection_type::{COLLECTION_TYPES, CollectionType};
@@ -22,7 +22,7 @@ const _: () = {
         at += 1;
     }
 };
-/// Rows stay short: of an item with longer values nothing is stored.
+/// Rows are short: nothing is stored for an item with longer values.
 const MAX_STORED_BYTES: usize = 1000;
 
 /// The bit of a field, in rows of a type of collection.
@@ -132,7 +132,7 @@ impl<'a> StoredFields<'a> {
         self.field_bit(field).is_some_and(|bit| self.field_mask() >> bit & 1 == 1)
     }
 
-    /// Returns the values of a field, in the order of the item; none where they are not stored.
+    /// Returns the values of a field, in the order of the item; none if they are not stored.
     pub fn values(&self, field: &Field) -> impl Iterator<Item = &'a str> + use<'a> {
         let row = self.row;
         let found = self.field_bit(field).and_then(|bit| self.find_values(bit));
@@ -163,7 +163,7 @@ impl<'a> StoredFields<'a> {
     }
 }
 
-/// Reads the next value; `None` where the row is malformed.
+/// Reads the next value; `None` if the row is malformed.
 fn read_value<'a>(row: &'a [u8], reader: &mut VarintReader<'a>) -> Option<&'a str> {
     let head = reader.read_unsigned()?;
     let number = usize::try_from(head >> 1).ok()?;

@@ -24,7 +24,7 @@ const MAX_PHONE_DIGITS: usize = 7;
 const VALUE_CLASS: u8 = 1;
 const SUFFIX_CLASS: u8 = 2;
 const PHONE_CLASS: u8 = 3;
-/// The packed classes are greater than all others: packed terms are written behind plain ones.
+/// The packed classes are greater than all others: packed terms are written after plain ones.
 const PRESENCE_CLASS: u8 = 5;
 const WORD_CLASS: u8 = 6;
 const TRIGRAM_CLASS: u8 = 7;
@@ -109,8 +109,8 @@ pub fn trigram(three: &str) -> Vec<u8> {
     text_term(TRIGRAM_CLASS, three)
 }
 
-/// Returns the trigrams of a text in order, with repetitions. Trigrams with white space would be
-/// nearly half of all, and hardly exclude an item that the others do not.
+/// Returns the trigrams of a text in order, with repetitions. Trigrams with white space are
+/// omitted: they would be nearly half of all trigrams and hardly exclude further items.
 pub fn trigrams(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(char::is_whitespace).flat_map(|run| {
         let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();

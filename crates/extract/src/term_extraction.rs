@@ -1,7 +1,7 @@
 //! The terms of an item, from the values of its fields.
 //!
-//! Which fields an item has is found in the module of its kind, and the fate of its terms in
-//! `larder-index`. Apart from both because items of all kinds are found by the same means.
+//! The module of a kind determines the fields of its items; `larder-index` stores the terms.
+//! Separate from both because items of all kinds are found by the same means.
 
 use crate::index_config::{FieldIndex, IndexConfig};
 use crate::term;
@@ -13,7 +13,7 @@ use larder_format::phone::{count_certain_digits, find_number_part};
 pub const MIN_LONG_NUMBER_DIGITS: usize = 5;
 /// Items with more folded text than this are always candidates; their text is not indexed.
 const MAX_TEXT_BYTES_PER_ITEM: usize = 64 << 10;
-/// So are items with more terms than this, words and trigrams aside.
+/// Items with more terms than this, not counting words and trigrams, are also always candidates.
 const MAX_TERMS_PER_ITEM: usize = 4096;
 
 /// The terms of one item, in the form that the index takes without copying.
@@ -22,7 +22,7 @@ pub struct ExtractedTerms {
     /// The terms in order, each once: its length in two bytes (little-endian), and its bytes.
     pub encoded_terms: Vec<u8>,
     /// Presences, words and trigrams as numbers ([`term::packed_word`], ...): in the order of the
-    /// text, and as often as in it.
+    /// text, including repetitions.
     pub packed_terms: Vec<u64>,
     /// Whether the item is always a candidate, as not all of its text is in the terms.
     pub is_oversized: bool,
@@ -63,7 +63,7 @@ pub(crate) struct TermCollector {
     /// The bytes of all texts, those that were dropped included.
     text_bytes: usize,
     is_oversized: bool,
-    /// A value that is looked up as a whole is in the terms only in part.
+    /// Whether a value that queries look up as a whole was truncated in the terms.
     is_truncated: bool,
 }
 

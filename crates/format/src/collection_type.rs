@@ -1,10 +1,13 @@
-//! The table of types of collections: one row a type, with the fields of its items and the indexes
-//! of these fields.
+//! The table of types of collections: one row for each type, with the fields of its items and the
+//! indexes of these fields.
 //!
-//! Apart from the [table of kinds](crate::kind) because kinds share a type: events, tasks and memos
-//! stand in the same calendar, have the same fields, and are indexed by the same configuration. The
-//! numbers are stored: they are never changed, and never used again for another type.
+//! Separate from the [table of kinds](crate::kind) because kinds share a type: events, tasks and
+//! memos stand in the same calendar, have the same fields, and are indexed by the same
+//! configuration. The numbers are stored: they are never changed, and never used again for another
+//! type.
 
+#[cfg(feature = "toy-kind")]
+use crate::bookmark::BOOKMARK_FIELDS;
 use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field, find_field, suggest_field};
 
 /// The type of a collection: the items that it can hold. The default is the first.
@@ -15,12 +18,15 @@ pub enum CollectionType {
     AddressBook = 1,
     /// Events, tasks, memos and the other components of a calendar.
     Calendar = 2,
+    /// Bookmarks.
+    #[cfg(feature = "toy-kind")]
+    Bookmarks = 3,
 }
 
 /// A row of [`COLLECTION_TYPES`].
 #[derive(Debug)]
 pub struct CollectionTypeRow {
-    /// The type; its number is the one that is stored.
+    /// The type; its number is stored.
     pub collection_type: CollectionType,
     /// The name on the command line and in output.
     pub name: &'static str,
@@ -69,14 +75,14 @@ pub enum TextFields {
 pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
     CollectionTypeRow {
         collection_type: CollectionType::AddressBook,
-        name: "contact",
+        name: "address-book",
         items: "contacts",
         default_collection: "contacts",
         fields: CONTACT_FIELDS,
         title_field: "full_name",
         missing_title: "(no name)",
         default_order: "file_as",
-        // The fields that free words search, and the revision.
+        // The fields that bare words search, and the revision.
         stored_fields: &[
             "file_as",
             "full_name",
@@ -110,8 +116,8 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
                 "phone",
             ],
             sort_fields: &["file_as", "full_name"],
-            // UIDs are looked up elsewhere, and nobody searches for a part of one, or of a
-            // revision.
+            // UIDs are looked up through the handle; a search for part of a UID or of a revision is
+            // not useful.
             text_fields: TextFields::AllBut(&["uid", "rev"]),
         },
     },
@@ -122,7 +128,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         default_collection: "calendar",
         fields: CALENDAR_FIELDS,
         title_field: "summary",
-        missing_title: "(no title)",
+        missing_title: "(no summary)",
         default_order: "start",
         // The fields that lists show.
         stored_fields: &["summary", "location", "category", "status", "priority", "transp"],
@@ -130,7 +136,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
             value_fields: &["category", "status", "class", "priority"],
             suffix_fields: &[],
             sort_fields: &[],
-            // The fields that free words search.
+            // The fields that bare words search.
             text_fields: TextFields::Only(&[
                 "summary",
                 "description",
@@ -140,6 +146,24 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
                 "organizer",
                 "attendee",
             ]),
+        },
+    },
+    #[cfg(feature = "toy-kind")]
+    CollectionTypeRow {
+        collection_type: CollectionType::Bookmarks,
+        name: "bookmark",
+        items: "bookmarks",
+        default_collection: "bookmarks",
+        fields: BOOKMARK_FIELDS,
+        title_field: "title",
+        missing_title: "(no title)",
+        default_order: "title",
+        stored_fields: &["title", "tag", "date"],
+        default_indexes: DefaultIndexes {
+            value_fields: &["tag"],
+            suffix_fields: &[],
+            sort_fields: &["title"],
+            text_fields: TextFields::Only(&["title", "tag"]),
         },
     },
 ];

@@ -3,9 +3,9 @@
 //!
 //! As with a [`Contact`](crate::contact::Contact), parsing never fails: each [`Problem`] is a
 //! warning, and a [fatal problem](Component::fatal_problem) means that the bytes are not an item.
-//! Properties of the component are kept apart from those of its subcomponents (alarms). Times,
-//! durations and rules are the text of their properties, with the parameters that qualify them
-//! ([`TimeProperty`]); this module computes nothing.
+//! Properties of the component are separate from the properties of its subcomponents (alarms).
+//! Times, durations and rules are the text of their properties, with the parameters that qualify
+//! them ([`TimeProperty`]); this module computes nothing.
 //!
 //! ```
 //! use larder_format::component::{Component, ComponentKind};
@@ -247,7 +247,7 @@ impl<'a> Component<'a> {
         &self.problems
     }
 
-    /// The problem because of which these bytes are not a component, if there is one.
+    /// The problem that makes these bytes invalid as a component, if there is one.
     #[must_use]
     pub fn fatal_problem(&self) -> Option<&Problem> {
         self.fatal_problem.as_ref()
@@ -342,7 +342,7 @@ impl<'a> Subcomponent<'a> {
     }
 
     /// The line numbers of the subcomponent, up to its END. Without an END, up to the line before
-    /// the one that closes it.
+    /// the line that closes it.
     #[must_use]
     pub fn line_range(&self) -> RangeInclusive<u32> {
         self.first_line..=self.last_line

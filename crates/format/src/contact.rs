@@ -106,7 +106,7 @@ impl<'a> Contact<'a> {
         &self.problems
     }
 
-    /// The problem because of which these bytes are not a contact, if there is one.
+    /// The problem that makes these bytes invalid as a contact, if there is one.
     #[must_use]
     pub fn fatal_problem(&self) -> Option<&Problem> {
         self.fatal_problem.as_ref()

@@ -96,8 +96,8 @@ pub fn remove_subcomponents(
     let mut lines = content_lines(&text);
     while let Some(line) = lines.next() {
         let span = lines.offset() - line.raw.len()..lines.offset();
-        while numbers.next_if(|of| *of.end() < line.number).is_some() {}
-        if !numbers.peek().is_some_and(|of| of.contains(&line.number)) {
+        while numbers.next_if(|range| *range.end() < line.number).is_some() {}
+        if !numbers.peek().is_some_and(|range| range.contains(&line.number)) {
             continue;
         }
         match spans.last_mut().filter(|last| last.end == span.start) {

@@ -2,9 +2,9 @@
 //! named as in evolution-data-server (EDS).
 //!
 //! Parsers, indexes, queries, help and documentation read these tables, so a new field is a new
-//! row. The `source` of a row tells where an item has the values; [`crate::contact`] and
-//! [`crate::component`] read them from there. The table of contacts is here, that of calendars in a
-//! submodule.
+//! row. The `source` of a row says where an item has the values; [`crate::contact`] and
+//! [`crate::component`] read them from there. The table of contact fields is here; the table of
+//! calendar fields is in a submodule.
 
 mod calendar;
 
@@ -23,10 +23,10 @@ pub struct Field {
     pub field_type: FieldType,
     /// Whether an item may have several values.
     pub is_multi_valued: bool,
-    /// Whether words without a field search this field.
+    /// Whether bare words search this field.
     pub is_default_search: bool,
-    /// Whether the field has an index of its own. Pictures and keys have none, nor have subsets of
-    /// other fields.
+    /// Whether the field has an index of its own. Pictures, keys, and fields that are a subset of
+    /// another field have none.
     pub is_indexed: bool,
     /// The indexed field whose values include every value of this one, so that its index serves
     /// both.
@@ -75,11 +75,11 @@ pub(crate) enum FieldSource {
     FileAs,
     /// The whole N in spoken order.
     SpokenName,
-    /// TEL with all of the first types and none of the second.
+    /// TEL with all types of the first list and none of the second.
     Phone(&'static [&'static str], &'static [&'static str]),
-    /// One of those, counted from 0.
+    /// One such TEL, counted from 0.
     NthPhone(&'static [&'static str], &'static [&'static str], usize),
-    /// ADR with all of the first types and none of the second.
+    /// ADR with all types of the first list and none of the second.
     Address(&'static [&'static str], &'static [&'static str]),
     /// LABEL, or the LABEL of ADR, with these types.
     Label(&'static [&'static str], &'static [&'static str]),
@@ -104,7 +104,7 @@ pub(crate) enum FieldSource {
     Version,
 }
 
-const fn field_row(
+pub(crate) const fn field_row(
     id: u16,
     name: &'static str,
     kind: FieldType,
@@ -127,13 +127,13 @@ const fn field_row(
 }
 
 impl Field {
-    const fn with_aliases(self, aliases: &'static [&'static str]) -> Field {
+    pub(crate) const fn with_aliases(self, aliases: &'static [&'static str]) -> Field {
         Field { aliases, ..self }
     }
-    const fn multi_valued(self) -> Field {
+    pub(crate) const fn multi_valued(self) -> Field {
         Field { is_multi_valued: true, ..self }
     }
-    const fn searched_by_default(self) -> Field {
+    pub(crate) const fn searched_by_default(self) -> Field {
         Field { is_default_search: true, ..self }
     }
     const fn without_index(self) -> Field {
@@ -204,14 +204,14 @@ const HOME_WORK_TYPES: &[&str] = &["HOME", "WORK"];
 #[rustfmt::skip] // A table is read by its columns.
 pub const CONTACT_FIELDS: &[Field] = &[
     field_row(1, "uid", Uid, Properties(&["UID"]), "the contact's identifier").with_aliases(&["id"]),
-    field_row(2, "rev", Text, Properties(&["REV"]), "when it was last revised, as the card says").with_aliases(&["Rev", "revision"]),
-    field_row(3, "file_as", Text, FileAs, "the name it is filed under; else family name, given name").searched_by_default(),
-    field_row(4, "full_name", Text, FullName, "the name shown; else made of the parts of the name, the organisation or the e-mail address").with_aliases(&["fn", "fullname"]).multi_valued().searched_by_default(),
+    field_row(2, "rev", Text, Properties(&["REV"]), "the time of the last revision, as written (REV)").with_aliases(&["Rev", "revision"]),
+    field_row(3, "file_as", Text, FileAs, "the name for sorting (default: family name, given name)").searched_by_default(),
+    field_row(4, "full_name", Text, FullName, "the displayed name (default: built from the parts of the name, the organisation or the e-mail address)").with_aliases(&["fn", "fullname"]).multi_valued().searched_by_default(),
     field_row(5, "name", Text, SpokenName, "all parts of the name: prefix, given, additional, family, suffix").multi_valued(),
     field_row(6, "given_name", Text, StructuredPart("N", 1), "first name").with_aliases(&["given", "firstname", "first_name"]).multi_valued().searched_by_default(),
     field_row(7, "family_name", Text, StructuredPart("N", 0), "last name").with_aliases(&["family", "surname", "lastname", "last_name"]).multi_valued().searched_by_default(),
     field_row(8, "nickname", Text, ListProperties(&["NICKNAME", "X-NICKNAME"]), "nicknames").with_aliases(&["nick"]).multi_valued().searched_by_default(),
-    field_row(9, "name_or_org", Text, FullName, "the name shown, or the organisation").multi_valued().subset_of("full_name"),
+    field_row(9, "name_or_org", Text, FullName, "the displayed name, or the organisation").multi_valued().subset_of("full_name"),
     field_row(10, "email", Email, Properties(&["EMAIL"]), "e-mail addresses").with_aliases(&["mail", "e_mail"]).multi_valued().searched_by_default(),
     field_row(11, "email_1", Email, NthValue("EMAIL", 0), "the first e-mail address").subset_of("email"),
     field_row(12, "email_2", Email, NthValue("EMAIL", 1), "the second e-mail address").subset_of("email"),
@@ -231,10 +231,10 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(30, "home_fax", Phone, Tel(&["HOME", "FAX"], &[]), "fax numbers at home").multi_valued().subset_of("phone"),
     field_row(31, "isdn_phone", Phone, Tel(&["ISDN"], &[]), "ISDN numbers").multi_valued().subset_of("phone"),
     field_row(32, "mobile_phone", Phone, Tel(&["CELL"], &[]), "mobile numbers").with_aliases(&["mobile", "cell"]).multi_valued().subset_of("phone"),
-    field_row(33, "other_phone", Phone, Tel(&[], PHONE_TYPES_WITH_FIELD), "numbers of no other kind").multi_valued().subset_of("phone"),
+    field_row(33, "other_phone", Phone, Tel(&[], PHONE_TYPES_WITH_FIELD), "phone numbers without a type").multi_valued().subset_of("phone"),
     field_row(34, "other_fax", Phone, Tel(&["FAX"], HOME_WORK_TYPES), "fax numbers neither at home nor at work").multi_valued().subset_of("phone"),
     field_row(35, "pager", Phone, Tel(&["PAGER"], &[]), "pager numbers").multi_valued().subset_of("phone"),
-    field_row(36, "primary_phone", Phone, Tel(&["PREF"], &[]), "the number to prefer").multi_valued().subset_of("phone"),
+    field_row(36, "primary_phone", Phone, Tel(&["PREF"], &[]), "the preferred number").multi_valued().subset_of("phone"),
     field_row(37, "radio", Phone, Tel(&["X-EVOLUTION-RADIO"], &[]), "radio").multi_valued().subset_of("phone"),
     field_row(38, "telex", Phone, Tel(&["X-EVOLUTION-TELEX"], &[]), "telex").multi_valued().subset_of("phone"),
     field_row(39, "tty", Phone, Tel(&["X-EVOLUTION-TTYTDD"], &[]), "text telephone").multi_valued().subset_of("phone"),
@@ -243,7 +243,7 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(51, "org_unit", Text, StructuredPart("ORG", 1), "department").with_aliases(&["department", "unit"]).multi_valued().searched_by_default(),
     field_row(52, "office", Text, StructuredPart("ORG", 2), "office").multi_valued(),
     field_row(53, "title", Text, Properties(&["TITLE"]), "job title").with_aliases(&["job"]).multi_valued(),
-    field_row(54, "role", Text, Properties(&["ROLE"]), "what the person does there").with_aliases(&["profession"]).multi_valued(),
+    field_row(54, "role", Text, Properties(&["ROLE"]), "the person's role in the organisation").with_aliases(&["profession"]).multi_valued(),
     field_row(55, "manager", Text, Properties(&["X-EVOLUTION-MANAGER", "X-MANAGER", "X-KADDRESSBOOK-X-MANAGERSNAME"]), "the manager's name"),
     field_row(56, "assistant", Text, Properties(&["X-EVOLUTION-ASSISTANT", "X-ASSISTANT", "X-KADDRESSBOOK-X-ASSISTANTSNAME"]), "the assistant's name"),
     field_row(57, "spouse", Text, Properties(&["X-EVOLUTION-SPOUSE", "X-SPOUSE", "X-KADDRESSBOOK-X-SPOUSESNAME"]), "the spouse's name").with_aliases(&["partner"]),
@@ -252,16 +252,16 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(60, "url", Uri, Properties(&["URL"]), "web pages").with_aliases(&["web", "website"]).multi_valued(),
     field_row(61, "homepage_url", Uri, NthValue("URL", 0), "the first web page").with_aliases(&["homepage"]).subset_of("url"),
     field_row(62, "blog_url", Uri, Properties(&["X-EVOLUTION-BLOG-URL", "X-KADDRESSBOOK-BLOGFEED"]), "web log").with_aliases(&["blog"]),
-    field_row(63, "caluri", Uri, Properties(&["CALURI"]), "where the calendar is").with_aliases(&["calurl"]).multi_valued(),
-    field_row(64, "fburl", Uri, Properties(&["FBURL"]), "where free and busy times are").multi_valued(),
-    field_row(65, "icscalendar", Uri, Properties(&["ICSCALENDAR"]), "where the calendar is, as iCalendar"),
-    field_row(66, "video_url", Uri, Properties(&["X-EVOLUTION-VIDEO-URL"]), "where to talk by video"),
+    field_row(63, "caluri", Uri, Properties(&["CALURI"]), "the URL of the calendar").with_aliases(&["calurl"]).multi_valued(),
+    field_row(64, "fburl", Uri, Properties(&["FBURL"]), "the URL of the free and busy times").multi_valued(),
+    field_row(65, "icscalendar", Uri, Properties(&["ICSCALENDAR"]), "the URL of the calendar in iCalendar format"),
+    field_row(66, "video_url", Uri, Properties(&["X-EVOLUTION-VIDEO-URL"]), "the address for video calls"),
 
     field_row(70, "note", Text, Properties(&["NOTE"]), "notes").with_aliases(&["notes", "comment"]).multi_valued(),
     field_row(71, "categories", Text, ListProperties(&["CATEGORIES"]), "categories").with_aliases(&["category_list", "category", "tag"]).multi_valued(),
     field_row(72, "birth_date", Date, Properties(&["BDAY", "X-LARDER-BDAY"]), "date of birth").with_aliases(&["birthday", "bday"]),
     field_row(73, "anniversary", Date, Properties(&["ANNIVERSARY", "X-EVOLUTION-ANNIVERSARY", "X-ANNIVERSARY", "X-KADDRESSBOOK-X-ANNIVERSARY"]), "wedding, or another anniversary"),
-    field_row(74, "geo", Text, Position, "where on earth: latitude,longitude").multi_valued(),
+    field_row(74, "geo", Text, Position, "the geographic position: latitude,longitude").multi_valued(),
 
     field_row(80, "address", Text, Address(&[], &[]), "postal addresses").with_aliases(&["adr"]).multi_valued(),
     field_row(81, "address_home", Text, Address(&["HOME"], &[]), "postal addresses at home").multi_valued().subset_of("address"),
@@ -284,7 +284,7 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(109, "im_google_talk", Text, Messenger(&["X-GOOGLE-TALK", "X-GTALK"], &["gtalk", "googletalk"]), "Google Talk").multi_valued().subset_of("im"),
     field_row(110, "im_twitter", Text, Messenger(&["X-TWITTER"], &["twitter"]), "Twitter").multi_valued().subset_of("im"),
     field_row(111, "im_matrix", Text, Messenger(&["X-MATRIX"], &["matrix"]), "Matrix").multi_valued().subset_of("im"),
-    field_row(112, "sip", Text, Messenger(&["X-SIP"], &["sip", "sips"]), "internet telephony").multi_valued().subset_of("im"),
+    field_row(112, "sip", Text, Messenger(&["X-SIP"], &["sip", "sips"]), "SIP addresses").multi_valued().subset_of("im"),
 
     field_row(120, "list", Flag, IsList, "1: a list of contacts"),
     field_row(121, "list_show_addresses", Flag, Properties(&["X-EVOLUTION-LIST-SHOW-ADDRESSES", "X-EVOLUTION-LIST-SHOW_ADDRESSES"]), "1: mail to the list names all its members").without_index(),
@@ -302,8 +302,7 @@ pub fn find_contact_field(name: &str) -> Option<&'static Field> {
     find_field(CONTACT_FIELDS, name)
 }
 
-/// The field of this table that has this name, or this other name: in any case, and with `-` for
-/// `_`.
+/// Returns the field of a table with this name or alias, in any case, with `-` for `_`.
 #[must_use]
 pub fn find_field(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     let same = |other: &str| {
@@ -313,9 +312,9 @@ pub fn find_field(fields: &'static [Field], name: &str) -> Option<&'static Field
     fields.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
 }
 
-/// Returns the field that evolution-data-server knows by this name, spelled as there. Its three
-/// slots for names at home and at work of each messenger (`im_aim_home_1`) map to the field with
-/// all names at that messenger.
+/// Returns the field that has this name in evolution-data-server, spelled as there. Its three slots
+/// for names at home and at work of each messenger (`im_aim_home_1`) map to the field with all
+/// names at that messenger.
 #[must_use]
 pub fn find_eds_field(name: &str) -> Option<&'static Field> {
     const EDS_ALIASES: &[&str] = &["id", "Rev", "category_list", "calurl"];

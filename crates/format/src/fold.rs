@@ -11,12 +11,12 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The version of the rules in this module. It is stored with folded text, which is folded again
-/// when it changes; the Unicode version of the tables counts as well.
+/// The version of the rules in this module. The version is stored with folded text. When the
+/// version, or the Unicode version of the tables, changes, stored text is folded again.
 pub const FOLD_VERSION: u32 = 2;
 
 /// Folds a text: canonical decomposition, removal of marks, full case folding with all forms of i
-/// alike, canonical composition. White space stays. Folding is idempotent.
+/// alike, canonical composition. White space is kept. Folding is idempotent.
 ///
 /// NUL, U+FFFE and U+FFFF are removed, because they are not text and full-text indexes treat them
 /// specially.

@@ -1,6 +1,6 @@
-//! The table of kinds of items: one row a kind.
+//! The table of kinds of items: one row for each kind.
 //!
-//! Import, indexes, storage, queries and lists read this table and ask for a capability
+//! Import, indexes, storage, queries and lists read this table and test a capability
 //! ([`Kind::has_schedule`], [`Kind::is_searchable`], ...) instead of comparing kinds. A new kind is
 //! a new row, and one module in each stage that treats it in its own way; a kind with fields of its
 //! own has a row in the [table of collection types](crate::collection_type), too. The numbers are
@@ -32,6 +32,9 @@ pub enum Kind {
     Memo = 4,
     /// Another component of a calendar (VFREEBUSY, VPOLL, ...): stored and exported, not searched.
     Component = 5,
+    /// A bookmark.
+    #[cfg(feature = "toy-kind")]
+    Bookmark = 6,
 }
 
 /// How items of a kind are recognised in a stream.
@@ -52,6 +55,9 @@ pub enum SourceFormat {
     Vcard,
     /// A component of a calendar.
     Icalendar,
+    /// A bookmark.
+    #[cfg(feature = "toy-kind")]
+    Bookmark,
 }
 
 /// Where the source bytes of an item are.
@@ -72,13 +78,13 @@ pub enum ListLayout {
     Schedule,
 }
 
-/// The most fields of a list.
+/// The maximum number of fields of a list.
 pub const MAX_LIST_FIELDS: usize = 4;
 
 /// A row of [`KINDS`].
 #[derive(Debug)]
 pub struct KindRow {
-    /// The kind; its number is the one that is stored.
+    /// The kind; its number is stored.
     pub kind: Kind,
     /// The singular name, on the command line and in output.
     pub name: &'static str,
@@ -90,8 +96,8 @@ pub struct KindRow {
     pub collection_type: CollectionType,
     /// The format of the source bytes.
     pub source_format: SourceFormat,
-    /// The usual extension of a file with one item.
-    pub file_extension: &'static str,
+    /// The extensions of files with such items; the first is the usual one.
+    pub file_extensions: &'static [&'static str],
     /// Where the source bytes are.
     pub source_location: SourceLocation,
     /// Items have a time, and perhaps alarms.
@@ -122,7 +128,7 @@ pub const KINDS: &[KindRow] = &[
         stream_mark: StreamMark::TopLevel("VCARD"),
         collection_type: CollectionType::AddressBook,
         source_format: SourceFormat::Vcard,
-        file_extension: "vcf",
+        file_extensions: &["vcf", "vcard"],
         source_location: SourceLocation::Store,
         has_schedule: false,
         has_due_time: false,
@@ -159,6 +165,25 @@ pub const KINDS: &[KindRow] = &[
         ..CALENDAR_ROW
     },
     KindRow { has_schedule: false, is_searchable: false, ..CALENDAR_ROW },
+    #[cfg(feature = "toy-kind")]
+    KindRow {
+        kind: Kind::Bookmark,
+        name: "bookmark",
+        plural: "bookmarks",
+        stream_mark: StreamMark::TopLevel("BOOKMARK"),
+        collection_type: CollectionType::Bookmarks,
+        source_format: SourceFormat::Bookmark,
+        file_extensions: &["bookmark"],
+        source_location: SourceLocation::Store,
+        has_schedule: false,
+        has_due_time: false,
+        is_in_agenda: false,
+        is_busy_time: false,
+        is_searchable: true,
+        has_field_edits: false,
+        is_exported_in_calendar: false,
+        list_layout: ListLayout::Fields(&["title", "tag", "date"]),
+    },
 ];
 
 /// The row of other components, and the values that all kinds of a calendar share.
@@ -169,7 +194,7 @@ const CALENDAR_ROW: KindRow = KindRow {
     stream_mark: StreamMark::AnyCalendarComponent,
     collection_type: CollectionType::Calendar,
     source_format: SourceFormat::Icalendar,
-    file_extension: "ics",
+    file_extensions: &["ics", "ical", "ifb", "icalendar", "vcs"],
     source_location: SourceLocation::Store,
     has_schedule: true,
     has_due_time: false,
@@ -237,7 +262,7 @@ impl Kind {
         KINDS.iter().find(names).map_or(Kind::Component, |row| row.kind)
     }
 
-    /// Returns the kind of the items that such components of a calendar are.
+    /// Returns the kind of item that such a component of a calendar is stored as.
     #[must_use]
     pub fn from_component(component: &ComponentKind) -> Kind {
         let kind = Kind::from_component_name(component.name());
@@ -290,10 +315,10 @@ impl Kind {
         self.row().source_format
     }
 
-    /// Returns the usual extension of a file with one such item.
+    /// Returns the extensions of files with such items; the first is the usual one.
     #[must_use]
-    pub fn file_extension(self) -> &'static str {
-        self.row().file_extension
+    pub fn file_extensions(self) -> &'static [&'static str] {
+        self.row().file_extensions
     }
 
     /// Returns whether such items have a time, and perhaps alarms.

@@ -1,7 +1,7 @@
 //! Bytes to values: the vCard formats, iCalendar, and their shared content lines.
 //!
 //! The crate is pure: no file, no clock, no environment. No input makes it fail: what cannot be
-//! parsed is kept and reported. Source bytes stay the truth about an item.
+//! parsed is kept and reported. The source bytes of an item remain authoritative.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | `content_line` | logical lines |
 //! | `property`, `properties` | one property, the properties of an item |
 //! | `contact`, `component`, `vtimezone` | a vCard, a calendar component, a time zone definition |
+//! | `bookmark` | a toy kind, behind the feature `toy-kind`: no release has it |
 //! | `field`, `field_values` | the tables of fields, and how their values are read |
 //! | `decoding`, `utf16` | transfer encodings, character sets, escapes |
 //! | `edit`, `splice`, `writer` | edits of single properties, new lines and components |
@@ -28,6 +29,8 @@
 //! assert!(card.fatal_problem().is_none());
 //! ```
 
+#[cfg(feature = "toy-kind")]
+pub mod bookmark;
 pub mod collate;
 pub mod collection_type;
 pub mod component;

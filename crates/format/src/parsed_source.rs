@@ -1,8 +1,11 @@
-//! The parsed source of an item of any kind: the one place that chooses a parser.
+//! The parsed source of an item of any kind. Only this module chooses a parser.
 //!
 //! The later stages read values and problems here, and name the parser of a kind only in the module
-//! of that kind.
+//! of that kind. The parsers implement [`ItemSource`] here, so that a further one is added in this
+//! file alone.
 
+#[cfg(feature = "toy-kind")]
+use crate::bookmark::Bookmark;
 use crate::component::{CalendarVersion, Component};
 use crate::contact::Contact;
 use crate::field::Field;
@@ -17,11 +20,14 @@ pub enum ParsedSource<'a> {
     Card(Contact<'a>),
     /// A component of a calendar.
     Component(Component<'a>),
+    /// A bookmark.
+    #[cfg(feature = "toy-kind")]
+    Bookmark(Bookmark<'a>),
 }
 
 impl<'a> ParsedSource<'a> {
-    /// Parses the source bytes of an item of this kind; `version` is that of the calendar around
-    /// it, if it stands in one.
+    /// Parses the source bytes of an item of this kind; `version` is the version of the enclosing
+    /// calendar, if there is one.
     #[must_use]
     pub fn parse(kind: Kind, version: CalendarVersion, bytes: &'a [u8]) -> ParsedSource<'a> {
         match kind.source_format() {
@@ -29,69 +35,100 @@ impl<'a> ParsedSource<'a> {
             SourceFormat::Icalendar => {
                 ParsedSource::Component(Component::parse_with_version(bytes, version))
             }
+            #[cfg(feature = "toy-kind")]
+            SourceFormat::Bookmark => ParsedSource::Bookmark(Bookmark::parse(bytes)),
+        }
+    }
+
+    fn as_item(&self) -> &dyn ItemSource<'a> {
+        match self {
+            ParsedSource::Card(card) => card,
+            ParsedSource::Component(component) => component,
+            #[cfg(feature = "toy-kind")]
+            ParsedSource::Bookmark(bookmark) => bookmark,
         }
     }
 
     /// Returns the values of a field in order, none of them empty.
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<String> {
-        match self {
-            ParsedSource::Card(card) => card.values(field),
-            ParsedSource::Component(component) => component.values(field),
-        }
+        self.as_item().values(field)
     }
 
     /// Returns the first value of a field.
     #[must_use]
     pub fn first_value(&self, field: &Field) -> Option<String> {
-        match self {
-            ParsedSource::Card(card) => card.first_value(field),
-            ParsedSource::Component(component) => component.first_value(field),
-        }
+        self.values(field).into_iter().next()
     }
 
     /// Returns the first UID that is not empty.
     #[must_use]
     pub fn uid(&self) -> Option<String> {
-        match self {
-            ParsedSource::Card(card) => card.uid(),
-            ParsedSource::Component(component) => component.uid(),
-        }
+        self.as_item().uid()
     }
 
     /// Returns the properties of the item itself, in order.
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
-        match self {
-            ParsedSource::Card(card) => card.properties(),
-            ParsedSource::Component(component) => component.properties(),
-        }
+        self.as_item().properties()
     }
 
     /// Returns the problems that do not prevent the bytes from being an item.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
-        match self {
-            ParsedSource::Card(card) => card.problems(),
-            ParsedSource::Component(component) => component.problems(),
-        }
+        self.as_item().problems()
     }
 
     /// Returns the problem because of which the bytes are not an item, if there is one.
     #[must_use]
     pub fn fatal_problem(&self) -> Option<&Problem> {
-        match self {
-            ParsedSource::Card(card) => card.fatal_problem(),
-            ParsedSource::Component(component) => component.fatal_problem(),
-        }
+        self.as_item().fatal_problem()
     }
 
     /// Returns the component, for kinds that are components of a calendar.
     #[must_use]
     pub fn component(&self) -> Option<&Component<'a>> {
-        match self {
-            ParsedSource::Component(component) => Some(component),
-            ParsedSource::Card(_) => None,
-        }
+        if let ParsedSource::Component(component) = self { Some(component) } else { None }
     }
 }
+
+/// The parts of an item that every format has.
+trait ItemSource<'a> {
+    fn values(&self, field: &Field) -> Vec<String>;
+    fn uid(&self) -> Option<String>;
+    fn properties(&self) -> &[Property<'a>];
+    fn problems(&self) -> &[Problem];
+    fn fatal_problem(&self) -> Option<&Problem>;
+}
+
+/// Implements [`ItemSource`] by the methods of the same names.
+macro_rules! implement_item_source {
+    ($parser:ident) => {
+        impl<'a> ItemSource<'a> for $parser<'a> {
+            fn values(&self, field: &Field) -> Vec<String> {
+                $parser::values(self, field)
+            }
+
+            fn uid(&self) -> Option<String> {
+                $parser::uid(self)
+            }
+
+            fn properties(&self) -> &[Property<'a>] {
+                $parser::properties(self)
+            }
+
+            fn problems(&self) -> &[Problem] {
+                $parser::problems(self)
+            }
+
+            fn fatal_problem(&self) -> Option<&Problem> {
+                $parser::fatal_problem(self)
+            }
+        }
+    };
+}
+
+implement_item_source!(Contact);
+implement_item_source!(Component);
+#[cfg(feature = "toy-kind")]
+implement_item_source!(Bookmark);

@@ -62,8 +62,8 @@ impl<'a> PropertyList<'a> {
         &'s self,
         names: &[&str],
     ) -> impl Iterator<Item = &'s Property<'a>> {
-        let some = names.iter().any(|name| self.names.can_contain(name));
-        let all = if some { &self.all[..] } else { &[] };
+        let may_contain = names.iter().any(|name| self.names.can_contain(name));
+        let all = if may_contain { &self.all[..] } else { &[] };
         all.iter().filter(move |property| names.iter().any(|name| property.has_name(name)))
     }
 
@@ -162,8 +162,8 @@ impl ProblemCollector {
     /// limited.
     pub(crate) fn add_problem(&mut self, line: u32, what: ProblemKind) {
         let once = matches!(what, ProblemKind::NotUtf8 | ProblemKind::NulByte);
-        let said = self.problems.iter().any(|problem| once && problem.kind == what);
-        if self.problems.len() < MAX_PROBLEMS_PER_ITEM && !said {
+        let is_reported = self.problems.iter().any(|problem| once && problem.kind == what);
+        if self.problems.len() < MAX_PROBLEMS_PER_ITEM && !is_reported {
             self.problems.push(Problem { line, kind: what });
         }
     }

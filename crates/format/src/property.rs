@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// An item with more properties than this is refused.
 pub const MAX_PROPERTIES_PER_ITEM: usize = 65_536;
 /// At most this many parameters of a property, and values of a parameter, are read: no real card
-/// has more, and every look at a type is linear in their number.
+/// has more, and each test of a type takes time proportional to their number.
 const MAX_PARAMS_PER_PROPERTY: usize = 256;
 
 /// One property of an item.
@@ -163,11 +163,11 @@ impl<'a> Property<'a> {
     #[inline]
     pub fn has_name(&self, name: &str) -> bool {
         // Length and first letter exclude most names without a comparison.
-        let own = &self.text[self.name.0..self.name.1];
-        own.len() == name.len()
-            && own.first().map(u8::to_ascii_lowercase)
+        let text = &self.text[self.name.0..self.name.1];
+        text.len() == name.len()
+            && text.first().map(u8::to_ascii_lowercase)
                 == name.as_bytes().first().map(u8::to_ascii_lowercase)
-            && own.eq_ignore_ascii_case(name.as_bytes())
+            && text.eq_ignore_ascii_case(name.as_bytes())
     }
 
     /// The parameters in order, at most 256.

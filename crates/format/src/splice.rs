@@ -1,7 +1,7 @@
 //! Replaces ranges of an item's text, in the encoding of the item.
 //!
-//! Apart from [`edit`](crate::edit) because the merge of cards and new UIDs need it as well, and
-//! know nothing of components.
+//! Separate from [`edit`](crate::edit) because the merge of cards and new UIDs need it as well,
+//! without components.
 
 use crate::content_line::content_lines;
 use crate::utf16::{self, Endian};
@@ -51,7 +51,7 @@ pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Ve
     Some(result)
 }
 
-/// Returns the line end of an item: that of its first line.
+/// Returns the line end of an item: the line end of its first line.
 pub(crate) fn detect_line_end(text: &[u8]) -> &'static str {
     let first = content_lines(text).next().map(|line| line.raw.to_vec()).unwrap_or_default();
     let ends = ["\r\r\n", "\r\n", "\n", "\r"];

@@ -6,13 +6,14 @@
 //! bounded by the largest allowed item and the last chunk.
 //!
 //! A card is one piece. A calendar (VCALENDAR) may have a million components, so it is emitted in
-//! pieces: its beginning, its own lines, each component, its end. Components without a calendar
-//! around them are emitted alike. All pieces together are the stream, except blank lines before a
-//! piece and byte-order marks.
+//! pieces: its beginning, its own lines, each component, its end. Components without an enclosing
+//! calendar are emitted in the same way. All pieces together are the stream, except blank lines
+//! before a piece and byte-order marks.
 //!
-//! Broken input is closed where that is certain: a component by the next component that it cannot
-//! contain, by the END of its calendar, or by the end of the stream; a calendar by the next
-//! calendar or card, or by the end of the stream. An END without a BEGIN ends nothing.
+//! The splitter closes an unclosed component if its end is certain: before the next component that
+//! it cannot contain, at the END of its calendar, or at the end of the stream. It closes an
+//! unclosed calendar before the next calendar or card, or at the end of the stream. An END without
+//! a BEGIN ends nothing.
 
 use crate::content_line::{self, MAX_NAME_BYTES};
 use crate::kind::Kind;
@@ -116,7 +117,7 @@ impl Splitter {
             if self.buffer.capacity() > RETAINED_CAPACITY_BYTES
                 && self.buffer.len() < RETAINED_CAPACITY_BYTES
             {
-                self.buffer.shrink_to(RETAINED_CAPACITY_BYTES); // A large item went by; the rest are small again.
+                self.buffer.shrink_to(RETAINED_CAPACITY_BYTES); // Releases the memory of a large item; most items are small.
             }
         }
     }

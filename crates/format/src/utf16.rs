@@ -1,7 +1,7 @@
 //! UTF-16 items, as some address books export them: detection, decoding, and inserted lines.
 //!
-//! Apart because stored bytes stay UTF-16, so that the splitter and the editing functions count in
-//! its units.
+//! A separate module because stored bytes stay UTF-16, so that the splitter and the editing
+//! functions count in its units.
 
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 //! form in which equal definitions have equal bytes.
 //!
 //! The meaning of a definition, and the system zone that it matches, need arithmetic and tables
-//! that are not here. Apart from [`component`](crate::component) because definitions have no
+//! that are not here. Separate from [`component`](crate::component) because definitions have no
 //! fields.
 
 use crate::component::{Component, ComponentKind, Subcomponent};

@@ -1,6 +1,6 @@
-//! Whole calendars: what stands around the components, and how many of them there are.
+//! Writes whole calendars: the lines around the components, and the requested number of components.
 //!
-//! Apart from the head of [`generate`](super), which says what the mix is.
+//! [`larder_generate`](super) documents the mix.
 
 use super::FLUSH_BYTES;
 use super::event::Population;
@@ -10,54 +10,57 @@ use super::person_names::Culture;
 use super::zones::{self, ZONES};
 use std::io;
 
-/// Writes one VCALENDAR of `n` components in the mix that the head of [`generate`](super)
-/// describes; with `events`, all of them are VEVENTs.
+/// Writes a VCALENDAR of `n` components in the mix that [`larder_generate`](super) documents; with
+/// `events`, VEVENTs only.
 ///
-/// The same arguments give the same bytes. Component `i` does not depend on `n`, so but for its
-/// last line a smaller calendar is the beginning of a larger one. Memory does not grow with `n`.
+/// Equal arguments give equal bytes. Component `i` does not depend on `n`, so a smaller calendar,
+/// without its last line, is a prefix of a larger one. Memory does not grow with `n`.
 ///
 /// # Errors
-/// Whatever `out` answers to a write.
+/// Any error of writing to `out`.
 pub fn write_calendar(n: u64, seed: u64, events: bool, out: &mut dyn io::Write) -> io::Result<()> {
-    let drawing = Population { cultures: Culture::load_all(), seed, events_only: events };
+    let population = Population { cultures: Culture::load_all(), seed, events_only: events };
     write_vcalendar(
         "Calendar",
         out,
-        |card| ZONES.iter().for_each(|zone| zone.write_definition(zone.tzid, card)),
+        |lines| ZONES.iter().for_each(|zone| zone.write_definition(zone.tzid, lines)),
         n,
-        |index, card| ical_writer::write_component(&drawing.draw_component(index), card),
+        |index, lines| ical_writer::write_component(&population.draw_component(index), lines),
     )
 }
 
-/// Writes one VCALENDAR with `n` definitions of time zones and little else, as a program leaves it
-/// that adds the zones again each time it saves. Of 538 of them, 318 are one and the same. With
-/// `events`, there is an event for each.
+/// Writes a VCALENDAR with `n` time-zone definitions and little else, like a program that adds the
+/// definitions again each time it saves. Of 538 definitions, 318 are the same. With `events`, each
+/// is followed by an event.
 ///
 /// # Errors
-/// Whatever `out` answers to a write.
+/// Any error of writing to `out`.
 pub fn write_zone_definitions(
     n: u64,
     seed: u64,
     events: bool,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let drawing = Population { cultures: Culture::load_all(), seed, events_only: events };
+    let population = Population { cultures: Culture::load_all(), seed, events_only: events };
     write_vcalendar(
         "Zones",
         out,
         |_| (),
         n,
-        |index, card| {
+        |index, lines| {
             let (id, zone) = zones::nth_repeated_definition(index);
-            zone.write_definition(&id, card);
+            zone.write_definition(&id, lines);
             if events {
-                ical_writer::write_component(&drawing.draw_event_in_zone(index, id, zone), card);
+                ical_writer::write_component(
+                    &population.draw_event_in_zone(index, id, zone),
+                    lines,
+                );
             }
         },
     )
 }
 
-/// The lines around `n` parts, in pieces.
+/// Writes a VCALENDAR of `n` parts, flushed in pieces.
 fn write_vcalendar(
     name: &str,
     out: &mut dyn io::Write,
@@ -66,21 +69,22 @@ fn write_vcalendar(
     part: impl Fn(u64, &mut LineWriter<'_>),
 ) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(FLUSH_BYTES * 2);
-    let mut line = Vec::new();
-    let mut card = LineWriter::new("\r\n", &mut line, &mut bytes);
-    for own in ["BEGIN:VCALENDAR", "CALSCALE:GREGORIAN", "PRODID:-//Larder//measure generate//EN"] {
-        card.put(own).end_line();
+    let mut scratch = Vec::new();
+    let mut lines = LineWriter::new("\r\n", &mut scratch, &mut bytes);
+    for line in ["BEGIN:VCALENDAR", "CALSCALE:GREGORIAN", "PRODID:-//Larder//measure generate//EN"]
+    {
+        lines.put(line).end_line();
     }
-    card.put("VERSION:2.0").end_line();
-    card.put("X-WR-CALNAME:").put(name).end_line();
-    head(&mut card);
+    lines.put("VERSION:2.0").end_line();
+    lines.put("X-WR-CALNAME:").put(name).end_line();
+    head(&mut lines);
     for index in 0..n {
-        part(index, &mut LineWriter::new("\r\n", &mut line, &mut bytes));
+        part(index, &mut LineWriter::new("\r\n", &mut scratch, &mut bytes));
         if bytes.len() >= FLUSH_BYTES {
             out.write_all(&bytes)?;
             bytes.clear();
         }
     }
-    LineWriter::new("\r\n", &mut line, &mut bytes).put("END:VCALENDAR").end_line();
+    LineWriter::new("\r\n", &mut scratch, &mut bytes).put("END:VCALENDAR").end_line();
     out.write_all(&bytes)
 }

@@ -1,8 +1,7 @@
-//! Questions to a generated calendar, as calendar programs ask them in a day's work.
+//! Queries for a generated calendar, such as calendar programs run during a day.
 //!
-//! Each is drawn once and written in the two languages that understand it, so that two programs can
-//! be asked the same. Apart from the calendars, of which it knows the years, the words and the
-//! UIDs.
+//! Each query is written in two syntaxes, so that two programs can run the same one. The queries
+//! use the years, words and UIDs of the calendar.
 
 use super::dates::DayNumber;
 use super::event::{POPULATION_DAYS, Population};
@@ -11,39 +10,43 @@ use super::person_names::Culture;
 use super::random::SplitMix64;
 use std::io;
 
-/// Added to the seed, so that questions do not share the streams of components.
+/// Added to the seed, so that queries do not share the pseudo-random streams of components.
 const QUERY_SEED_OFFSET: u64 = 0x5155_4553;
 
-/// Writes `n` questions to the calendar that `calendar` makes of `of` components (not none), `seed`
-/// and `events`: on each line its kind, the search line (of kind `alarms` the window that `find
-/// --alarms` takes), and the same as an expression of evolution-data-server, separated by tabs.
-/// Days are those of UTC.
+/// Writes `n` queries for the calendar of [`write_calendar`](super::write_calendar) with
+/// `component_count` components (at least one), `seed` and `events`. Each line has the kind, the
+/// search line (for `alarms` the range of `find --alarms`), and the S-expression of
+/// evolution-data-server, separated by tabs. Days are in UTC.
 ///
-/// The kinds, in a hundred: `day` 25, `week` 20, `month` 20, `list` (thirty days from one on) 10,
-/// `alarms` (of a day) 10, `words` 10, `uid` 5. The same arguments give the same bytes.
+/// The kinds in percent: `day` 25, `week` 20, `month` 20, `list` (thirty days from any day) 10,
+/// `alarms` (of a day) 10, `words` 10, `uid` 5. Equal arguments give equal bytes.
 ///
 /// # Errors
-/// Whatever `out` answers to a write.
+/// Any error of writing to `out`.
 pub fn write_queries(
     n: u64,
-    of: u64,
+    component_count: u64,
     seed: u64,
     events: bool,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let drawing = Population { cultures: Culture::load_all(), seed, events_only: events };
+    let population = Population { cultures: Culture::load_all(), seed, events_only: events };
     for index in 0..n {
         let random = &mut SplitMix64::from_seed(seed.wrapping_add(QUERY_SEED_OFFSET), index);
-        let [kind, line, sexp] = draw_query(&drawing, of, random);
+        let [kind, line, sexp] = draw_query(&population, component_count, random);
         writeln!(out, "{kind}\t{line}\t{sexp}")?;
     }
     Ok(())
 }
 
-fn draw_query(drawing: &Population, of: u64, random: &mut SplitMix64) -> [String; 3] {
+fn draw_query(
+    population: &Population,
+    component_count: u64,
+    random: &mut SplitMix64,
+) -> [String; 3] {
     let day = DayNumber::from_date(2017, 1, 1).add_days(random.next_below(POPULATION_DAYS) as i64);
     let (year, month, _) = day.to_date();
-    let window = |kind: &str, first: DayNumber, last: DayNumber| {
+    let range_query = |kind: &str, first: DayNumber, last: DayNumber| {
         let sexp = time_range_sexp("occur-in-time-range?", first, last);
         [
             kind.to_owned(),
@@ -58,7 +61,7 @@ fn draw_query(drawing: &Population, of: u64, random: &mut SplitMix64) -> [String
         }
         25..45 => {
             let monday = day.add_days(-day.weekday());
-            window("week", monday, monday.add_days(7))
+            range_query("week", monday, monday.add_days(7))
         }
         45..65 => {
             let next = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
@@ -69,7 +72,7 @@ fn draw_query(drawing: &Population, of: u64, random: &mut SplitMix64) -> [String
             );
             ["month".to_owned(), format!("when:{year}-{month:02}"), sexp]
         }
-        65..75 => window("list", day, day.add_days(30)),
+        65..75 => range_query("list", day, day.add_days(30)),
         75..85 => {
             let sexp = time_range_sexp("has-alarms-in-range?", day, day.add_days(1));
             [
@@ -83,7 +86,7 @@ fn draw_query(drawing: &Population, of: u64, random: &mut SplitMix64) -> [String
             ["words".to_owned(), word.to_owned(), format!("(contains? \"any\" \"{word}\")")]
         }
         _ => {
-            let uid = drawing.nearest_uid(random.next_below(of));
+            let uid = population.nearest_uid(random.next_below(component_count));
             ["uid".to_owned(), format!("uid:={uid}"), format!("(uid? \"{uid}\")")]
         }
     }

@@ -1,15 +1,14 @@
-//! One invented contact: drawn here, written elsewhere.
+//! Generates the values of a contact.
 //!
-//! Knows what people have (a mobile telephone, a second address at work) and nothing of vCard but
-//! which version the card will have. Apart from the writer, so that the three versions draw from
-//! one population.
+//! The values are independent of the vCard version, apart from the choice of the version, so that
+//! the three versions have the same population. `vcard_writer` writes them.
 
 use super::contact_texts;
 use super::countries::Country;
 use super::person_names::{Culture, NameOrder, PersonName};
 use super::random::SplitMix64;
 
-/// The version a contact is written in.
+/// The vCard version of a contact.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FakeCardVersion {
     /// vCard 2.1 (versit).
@@ -20,7 +19,7 @@ pub(super) enum FakeCardVersion {
     V4_0,
 }
 
-/// The use of a telephone.
+/// The use of a telephone number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PhoneType {
     Mobile,
@@ -29,20 +28,20 @@ pub(super) enum PhoneType {
     Fax,
 }
 
-/// A telephone number: as written, and as an RFC 3966 URI.
+/// A telephone number: as text, and as an RFC 3966 URI.
 pub(super) struct FakePhone {
     pub(super) phone_type: PhoneType,
     pub(super) number: String,
     pub(super) uri: String,
 }
 
-/// A mailbox, at work or at home.
+/// An e-mail address, at work or at home.
 pub(super) struct FakeEmail {
     pub(super) is_work: bool,
     pub(super) address: String,
 }
 
-/// Where somebody lives, or works.
+/// A postal address, at home or at work.
 pub(super) struct FakeAddress {
     pub(super) is_work: bool,
     pub(super) street: String,
@@ -52,7 +51,7 @@ pub(super) struct FakeAddress {
     pub(super) country: &'static str,
 }
 
-/// Everything that a card says.
+/// The values of a contact.
 pub(super) struct FakeContact<'c> {
     pub(super) version: FakeCardVersion,
     pub(super) line_ending: &'static str,
@@ -60,7 +59,7 @@ pub(super) struct FakeContact<'c> {
     pub(super) given: &'c PersonName,
     pub(super) middle: Option<&'c PersonName>,
     pub(super) family: &'c PersonName,
-    /// The name as it is shown.
+    /// The display name.
     pub(super) display_name: String,
     pub(super) phones: Vec<FakePhone>,
     pub(super) emails: Vec<FakeEmail>,
@@ -73,25 +72,24 @@ pub(super) struct FakeContact<'c> {
     /// Year, month, day.
     pub(super) birthday: Option<(u64, u64, u64)>,
     pub(super) note: Option<String>,
-    /// The bytes of something like a JPEG file.
+    /// Bytes that resemble a JPEG file.
     pub(super) photo: Option<Vec<u8>>,
     /// An account: property, URI scheme, name.
     pub(super) account: Option<(&'static str, &'static str, String)>,
-    /// The address of a page about them.
+    /// The URL of a web page.
     pub(super) website: Option<String>,
-    /// 128 bits that no other contact has.
+    /// 128 bits that are unique to the contact.
     pub(super) uid: Option<u128>,
     /// Year, month, day, hour, minute, second.
     pub(super) revision_time: [u64; 6],
-    /// Whether some of its properties stand in groups with a label, and where in the labels it
-    /// begins.
+    /// The first of the labels used, if some properties are in groups with a label.
     pub(super) first_label_index: Option<usize>,
-    /// A number for small choices of form, such as how the UID is written.
+    /// Bits for small choices of form, such as that of the UID.
     pub(super) style_bits: u64,
 }
 
 impl<'c> FakeContact<'c> {
-    /// Draws a contact. What `random` yields, and nothing else, decides.
+    /// Generates a contact. The result depends on `random` only.
     pub(super) fn draw(cultures: &'c [Culture], random: &mut SplitMix64) -> FakeContact<'c> {
         let version = FakeCardVersion::draw(random);
         let line_ending = draw_line_ending(version, random);
@@ -161,7 +159,7 @@ impl FakeCardVersion {
     }
 }
 
-/// The RFCs want CR LF; files that went through a Unix tool have lost the CR.
+/// Chooses a line ending. The RFCs require CR LF; files processed by Unix tools have lost the CR.
 fn draw_line_ending(version: FakeCardVersion, random: &mut SplitMix64) -> &'static str {
     match version {
         FakeCardVersion::V3_0 | FakeCardVersion::V4_0 if random.next_below(8) == 0 => "\n",
@@ -186,7 +184,7 @@ fn join_names(
     }
 }
 
-/// One of either list, tossed for.
+/// Returns a word of one of two lists, with equal probability.
 fn pick_from_either(
     one: &'static [&'static str],
     other: &'static [&'static str],
@@ -205,7 +203,7 @@ fn draw_phones(place: &Country, random: &mut SplitMix64) -> Vec<FakePhone> {
         PhoneType::Fax,
     ];
     let count = random.roll_one_to_three(30, 20);
-    // Neighbours in the list, so that nobody has two of a kind before they have a mobile telephone.
+    // Neighbours in the list, so that types are distinct and usually include a mobile telephone.
     let first = if random.roll_percent(75) { 0 } else { random.next_below(4) as usize };
     PHONE_TYPE_SEQUENCE[first..]
         .iter()
@@ -222,8 +220,8 @@ fn draw_phones(place: &Country, random: &mut SplitMix64) -> Vec<FakePhone> {
         .collect()
 }
 
-/// Makes a text of a pattern: `#` is a digit, `~` one from 2 to 9, `٠` an Arabic digit, `%` a house
-/// number.
+/// Replaces the placeholders of a pattern: `#` is a digit, `~` one from 2 to 9, `٠` an Arabic
+/// digit, `%` a house number.
 pub(super) fn fill_pattern(pattern: &str, random: &mut SplitMix64) -> String {
     let mut text = String::with_capacity(pattern.len() + 4);
     let digit = |first: u8, from: u64, random: &mut SplitMix64| {
@@ -241,14 +239,15 @@ pub(super) fn fill_pattern(pattern: &str, random: &mut SplitMix64) -> String {
     text
 }
 
-/// The number as `tel:` URI: international, without what is only for the eye; an extension apart.
+/// Returns a number as a `tel:` URI, in international form without punctuation; an extension is a
+/// parameter.
 fn phone_uri(number: &str, place: &Country) -> String {
     let (main, extension) = match number.find(char::is_alphabetic) {
         Some(at) => number.split_at(at),
         None => (number, ""),
     };
     let digits = |text: &str| text.chars().filter_map(to_ascii_digit).collect::<String>();
-    // "(0)" is for those who dial from within.
+    // "(0)" is dialled inside the country only.
     let dialled = digits(&main.replace("(0)", ""));
     let national = dialled.strip_prefix("00").map(str::to_owned);
     let mut uri = match national {
@@ -267,7 +266,7 @@ fn phone_uri(number: &str, place: &Country) -> String {
     uri
 }
 
-/// The value of a decimal digit, Western or Arabic, as a Western one.
+/// Converts a Western or Arabic decimal digit to ASCII.
 fn to_ascii_digit(sign: char) -> Option<char> {
     match sign {
         '0'..='9' => Some(sign),
@@ -288,7 +287,7 @@ pub(super) fn draw_emails(
         .map(|at| {
             let work = employed && at == 0;
             let number = random.next_below(10_000).to_string();
-            // The first may be the plain name, as only one mailbox of a person is.
+            // Only the first address may be the name without a number, so that addresses differ.
             let name = match random.next_below(if at == 0 { 6 } else { 4 }) {
                 4 | 5 => [given, ".", family].concat(),
                 0 => [&given[..1], ".", family, &number].concat(),
@@ -324,14 +323,14 @@ fn draw_categories(random: &mut SplitMix64) -> Vec<&'static str> {
     if !random.roll_percent(35) {
         return Vec::new();
     }
-    // A run of the list: different ones without having to look.
+    // A run of the list, so that the categories are distinct.
     let count = random.roll_one_to_three(30, 15);
     let first =
         random.next_below((contact_texts::CONTACT_CATEGORIES.len() - count) as u64) as usize;
     contact_texts::CONTACT_CATEGORIES[first..first + count].to_vec()
 }
 
-/// A run of the sentences, in different places of the list, and perhaps one in their own language.
+/// Generates a note: a run of sentences, and possibly one in the language of the country.
 pub(super) fn draw_note(place: &Country, random: &mut SplitMix64) -> String {
     let mut note = String::new();
     let first = random.next_below(contact_texts::NOTE_SENTENCES.len() as u64) as usize;
@@ -350,7 +349,7 @@ pub(super) fn draw_note(place: &Country, random: &mut SplitMix64) -> String {
     note
 }
 
-/// Noise of the size of a small portrait, beginning and ending as a JPEG file does.
+/// Generates noise of the size of a small portrait, with the first and last bytes of a JPEG file.
 fn draw_photo(random: &mut SplitMix64) -> Vec<u8> {
     let size = random.next_between(2_048, 12_288) as usize;
     let mut bytes = b"\xFF\xD8\xFF\xE0\x00\x10JFIF\x00\x01".to_vec();

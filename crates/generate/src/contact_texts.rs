@@ -1,8 +1,8 @@
-//! The words of a contact that do not depend on where somebody lives.
+//! The texts of contacts that do not depend on the country.
 //!
-//! Lists only. Domains are those that RFC 2606 sets aside, so that no mail ever leaves a test.
+//! Domains are reserved by RFC 2606, so that no mail can leave a test.
 
-/// Where private mail goes.
+/// The domains of private addresses.
 pub(super) static HOME_DOMAINS: &[&str] = &[
     "example.com",
     "mail.example",
@@ -12,7 +12,7 @@ pub(super) static HOME_DOMAINS: &[&str] = &[
     "inbox.example",
 ];
 
-/// Where mail at work goes.
+/// The domains of addresses at work.
 pub(super) static WORK_DOMAINS: &[&str] = &[
     "corp.example.com",
     "firma.example",
@@ -23,7 +23,7 @@ pub(super) static WORK_DOMAINS: &[&str] = &[
     "lab.example",
 ];
 
-/// Employers known in many countries.
+/// Organisations known in many countries.
 pub(super) static ORGANISATIONS: &[&str] = &[
     "Example Ltd",
     "Brightwater Systems",
@@ -35,7 +35,7 @@ pub(super) static ORGANISATIONS: &[&str] = &[
     "International Society of Kite Makers",
 ];
 
-/// Parts of an employer.
+/// Departments.
 pub(super) static DEPARTMENTS: &[&str] = &[
     "Sales",
     "Research and Development",
@@ -106,11 +106,11 @@ pub(super) static NOTE_SENTENCES: &[&str] = &[
     "Sends postcards from every journey and would like some in return.",
 ];
 
-/// Labels that people give to a number or an address.
+/// Labels of numbers and addresses.
 pub(super) static PROPERTY_LABELS: &[&str] =
     &["_$!<Other>!$_", "Cottage", "Ferienhaus", "Weekend only", "実家", "Дача"];
 
-/// Services on which people have an account.
+/// Services with accounts: property and URI scheme.
 pub(super) static ACCOUNT_SERVICES: &[(&str, &str)] = &[
     ("X-SKYPE", "skype"),
     ("X-JABBER", "xmpp"),

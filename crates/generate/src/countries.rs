@@ -1,31 +1,30 @@
-//! Countries: how people there write a telephone number, where they live, where they work.
+//! Countries: the notations of telephone numbers, addresses and employers.
 //!
-//! Not an authority on numbering or addressing; the patterns are those that stand in people's
-//! address books, national and international, with the brackets, dots, slashes and extensions they
-//! use. Where a country sets numbers aside for fiction (North America, Britain, France), those are
-//! drawn.
+//! The patterns are typical of address books, national and international, with brackets, dots,
+//! slashes and extensions; they are no authority on numbering plans. Numbers reserved for fiction
+//! are used in countries that have them (North America, Britain, France).
 
-/// The texts and numbers drawn for a person of one country.
+/// The texts and number patterns of a country.
 pub(super) struct Country {
-    /// Its name as written there.
+    /// Its name in its own language.
     pub(super) name: &'static str,
     /// The calling code, with `+`.
     pub(super) calling_code: &'static str,
-    /// The trunk prefix before a national number, which is dropped after the country code.
+    /// The trunk prefix of national numbers, which is omitted after the country code.
     pub(super) trunk_prefix: &'static str,
-    /// Numbers of mobile telephones; `fill` in contact.rs knows the signs.
+    /// Patterns of mobile numbers; see `fill_pattern` in contact.rs.
     pub(super) mobile_patterns: &'static [&'static str],
-    /// Numbers of telephones with a wire.
+    /// Patterns of landline numbers.
     pub(super) landline_patterns: &'static [&'static str],
-    /// Street and house, `#` for digits, `%` for a house number.
+    /// Patterns of streets with house numbers.
     pub(super) streets: &'static [&'static str],
-    /// City, region, postal code.
+    /// Cities: name, region, pattern of the postal code.
     pub(super) cities: &'static [(&'static str, &'static str, &'static str)],
-    /// Employers.
+    /// Organisations.
     pub(super) organisations: &'static [&'static str],
     /// Job titles in the language of the country.
     pub(super) titles: &'static [&'static str],
-    /// A sentence or two for notes.
+    /// Sentences for notes.
     pub(super) note_sentences: &'static [&'static str],
 }
 

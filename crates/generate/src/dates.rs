@@ -1,7 +1,7 @@
-//! Days, and the days of a recurring event.
+//! Days, and the recurrence patterns of generated events.
 //!
-//! Has only the seven patterns of recurrence that the generator draws. The patterns do not use the
-//! rules of `larder-time`, because generated calendars measure these.
+//! Expanding the patterns does not use the recurrence rules of `larder-time`, because generated
+//! calendars test and measure these.
 
 use larder_time::civil::{Date, first_day_of_month};
 use std::fmt;
@@ -22,17 +22,17 @@ impl DayNumber {
         (year.into(), month.into(), day.into())
     }
 
-    /// 0 for Monday.
+    /// Returns the day of the week; 0 is Monday.
     pub fn weekday(self) -> i64 {
         (self.0 + 3).rem_euclid(7)
     }
 
-    /// So many days later.
+    /// Returns the day a number of days later.
     pub fn add_days(self, days: i64) -> DayNumber {
         DayNumber(self.0 + days)
     }
 
-    /// The last such weekday of a month, or the one that is `nth` (from 1) in it.
+    /// Returns the `nth` (from 1) weekday of a month, or the last one.
     pub(super) fn from_nth_weekday(
         year: i64,
         month: u64,
@@ -53,7 +53,7 @@ impl DayNumber {
     }
 }
 
-/// As iCalendar writes a DATE.
+/// Formats a DATE of iCalendar.
 impl fmt::Display for DayNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = self.to_date();
@@ -61,32 +61,32 @@ impl fmt::Display for DayNumber {
     }
 }
 
-/// The days as rules name them.
+/// The codes of weekdays in rules.
 pub(super) const WEEKDAY_CODES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
-/// How an event repeats. What a rule does not say follows from the first day.
+/// A recurrence pattern. Parts that a rule does not name are those of the first day.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecurrencePattern {
-    /// Each day.
+    /// Every day.
     Daily,
     /// Monday to Friday.
     Workdays,
-    /// Some days (bit 0 is Monday) of every week, or of every second one.
+    /// Some days (bit 0 is Monday) of every week or every second week.
     Weekly { interval: i64, days: u8 },
     /// The same day of each month.
     MonthlyByDay,
-    /// The second Tuesday, the last Friday.
+    /// The same weekday of each month: the second Tuesday, the last Friday.
     MonthlyByWeekday,
-    /// The same date.
+    /// The same date of each year.
     Yearly,
 }
 
 impl RecurrencePattern {
-    /// The first day on or after `day` that a series may begin with.
+    /// Returns the day near `day` that a series begins with.
     pub(super) fn first_on_or_after(self, day: DayNumber) -> DayNumber {
         match self {
             RecurrencePattern::Workdays if day.weekday() > 4 => day.add_days(7 - day.weekday()),
-            // Neither February nor a short month is to leave out an occurrence.
+            // At most the 28th, so that no month lacks the day.
             RecurrencePattern::MonthlyByDay | RecurrencePattern::Yearly => {
                 day.add_days((28 - day.to_date().2 as i64).min(0))
             }
@@ -94,7 +94,7 @@ impl RecurrencePattern {
         }
     }
 
-    /// The occurrence behind `day`, of a series that begins on `first`.
+    /// Returns the occurrence after `day`, of a series that begins on `first`.
     pub(super) fn next_occurrence(self, first: DayNumber, day: DayNumber) -> DayNumber {
         let (year, month, date) = day.to_date();
         let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
@@ -122,13 +122,13 @@ impl RecurrencePattern {
         }
     }
 
-    /// Which one of its weekday a day is in its month, from 1; none where it is the fifth, which is
-    /// the last.
+    /// Returns the ordinal of a day among the same weekdays of its month, from 1; `None` for the
+    /// fifth, which is the last.
     pub(super) fn weekday_ordinal(day: DayNumber) -> Option<i64> {
-        Some((day.to_date().2 as i64 - 1) / 7 + 1).filter(|&place| place < 5)
+        Some((day.to_date().2 as i64 - 1) / 7 + 1).filter(|&ordinal| ordinal < 5)
     }
 
-    /// The rule without its end.
+    /// Returns the rule without its end.
     pub(super) fn to_rrule(self, first: DayNumber) -> String {
         let date = first.to_date().2;
         match self {
@@ -136,14 +136,16 @@ impl RecurrencePattern {
             RecurrencePattern::Workdays => "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR".to_owned(),
             RecurrencePattern::Weekly { interval, days } => {
                 let interval = if interval == 1 { "" } else { ";INTERVAL=2" };
-                let named: Vec<_> = (0..7).filter(|day| days >> day & 1 == 1).collect();
-                let named: Vec<_> = named.iter().map(|&day: &usize| WEEKDAY_CODES[day]).collect();
-                format!("FREQ=WEEKLY{interval};BYDAY={}", named.join(","))
+                let codes: Vec<_> = (0..7)
+                    .filter(|day| days >> day & 1 == 1)
+                    .map(|day: usize| WEEKDAY_CODES[day])
+                    .collect();
+                format!("FREQ=WEEKLY{interval};BYDAY={}", codes.join(","))
             }
             RecurrencePattern::MonthlyByDay => format!("FREQ=MONTHLY;BYMONTHDAY={date}"),
             RecurrencePattern::MonthlyByWeekday => {
-                let place = RecurrencePattern::weekday_ordinal(first).unwrap_or(-1);
-                format!("FREQ=MONTHLY;BYDAY={place}{}", WEEKDAY_CODES[first.weekday() as usize])
+                let ordinal = RecurrencePattern::weekday_ordinal(first).unwrap_or(-1);
+                format!("FREQ=MONTHLY;BYDAY={ordinal}{}", WEEKDAY_CODES[first.weekday() as usize])
             }
             RecurrencePattern::Yearly => "FREQ=YEARLY".to_owned(),
         }

@@ -1,8 +1,7 @@
-//! One invented component of a calendar: drawn here, written elsewhere.
+//! Generates the values of a calendar component.
 //!
-//! Knows what calendars hold (meetings that repeat, one of them moved, tasks that are half done)
-//! and nothing of how it is written. A detached occurrence draws its master again, so that nothing
-//! has to be kept.
+//! The values are independent of iCalendar; `ical_writer` writes them. An override generates its
+//! master again, so that no state is kept.
 
 use super::contact::{FakeEmail, draw_emails, draw_note, fill_pattern};
 use super::dates::{DayNumber, RecurrencePattern};
@@ -12,11 +11,11 @@ use super::random::SplitMix64;
 use super::zones::{self, FakeZone};
 use std::borrow::Cow;
 
-/// The days over which everything is spread: 2017 to 2026.
+/// The number of days of the period of all components, 2017 to 2026.
 pub(super) const POPULATION_DAYS: u64 = 3_652;
-/// How many components may lie between a master and the detached occurrences of it.
+/// The maximum number of components between a master and its overrides.
 const MAX_MASTER_DISTANCE_COMPONENTS: u64 = 64;
-/// How far into an endless series its detached occurrences are.
+/// The number of occurrences of an endless series that may be overridden.
 const ENDLESS_SERIES_OCCURRENCES: u64 = 24;
 
 /// The kind of a component.
@@ -27,12 +26,12 @@ pub(super) enum FakeComponentType {
     Journal,
 }
 
-/// The meaning of a component's times.
+/// The form of the times of a component.
 #[derive(Clone)]
 pub(super) enum TimeForm {
     /// Whole days.
     Date,
-    /// The time on any wall.
+    /// Floating time.
     Floating,
     Utc,
     Zoned {
@@ -41,7 +40,7 @@ pub(super) enum TimeForm {
     },
 }
 
-/// A day and a minute of it, on some clock.
+/// A day and a minute of that day.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WallTime {
     pub(super) day: DayNumber,
@@ -49,7 +48,7 @@ pub(super) struct WallTime {
 }
 
 impl WallTime {
-    /// So many minutes later.
+    /// Returns the time a number of minutes later.
     pub(super) fn add_minutes(self, minutes: i64) -> WallTime {
         let minute = self.minute + minutes;
         WallTime {
@@ -59,49 +58,49 @@ impl WallTime {
     }
 }
 
-/// How it repeats.
+/// The recurrence of a master.
 pub(super) struct FakeSeries {
     pub(super) pattern: RecurrencePattern,
-    /// Where it has an end: how many there are, and the last of them.
+    /// The number of occurrences and the last one; `None` for an endless series.
     pub(super) end: Option<(u64, WallTime)>,
-    /// Whether the end is said as UNTIL and not as COUNT.
+    /// Whether the end is written as UNTIL instead of COUNT.
     pub(super) has_until: bool,
     pub(super) exceptions: Vec<WallTime>,
 }
 
-/// Who was asked to come; the first is who asks.
+/// An attendee; the first of a component is the organizer.
 pub(super) struct FakeAttendee {
     pub(super) name: String,
     pub(super) address: String,
     pub(super) participation_status: &'static str,
 }
 
-/// A reminder.
+/// An alarm.
 pub(super) struct FakeAlarm {
     pub(super) trigger: AlarmTrigger,
     pub(super) has_repeat: bool,
     pub(super) is_acknowledged: bool,
 }
 
-/// When a reminder goes off.
+/// The trigger of an alarm.
 #[derive(Clone, Copy)]
 pub(super) enum AlarmTrigger {
     RelativeToStart(&'static str),
     RelativeToEnd(&'static str),
-    /// So many minutes before the start, said as a time of UTC.
+    /// A number of minutes before the start, written as a UTC time.
     Absolute(i64),
 }
 
-/// Everything that a component says.
+/// The values of a component.
 pub(super) struct FakeComponent {
     pub(super) component_type: FakeComponentType,
     pub(super) uid: String,
     pub(super) time_form: TimeForm,
     pub(super) start: WallTime,
-    /// In minutes, also of whole days.
+    /// The length in minutes, also of all-day components.
     pub(super) length_minutes: i64,
     pub(super) series: Option<FakeSeries>,
-    /// The occurrence that this one is there instead of.
+    /// The occurrence that this component overrides.
     pub(super) recurrence_id: Option<WallTime>,
     pub(super) summary: String,
     pub(super) location: Option<String>,
@@ -110,19 +109,19 @@ pub(super) struct FakeComponent {
     pub(super) attendees: Vec<FakeAttendee>,
     pub(super) alarm: Option<FakeAlarm>,
     pub(super) status: Option<&'static str>,
-    /// 1 to 9.
+    /// From 1 to 9.
     pub(super) priority: Option<u64>,
     pub(super) is_private: bool,
-    /// Of a task, in percent.
+    /// The progress of a task.
     pub(super) percent_complete: u64,
     pub(super) created: WallTime,
     pub(super) last_modified: WallTime,
     pub(super) sequence: u64,
-    /// A number for small choices of form.
+    /// Bits for small choices of form.
     pub(super) style_bits: u64,
 }
 
-/// The part that a component has in a calendar.
+/// The role of a component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ComponentRole {
     Master,
@@ -140,16 +139,17 @@ impl ComponentRole {
     }
 }
 
-/// The texts and people from which the components of a calendar are drawn.
+/// The population of a calendar, from which its components are generated.
 pub(super) struct Population {
     pub(super) cultures: Vec<Culture>,
     pub(super) seed: u64,
-    /// Whether all are events.
+    /// Whether all components are events.
     pub(super) events_only: bool,
 }
 
 impl Population {
-    /// Component `index`. What its stream and that of its master yield, and nothing else, decides.
+    /// Generates component `index`. The result depends on its pseudo-random stream and that of its
+    /// master only.
     pub(super) fn draw_component(&self, index: u64) -> FakeComponent {
         let random = &mut SplitMix64::from_seed(self.seed, index);
         match ComponentRole::draw(random) {
@@ -162,17 +162,18 @@ impl Population {
         }
     }
 
-    /// The UID of the series or single component nearest to `index`, at or before it.
+    /// Returns the UID of the nearest series or single component at or before `index`.
     pub(super) fn nearest_uid(&self, index: u64) -> String {
-        let whole = |index: &u64| {
+        let has_own_uid = |index: &u64| {
             ComponentRole::draw(&mut SplitMix64::from_seed(self.seed, *index))
                 != ComponentRole::Override
         };
-        let nearest = (0..=index).rev().take(MAX_MASTER_DISTANCE_COMPONENTS as usize).find(whole);
+        let nearest =
+            (0..=index).rev().take(MAX_MASTER_DISTANCE_COMPONENTS as usize).find(has_own_uid);
         self.draw_component(nearest.unwrap_or(index)).uid
     }
 
-    /// An event in a zone: nothing that repeats.
+    /// Generates a single event in a time zone.
     pub(super) fn draw_event_in_zone(
         &self,
         index: u64,
@@ -210,8 +211,8 @@ impl Population {
             if todo { FakeComponentType::Todo } else { FakeComponentType::Event },
             random,
         );
-        let every = draw_pattern(component.start.day, random);
-        if every == RecurrencePattern::Yearly {
+        let pattern = draw_pattern(component.start.day, random);
+        if pattern == RecurrencePattern::Yearly {
             let culture = Culture::pick(&self.cultures, random);
             let name = &random.pick_early(&culture.given).written;
             component.summary = ["🎂 ", name].concat();
@@ -223,12 +224,13 @@ impl Population {
             component.start.minute = 0;
             component.length_minutes = 1_440;
         }
-        component.start.day = every.first_on_or_after(component.start.day);
-        component.series = Some(FakeSeries::draw(every, component.start, random));
+        component.start.day = pattern.first_on_or_after(component.start.day);
+        component.series = Some(FakeSeries::draw(pattern, component.start, random));
         component
     }
 
-    /// A changed occurrence of the nearest series before; none where that has no more to change.
+    /// Generates an override of the nearest series before; `None` if all its occurrences for
+    /// overrides are used.
     fn draw_override(&self, index: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let mut nth = 1;
         for before in (index.saturating_sub(MAX_MASTER_DISTANCE_COMPONENTS)..index).rev() {
@@ -244,7 +246,7 @@ impl Population {
         None
     }
 
-    /// Draws the properties that single components and masters share.
+    /// Generates the values that single components and masters share.
     fn draw_base(&self, kind: FakeComponentType, random: &mut SplitMix64) -> FakeComponent {
         let culture = Culture::pick(&self.cultures, random);
         let uid = [random.next_bits(), random.next_bits(), random.next_bits() >> 32];
@@ -253,13 +255,13 @@ impl Population {
                 .add_days(random.next_below(POPULATION_DAYS) as i64),
             minute: 0,
         };
-        let (whole, floating) = match kind {
+        let (all_day, floating) = match kind {
             FakeComponentType::Journal => (80, 10),
             _ => (12, 3),
         };
         let clock = match random.next_below(100) {
-            roll if roll < whole => TimeForm::Date,
-            roll if roll < whole + floating => TimeForm::Floating,
+            roll if roll < all_day => TimeForm::Date,
+            roll if roll < all_day + floating => TimeForm::Floating,
             85.. => TimeForm::Utc,
             _ => {
                 let zone = zones::pick_zone(random);
@@ -304,21 +306,20 @@ impl Population {
 }
 
 impl FakeComponent {
-    /// This master as its `nth` detached occurrence (from 1): each of them takes the place of
-    /// another one.
+    /// Turns a master into its `nth` override (from 1). Each overrides another occurrence.
     fn into_override(mut self, nth: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let series = self.series.take()?;
-        // Even places; odd ones may be exceptions.
-        let most = (series.end.map_or(ENDLESS_SERIES_OCCURRENCES, |(count, _)| count) - 1) / 2;
-        if nth > most.min(7) {
+        // Even occurrences; odd ones may be exceptions.
+        let max = (series.end.map_or(ENDLESS_SERIES_OCCURRENCES, |(count, _)| count) - 1) / 2;
+        if nth > max.min(7) {
             return None;
         }
-        let place = 2 * (nth + 8 * random.next_below((most - nth) / 8 + 1));
-        let usual = series.nth_occurrence(self.start, place);
+        let occurrence = 2 * (nth + 8 * random.next_below((max - nth) / 8 + 1));
+        let original = series.nth_occurrence(self.start, occurrence);
         let dates = matches!(self.time_form, TimeForm::Date);
         let days = |days: u64| days as i64 * 1_440;
-        self.recurrence_id = Some(usual);
-        self.start = usual.add_minutes(match random.next_below(10) {
+        self.recurrence_id = Some(original);
+        self.start = original.add_minutes(match random.next_below(10) {
             0..4 if !dates => random.next_between(2, 16) as i64 * 15 - 120,
             0..7 => days(random.next_between(1, 3)),
             7 => days(random.next_between(30, 200)),
@@ -328,7 +329,7 @@ impl FakeComponent {
             self.summary.push_str(" (!)");
         }
         self.alarm = self.alarm.filter(|alarm| !matches!(alarm.trigger, AlarmTrigger::Absolute(_)));
-        self.last_modified = usual.add_minutes(-(random.next_between(30, 9 * 1_440) as i64));
+        self.last_modified = original.add_minutes(-(random.next_between(30, 9 * 1_440) as i64));
         self.created = self.created.min(self.last_modified);
         self.sequence += 1;
         Some(self)
@@ -336,47 +337,47 @@ impl FakeComponent {
 }
 
 impl FakeSeries {
-    fn draw(every: RecurrencePattern, start: WallTime, random: &mut SplitMix64) -> FakeSeries {
+    fn draw(pattern: RecurrencePattern, start: WallTime, random: &mut SplitMix64) -> FakeSeries {
         let endless =
-            random.next_below(1_000) < if every == RecurrencePattern::Yearly { 500 } else { 65 };
+            random.next_below(1_000) < if pattern == RecurrencePattern::Yearly { 500 } else { 65 };
         let mut series = FakeSeries {
-            pattern: every,
+            pattern,
             end: None,
             has_until: random.roll_percent(50),
             exceptions: Vec::new(),
         };
-        let mut most = ENDLESS_SERIES_OCCURRENCES;
+        let mut max = ENDLESS_SERIES_OCCURRENCES;
         if !endless {
-            let weeks = match every {
+            let weeks = match pattern {
                 RecurrencePattern::Yearly => 52 * random.next_between(4, 12),
                 _ => *random.pick(&[2, 3, 4, 5, 6, 8, 9, 10, 10, 11, 12, 14, 16, 20, 26, 39, 52]),
             };
             let last = start.day.add_days(7 * weeks as i64);
             let (mut count, mut day) = (1, start.day);
             loop {
-                let next = every.next_occurrence(start.day, day);
+                let next = pattern.next_occurrence(start.day, day);
                 if next >= last && count >= 3 {
                     break;
                 }
                 (day, count) = (next, count + 1);
             }
             series.end = Some((count, WallTime { day, ..start }));
-            most = count;
+            max = count;
         }
         if random.roll_percent(15) {
             let number = random.next_between(1, 3);
             series.exceptions = (0..number)
                 .map(|at| 2 * at + 1)
-                .filter(|&place| place < most)
-                .map(|place| series.nth_occurrence(start, place))
+                .filter(|&occurrence| occurrence < max)
+                .map(|occurrence| series.nth_occurrence(start, occurrence))
                 .collect();
         }
         series
     }
 
-    /// Occurrence `place`, from 0, of a series that begins at `start`.
-    fn nth_occurrence(&self, start: WallTime, place: u64) -> WallTime {
-        let day = (0..place).fold(start.day, |day, _| self.pattern.next_occurrence(start.day, day));
+    /// Returns occurrence `n`, from 0, of a series that begins at `start`.
+    fn nth_occurrence(&self, start: WallTime, n: u64) -> WallTime {
+        let day = (0..n).fold(start.day, |day, _| self.pattern.next_occurrence(start.day, day));
         WallTime { day, ..start }
     }
 }
@@ -402,7 +403,7 @@ impl FakeAlarm {
     }
 }
 
-/// How a series repeats that begins about that day.
+/// Chooses the recurrence pattern of a series that begins near a day.
 fn draw_pattern(start: DayNumber, random: &mut SplitMix64) -> RecurrencePattern {
     let first = 1 << start.weekday();
     match random.next_below(100) {
@@ -419,7 +420,7 @@ fn draw_pattern(start: DayNumber, random: &mut SplitMix64) -> RecurrencePattern 
     }
 }
 
-/// When things begin: from seven in the morning, more of them on the hour.
+/// Chooses a start between 7:00 and 20:45, most often on the hour.
 fn draw_start_minute(random: &mut SplitMix64) -> i64 {
     let quarter = if random.roll_percent(60) { 0 } else { random.next_below(4) };
     (random.next_between(7, 20) * 60 + quarter * 15) as i64

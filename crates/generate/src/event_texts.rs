@@ -1,8 +1,8 @@
-//! The texts of calendars: subjects, places, search words.
+//! The texts of calendars: summaries, locations, search words.
 //!
-//! Lists only. `{}` in a subject is a given name.
+//! `{}` in a summary is a given name.
 
-/// Subjects of events, in the languages of some cultures; half are English.
+/// Summaries of events in several languages; half are English.
 pub(super) static SUMMARY_TEMPLATES: &[&str] = &[
     "Lunch with {}",
     "Weekly planning",
@@ -56,7 +56,7 @@ pub(super) static SUMMARY_TEMPLATES: &[&str] = &[
     "生日聚会",
 ];
 
-/// Words that the subjects, notes and places hold, as people would look for them.
+/// Words of the summaries, notes and locations, for queries.
 pub(super) static SEARCH_WORDS: &[&str] = &[
     "budget",
     "dentist",
@@ -80,7 +80,7 @@ pub(super) static SEARCH_WORDS: &[&str] = &[
     "accountant",
 ];
 
-/// Where people meet; `#` is a digit.
+/// Locations of meetings; `#` is a digit.
 pub(super) static ROOM_PATTERNS: &[&str] = &[
     "Room #.##",
     "Conference room B, floor #",

@@ -1,17 +1,16 @@
 //! Realistic test data of any size, made from a seed.
 //!
-//! Not a collection of hard cases (these are the samples and the corpora), and not a writer for
-//! existing cards: the generators write only what they draw, in the ways of real programs, and do
-//! not use the parsers that the data is to measure. Every generator is a pure function of its
-//! arguments.
+//! The data resembles that of real programs; hard cases are in the samples and the corpora. The
+//! generators do not use Larder's parsers, which the data is to measure. Each generator is a pure
+//! function of its arguments.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | `calendar`, `zones` | calendars and time zone definitions |
-//! | `event`, `event_texts`, `dates` | the draw of events, tasks and memos; their texts; their days |
-//! | `contact`, `contact_texts`, `person_names`, `countries` | the draw of contacts; their texts, names and countries |
+//! | `event`, `event_texts`, `dates` | the values of events, tasks and memos; their texts; their days |
+//! | `contact`, `contact_texts`, `person_names`, `countries` | the values of contacts; their texts, names and countries |
 //! | `calendar_queries` | queries that match a generated calendar |
-//! | `vcard_writer`, `ical_writer`, `line_writer` | vCards and iCalendar in the ways of real programs |
+//! | `vcard_writer`, `ical_writer`, `line_writer` | vCard and iCalendar in the style of real programs |
 //! | `random` | the pseudo-random numbers |
 //!
 //! # The mix of [`write_contacts`]
@@ -31,7 +30,7 @@
 //! | photo | 2 %: 2 to 12 kB of noise between the first and last bytes of a JPEG file |
 //! | groups (`item1.`) | a third of the 3.0 cards, with labels on them |
 //! | extensions (`X-`) | about half of the cards |
-//! | UID | all of 3.0 and 4.0, three quarters of 2.1; in the shapes that different programs give |
+//! | UID | all of 3.0 and 4.0, three quarters of 2.1; in the forms of different programs |
 //! | REV | all |
 //!
 //! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1 a value that is not
@@ -85,22 +84,22 @@ use self::line_writer::LineWriter;
 use self::person_names::Culture;
 use self::random::SplitMix64;
 
-/// Year, month and day of a day counted from 1970-01-01.
+/// Returns year, month and day of a day counted from 1970-01-01.
 pub fn civil_date(day: i64) -> (i64, u64, u64) {
     dates::DayNumber(day).to_date()
 }
 
-/// How many bytes are gathered before they are handed on.
+/// The number of bytes that are buffered before a write.
 const FLUSH_BYTES: usize = 64 * 1024;
 
-/// Writes `n` vCards in the mix that the head of this module describes.
+/// Writes `n` vCards in the mix that the documentation of this crate describes.
 ///
-/// The same `n` and `seed` give the same bytes. Contact `i` does not depend on `n`, so a smaller
-/// book is the beginning of a larger one with the same seed. Memory does not grow with `n`.
-/// Different seeds give different people, but some of them have names in common, as people do.
+/// Equal `n` and `seed` give equal bytes. Contact `i` does not depend on `n`, so a smaller book is
+/// a prefix of a larger one with the same seed. Memory does not grow with `n`. Different seeds give
+/// different contacts, some of which share names.
 ///
 /// # Errors
-/// Whatever `out` answers to a write.
+/// Any error of writing to `out`.
 pub fn write_contacts(n: u64, seed: u64, out: &mut dyn io::Write) -> io::Result<()> {
     let cultures = Culture::load_all();
     let mut book = Vec::with_capacity(FLUSH_BYTES * 2);

@@ -1,13 +1,13 @@
-//! The lines of one card: building, folding, quoting.
+//! Builds content lines: folding, escaping, transfer encodings.
 //!
-//! Knows the line syntax of the three versions and nothing of what the properties mean. It is apart
-//! from the writer of contacts because other generators of content lines (RFC 5545) will want the
-//! same.
+//! Implements the line syntax of the three vCard versions and of iCalendar, independent of the
+//! meaning of the properties.
 
-/// Longest line in octets, without its end (RFC 6350 section 3.2; vCard 2.1 says 76).
+/// The maximum length of a line in octets, without its end (RFC 6350 section 3.2; 76 in vCard 2.1).
 const MAX_LINE_BYTES: usize = 75;
 
-/// One card in the making: a line is built, then ended, which folds it into the book.
+/// Writes the lines of an item: a line is built, then ended, which folds it and adds it to the
+/// output.
 pub(super) struct LineWriter<'b> {
     newline: &'static str,
     line: &'b mut Vec<u8>,
@@ -15,7 +15,8 @@ pub(super) struct LineWriter<'b> {
 }
 
 impl<'b> LineWriter<'b> {
-    /// A card whose lines end with `newline`, appended to `book`; `line` is scratch space.
+    /// Returns a writer that ends lines with `newline` and appends them to the output; `line` is
+    /// scratch space.
     pub(super) fn new(
         newline: &'static str,
         line: &'b mut Vec<u8>,
@@ -25,13 +26,13 @@ impl<'b> LineWriter<'b> {
         LineWriter { newline, line, output }
     }
 
-    /// Adds to the line as it is.
+    /// Adds text to the line unchanged.
     pub(super) fn put(&mut self, part: &str) -> &mut Self {
         self.line.extend_from_slice(part.as_bytes());
         self
     }
 
-    /// Adds text with what separates values escaped (RFC 6350 section 3.4).
+    /// Adds text, with separators of values escaped (RFC 6350 section 3.4).
     pub(super) fn put_text(&mut self, text: &str) -> &mut Self {
         for &byte in text.as_bytes() {
             match byte {
@@ -43,7 +44,7 @@ impl<'b> LineWriter<'b> {
         self
     }
 
-    /// Adds texts, escaped, with `separator` between them.
+    /// Adds escaped texts, separated by `separator`.
     pub(super) fn put_text_list(&mut self, separator: &str, texts: &[&str]) -> &mut Self {
         for (at, text) in texts.iter().enumerate() {
             if at > 0 {
@@ -54,7 +55,7 @@ impl<'b> LineWriter<'b> {
         self
     }
 
-    /// Adds bytes in base64 (RFC 4648 section 4), padded.
+    /// Adds bytes in base64 with padding (RFC 4648 section 4).
     pub(super) fn put_base64(&mut self, bytes: &[u8]) -> &mut Self {
         const BASE64_ALPHABET: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -70,7 +71,7 @@ impl<'b> LineWriter<'b> {
         self
     }
 
-    /// Ends the line, folded where it is too long, never inside a character.
+    /// Ends the line. A long line is folded, but not inside a character.
     pub(super) fn end_line(&mut self) {
         let (mut rest, mut room) = (self.line.as_slice(), MAX_LINE_BYTES);
         while rest.len() > room {
@@ -89,18 +90,17 @@ impl<'b> LineWriter<'b> {
         self.line.clear();
     }
 
-    /// A whole line of vCard 2.1 with a structured value: plain if it may be, else
+    /// Writes a line of vCard 2.1 with a structured value, as plain text if possible, else in
     /// quoted-printable.
     ///
-    /// Version 2.1 has no folding that any text survives, so a long line is quoted too.
+    /// Version 2.1 has no folding that preserves every text, so long lines are quoted as well.
     pub(super) fn put_vcard_2_1_line(&mut self, head: &str, parts: &[&str]) {
         let mut value = String::new();
         for (at, part) in parts.iter().enumerate() {
             if at > 0 {
                 value.push(';');
             }
-            // Only the separator of components is escaped in 2.1, and only where there are
-            // components.
+            // In 2.1 only the separator of components is escaped, in values with components.
             if parts.len() > 1 && part.contains(';') {
                 value.push_str(&part.replace(';', "\\;"));
             } else {
@@ -117,7 +117,8 @@ impl<'b> LineWriter<'b> {
         }
     }
 
-    /// Ends the line with a value in quoted-printable (RFC 2045 section 6.7), broken softly.
+    /// Ends the line with a value in quoted-printable (RFC 2045 section 6.7), with soft line
+    /// breaks.
     fn end_quoted_printable(&mut self, value: &str) {
         const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
         let mut column = self.line.len();
@@ -148,7 +149,7 @@ impl<'b> LineWriter<'b> {
                 }
             }
         }
-        // Broken already: folding would add blanks that a decoder keeps.
+        // The line has soft breaks; folding would add blanks to the value.
         self.output.append(self.line);
         self.output.extend_from_slice(self.newline.as_bytes());
     }

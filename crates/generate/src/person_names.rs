@@ -1,22 +1,20 @@
-//! People's names, by culture: the lists, and the little that is needed to use them.
+//! Names of people, by culture.
 //!
-//! Not a statistic. The lists are short, ordered roughly from common to rare, and chosen so that
-//! every script and every letter that folds or sorts in its own way comes up: ß and umlauts, ı and
-//! İ, ł, ø, å, ё, final sigma, Vietnamese tones, Arabic without vowels, Thai and Devanagari vowel
-//! signs, names without a space in them. They are apart from the rest of the words because they are
-//! the part that is tuned.
+//! The lists are short, ordered roughly from common to rare, and chosen to contain every script and
+//! every letter with special folding or collation: ß and umlauts, ı and İ, ł, ø, å, ё, final sigma,
+//! Vietnamese tones, Arabic without vowels, Thai and Devanagari vowel signs, names without a space.
+//! They are apart from the other texts because they are tuned separately.
 
 use super::countries::{self, Country};
 use super::random::SplitMix64;
 
-/// A name as it is written, and its letters in ASCII, lower case, for e-mail addresses and sort
-/// keys.
+/// A name as it is written, and in lower-case ASCII for e-mail addresses and sort keys.
 pub(super) struct PersonName {
     pub(super) written: String,
     pub(super) ascii: String,
 }
 
-/// How the parts of a name make the name that is shown.
+/// The order of the parts of a display name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameOrder {
     /// Anna Müller
@@ -27,7 +25,7 @@ pub(super) enum NameOrder {
     FamilyFirstUnspaced,
 }
 
-/// The names and the places of people who share a language.
+/// The names and the country of people who share a language.
 pub(super) struct Culture {
     pub(super) order: NameOrder,
     pub(super) place: &'static Country,
@@ -37,7 +35,7 @@ pub(super) struct Culture {
 }
 
 impl Culture {
-    /// Every culture, its lists taken apart.
+    /// Returns all cultures, with their lists parsed.
     pub(super) fn load_all() -> Vec<Culture> {
         let split = |list: &str| list.split_whitespace().map(PersonName::parse).collect();
         CULTURE_ENTRIES
@@ -52,7 +50,7 @@ impl Culture {
             .collect()
     }
 
-    /// One of `cultures` by weight.
+    /// Chooses one of `cultures` by weight.
     pub(super) fn pick<'c>(cultures: &'c [Culture], random: &mut SplitMix64) -> &'c Culture {
         let mut roll = random.next_below(cultures.iter().map(|culture| culture.weight).sum());
         for culture in cultures {
@@ -66,8 +64,7 @@ impl Culture {
 }
 
 impl PersonName {
-    /// Reads `written=ascii`, or `written` alone where that is ASCII already; `_` stands for a
-    /// space.
+    /// Parses `written=ascii`, or `written` alone if it is ASCII; `_` stands for a space.
     fn parse(entry: &str) -> PersonName {
         let (written, ascii) = entry.split_once('=').unwrap_or((entry, entry));
         let ascii = ascii.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
@@ -75,7 +72,7 @@ impl PersonName {
     }
 }
 
-/// Weight, order, place, given names, family names.
+/// Weight, order, country, given names, family names.
 type CultureEntry = (u64, NameOrder, &'static Country, &'static str, &'static str);
 
 use NameOrder::{FamilyFirst, FamilyFirstUnspaced, GivenFirst};

@@ -1,47 +1,48 @@
-//! Numbers that look random and are the same everywhere.
+//! Pseudo-random numbers that are the same on every machine.
 //!
 //! The generator is splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-//! generators", 2014): one word of state, and any starting state is a good one, which lets every
-//! item have its own stream. It is not fit for secrets. It is our own because what it yields is
-//! part of a benchmark's definition, and must not change with a dependency.
+//! generators", 2014). Its state is one word, and every initial state is good, so that each item
+//! can have a stream of its own. It is not suitable for secrets. It is our own because its numbers
+//! are part of the definition of benchmarks and must not change with a dependency.
 
 /// The step of the state: 2^64 divided by the golden ratio, made odd.
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// One stream of numbers.
+/// A stream of numbers.
 pub(super) struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    /// The stream of item `index` under `seed`.
+    /// Returns the stream of item `index` for a seed.
     pub(super) fn from_seed(seed: u64, index: u64) -> SplitMix64 {
-        // Both are scrambled, else neighbouring items would walk along one stream a step apart.
+        // Both are scrambled; otherwise neighbouring items would share a stream with an offset of
+        // one step.
         SplitMix64 { state: scramble(scramble(seed.wrapping_add(GOLDEN_GAMMA)) ^ scramble(index)) }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub(super) fn next_bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN_GAMMA);
         scramble(self.state)
     }
 
-    /// A number below `limit`; 0 if `limit` is 0.
+    /// Returns a number below `limit`; 0 if `limit` is 0.
     pub(super) fn next_below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next_bits()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// A number from `first` to `last`, both included.
+    /// Returns a number from `first` to `last`, both included.
     pub(super) fn next_between(&mut self, first: u64, last: u64) -> u64 {
         first + self.next_below(last - first + 1)
     }
 
-    /// True `share` times in a hundred.
+    /// Returns true with a probability of `share` percent.
     pub(super) fn roll_percent(&mut self, share: u64) -> bool {
         self.next_below(100) < share
     }
 
-    /// How many there are of something: 1, or 2 (`two` times in a hundred), or 3 (`three` times).
+    /// Returns 2 with a probability of `two` percent, 3 with `three` percent, else 1.
     pub(super) fn roll_one_to_three(&mut self, two: u64, three: u64) -> usize {
         match self.next_below(100) {
             roll if roll < three => 3,
@@ -50,17 +51,17 @@ impl SplitMix64 {
         }
     }
 
-    /// One of `list`, which is not empty.
+    /// Returns an element of a list that is not empty.
     pub(super) fn pick<'l, T>(&mut self, list: &'l [T]) -> &'l T {
         &list[self.next_below(list.len() as u64) as usize]
     }
 
-    /// One of `words`, which are not none.
+    /// Returns an element of a list of words that is not empty.
     pub(super) fn pick_word(&mut self, words: &[&'static str]) -> &'static str {
         words[self.next_below(words.len() as u64) as usize]
     }
 
-    /// One of `list`, which is not empty; the nearer to its beginning, the likelier.
+    /// Returns an element of a list that is not empty, with a preference for its beginning.
     pub(super) fn pick_early<'l, T>(&mut self, list: &'l [T]) -> &'l T {
         let (one, other) = (self.next_below(list.len() as u64), self.next_below(list.len() as u64));
         &list[one.min(other) as usize]

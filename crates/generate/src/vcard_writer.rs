@@ -1,15 +1,15 @@
-//! Contacts as vCards, in the manners of the programs that write each version.
+//! Writes contacts as vCards, in the style of the programs that write each version.
 //!
-//! Not a conforming serialiser: it writes only what the draw makes, and where programs
-//! differ from the RFC (an Outlook-like `TEL;CELL;VOICE`, Apple's groups and labels, Evolution's
-//! extensions) it does as they do.
+//! It supports only the values that the generator produces, and follows programs where these differ
+//! from the RFC: `TEL;CELL;VOICE` as in Outlook, groups and labels as in Apple's programs,
+//! extensions as in Evolution.
 
 use super::contact::{FakeAddress, FakeCardVersion, FakeContact, FakeEmail, FakePhone, PhoneType};
 use super::contact_texts;
 use super::line_writer::LineWriter;
 use super::person_names::NameOrder;
 
-/// Writes one card.
+/// Writes a card.
 pub(super) fn write_contact(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     match contact.version {
         FakeCardVersion::V2_1 => write_vcard_2_1(contact, card),
@@ -18,7 +18,7 @@ pub(super) fn write_contact(contact: &FakeContact<'_>, card: &mut LineWriter<'_>
     }
 }
 
-/// As telephones and older organisers do: bare parameters, quoted-printable.
+/// Writes vCard 2.1 like telephones and older organisers: bare parameters, quoted-printable.
 fn write_vcard_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     let second = contact.middle.map_or("", |name| &name.written);
     card.put("BEGIN:VCARD").end_line();
@@ -50,7 +50,7 @@ fn write_vcard_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
     if let Some(photo) = &contact.photo {
         card.put("PHOTO;JPEG;ENCODING=BASE64:").put_base64(photo).end_line();
-        // A blank line ends base64 in 2.1.
+        // In 2.1 a blank line ends base64.
         card.end_line();
     }
     if let Some(uid) = contact.uid {
@@ -59,7 +59,7 @@ fn write_vcard_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     write_revision_and_end(contact, "", card);
 }
 
-/// Telephones, mailboxes and addresses in 2.1.
+/// Writes telephone numbers, e-mail addresses and postal addresses of 2.1.
 fn write_contact_points_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     for (at, phone) in contact.phones.iter().enumerate() {
         let head = match phone.phone_type {
@@ -85,7 +85,8 @@ fn write_contact_points_2_1(contact: &FakeContact<'_>, card: &mut LineWriter<'_>
     }
 }
 
-/// As most programs do: with groups and labels (Apple, Google), or with extensions (Evolution).
+/// Writes vCard 3.0 like most programs: with groups and labels (Apple, Google) or with extensions
+/// (Evolution).
 fn write_vcard_3_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     card.put("BEGIN:VCARD").end_line();
     card.put("VERSION:3.0").end_line();
@@ -131,7 +132,7 @@ fn write_vcard_3_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     write_revision_and_end(contact, "-", card);
 }
 
-/// As RFC 6350 asks: URIs, preferences, media inside a `data:` URI.
+/// Writes vCard 4.0 by RFC 6350: URIs, preferences, media in `data:` URIs.
 fn write_vcard_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     card.put("BEGIN:VCARD").end_line();
     card.put("VERSION:4.0").end_line();
@@ -169,7 +170,7 @@ fn write_vcard_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     write_revision_and_end(contact, "", card);
 }
 
-/// Mailboxes, telephones and addresses in 4.0.
+/// Writes e-mail addresses, telephone numbers and postal addresses of 4.0.
 fn write_contact_points_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     for (at, email) in contact.emails.iter().enumerate() {
         card.put(if at == 0 && contact.emails.len() > 1 { "EMAIL;PREF=1" } else { "EMAIL" });
@@ -190,14 +191,14 @@ fn write_contact_points_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>
     }
 }
 
-/// `BDAY` with dashes, in 2.1 and 3.0.
+/// Writes `BDAY` with dashes, for 2.1 and 3.0.
 fn write_birthday(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some((year, month, day)) = contact.birthday {
         card.put(&format!("BDAY:{year:04}-{month:02}-{day:02}")).end_line();
     }
 }
 
-/// The account in 4.0, registered or not, and what one program keeps for itself.
+/// Writes the account in 4.0, as a registered or another property, and an extension of a program.
 fn write_extensions_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some((_, scheme, name)) = &contact.account {
         if contact.style_bits.is_multiple_of(3) {
@@ -212,17 +213,17 @@ fn write_extensions_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
 }
 
-/// `BDAY` in 4.0, where the year may be left out (RFC 6350 section 4.3.1).
+/// Writes `BDAY` of 4.0, in which the year may be omitted (RFC 6350 section 4.3.1).
 fn write_birthday_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some((year, month, day)) = contact.birthday {
-        // The year is what people leave out.
+        // Some people omit the year.
         let known = !contact.style_bits.is_multiple_of(5);
         let year = if known { format!("{year:04}") } else { "--".to_owned() };
         card.put(&format!("BDAY:{year}{month:02}{day:02}")).end_line();
     }
 }
 
-/// `REV` in ISO 8601's extended form if there is a `dash`, else in its basic form; and `END`.
+/// Writes `REV`, in the extended form of ISO 8601 with a `dash`, else in the basic form, and `END`.
 fn write_revision_and_end(contact: &FakeContact<'_>, dash: &str, card: &mut LineWriter<'_>) {
     let colon = if dash.is_empty() { "" } else { ":" };
     let [year, month, day, hour, minute, second] = contact.revision_time;
@@ -231,14 +232,14 @@ fn write_revision_and_end(contact: &FakeContact<'_>, dash: &str, card: &mut Line
     card.put("END:VCARD").end_line();
 }
 
-/// `N`, in 3.0 and 4.0.
+/// Writes `N` of 3.0 and 4.0.
 fn write_name(contact: &FakeContact<'_>, head: &str, card: &mut LineWriter<'_>) {
     let second = contact.middle.map_or("", |name| &name.written);
     let parts = [contact.family.written.as_str(), &contact.given.written, second, "", ""];
     card.put(head).put_text_list(";", &parts).end_line();
 }
 
-/// `ORG` and `TITLE`, in 3.0 and 4.0.
+/// Writes `ORG` and `TITLE` of 3.0 and 4.0.
 fn write_workplace(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some(organisation) = contact.organisation {
         card.put("ORG:").put_text(organisation);
@@ -258,12 +259,13 @@ fn write_categories(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
 }
 
-/// Post box, extended address, street, city, region, code, country.
+/// Returns the components of an address: post box, extended address, street, city, region, postal
+/// code, country.
 fn address_components(address: &FakeAddress) -> [&str; 7] {
     ["", "", &address.street, address.city, address.region, &address.postal_code, address.country]
 }
 
-/// `LABEL` of an address in 4.0: as on an envelope, line breaks written as RFC 6868 says.
+/// Writes the `LABEL` of an address in 4.0: as on an envelope, with line breaks by RFC 6868.
 fn write_delivery_label(address: &FakeAddress, card: &mut LineWriter<'_>) {
     card.put(";LABEL=\"").put(&address.street).put("^n").put(&address.postal_code).put(" ");
     card.put(address.city).put("^n").put(address.country).put("\"");
@@ -286,7 +288,7 @@ fn write_phone_3_0(phone: &FakePhone, first: bool, card: &mut LineWriter<'_>) {
     card.put_text(&phone.number).end_line();
 }
 
-/// Two of three write a URI, as the RFC recommends; the third the number as it was typed.
+/// Writes a telephone number: usually as a URI, as the RFC recommends, else as it was typed.
 fn write_phone_4_0(phone: &FakePhone, habit: u64, card: &mut LineWriter<'_>) {
     let uri = habit % 3 < 2;
     card.put(if uri { "TEL;VALUE=uri;" } else { "TEL;" });
@@ -305,7 +307,7 @@ fn write_phone_4_0(phone: &FakePhone, habit: u64, card: &mut LineWriter<'_>) {
     }
 }
 
-/// The UID in one of four shapes, and what the program with that shape adds.
+/// Writes the UID in one of four forms, with the extensions of the program that uses the form.
 fn write_uid_3_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     let Some(uid) = contact.uid else { return };
     let labelled = contact.first_label_index.is_some();
@@ -329,7 +331,7 @@ fn write_uid_3_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
 }
 
-/// The groups of one card: `item1.` before a property, and its label after it.
+/// The groups of a card: `item1.` before a property, and a line with its label.
 struct PropertyGroups {
     first_label_index: Option<usize>,
     count: usize,
@@ -340,7 +342,7 @@ impl PropertyGroups {
         PropertyGroups { first_label_index: contact.first_label_index, count: 0 }
     }
 
-    /// Opens a property's line with the next group, if this card has groups.
+    /// Begins the line of a property with the next group, if the card has groups.
     fn begin_property(&mut self, card: &mut LineWriter<'_>) {
         if self.first_label_index.is_some() {
             self.count += 1;
@@ -348,7 +350,7 @@ impl PropertyGroups {
         }
     }
 
-    /// The label line of the group that was opened last.
+    /// Writes the label of the last group.
     fn write_label(&self, card: &mut LineWriter<'_>) {
         if let Some(first) = self.first_label_index {
             let label = contact_texts::PROPERTY_LABELS
@@ -362,7 +364,7 @@ impl PropertyGroups {
     }
 }
 
-/// 128 bits in the form of a version 4 UUID (RFC 9562 section 5.4), which leaves 122 of them.
+/// Formats 128 bits as a version 4 UUID (RFC 9562 section 5.4), which keeps 122 of them.
 fn format_uuid(bits: u128) -> String {
     let version = bits & !(0xF << 76) | 0x4 << 76;
     let uuid = version & !(0x3 << 62) | 0x2 << 62;

@@ -1,15 +1,14 @@
-//! Time zones: the few that events are drawn in, and files that repeat the same ones hundreds of
+//! Time zones: those of generated events, and files that repeat the same definitions hundreds of
 //! times.
 //!
-//! The definitions are written as the programs that left them wrote them: EDS and libical with
-//! their prefix, others with the bare name. Offsets are those since 2007, which is all that the
-//! drawn events need.
+//! The names follow real programs: EDS and libical add a prefix, others do not. Offsets are those
+//! since 2007, which generated events need.
 
 use super::dates::DayNumber;
 use super::line_writer::LineWriter;
 use super::random::SplitMix64;
 
-/// When summer time is.
+/// The rules of daylight saving time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DaylightSaving {
     Never,
@@ -19,9 +18,9 @@ enum DaylightSaving {
     America,
 }
 
-/// A zone: hours east of Greenwich in winter, its summer, the names of both.
+/// A time zone: its offset from UTC, its daylight saving time, the names of both.
 pub(super) struct FakeZone {
-    /// As properties name it.
+    /// Its TZID.
     pub(super) tzid: &'static str,
     location: &'static str,
     standard_offset_hours: i64,
@@ -30,7 +29,7 @@ pub(super) struct FakeZone {
 }
 
 impl FakeZone {
-    /// Minutes east of Greenwich on a day, for the hours at which people meet.
+    /// Returns the offset from UTC on a day, between 7:00 and 21:00.
     pub(super) fn utc_offset_minutes(&self, day: DayNumber) -> i64 {
         let (year, ..) = day.to_date();
         let [from, to] = match self.daylight_saving {
@@ -44,45 +43,45 @@ impl FakeZone {
         (self.standard_offset_hours + i64::from(from <= day && day < to)) * 60
     }
 
-    /// Writes the definition under a name, which is its own or one with a prefix.
-    pub(super) fn write_definition(&self, id: &str, card: &mut LineWriter<'_>) {
+    /// Writes the definition with a TZID, which may have a prefix.
+    pub(super) fn write_definition(&self, id: &str, lines: &mut LineWriter<'_>) {
         let [winter, summer] = self.names;
         let (east, more) = (self.standard_offset_hours, self.standard_offset_hours + 1);
-        card.put("BEGIN:VTIMEZONE").end_line();
-        card.put("TZID:").put(id).end_line();
-        card.put("X-LIC-LOCATION:").put(self.location).end_line();
+        lines.put("BEGIN:VTIMEZONE").end_line();
+        lines.put("TZID:").put(id).end_line();
+        lines.put("X-LIC-LOCATION:").put(self.location).end_line();
         match self.daylight_saving {
             DaylightSaving::Never => {
-                write_observance("STANDARD", winter, [east, east], "19700101T000000", "", card);
+                write_observance("STANDARD", winter, [east, east], "19700101T000000", "", lines);
             }
             DaylightSaving::Europe => {
                 let [march, october] = [(3, "T020000"), (10, "T030000")];
-                write_yearly_observance("DAYLIGHT", summer, [east, more], march, None, card);
-                write_yearly_observance("STANDARD", winter, [more, east], october, None, card);
+                write_yearly_observance("DAYLIGHT", summer, [east, more], march, None, lines);
+                write_yearly_observance("STANDARD", winter, [more, east], october, None, lines);
             }
             DaylightSaving::America => {
                 let [march, november] = [(3, "T020000"), (11, "T020000")];
-                write_yearly_observance("DAYLIGHT", summer, [east, more], march, Some(2), card);
-                write_yearly_observance("STANDARD", winter, [more, east], november, Some(1), card);
+                write_yearly_observance("DAYLIGHT", summer, [east, more], march, Some(2), lines);
+                write_yearly_observance("STANDARD", winter, [more, east], november, Some(1), lines);
             }
         }
-        card.put("END:VTIMEZONE").end_line();
+        lines.put("END:VTIMEZONE").end_line();
     }
 }
 
-/// A half of the year that begins on a numbered Sunday, or the last one, of a month.
+/// Writes an observance that begins each year on the `nth` or last Sunday of a month.
 fn write_yearly_observance(
     kind: &str,
     name: &str,
     offsets: [i64; 2],
     (month, time): (u64, &str),
     nth: Option<i64>,
-    card: &mut LineWriter<'_>,
+    lines: &mut LineWriter<'_>,
 ) {
     let first = if nth.is_some() { 2007 } else { 1981 };
     let start = format!("{}{time}", DayNumber::from_nth_weekday(first, month, 6, nth));
     let rule = format!("RRULE:FREQ=YEARLY;BYMONTH={month};BYDAY={}SU", nth.unwrap_or(-1));
-    write_observance(kind, name, offsets, &start, &rule, card);
+    write_observance(kind, name, offsets, &start, &rule, lines);
 }
 
 fn write_observance(
@@ -91,22 +90,22 @@ fn write_observance(
     offsets: [i64; 2],
     start: &str,
     rule: &str,
-    card: &mut LineWriter<'_>,
+    lines: &mut LineWriter<'_>,
 ) {
     let [from, to] =
         offsets.map(|hours| format!("{}{:02}00", if hours < 0 { '-' } else { '+' }, hours.abs()));
-    card.put("BEGIN:").put(kind).end_line();
-    card.put("TZNAME:").put(name).end_line();
-    card.put("TZOFFSETFROM:").put(&from).end_line();
-    card.put("TZOFFSETTO:").put(&to).end_line();
-    card.put("DTSTART:").put(start).end_line();
+    lines.put("BEGIN:").put(kind).end_line();
+    lines.put("TZNAME:").put(name).end_line();
+    lines.put("TZOFFSETFROM:").put(&from).end_line();
+    lines.put("TZOFFSETTO:").put(&to).end_line();
+    lines.put("DTSTART:").put(start).end_line();
     if !rule.is_empty() {
-        card.put(rule).end_line();
+        lines.put(rule).end_line();
     }
-    card.put("END:").put(kind).end_line();
+    lines.put("END:").put(kind).end_line();
 }
 
-/// The zones that a calendar begins with and its events are in.
+/// The time zones of a calendar.
 pub(super) static ZONES: [FakeZone; 4] = [
     FakeZone {
         tzid: "Europe/Berlin",
@@ -138,7 +137,7 @@ pub(super) static ZONES: [FakeZone; 4] = [
     },
 ];
 
-/// One of [`ZONES`], by how many events are in it.
+/// Chooses one of [`ZONES`] by weight.
 pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
     &ZONES[match random.next_below(100) {
         0..45 => 0,
@@ -148,14 +147,14 @@ pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
     }]
 }
 
-/// The prefix of zone names in old programs.
+/// The prefix of TZIDs of old programs.
 const TZID_PREFIX: &str = "/softwarestudio.org/Olson_20011030_5/";
-/// Of so many definitions ...
+/// The share of definitions of the main zone is the second of these numbers by the first.
 const DEFINITIONS_PER_CYCLE: u64 = 538;
-/// ... so many are the first of the repeated zones.
+/// The definitions of the main zone among [`DEFINITIONS_PER_CYCLE`].
 const MAIN_ZONE_DEFINITIONS_PER_CYCLE: u64 = 318;
 
-/// The zones of a file of copies: the first is most of them.
+/// The time zones of a file of copies; the first is the most frequent.
 static REPEATED_ZONES: [FakeZone; 6] = [
     repeated_zone("Africa/Algiers", 1, DaylightSaving::Never, ["CET", "CET"]),
     repeated_zone("Europe/Berlin", 1, DaylightSaving::Europe, ["CET", "CEST"]),
@@ -180,7 +179,7 @@ const fn repeated_zone(
     }
 }
 
-/// Definition `index` of a file of copies: its name, and what it says.
+/// Returns definition `index` of a file of copies: its TZID and its zone.
 pub(super) fn nth_repeated_definition(index: u64) -> (String, &'static FakeZone) {
     let before = |index: u64| {
         u128::from(index) * u128::from(MAIN_ZONE_DEFINITIONS_PER_CYCLE)

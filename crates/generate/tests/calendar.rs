@@ -1,14 +1,14 @@
-//! The generated calendars: what they promise to whoever measures with them.
+//! The properties of generated calendars that benchmarks rely on.
 //!
-//! The components are taken apart by a few lines here and not by Larder's own parser, which is what
-//! they are to measure.
+//! The components are parsed by code of this file, not by Larder's parser, which the calendars are
+//! to measure.
 
 use larder_generate::{write_calendar, write_zone_definitions};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// Enough that a share of 2 % is within a few tenths of its mark.
+/// A sample in which a share of 2 % deviates by a few tenths at most.
 const MANY: u64 = 20_000;
 
 fn text(n: u64, seed: u64, events: bool) -> String {
@@ -23,8 +23,8 @@ fn copies(n: u64, events: bool) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The components right below the calendar: their name and their unfolded lines, first and last
-/// left out.
+/// Returns the name and the unfolded lines of each component of the calendar, without BEGIN and
+/// END.
 fn components(text: &str) -> Vec<(String, Vec<String>)> {
     let unfolded = text.replace("\r\n ", "");
     let mut lines = unfolded.split_terminator("\r\n").peekable();
@@ -44,17 +44,17 @@ fn components(text: &str) -> Vec<(String, Vec<String>)> {
     }
 }
 
-/// The lines of everything but time zones.
+/// Returns the lines of each component that is not a time zone.
 fn items(text: &str) -> Vec<Vec<String>> {
     let items = components(text).into_iter().filter(|(name, _)| name != "VTIMEZONE");
     items.map(|(_, lines)| lines).collect()
 }
 
-/// Parameters and value of a property that is there once at most.
+/// Returns the parameters and the value of a property that occurs at most once.
 fn property<'l>(lines: &'l [String], name: &str) -> Option<&'l str> {
     let rest = |line: &'l String| line.strip_prefix(name).filter(|it| it.starts_with([';', ':']));
-    let own = lines.iter().take_while(|line| *line != "BEGIN:VALARM");
-    let mut all = own.filter_map(rest);
+    let without_alarm = lines.iter().take_while(|line| *line != "BEGIN:VALARM");
+    let mut all = without_alarm.filter_map(rest);
     let first = all.next();
     assert!(all.next().is_none() || name == "EXDATE" || name == "ATTENDEE", "{name} in {lines:?}");
     first
@@ -77,7 +77,7 @@ fn check_share(
 }
 
 #[test]
-fn the_same_numbers_give_the_same_bytes() {
+fn equal_arguments_give_equal_bytes() {
     assert!(text(500, 7, false) == text(500, 7, false));
     assert!(text(500, 7, false) != text(500, 8, false));
     assert!(components(&text(0, 7, false)).iter().all(|(name, _)| name == "VTIMEZONE"));
@@ -87,14 +87,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_smaller_calendar_begins_a_larger_one(seed: u64, small in 0_u64..60, more in 0_u64..60) {
+    fn a_smaller_calendar_is_a_prefix_of_a_larger_one(seed: u64, small in 0_u64..60, more in 0_u64..60) {
         let smaller = text(small, seed, false);
         let begins = smaller.strip_suffix("END:VCALENDAR\r\n").unwrap();
         prop_assert!(text(small + more, seed, false).starts_with(begins));
     }
 
     #[test]
-    fn any_seed_gives_whole_components(seed: u64, n in 0_u64..60, events: bool) {
+    fn any_seed_gives_complete_components(seed: u64, n in 0_u64..60, events: bool) {
         let text = text(n, seed, events);
         let all = components(&text);
         let items = all.iter().filter(|(name, _)| name != "VTIMEZONE").count() as u64;
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn the_mix_is_as_described() {
+fn the_mix_is_as_documented() {
     let text = text(MANY, 1, false);
     let all = components(&text);
     for (kind, share) in [("VEVENT", 92.0), ("VTODO", 6.0), ("VJOURNAL", 2.0)] {
@@ -141,7 +141,7 @@ fn the_mix_is_as_described() {
 }
 
 #[test]
-fn every_component_says_what_all_say() {
+fn every_component_has_the_common_properties() {
     for item in items(&text(3_000, 2, false)) {
         for name in ["UID", "DTSTAMP", "SEQUENCE", "SUMMARY", "CLASS", "CREATED", "LAST-MODIFIED"] {
             assert!(property(&item, name).is_some(), "no {name} in {item:?}");
@@ -157,7 +157,7 @@ fn every_component_says_what_all_say() {
 }
 
 #[test]
-fn lines_are_legal() {
+fn lines_are_valid() {
     for line in text(3_000, 3, false).split_inclusive('\n') {
         let line = line.strip_suffix("\r\n").unwrap_or_else(|| panic!("{line:?}"));
         assert!(!line.contains(['\r', '\n', '\t']) && line.len() <= 75, "{line:?}");
@@ -184,34 +184,35 @@ fn series_last_about_ten_weeks() {
     }
 }
 
-/// A detached occurrence has its master before it, is said as that is, and takes the place of no
-/// other, nor of an exception.
+/// An override follows its master, has the same form of times, and overrides an occurrence that no
+/// other override or exception names.
 #[test]
-fn detached_occurrences_have_their_place() {
+fn overrides_match_their_master() {
     let items = items(&text(MANY, 5, false));
-    let (mut masters, mut places) = (HashMap::new(), HashSet::new());
+    let (mut masters, mut overridden) = (HashMap::new(), HashSet::new());
     let mut moved = 0;
     for item in &items {
         let uid = property(item, "UID").unwrap();
-        let Some(instead) = property(item, "RECURRENCE-ID") else {
+        let Some(recurrence_id) = property(item, "RECURRENCE-ID") else {
             assert!(masters.insert(uid, item).is_none(), "{uid} twice");
             continue;
         };
         let master = masters.get(uid).unwrap_or_else(|| panic!("no master of {item:?}"));
-        assert!(places.insert((uid, instead)), "{item:?} twice");
+        assert!(overridden.insert((uid, recurrence_id)), "{item:?} twice");
         let start = property(master, "DTSTART").unwrap();
-        assert_eq!(instead.split(':').next(), start.split(':').next());
-        assert!(value(instead) > value(start), "{master:?} {item:?}");
-        assert!(!master.contains(&format!("EXDATE{instead}")), "{master:?}");
+        assert_eq!(recurrence_id.split(':').next(), start.split(':').next());
+        assert!(value(recurrence_id) > value(start), "{master:?} {item:?}");
+        assert!(!master.contains(&format!("EXDATE{recurrence_id}")), "{master:?}");
         let time = |value: &str| value.split_once('T').map(|(_, time)| time.to_owned());
-        assert_eq!(time(value(instead)), time(value(start)), "{master:?} {item:?}");
-        moved += usize::from(property(item, "DTSTART") != Some(instead));
+        assert_eq!(time(value(recurrence_id)), time(value(start)), "{master:?} {item:?}");
+        moved += usize::from(property(item, "DTSTART") != Some(recurrence_id));
     }
-    assert!(moved * 10 > places.len() * 7 && moved < places.len(), "{moved} of {}", places.len());
+    let all = overridden.len();
+    assert!(moved * 10 > all * 7 && moved < all, "{moved} of {all}");
 }
 
 #[test]
-fn zones_are_defined_once_and_before() {
+fn zones_are_defined_once_before_their_use() {
     let all = components(&text(2_000, 6, false));
     let mut defined = HashSet::new();
     for (name, lines) in &all {
@@ -227,7 +228,7 @@ fn zones_are_defined_once_and_before() {
 }
 
 #[test]
-fn copies_are_of_few_zones() {
+fn copies_define_few_zones() {
     for (n, algiers) in [(0, 0), (538, 318), (814, 481)] {
         let all = components(&copies(n, false));
         assert_eq!(all.len() as u64, n);
@@ -246,7 +247,7 @@ fn copies_are_of_few_zones() {
     }
 }
 
-/// A writer that takes some bytes and then no more.
+/// A writer that fails after a number of bytes.
 struct Full(usize);
 
 impl io::Write for Full {
@@ -264,7 +265,7 @@ impl io::Write for Full {
 }
 
 #[test]
-fn an_error_of_the_writer_is_handed_on() {
+fn errors_of_the_writer_are_returned() {
     for room in [0, 100_000] {
         let error = write_calendar(1_000, 1, false, &mut Full(room)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

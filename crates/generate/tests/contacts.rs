@@ -1,7 +1,7 @@
-//! The generated address book: what it promises to whoever measures with it.
+//! The properties of generated address books that benchmarks rely on.
 //!
-//! The cards are taken apart by a few lines here and not by Larder's own parser, which is what they
-//! are to measure.
+//! The cards are parsed by code of this file, not by Larder's parser, which the books are to
+//! measure.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,7 +9,7 @@ use std::io;
 use larder_generate::write_contacts;
 use proptest::prelude::*;
 
-/// Enough that a share of 2 % is within a few tenths of its mark.
+/// A sample in which a share of 2 % deviates by a few tenths at most.
 const MANY: u64 = 20_000;
 
 fn book(n: u64, seed: u64) -> Vec<u8> {
@@ -18,7 +18,7 @@ fn book(n: u64, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// The cards of a book, each from its BEGIN to the end of its END line, nothing left over.
+/// Returns the cards of a book, which must contain nothing else.
 fn cards(book: &[u8]) -> Vec<&str> {
     let text = str::from_utf8(book).unwrap();
     let mut cards = Vec::new();
@@ -35,7 +35,7 @@ fn cards(book: &[u8]) -> Vec<&str> {
     cards
 }
 
-/// The lines of a card, unfolded, soft line breaks closed.
+/// Returns the lines of a card, without folds and soft line breaks.
 fn unfold(card: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut soft = false;
@@ -54,14 +54,14 @@ fn unfold(card: &str) -> Vec<String> {
     lines
 }
 
-/// The name of a property, without group and parameters; empty for the blank line after 2.1's
-/// base64.
+/// Returns the name of a property, without group and parameters; empty for the blank line after the
+/// base64 of 2.1.
 fn property(line: &str) -> &str {
     let head = line.split([':', ';']).next().unwrap_or_default();
     head.rsplit('.').next().unwrap_or_default()
 }
 
-/// Asserts that `holds` is true for `share` of a hundred cards, give or take `slack`.
+/// Asserts that `holds` is true for `share` percent of the cards, within `slack`.
 fn check_share(what: &str, cards: &[&str], share: f64, slack: f64, holds: impl Fn(&str) -> bool) {
     let found = cards.iter().filter(|card| holds(card)).count() as f64;
     let found = found * 100.0 / cards.len() as f64;
@@ -69,7 +69,7 @@ fn check_share(what: &str, cards: &[&str], share: f64, slack: f64, holds: impl F
 }
 
 #[test]
-fn the_same_numbers_give_the_same_bytes() {
+fn equal_arguments_give_equal_bytes() {
     assert!(book(500, 7) == book(500, 7));
     assert!(book(500, 7) != book(500, 8));
     assert_eq!(book(0, 7), b"");
@@ -79,18 +79,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_smaller_book_begins_a_larger_one(seed: u64, small in 0_u64..60, more in 0_u64..60) {
+    fn a_smaller_book_is_a_prefix_of_a_larger_one(seed: u64, small in 0_u64..60, more in 0_u64..60) {
         prop_assert!(book(small + more, seed).starts_with(&book(small, seed)));
     }
 
     #[test]
-    fn any_seed_gives_whole_cards(seed: u64, n in 0_u64..40) {
+    fn any_seed_gives_complete_cards(seed: u64, n in 0_u64..40) {
         prop_assert_eq!(cards(&book(n, seed)).len() as u64, n);
     }
 }
 
 #[test]
-fn the_mix_is_as_described() {
+fn the_mix_is_as_documented() {
     let book = book(MANY, 1);
     let cards = cards(&book);
     let has = |property: &'static str| move |card: &str| card.contains(property);
@@ -114,10 +114,10 @@ fn the_mix_is_as_described() {
 }
 
 #[test]
-fn every_script_comes_up() {
+fn every_script_occurs() {
     let book = book(MANY, 3);
     let text = str::from_utf8(&book).unwrap();
-    // From cards that are not quoted: one name of each culture that ASCII cannot write.
+    // One name of each culture that is not ASCII, from cards without quoted-printable.
     for name in [
         "Müller",
         "Groß",
@@ -142,12 +142,12 @@ fn every_script_comes_up() {
         "佐藤",
         "김",
     ] {
-        assert!(text.contains(name), "{name} does not come up");
+        assert!(text.contains(name), "{name} does not occur");
     }
 }
 
 #[test]
-fn lines_are_legal() {
+fn lines_are_valid() {
     for card in cards(&book(MANY, 2)) {
         let newline = if card.contains('\r') { "\r\n" } else { "\n" };
         let old = card.contains("VERSION:2.1");
@@ -177,7 +177,7 @@ fn lines_are_legal() {
     }
 }
 
-/// Decodes quoted-printable, to see that what was broken softly is whole characters.
+/// Decodes quoted-printable; panics if a soft break is inside a character.
 fn decode(value: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = value.as_bytes();
@@ -193,7 +193,7 @@ fn decode(value: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The value of a line of vCard 2.1, quoted or not.
+/// Returns the value of a line of vCard 2.1, in quoted-printable or plain.
 fn old_value(line: &str) -> String {
     let (head, value) = line.split_once(':').unwrap();
     if !head.ends_with(";ENCODING=QUOTED-PRINTABLE") {
@@ -205,7 +205,7 @@ fn old_value(line: &str) -> String {
 }
 
 #[test]
-fn quoted_printable_holds_text() {
+fn quoted_printable_is_decoded_to_text() {
     let book = book(MANY, 4);
     let mut beyond_ascii = HashSet::new();
     for card in cards(&book).iter().filter(|card| card.contains("VERSION:2.1")) {
@@ -223,7 +223,7 @@ fn quoted_printable_holds_text() {
 }
 
 #[test]
-fn photos_are_base64_of_the_stated_size() {
+fn photos_are_base64_of_the_documented_size() {
     let mut photos = 0;
     for card in cards(&book(MANY, 5)) {
         let lines = unfold(card);
@@ -240,7 +240,7 @@ fn photos_are_base64_of_the_stated_size() {
 }
 
 #[test]
-fn properties_are_there_as_often_as_they_should() {
+fn properties_occur_as_often_as_documented() {
     for card in cards(&book(2_000, 6)) {
         let lines = unfold(card);
         let count = |name: &str| lines.iter().filter(|line| property(line) == name).count();
@@ -261,7 +261,7 @@ fn properties_are_there_as_often_as_they_should() {
 }
 
 #[test]
-fn no_two_contacts_have_one_uid() {
+fn uids_are_unique() {
     let mut seen = HashSet::new();
     for card in cards(&book(MANY, 9)) {
         let uid = unfold(card).into_iter().find(|line| property(line) == "UID");
@@ -270,15 +270,15 @@ fn no_two_contacts_have_one_uid() {
     assert!(seen.len() as u64 > MANY * 9 / 10);
 }
 
-/// All addresses lie under names that RFC 2606 sets aside, and are ASCII.
+/// All addresses are ASCII and have domains reserved by RFC 2606.
 #[test]
-fn no_mail_could_reach_anybody() {
+fn addresses_are_reserved() {
     for card in cards(&book(MANY, 10)) {
         for line in unfold(card).iter().filter(|line| property(line) == "EMAIL") {
             let address = line.rsplit(':').next().unwrap();
             let (local, domain) = address.split_once('@').unwrap();
-            let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
-            assert!(local.bytes().all(fine) && !local.starts_with('.'), "{address}");
+            let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
+            assert!(local.bytes().all(is_allowed) && !local.starts_with('.'), "{address}");
             let reserved = domain.ends_with(".example")
                 || ["com", "org", "net"]
                     .iter()
@@ -288,7 +288,7 @@ fn no_mail_could_reach_anybody() {
     }
 }
 
-/// A writer that takes some bytes and then no more.
+/// A writer that fails after a number of bytes.
 struct Full(usize);
 
 impl io::Write for Full {
@@ -306,7 +306,7 @@ impl io::Write for Full {
 }
 
 #[test]
-fn an_error_of_the_writer_is_handed_on() {
+fn errors_of_the_writer_are_returned() {
     for room in [0, 100_000] {
         let error = write_contacts(1_000, 1, &mut Full(room)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

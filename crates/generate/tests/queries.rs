@@ -1,16 +1,16 @@
-//! The generated questions: their kinds, and that both languages ask for the same.
+//! The generated queries: their kinds, and the agreement of both syntaxes.
 
 use larder_generate::{write_calendar, write_queries};
 use std::collections::HashMap;
 
-fn lines(n: u64, of: u64, seed: u64) -> String {
+fn lines(n: u64, component_count: u64, seed: u64) -> String {
     let mut bytes = Vec::new();
-    write_queries(n, of, seed, false, &mut bytes).unwrap();
+    write_queries(n, component_count, seed, false, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
 #[test]
-fn the_same_numbers_give_the_same_questions() {
+fn equal_arguments_give_equal_queries() {
     assert_eq!(lines(423, 1_275, 1), lines(423, 1_275, 1));
     assert_ne!(lines(423, 1_275, 1), lines(423, 1_275, 2));
     assert!(lines(423, 1_275, 1).starts_with(&lines(40, 1_275, 1)));
@@ -18,7 +18,7 @@ fn the_same_numbers_give_the_same_questions() {
 }
 
 #[test]
-fn the_kinds_are_as_described() {
+fn the_kinds_are_as_documented() {
     let (n, text) = (10_000, lines(10_000, 500, 3));
     let mut kinds: HashMap<&str, u64> = HashMap::new();
     for line in text.lines() {
@@ -42,7 +42,7 @@ fn the_kinds_are_as_described() {
 }
 
 #[test]
-fn windows_are_said_twice_alike() {
+fn both_syntaxes_have_the_same_time_range() {
     for line in lines(2_000, 1_275, 4).lines() {
         let [kind, line, sexp] = line.split('\t').collect::<Vec<_>>()[..] else { panic!() };
         let times: Vec<&str> = sexp.split('"').skip(1).step_by(2).collect();
@@ -61,7 +61,7 @@ fn windows_are_said_twice_alike() {
 }
 
 #[test]
-fn uids_are_of_the_calendar() {
+fn uids_are_in_the_calendar() {
     let mut text = Vec::new();
     write_calendar(300, 5, false, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();

@@ -12,11 +12,11 @@
 //! | the gaps to each next item | varints, or Rice codes (see `rice`) |
 //!
 //! A posting list of at least [`MIN_RICE_POSTINGS`] items uses Rice codes. A list that does not fit
-//! into one entry is divided into several, one after the other. A reader that wants the number of
-//! postings, or the next term, skips the postings by their length, so more can be put behind the
-//! items of an entry (positions, say) without a cost for those who skip it.
+//! into one entry is divided into several, one after the other. A reader that needs only the number
+//! of postings, or the next term, skips the postings by their length. More data, such as positions,
+//! can therefore follow the items of an entry without slowing such a reader.
 //!
-//! The module packs and unpacks; it knows neither segments nor pages.
+//! The module only packs and unpacks; it does not depend on segments or pages.
 
 use crate::rice;
 use crate::varint::{read_varint, write_varint};
@@ -231,7 +231,7 @@ impl<'a> ChunkEntries<'a> {
         ChunkEntries { rest: chunk }
     }
 
-    /// Returns the number of bytes behind the cursor.
+    /// Returns the number of bytes after the cursor.
     pub(crate) fn remaining_bytes(&self) -> usize {
         self.rest.len()
     }

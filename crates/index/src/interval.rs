@@ -6,11 +6,11 @@
 //!
 //! * **Spans**: intervals with an end. Spans of one class have about the same length, so those that
 //!   overlap a range begin at most [`max_span_seconds`] before it: a range reads about as many rows
-//!   as it finds. (A static interval tree would do the same for intervals of very different
+//!   as it returns. (A static interval tree would do the same for intervals of very different
 //!   lengths, but costs more for each change.)
 //! * **Buckets**: long or endless series of intervals. The bucket says on which days of the week,
-//!   the month or the year one of them can lie, so that a range does not visit a birthday of
-//!   another month.
+//!   month or year the intervals can lie, so that a search for a range does not visit birthdays in
+//!   other months.
 //!
 //! | classes | content |
 //! |---|---|
@@ -21,9 +21,9 @@
 //! | +1000 | the same on the local time scale |
 //! | +10,000 | the same of the secondary layer |
 //!
-//! Two *layers* share a table, and a layer has two *time scales*: absolute seconds, and seconds of
-//! a clock that each reader sets to a zone. The index knows neither zones nor recurrence rules:
-//! ranges come as seconds on each scale, and days with their civil dates.
+//! Two *layers* share a table, and a layer has two *time scales*: absolute seconds, and floating
+//! local time, in seconds. The index does not depend on zones or recurrence rules: ranges come as
+//! seconds on each scale, and days with their civil dates.
 
 use std::ops::RangeInclusive;
 
@@ -202,9 +202,9 @@ impl CivilDay {
 /// Which buckets a set of days has to name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DayCoverage {
-    /// All that have one of the days; a bucket too many does no harm.
+    /// All buckets with at least one of the days; a superset is allowed.
     Touched,
-    /// Only those of which every day within a year is among the days.
+    /// Only buckets whose days in a year are all among the days.
     Whole,
 }
 
@@ -218,7 +218,7 @@ pub struct BucketPlan {
 
 impl BucketPlan {
     /// Plans a range that touches the days from the first to the last of `touched`, and contains
-    /// those of `whole`. Buckets of the secondary layer are not divided by days.
+    /// the days of `whole`. Buckets of the secondary layer are not divided by days.
     #[must_use]
     pub fn new(
         layer: IntervalLayer,
@@ -270,8 +270,9 @@ fn buckets_between_days(
     };
     let weekdays = WEEKDAY_BUCKET_CLASS..=WEEKDAY_BUCKET_CLASS + 6;
     add(days >= 6, weekdays, first.weekday(), last.weekday());
-    // For the touched buckets: from this many days on, a shorter month or year may have begun anew.
-    // For the whole ones: this many days contain every date of any month or year.
+    // For touched buckets: a range of at least this many days may wrap around a short month (28
+    // days) or year. For whole buckets: a range of this many days contains every date of any month
+    // or year.
     let (all_of_month, all_of_year) = match coverage {
         DayCoverage::Touched => (27, 364),
         DayCoverage::Whole => (30, 365),

@@ -2,13 +2,13 @@
 //!
 //! The inverted index is a log-structured merge tree of posting lists, as in Lucene: each batch of
 //! changes writes one immutable, sorted *segment*, and segments are merged in the background of
-//! later batches. Unlike a B-tree, whose pages a batch of random keys touches all over, a batch
-//! costs what its terms take. The sort index has items in the order of their sort keys. The
-//! interval index (see [`interval`]) gives the keys of a sorted table, and the ranges of it to
-//! read.
+//! later batches. In a B-tree, a batch of random keys changes pages everywhere; here the cost of a
+//! batch depends only on the size of its terms. The sort index has items in the order of their sort
+//! keys. The interval index (see [`interval`]) gives the keys of a sorted table, and the ranges of
+//! it to read.
 //!
-//! The crate knows neither files nor transactions, neither items nor fields nor time zones: an item
-//! is a positive number, a term is a byte string, and pages are reached through [`ReadPages`] and
+//! The crate is independent of files, transactions, items, fields and time zones: an item is a
+//! positive number, a term is a byte string, and pages are reached through [`ReadPages`] and
 //! [`WritePages`], [`ReadSortPages`] and [`WriteSortPages`], which the caller implements over its
 //! storage and calls within its transactions.
 //!
@@ -28,24 +28,24 @@
 //!
 //! A [`SegmentBuffer`] collects the terms of the items that a batch adds, changes or removes, and
 //! [`SegmentBuffer::flush`] writes them as one segment in the transaction of the batch. Then it
-//! does the share of merging that this batch owes: 4 times the bytes of its segment, at least 32
-//! KB. So the number of segments stays bounded, and no batch waits for a large merge.
+//! merges up to 4 times as many bytes as it wrote, or 32 KB if that is more (the merge is
+//! incremental). So the number of segments stays bounded, and no batch waits for a large merge.
 //!
 //! The merge policy is size-tiered: 4 neighbouring segments of a tier (4 KB, 16 KB, 64 KB, ...)
-//! become one segment of the next tier; of segments from 32 KB on, as a large import writes, 64
-//! have to wait, and [`compact_step`] merges them when the import ends. A merge is done in steps:
-//! it moves terms in ascending order and deletes the chunks that it has read, and between two steps
-//! a lookup finds the terms that have been moved in the target and the others in the inputs
-//! (`Segment::from_term`). A byte is moved about 5 times until it is at rest.
+//! become one segment of the next tier; segments of at least 32 KB, such as a large import writes,
+//! are merged only when there are 64 of them, or by [`compact_step`] at the end of the import. A
+//! merge is done in steps: it moves terms in ascending order and deletes the chunks that it has
+//! read, and between two steps a lookup finds the terms that have been moved in the target and the
+//! others in the inputs (`Segment::from_term`). The write amplification of merging is about 5.
 //!
 //! ## Staleness instead of tombstones
 //!
 //! No posting is ever deleted from a segment, and there are no tombstones for single postings. Each
-//! segment lists the items that its batch changed or removed. If a newer segment knows an item, all
-//! older postings of the item are *stale*: merges drop them, and [`for_each_posting`] skips them. A
-//! lookup does not read these lists. It returns with each item the batch up to which its match is
-//! valid ([`IndexMatch::valid_until`]), and the caller compares that with the batch that last
-//! changed the item, which it reads anyway.
+//! segment lists the items that its batch changed or removed. If a newer segment lists an item as
+//! changed, all older postings of the item are *stale*: merges drop them, and [`for_each_posting`]
+//! skips them. A lookup does not read these lists. It returns with each item the batch up to which
+//! its match is valid ([`IndexMatch::valid_until`]), and the caller compares that with the batch
+//! that last changed the item, which it reads anyway.
 //!
 //! ## Reading
 //!
@@ -121,8 +121,8 @@ pub use crate::posting_scan::for_each_posting;
 pub use crate::rank_directory::RankDirectory;
 pub use crate::segment_buffer::{SegmentBuffer, TermSet, UnpackTerm};
 pub use crate::sort_pages::{
-    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, SortFence, SortPosition,
-    WriteSortPages,
+    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, SortFence, SortPagesError,
+    SortPosition, WriteSortPages,
 };
 pub use crate::sort_reader::{PositionVisitor, SortIndex};
 pub use crate::sort_writer::{compact_level_zero, write_position_changes};

@@ -1,11 +1,11 @@
 //! Looking up which items have which terms, within one read transaction.
 //!
 //! Lookups do not decide whether a posting is stale: a match says up to which batch it is valid,
-//! and the caller compares that with the batch that last changed the item. A term costs one step
-//! into the fences of each segment, and then its postings.
+//! and the caller compares that with the batch that last changed the item. A term costs one search
+//! in the fences of each segment, and then the reading of its postings.
 //!
-//! The answer is read through [`Matches::iter`], an iterator from either end, so that it can become
-//! a stream over chunks that stops at a limit without a change to those who read it.
+//! The result is read through [`Matches::iter`], an iterator from either end, so that it can later
+//! become a stream that stops at a limit, without a change to its callers.
 
 use crate::pages::{ReadPages, Segment};
 use crate::segment::{SegmentReader, corruption};
@@ -74,7 +74,7 @@ impl<X> TermQuery<X> {
 
 /// Matches are sorted when more than this many wait.
 const MAX_UNSORTED_MATCHES: usize = 65_536;
-/// A conjunction begins with the first term of at most this many postings: to look for a rarer one
+/// A conjunction begins with the first term of at most this many postings: looking for a rarer term
 /// would cost more than it saves.
 const RARE_TERM_POSTINGS: u64 = 256;
 
@@ -111,7 +111,7 @@ pub struct Matches {
 }
 
 impl Matches {
-    /// Collects matches in any order; of several matches of an item the best is kept.
+    /// Collects matches in any order; if an item has several matches, the best is kept.
     #[must_use]
     pub fn from_unsorted(mut matches: Vec<IndexMatch>) -> Matches {
         sort_and_dedup(&mut matches);
@@ -174,8 +174,9 @@ impl<P: ReadPages, X> IndexSearcher<'_, P, X> {
         self.find_among(query, None)
     }
 
-    /// Finds matches, of terms only those among the given items: of a frequent term in a narrow
-    /// query, only the postings that matter are held. Other lookups ignore the restriction.
+    /// Finds matches. For terms, finds only matches among the given items, so that for a frequent
+    /// term in a narrow query only the relevant postings are held in memory. Other lookups ignore
+    /// the restriction.
     fn find_among(
         &mut self,
         query: &TermQuery<X>,
@@ -263,8 +264,8 @@ impl<P: ReadPages, X> IndexSearcher<'_, P, X> {
         Ok(rarest)
     }
 
-    /// Returns the items of the terms from `from` on that are in range, as long as they are, and
-    /// that pass a test; if `among` is given, only those items.
+    /// Returns the items of the consecutive terms from `from` on that are in range and pass a test;
+    /// if `among` is given, only those items.
     fn scan_terms(
         &mut self,
         from: &[u8],

@@ -4,10 +4,11 @@
 //! bounded number of bytes within the transaction of a batch, deletes the chunks that have become
 //! empty, and notes in each input the first term that remains in it. So no step is long, no space
 //! is needed for a second copy, and the index can be read between any two steps: a lookup reads the
-//! terms before that one in the target and the others in the inputs.
+//! terms before that term in the target and the others in the inputs.
 //!
-//! The postings of an item are dropped if a newer input of the merge knows the item: they are
-//! stale. Postings that a segment outside the merge has made stale are left to a later merge.
+//! The postings of an item are dropped if a newer input of the merge lists the item as changed:
+//! they are stale. Postings that a segment outside the merge has made stale are left to a later
+//! merge.
 
 use crate::chunk::{CHUNK_BYTES, PackedPostings};
 use crate::merge_input::{MergeInput, MinTerm};
@@ -17,14 +18,14 @@ use crate::segment::{SegmentWriter, corruption};
 use std::collections::BTreeMap;
 use std::mem;
 
-/// A batch moves this many times the bytes of its own segment...
+/// A batch merges this many times the bytes of its own segment.
 const MERGED_BYTES_PER_BATCH_BYTE: i64 = 4;
-/// ...and at least this many bytes.
+/// A batch merges at least this many bytes, if there are as many to merge.
 const MIN_MERGE_INCREMENT_BYTES: i64 = 32 << 10;
 /// Chunks that have been read are deleted in groups of this many.
 const MIN_FREED_CHUNKS: i64 = 16;
 
-/// Does the share of merging that a batch owes whose segment has this many bytes.
+/// Merges in proportion to the bytes of the segment that a batch wrote.
 pub(crate) fn merge_increment<P: WritePages>(
     pages: &P,
     index: IndexId,
@@ -130,7 +131,7 @@ fn merge_step<P: WritePages>(
             true => writer.add_packed(&merged.term, &merged.packed)?,
             false => writer.add(&merged.term, &merged.items)?,
         }
-        // The chunks that were read make room for those that are written.
+        // Deletes the chunks that were read before it writes new ones.
         inputs
             .iter_mut()
             .try_for_each(|input| input.delete_read_chunks(pages, MIN_FREED_CHUNKS))?;
@@ -141,7 +142,7 @@ fn merge_step<P: WritePages>(
     Ok(read)
 }
 
-/// The term that a merge moves, with those of its postings that are not stale.
+/// The term that a merge moves, with its postings that are not stale.
 #[derive(Default)]
 struct MergedTerm {
     term: Vec<u8>,

@@ -10,16 +10,16 @@ use crate::term::{CHANGED_ITEMS_TERM, prefix_number};
 use std::cmp::Ordering;
 use std::mem;
 
-/// The changed items of the inputs are held in memory up to this many; of further inputs they are
-/// read again if they are needed.
+/// Up to this many changed items of the inputs are held in memory; the changed items of further
+/// inputs are read again when they are needed.
 const MAX_PRELOADED_ITEMS: usize = 4096;
 
 /// The least of the current terms of all inputs.
 #[derive(Clone, Copy)]
 pub(crate) struct MinTerm {
-    /// The first input whose current term it is.
+    /// The first input with this current term.
     pub(crate) input: usize,
-    /// It is the current term of no other input.
+    /// Whether no other input has this current term.
     pub(crate) is_unique: bool,
 }
 
@@ -50,7 +50,8 @@ impl MinTerm {
 /// A segment that is being merged into another one.
 pub(crate) struct MergeInput {
     segment: Segment,
-    /// The items that a newer input of the merge knows, ascending: the postings here are stale.
+    /// The items that a newer input of the merge lists as changed, ascending: their postings in
+    /// this input are stale.
     superseded_items: Vec<i64>,
     /// The chunk that is being read: its number, its bytes, and the offset of the next entry.
     chunk_number: i64,
@@ -62,7 +63,7 @@ pub(crate) struct MergeInput {
     /// See [`prefix_number`].
     term_prefix: u64,
     /// The postings of the current term in the first `entry_count` of these buffers, packed:
-    /// unpacked, those of a frequent term take eight times the memory.
+    /// unpacked, the postings of a frequent term take eight times the memory.
     packed: Vec<PackedPostings>,
     entry_count: usize,
     is_ended: bool,
@@ -79,7 +80,8 @@ impl MergeInput {
             SegmentReader::new(pages, segment).read_postings(CHANGED_ITEMS_TERM, &mut items)?;
             Ok(items)
         };
-        // Most segments are of new items, which no other segment knows: they need no list.
+        // Most segments have new items only, which no other segment lists as changed: they need no
+        // list.
         let (mut ranges, mut lists, mut listed) = (Vec::new(), Vec::new(), 0);
         for segment in &segments {
             let items = changed_items(segment)?;
@@ -149,7 +151,7 @@ impl MergeInput {
         Ok(())
     }
 
-    /// Returns the items that a newer input knows, ascending.
+    /// Returns the items that a newer input lists as changed, ascending.
     pub(crate) fn superseded_items(&self) -> &[i64] {
         &self.superseded_items
     }
@@ -248,7 +250,7 @@ impl MergeInput {
         read
     }
 
-    /// Returns the first chunk that is still needed: the one in which the current term begins.
+    /// Returns the first chunk that is still needed: the chunk in which the current term begins.
     fn first_needed_chunk(&self) -> i64 {
         if self.is_ended { self.segment.chunks.end } else { self.term_chunk }
     }

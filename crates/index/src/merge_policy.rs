@@ -3,20 +3,20 @@
 //! Segments fall into *tiers* by their bytes: tier 0 has up to [`SMALLEST_TIER_BYTES`], and each
 //! next tier is [`MERGE_FACTOR`] times as large. The policy is size-tiered: [`MERGE_FACTOR`]
 //! neighbours of a tier become one segment of the next tier. Only neighbours in the order of
-//! batches are merged, since a segment between two inputs may know the same items.
+//! batches are merged, since a segment between two inputs may list the same items as changed.
 
 use crate::pages::Segment;
 use std::ops::Range;
 
-/// This many neighbours of a tier are merged into one segment...
+/// The number of neighbouring segments of a tier that are merged into one.
 const MERGE_FACTOR: usize = 4;
-/// ...or this many, if all have at least [`LARGE_SEGMENT_BYTES`]: these are the segments of one
-/// large job, which compacts them at its end.
+/// The same for segments of at least [`LARGE_SEGMENT_BYTES`]: a large import writes these and
+/// merges them at its end.
 const LARGE_MERGE_FACTOR: usize = 64;
 const LARGE_SEGMENT_BYTES: i64 = 32 << 10;
-/// A segment this many times larger than all newer ones together is left out of a merge. With 2, a
-/// byte is moved 5 times until it is at rest, and there are 7 segments; with 4 it would be 8 times
-/// and 5 segments (calculated for single items of 450 bytes after 1.3 MB).
+/// A segment this many times larger than all newer ones together is left out of a merge. With 2,
+/// the write amplification is 5, with 7 segments; with 4 it would be 8, with 5 segments (calculated
+/// for single items of 450 bytes after 1.3 MB).
 const SIZE_RATIO: i64 = 2;
 /// Upper bound of the segments of tier 0.
 const SMALLEST_TIER_BYTES: i64 = 4096;

@@ -1,9 +1,9 @@
 //! The interface between the index and its storage: segments, chunks and fences by number.
 //!
 //! The index reads and writes whole chunks, each of which fits into a page, and never more than a
-//! few at a time. It knows neither files nor transactions: the caller implements [`ReadPages`] and
-//! [`WritePages`] over its storage, opens a transaction where one is needed, and gets its own error
-//! type back. Calls are dispatched statically, and a chunk is lent to a closure, so that an
+//! few at a time. It does not depend on files or transactions: the caller implements [`ReadPages`]
+//! and [`WritePages`] over its storage, opens a transaction where one is needed, and gets its own
+//! error type back. Calls are dispatched statically, and a chunk is lent to a closure, so that an
 //! implementation over a database copies nothing.
 
 use crate::chunk::MalformedChunk;
@@ -111,9 +111,9 @@ pub trait WritePages: ReadPages {
     /// Deletes these chunks, without their fences.
     fn delete_chunks(&self, segment: SegmentId, chunks: Range<i64>) -> Result<(), Self::Error>;
 
-    /// Lets a segment begin with the term `from_term`, which is in the chunk `first_chunk` or
-    /// behind its beginning, and deletes the fences of the chunks before that one. The chunks
-    /// themselves are deleted with [`WritePages::delete_chunks`].
+    /// Sets the first term of a segment to `from_term`, which is in the chunk `first_chunk`, and
+    /// deletes the fences of the chunks before that chunk. The chunks themselves are deleted with
+    /// [`WritePages::delete_chunks`].
     fn set_start(
         &self,
         segment: SegmentId,

@@ -1,4 +1,5 @@
-//! All valid postings of an index, to be compared with those that it should have.
+//! Reads all valid postings of an index, so that a check can compare them with the expected
+//! postings.
 
 use crate::pages::{IndexId, ReadPages, SegmentId};
 use crate::segment::{SegmentReader, corruption};
@@ -8,8 +9,8 @@ use std::collections::HashMap;
 /// Passes each term and item that the index holds to `each`, for the items that `is_live` accepts.
 /// The order is unspecified.
 ///
-/// Staleness is decided by the segments alone: the newest segment that knows an item has its
-/// postings.
+/// Staleness is decided by the segments alone: the valid postings of an item are in the newest
+/// segment that lists it as changed.
 pub fn for_each_posting<P: ReadPages>(
     pages: &P,
     index: IndexId,
@@ -34,8 +35,8 @@ pub fn for_each_posting<P: ReadPages>(
             items.clear();
             postings.unpack(&mut items).ok_or_else(corruption::<P>)?;
             for &item in items.iter().filter(|&&item| is_live(item)) {
-                // Postings that a merge has moved are valid if those of the input are: the changed
-                // items of the input are moved last.
+                // Postings that a merge has moved are valid if the postings of the input are: the
+                // changed items of the input are moved last.
                 let known = newest.get(&item).copied();
                 if known == Some(segment.id) || known.and_then(merge_target) == Some(segment.id) {
                     each(term, item);

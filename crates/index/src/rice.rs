@@ -138,7 +138,7 @@ impl<'a> RiceReader<'a> {
         Some(bits)
     }
 
-    /// Returns the next gap; `None` at the end of the bytes or where they are malformed.
+    /// Returns the next gap; `None` at the end of the bytes or if they are malformed.
     #[inline]
     pub(crate) fn read(&mut self) -> Option<u64> {
         if self.buffered_bits <= ESCAPE_ONES {

@@ -129,7 +129,7 @@ impl<'a, P: WritePages> SegmentWriter<'a, P> {
         SegmentWriter::continue_from(pages, segment, 0)
     }
 
-    /// Continues a segment behind its last chunk.
+    /// Continues a segment after its last chunk.
     pub(crate) fn open(pages: &'a P, segment: SegmentId) -> Result<SegmentWriter<'a, P>, P::Error> {
         Ok(SegmentWriter::continue_from(pages, segment, pages.end(segment)?))
     }

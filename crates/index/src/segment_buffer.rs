@@ -16,9 +16,8 @@ pub type UnpackTerm = fn(u64, &mut Vec<u8>);
 
 /// The set of terms of one item.
 ///
-/// Terms that are short and many (the words and trigrams of a text) are numbers of the caller's
-/// making, which take no allocation each and sort fast; they become bytes when a segment is
-/// written.
+/// Short and frequent terms (the words and trigrams of a text) are encoded by the caller as
+/// numbers, which need no allocation and sort fast; they become bytes when a segment is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TermSet {
     /// Ascending and distinct, each with its length in two bytes before it.
@@ -110,8 +109,8 @@ impl SegmentBuffer {
         self.items.insert(item, None);
     }
 
-    /// Writes the segment of the batch `seq`, and does the share of the merging that this batch
-    /// owes (see `merge`). Nothing is written for a batch without changes.
+    /// Writes the segment of the batch `seq`, and then merges in proportion to its bytes (see
+    /// `merge`). Nothing is written for a batch without changes.
     pub fn flush<P: WritePages>(
         mut self,
         pages: &P,

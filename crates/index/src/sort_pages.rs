@@ -112,36 +112,49 @@ pub trait ReadSortPages {
     fn sort_chunk_count(&self) -> Result<u64, Self::Error>;
 }
 
+/// The error of the storage that a sort index is written to.
+pub type SortPagesError<P> = <<P as WriteSortPages>::Reader as ReadSortPages>::Error;
+
 /// Writes a sort index within one transaction.
-pub trait WriteSortPages: ReadSortPages {
+pub trait WriteSortPages {
+    /// Reads what has been written.
+    type Reader: ReadSortPages;
+
+    /// Returns the reader of the same transaction.
+    fn reader(&self) -> &Self::Reader;
+
     /// Returns the number of changes in all level-0 runs.
-    fn level_zero_count(&self) -> Result<u64, Self::Error>;
+    fn level_zero_count(&self) -> Result<u64, SortPagesError<Self>>;
 
     /// Returns the number of positions in all chunks.
-    fn level_one_count(&self) -> Result<u64, Self::Error>;
+    fn level_one_count(&self) -> Result<u64, SortPagesError<Self>>;
 
     /// Appends a level-0 run of this many changes.
-    fn append_run(&self, count: u64, bytes: &[u8]) -> Result<(), Self::Error>;
+    fn append_run(&self, count: u64, bytes: &[u8]) -> Result<(), SortPagesError<Self>>;
 
     /// Deletes all level-0 runs.
-    fn delete_runs(&self) -> Result<(), Self::Error>;
+    fn delete_runs(&self) -> Result<(), SortPagesError<Self>>;
 
     /// Inserts a chunk and returns its number.
-    fn insert_sort_chunk(&self, bytes: &[u8]) -> Result<i64, Self::Error>;
+    fn insert_sort_chunk(&self, bytes: &[u8]) -> Result<i64, SortPagesError<Self>>;
 
     /// Replaces the bytes of a chunk.
-    fn replace_sort_chunk(&self, chunk: i64, bytes: &[u8]) -> Result<(), Self::Error>;
+    fn replace_sort_chunk(&self, chunk: i64, bytes: &[u8]) -> Result<(), SortPagesError<Self>>;
 
     /// Deletes a chunk, without its fence.
-    fn delete_sort_chunk(&self, chunk: i64) -> Result<(), Self::Error>;
+    fn delete_sort_chunk(&self, chunk: i64) -> Result<(), SortPagesError<Self>>;
 
     /// Inserts a fence, or replaces the one at the same position.
-    fn put_sort_fence(&self, order: PartitionOrder, fence: &SortFence) -> Result<(), Self::Error>;
+    fn put_sort_fence(
+        &self,
+        order: PartitionOrder,
+        fence: &SortFence,
+    ) -> Result<(), SortPagesError<Self>>;
 
     /// Deletes the fence at a position.
     fn delete_sort_fence(
         &self,
         order: PartitionOrder,
         first: &SortPosition,
-    ) -> Result<(), Self::Error>;
+    ) -> Result<(), SortPagesError<Self>>;
 }

@@ -13,7 +13,8 @@ use crate::chunk::MalformedChunk;
 use crate::level_zero::{LevelZero, net_changes};
 use crate::sort_chunk::{PositionBuffer, pack_run};
 use crate::sort_pages::{
-    ChunkSeek, PartitionOrder, PositionChange, SortFence, SortPosition, WriteSortPages,
+    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages as _, SortFence, SortPagesError,
+    SortPosition, WriteSortPages,
 };
 use std::cmp::Ordering;
 
@@ -33,7 +34,7 @@ const MAX_GROUP_CHUNKS: usize = 32;
 pub fn write_position_changes<P: WriteSortPages>(
     pages: &P,
     mut changes: Vec<PositionChange>,
-) -> Result<(), P::Error> {
+) -> Result<(), SortPagesError<P>> {
     net_changes(&mut changes);
     if changes.is_empty() {
         return Ok(());
@@ -47,7 +48,7 @@ pub fn write_position_changes<P: WriteSortPages>(
     if waiting + count <= share.min(MAX_LEVEL_ZERO_CHANGES) {
         return pages.append_run(count, &pack_run(&changes));
     }
-    let mut all = LevelZero::read(pages)?.into_changes();
+    let mut all = LevelZero::read(pages.reader())?.into_changes();
     all.append(&mut changes);
     net_changes(&mut all);
     merge_into_chunks(pages, &all)?;
@@ -55,11 +56,11 @@ pub fn write_position_changes<P: WriteSortPages>(
 }
 
 /// Moves level 0 into level 1. Returns whether there was anything to move.
-pub fn compact_level_zero<P: WriteSortPages>(pages: &P) -> Result<bool, P::Error> {
+pub fn compact_level_zero<P: WriteSortPages>(pages: &P) -> Result<bool, SortPagesError<P>> {
     if pages.level_zero_count()? == 0 {
         return Ok(false);
     }
-    merge_into_chunks(pages, &LevelZero::read(pages)?.into_changes())?;
+    merge_into_chunks(pages, &LevelZero::read(pages.reader())?.into_changes())?;
     pages.delete_runs()?;
     Ok(true)
 }
@@ -68,7 +69,7 @@ pub fn compact_level_zero<P: WriteSortPages>(pages: &P) -> Result<bool, P::Error
 fn merge_into_chunks<P: WriteSortPages>(
     pages: &P,
     changes: &[PositionChange],
-) -> Result<(), P::Error> {
+) -> Result<(), SortPagesError<P>> {
     for of_order in changes.chunk_by(|a, b| a.order == b.order) {
         let Some(PositionChange { order, .. }) = of_order.first() else { continue };
         let (mut group, mut rest) = (ChunkGroup::new(pages, *order), of_order);
@@ -110,13 +111,13 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
     fn merge_next<'c>(
         &mut self,
         changes: &'c [PositionChange],
-    ) -> Result<&'c [PositionChange], P::Error> {
+    ) -> Result<&'c [PositionChange], SortPagesError<P>> {
         let Some(first) = changes.first() else { return Ok(changes) };
         let is_behind = |end: &SortPosition| first.position >= *end;
         let mut has_chunk = false;
         if let Some(end) = self.end.take().filter(is_behind) {
             // Mostly it is the next chunk.
-            let next = self.pages.next_fence(self.order, &end)?;
+            let next = self.pages.reader().next_fence(self.order, &end)?;
             if next.as_ref().is_none_or(|next| first.position < *next)
                 && self.fences.len() < MAX_GROUP_CHUNKS
             {
@@ -130,7 +131,7 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
                 self.load(ChunkSeek::First)?;
             }
             self.end = match self.fences.last() {
-                Some(fence) => self.pages.next_fence(self.order, &fence.first)?,
+                Some(fence) => self.pages.reader().next_fence(self.order, &fence.first)?,
                 None => None,
             };
         }
@@ -142,11 +143,11 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
         Ok(rest)
     }
 
-    fn load(&mut self, seek: ChunkSeek<'_>) -> Result<bool, P::Error> {
+    fn load(&mut self, seek: ChunkSeek<'_>) -> Result<bool, SortPagesError<P>> {
         let stored = &mut self.stored;
         stored.clear();
-        let fence = self.pages.read_sort_chunk(self.order, seek, |fence, bytes| {
-            stored.unpack(bytes).map_err(P::sort_corruption)?;
+        let fence = self.pages.reader().read_sort_chunk(self.order, seek, |fence, bytes| {
+            stored.unpack(bytes).map_err(P::Reader::sort_corruption)?;
             Ok(fence)
         })?;
         let is_found = fence.is_some();
@@ -179,14 +180,14 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
     }
 
     /// Writes the chunks of the group with their fences, and begins another group.
-    fn write(&mut self) -> Result<(), P::Error> {
+    fn write(&mut self) -> Result<(), SortPagesError<P>> {
         let (pages, order) = (self.pages, self.order);
         let mut packed: Vec<(SortPosition, u64, Vec<u8>)> = Vec::new();
         let positions = &self.positions;
         positions.pack(&mut |range, bytes| {
             let first = positions
                 .position(range.start)
-                .ok_or_else(|| P::sort_corruption(MalformedChunk))?;
+                .ok_or_else(|| P::Reader::sort_corruption(MalformedChunk))?;
             packed.push((first, range.len() as u64, bytes.to_vec()));
             Ok(())
         })?;

@@ -6,7 +6,7 @@
 //! | first byte | term | use |
 //! |---|---|---|
 //! | `0x04` | [`OVERSIZED_ITEMS_TERM`] | items that every lookup returns as unverified candidates |
-//! | `0xff` | [`CHANGED_ITEMS_TERM`] | items that the segment has the last word on |
+//! | `0xff` | [`CHANGED_ITEMS_TERM`] | items that the segment's batches changed |
 
 /// The term of items with more text than is indexed: they are candidates for every lookup.
 pub const OVERSIZED_ITEMS_TERM: &[u8] = &[0x04];
@@ -14,8 +14,8 @@ pub const OVERSIZED_ITEMS_TERM: &[u8] = &[0x04];
 /// a segment.
 pub(crate) const CHANGED_ITEMS_TERM: &[u8] = &[0xff];
 
-/// Returns the first eight bytes of a term as a number. Numbers compare as the terms do, as far as
-/// eight bytes tell them apart.
+/// Returns the first eight bytes of a term as a number. Numbers compare as the terms do, unless the
+/// terms have the same first eight bytes.
 #[inline]
 pub(crate) fn prefix_number(term: &[u8]) -> u64 {
     let mut prefix = [0; 8];

@@ -13,7 +13,7 @@ pub fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Reads a number and advances past it; `None` at the end of the bytes or where they are malformed.
+/// Reads a number and advances past it; `None` at the end of the bytes or if they are malformed.
 #[must_use]
 pub fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;

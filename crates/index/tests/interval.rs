@@ -1,4 +1,4 @@
-//! The classes and buckets of the interval index beside a plain enumeration of days.
+//! The classes and buckets of the interval index, compared with a plain enumeration of days.
 
 use larder_index::interval::{
     BucketPlan, CivilDay, DayBucket, IntervalLayer, TimeScale, bucket_class, class_in_partition,

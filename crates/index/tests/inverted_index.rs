@@ -1,4 +1,4 @@
-//! The inverted index beside a model: a map from items to their terms.
+//! The inverted index, compared with a model: a map from items to their terms.
 
 use crate::memory_pages::MemoryPages;
 use larder_index::{

@@ -143,6 +143,12 @@ impl ReadSortPages for MemorySortPages {
 }
 
 impl WriteSortPages for MemorySortPages {
+    type Reader = MemorySortPages;
+
+    fn reader(&self) -> &MemorySortPages {
+        self
+    }
+
     fn level_zero_count(&self) -> Result<u64, MalformedChunk> {
         Ok(self.runs.borrow().iter().map(|(count, _)| count).sum())
     }

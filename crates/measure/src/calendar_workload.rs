@@ -184,16 +184,16 @@ impl WorkloadClient<'_> {
     /// time range.
     fn open_view(&mut self, client: &str, line: &str) -> Result<View, Error> {
         let began = Instant::now();
-        let mut question = ViewQuery::new(QuerySyntax::Line, line, Arc::clone(self.settings));
+        let mut query = ViewQuery::new(QuerySyntax::Line, line, Arc::clone(self.settings));
         if line.starts_with("when:") {
-            question = question.with_occurrences();
+            query = query.with_occurrences();
         }
         let options = ViewOptions {
             client: client.into(),
             interest: ViewInterest::HeadsAndBytes,
             ..ViewOptions::default()
         };
-        let mut view = self.views.open_view(question, options)?;
+        let mut view = self.views.open_view(query, options)?;
         while let Some(tell) = view.try_next()? {
             if let ViewEvent::Added(items) = tell {
                 self.result.items_received += items.len();
@@ -266,14 +266,15 @@ impl WorkloadResult {
     /// (or the last before it), and after the last.
     #[must_use]
     pub fn memory_stages(&self) -> [u64; 5] {
-        let of = |sample: Option<&MemorySample>| sample.map_or(0, |sample| sample.anonymous_bytes);
+        let bytes =
+            |sample: Option<&MemorySample>| sample.map_or(0, |sample| sample.anonymous_bytes);
         let rounds = &self.round_ends;
         [
-            of(self.samples.first()),
+            bytes(self.samples.first()),
             self.samples.iter().map(|sample| sample.anonymous_bytes).max().unwrap_or(0),
-            of(rounds.first()),
-            of(rounds.get(4).or(rounds.last())),
-            of(rounds.last()),
+            bytes(rounds.first()),
+            bytes(rounds.get(4).or(rounds.last())),
+            bytes(rounds.last()),
         ]
     }
 }

@@ -214,11 +214,11 @@ impl ReportBuilder {
         }
     }
 
-    fn add_answer(&mut self, process: u32, at: i64, ask: InternedQuery, asked: &AnswerEvent) {
-        self.reuse.add_answer(at, ask, asked.from, asked.us);
-        self.cost.add_answer(ask, asked);
-        self.residency.add_answer(process, at, ask.query, asked);
-        self.replays.add_answer(process, ask, asked);
+    fn add_answer(&mut self, process: u32, at: i64, ask: InternedQuery, answer: &AnswerEvent) {
+        self.reuse.add_answer(at, ask, answer.from, answer.us);
+        self.cost.add_answer(ask, answer);
+        self.residency.add_answer(process, at, ask.query, answer);
+        self.replays.add_answer(process, ask, answer);
     }
 
     fn start_process(&mut self, pid: u64, budget: Option<u64>) -> u32 {

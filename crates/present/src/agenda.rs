@@ -1,6 +1,7 @@
 //! Occurrences grouped by day, and the text that an agenda shows of each.
 //!
-//! Apart from `larder_query::read_agenda`, which finds the occurrences and knows nothing of pages.
+//! Separate from `larder_query::read_agenda`, which finds the occurrences; this module formats
+//! them.
 
 use crate::local_time::{describe_duration, format_clock, format_end_clock};
 use larder_query::local_time::DayRange;

@@ -1,7 +1,7 @@
-//! The colour of a calendar, as one of the six that every terminal has.
+//! The colour of a calendar: one of the six colours that every terminal has.
 //!
-//! A calendar that declares no colour gets one from its name, always the same. Apart from `agenda`,
-//! as other lists show the colour, too.
+//! A calendar that declares no colour gets a colour computed from its name, which is always the
+//! same. Separate from `agenda` because other lists show the colour, too.
 
 use larder_format::component::Component;
 

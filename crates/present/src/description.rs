@@ -1,7 +1,7 @@
 //! Recurrence rules, alarms and time zones in words.
 //!
-//! A rule that has no simple wording is shown as its text, as a wrong description would be worse.
-//! Apart from `local_time`, which formats times that are known.
+//! A rule without a simple wording is shown as its RFC 5545 text, because a wrong description would
+//! be worse. Separate from `local_time`, which formats times that are known.
 
 use crate::local_time::{describe_duration, format_clock};
 use larder_date_phrase::Language;

@@ -1,6 +1,6 @@
 //! Busy periods as an iCalendar object, for other calendar programs.
 //!
-//! Apart from `larder_query::busy_periods`, which computes the periods, because lists show them
+//! Separate from `larder_query::busy_periods`, which computes the periods, because lists show them
 //! without any iCalendar.
 
 use larder_format::component::derive_uid;

@@ -8,7 +8,7 @@
 //! | [`free_busy`] | busy periods as a VFREEBUSY component |
 //! | [`local_time`] | dates, times and durations: for lists, in words, and as RFC 3339 |
 //!
-//! The crate is pure: it reads no store, and values of `larder-query` are passed in. It is apart
+//! The crate is pure: it reads no store, and values of `larder-query` are passed in. It is separate
 //! from `larder-query` so that a program that needs only results does not depend on their wording.
 
 pub mod agenda;

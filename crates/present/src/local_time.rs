@@ -1,7 +1,7 @@
 //! Dates, times and durations as text: for lists, in words, and as RFC 3339.
 //!
 //! An instant is written with the UTC offset of the user's time zone; a date and a floating time
-//! are written without one. Apart from `larder_query::local_time`, which computes the times.
+//! are written without one. Separate from `larder_query::local_time`, which computes the times.
 
 use larder_date_phrase::Language;
 use larder_query::local_time::LocalTimeSpan;
@@ -15,8 +15,8 @@ pub fn format_start(span: &LocalTimeSpan) -> String {
     format_time(span, span.from, span.start_offset)
 }
 
-/// Formats the end of a time span as [`format_start`] does its start; of whole days, the day after
-/// the last.
+/// Formats the end of a time span as [`format_start`] does its start; for whole days, the end is
+/// the day after the last.
 #[must_use]
 pub fn format_end(span: &LocalTimeSpan) -> String {
     format_time(span, span.to, span.end_offset)
@@ -132,7 +132,7 @@ pub fn describe_duration(seconds: i64) -> String {
     let mut remaining = seconds.max(0);
     let mut parts = Vec::new();
     for (noun, size) in units {
-        // Weeks only where the duration is a whole number of them: "10 days", not "1 week 3 days".
+        // Weeks only if the duration is a whole number of them: "10 days", not "1 week 3 days".
         let number = if noun == "week" && remaining % size != 0 { 0 } else { remaining / size };
         remaining -= number * size;
         if number > 0 {

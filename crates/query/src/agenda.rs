@@ -187,7 +187,7 @@ pub fn read_item_summaries(
         }
         true
     };
-    reader.for_each_schedule(rows, &mut add_times)?;
+    reader.items().for_each_schedule(rows, &mut add_times)?;
     let has_due_time =
         |row: &&ItemRow| found.get(row).is_some_and(|item| item.head.kind.has_due_time());
     let tasks: Vec<ItemRow> = rows.iter().filter(has_due_time).copied().collect();
@@ -213,7 +213,7 @@ pub fn find_uncertain_rows(reader: &Reader, result: &ResultSet) -> Result<Vec<It
     let mut uncertain = result.uncertain_rows.clone();
     let rows = if has_time_range(&result.query) { result.rows() } else { Vec::new() };
     for page in rows.chunks(ITEMS_PER_TX) {
-        reader.for_each_schedule(page, &mut |row, schedule| {
+        reader.items().for_each_schedule(page, &mut |row, schedule| {
             let is_counted = schedule.series().is_none_or(Series::has_resolved_ends);
             uncertain.extend((!is_counted).then_some(row));
             true
@@ -248,7 +248,7 @@ pub fn count_occurrences(
         ..OccurrenceCount::default()
     };
     for page in result.rows().chunks(ITEMS_PER_TX) {
-        reader.for_each_schedule(page, &mut |row, schedule| {
+        reader.items().for_each_schedule(page, &mut |row, schedule| {
             let (number, is_complete) = schedule.count_in(time_range);
             count.number += number;
             if !is_complete {

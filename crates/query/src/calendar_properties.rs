@@ -12,7 +12,7 @@ pub fn read_calendar_properties(
     name: &str,
 ) -> Result<Vec<Vec<u8>>, larder_store::Error> {
     let mut found = Vec::new();
-    for row in reader.collection_rows(Some(name))? {
+    for row in reader.collections().list_rows(Some(name))? {
         let collection = Collection {
             row,
             name: name.to_string(),
@@ -20,7 +20,7 @@ pub fn read_calendar_properties(
             item_count: 0,
             index_config: IndexConfig::shared_default(CollectionType::Calendar),
         };
-        found.extend(reader.collection_properties(&collection)?);
+        found.extend(reader.collections().properties(&collection)?);
     }
     Ok(found)
 }

@@ -82,7 +82,7 @@ impl<'a> HitCollector<'a> {
     fn read_start(&self, row: ItemRow) -> Option<i64> {
         let mut start = None;
         // An error of the store is ignored here: the next read of the search reports it.
-        let _read = self.reader.for_each_schedule(&[row], &mut |_, schedule| {
+        let _read = self.reader.items().for_each_schedule(&[row], &mut |_, schedule| {
             start = schedule.start_seconds();
             true
         });
@@ -93,7 +93,7 @@ impl<'a> HitCollector<'a> {
     pub(crate) fn order_description(&self) -> String {
         match self.sort {
             None => "insertion order".into(),
-            Some(sort) => format!("sort keys of {} made for each match", sort.field.name),
+            Some(sort) => format!("sort keys of {}, computed for each match", sort.field.name),
         }
     }
 

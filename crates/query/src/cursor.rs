@@ -161,9 +161,9 @@ impl SortedCursor {
             let first = self.read_positions(reader, &result, direction, 1, &mut |_| {})?.last;
             let Some(position) = first else { return Ok(letters) };
             let row = ItemRow::from_number(position.row);
-            let source = reader.source_bytes(row)?.unwrap_or_default();
-            let head = reader.find_by_row(row)?;
-            let parsed = head.as_ref().map(|head| reader.parse_source(head, &source));
+            let source = reader.items().source_bytes(row)?.unwrap_or_default();
+            let head = reader.items().find_by_row(row)?;
+            let parsed = head.as_ref().map(|head| reader.items().parse_source(head, &source));
             let value = parsed.and_then(|parsed| parsed.first_value(self.sort.field));
             let (text, prefix) = alphabet.letter_for_key(&position.key, &value.unwrap_or_default());
             if letters.last().is_none_or(|last| last.text != text) {
@@ -196,7 +196,7 @@ impl SortedCursor {
         let transaction = reader.begin_read()?;
         let result = ResultSet::new(reader, &self.request)?;
         let is_indexed = match self.indexed_order(reader, &result)? {
-            Some(order) => reader.is_order_indexed(&order)?,
+            Some(order) => reader.index().has_order(&order)?,
             None => false,
         };
         Ok((result, is_indexed.then_some(transaction)))
@@ -286,11 +286,11 @@ fn list_positions<'a>(
     request: &SearchRequest,
     sort: SortSpec,
 ) -> Result<&'a [SortPosition], Error> {
-    let change_cursor = reader.current_cursor()?;
+    let change_cursor = reader.changes().current_cursor()?;
     if list.as_ref().is_none_or(|list| list.change_cursor != change_cursor) {
         let mut positions = Vec::new();
         find(reader, request)?.for_each(reader, &mut |head, source| {
-            let value = reader.parse_source(head, source).first_value(sort.field);
+            let value = reader.items().parse_source(head, source).first_value(sort.field);
             let key = reader.extractor().sort_key(&value.unwrap_or_default());
             positions.push(SortPosition { key, row: head.row.to_number() });
             true

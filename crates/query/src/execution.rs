@@ -92,7 +92,8 @@ fn list_all_rows(reader: &Reader, result: &mut ResultSet, limit: usize) -> Resul
     for &collection in &collections {
         let (mut after, mut remaining) = (None, limit);
         loop {
-            let page = reader.item_rows(collection, after, MAX_ROWS_PER_TX.min(remaining))?;
+            let page =
+                reader.items().list_rows(collection, after, MAX_ROWS_PER_TX.min(remaining))?;
             result.hits.extend(page.iter().map(|row| Hit { row: *row, seq: 0 }));
             remaining -= page.len();
             match page.last() {
@@ -127,7 +128,7 @@ fn collect_by_time_range(
     };
     if let Some(sort) = request.sort {
         let mut keyed: Vec<(Vec<u8>, ItemRow)> = Vec::with_capacity(rows.len());
-        reader.for_each_schedule(&rows, &mut |row, schedule| {
+        reader.items().for_each_schedule(&rows, &mut |row, schedule| {
             keyed.push((start_sort_key(schedule.start_seconds()), row));
             true
         })?;
@@ -150,7 +151,7 @@ fn search_interval_index(
     result: &mut ResultSet,
 ) -> Result<Option<Vec<ItemRow>>, Error> {
     let collections = result.collection_rows(reader)?;
-    let Some(matches) = reader.find_in_time_range(&collections, time_range)? else {
+    let Some(matches) = reader.index().find_in_time_range(&collections, time_range)? else {
         return Ok(None);
     };
     result.explain.visited += matches.entries_read;
@@ -192,7 +193,7 @@ fn collect_candidates(
     for CollectionGroup { index_config, collections } in groups {
         let plan = Plan::new(&request.query, &index_config);
         let matches = match &plan {
-            Plan::Index { lookup, .. } => reader.look_up(lookup, &collections)?,
+            Plan::Index { lookup, .. } => reader.index().look_up(lookup, &collections)?,
             Plan::Nothing => Some(IndexMatches::default()),
             Plan::Scan(_) => None,
         };
@@ -233,7 +234,7 @@ fn group_by_index_config(
 ) -> Result<Vec<CollectionGroup>, Error> {
     let mut groups: Vec<CollectionGroup> = Vec::new();
     if result.query != Query::All {
-        for (row, index_config) in reader.index_configs()? {
+        for (row, index_config) in reader.collections().list_index_configs()? {
             let has_config = |group: &&mut CollectionGroup| {
                 Arc::ptr_eq(&group.index_config, &index_config)
                     || group.index_config == index_config

@@ -39,7 +39,7 @@ pub fn expand_occurrences(
         Expansion { uncertain_rows: result.uncertain_rows.clone(), ..Expansion::default() };
     let rows = result.rows();
     for page in rows.chunks(ITEMS_PER_TX) {
-        reader.for_each_schedule(page, &mut |row, schedule| {
+        reader.items().for_each_schedule(page, &mut |row, schedule| {
             let mut remaining = limit;
             let is_complete = schedule.for_each_in(time_range, &mut |occurrence| {
                 if remaining == 0 {

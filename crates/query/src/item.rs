@@ -70,7 +70,7 @@ impl<'a> DecodedItem<'a> {
     /// Parses the source bytes of an item.
     #[must_use]
     pub fn new(reader: &'a Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> DecodedItem<'a> {
-        let (parsed, uncertain) = (reader.parse_source(head, bytes), Cell::new(false));
+        let (parsed, uncertain) = (reader.items().parse_source(head, bytes), Cell::new(false));
         DecodedItem { reader, head, parsed, schedule_origin: ScheduleOrigin::Stored, uncertain }
     }
 
@@ -107,7 +107,7 @@ impl ItemFields for DecodedItem<'_> {
     fn schedule(&self) -> Option<Cow<'_, Schedule>> {
         match self.schedule_origin {
             ScheduleOrigin::Recomputed => {
-                self.reader.recompute_schedule(self.head.row).ok().flatten().map(Cow::Owned)
+                self.reader.items().recompute_schedule(self.head.row).ok().flatten().map(Cow::Owned)
             }
             ScheduleOrigin::Stored => {
                 // The next read of the search reports an error of the store.
@@ -122,7 +122,7 @@ impl ItemFields for DecodedItem<'_> {
         let frame = self
             .head
             .calendar_context
-            .and_then(|row| self.reader.calendar_context(row).ok().flatten());
+            .and_then(|row| self.reader.items().calendar_context(row).ok().flatten());
         let frame = frame.unwrap_or_default();
         self.reader.extractor().resolve_instant(component, &frame, stamp.property_name(), local)
     }
@@ -132,7 +132,7 @@ impl ItemFields for DecodedItem<'_> {
         let frame = self
             .head
             .calendar_context
-            .and_then(|row| self.reader.calendar_context(row).ok().flatten());
+            .and_then(|row| self.reader.items().calendar_context(row).ok().flatten());
         let frame = frame.unwrap_or_default();
         let (deriver, local) = (self.reader.extractor(), &window.local_zone);
         let written = |name: &str| component.time_properties(name).next();

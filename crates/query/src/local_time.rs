@@ -176,7 +176,7 @@ pub fn read_schedule(
     row: ItemRow,
 ) -> Result<Option<Schedule>, larder_store::Error> {
     let mut found = None;
-    reader.for_each_schedule(&[row], &mut |_, schedule| {
+    reader.items().for_each_schedule(&[row], &mut |_, schedule| {
         found = Some(schedule.clone());
         false
     })?;

@@ -368,7 +368,7 @@ pub(crate) fn any_fields(collection_type: CollectionType) -> &'static [&'static 
     &ANY_FIELDS[collection_type.index()]
 }
 
-/// The fields in which free words are searched.
+/// The fields in which bare words are searched.
 pub(crate) fn word_fields(collection_type: CollectionType) -> &'static [&'static Field] {
     static WORD_FIELDS: FieldsByType =
         LazyLock::new(|| fields_by_type(|field| field.is_default_search));
@@ -377,7 +377,7 @@ pub(crate) fn word_fields(collection_type: CollectionType) -> &'static [&'static
 
 /// The fields that a test of a field reads in a type of collection: for the full name also the
 /// parts of the name and nicknames; in a later type of collection, the field there with the name of
-/// the field.
+/// the field, or else with one of its aliases.
 pub(crate) fn fields_matched_by(
     one: &'static Field,
     collection_type: CollectionType,
@@ -394,7 +394,9 @@ pub(crate) fn fields_matched_by(
     });
     // A name is looked up in the types of collections in their order.
     let one = match CollectionType::from_field(one).cmp(&collection_type) {
-        Ordering::Less => collection_type.find_field(one.name),
+        Ordering::Less => collection_type
+            .find_field(one.name)
+            .or_else(|| one.aliases.iter().find_map(|alias| collection_type.find_field(alias))),
         Ordering::Equal => Some(one),
         Ordering::Greater => None,
     };
@@ -430,7 +432,7 @@ fn property_matches(name: &str, compare: &ValueMatcher, properties: &[Property<'
     }
 }
 
-/// Returns whether an item has a word in one of the fields that are searched for free words.
+/// Returns whether an item has a word in one of the fields that are searched for bare words.
 fn has_word(needle: &WordPattern, item: &impl ItemFields, collection_type: CollectionType) -> bool {
     let has = |field: &&'static Field| {
         item.any_value(field, &mut |value| needle.matches(field, value)).unwrap_or_default()

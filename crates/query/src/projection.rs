@@ -33,7 +33,10 @@ impl<'a> ProjectedItem<'a> {
     /// Parses the source bytes of an item.
     #[must_use]
     pub fn from_bytes(reader: &Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> ProjectedItem<'a> {
-        ProjectedItem { head, origin: FieldOrigin::Parsed(reader.parse_source(head, bytes)) }
+        ProjectedItem {
+            head,
+            origin: FieldOrigin::Parsed(reader.items().parse_source(head, bytes)),
+        }
     }
 }
 
@@ -136,7 +139,7 @@ impl ResultSet {
             uids.clear();
             ranges.clear();
             ranges.resize(hits.len(), None);
-            reader.for_each_uid(&rows, &mut |index, uid| {
+            reader.items().for_each_uid(&rows, &mut |index, uid| {
                 let start = uids.len();
                 uids.push_str(uid);
                 let range = places.get(index).and_then(|(_, place)| ranges.get_mut(*place));
@@ -220,7 +223,7 @@ impl ResultSet {
         let mut hits = hits.iter();
         let field_types: Vec<CollectionType> =
             fields.iter().map(|field| CollectionType::from_field(field)).collect();
-        reader.for_each_with_stored_fields(&rows, &mut |head, stored| {
+        reader.items().for_each_with_stored_fields(&rows, &mut |head, stored| {
             let Some(hit) = hits.find(|hit| hit.row == head.row) else { return false };
             // `None`: the stored fields do not decide it.
             let is_match = match self.is_unchanged(hit, &head, staleness) {

@@ -24,7 +24,7 @@ pub enum Query {
     Or(Vec<Query>),
     /// Every item that does not match this.
     Not(Box<Query>),
-    /// A free word or quoted phrase: searched in names, nicknames, organisations, e-mail addresses
+    /// A bare word or quoted phrase: searched in names, nicknames, organisations, e-mail addresses
     /// and phone numbers. One or two letters match the start of a word, longer texts any part.
     Word(String),
     /// One of these UIDs, compared byte by byte; sorted and unique (see [`Query::from_uids`]).

@@ -47,11 +47,11 @@ pub fn resolve_domain(reader: &Reader, request: &SearchRequest) -> Result<Result
         return Ok(domain);
     }
     let searched = match &request.collection {
-        Some(name) => Some(reader.collection_rows(Some(name))?),
+        Some(name) => Some(reader.collections().list_rows(Some(name))?),
         None => None,
     };
     let mut found = None;
-    for (row, index_config) in reader.index_configs()? {
+    for (row, index_config) in reader.collections().list_index_configs()? {
         let collection_type = index_config.collection_type();
         if searched.as_ref().is_some_and(|rows| !rows.contains(&row))
             || found == Some(collection_type)
@@ -59,7 +59,7 @@ pub fn resolve_domain(reader: &Reader, request: &SearchRequest) -> Result<Result
             continue;
         }
         // An empty collection does not count.
-        if reader.item_rows(row, None, 1)?.is_empty() {
+        if reader.items().list_rows(row, None, 1)?.is_empty() {
             continue;
         }
         if found.is_some() {

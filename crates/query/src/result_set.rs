@@ -181,7 +181,7 @@ impl ResultSet {
             None => None,
             Some(name) => {
                 let missing = || larder_store::Error::NoCollection { name: name.clone() };
-                Some(*reader.collection_rows(Some(name))?.first().ok_or_else(missing)?)
+                Some(*reader.collections().list_rows(Some(name))?.first().ok_or_else(missing)?)
             }
         };
         let explain = Explanation { query: request.query.to_string(), ..Explanation::default() };
@@ -219,7 +219,7 @@ impl ResultSet {
     pub(crate) fn collection_rows(&self, reader: &Reader) -> Result<Vec<CollectionRow>, Error> {
         match self.collection {
             Some(row) => Ok(vec![row]),
-            None => Ok(reader.collection_rows(None)?),
+            None => Ok(reader.collections().list_rows(None)?),
         }
     }
 
@@ -307,7 +307,7 @@ impl ResultSet {
             ends.clear();
             let mut last = None;
             let page = rest.get(..SOURCES_PER_TX).unwrap_or(rest);
-            reader.for_each_source(page, &mut |row, source| {
+            reader.items().for_each_source(page, &mut |row, source| {
                 bytes.extend_from_slice(source);
                 ends.push(bytes.len());
                 last = (bytes.len() >= PAGE_BYTES).then_some(row);
@@ -393,7 +393,7 @@ impl ItemPage {
         self.bytes.clear();
         self.items.reserve(rows.len());
         self.bytes.reserve((rows.len() * TYPICAL_ITEM_BYTES).min(PAGE_BYTES));
-        reader.for_each_item(rows, &mut |head, bytes| {
+        reader.items().for_each(rows, &mut |head, bytes| {
             self.add(head, bytes);
             self.bytes.len() < PAGE_BYTES
         })?;

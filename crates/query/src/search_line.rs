@@ -66,7 +66,11 @@ impl Query {
     pub fn parse_with(line: &str, context: &QueryContext) -> Result<Query, SyntaxError> {
         let tokens = tokenize(line)?;
         if let Some((at, _)) = tokens.get(MAX_TOKENS) {
-            return Err(SyntaxError::new(line, *at, format!("more than {MAX_TOKENS} words")));
+            return Err(SyntaxError::new(
+                line,
+                *at,
+                format!("the query has more than {MAX_TOKENS} words"),
+            ));
         }
         let mut parser = SearchLineParser { line, context, tokens: &tokens, next: 0, depth: 0 };
         if let Some(number) = parser.parse_number_with_parentheses() {
@@ -188,7 +192,11 @@ impl<'a> SearchLineParser<'a> {
         let negated =
             self.is_keyword("not") || matches!(self.peek(), Some((_, SearchLineToken::Minus)));
         let Some((at, token)) = self.peek() else {
-            return Err(SyntaxError::new(self.line, self.line.len(), "a term is missing"));
+            return Err(SyntaxError::new(
+                self.line,
+                self.line.len(),
+                "the query ends where a term is expected",
+            ));
         };
         self.next += 1;
         if negated {
@@ -247,7 +255,7 @@ impl<'a> SearchLineParser<'a> {
     fn enter_group(&mut self, at: usize) -> Result<(), SyntaxError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(SyntaxError::new(self.line, at, "nested too deeply"));
+            return Err(SyntaxError::new(self.line, at, "the parentheses are nested too deeply"));
         }
         Ok(())
     }
@@ -275,7 +283,7 @@ impl<'a> SearchLineParser<'a> {
         if op == MatchOp::RegexNormal
             && let Err(reason) = compile_pattern(text)
         {
-            let message = format!("the pattern {text:?} cannot be used: {reason}");
+            let message = format!("the regular expression {text:?} cannot be used: {reason}");
             return Err(SyntaxError::new(self.line, at, message)
                 .with_hint("to look for the text itself, quote it"));
         }
@@ -316,8 +324,9 @@ impl<'a> SearchLineParser<'a> {
 
     fn unknown_field(&self, at: usize, name: &str) -> SyntaxError {
         let hint = match suggest_any_field(name) {
-            Some(near) => format!("did you mean {near}:? \"larder fields\" lists them all"),
-            None => "\"larder fields\" lists them all; quote a word that contains a colon".into(),
+            Some(near) => format!("did you mean {near}:? `larder fields` lists all fields"),
+            None => "`larder fields` lists all fields; to search for a word with a colon, quote it"
+                .into(),
         };
         SyntaxError::new(self.line, at, format!("unknown field {name:?}")).with_hint(hint)
     }

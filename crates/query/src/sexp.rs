@@ -2,7 +2,7 @@
 //!
 //! Names are case-sensitive, strings have C-like escapes, and text after the first expression is
 //! ignored. Unknown functions are errors; a name that no field has is the name of a vCard property,
-//! in any case. Extensions are `word` (a free word), `uids` (a set of UIDs), and the name of
+//! in any case. Extensions are `word` (a bare word), `uids` (a set of UIDs), and the name of
 //! another type of collection before the name of a field, as in `calendar:summary`: contacts may
 //! have a field or property of the same name. Apart from `search_line`, which parses the syntax of
 //! people.
@@ -77,7 +77,7 @@ impl<'a> SexpParser<'a> {
         self.skip_whitespace();
         let start = self.at;
         if depth > MAX_DEPTH {
-            return Err(self.error(start, "nested too deeply"));
+            return Err(self.error(start, "the parentheses are nested too deeply"));
         }
         if self.rest().starts_with("#t") {
             self.at += 2;
@@ -148,7 +148,7 @@ impl<'a> SexpParser<'a> {
             _ => {
                 let message = format!("unknown function {name:?}");
                 return Err(self.error(at, message).with_hint(format!(
-                    "known here: {KNOWN_FUNCTIONS}, {}",
+                    "the functions are {KNOWN_FUNCTIONS}, {}",
                     calendar::KNOWN_FUNCTIONS
                 )));
             }
@@ -183,7 +183,9 @@ impl<'a> SexpParser<'a> {
         if op.is_pattern()
             && let Err(reason) = compile_pattern(&text)
         {
-            return Err(self.error(at, format!("the pattern {text:?} cannot be used: {reason}")));
+            return Err(
+                self.error(at, format!("the regular expression {text:?} cannot be used: {reason}"))
+            );
         }
         self.skip_whitespace();
         // Only phone numbers use a region, but evolution-data-server accepts it everywhere.
@@ -238,7 +240,7 @@ impl<'a> SexpParser<'a> {
         self.skip_whitespace();
         let start = self.at;
         let Some(inside) = self.rest().strip_prefix('"') else {
-            return Err(self.error(start, "a string in double quotes is missing"));
+            return Err(self.error(start, "expected a string in double quotes"));
         };
         let mut string = String::new();
         let mut chars = inside.char_indices();

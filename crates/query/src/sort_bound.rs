@@ -88,7 +88,8 @@ impl SortBound {
         SortBound::End
     }
 
-    /// Returns where a scan in this direction begins, for [`larder_store::Reader::for_each_position`].
+    /// Returns where a scan in this direction begins, for
+    /// [`larder_store::IndexReader::for_each_position`].
     pub(crate) fn scan_start(&self, direction: ScanDirection) -> ScanStart {
         match (self, direction) {
             (SortBound::Start, ScanDirection::Ascending)

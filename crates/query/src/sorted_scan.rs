@@ -12,7 +12,7 @@ use larder_store::{IndexedOrder, ItemRow, Reader, SortPosition};
 /// The most positions read in one transaction.
 pub(crate) const MAX_POSITIONS_PER_TX: usize = 1 << 16;
 /// The order of a result that was read from the index, in words.
-pub(crate) const INDEXED_ORDER: &str = "as the index has it";
+pub(crate) const INDEXED_ORDER: &str = "order of the index";
 /// The most times that an order is read while other processes change it; the last time within one
 /// read transaction.
 const MAX_SORTED_READ_ATTEMPTS: usize = 3;
@@ -94,7 +94,7 @@ pub(crate) fn scan_page(
     each: &mut dyn FnMut(ItemRow),
 ) -> Result<Option<PositionPage>, Error> {
     let (mut count, mut last) = (0, SortPosition { key: Vec::new(), row: 0 });
-    let is_indexed = reader.for_each_position(order, after, &mut |key, row| {
+    let is_indexed = reader.index().for_each_position(order, after, &mut |key, row| {
         if count < limit {
             count += 1;
             each(row);
@@ -125,7 +125,7 @@ pub(crate) fn rank_of_bound(
 ) -> Result<Option<SortRank>, Error> {
     let least = SortPosition { key: Vec::new(), row: 0 };
     let position = if let SortBound::Before(position) = bound { position } else { &least };
-    let Some((smaller, total)) = reader.rank(order, position)? else { return Ok(None) };
+    let Some((smaller, total)) = reader.index().rank(order, position)? else { return Ok(None) };
     let smaller = if *bound == SortBound::End { total } else { smaller };
     let before = if order.backwards { total.saturating_sub(smaller) } else { smaller };
     Ok(Some(SortRank { before, total }))

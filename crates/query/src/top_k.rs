@@ -63,7 +63,7 @@ pub(crate) fn find_top_k(
         is_exact,
         bytes_read: 0,
     };
-    let read = reader.for_each_sorted_candidate(
+    let read = reader.index().for_each_sorted_candidate(
         matches,
         &order,
         after.as_ref(),

@@ -1,4 +1,4 @@
-//! The test of one value: as text, as a pattern, as a phone number, as a free word.
+//! The test of one value: as text, as a pattern, as a phone number, as a bare word.
 //!
 //! Texts are folded and patterns compiled once for a query. Apart from `matcher`, which chooses the
 //! values of an item, because it knows only texts.
@@ -217,7 +217,7 @@ fn find_ascii(text: &str, part: &str) -> Option<usize> {
         .find(|at| text[*at..*at + part.len()].eq_ignore_ascii_case(part))
 }
 
-/// A prepared free word.
+/// A prepared bare word.
 #[derive(Debug, Clone)]
 pub(crate) enum WordPattern {
     /// One or two letters: the start of a word.

@@ -44,14 +44,15 @@ impl CandidateScan<'_, '_> {
         }
         let (mut error, mut tested) = (None, 0);
         let with_bytes = self.is_exact || !self.result.matcher.can_use_stored_fields();
-        let done = self.reader.for_each_candidate(matches, 0, with_bytes, &mut |candidate| {
-            tested += 1;
-            error = self.test_and_prefetch(candidate).err();
-            let is_done = tested >= MAX_CANDIDATES_PER_TX
-                || self.bytes_read >= MAX_CANDIDATE_BYTES_PER_TX
-                || (self.is_exact && self.result.prefetch.is_full());
-            error.is_none() && !self.hits.is_full() && !is_done
-        })?;
+        let done =
+            self.reader.index().for_each_candidate(matches, 0, with_bytes, &mut |candidate| {
+                tested += 1;
+                error = self.test_and_prefetch(candidate).err();
+                let is_done = tested >= MAX_CANDIDATES_PER_TX
+                    || self.bytes_read >= MAX_CANDIDATE_BYTES_PER_TX
+                    || (self.is_exact && self.result.prefetch.is_full());
+                error.is_none() && !self.hits.is_full() && !is_done
+            })?;
         match error {
             Some(error) => Err(error.into()),
             None if self.hits.is_full() => Ok(Vec::new()),
@@ -108,7 +109,7 @@ impl CandidateScan<'_, '_> {
     ) -> Result<Vec<PendingCandidate>, Error> {
         let mut pending = Vec::new();
         let mut wanted = self.hits.remaining_count();
-        self.reader.for_each_candidate(matches, first, false, &mut |candidate| {
+        self.reader.index().for_each_candidate(matches, first, false, &mut |candidate| {
             if self.is_in_scope(candidate) {
                 let is_match = self.is_exact && candidate.exact;
                 let hit = Hit { row: candidate.row, seq: candidate.seq };
@@ -160,7 +161,7 @@ fn verify_page(
 ) -> Result<(), Error> {
     if result.matcher.can_use_stored_fields() {
         let mut undecided = Vec::new();
-        reader.for_each_with_stored_fields(&rows, &mut |head, fields| {
+        reader.items().for_each_with_stored_fields(&rows, &mut |head, fields| {
             let hit = Hit { row: head.row, seq: head.seq };
             if verify_stored_fields(reader, hit, &head, fields, result, hits).is_none() {
                 undecided.push(head.row);
@@ -169,7 +170,7 @@ fn verify_page(
         })?;
         rows = undecided;
     }
-    reader.for_each_item(&rows, &mut |head, bytes| {
+    reader.items().for_each(&rows, &mut |head, bytes| {
         let hit = Hit { row: head.row, seq: head.seq };
         verify_source(reader, hit, &head, bytes, result, hits);
         true
@@ -199,14 +200,15 @@ pub(crate) fn scan_items(
         let page = match (single_collection, kind) {
             // The index by collection has the rows; the rows of the items need not be read.
             (Some(collection), None) => {
-                let page = reader.item_rows(collection, last, PAGE_ROWS)?;
+                let page = reader.items().list_rows(collection, last, PAGE_ROWS)?;
                 let Some(end) = page.last() else { break };
                 last = Some(*end);
                 result.explain.visited += page.len() as u64;
                 page
             }
             _ => {
-                let page = reader.item_rows_with_kind(single_collection, last, PAGE_ROWS)?;
+                let page =
+                    reader.items().list_rows_with_kind(single_collection, last, PAGE_ROWS)?;
                 let Some((end, ..)) = page.last() else { break };
                 last = Some(*end);
                 result.explain.visited += page.len() as u64;

@@ -29,7 +29,7 @@ fn check(reader: &Reader, request: &SearchRequest) {
     let mut given = Vec::new();
     found
         .for_each(reader, &mut |head, bytes| {
-            assert_eq!(reader.source_bytes(head.row).unwrap().as_deref(), Some(bytes));
+            assert_eq!(reader.items().source_bytes(head.row).unwrap().as_deref(), Some(bytes));
             given.push(head.row);
             true
         })
@@ -42,7 +42,7 @@ fn check(reader: &Reader, request: &SearchRequest) {
             true
         })
         .unwrap();
-    let expected = given.iter().map(|row| reader.find_by_row(*row).unwrap().unwrap().uid);
+    let expected = given.iter().map(|row| reader.items().find_by_row(*row).unwrap().unwrap().uid);
     assert_eq!(uids, expected.collect::<Vec<_>>());
     for names in [&[][..], &["uid", "rev", "full_name", "phone"], &["email", "note"]] {
         check_fields(reader, &found, names);
@@ -55,7 +55,7 @@ fn check_fields(reader: &Reader, found: &ResultSet, names: &[&str]) {
     let mut given = Vec::new();
     found
         .for_each_projected(reader, &fields, &mut |head, of| {
-            let card = reader.source_bytes(head.row).unwrap().unwrap();
+            let card = reader.items().source_bytes(head.row).unwrap().unwrap();
             let card = Contact::parse(&card);
             for field in &fields {
                 assert_eq!(of.values(field), card.values(field), "{}", field.name);
@@ -95,7 +95,7 @@ fn the_first_of_many_hits() {
                     };
                     check(&reader, &request);
                     let order = find(&reader, &request).unwrap().explain.order;
-                    scanned += usize::from(order == "as the index has it");
+                    scanned += usize::from(order == "order of the index");
                 }
             }
         }
@@ -224,8 +224,8 @@ proptest! {
     ) {
         let mut book = book(&cards, &[]);
         book.put("contacts", edits.iter().map(String::as_str));
-        let collection = book.reader().collections().unwrap().remove(0);
-        let items = book.reader().items_after_row(&collection, None, 99).unwrap();
+        let collection = book.reader().collections().list().unwrap().remove(0);
+        let items = book.reader().items().list_after(&collection, None, 99).unwrap();
         let gone = items[removed % items.len()].handle;
         book.apply(vec![BatchChange::Remove(gone, Precondition::Any)]);
         prop_assert_eq!(book.store.check().unwrap().faults, []);

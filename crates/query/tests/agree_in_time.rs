@@ -253,6 +253,7 @@ fn check_expansion(reader: &Reader, window: &TimeRange, all: &TimeRange) {
     let open = |row: &ItemRow| {
         let mut open = false;
         reader
+            .items()
             .for_each_schedule(&[*row], &mut |_, times| {
                 open = times.series().is_none();
                 true
@@ -293,8 +294,8 @@ proptest! {
             book.put_components("calendar", [edit.as_str()]);
         }
         for removed in removed {
-            let collection = book.reader().collections().unwrap().remove(0);
-            let items = book.reader().items_after_row(&collection, None, 99).unwrap();
+            let collection = book.reader().collections().list().unwrap().remove(0);
+            let items = book.reader().items().list_after(&collection, None, 99).unwrap();
             if !items.is_empty() {
                 let gone = items[removed % items.len()].handle;
                 book.apply(vec![BatchChange::Remove(gone, Precondition::Any)]);

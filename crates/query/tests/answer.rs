@@ -106,7 +106,7 @@ fn items_that_changed_since_the_search_are_left_out() {
     let answer = find(&reader, &request("anna", None)).unwrap();
     let everything = find(&reader, &request("", None)).unwrap();
     assert_eq!((answer.len(), answer.is_empty()), (4, false));
-    let second = reader.find_by_uid(None, "Anna 2").unwrap()[0].handle;
+    let second = reader.items().find_by_uid(None, "Anna 2").unwrap()[0].handle;
     book.apply(vec![BatchChange::Remove(second, Precondition::Any)]);
     book.put("contacts", [card("UID:Anna 3\nFN:Berta").as_str()]);
     let given = |answer: &larder_query::ResultSet, most: usize| {
@@ -157,7 +157,7 @@ fn large_items_are_read_one_at_a_time() {
     let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
     let answer = find(&reader, &request("anna", None)).unwrap();
-    let second = reader.find_by_uid(None, "Anna 2").unwrap()[0].handle;
+    let second = reader.items().find_by_uid(None, "Anna 2").unwrap()[0].handle;
     let mut given = Vec::new();
     answer
         .for_each(&reader, &mut |head, _| {

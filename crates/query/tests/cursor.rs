@@ -253,7 +253,7 @@ impl ExpectedPosition {
 fn sort_names(reader: &Reader, request: &SearchRequest) -> Vec<(Vec<u8>, ItemRow)> {
     let field = request.sort.unwrap().field;
     let key = |row: ItemRow| {
-        let card = reader.source_bytes(row).unwrap().unwrap();
+        let card = reader.items().source_bytes(row).unwrap().unwrap();
         reader.extractor().sort_key(&Contact::parse(&card).first_value(field).unwrap_or_default())
     };
     full_scan(reader, request).unwrap().rows().into_iter().map(|row| (key(row), row)).collect()
@@ -277,7 +277,7 @@ fn check(actions: &[CursorAction], request: &SearchRequest) {
             CursorAction::Remove(number) => {
                 let rows = full_scan(&reader, &search_request(Query::All)).unwrap().rows();
                 if let Some(row) = rows.get(*number) {
-                    let handle = reader.find_by_row(*row).unwrap().unwrap().handle;
+                    let handle = reader.items().find_by_row(*row).unwrap().unwrap().handle;
                     book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
                 }
             }

@@ -276,7 +276,7 @@ proptest! {
         let mut seen = Vec::new();
         for group in &groups {
             prop_assert!(group.rows.len() > 1 && !group.reasons.is_empty());
-            let bytes: Vec<Vec<u8>> = group.rows.iter().map(|row| reader.source_bytes(*row).unwrap().unwrap()).collect();
+            let bytes: Vec<Vec<u8>> = group.rows.iter().map(|row| reader.items().source_bytes(*row).unwrap().unwrap()).collect();
             let cards: Vec<Contact<'_>> = bytes.iter().map(|bytes| Contact::parse(bytes)).collect();
             for (at, card) in cards.iter().enumerate() {
                 let mut others = cards.iter().enumerate().filter(|(other, _)| *other != at);

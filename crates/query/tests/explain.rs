@@ -72,7 +72,7 @@ fn orders_are_explained() {
     let whole = explain(&reader, "", Some("full_name"));
     assert_eq!(
         (whole.plan.join("; ").as_str(), whole.order.as_str()),
-        ("index: all by full_name", "as the index has it")
+        ("index: all by full_name", "order of the index")
     );
     assert_eq!([whole.visited, whole.tested, whole.matched, whole.returned], [8, 0, 8, 8]);
     let some = explain(&reader, "anna", Some("full_name"));

@@ -31,13 +31,16 @@ fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
         local_zone: zone(local),
         target: TimeTarget::Occurrences,
     };
-    let collections = reader.collection_rows(None).unwrap();
-    let found =
-        reader.find_in_time_range(&collections, &window).unwrap().expect("the index is whole");
-    let collection = reader.collections().unwrap().remove(0);
+    let collections = reader.collections().list_rows(None).unwrap();
+    let found = reader
+        .index()
+        .find_in_time_range(&collections, &window)
+        .unwrap()
+        .expect("the index is whole");
+    let collection = reader.collections().list().unwrap().remove(0);
     let mut truth = Vec::new();
-    for head in reader.items_after_row(&collection, None, 10).unwrap() {
-        let times = reader.recompute_schedule(head.row).unwrap();
+    for head in reader.items().list_after(&collection, None, 10).unwrap() {
+        let times = reader.items().recompute_schedule(head.row).unwrap();
         if times.is_some_and(|times| times.overlap(&window) == Overlap::Yes) {
             truth.push(head.row);
         }

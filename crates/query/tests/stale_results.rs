@@ -18,7 +18,7 @@ fn a_prefetched_item_that_was_removed_is_not_returned() {
     let first = Reader::open(&book.dir()).unwrap();
     let request = search_request(Query::parse_sexp("(is \"id\" \"a\")").unwrap());
     let answer = find(&first, &request).unwrap();
-    let (head, _) = first.get("contacts", "a").unwrap().unwrap();
+    let (head, _) = first.items().get("contacts", "a").unwrap().unwrap();
     book.apply(vec![BatchChange::Remove(head.handle, Precondition::Any)]);
     let second = Reader::open(&book.dir()).unwrap();
     let mut given = Vec::new();
@@ -66,10 +66,10 @@ fn a_lookup_after_a_restore_finds_the_new_collection() {
     let cards = ["UID:a\nFN:Anna"].map(card);
     let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let reader = book.reader();
-    assert!(reader.get("contacts", "a").unwrap().is_some());
+    assert!(reader.items().get("contacts", "a").unwrap().is_some());
     let (_keep, from) = other_store();
     book.store.restore(&from).unwrap();
-    let (head, _) = reader.get("contacts", "a").unwrap().unwrap();
+    let (head, _) = reader.items().get("contacts", "a").unwrap().unwrap();
     assert_eq!(&*head.collection, "contacts");
 }
 

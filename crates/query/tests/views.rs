@@ -166,7 +166,7 @@ impl TestQuery {
                             occurrences.len() < 1000
                         })
                     };
-                    reader.for_each_schedule(&[head.row], &mut { collect }).unwrap();
+                    reader.items().for_each_schedule(&[head.row], &mut { collect }).unwrap();
                 }
                 let values = match interest {
                     ViewInterest::Fields(fields) => {
@@ -352,7 +352,7 @@ impl ViewsScenario {
             Action::Purge(n) => {
                 let reader = self.reader();
                 let _transaction = reader.begin_read().unwrap();
-                reader.last_seq().unwrap();
+                reader.changes().last_seq().unwrap();
                 writer::purge(&mut self.book, *n);
             }
         }

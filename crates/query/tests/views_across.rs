@@ -79,7 +79,7 @@ fn check(test: &str, seed: u8, before: &dyn Fn(&Book), act: WriterAction<'_>) {
         clients[rounds % count].wait();
         act(views.current_seq(), &mut child);
     }
-    let last = book.reader().last_seq().unwrap();
+    let last = book.reader().changes().last_seq().unwrap();
     let began = Timer::now();
     while views.current_seq() < last {
         assert!(began.elapsed() < Duration::from_secs(20), "{} of {last}", views.current_seq());

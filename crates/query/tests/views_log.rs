@@ -162,7 +162,7 @@ fn a_budget_of_zero_disables_the_cache() {
 fn deliveries_and_resets_are_logged() {
     let mut views = LoggedViews::new(0);
     let mut view = views.open("a", "anna");
-    let handle = views.book.reader().find_by_uid(None, "anna").unwrap()[0].handle;
+    let handle = views.book.reader().items().find_by_uid(None, "anna").unwrap()[0].handle;
     views.book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
     views.views.catch_up().unwrap();
     while view.try_next().unwrap().is_some() {}

@@ -91,7 +91,7 @@ impl ViewFixture {
     }
 
     fn handle(&self, uid: &str) -> Handle {
-        self.book.reader().find_by_uid(None, uid).unwrap()[0].handle
+        self.book.reader().items().find_by_uid(None, uid).unwrap()[0].handle
     }
 
     fn remove(&mut self, uid: &str) {
@@ -220,7 +220,7 @@ fn a_removal_between_the_steps_of_a_purge_is_delivered() {
     let reader = fixture.book.reader();
     // A read transaction keeps the old pages, so the purge cannot end.
     let transaction = reader.begin_read().unwrap();
-    reader.last_seq().unwrap();
+    reader.changes().last_seq().unwrap();
     let purged = fixture.handle("purged");
     let purge = || Operation::new("purge", "", 0);
     let _unfinished = fixture.book.store.purge(&mut purge(), &[purged]);
@@ -284,7 +284,7 @@ fn a_change_during_the_first_answer_is_delivered() {
     fixture.catch_up();
     let event = followed.view.try_next().unwrap();
     assert!(matches!(event, Some(ViewEvent::Added(items)) if items.len() == 1));
-    followed.rows.insert(fixture.book.reader().find_by_uid(None, "a").unwrap()[0].row);
+    followed.rows.insert(fixture.book.reader().items().find_by_uid(None, "a").unwrap()[0].row);
 
     followed.view.pause();
     fixture.put_contact("UID:a\nFN:Anna again");

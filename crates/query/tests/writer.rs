@@ -46,14 +46,14 @@ pub(crate) fn book() -> Book {
 
 fn handles(book: &Book) -> Vec<Handle> {
     let reader = book.reader();
-    let all = reader.collections().unwrap().into_iter();
-    let heads = all.flat_map(|of| reader.items_after_row(&of, None, 9999).unwrap());
+    let all = reader.collections().list().unwrap().into_iter();
+    let heads = all.flat_map(|of| reader.items().list_after(&of, None, 9999).unwrap());
     heads.map(|head| head.handle).collect()
 }
 
 /// Returns whether a collection of this name and type exists.
 fn has_collection(book: &Book, n: usize, family: CollectionType) -> bool {
-    let collections = book.reader().collections().unwrap();
+    let collections = book.reader().collections().list().unwrap();
     collections.iter().any(|of| of.name == COLLECTIONS[n] && of.collection_type == family)
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn write(book: &mut Book, action: &StoreAction) {
             book.apply(gone);
         }
         StoreAction::Undo => {
-            if let Some(last) = book.reader().last_undoable_operation().unwrap() {
+            if let Some(last) = book.reader().changes().last_undoable_operation().unwrap() {
                 let _result = book.store.undo(last.id, 0);
             }
         }
@@ -120,10 +120,11 @@ pub(crate) fn purge(book: &mut Book, n: usize) {
 
 fn drop_collection(book: &mut Book, name: &str) {
     let reader = book.reader();
-    let Some(of) = reader.collections().unwrap().into_iter().find(|of| of.name == name) else {
+    let Some(of) = reader.collections().list().unwrap().into_iter().find(|of| of.name == name)
+    else {
         return;
     };
-    let items = reader.items_after_row(&of, None, 9999).unwrap().into_iter();
+    let items = reader.items().list_after(&of, None, 9999).unwrap().into_iter();
     let mut changes: Vec<BatchChange> =
         items.map(|head| BatchChange::Remove(head.handle, Precondition::Any)).collect();
     changes.push(BatchChange::RemoveCollection(name.into()));

@@ -121,7 +121,9 @@ pub enum Error {
     #[error("no connection to the session bus: {0}")]
     Bus(#[from] zbus::Error),
     /// Another program owns a name and does not allow its replacement.
-    #[error("another program owns the bus name {0} and does not give it up")]
+    #[error(
+        "another program owns the bus name {0} and does not allow its replacement: end that program"
+    )]
     Owned(String),
     /// The operating system refused a resource of the runtime.
     #[error(transparent)]

@@ -16,7 +16,6 @@ use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::store::Store;
 use crate::uid_lookup::{UidFinder, UidLookup};
-use crate::write_transaction::WriteTransaction;
 use crate::{Seq, history, uid_lookup};
 use batch_writer::BatchWriter;
 use larder_extract::IndexConfig;
@@ -97,7 +96,7 @@ impl Store {
         changes: Vec<BatchChange>,
         mut known: PrefetchedItems,
     ) -> Result<AppliedBatch, ApplyError> {
-        let tx = WriteTransaction::begin(&self.conn)?;
+        let tx = self.conn.begin_write()?;
         let meta = MetaTable::read(&tx)?;
         let now = meta.text("epoch");
         if let Some((begun, id)) = &operation.undoes
@@ -144,26 +143,26 @@ impl Store {
     fn prefetch(&self, changes: &[BatchChange]) -> rusqlite::Result<PrefetchedItems> {
         // One read transaction costs less than one for each change. Nothing is written in it, and
         // it is never upgraded.
-        let _snapshot = ReadTransaction::begin(&self.conn)?;
+        let tx = self.conn.begin_read()?;
         let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'), value FROM meta WHERE key = 'epoch'";
         let (seq, epoch) =
-            self.conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            tx.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut known = PrefetchedItems { seq, epoch, ..PrefetchedItems::default() };
-        let mut finder = UidFinder::new(&self.conn)?;
+        let mut finder = UidFinder::new(&tx)?;
         let mut collections: HashMap<&str, Option<uid_lookup::CollectionKey>> = HashMap::new();
         let mut extractors = ExtractorCache::new(&self.extractor);
         for (index, change) in changes.iter().enumerate() {
             let found: Option<(ItemRow, Seq, CollectionRow)> = match change {
                 BatchChange::Put(put) => {
                     if !collections.contains_key(&*put.collection) {
-                        let found = uid_lookup::find_collection(&self.conn, &put.collection)?;
+                        let found = uid_lookup::find_collection(&tx, &put.collection)?;
                         collections.insert(&put.collection, found);
                     }
                     match collections.get(&*put.collection) {
                         Some(Some(key)) => {
                             let (uid, recurrence) = (&put.uid, put.parsed.recurrence_id());
                             match finder.find(key, uid, recurrence)? {
-                                UidLookup::Item(row) => self.find_item_by_row(row)?,
+                                UidLookup::Item(row) => find_item_by_row(&tx, row)?,
                                 UidLookup::Free(handle) => {
                                     known.free_handles.insert(index, (key.id, handle));
                                     None
@@ -175,18 +174,17 @@ impl Store {
                     }
                 }
                 BatchChange::Remove(handle, _)
-                | BatchChange::Internal(InternalChange::Purge(handle)) => self
-                    .conn
+                | BatchChange::Internal(InternalChange::Purge(handle)) => tx
                     .prepare_cached("SELECT id, seq, collection FROM item WHERE handle = ?1")?
                     .query_row([handle.to_bytes()], id_seq_collection_from_row)
                     .optional()?,
                 _ => None,
             };
             if let Some((id, seq, collection)) = found
-                && let Some(stored) = extractors.read_item(&self.conn, id)?
+                && let Some(stored) = extractors.read_item(&tx, id)?
                 && !is_unchanged_put(change, &stored.bytes)
             {
-                let extractor = extractors.for_collection(&self.conn, collection)?;
+                let extractor = extractors.for_collection(&tx, collection)?;
                 let keys = extractor.extract_sort_keys(&stored.bytes, &stored.context);
                 let summary = Arc::clone(extractor.index_config());
                 known.replaced.insert(index, ReplacedSortKeys { seq, index_config: summary, keys });
@@ -194,16 +192,15 @@ impl Store {
         }
         Ok(known)
     }
+}
 
-    fn find_item_by_row(
-        &self,
-        row: ItemRow,
-    ) -> rusqlite::Result<Option<(ItemRow, Seq, CollectionRow)>> {
-        self.conn
-            .prepare_cached("SELECT id, seq, collection FROM item WHERE id = ?1")?
-            .query_row([row], id_seq_collection_from_row)
-            .optional()
-    }
+fn find_item_by_row(
+    tx: &ReadTransaction<'_>,
+    row: ItemRow,
+) -> rusqlite::Result<Option<(ItemRow, Seq, CollectionRow)>> {
+    tx.prepare_cached("SELECT id, seq, collection FROM item WHERE id = ?1")?
+        .query_row([row], id_seq_collection_from_row)
+        .optional()
 }
 
 fn id_seq_collection_from_row(

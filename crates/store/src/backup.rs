@@ -1,14 +1,13 @@
 //! Backup and restore: a verified copy of a store in use, and its way back into the store.
 
-use crate::connection::open_connection;
+use crate::connection::{ReadConnection, WriteConnection};
 use crate::data_directory::DataDirectory;
 use crate::database_copy::{TempCopy, copy_atomically, verify_integrity, with_suffix};
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::lock::LockFiles;
+use crate::read_transaction::ReadTransaction;
 use crate::schema::{self, SchemaState};
 use crate::store::{Store, StoreOptions};
-use rusqlite::OpenFlags;
-use rusqlite::backup::Backup;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,19 +47,18 @@ impl Store {
             error => error,
         })?;
         let mut put = || -> rusqlite::Result<u64> {
-            let backup = Backup::new(&staged.conn, &mut self.conn)?;
+            let backup = self.conn.begin_copy(&staged.conn)?;
             backup.run_to_completion(i32::MAX, Duration::ZERO, None)?;
             drop(backup);
-            self.conn
-                .query_row("SELECT count(*) FROM item", [], |row| row.get::<_, i64>(0))
-                .map(i64::unsigned_abs)
+            count_items(&self.conn.autocommit_read())
         };
         let items = put().map_err(sqlite_error_at(&self.path))?;
         drop(staged);
-        let locale = crate::meta::read_locale(&self.conn).map_err(sqlite_error_at(&self.path))?;
+        let locale = crate::meta::read_locale(&self.conn.autocommit_read())
+            .map_err(sqlite_error_at(&self.path))?;
         self.extractor =
             crate::Extractor::with_zones(&locale, self.extractor.zone_database().clone());
-        let seq = crate::meta::read_meta_number(&self.conn, "last_seq")
+        let seq = crate::meta::read_meta_number(&self.conn.autocommit_read(), "last_seq")
             .map_err(sqlite_error_at(&self.path))?;
         self.lock_files.notify_commit(seq);
         drop(lock);
@@ -88,8 +86,7 @@ impl DataDirectory {
         let locks = LockFiles::open(self)?;
         let lock = locks.acquire()?;
         let staged = stage_backup(self, from)?;
-        let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0).map(i64::unsigned_abs);
-        let items = staged.conn.query_row("SELECT count(*) FROM item", [], count);
+        let items = count_items(&staged.conn.autocommit_read());
         let items = items.map_err(sqlite_error_at(&staged.path))?;
         let (data, before) = (self.database_path(), self.unused_copy_path("damaged"));
         // A hard link first, so that a store exists at every moment; then the write-ahead log,
@@ -112,12 +109,9 @@ impl DataDirectory {
 /// Refuses to replace a file that is no backup. A file in write-ahead mode is a store in use,
 /// perhaps this one.
 fn ensure_replaceable(to: &Path) -> Result<()> {
-    let old = open_connection(to, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite_error_at(to))?;
-    schema::read_schema_state(&old, to)?;
-    let mode: String = old
-        .pragma_query_value(None, "journal_mode", |row| row.get(0))
-        .map_err(sqlite_error_at(to))?;
-    if mode == "wal" {
+    let old = ReadConnection::open(to).map_err(sqlite_error_at(to))?;
+    schema::read_schema_state(&old.autocommit_read(), to)?;
+    if old.journal_mode().map_err(sqlite_error_at(to))? == "wal" {
         return Err(file_error_at(to)(std::io::Error::other("is a store in use, not a backup")));
     }
     Ok(())
@@ -126,10 +120,9 @@ fn ensure_replaceable(to: &Path) -> Result<()> {
 /// Copies and verifies a backup, migrates the copy to the current version, and gives it a new
 /// epoch.
 fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
-    let source =
-        open_connection(from, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite_error_at(from))?;
-    let schema_state = schema::read_schema_state(&source, from)?;
-    schema::refuse_development_schema(&source, schema_state, from)?;
+    let source = ReadConnection::open(from).map_err(sqlite_error_at(from))?;
+    let schema_state = schema::read_schema_state(&source.autocommit_read(), from)?;
+    schema::refuse_development_schema(&source.autocommit_read(), schema_state, from)?;
     match schema_state {
         SchemaState::Empty => {
             return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });
@@ -144,15 +137,21 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let path = directory.path().join("data.db.restore.partial");
     let _none = fs::remove_file(&path);
     copy_atomically(&source, from, &path)?;
-    let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
-    let mut staged =
-        TempCopy { conn: open_connection(&path, access).map_err(sqlite_error_at(&path))?, path };
+    let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
+    let staged = TempCopy { conn, path };
     if let SchemaState::Older(major, minor) = schema_state {
-        schema::migrate(&mut staged.conn, directory, (major, minor), schema::MIGRATIONS)?;
+        schema::migrate(&staged.conn, directory, (major, minor), schema::MIGRATIONS)?;
     }
-    staged
-        .conn
-        .execute("UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'epoch'", [])
-        .map_err(sqlite_error_at(&staged.path))?;
+    let set_epoch = || -> rusqlite::Result<()> {
+        let tx = staged.conn.begin_write()?;
+        let sql = "UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'epoch'";
+        tx.execute(sql, [])?;
+        tx.commit()
+    };
+    set_epoch().map_err(sqlite_error_at(&staged.path))?;
     Ok(staged)
+}
+
+fn count_items(tx: &ReadTransaction<'_>) -> rusqlite::Result<u64> {
+    tx.query_row("SELECT count(*) FROM item", [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }

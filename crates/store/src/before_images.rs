@@ -3,15 +3,16 @@
 //! `change_feed` lists the changed items, which suffices for subscribers that keep a copy.
 //! Subscribers without one need the before-image to decide whether a change matters. Apart from
 //! `change_feed` because this reads `item_history`, and so works only within its retention.
+//! `change_reader` has the methods that call both.
 
-use crate::error::{Result, RowError, RowResult, sqlite_error_at};
+use crate::error::{RowError, RowResult};
 use crate::handle::Handle;
 use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names, kind_condition};
-use crate::reader::Reader;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::zone_loader::unpack_schedule;
 use crate::{Kind, Seq, blob, history};
-use larder_extract::Schedule;
+use larder_extract::{Schedule, ZoneResolver};
 use rusqlite::{OptionalExtension as _, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -99,117 +100,104 @@ impl ChangedItems {
 }
 
 /// The rows and names of collections, by row.
-type CollectionNames<'a> = &'a [(CollectionRow, Arc<str>)];
+pub(crate) type CollectionNames<'a> = &'a [(CollectionRow, Arc<str>)];
 
 /// The columns of a replaced version, in the order of [`ITEM_META_COLUMNS`].
 const ITEM_HISTORY_COLUMNS: &str = "f.item, f.handle, f.kind, f.collection, f.uid, f.uid_origin, f.since, f.recurrence_id, f.calendar_context";
 const BYTES_COLUMN: usize = 9;
 const SCHEDULE_COLUMN: usize = 10;
 
-impl Reader {
-    /// Returns the number of the last batch, in the current read transaction.
-    pub fn last_seq(&self) -> Result<Seq> {
-        crate::meta::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
-    }
+/// Reads the version stamps of the store. One statement reads them all, as they are read after each
+/// batch.
+pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreStamp> {
+    let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'),
+                      (SELECT max(seq) FROM collection),
+                      (SELECT value FROM meta WHERE key = 'epoch') || ';' ||
+                      (SELECT value FROM meta WHERE key = 'fingerprint:schedule') || ';' ||
+                      (SELECT value FROM meta WHERE key = 'zone_data_version')";
+    tx.query_row(sql, [], |row| {
+        let (collection_seq, texts): (Option<Seq>, Option<String>) = (row.get(1)?, row.get(2)?);
+        Ok(StoreStamp {
+            seq: row.get(0)?,
+            collection_seq: collection_seq.unwrap_or(0),
+            epoch_and_zones: texts.unwrap_or_default(),
+        })
+    })
+}
 
-    /// Returns the version stamps of the store, in the current read transaction. One statement
-    /// reads them all, as they are read after each batch.
-    pub fn stamp(&self) -> Result<StoreStamp> {
-        let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'),
-                          (SELECT max(seq) FROM collection),
-                          (SELECT value FROM meta WHERE key = 'epoch') || ';' ||
-                          (SELECT value FROM meta WHERE key = 'fingerprint:schedule') || ';' ||
-                          (SELECT value FROM meta WHERE key = 'zone_data_version')";
-        let run = || {
-            self.conn.prepare_cached(sql)?.query_row([], |row| {
-                let (collections, rest): (Option<Seq>, Option<String>) = (row.get(1)?, row.get(2)?);
-                let (collections, rest) = (collections.unwrap_or(0), rest.unwrap_or_default());
-                Ok(StoreStamp {
-                    seq: row.get(0)?,
-                    collection_seq: collections,
-                    epoch_and_zones: rest,
-                })
-            })
-        };
-        run().map_err(sqlite_error_at(&self.path))
-    }
+/// Reads before-images and after-images, in one transaction.
+pub(crate) struct ImageReader<'a> {
+    pub(crate) tx: &'a ReadTransaction<'a>,
+    pub(crate) zones: &'a ZoneResolver,
+    pub(crate) names: CollectionNames<'a>,
+}
 
-    /// Passes each item that a batch after `after` changed to `each`, with its before-image and
-    /// after-image, in the order of the first changes. Passes none if there are more than `most`.
-    /// All within one read transaction, which lasts as long as reading that many items. `names`:
-    /// the names of the collections, from [`Reader::collection_names`].
-    pub fn for_each_change(
+impl ImageReader<'_> {
+    /// Passes each item that a batch after `after` changed to `each`, in the order of the first
+    /// changes. Passes none if there are more than `limit`.
+    pub(crate) fn for_each_change(
         &self,
         after: Seq,
-        most: usize,
-        names: CollectionNames<'_>,
+        limit: usize,
         each: &mut dyn FnMut(ItemChange),
-    ) -> Result<FeedResult> {
-        let _snapshot = self.begin_read()?;
-        let mut run = || -> RowResult<FeedResult> {
-            let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
-            let known_from: Seq = self
-                .conn
-                .prepare_cached(sql)?
-                .query_row([history::SCHEDULE_HISTORY_FROM_KEY], |row| row.get(0))?;
-            if after + 1 < known_from {
-                return Ok(FeedResult::Expired);
-            }
-            let Some(changed) = self.find_changed_items(after, most)? else {
-                return Ok(FeedResult::TooMany);
-            };
-            if changed.is_empty() {
-                return Ok(FeedResult::Complete);
-            }
-            for was in changed {
-                let is = self.read_after_image(&was, names)?;
-                let was_then = self.read_before_image(&was, is.as_ref(), names)?;
-                each(ItemChange { handle: was.handle, before: was_then, after: is });
-            }
-            Ok(FeedResult::Complete)
+    ) -> RowResult<FeedResult> {
+        let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
+        let known_from: Seq =
+            self.tx.query_row(sql, [history::SCHEDULE_HISTORY_FROM_KEY], |row| row.get(0))?;
+        if after + 1 < known_from {
+            return Ok(FeedResult::Expired);
+        }
+        let Some(changed) = self.find_changed_items(after, limit)? else {
+            return Ok(FeedResult::TooMany);
         };
-        run().map_err(sqlite_error_at(&self.path))
+        for image in changed {
+            let after_image = self.read_after_image(&image)?;
+            let before_image = self.read_before_image(&image, after_image.as_ref())?;
+            each(ItemChange { handle: image.handle, before: before_image, after: after_image });
+        }
+        Ok(FeedResult::Complete)
     }
 
-    /// Returns the changed items, with the places of their before-images.
+    /// Returns the changed items, with the places of their before-images; `None`: there are more
+    /// than `limit`.
     fn find_changed_items(
         &self,
         after: Seq,
-        most: usize,
+        limit: usize,
     ) -> RowResult<Option<Vec<BeforeImageRef>>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
         // The first replaced version of an item is its before-image, if it existed at all.
         let sql =
             "SELECT handle, seq, id, since FROM item_history WHERE seq > ?1 ORDER BY seq, ordinal";
-        let mut select = self.conn.prepare_cached(sql)?;
+        let mut select = self.tx.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
-            let former = if row.get::<_, Seq>(3)? > after { None } else { Some(row.get(2)?) };
-            let (seq, was) = (row.get(1)?, found.entry(row)?);
-            was.previous_version.get_or_insert((seq, former));
-            if found.items.len() > most {
+            let replaced = if row.get::<_, Seq>(3)? > after { None } else { Some(row.get(2)?) };
+            let (seq, image) = (row.get(1)?, found.entry(row)?);
+            image.previous_version.get_or_insert((seq, replaced));
+            if found.items.len() > limit {
                 return Ok(None);
             }
         }
         let sql = "SELECT handle, seq FROM schedule_history WHERE seq > ?1 ORDER BY seq";
-        let mut select = self.conn.prepare_cached(sql)?;
+        let mut select = self.tx.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
-            let (seq, was) = (row.get(1)?, found.entry(row)?);
-            was.schedule_changed_at.get_or_insert(seq);
-            if found.items.len() > most {
+            let (seq, image) = (row.get(1)?, found.entry(row)?);
+            image.schedule_changed_at.get_or_insert(seq);
+            if found.items.len() > limit {
                 return Ok(None);
             }
         }
         let sql = "SELECT handle, seq, id FROM item WHERE seq > ?1 ORDER BY seq, ordinal";
-        let mut select = self.conn.prepare_cached(sql)?;
+        let mut select = self.tx.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
             // An item without a replaced version is new.
-            let (seq, is, was) = (row.get(1)?, row.get(2)?, found.entry(row)?);
-            was.previous_version.get_or_insert((seq, None));
-            was.row = Some(is);
-            if found.items.len() > most {
+            let (seq, item, image) = (row.get(1)?, row.get(2)?, found.entry(row)?);
+            image.previous_version.get_or_insert((seq, None));
+            image.row = Some(item);
+            if found.items.len() > limit {
                 return Ok(None);
             }
         }
@@ -218,45 +206,40 @@ impl Reader {
 
     fn read_before_image(
         &self,
-        was: &BeforeImageRef,
-        is: Option<&ItemVersion>,
-        names: CollectionNames<'_>,
+        image: &BeforeImageRef,
+        after_image: Option<&ItemVersion>,
     ) -> RowResult<Option<ItemVersion>> {
-        let (replaced, then) = match was.previous_version {
+        let (replaced_at, version) = match image.previous_version {
             Some((_, None)) => return Ok(None),
-            Some((seq, Some(row))) => match self.read_previous_version(row, names)? {
+            Some((seq, Some(row))) => match self.read_previous_version(row)? {
                 Some(version) => (seq, version),
                 None => return Ok(None),
             },
-            None => match is {
-                Some(is) => (Seq::MAX, is.clone()),
+            None => match after_image {
+                Some(version) => (Seq::MAX, version.clone()),
                 None => return Ok(None),
             },
         };
-        match was.schedule_changed_at {
-            Some(seq) if seq < replaced => Ok(Some(ItemVersion {
-                schedule: self.read_previous_schedule(seq, was.handle)?,
-                ..then
+        match image.schedule_changed_at {
+            Some(seq) if seq < replaced_at => Ok(Some(ItemVersion {
+                schedule: self.read_previous_schedule(seq, image.handle)?,
+                ..version
             })),
-            _ => Ok(Some(then)),
+            _ => Ok(Some(version)),
         }
     }
 
     /// Reads the after-image of an item.
-    fn read_after_image(
-        &self,
-        was: &BeforeImageRef,
-        names: CollectionNames<'_>,
-    ) -> RowResult<Option<ItemVersion>> {
-        let row = match (was.row, was.previous_version) {
+    fn read_after_image(&self, image: &BeforeImageRef) -> RowResult<Option<ItemVersion>> {
+        let row = match (image.row, image.previous_version) {
             (Some(row), _) => row,
             // A batch removed the item, and none added it again.
             (None, Some(_)) => return Ok(None),
             // Only the schedule changed.
             (None, None) => {
                 let sql = "SELECT id FROM item WHERE handle = ?1";
-                let mut select = self.conn.prepare_cached(sql)?;
-                let row = select.query_row([was.handle.to_bytes()], |row| row.get(0)).optional()?;
+                let handle = image.handle.to_bytes();
+                let row = self.tx.query_row(sql, [handle], |row| row.get(0)).optional()?;
                 let Some(row) = row else { return Ok(None) };
                 row
             }
@@ -268,53 +251,40 @@ impl Reader {
             // For kinds without a schedule, three pages fewer are read.
             kind_condition(Kind::has_schedule)
         );
-        let mut select = self.conn.prepare_cached(&sql)?;
-        let then =
-            select.query_row([row], |row| self.item_version_from_row(row, names)).optional()?;
-        let then = then.ok_or_else(|| RowError::missing_source_bytes(row))?;
-        let Some(mut then) = then else { return Ok(None) };
-        if then.bytes.is_empty() {
-            then.bytes = blob::require_source_bytes(&self.conn, then.meta.row)?.into();
+        let version =
+            self.tx.query_row(&sql, [row], |row| self.version_from_row(row)).optional()?;
+        let version = version.ok_or_else(|| RowError::missing_source_bytes(row))?;
+        let Some(mut version) = version else { return Ok(None) };
+        if version.bytes.is_empty() {
+            version.bytes = blob::require_source_bytes(self.tx, version.meta.row)?.into();
         }
-        Ok(Some(then))
+        Ok(Some(version))
     }
 
-    fn read_previous_version(
-        &self,
-        row: ItemHistoryRow,
-        names: CollectionNames<'_>,
-    ) -> rusqlite::Result<Option<ItemVersion>> {
+    fn read_previous_version(&self, row: ItemHistoryRow) -> rusqlite::Result<Option<ItemVersion>> {
         let sql = format!(
             "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.schedule
              FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.id = ?1"
         );
-        self.conn
-            .prepare_cached(&sql)?
-            .query_row([row], |row| self.item_version_from_row(row, names))
+        self.tx.query_row(&sql, [row], |row| self.version_from_row(row))
     }
 
     /// Reads a version of an item; `None` if its kind is unknown.
-    fn item_version_from_row(
-        &self,
-        row: &Row<'_>,
-        names: CollectionNames<'_>,
-    ) -> rusqlite::Result<Option<ItemVersion>> {
-        let Some(meta) = item_meta_with_names(row, names)? else { return Ok(None) };
-        let time = row.get_ref(SCHEDULE_COLUMN)?.as_blob_or_null()?;
-        let times =
-            time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), data));
+    fn version_from_row(&self, row: &Row<'_>) -> rusqlite::Result<Option<ItemVersion>> {
+        let Some(meta) = item_meta_with_names(row, self.names)? else { return Ok(None) };
+        let packed = row.get_ref(SCHEDULE_COLUMN)?.as_blob_or_null()?;
+        let schedule = packed.and_then(|packed| unpack_schedule(self.tx, self.zones, packed));
         let bytes = row.get_ref(BYTES_COLUMN)?.as_blob_or_null()?.unwrap_or_default().into();
-        Ok(Some(ItemVersion { meta, bytes, schedule: times }))
+        Ok(Some(ItemVersion { meta, bytes, schedule }))
     }
 
     fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> RowResult<Option<Schedule>> {
         let sql = "SELECT schedule FROM schedule_history WHERE seq = ?1 AND handle = ?2";
-        let time: Option<Vec<u8>> = self
-            .conn
-            .prepare_cached(sql)?
-            .query_row((seq, handle.to_bytes()), |row| row.get(0))
+        let packed: Option<Vec<u8>> = self
+            .tx
+            .query_row(sql, (seq, handle.to_bytes()), |row| row.get(0))
             .optional()?
             .flatten();
-        Ok(time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), &data)))
+        Ok(packed.and_then(|packed| unpack_schedule(self.tx, self.zones, &packed)))
     }
 }

@@ -2,10 +2,11 @@
 //! row of `blob`.
 
 use crate::error::{RowError, RowResult};
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
 use crate::write_transaction::WriteTransaction;
 use larder_format::kind::{KINDS, SourceLocation};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use sha2::{Digest as _, Sha256};
 
 // The store has no place for locators yet, so a kind with one must not be added before it has.
@@ -59,10 +60,10 @@ pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> ru
 
 /// Reads the bytes of an item; `None`: there is no such item.
 pub(crate) fn read_source_bytes(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     item: ItemRow,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
-    conn.prepare_cached(
+    tx.prepare_cached(
         "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s LEFT JOIN blob b ON b.hash = s.blob_hash
          WHERE s.item = ?1",
     )?
@@ -72,6 +73,6 @@ pub(crate) fn read_source_bytes(
 }
 
 /// Reads the bytes of an item that exists: if there are none, the store is damaged.
-pub(crate) fn require_source_bytes(conn: &Connection, item: ItemRow) -> RowResult<Vec<u8>> {
-    read_source_bytes(conn, item)?.ok_or_else(|| RowError::missing_source_bytes(item))
+pub(crate) fn require_source_bytes(tx: &ReadTransaction<'_>, item: ItemRow) -> RowResult<Vec<u8>> {
+    read_source_bytes(tx, item)?.ok_or_else(|| RowError::missing_source_bytes(item))
 }

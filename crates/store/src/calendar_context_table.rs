@@ -3,9 +3,11 @@
 //! Thousands of items share a context, and many calendars a definition, so each is stored once with
 //! a reference count (`schema` describes the tables). `larder-extract` defines what both mean.
 
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, ZoneDefinitionRow};
+use crate::write_transaction::WriteTransaction;
 use larder_extract::{CalendarContext, VtimezoneText};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ impl ContextRefCounts {
     /// Returns the row of a context, inserted if it is new, and adds one reference.
     pub(crate) fn acquire(
         &mut self,
-        conn: &Connection,
+        tx: &WriteTransaction<'_>,
         frame: &Arc<CalendarContext>,
     ) -> rusqlite::Result<CalendarContextRow> {
         let same = |known: &&(Arc<CalendarContext>, CalendarContextRow)| {
@@ -36,7 +38,7 @@ impl ContextRefCounts {
         let row = match self.cached_rows.iter().find(same) {
             Some((_, row)) => *row,
             None => {
-                let row = find_or_insert(conn, frame)?;
+                let row = find_or_insert(tx, frame)?;
                 if self.cached_rows.len() >= MAX_CACHED_CONTEXTS {
                     self.cached_rows.clear();
                 }
@@ -50,9 +52,9 @@ impl ContextRefCounts {
 
     /// Writes the reference counts. The next [`delete_unreferenced`] deletes contexts without
     /// references.
-    pub(crate) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn write(&mut self, tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
         for (row, more) in std::mem::take(&mut self.count_changes) {
-            conn.prepare_cached(
+            tx.prepare_cached(
                 "UPDATE calendar_context SET ref_count = ref_count + ?2 WHERE id = ?1",
             )?
             .execute((row, more))?;
@@ -62,83 +64,81 @@ impl ContextRefCounts {
 }
 
 fn find_or_insert(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     frame: &CalendarContext,
 ) -> rusqlite::Result<CalendarContextRow> {
     let mut zones = Vec::new();
     for zone in &frame.zone_definitions {
-        zones.push(find_or_insert_zone(conn, zone)?.to_string());
+        zones.push(find_or_insert_zone(tx, zone)?.to_string());
     }
     let version = if frame.is_vcalendar_1 { VCALENDAR_1_NUMBER } else { ICALENDAR_NUMBER };
     let key = (version, zones.join(" "));
-    let known = conn
+    let known = tx
         .prepare_cached("SELECT id FROM calendar_context WHERE icalendar_version = ?1 AND zone_definitions = ?2")?
         .query_row((key.0, &key.1), |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
         return Ok(known);
     }
-    conn.execute("INSERT INTO calendar_context(icalendar_version, zone_definitions, ref_count) VALUES(?1, ?2, 0)", key)?;
-    Ok(CalendarContextRow::from_number(conn.last_insert_rowid()))
+    tx.execute("INSERT INTO calendar_context(icalendar_version, zone_definitions, ref_count) VALUES(?1, ?2, 0)", key)?;
+    Ok(CalendarContextRow::from_number(tx.last_insert_rowid()))
 }
 
 fn find_or_insert_zone(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     zone: &VtimezoneText,
 ) -> rusqlite::Result<ZoneDefinitionRow> {
-    let known = conn
+    let known = tx
         .prepare_cached("SELECT id FROM zone_definition WHERE hash = ?1")?
         .query_row([&zone.hash()[..]], |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
         return Ok(known);
     }
-    conn.execute(
+    tx.execute(
         "INSERT INTO zone_definition(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
         (&zone.hash()[..], zone.tzid(), zone.bytes()),
     )?;
-    Ok(ZoneDefinitionRow::from_number(conn.last_insert_rowid()))
+    Ok(ZoneDefinitionRow::from_number(tx.last_insert_rowid()))
 }
 
 /// Releases the contexts of the replaced versions with this key.
 pub(crate) fn release_history(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     column: &'static str,
     key: impl rusqlite::ToSql,
 ) -> rusqlite::Result<()> {
     let sql = format!(
         "SELECT calendar_context, count(*) FROM item_history WHERE {column} = ?1 AND calendar_context IS NOT NULL GROUP BY calendar_context"
     );
-    let lost: Vec<(CalendarContextRow, i64)> = conn
+    let lost: Vec<(CalendarContextRow, i64)> = tx
         .prepare_cached(&sql)?
         .query_map([key], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     for (row, uses) in lost {
-        conn.prepare_cached(
-            "UPDATE calendar_context SET ref_count = ref_count - ?2 WHERE id = ?1",
-        )?
-        .execute((row, uses))?;
+        tx.prepare_cached("UPDATE calendar_context SET ref_count = ref_count - ?2 WHERE id = ?1")?
+            .execute((row, uses))?;
     }
     Ok(())
 }
 
 /// Deletes contexts without references, and definitions that no context names.
-pub(crate) fn delete_unreferenced(conn: &Connection) -> rusqlite::Result<()> {
-    if conn.prepare_cached("DELETE FROM calendar_context WHERE ref_count <= 0")?.execute([])? == 0 {
+pub(crate) fn delete_unreferenced(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+    if tx.prepare_cached("DELETE FROM calendar_context WHERE ref_count <= 0")?.execute([])? == 0 {
         return Ok(());
     }
-    let lists: Vec<String> = conn
-        .prepare("SELECT zone_definitions FROM calendar_context")?
+    let lists: Vec<String> = tx
+        .prepare_cached("SELECT zone_definitions FROM calendar_context")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let used: std::collections::BTreeSet<ZoneDefinitionRow> =
         lists.iter().flat_map(|list| parse_row_ids(list)).collect();
-    let stored: Vec<ZoneDefinitionRow> = conn
-        .prepare("SELECT id FROM zone_definition")?
+    let stored: Vec<ZoneDefinitionRow> = tx
+        .prepare_cached("SELECT id FROM zone_definition")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for unused in stored.into_iter().filter(|row| !used.contains(row)) {
-        conn.execute("DELETE FROM zone_definition WHERE id = ?1", [unused])?;
+        tx.execute("DELETE FROM zone_definition WHERE id = ?1", [unused])?;
     }
     Ok(())
 }
@@ -149,10 +149,10 @@ fn parse_row_ids(list: &str) -> impl Iterator<Item = ZoneDefinitionRow> + '_ {
 
 /// Reads the context in this row.
 pub(crate) fn read_context(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     row: CalendarContextRow,
 ) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
-    let found: Option<(i64, String)> = conn
+    let found: Option<(i64, String)> = tx
         .prepare_cached(
             "SELECT icalendar_version, zone_definitions FROM calendar_context WHERE id = ?1",
         )?
@@ -161,7 +161,7 @@ pub(crate) fn read_context(
     let Some((version, list)) = found else { return Ok(None) };
     let mut zones = Vec::new();
     for number in parse_row_ids(&list) {
-        zones.extend(read_zone(conn, number)?.map(Arc::new));
+        zones.extend(read_zone(tx, number)?.map(Arc::new));
     }
     Ok(Some(Arc::new(CalendarContext {
         is_vcalendar_1: version == VCALENDAR_1_NUMBER,
@@ -170,16 +170,22 @@ pub(crate) fn read_context(
 }
 
 /// Returns whether the context in this row is of vCalendar 1.0.
-pub(crate) fn is_vcalendar_1(conn: &Connection, row: CalendarContextRow) -> rusqlite::Result<bool> {
-    let version: Option<i64> = conn
+pub(crate) fn is_vcalendar_1(
+    tx: &ReadTransaction<'_>,
+    row: CalendarContextRow,
+) -> rusqlite::Result<bool> {
+    let version: Option<i64> = tx
         .prepare_cached("SELECT icalendar_version FROM calendar_context WHERE id = ?1")?
         .query_row([row], |row| row.get(0))
         .optional()?;
     Ok(version == Some(VCALENDAR_1_NUMBER))
 }
 
-fn read_zone(conn: &Connection, row: ZoneDefinitionRow) -> rusqlite::Result<Option<VtimezoneText>> {
-    conn.prepare_cached("SELECT tzid, hash, bytes FROM zone_definition WHERE id = ?1")?
+fn read_zone(
+    tx: &ReadTransaction<'_>,
+    row: ZoneDefinitionRow,
+) -> rusqlite::Result<Option<VtimezoneText>> {
+    tx.prepare_cached("SELECT tzid, hash, bytes FROM zone_definition WHERE id = ?1")?
         .query_row([row], |row| {
             Ok(VtimezoneText::from_parts(row.get(0)?, row.get(1)?, row.get(2)?))
         })
@@ -189,6 +195,8 @@ fn read_zone(conn: &Connection, row: ZoneDefinitionRow) -> rusqlite::Result<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::WriteConnection;
+    use std::path::Path;
 
     fn zone_named(tzid: &str) -> Arc<VtimezoneText> {
         let bytes = format!("BEGIN:VTIMEZONE\r\nTZID:{tzid}\r\nEND:VTIMEZONE\r\n");
@@ -197,8 +205,9 @@ mod tests {
 
     #[test]
     fn frames_are_kept_once_and_go_with_their_last_user() {
-        let conn = Connection::open_in_memory().expect("a database");
-        crate::schema::create_tables(&conn, "und").expect("the tables");
+        let conn = WriteConnection::open(Path::new(":memory:")).expect("a database");
+        let tx = conn.begin_write().expect("a transaction");
+        crate::schema::create_tables(&tx, "und").expect("the tables");
         let (a, b) = (zone_named("A"), zone_named("B"));
         let both = Arc::new(CalendarContext {
             is_vcalendar_1: false,
@@ -206,26 +215,23 @@ mod tests {
         });
         let one = Arc::new(CalendarContext { is_vcalendar_1: false, zone_definitions: vec![a] });
         let mut frames = ContextRefCounts::default();
-        let first = frames.acquire(&conn, &both).expect("a row");
+        let first = frames.acquire(&tx, &both).expect("a row");
         assert_eq!(
-            frames.acquire(&conn, &Arc::new(CalendarContext::clone(&both))).expect("a row"),
+            frames.acquire(&tx, &Arc::new(CalendarContext::clone(&both))).expect("a row"),
             first
         );
-        let second = frames.acquire(&conn, &one).expect("a row");
+        let second = frames.acquire(&tx, &one).expect("a row");
         assert_ne!(first, second);
-        frames.write(&conn).expect("written");
-        assert_eq!(read_context(&conn, first).expect("readable").as_deref(), Some(&*both));
+        frames.write(&tx).expect("written");
+        assert_eq!(read_context(&tx, first).expect("readable").as_deref(), Some(&*both));
         let count = |table: &str| -> i64 {
-            conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
+            tx.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
                 .expect("a count")
         };
         assert_eq!((count("calendar_context"), count("zone_definition")), (2, 2));
-        conn.execute(
-            "UPDATE calendar_context SET ref_count = ref_count - 2 WHERE id = ?1",
-            [first],
-        )
-        .expect("fewer users");
-        delete_unreferenced(&conn).expect("swept");
+        tx.execute("UPDATE calendar_context SET ref_count = ref_count - 2 WHERE id = ?1", [first])
+            .expect("fewer users");
+        delete_unreferenced(&tx).expect("swept");
         assert_eq!((count("calendar_context"), count("zone_definition")), (1, 1));
     }
 }

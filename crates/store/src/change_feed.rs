@@ -1,12 +1,14 @@
 //! The change feed: the items that batches after a cursor changed.
+//!
+//! Apart from `change_reader`, which has the methods that readers call.
 
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::RowResult;
 use crate::handle::Handle;
+use crate::history;
 use crate::meta::read_meta_number;
-use crate::reader::Reader;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::{Kind, Seq};
-use rusqlite::{Connection, OptionalExtension as _};
 use std::fmt;
 
 /// A position in the change feed: all changes up to it, inclusive, were read.
@@ -64,111 +66,80 @@ pub enum NetEffect {
     Removed,
 }
 
-impl Reader {
-    /// Returns the cursor after all changes so far.
-    pub fn current_cursor(&self) -> Result<ChangeCursor> {
-        let _snapshot = self.begin_read()?;
-        self.read_cursor(&self.conn)
-    }
-
-    /// Returns the last batch after `after` that changed anything in the collection of this row;
-    /// `None`: none did. If removals after `after` were pruned, the last pruned batch counts as a
-    /// change, so that the result never decreases.
-    pub fn last_collection_change(
-        &self,
-        collection: CollectionRow,
-        after: Seq,
-    ) -> Result<Option<Seq>> {
-        let _snapshot = self.begin_read()?;
-        let forgotten =
-            read_meta_number(&self.conn, "history_from").map_err(sqlite_error_at(&self.path))? - 1;
-        // Searches from the last batch backwards, as most collections that are asked for changed
-        // lately.
-        let sql = "SELECT max(
-            coalesce((SELECT seq FROM item WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
-            coalesce((SELECT seq FROM item_history WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
-            coalesce((SELECT seq FROM collection WHERE id = ?1), 0))";
-        let last = || -> rusqlite::Result<Seq> {
-            self.conn.prepare_cached(sql)?.query_row((collection, after), |row| row.get(0))
-        };
-        let last = last().map_err(sqlite_error_at(&self.path))?.max(forgotten);
-        Ok((last > after).then_some(last))
-    }
-
-    /// Returns the time at which the operation of a batch began, in milliseconds since 1970;
-    /// `None`: there is no such batch.
-    pub fn batch_time(&self, seq: Seq) -> Result<Option<i64>> {
-        let sql = "SELECT o.started_ms FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1";
-        let time = || self.conn.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional();
-        time().map_err(sqlite_error_at(&self.path))
-    }
-
-    fn read_cursor(&self, tx: &Connection) -> Result<ChangeCursor> {
-        let epoch = self.meta_text("epoch")?;
-        let seq = read_meta_number(tx, "last_seq").map_err(sqlite_error_at(&self.path))?;
+impl ChangeCursor {
+    /// Reads the cursor after all changes so far.
+    pub(crate) fn read_current(tx: &ReadTransaction<'_>) -> RowResult<ChangeCursor> {
+        let epoch = history::read_epoch(tx)?;
+        let seq = read_meta_number(tx, "last_seq")?;
         Ok(ChangeCursor { epoch, position: (seq, i64::MAX), start_seq: None })
     }
 
-    /// Returns the cursor before all changes.
-    pub fn start_cursor(&self) -> Result<ChangeCursor> {
-        let now = self.current_cursor()?;
-        Ok(ChangeCursor { position: (0, 0), start_seq: Some(now.position.0), ..now })
+    /// Returns the cursor before all changes, from the one after all of them.
+    pub(crate) fn to_start(&self) -> ChangeCursor {
+        let epoch = self.epoch.clone();
+        ChangeCursor { epoch, position: (0, 0), start_seq: Some(self.position.0) }
     }
+}
 
-    /// Returns the net effect of all batches after `cursor`, in the order of the last changes, at
-    /// most `limit` items, and the cursor to continue from. Fewer than `limit` items: there are no
-    /// more.
-    ///
-    /// # Errors
-    /// [`Error::CursorExpired`] if removals since the cursor were pruned, or the store was
-    /// replaced.
-    pub fn changes_since(
-        &self,
-        cursor: &ChangeCursor,
-        limit: usize,
-    ) -> Result<(Vec<ChangeRecord>, ChangeCursor)> {
-        // One transaction: the oldest kept batch and the changes must be of the same state.
-        let (tx, _snapshot) = (&self.conn, self.begin_read()?);
-        let now = self.read_cursor(tx)?;
-        let oldest = read_meta_number(tx, "history_from").map_err(sqlite_error_at(&self.path))?;
-        // A cursor in the middle of a batch needs the rest of that batch.
-        let next = cursor.position.0.saturating_add(i64::from(cursor.position.1 == i64::MAX));
-        let needed = cursor.start_seq.map_or(next, |began| began.saturating_add(1));
-        // A cursor ahead of the store belongs to a later state that was replaced.
-        if now.epoch != cursor.epoch || needed < oldest || cursor.position > now.position {
-            return Err(Error::CursorExpired);
-        }
-        let limit = limit.max(1);
-        let run = || -> rusqlite::Result<Vec<FeedRow>> {
-            tx.prepare_cached(
-                "SELECT * FROM (
-                   SELECT seq, ordinal, handle, kind, id AS row FROM item
-                   WHERE (seq, ordinal) > (?1, ?2)
-                   UNION ALL
-                   SELECT seq, ordinal, handle, kind, NULL FROM item_history f
-                   WHERE (seq, ordinal) > (?1, ?2) AND removed = 1
-                     AND NOT EXISTS (SELECT 1 FROM item i WHERE i.handle = f.handle)
-                     AND NOT EXISTS (SELECT 1 FROM item_history later
-                                     WHERE later.handle = f.handle AND later.removed = 1
-                                       AND (later.seq, later.ordinal) > (f.seq, f.ordinal))
-                 ) ORDER BY seq, ordinal LIMIT ?3",
-            )?
-            .query_map(
-                (cursor.position.0, cursor.position.1, limit as i64),
-                change_record_from_row,
-            )?
-            .collect()
-        };
-        let found = run().map_err(sqlite_error_at(&self.path))?;
-        let last = found.last().filter(|_| found.len() >= limit);
-        let next = match last {
-            Some((position, _)) => {
-                ChangeCursor { position: *position, start_seq: cursor.start_seq, ..now }
-            }
-            None => now,
-        };
-        Ok((found.into_iter().filter_map(|(_, record)| record).collect(), next))
+/// Reads the net effect of the batches after `cursor`, at most `limit` items, and the cursor to
+/// continue from. `None`: the cursor has expired.
+pub(crate) fn read_changes(
+    tx: &ReadTransaction<'_>,
+    cursor: &ChangeCursor,
+    limit: usize,
+) -> RowResult<Option<(Vec<ChangeRecord>, ChangeCursor)>> {
+    let now = ChangeCursor::read_current(tx)?;
+    let oldest = read_meta_number(tx, "history_from")?;
+    // A cursor in the middle of a batch needs the rest of that batch.
+    let next = cursor.position.0.saturating_add(i64::from(cursor.position.1 == i64::MAX));
+    let needed = cursor.start_seq.map_or(next, |start| start.saturating_add(1));
+    // A cursor ahead of the store belongs to a later state that was replaced.
+    if now.epoch != cursor.epoch || needed < oldest || cursor.position > now.position {
+        return Ok(None);
     }
+    let limit = limit.max(1);
+    let found = tx
+        .prepare_cached(
+            "SELECT * FROM (
+               SELECT seq, ordinal, handle, kind, id AS row FROM item
+               WHERE (seq, ordinal) > (?1, ?2)
+               UNION ALL
+               SELECT seq, ordinal, handle, kind, NULL FROM item_history f
+               WHERE (seq, ordinal) > (?1, ?2) AND removed = 1
+                 AND NOT EXISTS (SELECT 1 FROM item i WHERE i.handle = f.handle)
+                 AND NOT EXISTS (SELECT 1 FROM item_history later
+                                 WHERE later.handle = f.handle AND later.removed = 1
+                                   AND (later.seq, later.ordinal) > (f.seq, f.ordinal))
+             ) ORDER BY seq, ordinal LIMIT ?3",
+        )?
+        .query_map((cursor.position.0, cursor.position.1, limit as i64), change_record_from_row)?
+        .collect::<rusqlite::Result<Vec<FeedRow>>>()?;
+    let last = found.last().filter(|_| found.len() >= limit);
+    let next = match last {
+        Some((position, _)) => {
+            ChangeCursor { position: *position, start_seq: cursor.start_seq, ..now }
+        }
+        None => now,
+    };
+    Ok(Some((found.into_iter().filter_map(|(_, record)| record).collect(), next)))
+}
+
+/// Reads the last batch after `after` that changed anything in a collection; if removals after
+/// `after` were pruned, the last pruned batch counts as a change.
+pub(crate) fn read_last_collection_change(
+    tx: &ReadTransaction<'_>,
+    collection: CollectionRow,
+    after: Seq,
+) -> RowResult<Option<Seq>> {
+    let last_pruned = read_meta_number(tx, "history_from")? - 1;
+    // Searches from the last batch backwards, as most collections that are asked for changed
+    // lately.
+    let sql = "SELECT max(
+        coalesce((SELECT seq FROM item WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
+        coalesce((SELECT seq FROM item_history WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
+        coalesce((SELECT seq FROM collection WHERE id = ?1), 0))";
+    let last: Seq = tx.query_row(sql, (collection, after), |row| row.get(0))?;
+    Ok(Some(last.max(last_pruned)).filter(|last| *last > after))
 }
 
 /// A position in the feed, and the change there; `None`: the kind of the item is unknown.

@@ -6,8 +6,8 @@ use crate::derived_index::DerivedIndex;
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::index_digest;
 use crate::meta::{MetaTable, read_meta_number};
+use crate::read_transaction::ReadTransaction;
 use crate::store::Store;
-use rusqlite::Connection;
 use std::fs;
 
 /// The result of a check.
@@ -163,7 +163,7 @@ impl Store {
             copy => Some(copy?),
         };
         let conn = copy.as_ref().map_or(&self.conn, |copy| &copy.conn);
-        let tx = conn.unchecked_transaction().map_err(sqlite_error_at(path))?;
+        let tx = conn.begin_read().map_err(sqlite_error_at(path))?;
         let page_faults = integrity_check(&tx).map_err(sqlite_error_at(path))?;
         let mut report = CheckReport {
             faults: page_faults.into_iter().map(Fault::Page).collect(),
@@ -212,9 +212,9 @@ impl Store {
     }
 
     /// Compares the stored indexes with the source bytes.
-    fn compare_indexes(&self, conn: &Connection, report: &mut CheckReport) -> Result<()> {
+    fn compare_indexes(&self, tx: &ReadTransaction<'_>, report: &mut CheckReport) -> Result<()> {
         let mut stale = false;
-        let meta = MetaTable::read(conn).map_err(sqlite_error_at(&self.path))?;
+        let meta = MetaTable::read(tx).map_err(sqlite_error_at(&self.path))?;
         for index in DerivedIndex::ALL {
             if !index.is_current(&meta, &self.extractor) {
                 stale = true;
@@ -224,10 +224,10 @@ impl Store {
         if stale {
             return Ok(());
         }
-        let expected = index_digest::expected_digests(conn, &self.extractor)
+        let expected = index_digest::expected_digests(tx, &self.extractor)
             .map_err(sqlite_error_at(&self.path))?;
         for (index, expected) in DerivedIndex::ALL.into_iter().zip(expected) {
-            let fault = match index_digest::stored_digest(conn, index) {
+            let fault = match index_digest::stored_digest(tx, index) {
                 Ok(stored) if stored == expected => continue,
                 Ok(stored) => {
                     let (stored, expected) = (stored.rows, expected.rows);

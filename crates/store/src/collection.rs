@@ -4,10 +4,10 @@
 
 use crate::CollectionType;
 use crate::interval_table;
+use crate::read_transaction::ReadTransaction;
 use crate::uid_lookup::CollectionKey;
 use larder_extract::{IndexConfig, TimeTarget};
 use larder_index::interval;
-use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -34,7 +34,7 @@ impl CollectionMeta {
     /// absent, so the first caller gets all classes.
     pub(crate) fn span_classes(
         &self,
-        conn: &Connection,
+        tx: &ReadTransaction<'_>,
         target: TimeTarget,
     ) -> rusqlite::Result<&[i64]> {
         let [occurrences, alarms] = &self.span_classes;
@@ -45,15 +45,15 @@ impl CollectionMeta {
         if !known.was_requested.swap(true, Ordering::Relaxed) {
             return Ok(interval::span_classes(interval_table::layer(target)));
         }
-        let found = interval_table::find_span_classes(conn, self.collection_key.id, target)?;
+        let found = interval_table::find_span_classes(tx, self.collection_key.id, target)?;
         Ok(known.present.get_or_init(|| found))
     }
 }
 
 /// All of them, by row.
-pub(crate) fn read_collections(conn: &Connection) -> rusqlite::Result<Vec<CollectionMeta>> {
+pub(crate) fn read_collections(tx: &ReadTransaction<'_>) -> rusqlite::Result<Vec<CollectionMeta>> {
     let sql = "SELECT id, handle_key, name, index_config, type FROM collection WHERE removed = 0 ORDER BY id";
-    conn.prepare_cached(sql)?
+    tx.prepare_cached(sql)?
         .query_map([], |row| {
             let of = CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
             let Some(collection_type) = CollectionType::from_number(row.get(4)?) else {

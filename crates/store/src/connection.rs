@@ -1,12 +1,20 @@
 //! Connections to the database file, with the settings that all of them have.
 //!
-//! Apart from `store` and `reader`, which both open connections, and from `backup`, which copies
-//! from one to another.
+//! A [`ReadConnection`] begins read transactions only, a [`WriteConnection`] both kinds. Everything
+//! that SQLite does only outside of transactions is here: opening, pragmas, checkpoints, VACUUM and
+//! the copying of databases. Apart from `store` and `reader`, which both open connections, and from
+//! `database_copy`, which copies from one to another. Only this module and the two transaction
+//! types name `rusqlite::Connection`, so no other statement runs outside of a transaction.
 
 use crate::error::{Error, Result, sqlite_error_at};
+use crate::read_transaction::ReadTransaction;
+use crate::write_transaction::WriteTransaction;
+use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use std::ops::Deref;
 use std::path::Path;
+use std::time::Duration;
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
 const MIN_SQLITE_VERSION: i32 = 3_051_003;
@@ -14,6 +22,10 @@ const MIN_SQLITE_VERSION: i32 = 3_051_003;
 const READ_CACHE_KIB: i64 = -8192;
 /// Page cache of a writer: the index rows of a batch are spread over their tables.
 const WRITE_CACHE_KIB: i64 = -16384;
+/// The greatest size that SQLite maps of a file.
+const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
+/// The time that a statement waits for a lock of another connection.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prepared statements that a connection keeps: more than there are in the program, as preparing
 /// one takes longer than running most of them.
 const STATEMENT_CACHE_CAPACITY: usize = 256;
@@ -29,20 +41,26 @@ pub(crate) fn check_sqlite_version() -> Result<()> {
     if found < MIN_SQLITE_VERSION { Err(Error::SqliteTooOld { found }) } else { Ok(()) }
 }
 
-/// Opens a connection with the settings of all connections.
-pub(crate) fn open_connection(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
-    let conn = open_connection_without_cache(path, access)?;
-    set_read_cache_size(&conn)?;
-    Ok(conn)
+/// A connection that reads.
+#[derive(Debug)]
+pub(crate) struct ReadConnection(Connection);
+
+/// A connection that reads and writes.
+#[derive(Debug)]
+pub(crate) struct WriteConnection(ReadConnection);
+
+/// The state of the write-ahead log.
+#[derive(Debug, Clone, Copy)]
+struct WalPages {
+    all: i64,
+    copied: i64,
 }
 
-/// Opens a connection whose page cache has no size yet, as setting that reads the file.
-pub(crate) fn open_connection_without_cache(
-    path: &Path,
-    access: OpenFlags,
-) -> rusqlite::Result<Connection> {
+/// Opens a connection with the settings of all connections. Its page cache has no size yet, as
+/// setting that reads the file.
+fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    conn.busy_timeout(std::time::Duration::from_secs(10))?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
     // Without this, a statement that could use the index of collections' names, which is a partial
     // one, is planned anew for each value that is bound to it: SQLite hopes to see by the value
@@ -50,41 +68,185 @@ pub(crate) fn open_connection_without_cache(
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // A statement over a list of rows, `rarray(?)`, costs less than one for each row.
     rusqlite::vtab::array::load_module(&conn)?;
-    Ok(conn)
+    Ok(ReadConnection(conn))
 }
 
-/// Sets the size of the page cache of a reader.
-pub(crate) fn set_read_cache_size(conn: &Connection) -> rusqlite::Result<()> {
-    conn.pragma_update(None, "cache_size", READ_CACHE_KIB)
-}
+impl ReadConnection {
+    /// Opens a file read-only.
+    pub(crate) fn open(path: &Path) -> rusqlite::Result<ReadConnection> {
+        let conn = ReadConnection::open_without_cache(path)?;
+        conn.set_cache_size()?;
+        Ok(conn)
+    }
 
-/// Makes a connection one that writes: a write-ahead log, and each commit on the disk.
-pub(crate) fn set_write_pragmas(conn: &Connection) -> rusqlite::Result<()> {
-    conn.pragma_update(None, "cache_size", WRITE_CACHE_KIB)?;
-    conn.pragma_update(None, "journal_mode", "wal")?;
-    conn.pragma_update(None, "synchronous", "full")?;
-    // SQLite would checkpoint within the commit, while others wait for our lock.
-    conn.pragma_update(None, "wal_autocheckpoint", 0)?;
-    conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)
-}
+    /// Opens a file read-only. Its page cache has no size yet, as setting that reads the file.
+    pub(crate) fn open_without_cache(path: &Path) -> rusqlite::Result<ReadConnection> {
+        open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    }
 
-/// Fails where pages contradict themselves; much faster than the full integrity check.
-pub(crate) fn quick_check(conn: &Connection, path: &Path) -> Result<()> {
-    let verdict: String = conn
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(sqlite_error_at(path))?;
-    if verdict == "ok" {
-        Ok(())
-    } else {
-        Err(Error::Damaged { path: path.to_path_buf(), what: verdict })
+    /// Sets the size of the page cache of a reader.
+    pub(crate) fn set_cache_size(&self) -> rusqlite::Result<()> {
+        self.0.pragma_update(None, "cache_size", READ_CACHE_KIB)
+    }
+
+    /// Never checkpoints: the last connection to close would try to empty the write-ahead log,
+    /// which a reader may not.
+    pub(crate) fn disable_checkpoint_on_close(&self) -> rusqlite::Result<()> {
+        self.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
+    }
+
+    /// Begins a read transaction.
+    pub(crate) fn begin_read(&self) -> rusqlite::Result<ReadTransaction<'_>> {
+        ReadTransaction::begin(&self.0)
+    }
+
+    /// Returns a view of the open transaction, or, if none is open, one in which each statement is
+    /// a transaction of its own. For callers that run one statement.
+    pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
+        ReadTransaction::join(&self.0)
+    }
+
+    /// Returns whether a transaction is open.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        !self.0.is_autocommit()
+    }
+
+    /// Maps the file into memory, or no longer.
+    pub(crate) fn set_mapped(&self, is_mapped: bool) {
+        let size = if is_mapped { MMAP_LIMIT_BYTES } else { 0 };
+        // Without a mapping, pages are read by system calls; one that remains does no harm.
+        let _unchanged = self.0.pragma_update(None, "mmap_size", size);
+    }
+
+    /// Releases cached memory.
+    pub(crate) fn shrink_memory(&self) {
+        // A failure only leaves memory in use.
+        let _kept = self.0.execute_batch("PRAGMA shrink_memory");
+    }
+
+    /// Returns the journal mode of the file.
+    pub(crate) fn journal_mode(&self) -> rusqlite::Result<String> {
+        self.0.pragma_query_value(None, "journal_mode", |row| row.get(0))
     }
 }
 
+impl WriteConnection {
+    /// Opens a file for reading and writing.
+    pub(crate) fn open(path: &Path) -> rusqlite::Result<WriteConnection> {
+        let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        conn.set_cache_size()?;
+        Ok(WriteConnection(conn))
+    }
+
+    /// Begins a write transaction.
+    pub(crate) fn begin_write(&self) -> rusqlite::Result<WriteTransaction<'_>> {
+        WriteTransaction::begin(&self.0.0)
+    }
+
+    /// Sets a write-ahead log, and each commit on the disk.
+    pub(crate) fn set_write_pragmas(&self) -> rusqlite::Result<()> {
+        let conn = &self.0.0;
+        conn.pragma_update(None, "cache_size", WRITE_CACHE_KIB)?;
+        conn.pragma_update(None, "journal_mode", "wal")?;
+        conn.pragma_update(None, "synchronous", "full")?;
+        // SQLite would checkpoint within the commit, while others wait for our lock.
+        conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+        conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)
+    }
+
+    /// Makes the file a single one, without a write-ahead log.
+    pub(crate) fn set_single_file(&self) -> rusqlite::Result<()> {
+        self.0.0.pragma_update(None, "journal_mode", "delete")
+    }
+
+    /// Overwrites deleted rows at once, or no longer.
+    pub(crate) fn set_secure_delete(&self, is_secure: bool) -> rusqlite::Result<()> {
+        self.0.0.pragma_update(None, "secure_delete", is_secure)
+    }
+
+    /// Returns the number of pages in the write-ahead log, or 0 if all were checkpointed.
+    pub(crate) fn wal_backlog_pages(&self) -> i64 {
+        let pages = || -> rusqlite::Result<WalPages> {
+            self.0
+                .0
+                .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
+                .query_row([], |row| Ok(WalPages { all: row.get(1)?, copied: row.get(2)? }))
+        };
+        pages().map_or(0, |pages| if pages.copied < pages.all { pages.all } else { 0 })
+    }
+
+    /// Checkpoints the write-ahead log as far as readers allow it.
+    pub(crate) fn checkpoint(&self) {
+        // A reader or another checkpoint may block this one; a later commit tries again.
+        let _blocked = self.0.0.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    }
+
+    /// Empties the write-ahead log, and waits so long for readers. Returns false if a reader still
+    /// uses it.
+    pub(crate) fn empty_wal(&self, timeout: Duration) -> rusqlite::Result<bool> {
+        let conn = &self.0.0;
+        conn.busy_timeout(timeout)?;
+        let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let is_busy = conn.query_row(truncate, [], |row| row.get::<_, bool>(0));
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        is_busy.map(|is_busy| !is_busy)
+    }
+
+    /// Rewrites the file without free pages.
+    pub(crate) fn vacuum(&self) -> rusqlite::Result<()> {
+        self.0.0.execute_batch("VACUUM")
+    }
+
+    /// Begins to replace the content of the file by that of another one, which may be in use.
+    pub(crate) fn begin_copy<'a>(
+        &'a mut self,
+        source: &'a ReadConnection,
+    ) -> rusqlite::Result<Backup<'a, 'a>> {
+        Backup::new(&source.0, &mut self.0.0)
+    }
+}
+
+impl Deref for WriteConnection {
+    type Target = ReadConnection;
+
+    fn deref(&self) -> &ReadConnection {
+        &self.0
+    }
+}
+
+/// Fails where pages contradict themselves; much faster than the full integrity check.
+pub(crate) fn quick_check(tx: &ReadTransaction<'_>, path: &Path) -> Result<()> {
+    match run_quick_check(tx).map_err(sqlite_error_at(path))? {
+        None => Ok(()),
+        Some(what) => Err(Error::Damaged { path: path.to_path_buf(), what }),
+    }
+}
+
+/// Returns the first finding of SQLite's quick check; `None`: no page contradicts another.
+pub(crate) fn run_quick_check(tx: &ReadTransaction<'_>) -> rusqlite::Result<Option<String>> {
+    let verdict: String =
+        tx.prepare_cached("PRAGMA quick_check(1)")?.query_row([], |row| row.get(0))?;
+    Ok(Some(verdict).filter(|verdict| verdict != "ok"))
+}
+
 /// Returns the first hundred findings of SQLite's full integrity check.
-pub(crate) fn integrity_check(conn: &Connection) -> rusqlite::Result<Vec<String>> {
-    let lines = conn
-        .prepare("PRAGMA integrity_check(100)")?
+pub(crate) fn integrity_check(tx: &ReadTransaction<'_>) -> rusqlite::Result<Vec<String>> {
+    let lines = tx
+        .prepare_cached("PRAGMA integrity_check(100)")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<Vec<String>>>()?;
     Ok(lines.into_iter().filter(|line| line != "ok").collect())
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "a read transaction writes: CREATE TABLE made(a)")]
+    fn a_read_transaction_refuses_to_write() {
+        let conn = WriteConnection::open(Path::new(":memory:")).expect("a database");
+        let tx = conn.begin_read().expect("a transaction");
+        let _refused = tx.prepare_cached("CREATE TABLE made(a)");
+    }
 }

@@ -68,7 +68,7 @@ impl DataDirectory {
     pub(crate) fn check_not_truncated(&self) -> Result<()> {
         let has_batches = fs::metadata(self.notify_path()).is_ok_and(|file| file.len() > 0);
         if has_batches {
-            let what = "it is empty, though items were written to it".to_string();
+            let what = "the file is empty although it contained items".to_string();
             return Err(Error::Damaged { path: self.database_path(), what });
         }
         Ok(())

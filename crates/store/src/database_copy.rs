@@ -2,25 +2,23 @@
 //!
 //! Apart from `backup`, which restores from them, because a migration copies the store first.
 
-use crate::connection::{integrity_check, open_connection};
+use crate::connection::{ReadConnection, WriteConnection, integrity_check};
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
-use rusqlite::backup::Backup;
-use rusqlite::{Connection, OpenFlags};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A temporary copy in the data directory, which is deleted when dropped.
 pub(crate) struct TempCopy {
-    pub(crate) conn: Connection,
+    pub(crate) conn: WriteConnection,
     pub(crate) path: PathBuf,
 }
 
 impl TempCopy {
     /// Copies a store as it is, even if it is damaged.
     pub(crate) fn from_connection(
-        conn: &Connection,
+        conn: &ReadConnection,
         directory: &DataDirectory,
     ) -> Result<TempCopy> {
         let name = format!("check-{}.partial", std::process::id());
@@ -45,15 +43,19 @@ pub(crate) fn with_suffix(path: &Path, end: &str) -> PathBuf {
 }
 
 /// Fails with the first finding of a full integrity check.
-pub(crate) fn verify_integrity(conn: &Connection, path: &Path) -> Result<()> {
-    match integrity_check(conn).map_err(sqlite_error_at(path))?.into_iter().next() {
+pub(crate) fn verify_integrity(conn: &ReadConnection, path: &Path) -> Result<()> {
+    match integrity_check(&conn.autocommit_read())
+        .map_err(sqlite_error_at(path))?
+        .into_iter()
+        .next()
+    {
         None => Ok(()),
         Some(what) => Err(Error::Damaged { path: path.to_path_buf(), what }),
     }
 }
 
 /// Copies a database into one file under a temporary name, verifies and syncs it, then renames it.
-pub(crate) fn copy_atomically(conn: &Connection, from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy_atomically(conn: &ReadConnection, from: &Path, to: &Path) -> Result<()> {
     let partial = with_suffix(to, ".partial");
     let _none = fs::remove_file(&partial);
     let result = copy_and_verify(conn, from, &partial).and_then(|()| {
@@ -69,12 +71,12 @@ pub(crate) fn copy_atomically(conn: &Connection, from: &Path, to: &Path) -> Resu
     result
 }
 
-fn copy_and_verify(conn: &Connection, from: &Path, partial: &Path) -> Result<()> {
-    verify_integrity(&copy_raw(conn, from, partial)?, partial)
+fn copy_and_verify(conn: &ReadConnection, from: &Path, partial: &Path) -> Result<()> {
+    let copy = copy_raw(conn, from, partial)?;
+    verify_integrity(&copy, partial)
 }
 
-fn copy_raw(conn: &Connection, from: &Path, partial: &Path) -> Result<Connection> {
-    let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+fn copy_raw(conn: &ReadConnection, from: &Path, partial: &Path) -> Result<WriteConnection> {
     // Only the owner may read a copy, from the moment it is created.
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options()
@@ -84,15 +86,15 @@ fn copy_raw(conn: &Connection, from: &Path, partial: &Path) -> Result<Connection
         .open(partial)
         .map(drop)
         .map_err(file_error_at(partial))?;
-    let mut target = open_connection(partial, access).map_err(sqlite_error_at(partial))?;
+    let mut target = WriteConnection::open(partial).map_err(sqlite_error_at(partial))?;
     {
-        let backup = Backup::new(conn, &mut target).map_err(sqlite_error_at(from))?;
+        let backup = target.begin_copy(conn).map_err(sqlite_error_at(from))?;
         // In one step: a copy in several steps begins again whenever somebody writes.
         backup
             .run_to_completion(i32::MAX, Duration::ZERO, None)
             .map_err(sqlite_error_at(partial))?;
     }
     // A single file, without a write-ahead log.
-    target.pragma_update(None, "journal_mode", "delete").map_err(sqlite_error_at(partial))?;
+    target.set_single_file().map_err(sqlite_error_at(partial))?;
     Ok(target)
 }

@@ -6,15 +6,16 @@
 
 use crate::error::RowResult;
 use crate::history;
-use crate::index_pages::IndexPages;
+use crate::index_pages::IndexPageWriter;
 use crate::interval_table;
 use crate::meta::MetaTable;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
-use crate::sort_index_pages::SortIndexPages;
+use crate::sort_index_pages::SortIndexPageWriter;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::Extractor;
 use larder_index::IndexId;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 
 /// An index with a fingerprint of its own, which is rebuilt as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,24 +58,27 @@ impl DerivedIndex {
         }
     }
 
-    pub(crate) fn read_state(self, conn: &Connection) -> rusqlite::Result<Option<String>> {
-        conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+    pub(crate) fn read_state(self, tx: &ReadTransaction<'_>) -> rusqlite::Result<Option<String>> {
+        tx.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
             .query_row([self.meta_key()], |row| row.get(0))
             .optional()
     }
 
-    pub(crate) fn write_state(self, conn: &Connection, state: &str) -> rusqlite::Result<()> {
+    pub(crate) fn write_state(
+        self,
+        tx: &WriteTransaction<'_>,
+        state: &str,
+    ) -> rusqlite::Result<()> {
         // While the interval index is incomplete, replaced versions are stored without schedules.
         if self == DerivedIndex::Schedule {
-            history::set_schedule_history_start(conn, None)?;
+            history::set_schedule_history_start(tx, None)?;
         }
-        conn.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", (self.meta_key(), state))
-            .map(drop)
+        tx.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", (self.meta_key(), state)).map(drop)
     }
 
     /// Marks the index stale: readers ignore it, and the next refresh rebuilds it.
-    pub(crate) fn invalidate(self, conn: &Connection) -> rusqlite::Result<()> {
-        self.write_state(conn, "empty")
+    pub(crate) fn invalidate(self, tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+        self.write_state(tx, "empty")
     }
 
     /// Returns whether the index is complete and has the current fingerprint.
@@ -87,10 +91,10 @@ impl DerivedIndex {
 
     pub(crate) fn is_complete(
         self,
-        conn: &Connection,
+        tx: &ReadTransaction<'_>,
         extractor: &Extractor,
     ) -> rusqlite::Result<bool> {
-        Ok(self.read_state(conn)?.as_deref() == Some(&self.fingerprint(extractor)))
+        Ok(self.read_state(tx)?.as_deref() == Some(&self.fingerprint(extractor)))
     }
 
     /// Returns the number of its inverted index.
@@ -99,27 +103,32 @@ impl DerivedIndex {
     }
 
     /// Deletes all rows of the index.
-    pub(crate) fn clear(self, conn: &Connection) -> RowResult<()> {
+    pub(crate) fn clear(self, tx: &WriteTransaction<'_>) -> RowResult<()> {
         match self {
-            DerivedIndex::Text => larder_index::delete_all(&IndexPages::new(conn), self.index_id()),
-            DerivedIndex::Sort => Ok(SortIndexPages::new(conn).clear()?),
-            DerivedIndex::Schedule => Ok(interval_table::clear(conn)?),
+            DerivedIndex::Text => {
+                larder_index::delete_all(&IndexPageWriter::new(tx), self.index_id())
+            }
+            DerivedIndex::Sort => Ok(SortIndexPageWriter::new(tx).clear()?),
+            DerivedIndex::Schedule => Ok(interval_table::clear(tx)?),
         }
     }
 }
 
 /// Marks all indexes of a new, empty store as complete.
-pub(crate) fn mark_complete(conn: &Connection, extractor: &Extractor) -> rusqlite::Result<()> {
+pub(crate) fn mark_complete(
+    tx: &WriteTransaction<'_>,
+    extractor: &Extractor,
+) -> rusqlite::Result<()> {
     for set in DerivedIndex::ALL {
-        set.write_state(conn, &set.fingerprint(extractor))?;
+        set.write_state(tx, &set.fingerprint(extractor))?;
     }
-    interval_table::write_zone_data_version(conn, extractor)
+    interval_table::write_zone_data_version(tx, extractor)
 }
 
 /// Marks the indexes stale that a program with another fingerprint began to fill since this store
 /// was opened: with rows of both fingerprints, an index is of no use. The next refresh rebuilds it.
 pub(crate) fn invalidate_stale(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     extractor: &Extractor,
     meta: &MetaTable,
 ) -> rusqlite::Result<()> {
@@ -129,7 +138,7 @@ pub(crate) fn invalidate_stale(
             && meta.text(interval_table::ZONE_DATA_VERSION_KEY)
                 != extractor.zone_database().data_version();
         if others || IndexState::parse(state, &fingerprint) == IndexState::Stale {
-            set.invalidate(conn)?;
+            set.invalidate(tx)?;
         }
     }
     Ok(())
@@ -138,18 +147,18 @@ pub(crate) fn invalidate_stale(
 /// Merges the text index into one segment, without the terms of removed items, and the levels of
 /// the sort index into one.
 pub(crate) fn merge_all_levels(tx: &WriteTransaction<'_>) -> RowResult<()> {
-    larder_index::compact_level_zero(&SortIndexPages::new(tx))?;
-    larder_index::merge_all(&IndexPages::new(tx), DerivedIndex::Text.index_id())
+    larder_index::compact_level_zero(&SortIndexPageWriter::new(tx))?;
+    larder_index::merge_all(&IndexPageWriter::new(tx), DerivedIndex::Text.index_id())
 }
 
 /// Deletes the rows of indexes that this program cannot use: those with another fingerprint, or
 /// whose rebuild has not begun.
-pub(crate) fn clear_stale(conn: &Connection, extractor: &Extractor) -> RowResult<()> {
+pub(crate) fn clear_stale(tx: &WriteTransaction<'_>, extractor: &Extractor) -> RowResult<()> {
     for set in DerivedIndex::ALL {
-        let state = set.read_state(conn)?.unwrap_or_default();
+        let state = set.read_state(tx)?.unwrap_or_default();
         let fingerprint = set.fingerprint(extractor);
         if IndexState::parse(&state, &fingerprint) == IndexState::Stale {
-            set.clear(conn)?;
+            set.clear(tx)?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Errors of a store.
 
-use crate::row_ids::{ItemRow, OperationId};
+use crate::row_ids::{CollectionRow, ItemRow, OperationId};
 use std::path::PathBuf;
 
 /// The result of every fallible function of this crate.
@@ -41,7 +41,9 @@ pub enum Error {
         found: i64,
     },
     /// A newer Larder wrote the store, with a major version that this one does not know.
-    #[error("{path} has schema {major}.{minor}, made by a newer larder; this one knows {known}")]
+    #[error(
+        "{path} has schema {major}.{minor} of a newer larder; this version supports schema {known}"
+    )]
     SchemaTooNew {
         /// The file.
         path: PathBuf,
@@ -53,7 +55,7 @@ pub enum Error {
         known: String,
     },
     /// A development version created the store, with a schema that was never released.
-    #[error("{path} was made by a development version of larder and cannot be read by this one")]
+    #[error("{path} was created by a development version of larder; this version cannot read it")]
     DevelopmentSchema {
         /// The file.
         path: PathBuf,
@@ -69,7 +71,7 @@ pub enum Error {
         minor: i64,
     },
     /// An older version created the store, and it was not opened for writing since.
-    #[error("{path} has schema {major}.{minor}, and is migrated when it is opened for writing")]
+    #[error("{path} has the older schema {major}.{minor}: open it for writing to migrate it")]
     SchemaTooOld {
         /// The file.
         path: PathBuf,
@@ -80,7 +82,7 @@ pub enum Error {
     },
     /// The store is read-only: a newer minor version created it.
     #[error(
-        "{path} was made by a newer larder (schema {version}) and can only be read by this one"
+        "{path} was created by a newer larder (schema {version}); this version can read it but not write to it"
     )]
     ReadOnly {
         /// The file.
@@ -103,7 +105,12 @@ pub enum Error {
         what: String,
     },
     /// The linked SQLite can corrupt a WAL database.
-    #[error("SQLite {found} is older than 3.51.3 and can damage a store")]
+    #[error(
+        "SQLite {}.{}.{} is older than 3.51.3 and can damage a store: build larder with SQLite 3.51.3 or newer",
+        .found / 1_000_000,
+        .found / 1000 % 1000,
+        .found % 1000
+    )]
     SqliteTooOld {
         /// The version found, as a number.
         found: i32,
@@ -122,7 +129,7 @@ pub enum Error {
     },
     /// A name that no collection can have.
     #[error(
-        "{name:?} cannot name a collection: a name is 1 to 200 characters, without control characters or /"
+        "invalid collection name {name:?}: use 1 to 200 characters, without control characters and /"
     )]
     InvalidCollectionName {
         /// The requested name.
@@ -165,7 +172,7 @@ pub enum Error {
         id: OperationId,
     },
     /// The operation is undone already.
-    #[error("operation {id} was undone already, by operation {by}")]
+    #[error("operation {id} was already undone by operation {by}")]
     AlreadyUndone {
         /// The operation.
         id: OperationId,
@@ -224,6 +231,11 @@ impl RowError {
     /// The error of an item without source bytes.
     pub(crate) fn missing_source_bytes(item: ItemRow) -> RowError {
         RowError::Damaged(format!("the source bytes of item row {item} are missing"))
+    }
+
+    /// The error of a collection whose type no program knows that may write the file.
+    pub(crate) fn unknown_collection_type(collection: CollectionRow, number: i64) -> RowError {
+        RowError::Damaged(format!("collection row {collection} has the unknown type {number}"))
     }
 
     /// Returns whether the file is damaged, or no database at all.

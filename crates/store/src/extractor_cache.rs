@@ -6,11 +6,12 @@
 
 use crate::blob;
 use crate::calendar_context_table;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use larder_extract::{CalendarContext, Extractor, IndexConfig, IndexEntry, ItemContext};
 use larder_format::collection_type::CollectionType;
 use larder_format::kind::Kind;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -42,13 +43,13 @@ impl<'a> ExtractorCache<'a> {
     /// Returns the extractor of the collection in this row.
     pub(crate) fn for_collection(
         &mut self,
-        conn: &Connection,
+        tx: &ReadTransaction<'_>,
         collection: CollectionRow,
     ) -> rusqlite::Result<&Extractor> {
         match self.by_collection.entry(collection) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
-                let found: Option<(String, i64)> = conn
+                let found: Option<(String, i64)> = tx
                     .prepare_cached("SELECT index_config, type FROM collection WHERE id = ?1")?
                     .query_row([collection], |row| Ok((row.get(0)?, row.get(1)?)))
                     .optional()?;
@@ -66,10 +67,10 @@ impl<'a> ExtractorCache<'a> {
     /// Reads the item in this row; `None` if there is none, or its kind is unknown.
     pub(crate) fn read_item(
         &mut self,
-        conn: &Connection,
+        tx: &ReadTransaction<'_>,
         row: ItemRow,
     ) -> rusqlite::Result<Option<ItemRecord>> {
-        let found = conn
+        let found = tx
             .prepare_cached(
                 "SELECT i.collection, i.uid, i.kind, i.recurrence_id, i.calendar_context, s.bytes
                  FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
@@ -85,12 +86,12 @@ impl<'a> ExtractorCache<'a> {
         };
         let Some(kind) = Kind::from_number(kind) else { return Ok(None) };
         let frame = match frame {
-            Some(frame) => self.calendar_context(conn, frame)?,
+            Some(frame) => self.calendar_context(tx, frame)?,
             None => None,
         };
         let bytes = match bytes {
             Some(bytes) => bytes,
-            None => blob::read_source_bytes(conn, row)?.unwrap_or_default(),
+            None => blob::read_source_bytes(tx, row)?.unwrap_or_default(),
         };
         let context = ItemContext { kind, recurrence_id: recurrence, calendar_context: frame };
         Ok(Some(ItemRecord { collection, uid, context, bytes }))
@@ -98,7 +99,7 @@ impl<'a> ExtractorCache<'a> {
 
     fn calendar_context(
         &mut self,
-        conn: &Connection,
+        tx: &ReadTransaction<'_>,
         row: CalendarContextRow,
     ) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
         if let Some(known) = self.calendar_contexts.get(&row) {
@@ -107,7 +108,7 @@ impl<'a> ExtractorCache<'a> {
         if self.calendar_contexts.len() >= MAX_CACHED_CONTEXTS {
             self.calendar_contexts.clear();
         }
-        let frame = calendar_context_table::read_context(conn, row)?;
+        let frame = calendar_context_table::read_context(tx, row)?;
         self.calendar_contexts.insert(row, frame.clone());
         Ok(frame)
     }
@@ -115,10 +116,10 @@ impl<'a> ExtractorCache<'a> {
     /// Extracts the entry of an item.
     pub(crate) fn extract(
         &mut self,
-        conn: &Connection,
+        tx: &ReadTransaction<'_>,
         item: &ItemRecord,
     ) -> rusqlite::Result<IndexEntry> {
-        Ok(self.for_collection(conn, item.collection)?.extract(&item.bytes, &item.context))
+        Ok(self.for_collection(tx, item.collection)?.extract(&item.bytes, &item.context))
     }
 
     /// Returns the extractor that all others are made from.
@@ -134,14 +135,14 @@ impl<'a> ExtractorCache<'a> {
 
 /// Reads the context of an item from the columns of its row; `None` if its kind is unknown.
 pub(crate) fn read_item_context(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     kind: i64,
     recurrence_id: String,
     calendar_context: Option<CalendarContextRow>,
 ) -> rusqlite::Result<Option<ItemContext>> {
     let Some(kind) = Kind::from_number(kind) else { return Ok(None) };
     let calendar_context = match calendar_context {
-        Some(row) => calendar_context_table::read_context(conn, row)?,
+        Some(row) => calendar_context_table::read_context(tx, row)?,
         None => None,
     };
     Ok(Some(ItemContext { kind, recurrence_id, calendar_context }))

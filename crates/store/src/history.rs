@@ -5,10 +5,11 @@
 
 use crate::handle::Handle;
 use crate::meta::set_meta;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{ItemRow, OperationId};
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, calendar_context_table};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 
 /// Replaced versions are stored for this long...
 const HISTORY_RETENTION_MS: i64 = 90 * 24 * 3600 * 1000;
@@ -94,10 +95,10 @@ pub(crate) const SCHEDULE_HISTORY_FROM_KEY: &str = "schedule_history_from";
 /// Records that the schedules which `batch` and earlier batches replaced are unknown, or computed
 /// by other rules; `None`: those of all batches so far.
 pub(crate) fn set_schedule_history_start(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     batch: Option<Seq>,
 ) -> rusqlite::Result<()> {
-    conn.prepare_cached(
+    tx.prepare_cached(
         "INSERT OR REPLACE INTO meta
          SELECT ?1, max(max(iif(key = ?1, value, value + 1)), coalesce(?2, 0) + 1)
          FROM meta WHERE key IN ('last_seq', ?1)",
@@ -150,14 +151,13 @@ fn is_needed_for_undo(
 }
 
 /// Returns the epoch of the store. Numbers of operations are valid within one epoch.
-pub(crate) fn read_epoch(conn: &Connection) -> rusqlite::Result<String> {
-    conn.prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?
-        .query_row([], |row| row.get(0))
+pub(crate) fn read_epoch(tx: &ReadTransaction<'_>) -> rusqlite::Result<String> {
+    tx.prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?.query_row([], |row| row.get(0))
 }
 
 /// Returns whether an operation is undone, and not redone since.
-pub(crate) fn is_undone(conn: &Connection, id: OperationId) -> rusqlite::Result<bool> {
-    conn.prepare_cached("SELECT undone_by IS NOT NULL FROM operation WHERE id = ?1")?
+pub(crate) fn is_undone(tx: &ReadTransaction<'_>, id: OperationId) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT undone_by IS NOT NULL FROM operation WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
         .optional()
         .map(Option::unwrap_or_default)
@@ -221,14 +221,14 @@ pub(crate) fn erase_item_history(
     Ok((erased, bytes))
 }
 
-pub(crate) fn has_pending_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
+pub(crate) fn has_pending_rewrite(tx: &ReadTransaction<'_>) -> rusqlite::Result<bool> {
     let mark = "SELECT 1 FROM meta WHERE key = 'purge_pending'";
-    Ok(conn.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
+    Ok(tx.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
 }
 
 /// Marks, in the transaction that deletes an item, that the file has to be rewritten without its
 /// bytes.
-pub(crate) fn mark_rewrite_pending(conn: &Connection, batch: Seq) -> rusqlite::Result<()> {
-    conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('purge_pending', 1)")?.execute([])?;
-    set_schedule_history_start(conn, Some(batch))
+pub(crate) fn mark_rewrite_pending(tx: &WriteTransaction<'_>, batch: Seq) -> rusqlite::Result<()> {
+    tx.prepare_cached("INSERT OR REPLACE INTO meta VALUES('purge_pending', 1)")?.execute([])?;
+    set_schedule_history_start(tx, Some(batch))
 }

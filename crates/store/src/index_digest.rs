@@ -6,12 +6,12 @@ use crate::extractor_cache::ExtractorCache;
 use crate::index_pages::IndexPages;
 use crate::index_updates::{UNPACK_TERM, to_term_set};
 use crate::interval_table;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
 use crate::sort_index_pages::SortIndexPages;
 use larder_extract::Extractor;
 use larder_index::{LevelZero, SortIndex};
-use rusqlite::Connection;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -38,14 +38,14 @@ const STORED_FIELDS_TAG: &str = "kept";
 
 /// Returns the digest of an index as it is stored; that of the text index includes the stored
 /// fields.
-pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<TableDigest> {
+pub(crate) fn stored_digest(tx: &ReadTransaction<'_>, set: DerivedIndex) -> RowResult<TableDigest> {
     let mut digest = TableDigest::default();
     if set == DerivedIndex::Schedule {
-        interval_table::for_each_record(conn, &mut |row| digest.add(row))?;
+        interval_table::for_each_record(tx, &mut |row| digest.add(row))?;
         return Ok(digest);
     }
     if set == DerivedIndex::Sort {
-        let pages = SortIndexPages::new(conn);
+        let pages = SortIndexPages::new(tx);
         let level_zero = LevelZero::read(&pages)?;
         SortIndex::new(&pages, &level_zero).verify(&mut |order, key, item| {
             let (collection, item) =
@@ -55,7 +55,7 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
         return Ok(digest);
     }
     let mut live: HashSet<ItemRow> = HashSet::new();
-    let mut select = conn.prepare("SELECT id, stored_fields FROM item")?;
+    let mut select = tx.prepare_cached("SELECT id, stored_fields FROM item")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let item = row.get(0)?;
@@ -63,7 +63,7 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
         digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
     }
     let live = |item| live.contains(&ItemRow::from_number(item));
-    let pages = IndexPages::new(conn);
+    let pages = IndexPages::new(tx);
     larder_index::for_each_posting(&pages, set.index_id(), &live, &mut |term, item| {
         digest.add((term, ItemRow::from_number(item)));
     })?;
@@ -73,19 +73,19 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
 /// Returns the digests that the indexes should have, computed from the source bytes, in the order
 /// of [`DerivedIndex::ALL`].
 pub(crate) fn expected_digests(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     extractor: &Extractor,
 ) -> rusqlite::Result<[TableDigest; 3]> {
     let (mut digests, mut extractors) =
         ([TableDigest::default(); 3], ExtractorCache::new(extractor));
-    let mut select = conn.prepare("SELECT id, collection FROM item ORDER BY id")?;
+    let mut select = tx.prepare_cached("SELECT id, collection FROM item ORDER BY id")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (item, collection): (ItemRow, CollectionRow) = (row.get(0)?, row.get(1)?);
-        let stored = extractors.read_item(conn, item)?;
-        let entry = stored.map(|stored| extractors.extract(conn, &stored)).transpose()?;
+        let stored = extractors.read_item(tx, item)?;
+        let entry = stored.map(|stored| extractors.extract(tx, &stored)).transpose()?;
         let entry = entry.unwrap_or_default();
-        let times = series::compute_schedule(conn, &mut extractors, item)?;
+        let times = series::compute_schedule(tx, &mut extractors, item)?;
         interval_table::for_each_expected_record(collection, item, times.as_ref(), &mut |row| {
             digests[2].add(row);
         });

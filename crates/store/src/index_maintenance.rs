@@ -7,14 +7,15 @@ use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_pages::IndexPages;
+use crate::index_pages::IndexPageWriter;
 use crate::index_updates::{UNPACK_TERM, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, read_meta_number};
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
-use crate::sort_index_pages::SortIndexPages;
+use crate::sort_index_pages::SortIndexPageWriter;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq};
@@ -33,7 +34,7 @@ impl Store {
     /// Returns whether an index is complete and has the current fingerprint. Otherwise queries
     /// scan.
     pub fn is_index_current(&self, set: DerivedIndex) -> Result<bool> {
-        let meta = MetaTable::read(&self.conn).map_err(sqlite_error_at(&self.path))?;
+        let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
         Ok(set.is_current(&meta, &self.extractor))
     }
 
@@ -45,7 +46,7 @@ impl Store {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
             let step = || -> RowResult<bool> {
-                let tx = WriteTransaction::begin(&self.conn)?;
+                let tx = self.conn.begin_write()?;
                 let more = compact_step(&tx)?;
                 tx.commit()?;
                 Ok(more)
@@ -76,7 +77,10 @@ impl Store {
     /// number of items that were extracted again; `None`: all indexes are complete.
     pub fn refresh_step(&mut self, items: usize) -> Result<Option<u64>> {
         for set in DerivedIndex::ALL {
-            if !set.is_complete(&self.conn, &self.extractor).map_err(sqlite_error_at(&self.path))? {
+            if !set
+                .is_complete(&self.autocommit_read(), &self.extractor)
+                .map_err(sqlite_error_at(&self.path))?
+            {
                 return self.rebuild_step(set, items).map(Some);
             }
         }
@@ -89,7 +93,7 @@ impl Store {
         {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
-            let tx = WriteTransaction::begin(&self.conn).map_err(sqlite_error_at(&self.path))?;
+            let tx = self.conn.begin_write().map_err(sqlite_error_at(&self.path))?;
             for set in DerivedIndex::ALL {
                 set.invalidate(&tx).map_err(sqlite_error_at(&self.path))?;
             }
@@ -104,19 +108,22 @@ impl Store {
         self.ensure_writable()?;
         let path = self.path.clone();
         let fingerprint = set.fingerprint(&self.extractor);
-        let epoch = history::read_epoch(&self.conn).map_err(sqlite_error_at(&path))?;
-        let state = set.read_state(&self.conn).map_err(sqlite_error_at(&path))?.unwrap_or_default();
+        let epoch = history::read_epoch(&self.autocommit_read()).map_err(sqlite_error_at(&path))?;
+        let state = set
+            .read_state(&self.autocommit_read())
+            .map_err(sqlite_error_at(&path))?
+            .unwrap_or_default();
         let progress = IndexState::parse(&state, &fingerprint);
         let page = match progress {
-            IndexState::Rebuilding(last) => {
-                self.extract_page(set, last, items).map_err(sqlite_error_at(&path))?
-            }
+            IndexState::Rebuilding(last) => self
+                .extract_page(&self.autocommit_read(), set, last, items)
+                .map_err(sqlite_error_at(&path))?,
             IndexState::Complete | IndexState::Stale => Vec::new(),
         };
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
         let step = || -> RowResult<u64> {
-            let tx = WriteTransaction::begin(&self.conn)?;
+            let tx = self.conn.begin_write()?;
             if set.read_state(&tx)?.unwrap_or_default() != state
                 || history::read_epoch(&tx)? != epoch
             {
@@ -137,7 +144,7 @@ impl Store {
             // from ever ending.
             let last = page.last().map_or(last, |item| Some(item.id));
             let gap = MAX_TAIL_ITEMS.min(items);
-            let mut rest = self.extract_page(set, last, gap + 1)?;
+            let mut rest = self.extract_page(&tx, set, last, gap + 1)?;
             if rest.len() > gap {
                 rest.clear();
                 set.write_state(&tx, &IndexState::format_rebuild(last, &fingerprint))?;
@@ -156,6 +163,7 @@ impl Store {
     /// Extracts the next items after `last`, at most `limit`; `None`: the first ones.
     fn extract_page(
         &self,
+        tx: &ReadTransaction<'_>,
         set: DerivedIndex,
         last: Option<ItemRow>,
         limit: usize,
@@ -166,21 +174,20 @@ impl Store {
              ORDER BY i.id LIMIT ?2",
             kind_condition(is_in_index)
         );
-        let mut select = self.conn.prepare_cached(&sql)?;
+        let mut select = tx.prepare_cached(&sql)?;
         let heads = select
             .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
             .collect::<rusqlite::Result<Vec<(ItemRow, Seq, CollectionRow)>>>()?;
         let mut extractors = ExtractorCache::new(&self.extractor);
         let derive = |(id, seq, collection)| {
-            let summary =
-                Arc::clone(extractors.for_collection(&self.conn, collection)?.index_config());
+            let summary = Arc::clone(extractors.for_collection(tx, collection)?.index_config());
             let entry = match set {
                 // Computed when it is written: it depends on other items, which other writers may
                 // change.
                 DerivedIndex::Schedule => None,
                 _ => {
-                    let stored = extractors.read_item(&self.conn, id)?;
-                    stored.map(|stored| extractors.extract(&self.conn, &stored)).transpose()?
+                    let stored = extractors.read_item(tx, id)?;
+                    stored.map(|stored| extractors.extract(tx, &stored)).transpose()?
                 }
             };
             Ok(ExtractedItem { id, seq, index_config: summary, entry: entry.unwrap_or_default() })
@@ -201,11 +208,11 @@ struct ExtractedItem {
 /// Moves level 0 of the sort index into level 1, or [`MERGE_STEP_BYTES`] of the text index towards
 /// fewer segments. Returns whether there was anything to move.
 fn compact_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
-    if larder_index::compact_level_zero(&SortIndexPages::new(tx))? {
+    if larder_index::compact_level_zero(&SortIndexPageWriter::new(tx))? {
         return Ok(true);
     }
     let text = DerivedIndex::Text.index_id();
-    larder_index::compact_step(&IndexPages::new(tx), text, MERGE_STEP_BYTES)
+    larder_index::compact_step(&IndexPageWriter::new(tx), text, MERGE_STEP_BYTES)
 }
 
 fn index_page(
@@ -258,11 +265,11 @@ fn index_page(
     match set {
         DerivedIndex::Schedule => writer.finish()?,
         DerivedIndex::Sort => {
-            larder_index::write_position_changes(&SortIndexPages::new(tx), sort_changes)?;
+            larder_index::write_position_changes(&SortIndexPageWriter::new(tx), sort_changes)?;
         }
         DerivedIndex::Text => {
             let seq = read_meta_number(tx, "last_seq")?;
-            gathered.flush(&IndexPages::new(tx), set.index_id(), seq, UNPACK_TERM)?;
+            gathered.flush(&IndexPageWriter::new(tx), set.index_id(), seq, UNPACK_TERM)?;
         }
     }
     Ok(())

@@ -2,23 +2,40 @@
 //! `idx_fence`.
 //!
 //! Apart from `larder-index`, which names no SQL, and from the tables' description in `schema`.
-//! Statements are prepared once for each connection, and chunks are read in place.
+//! Statements are prepared once for each connection, and chunks are read in place. Reading pages
+//! needs a read transaction only.
 
 use crate::error::{RowError, RowResult};
+use crate::read_transaction::ReadTransaction;
+use crate::write_transaction::WriteTransaction;
 use larder_index::{Fence, IndexId, MalformedChunk, ReadPages, Segment, SegmentId, WritePages};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::ops::Range;
 
 /// The chunks of a segment have this many row ids.
 const MAX_CHUNKS_PER_SEGMENT: i64 = 1 << 24;
 
-/// The pages of the indexes in one connection, within its transaction.
+/// The pages of the indexes, in one transaction.
 #[derive(Clone, Copy)]
-pub(crate) struct IndexPages<'a>(&'a Connection);
+pub(crate) struct IndexPages<'a>(&'a ReadTransaction<'a>);
 
 impl<'a> IndexPages<'a> {
-    pub(crate) fn new(conn: &'a Connection) -> IndexPages<'a> {
-        IndexPages(conn)
+    pub(crate) fn new(tx: &'a ReadTransaction<'a>) -> IndexPages<'a> {
+        IndexPages(tx)
+    }
+}
+
+/// The pages of the indexes, in a transaction that changes them.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexPageWriter<'a>(&'a WriteTransaction<'a>);
+
+impl<'a> IndexPageWriter<'a> {
+    pub(crate) fn new(tx: &'a WriteTransaction<'a>) -> IndexPageWriter<'a> {
+        IndexPageWriter(tx)
+    }
+
+    fn pages(&self) -> IndexPages<'a> {
+        IndexPages(self.0)
     }
 }
 
@@ -88,7 +105,32 @@ impl ReadPages for IndexPages<'_> {
     }
 }
 
-impl WritePages for IndexPages<'_> {
+impl ReadPages for IndexPageWriter<'_> {
+    type Error = RowError;
+
+    fn corruption(malformed: MalformedChunk) -> RowError {
+        IndexPages::corruption(malformed)
+    }
+
+    fn segments(&self, index: IndexId) -> RowResult<Vec<Segment>> {
+        self.pages().segments(index)
+    }
+
+    fn read_chunk<T>(
+        &self,
+        segment: SegmentId,
+        chunk: i64,
+        read: impl FnOnce(&[u8]) -> RowResult<T>,
+    ) -> RowResult<T> {
+        self.pages().read_chunk(segment, chunk, read)
+    }
+
+    fn last_fence_before(&self, segment: SegmentId, term: &[u8]) -> RowResult<Option<i64>> {
+        self.pages().last_fence_before(segment, term)
+    }
+}
+
+impl WritePages for IndexPageWriter<'_> {
     fn create_segment(
         &self,
         index: IndexId,

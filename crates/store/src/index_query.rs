@@ -8,11 +8,11 @@ use crate::collection::CollectionMeta;
 use crate::error::RowResult;
 use crate::index_pages::IndexPages;
 use crate::interval_search;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
 use crate::{series, uid_lookup};
 use larder_extract::{Extractor, TimeRange};
 use larder_index::{IndexMatch, Matches, Segment, TermQuery};
-use rusqlite::Connection;
 
 /// A query that the indexes answer.
 pub type IndexQuery = TermQuery<ExternalQuery>;
@@ -35,7 +35,7 @@ pub(crate) fn has_time_range(query: &IndexQuery) -> bool {
 /// Returns the items that match a query in these collections, and perhaps in others; and how many
 /// entries of the indexes were read.
 pub(crate) fn find_matches(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     extractor: &Extractor,
     segments: &[Segment],
     collections: &[&CollectionMeta],
@@ -45,17 +45,17 @@ pub(crate) fn find_matches(
     let mut find_external = |query: &ExternalQuery| match query {
         ExternalQuery::Uids(uids) => {
             external_entries += (uids.len() * collections.len()) as u64;
-            find_uids(conn, collections, uids)
+            find_uids(tx, collections, uids)
         }
         ExternalQuery::TimeRange(range) => {
-            let hits = interval_search::search(conn, extractor, collections, range)?;
+            let hits = interval_search::search(tx, extractor, collections, range)?;
             external_entries += hits.entries_read + hits.series_evaluated;
             let exact = hits.items.into_iter().map(exact_match);
             let undecided = hits.undecided.into_iter().map(candidate_match);
             Ok(Matches::from_unsorted(exact.chain(undecided).collect()))
         }
     };
-    let pages = IndexPages::new(conn);
+    let pages = IndexPages::new(tx);
     let (matches, entries_read) =
         larder_index::find_matches(&pages, segments, query, &mut find_external)?;
     Ok((matches, entries_read + external_entries))
@@ -72,7 +72,7 @@ fn candidate_match(item: ItemRow) -> IndexMatch {
 /// Returns the items that are stored under these UIDs; these matches are exact. Items that are
 /// stored under a derived UID, as another item had theirs first, are returned as candidates.
 fn find_uids(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     collections: &[&CollectionMeta],
     uids: &[String],
 ) -> RowResult<Matches> {
@@ -80,15 +80,15 @@ fn find_uids(
     for collection in collections {
         let key = &collection.collection_key;
         for uid in uids {
-            let master = uid_lookup::find_row(conn, key, uid, "")?;
+            let master = uid_lookup::find_row(tx, key, uid, "")?;
             matches.extend(master.map(exact_match));
             if collection.index_config.collection_type().has_schedules() {
-                let overrides = series::find_overrides(conn, key.id, uid)?;
+                let overrides = series::find_overrides(tx, key.id, uid)?;
                 matches.extend(overrides.into_iter().map(|(item, _)| exact_match(item)));
             }
         }
     }
-    let mut select = conn.prepare_cached("SELECT id FROM item WHERE uid_origin = 2")?;
+    let mut select = tx.prepare_cached("SELECT id FROM item WHERE uid_origin = 2")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         matches.push(candidate_match(row.get(0)?));

@@ -8,12 +8,12 @@ use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_pages::IndexPages;
+use crate::index_pages::IndexPageWriter;
 use crate::interval_table;
 use crate::meta::MetaTable;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series::{self, ItemLocation};
-use crate::sort_index_pages::SortIndexPages;
+use crate::sort_index_pages::SortIndexPageWriter;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::{
     ExtractedTerms, Extractor, IndexEntry, ParsedSchedule, SeriesMember, SortKeys, term,
@@ -122,7 +122,7 @@ impl IndexUpdates {
         seq: Seq,
     ) -> RowResult<()> {
         self.write_schedules(tx, extractors, seq)?;
-        let pages = IndexPages::new(tx);
+        let pages = IndexPageWriter::new(tx);
         let text = mem::take(&mut self.text);
         text.flush(&pages, DerivedIndex::Text.index_id(), seq, UNPACK_TERM)?;
         let mut changes = Vec::with_capacity(self.sort.len() * 2);
@@ -132,7 +132,7 @@ impl IndexUpdates {
                 changes.extend(position_changes(item, collection, after, true));
             }
         }
-        larder_index::write_position_changes(&SortIndexPages::new(tx), changes)
+        larder_index::write_position_changes(&SortIndexPageWriter::new(tx), changes)
     }
 
     /// Writes the schedules of all items with the UID of a changed item: an override changes the

@@ -6,6 +6,7 @@
 
 use crate::collection::CollectionMeta;
 use crate::interval_table::{layer, time_scale};
+use crate::read_transaction::{ReadStatement, ReadTransaction};
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series_summary::SeriesSummary;
 use crate::zone_loader::load_zone;
@@ -16,7 +17,7 @@ use larder_index::interval::{
 use larder_time::civil::{CivilTime, DAY_SECONDS, Date};
 use larder_time::series::TimePattern;
 use larder_time::zone::Zone;
-use rusqlite::{Connection, OptionalExtension as _, Row, Rows, Statement};
+use rusqlite::{OptionalExtension as _, Row, Rows};
 use std::ops::Range;
 
 /// Up to this many buckets of one range are read one by one, with the statement that reads the
@@ -107,7 +108,7 @@ struct LocalSpan {
 
 /// A search in progress.
 struct IntervalSearcher<'a> {
-    conn: &'a Connection,
+    tx: &'a ReadTransaction<'a>,
     extractor: &'a Extractor,
     range: &'a TimeRange,
     hits: TimeRangeHits,
@@ -125,13 +126,13 @@ struct IntervalSearcher<'a> {
 
 /// Finds the items of these collections that have occurrences or alarms in a time range.
 pub(crate) fn search(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     extractor: &Extractor,
     collections: &[&CollectionMeta],
     range: &TimeRange,
 ) -> rusqlite::Result<TimeRangeHits> {
     let mut search = IntervalSearcher {
-        conn,
+        tx,
         extractor,
         range,
         hits: TimeRangeHits::default(),
@@ -142,7 +143,7 @@ pub(crate) fn search(
         zone_cache: Vec::new(),
     };
     if range.from < range.to {
-        let mut select = conn.prepare_cached(ENTRIES_IN_CLASS_SQL)?;
+        let mut select = tx.prepare_cached(ENTRIES_IN_CLASS_SQL)?;
         for collection in
             collections.iter().filter(|known| known.index_config.collection_type().has_schedules())
         {
@@ -166,11 +167,11 @@ impl IntervalSearcher<'_> {
 
     fn scan_spans(
         &mut self,
-        select: &mut Statement<'_>,
+        select: &mut ReadStatement<'_>,
         collection: &CollectionMeta,
     ) -> rusqlite::Result<()> {
         let (from, to) = self.range_seconds();
-        for &class in collection.span_classes(self.conn, self.range.target)? {
+        for &class in collection.span_classes(self.tx, self.range.target)? {
             let is_floating = span_scale(class) == TimeScale::Local;
             let slack = if is_floating { MAX_UTC_OFFSET_SECONDS } else { 0 };
             let first = max_span_seconds(class).map_or(i64::MIN, |max| from - slack - max);
@@ -197,7 +198,7 @@ impl IntervalSearcher<'_> {
 
     fn scan_buckets(
         &mut self,
-        select: &mut Statement<'_>,
+        select: &mut ReadStatement<'_>,
         collection: CollectionRow,
         is_floating: bool,
     ) -> rusqlite::Result<()> {
@@ -215,7 +216,7 @@ impl IntervalSearcher<'_> {
         if long_ranges.is_empty() {
             return Ok(());
         }
-        let mut select = self.conn.prepare_cached(
+        let mut select = self.tx.prepare_cached(
             "SELECT end, item, series_summary, start, row_class FROM idx_interval
              WHERE row_class BETWEEN ?1 AND ?2 AND start < ?3",
         )?;
@@ -331,12 +332,12 @@ impl IntervalSearcher<'_> {
             let data = match self.pending_bytes.get(place).filter(|data| !data.is_empty()) {
                 Some(data) => data,
                 None => {
-                    stored = read_packed_schedule(self.conn, item)?;
+                    stored = read_packed_schedule(self.tx, item)?;
                     stored.as_deref().unwrap_or_default()
                 }
             };
             let (conn, resolver, zones) =
-                (self.conn, self.extractor.zone_resolver(), &mut self.zone_cache);
+                (self.tx, self.extractor.zone_resolver(), &mut self.zone_cache);
             let schedule = Schedule::unpack(data, &mut |name| {
                 if let Some((_, zone)) = zones.iter().find(|(known, _)| known == name) {
                     return Some(zone.clone());
@@ -357,8 +358,11 @@ impl IntervalSearcher<'_> {
 }
 
 /// Reads the packed schedule of an item; `None`: it has none.
-fn read_packed_schedule(conn: &Connection, item: ItemRow) -> rusqlite::Result<Option<Vec<u8>>> {
-    conn.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?
+fn read_packed_schedule(
+    tx: &ReadTransaction<'_>,
+    item: ItemRow,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    tx.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?
         .query_row([item], |row| row.get(0))
         .optional()
 }

@@ -7,16 +7,18 @@
 //! table.
 
 use crate::interval_entry::IntervalEntry;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow, ZoneSetRow};
 use crate::schedule_intervals::interval_entries;
 use crate::series_summary::{RecurrenceBucket, SeriesSummary};
+use crate::write_transaction::WriteTransaction;
 use crate::zone_loader::unpack_schedule;
 use larder_extract::{Extractor, Schedule, TimeTarget};
 use larder_index::interval::{
     DayBucket, IntervalLayer, TimeScale, bucket_class, class_in_partition, row_class, span_class,
     span_classes,
 };
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -76,13 +78,13 @@ fn pack_series_column(
 
 /// Returns the classes of spans that a collection has: one step for each, as most are absent.
 pub(crate) fn find_span_classes(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     collection: CollectionRow,
     target: TimeTarget,
 ) -> rusqlite::Result<Vec<i64>> {
     let [first, .., last] = span_classes(layer(target)) else { return Ok(Vec::new()) };
     let end = row_class(collection.to_number(), last + 1);
-    let mut next = conn.prepare_cached(
+    let mut next = tx.prepare_cached(
         "SELECT row_class FROM idx_interval WHERE row_class > ?1 AND row_class < ?2
          ORDER BY row_class LIMIT 1",
     )?;
@@ -104,7 +106,7 @@ type PendingEntry = (i64, i64, i64, ItemRow, TimeTarget, Option<SeriesSummary>, 
 
 /// Writes schedules: gathers them, then inserts the rows of each table in the order of its key.
 pub(crate) struct IntervalWriter<'a> {
-    conn: &'a Connection,
+    tx: &'a WriteTransaction<'a>,
     extractor: &'a Extractor,
     /// The rows of `idx_zone_set` by their names.
     zone_sets: HashMap<String, ZoneSetRow>,
@@ -113,9 +115,12 @@ pub(crate) struct IntervalWriter<'a> {
 }
 
 impl<'a> IntervalWriter<'a> {
-    pub(crate) fn new(conn: &'a Connection, extractor: &'a Extractor) -> IntervalWriter<'a> {
+    pub(crate) fn new(
+        tx: &'a WriteTransaction<'_>,
+        extractor: &'a Extractor,
+    ) -> IntervalWriter<'a> {
         let (zone_sets, schedules, entries) = (HashMap::new(), Vec::new(), Vec::new());
-        IntervalWriter { conn, extractor, zone_sets, schedules, entries }
+        IntervalWriter { tx, extractor, zone_sets, schedules, entries }
     }
 
     /// Sets the schedule of an item; `None`: it has none. A new item has no rows to be replaced.
@@ -127,7 +132,7 @@ impl<'a> IntervalWriter<'a> {
         is_new: bool,
     ) -> rusqlite::Result<()> {
         if !is_new {
-            delete_item(self.conn, self.extractor, collection, item)?;
+            delete_item(self.tx, self.extractor, collection, item)?;
         }
         let Some(schedule) = schedule else { return Ok(()) };
         let zone_set = match schedule.zone_names() {
@@ -149,14 +154,14 @@ impl<'a> IntervalWriter<'a> {
         if let Some(row) = self.zone_sets.get(names) {
             return Ok(*row);
         }
-        let row = find_or_insert_zone_set(self.conn, self.extractor, names)?;
+        let row = find_or_insert_zone_set(self.tx, self.extractor, names)?;
         self.zone_sets.insert(names.to_string(), row);
         Ok(row)
     }
 
     pub(crate) fn finish(mut self) -> rusqlite::Result<()> {
         self.schedules.sort_unstable_by_key(|(item, ..)| *item);
-        let mut insert = self.conn.prepare_cached("INSERT INTO idx_schedule VALUES(?1, ?2, ?3)")?;
+        let mut insert = self.tx.prepare_cached("INSERT INTO idx_schedule VALUES(?1, ?2, ?3)")?;
         for (item, zone_set, data) in &self.schedules {
             insert.execute((item, zone_set, &**data))?;
         }
@@ -164,7 +169,7 @@ impl<'a> IntervalWriter<'a> {
             (row_class, start, end, item)
         });
         let mut insert =
-            self.conn.prepare_cached("INSERT INTO idx_interval VALUES(?1, ?2, ?3, ?4, ?5)")?;
+            self.tx.prepare_cached("INSERT INTO idx_interval VALUES(?1, ?2, ?3, ?4, ?5)")?;
         for (row_class, start, end, item, target, summary, data) in &self.entries {
             let series = pack_series_column(*target, summary.as_ref(), data);
             insert.execute((row_class, start, end, item, series))?;
@@ -176,31 +181,31 @@ impl<'a> IntervalWriter<'a> {
 /// Returns the row of these time zones with their current fingerprint, and inserts it if there is
 /// none.
 fn find_or_insert_zone_set(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     extractor: &Extractor,
     names: &str,
 ) -> rusqlite::Result<ZoneSetRow> {
     let fingerprint = extractor.zone_resolver().fingerprint(names);
-    let found = conn
+    let found = tx
         .prepare_cached("SELECT id FROM idx_zone_set WHERE names = ?1 AND fingerprint = ?2")?
         .query_row((names, &*fingerprint), |row| row.get(0))
         .optional()?;
     if let Some(found) = found {
         return Ok(found);
     }
-    conn.execute(
+    tx.execute(
         "INSERT INTO idx_zone_set(names, fingerprint) VALUES(?1, ?2)",
         (names, &*fingerprint),
     )?;
-    Ok(ZoneSetRow::from_number(conn.last_insert_rowid()))
+    Ok(ZoneSetRow::from_number(tx.last_insert_rowid()))
 }
 
 /// Writes the version of the system's time zones that the tables are filled with from now on.
 pub(crate) fn write_zone_data_version(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     extractor: &Extractor,
 ) -> rusqlite::Result<()> {
-    conn.execute(
+    tx.execute(
         "INSERT OR REPLACE INTO meta VALUES(?1, ?2)",
         (ZONE_DATA_VERSION_KEY, extractor.zone_database().data_version()),
     )
@@ -209,19 +214,19 @@ pub(crate) fn write_zone_data_version(
 
 /// Deletes the schedule of an item.
 pub(crate) fn delete_item(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     extractor: &Extractor,
     collection: CollectionRow,
     item: ItemRow,
 ) -> rusqlite::Result<()> {
-    let data: Option<Vec<u8>> = conn
+    let data: Option<Vec<u8>> = tx
         .prepare_cached("DELETE FROM idx_schedule WHERE item = ?1 RETURNING data")?
         .query_row([item], |row| row.get(0))
         .optional()?;
     let Some(data) = data else { return Ok(()) };
-    let schedule = unpack_schedule(conn, extractor.zone_resolver(), &data);
+    let schedule = unpack_schedule(tx, extractor.zone_resolver(), &data);
     for entry in schedule.iter().flat_map(interval_entries) {
-        conn.prepare_cached(
+        tx.prepare_cached(
             "DELETE FROM idx_interval
              WHERE row_class = ?1 AND start = ?2 AND end = ?3 AND item = ?4",
         )?
@@ -231,8 +236,8 @@ pub(crate) fn delete_item(
 }
 
 /// Deletes all rows of all tables.
-pub(crate) fn clear(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch(
+pub(crate) fn clear(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+    tx.execute_batch(
         "DELETE FROM idx_schedule; DELETE FROM idx_interval; DELETE FROM idx_zone_set;",
     )
 }
@@ -247,16 +252,16 @@ pub(crate) enum DigestRecord<'a> {
 
 /// Passes all rows of the tables to `each`.
 pub(crate) fn for_each_record(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     each: &mut dyn FnMut(DigestRecord<'_>),
 ) -> rusqlite::Result<()> {
-    let mut select = conn.prepare("SELECT item, data FROM idx_schedule")?;
+    let mut select = tx.prepare_cached("SELECT item, data FROM idx_schedule")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         each(DigestRecord::Schedule(row.get(0)?, row.get_ref(1)?.as_blob()?));
     }
     let mut select =
-        conn.prepare("SELECT row_class, start, end, item, series_summary FROM idx_interval")?;
+        tx.prepare_cached("SELECT row_class, start, end, item, series_summary FROM idx_interval")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let numbers = [row.get(0)?, row.get(1)?, row.get(2)?];

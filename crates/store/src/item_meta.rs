@@ -1,13 +1,16 @@
 //! The metadata of an item: everything about it but its bytes.
 //!
-//! Apart from `items`, which reads items through an index, because every module that reads the
-//! table `item` makes these.
+//! Apart from `item_reader` because every module that reads the table `item` makes these.
 
 use crate::collection::CollectionMeta;
+use crate::error::RowResult;
 use crate::handle::Handle;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
-use crate::{Kind, Seq};
+use crate::{Kind, Seq, blob};
+use larder_extract::StoredFields;
 use rusqlite::Row;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// An item without its bytes.
@@ -33,7 +36,7 @@ pub struct ItemMeta {
     /// The batch that last changed it.
     pub seq: Seq,
     /// The calendar context: a row of this file, for
-    /// [`Reader::calendar_context`](crate::Reader::calendar_context).
+    /// [`ItemReader::calendar_context`](crate::ItemReader::calendar_context).
     pub calendar_context: Option<CalendarContextRow>,
 }
 
@@ -99,5 +102,30 @@ fn item_meta_in_collection(
         seq: row.get(6)?,
         recurrence_id: row.get(7)?,
         calendar_context: row.get(8)?,
+    })
+}
+
+/// The columns of the stored fields and of the source bytes, after those of
+/// [`ITEM_META_COLUMNS`].
+const STORED_FIELDS_COLUMN: usize = 9;
+const BYTES_COLUMN: usize = 10;
+
+/// Reads the stored fields, after the columns of an [`ItemMeta`].
+pub(crate) fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredFields<'a>> {
+    let kind = Kind::from_number(row.get(2).ok()?)?;
+    let bytes = row.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??;
+    StoredFields::from_bytes(kind, bytes)
+}
+
+/// Reads the source bytes of the item in this row, after the columns of an [`ItemMeta`] and of the
+/// stored fields.
+pub(crate) fn bytes_from_row<'a>(
+    tx: &ReadTransaction<'_>,
+    row: &'a Row<'_>,
+    item: ItemRow,
+) -> RowResult<Cow<'a, [u8]>> {
+    Ok(match row.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
+        Some(bytes) => Cow::Borrowed(bytes),
+        None => Cow::Owned(blob::require_source_bytes(tx, item)?),
     })
 }

@@ -16,9 +16,10 @@
 //! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
 //! | `data_directory`, `lock` | the files of a store, the fair write lock |
 //! | `commit_notification` | watching for commits |
+//! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
 //! | `schema`, `meta` | the schema with its migrations, single values |
-//! | `write_transaction`, `blob` | changes that are committed together, source bytes |
+//! | `blob` | source bytes |
 //! | `extractor_cache` | the extractors of the collections |
 //! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
 //! | `series`, `series_summary` | schedules of the items with one UID, and their summaries |
@@ -29,13 +30,13 @@
 //! | `derived_index` | the state of each index |
 //! | `index_updates`, `index_digest` | the changes of a batch to the indexes, their digests |
 //! | `uid_lookup`, `collection` | finding an item by UID, collections |
-//! | `read_transaction` | one state of the store |
 //! | `interval_search`, `index_query` | queries that the indexes answer |
-//! | `item_meta`, `reader`, `items` | reading collections and items |
-//! | `sorted_reads` | reading in a sort order |
-//! | `schedule_reader` | reading schedules |
+//! | `item_meta` | everything about an item but its bytes |
 //! | `operation_log` | reading operations and versions |
 //! | `change_feed`, `before_images` | changes after a cursor, items before a change |
+//! | `reader_cache`, `reader` | opening a store for reading, and the cache of a reader |
+//! | `collection_reader`, `item_reader`, `index_reader`, `change_reader` | the handles of a reader |
+//! | `sorted_reads` | reading in a sort order |
 //! | `store` | opening a store for writing |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `batch`, `apply` | changes, and the one function that writes them |
@@ -49,8 +50,10 @@ mod before_images;
 mod blob;
 mod calendar_context_table;
 mod change_feed;
+mod change_reader;
 mod check;
 mod collection;
+mod collection_reader;
 mod commit_notification;
 mod connection;
 mod data_directory;
@@ -64,12 +67,13 @@ mod index_digest;
 mod index_maintenance;
 mod index_pages;
 mod index_query;
+mod index_reader;
 mod index_updates;
 mod interval_entry;
 mod interval_search;
 mod interval_table;
 mod item_meta;
-mod items;
+mod item_reader;
 mod lock;
 mod meta;
 mod operation_log;
@@ -77,9 +81,9 @@ mod packed_row_ids;
 mod purge;
 mod read_transaction;
 mod reader;
+mod reader_cache;
 mod row_ids;
 mod schedule_intervals;
-mod schedule_reader;
 mod schema;
 mod series;
 mod series_summary;
@@ -98,7 +102,9 @@ pub use crate::batch::{
 };
 pub use crate::before_images::{FeedResult, ItemChange, ItemVersion, StoreStamp};
 pub use crate::change_feed::{ChangeCursor, ChangeRecord, NetEffect};
+pub use crate::change_reader::ChangeReader;
 pub use crate::check::{CheckReport, Fault};
+pub use crate::collection_reader::{Collection, CollectionProperties, CollectionReader};
 pub use crate::commit_notification::CommitWatcher;
 pub use crate::data_directory::DataDirectory;
 pub use crate::derived_index::DerivedIndex;
@@ -106,13 +112,15 @@ pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationRecord, Version};
 pub use crate::index_query::{ExternalQuery, IndexQuery};
+pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
-pub use crate::items::{Candidate, IndexMatches};
+pub use crate::item_reader::ItemReader;
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
-pub use crate::read_transaction::{DataVersion, ReadTransaction};
-pub use crate::reader::{Collection, CollectionProperties, Reader};
+pub use crate::read_transaction::ReadTransaction;
+pub use crate::reader::Reader;
+pub use crate::reader_cache::DataVersion;
 pub use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
 pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::sorted_reads::{IndexedOrder, SortedScan};

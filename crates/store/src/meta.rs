@@ -3,22 +3,22 @@
 //! Apart from `store` because every module that reads or writes uses it.
 
 use crate::error::{RowError, RowResult};
+use crate::read_transaction::ReadTransaction;
+use crate::write_transaction::WriteTransaction;
+use rusqlite::OptionalExtension as _;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _};
 
 /// Reads the number with this key.
-pub(crate) fn read_meta_number(conn: &Connection, key: &str) -> RowResult<i64> {
-    conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+pub(crate) fn read_meta_number(tx: &ReadTransaction<'_>, key: &str) -> RowResult<i64> {
+    tx.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
         .query_row([key], |row| row.get(0))
         .optional()?
         .ok_or_else(|| RowError::missing_meta(key))
 }
 
 /// Writes the number with this key, which is there already.
-pub(crate) fn set_meta(conn: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
-    conn.prepare_cached("UPDATE meta SET value = ?2 WHERE key = ?1")?
-        .execute((key, value))
-        .map(drop)
+pub(crate) fn set_meta(tx: &WriteTransaction<'_>, key: &str, value: i64) -> rusqlite::Result<()> {
+    tx.prepare_cached("UPDATE meta SET value = ?2 WHERE key = ?1")?.execute((key, value)).map(drop)
 }
 
 /// All values of `meta`, read at once.
@@ -27,8 +27,8 @@ pub(crate) struct MetaTable(Vec<(String, Value)>);
 
 impl MetaTable {
     /// Reads the table.
-    pub(crate) fn read(conn: &Connection) -> rusqlite::Result<MetaTable> {
-        let mut select = conn.prepare_cached("SELECT key, value FROM meta")?;
+    pub(crate) fn read(tx: &ReadTransaction<'_>) -> rusqlite::Result<MetaTable> {
+        let mut select = tx.prepare_cached("SELECT key, value FROM meta")?;
         select
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()
@@ -57,8 +57,8 @@ impl MetaTable {
 }
 
 /// Reads the locale of the sort keys.
-pub(crate) fn read_locale(conn: &Connection) -> RowResult<String> {
-    conn.query_row("SELECT value FROM meta WHERE key = 'collation_locale'", [], |row| row.get(0))
+pub(crate) fn read_locale(tx: &ReadTransaction<'_>) -> RowResult<String> {
+    tx.query_row("SELECT value FROM meta WHERE key = 'collation_locale'", [], |row| row.get(0))
         .optional()?
         .ok_or_else(|| RowError::missing_meta("collation_locale"))
 }

@@ -7,15 +7,14 @@
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
 use crate::calendar_context_table;
+use crate::connection::{WriteConnection, run_quick_check};
 use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::meta::{read_meta_number, set_meta};
-use crate::reader::Reader;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{derived_index, history};
 use larder_extract::Extractor;
-use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,7 +41,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] if a reader kept old pages in use: the items are deleted, but
-    /// their bytes may remain until the purge is repeated; see [`Reader::is_purge_pending`].
+    /// their bytes may remain until the purge is repeated; see
+    /// [`ChangeReader::is_purge_pending`](crate::ChangeReader::is_purge_pending).
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
         let mut purged =
@@ -58,9 +58,7 @@ impl Store {
         }
         // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little
         // as possible.
-        self.conn
-            .pragma_update(None, "secure_delete", true)
-            .map_err(sqlite_error_at(&self.path))?;
+        self.conn.set_secure_delete(true).map_err(sqlite_error_at(&self.path))?;
         let changes = handles
             .iter()
             .map(|&handle| BatchChange::Internal(crate::batch::InternalChange::Purge(handle)))
@@ -75,7 +73,8 @@ impl Store {
     }
 
     fn is_rewrite_pending(&self) -> Result<bool> {
-        history::has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
+        history::has_pending_rewrite(&self.conn.autocommit_read())
+            .map_err(sqlite_error_at(&self.path))
     }
 
     /// Purges the copies that a restore made meanwhile, rewrites the file without free pages, and
@@ -95,17 +94,13 @@ impl Store {
         }
         let run = || -> RowResult<bool> {
             merge_and_vacuum(&self.conn, &self.extractor)?;
-            let patience: u32 =
-                self.conn.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
-            self.conn.busy_timeout(PURGE_READER_TIMEOUT)?;
-            let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
-            let busy = self.conn.query_row(truncate, [], |row| row.get::<_, bool>(0));
-            self.conn.busy_timeout(Duration::from_millis(patience.into()))?;
-            if !busy? {
-                self.conn.execute("DELETE FROM meta WHERE key = 'purge_pending'", [])?;
-                return Ok(true);
+            if !self.conn.empty_wal(PURGE_READER_TIMEOUT)? {
+                return Ok(false);
             }
-            Ok(false)
+            let tx = self.conn.begin_write()?;
+            tx.execute("DELETE FROM meta WHERE key = 'purge_pending'", [])?;
+            tx.commit()?;
+            Ok(true)
         };
         if run().map_err(sqlite_error_at(&self.path))? {
             Ok(())
@@ -115,28 +110,10 @@ impl Store {
     }
 }
 
-impl Reader {
-    /// Returns whether a purge was interrupted, so that bytes of purged items may remain in the
-    /// files.
-    pub fn is_purge_pending(&self) -> Result<bool> {
-        history::has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
-    }
-
-    /// Returns the handles of purged items that begin with this prefix, as far as tombstones
-    /// remain.
-    pub fn find_purged_handles(
-        &self,
-        prefix: crate::HandlePrefix,
-        limit: usize,
-    ) -> Result<Vec<Handle>> {
-        self.find_history_handles("uid IS NULL", prefix, limit)
-    }
-}
-
 /// Erases the recorded schedules: the schedule of a series depends on all of its items, including
 /// purged ones.
-fn erase_schedule_history(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch(
+fn erase_schedule_history(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+    tx.execute_batch(
         "UPDATE item_history SET schedule = NULL WHERE schedule IS NOT NULL;
          DELETE FROM schedule_history;",
     )
@@ -144,8 +121,8 @@ fn erase_schedule_history(conn: &Connection) -> rusqlite::Result<()> {
 
 /// Merges the indexes, so that they hold no term and no sort key of a deleted item, and rewrites
 /// all pages.
-fn merge_and_vacuum(conn: &Connection, extractor: &Extractor) -> RowResult<()> {
-    let tx = WriteTransaction::begin(conn)?;
+fn merge_and_vacuum(conn: &WriteConnection, extractor: &Extractor) -> RowResult<()> {
+    let tx = conn.begin_write()?;
     derived_index::clear_stale(&tx, extractor)?;
     derived_index::merge_all_levels(&tx)?;
     erase_schedule_history(&tx)?;
@@ -155,7 +132,7 @@ fn merge_and_vacuum(conn: &Connection, extractor: &Extractor) -> RowResult<()> {
         [],
     )?;
     tx.commit()?;
-    conn.execute_batch("VACUUM").map_err(RowError::from)
+    conn.vacuum().map_err(RowError::from)
 }
 
 /// Erases the items from a copy, or deletes the copy if it is damaged: a repair set it aside, and
@@ -182,14 +159,13 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
 
 /// Erases the items from a copy. Its indexes are emptied; a restore refills them.
 fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
-    let conn = Connection::open(copy)?;
+    let conn = WriteConnection::open(copy)?;
     // If pages contradict each other, bytes may be where no query finds them.
-    let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict != "ok" {
-        return Err(RowError::Damaged(verdict));
+    if let Some(finding) = run_quick_check(&conn.autocommit_read())? {
+        return Err(RowError::Damaged(finding));
     }
-    conn.pragma_update(None, "secure_delete", true)?;
-    let tx = WriteTransaction::begin(&conn)?;
+    conn.set_secure_delete(true)?;
+    let tx = conn.begin_write()?;
     for &handle in handles {
         let (_, bytes) = history::erase_item_history(&tx, handle)?;
         set_meta(&tx, "history_bytes", read_meta_number(&tx, "history_bytes")? - bytes)?;
@@ -218,7 +194,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     erase_schedule_history(&tx)?;
     // The copy may have any schema version, so its tables are looked up.
     let tables = tx
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idx_*' AND sql LIKE 'CREATE%'")?
+        .prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idx_*' AND sql LIKE 'CREATE%'")?
         .query_map([], |row| row.get::<_, String>(0))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for table in tables {
@@ -226,5 +202,5 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     }
     tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'fingerprint:%'", [])?;
     tx.commit()?;
-    conn.execute_batch("VACUUM").map_err(RowError::from)
+    conn.vacuum().map_err(RowError::from)
 }

@@ -1,84 +1,91 @@
-//! Read transactions, and the data that a reader caches until the next write.
+//! Read transactions.
 //!
-//! Apart from `reader` because writers begin read transactions, too.
+//! A read transaction prepares statements that read, and refuses all others. Apart from
+//! `connection`, which begins them, because almost every module names this type.
 
-use crate::collection::{self, CollectionMeta};
-use crate::meta::MetaTable;
-use larder_index::{LevelZero, PartitionOrder, RankDirectory, Segment};
-use rusqlite::Connection;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
-
-/// The version of the data that a reader reads, see
-/// [`Reader::data_version`](crate::Reader::data_version).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DataVersion {
-    pub(crate) reader_id: u64,
-    pub(crate) version: i64,
-}
-
-/// The data that stay the same until the next write.
-#[derive(Debug)]
-pub(crate) struct ReaderCache {
-    /// SQLite's data version.
-    pub(crate) data_version: i64,
-    /// The epoch of the store.
-    pub(crate) epoch: Arc<str>,
-    /// The values of `meta`.
-    pub(crate) meta: MetaTable,
-    /// All collections, by row.
-    pub(crate) collections: Vec<CollectionMeta>,
-    /// The segments of the text index, once they were read; `None`: the index is not current.
-    pub(crate) text_segments: OnceLock<Option<Vec<Segment>>>,
-    /// Whether the sort index is current, once that was needed.
-    pub(crate) is_sort_index_current: OnceLock<bool>,
-    /// Level 0 of the sort index, once it was read.
-    pub(crate) level_zero: OnceLock<LevelZero>,
-    /// The ranks of the chunks of orders in the sort index, of those that were needed.
-    pub(crate) rank_directories: Mutex<HashMap<PartitionOrder, Arc<RankDirectory>>>,
-}
-
-impl ReaderCache {
-    /// Reads the data, in a read transaction with this data version.
-    pub(crate) fn read(conn: &Connection, version: i64) -> rusqlite::Result<ReaderCache> {
-        let meta = MetaTable::read(conn)?;
-        Ok(ReaderCache {
-            data_version: version,
-            epoch: meta.text("epoch").into(),
-            meta,
-            collections: collection::read_collections(conn)?,
-            text_segments: OnceLock::new(),
-            is_sort_index_current: OnceLock::new(),
-            level_zero: OnceLock::new(),
-            rank_directories: Mutex::default(),
-        })
-    }
-}
-
-/// Returns SQLite's data version, which changes when another connection writes.
-pub(crate) fn read_data_version(conn: &Connection) -> rusqlite::Result<i64> {
-    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-}
+use rusqlite::{CachedStatement, Connection, MappedRows, Params, Row, Rows};
 
 /// A read transaction. Until it is dropped, its reader sees the store as it was at the first call,
 /// and each call costs less. It keeps the write-ahead log from being reset, so it must not last
 /// longer than 200 ms, nor block.
 #[derive(Debug)]
 #[must_use = "it ends when it is dropped"]
-pub struct ReadTransaction<'a>(pub(crate) Option<&'a Connection>);
+pub struct ReadTransaction<'a> {
+    conn: &'a Connection,
+    /// Whether this began the transaction. If not, another one did and ends it, or none is open and
+    /// each statement is a transaction of its own.
+    is_owner: bool,
+}
 
-impl ReadTransaction<'_> {
-    pub(crate) fn begin(conn: &Connection) -> rusqlite::Result<ReadTransaction<'_>> {
+impl<'a> ReadTransaction<'a> {
+    /// Begins a transaction.
+    pub(crate) fn begin(conn: &'a Connection) -> rusqlite::Result<ReadTransaction<'a>> {
         conn.prepare_cached("BEGIN")?.execute([])?;
-        Ok(ReadTransaction(Some(conn)))
+        Ok(ReadTransaction { conn, is_owner: true })
+    }
+
+    /// Joins the transaction of the connection that is open, if one is.
+    pub(crate) fn join(conn: &'a Connection) -> ReadTransaction<'a> {
+        ReadTransaction { conn, is_owner: false }
+    }
+
+    /// Prepares a statement, which must not write, and keeps it for the next time.
+    pub(crate) fn prepare_cached(&self, sql: &str) -> rusqlite::Result<ReadStatement<'a>> {
+        let statement = self.conn.prepare_cached(sql)?;
+        // The statements are constants of this crate, so tests run each of them.
+        debug_assert!(statement.readonly(), "a read transaction writes: {sql}");
+        Ok(ReadStatement(statement))
+    }
+
+    /// Runs a statement that returns one row.
+    pub(crate) fn query_row<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        self.prepare_cached(sql)?.query_row(params, read)
+    }
+
+    /// Returns SQLite's data version, which changes when another connection writes.
+    pub(crate) fn data_version(&self) -> rusqlite::Result<i64> {
+        self.query_row("PRAGMA data_version", [], |row| row.get(0))
     }
 }
 
 impl Drop for ReadTransaction<'_> {
     fn drop(&mut self) {
-        if let Some(conn) = self.0 {
+        if self.is_owner {
             // Nothing was written, so a failure loses nothing.
-            let _ended = conn.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
+            let _ended = self.conn.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
         }
+    }
+}
+
+/// A statement that reads.
+pub(crate) struct ReadStatement<'a>(CachedStatement<'a>);
+
+impl ReadStatement<'_> {
+    /// Runs the statement, and returns its rows.
+    pub(crate) fn query(&mut self, params: impl Params) -> rusqlite::Result<Rows<'_>> {
+        self.0.query(params)
+    }
+
+    /// Runs the statement, and converts its rows.
+    pub(crate) fn query_map<T, F: FnMut(&Row<'_>) -> rusqlite::Result<T>>(
+        &mut self,
+        params: impl Params,
+        read: F,
+    ) -> rusqlite::Result<MappedRows<'_, F>> {
+        self.0.query_map(params, read)
+    }
+
+    /// Runs the statement, and converts its first row.
+    pub(crate) fn query_row<T>(
+        &mut self,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        self.0.query_row(params, read)
     }
 }

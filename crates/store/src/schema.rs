@@ -82,10 +82,13 @@
 //!   see `interval_table`. `row_class` is the row id of the collection times 2^14 plus a class of
 //!   length or of recurrence.
 
+use crate::connection::WriteConnection;
 use crate::data_directory::DataDirectory;
 use crate::database_copy::copy_atomically;
 use crate::error::{Error, Result, sqlite_error_at};
-use rusqlite::{Connection, OptionalExtension as _};
+use crate::read_transaction::ReadTransaction;
+use crate::write_transaction::WriteTransaction;
+use rusqlite::OptionalExtension as _;
 use std::path::Path;
 
 /// `Lrdr`: the application id by which a file is known as a store.
@@ -294,14 +297,13 @@ pub(crate) enum SchemaState {
 
 /// Reads the version of a file from its header; refuses a file of another program and a newer major
 /// version.
-pub(crate) fn read_schema_state(conn: &Connection, path: &Path) -> Result<SchemaState> {
+pub(crate) fn read_schema_state(tx: &ReadTransaction<'_>, path: &Path) -> Result<SchemaState> {
     let header = || -> rusqlite::Result<(i64, i64)> {
-        let read = |pragma: &str| conn.prepare_cached(pragma)?.query_row([], |row| row.get(0));
+        let read = |pragma: &str| tx.prepare_cached(pragma)?.query_row([], |row| row.get(0));
         Ok((read("PRAGMA application_id")?, read("PRAGMA user_version")?))
     };
     let (id, version) = header().map_err(sqlite_error_at(path))?;
-    let is_empty =
-        || conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
+    let is_empty = || tx.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
     let (major, minor) = (version / 1000, version % 1000);
     match (id, version) {
         (0, 0) if is_empty().map_err(sqlite_error_at(path))? => Ok(SchemaState::Empty),
@@ -323,14 +325,14 @@ pub(crate) fn read_schema_state(conn: &Connection, path: &Path) -> Result<Schema
 /// Refuses a store that a state of the script made which was never released: one of the current
 /// version has another digest, and those from before there was a digest have none.
 pub(crate) fn refuse_development_schema(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     state: SchemaState,
     path: &Path,
 ) -> Result<()> {
     if state == SchemaState::Empty {
         return Ok(());
     }
-    let digest: Option<i64> = conn
+    let digest: Option<i64> = tx
         .prepare_cached("SELECT value FROM meta WHERE key = ?1")
         .and_then(|mut select| select.query_row([SCHEMA_DIGEST_KEY], |row| row.get(0)).optional())
         .map_err(sqlite_error_at(path))?;
@@ -341,30 +343,32 @@ pub(crate) fn refuse_development_schema(
 }
 
 /// Makes the tables in an empty file.
-pub(crate) fn create_tables(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
-    conn.execute_batch(SCHEMA_SQL)?;
+pub(crate) fn create_tables(tx: &WriteTransaction<'_>, locale: &str) -> rusqlite::Result<()> {
+    tx.execute_batch(SCHEMA_SQL)?;
     for (key, value) in
         [("last_seq", 0), ("last_item", 0), ("history_from", 1), ("history_bytes", 0)]
     {
-        conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
+        tx.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
     }
-    conn.execute("INSERT INTO meta VALUES('collation_locale', ?1)", [locale])?;
-    conn.execute("INSERT INTO meta VALUES('epoch', lower(hex(randomblob(8))))", [])?;
-    set_version(conn, (SCHEMA_MAJOR, SCHEMA_MINOR))
+    tx.execute("INSERT INTO meta VALUES('collation_locale', ?1)", [locale])?;
+    tx.execute("INSERT INTO meta VALUES('epoch', lower(hex(randomblob(8))))", [])?;
+    set_version(tx, (SCHEMA_MAJOR, SCHEMA_MINOR))
 }
 
 /// Writes the version, and the digest of the script that makes the tables of this version.
-fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Result<()> {
-    conn.pragma_update(None, "application_id", APPLICATION_ID)?;
-    conn.pragma_update(None, "user_version", major * 1000 + minor)?;
+fn set_version(tx: &WriteTransaction<'_>, (major, minor): (i64, i64)) -> rusqlite::Result<()> {
+    let version = major * 1000 + minor;
+    tx.execute_batch(&format!(
+        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version}"
+    ))?;
     let digest = (SCHEMA_DIGEST_KEY, SCHEMA_DIGEST);
-    conn.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", digest).map(drop)
+    tx.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", digest).map(drop)
 }
 
 /// Migrates the file from version `from` to the current one, after a copy of it was made. Fails
 /// with nothing changed, and no copy made, where the steps do not lead to the current version.
 pub(crate) fn migrate(
-    conn: &mut Connection,
+    conn: &WriteConnection,
     directory: &DataDirectory,
     from: (i64, i64),
     steps: &[Migration],
@@ -381,7 +385,7 @@ pub(crate) fn migrate(
     }
     let copy = directory.unused_copy_path(&format!("migration-{}.{}", from.0, from.1));
     copy_atomically(conn, &path, &copy)?;
-    let tx = conn.transaction().map_err(sqlite_error_at(&path))?;
+    let tx = conn.begin_write().map_err(sqlite_error_at(&path))?;
     for sql in statements {
         tx.execute_batch(sql).map_err(sqlite_error_at(&path))?;
     }
@@ -392,6 +396,7 @@ pub(crate) fn migrate(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::ReadConnection;
     use crate::{Store, StoreOptions};
     use std::path::PathBuf;
 
@@ -410,7 +415,7 @@ mod tests {
     ];
 
     /// Looks at what came of a migration, at the file, and at the copies beside it.
-    type MigrationCheck<'a> = &'a dyn Fn(Result<()>, &Connection, &[PathBuf]);
+    type MigrationCheck<'a> = &'a dyn Fn(Result<()>, &WriteConnection, &[PathBuf]);
 
     /// Migrates a file of version 0.1 by these steps.
     fn check(steps: &[Migration], expect: MigrationCheck<'_>) {
@@ -419,15 +424,26 @@ mod tests {
         let options = StoreOptions { create: true, ..StoreOptions::default() };
         drop(Store::open(&dir, &options).expect("a store"));
         let directory = DataDirectory::new(&dir);
-        let mut conn = Connection::open(directory.database_path()).expect("its file");
-        set_version(&conn, (0, 1)).expect("an older version");
-        assert_eq!(read_schema_state(&conn, &dir).expect("a header"), SchemaState::Older(0, 1));
-        let result = migrate(&mut conn, &directory, (0, 1), steps);
+        let conn = WriteConnection::open(&directory.database_path()).expect("its file");
+        let tx = conn.begin_write().expect("a transaction");
+        set_version(&tx, (0, 1)).expect("an older version");
+        tx.commit().expect("written");
+        assert_eq!(
+            read_schema_state(&conn.autocommit_read(), &dir).expect("a header"),
+            SchemaState::Older(0, 1)
+        );
+        let result = migrate(&conn, &directory, (0, 1), steps);
         expect(result, &conn, &directory.list_copies().expect("a directory"));
     }
 
-    fn version(conn: &Connection) -> i64 {
-        conn.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a version")
+    fn version(conn: &ReadConnection) -> i64 {
+        let sql = "PRAGMA user_version";
+        conn.autocommit_read().query_row(sql, [], |row| row.get(0)).expect("a version")
+    }
+
+    /// Returns the value that the first step writes and the second one changes, if they were made.
+    fn made_value(conn: &ReadConnection) -> rusqlite::Result<i64> {
+        conn.autocommit_read().query_row("SELECT a FROM made", [], |row| row.get(0))
     }
 
     #[test]
@@ -435,14 +451,12 @@ mod tests {
         check(STEPS, &|result, conn, copies| {
             result.expect("a way");
             assert_eq!(version(conn), SCHEMA_MAJOR * 1000 + SCHEMA_MINOR);
-            let made: i64 =
-                conn.query_row("SELECT a FROM made", [], |row| row.get(0)).expect("a row");
-            assert_eq!(made, 8);
+            assert_eq!(made_value(conn).expect("a row"), 8);
             let [copy] = copies else { panic!("one copy: {copies:?}") };
             assert!(copy.ends_with("data.db.before-migration-0.1"));
-            let copy = Connection::open(copy).expect("the copy");
+            let copy = ReadConnection::open(copy).expect("the copy");
             assert_eq!(version(&copy), 1);
-            assert!(copy.prepare("SELECT a FROM made").is_err(), "the copy is of before");
+            assert!(made_value(&copy).is_err(), "the copy is of before");
         });
     }
 
@@ -452,7 +466,7 @@ mod tests {
             check(steps, &|result, conn, copies| {
                 assert!(matches!(result, Err(Error::NoMigration { .. })), "{result:?}");
                 assert_eq!((version(conn), copies.len()), (1, 0));
-                assert!(conn.prepare("SELECT a FROM made").is_err());
+                assert!(made_value(conn).is_err());
             });
         }
     }
@@ -468,7 +482,7 @@ mod tests {
         check(&[first, broken], &|result, conn, copies| {
             assert!(matches!(result, Err(Error::Sqlite { .. })), "{result:?}");
             assert_eq!((version(conn), copies.len()), (1, 1));
-            assert!(conn.prepare("SELECT a FROM made").is_err());
+            assert!(made_value(conn).is_err());
         });
     }
 }

@@ -5,13 +5,14 @@
 //! the schedules; the interval index stores them.
 
 use crate::extractor_cache::{ExtractorCache, ItemRecord};
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{self, CollectionKey};
 use larder_extract::{
     MAX_FUTURE_OVERRIDES, ParsedSchedule, Schedule, SeriesMember, combine_schedules,
 };
 use larder_format::kind::Kind;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::collections::HashSet;
 
 /// The collection, UID and recurrence-id of an item.
@@ -43,13 +44,13 @@ impl ItemLocation {
 /// Returns the schedules of the items of a UID of which `members` have changed: of these, and of
 /// the items that depend on them.
 pub(crate) fn compute_schedules(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     extractors: &mut ExtractorCache<'_>,
     collection: CollectionRow,
     uid: &str,
     mut members: Vec<SeriesMember>,
 ) -> rusqlite::Result<Vec<(ItemRow, Option<Schedule>)>> {
-    let overrides = find_overrides(conn, collection, uid)?;
+    let overrides = find_overrides(tx, collection, uid)?;
     // If no member has changed, an override was removed: the master has its occurrence again.
     let has_only_masters =
         !members.is_empty() && members.iter().all(|member| member.recurrence_id.is_empty());
@@ -61,12 +62,12 @@ pub(crate) fn compute_schedules(
         };
         return Ok(members.into_iter().map(standalone).collect());
     }
-    let master = find_master(conn, collection, uid)?.map(|row| (row, String::new()));
+    let master = find_master(tx, collection, uid)?.map(|row| (row, String::new()));
     let known: HashSet<ItemRow> =
         members.iter().map(|member| ItemRow::from_number(member.row)).collect();
     for (row, recurrence_id) in master.into_iter().chain(overrides) {
         if !known.contains(&row) {
-            members.push(read_member(conn, extractors, row, recurrence_id)?);
+            members.push(read_member(tx, extractors, row, recurrence_id)?);
         }
     }
     let schedules = combine_schedules(members).into_iter();
@@ -75,11 +76,11 @@ pub(crate) fn compute_schedules(
 
 /// Returns the schedule of the item in this row; `None` if it has none.
 pub(crate) fn compute_schedule(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     extractors: &mut ExtractorCache<'_>,
     row: ItemRow,
 ) -> rusqlite::Result<Option<Schedule>> {
-    let Some(item) = extractors.read_item(conn, row)? else { return Ok(None) };
+    let Some(item) = extractors.read_item(tx, row)? else { return Ok(None) };
     if !item.context.kind.has_schedule() {
         return Ok(None);
     }
@@ -87,43 +88,43 @@ pub(crate) fn compute_schedule(
     let is_master = item.context.recurrence_id.is_empty();
     let is_single = !is_master
         && (!is_this_and_future(parsed_schedule.as_deref())
-            || is_over_future_override_limit(conn, extractors, (item.collection, &item.uid), row)?);
+            || is_over_future_override_limit(tx, extractors, (item.collection, &item.uid), row)?);
     if is_single {
         return Ok(parsed_schedule.and_then(|schedule| schedule.into_standalone_schedule()));
     }
     let recurrence_id = item.context.recurrence_id;
     let changed =
         SeriesMember { row: row.to_number(), recurrence_id, parsed_schedule, is_changed: true };
-    let all = compute_schedules(conn, extractors, item.collection, &item.uid, vec![changed])?;
+    let all = compute_schedules(tx, extractors, item.collection, &item.uid, vec![changed])?;
     Ok(all.into_iter().find(|(found, _)| *found == row).and_then(|(_, schedule)| schedule))
 }
 
 /// Returns whether so many overrides before this one stand for the occurrences that follow that
 /// this one does not.
 fn is_over_future_override_limit(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     extractors: &mut ExtractorCache<'_>,
     (collection, uid): (CollectionRow, &str),
     row: ItemRow,
 ) -> rusqlite::Result<bool> {
     let mut following = 0;
-    for (before, recurrence_id) in find_overrides(conn, collection, uid)? {
+    for (before, recurrence_id) in find_overrides(tx, collection, uid)? {
         if before >= row || following >= MAX_FUTURE_OVERRIDES {
             break;
         }
-        let member = read_member(conn, extractors, before, recurrence_id)?;
+        let member = read_member(tx, extractors, before, recurrence_id)?;
         following += usize::from(is_this_and_future(member.parsed_schedule.as_deref()));
     }
     Ok(following >= MAX_FUTURE_OVERRIDES)
 }
 
 fn read_member(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     extractors: &mut ExtractorCache<'_>,
     row: ItemRow,
     recurrence_id: String,
 ) -> rusqlite::Result<SeriesMember> {
-    let parsed_schedule = match extractors.read_item(conn, row)? {
+    let parsed_schedule = match extractors.read_item(tx, row)? {
         Some(item) => extract_schedule(extractors, &item),
         None => None,
     };
@@ -144,11 +145,11 @@ fn is_this_and_future(schedule: Option<&ParsedSchedule>) -> bool {
 
 /// Returns the rows and recurrence-ids of the overrides of a UID.
 pub(crate) fn find_overrides(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     collection: CollectionRow,
     uid: &str,
 ) -> rusqlite::Result<Vec<(ItemRow, String)>> {
-    conn.prepare_cached(
+    tx.prepare_cached(
         "SELECT id, recurrence_id FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence_id <> ''
          ORDER BY id",
     )?
@@ -158,23 +159,23 @@ pub(crate) fn find_overrides(
 
 /// Returns whether a UID has an override.
 pub(crate) fn has_overrides(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     collection: CollectionRow,
     uid: &str,
 ) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence_id <> '')";
-    conn.prepare_cached(sql)?.query_row((collection, uid), |row| row.get(0))
+    tx.prepare_cached(sql)?.query_row((collection, uid), |row| row.get(0))
 }
 
 fn find_master(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     collection: CollectionRow,
     uid: &str,
 ) -> rusqlite::Result<Option<ItemRow>> {
-    let key = conn
+    let key = tx
         .prepare_cached("SELECT handle_key FROM collection WHERE id = ?1")?
         .query_row([collection], |row| row.get(0))
         .optional()?;
     let Some(key) = key else { return Ok(None) };
-    uid_lookup::find_row(conn, &CollectionKey { id: collection, handle_key: key }, uid, "")
+    uid_lookup::find_row(tx, &CollectionKey { id: collection, handle_key: key }, uid, "")
 }

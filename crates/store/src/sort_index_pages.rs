@@ -5,35 +5,49 @@
 //! field here, and a partition a collection.
 
 use crate::error::{RowError, RowResult};
+use crate::read_transaction::ReadTransaction;
+use crate::write_transaction::WriteTransaction;
 use larder_index::{
     ChunkSeek, MalformedChunk, PartitionOrder, ReadSortPages, SortFence, SortPosition,
     WriteSortPages,
 };
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{OptionalExtension as _, Row};
 
-/// The pages of the sort index in one connection, within its transaction.
+/// The pages of the sort index, in one transaction.
 #[derive(Clone, Copy)]
-pub(crate) struct SortIndexPages<'a>(&'a Connection);
+pub(crate) struct SortIndexPages<'a>(&'a ReadTransaction<'a>);
 
 impl<'a> SortIndexPages<'a> {
-    pub(crate) fn new(conn: &'a Connection) -> SortIndexPages<'a> {
-        SortIndexPages(conn)
+    pub(crate) fn new(tx: &'a ReadTransaction<'a>) -> SortIndexPages<'a> {
+        SortIndexPages(tx)
+    }
+
+    fn count(self, sql: &str) -> RowResult<u64> {
+        let count: i64 = self.0.query_row(sql, [], |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+}
+
+/// The pages of the sort index, in a transaction that changes them.
+pub(crate) struct SortIndexPageWriter<'a> {
+    tx: &'a WriteTransaction<'a>,
+    pages: SortIndexPages<'a>,
+}
+
+impl<'a> SortIndexPageWriter<'a> {
+    pub(crate) fn new(tx: &'a WriteTransaction<'a>) -> SortIndexPageWriter<'a> {
+        SortIndexPageWriter { tx, pages: SortIndexPages(tx) }
     }
 
     /// Deletes all rows.
-    pub(crate) fn clear(self) -> rusqlite::Result<()> {
-        self.0.execute_batch(
+    pub(crate) fn clear(&self) -> rusqlite::Result<()> {
+        self.tx.execute_batch(
             "DELETE FROM idx_sort_chunk; DELETE FROM idx_sort_fence; DELETE FROM idx_sort_run",
         )
     }
 
-    fn execute(self, sql: &str, args: impl rusqlite::Params) -> RowResult<()> {
-        self.0.prepare_cached(sql)?.execute(args).map_err(RowError::from).map(drop)
-    }
-
-    fn count(self, sql: &str) -> RowResult<u64> {
-        let count: i64 = self.0.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        Ok(count.unsigned_abs())
+    fn execute(&self, sql: &str, args: impl rusqlite::Params) -> RowResult<()> {
+        self.tx.prepare_cached(sql)?.execute(args).map_err(RowError::from).map(drop)
     }
 }
 
@@ -161,13 +175,19 @@ impl ReadSortPages for SortIndexPages<'_> {
     }
 }
 
-impl WriteSortPages for SortIndexPages<'_> {
+impl<'a> WriteSortPages for SortIndexPageWriter<'a> {
+    type Reader = SortIndexPages<'a>;
+
+    fn reader(&self) -> &SortIndexPages<'a> {
+        &self.pages
+    }
+
     fn level_zero_count(&self) -> RowResult<u64> {
-        self.count("SELECT coalesce(sum(change_count), 0) FROM idx_sort_run")
+        self.pages.count("SELECT coalesce(sum(change_count), 0) FROM idx_sort_run")
     }
 
     fn level_one_count(&self) -> RowResult<u64> {
-        self.count("SELECT coalesce(sum(position_count), 0) FROM idx_sort_fence")
+        self.pages.count("SELECT coalesce(sum(position_count), 0) FROM idx_sort_fence")
     }
 
     fn append_run(&self, count: u64, bytes: &[u8]) -> RowResult<()> {
@@ -183,7 +203,7 @@ impl WriteSortPages for SortIndexPages<'_> {
 
     fn insert_sort_chunk(&self, bytes: &[u8]) -> RowResult<i64> {
         self.execute("INSERT INTO idx_sort_chunk(data) VALUES(?1)", [bytes])?;
-        Ok(self.0.last_insert_rowid())
+        Ok(self.tx.last_insert_rowid())
     }
 
     fn replace_sort_chunk(&self, chunk: i64, bytes: &[u8]) -> RowResult<()> {

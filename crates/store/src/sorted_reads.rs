@@ -1,16 +1,13 @@
 //! Reading in a sort order: positions, ranks, and the matches of a lookup in the order's sequence.
 //!
-//! Apart from `items`, which reads items one by one or in the sequence of their rows.
+//! Apart from `index_reader`, which reads in the sequence of rows.
 
-use crate::derived_index::DerivedIndex;
-use crate::error::{Result, RowResult, sqlite_error_at};
-use crate::items::{Candidate, IndexMatches};
-use crate::read_transaction::ReaderCache;
-use crate::reader::Reader;
+use crate::error::Result;
+use crate::index_reader::{Candidate, CandidateScan, IndexMatches, IndexReader};
+use crate::reader_cache::ReaderCache;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::sort_index_pages::SortIndexPages;
-use larder_index::{LevelZero, PartitionOrder, RankDirectory, SortIndex, SortPosition};
-use std::sync::{Arc, PoisonError};
+use larder_index::{PartitionOrder, SortIndex, SortPosition};
 
 /// A sort order that an index has.
 #[derive(Debug, Clone)]
@@ -42,48 +39,19 @@ impl IndexedOrder {
     }
 }
 
-impl Reader {
-    fn has_order(&self, known: &ReaderCache, order: &IndexedOrder) -> bool {
-        let mut selected = known
+impl IndexReader<'_> {
+    /// Returns whether the sort index has an order of all its collections, and is current.
+    pub fn has_order(self, order: &IndexedOrder) -> Result<bool> {
+        self.reader.read(|tx| Ok(self.has_cached_order(&*self.reader.cache(tx)?, order)))
+    }
+
+    fn has_cached_order(self, cache: &ReaderCache, order: &IndexedOrder) -> bool {
+        let mut selected = cache
             .collections
             .iter()
-            .filter(|known| order.collections.contains(&known.collection_key.id));
-        let is_current = || DerivedIndex::Sort.is_current(&known.meta, &self.extractor);
-        selected.all(|known| known.index_config.has_sort_index(order.field))
-            && *known.is_sort_index_current.get_or_init(is_current)
-    }
-
-    /// Returns level 0 of the sort index, in the read transaction of the cache.
-    fn level_zero<'k>(&self, known: &'k ReaderCache) -> RowResult<&'k LevelZero> {
-        if let Some(level_zero) = known.level_zero.get() {
-            return Ok(level_zero);
-        }
-        let level_zero = LevelZero::read(&SortIndexPages::new(&self.conn))?;
-        Ok(known.level_zero.get_or_init(|| level_zero))
-    }
-
-    /// Returns the ranks of the chunks of an order, in the read transaction of the cache.
-    fn rank_directory(
-        &self,
-        known: &ReaderCache,
-        order: PartitionOrder,
-    ) -> RowResult<Arc<RankDirectory>> {
-        let mut directories = known.rank_directories.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(directory) = directories.get(&order) {
-            return Ok(Arc::clone(directory));
-        }
-        let directory = Arc::new(RankDirectory::read(&SortIndexPages::new(&self.conn), order)?);
-        directories.insert(order, Arc::clone(&directory));
-        Ok(directory)
-    }
-
-    /// Returns whether the sort index has an order of all its collections, and is current.
-    pub fn is_order_indexed(&self, order: &IndexedOrder) -> Result<bool> {
-        let run = || -> RowResult<bool> {
-            let _transaction = self.begin_read_raw()?;
-            Ok(self.has_order(&*self.cache()?, order))
-        };
-        run().map_err(sqlite_error_at(&self.path))
+            .filter(|collection| order.collections.contains(&collection.collection_key.id));
+        selected.all(|collection| collection.index_config.has_sort_index(order.field))
+            && cache.is_sort_index_current(self.reader.extractor())
     }
 
     /// Passes the key and the row of each item in a sort order to `each`, after `after`, or before
@@ -91,75 +59,67 @@ impl Reader {
     /// `each`, if a collection has no such index, or it is incomplete or has another fingerprint.
     /// All within one read transaction: `each` must not block. No item is read.
     pub fn for_each_position(
-        &self,
+        self,
         order: &IndexedOrder,
         after: Option<&SortPosition>,
         each: &mut dyn FnMut(&[u8], ItemRow) -> bool,
     ) -> Result<bool> {
-        let mut run = || -> RowResult<bool> {
-            let _transaction = self.begin_read_raw()?;
-            let known = self.cache()?;
-            if !self.has_order(&known, order) {
+        self.reader.read(|tx| {
+            let cache = self.reader.cache(tx)?;
+            if !self.has_cached_order(&cache, order) {
                 return Ok(false);
             }
-            let pages = SortIndexPages::new(&self.conn);
-            SortIndex::new(&pages, self.level_zero(&known)?).scan(
+            let pages = SortIndexPages::new(tx);
+            SortIndex::new(&pages, cache.level_zero(tx)?).scan(
                 &order.partitions(),
                 after,
                 order.backwards,
                 &mut |key, row| Ok(each(key, ItemRow::from_number(row))),
             )?;
             Ok(true)
-        };
-        run().map_err(sqlite_error_at(&self.path))
+        })
     }
 
     /// Returns the number of items before a position in a sort order, whether or not an item is
     /// there, and the number of all items; both are counted from the beginning even if the order is
-    /// reversed. The items before it are not read. `None`: as in [`Reader::for_each_position`].
-    pub fn rank(
-        &self,
-        order: &IndexedOrder,
-        position: &SortPosition,
-    ) -> Result<Option<(u64, u64)>> {
-        let run = || -> RowResult<Option<(u64, u64)>> {
-            let _transaction = self.begin_read_raw()?;
-            let known = self.cache()?;
-            if !self.has_order(&known, order) {
+    /// reversed. The items before it are not read. `None`: as in
+    /// [`IndexReader::for_each_position`].
+    pub fn rank(self, order: &IndexedOrder, position: &SortPosition) -> Result<Option<(u64, u64)>> {
+        self.reader.read(|tx| {
+            let cache = self.reader.cache(tx)?;
+            if !self.has_cached_order(&cache, order) {
                 return Ok(None);
             }
-            let pages = SortIndexPages::new(&self.conn);
             let mut partitions = Vec::with_capacity(order.collections.len());
             for partition in order.partitions() {
-                partitions.push((partition, self.rank_directory(&known, partition)?));
+                partitions.push((partition, cache.rank_directory(tx, partition)?));
             }
             let orders = partitions.iter().map(|(partition, directory)| (*partition, &**directory));
-            SortIndex::new(&pages, self.level_zero(&known)?).rank(orders, position).map(Some)
-        };
-        run().map_err(sqlite_error_at(&self.path))
+            let pages = SortIndexPages::new(tx);
+            SortIndex::new(&pages, cache.level_zero(tx)?).rank(orders, position).map(Some)
+        })
     }
 
-    /// Passes matches to `each` as [`Reader::for_each_candidate`] does, but in a sort order and
-    /// after a position, until it returns false. Scans the order for them, and gives up after
-    /// `max_positions`. `None`: as in [`Reader::for_each_position`].
+    /// Passes matches to `each` as [`IndexReader::for_each_candidate`] does, but in a sort order
+    /// and after a position, until it returns false. Scans the order for them, and gives up after
+    /// `max_positions`. `None`: as in [`IndexReader::for_each_position`].
     pub fn for_each_sorted_candidate(
-        &self,
+        self,
         matches: &IndexMatches,
         order: &IndexedOrder,
         after: Option<&SortPosition>,
         max_positions: usize,
         each: &mut dyn FnMut(&Candidate<'_>) -> bool,
     ) -> Result<Option<SortedScan>> {
-        let mut run = || -> RowResult<Option<SortedScan>> {
-            let _transaction = self.begin_read_raw()?;
-            let known = self.cache()?;
-            if !self.has_order(&known, order) {
+        self.reader.read(|tx| {
+            let cache = self.reader.cache(tx)?;
+            if !self.has_cached_order(&cache, order) {
                 return Ok(None);
             }
-            let mut select = self.prepare_candidates(false)?;
+            let mut candidates = CandidateScan::begin(self.reader, tx, &cache, false)?;
             let mut scan = SortedScan { positions_read: 0, is_complete: true };
-            let pages = SortIndexPages::new(&self.conn);
-            SortIndex::new(&pages, self.level_zero(&known)?).scan(
+            let pages = SortIndexPages::new(tx);
+            SortIndex::new(&pages, cache.level_zero(tx)?).scan(
                 &order.partitions(),
                 after,
                 order.backwards,
@@ -170,13 +130,12 @@ impl Reader {
                     }
                     scan.positions_read += 1;
                     match matches.find(ItemRow::from_number(row)) {
-                        Some(found) => self.read_candidate(&mut select, &known, found, false, each),
+                        Some(found) => candidates.read(found, each),
                         None => Ok(true),
                     }
                 },
             )?;
             Ok(Some(scan))
-        };
-        run().map_err(sqlite_error_at(&self.path))
+        })
     }
 }

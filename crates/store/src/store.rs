@@ -1,19 +1,18 @@
 //! Opening a store for writing, and its connection.
 
-use crate::connection::{check_sqlite_version, open_connection, quick_check, set_write_pragmas};
+use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{Error, Result, RowResult, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
 use crate::meta::{read_locale, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::schema::{self, SchemaState};
-use crate::write_transaction::WriteTransaction;
 use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,7 +53,7 @@ impl Default for StoreOptions {
 pub struct Store {
     pub(crate) directory: DataDirectory,
     pub(crate) path: PathBuf,
-    pub(crate) conn: Connection,
+    pub(crate) conn: WriteConnection,
     pub(crate) lock_files: LockFiles,
     pub(crate) extractor: Extractor,
     newer_schema: Option<String>,
@@ -75,16 +74,15 @@ impl Store {
         let (conn, read_only) = {
             let lock = locks.acquire()?;
             directory.create_database_file()?;
-            let mut conn = open_connection(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-                .map_err(sqlite_error_at(&path))?;
+            let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
             if lock.unclean {
-                quick_check(&conn, &path)?;
+                quick_check(&conn.autocommit_read(), &path)?;
                 lock.mark_clean();
             }
-            let read_only = create_or_migrate(&mut conn, &directory, options)?;
+            let read_only = create_or_migrate(&conn, &directory, options)?;
             (conn, read_only)
         };
-        let locale = read_locale(&conn).map_err(sqlite_error_at(&path))?;
+        let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
         let mut store =
             Store { directory, path, conn, lock_files: locks, extractor, newer_schema: read_only };
@@ -116,7 +114,7 @@ impl Store {
     ) -> Result<Extractor> {
         let sql = "SELECT index_config, type FROM collection WHERE name = ?1 AND removed = 0";
         let found: Option<(String, i64)> = self
-            .conn
+            .autocommit_read()
             .prepare_cached(sql)
             .and_then(|mut select| {
                 select.query_row([collection], |row| Ok((row.get(0)?, row.get(1)?))).optional()
@@ -133,25 +131,30 @@ impl Store {
     pub fn collection_type(&self, collection: &str) -> Result<Option<CollectionType>> {
         let sql = "SELECT type FROM collection WHERE name = ?1 AND removed = 0";
         let collection_type: Option<i64> = self
-            .conn
+            .autocommit_read()
             .prepare_cached(sql)
             .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
             .map_err(sqlite_error_at(&self.path))?;
         Ok(collection_type.and_then(CollectionType::from_number))
     }
 
-    /// Returns the calendars that have an item with this UID.
+    /// Returns the collections of calendar items that have an item with this UID, by name.
     pub fn calendars_with_uid(&self, uid: &str) -> Result<Vec<String>> {
         let run = || -> rusqlite::Result<Vec<String>> {
-            let sql = "SELECT id, handle_key, name FROM collection WHERE removed = 0 AND type = ?1 ORDER BY name";
-            let _snapshot = ReadTransaction::begin(&self.conn)?;
-            let mut select = self.conn.prepare_cached(sql)?;
-            let mut rows = select.query([CollectionType::Calendar as i64])?;
+            let sql =
+                "SELECT id, handle_key, name, type FROM collection WHERE removed = 0 ORDER BY name";
+            let tx = self.conn.begin_read()?;
+            let mut select = tx.prepare_cached(sql)?;
+            let mut rows = select.query([])?;
             let mut names = Vec::new();
             while let Some(row) = rows.next()? {
+                let collection_type = CollectionType::from_number(row.get(3)?);
+                if !collection_type.is_some_and(CollectionType::is_exported_in_calendar) {
+                    continue;
+                }
                 let key = uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
-                if uid_lookup::find_row(&self.conn, &key, uid, "")?.is_some()
-                    || series::has_overrides(&self.conn, key.id, uid)?
+                if uid_lookup::find_row(&tx, &key, uid, "")?.is_some()
+                    || series::has_overrides(&tx, key.id, uid)?
                 {
                     names.push(row.get(2)?);
                 }
@@ -166,7 +169,7 @@ impl Store {
         let sql =
             "SELECT 1 FROM collection WHERE name = ?1 AND removed = 0 AND properties IS NOT NULL";
         let found = self
-            .conn
+            .autocommit_read()
             .prepare_cached(sql)
             .and_then(|mut select| select.query_row([collection], |_| Ok(())).optional())
             .map_err(sqlite_error_at(&self.path))?;
@@ -180,37 +183,26 @@ impl Store {
 
     /// Returns the number of the last batch.
     pub fn last_seq(&self) -> Result<Seq> {
-        read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
+        read_meta_number(&self.autocommit_read(), "last_seq").map_err(sqlite_error_at(&self.path))
+    }
+
+    /// Returns a transaction in which each statement is one of its own. The store changes between
+    /// them if others write.
+    pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
+        self.conn.autocommit_read()
     }
 
     /// Releases the lock, and checkpoints the write-ahead log if it is large. Others may write
     /// during the checkpoint.
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
-        let uncopied = self.wal_backlog_pages();
+        let uncopied = self.conn.wal_backlog_pages();
         if uncopied >= CHECKPOINT_UNDER_LOCK_PAGES {
-            self.checkpoint();
+            self.conn.checkpoint();
         }
         drop(lock);
         if (CHECKPOINT_PAGES..CHECKPOINT_UNDER_LOCK_PAGES).contains(&uncopied) {
-            self.checkpoint();
+            self.conn.checkpoint();
         }
-    }
-
-    /// Returns the number of pages in the write-ahead log, or 0 if all were checkpointed.
-    fn wal_backlog_pages(&self) -> i64 {
-        let pages = || -> rusqlite::Result<i64> {
-            let (pages, copied): (i64, i64) = self
-                .conn
-                .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
-                .query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?;
-            Ok(if copied < pages { pages } else { 0 })
-        };
-        pages().unwrap_or(0)
-    }
-
-    fn checkpoint(&self) {
-        // A reader or another checkpoint may block this one; a later commit tries again.
-        let _in_the_way = self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     }
 
     /// Fails if the store has a newer minor schema version.
@@ -226,13 +218,13 @@ impl Store {
     /// migrated the store since it was opened here.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
         if let SchemaState::NewerMinor(major, minor) =
-            schema::read_schema_state(&self.conn, &self.path)?
+            schema::read_schema_state(&self.autocommit_read(), &self.path)?
         {
             let minor = format!("{major}.{minor}");
             return Err(Error::ReadOnly { path: self.path.clone(), version: minor });
         }
         if lock.unclean {
-            quick_check(&self.conn, &self.path)?;
+            quick_check(&self.autocommit_read(), &self.path)?;
             lock.mark_clean();
         }
         Ok(())
@@ -242,17 +234,17 @@ impl Store {
 /// Creates or migrates the file, under the lock. Returns the schema version if the store may only
 /// be read.
 fn create_or_migrate(
-    conn: &mut Connection,
+    conn: &WriteConnection,
     directory: &DataDirectory,
     options: &StoreOptions,
 ) -> Result<Option<String>> {
     let path = directory.database_path();
-    let schema_state = schema::read_schema_state(conn, &path)?;
-    schema::refuse_development_schema(conn, schema_state, &path)?;
+    let schema_state = schema::read_schema_state(&conn.autocommit_read(), &path)?;
+    schema::refuse_development_schema(&conn.autocommit_read(), schema_state, &path)?;
     if let SchemaState::NewerMinor(major, minor) = schema_state {
         return Ok(Some(format!("{major}.{minor}")));
     }
-    set_write_pragmas(conn).map_err(sqlite_error_at(&path))?;
+    conn.set_write_pragmas().map_err(sqlite_error_at(&path))?;
     if schema_state == SchemaState::Empty {
         directory.check_not_truncated()?;
     }
@@ -264,7 +256,7 @@ fn create_or_migrate(
             let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
             let locale = locale.unwrap_or("und");
             let make = || -> rusqlite::Result<()> {
-                let tx = WriteTransaction::begin(conn)?;
+                let tx = conn.begin_write()?;
                 schema::create_tables(&tx, locale)?;
                 derived_index::mark_complete(
                     &tx,
@@ -280,11 +272,17 @@ fn create_or_migrate(
         SchemaState::Current | SchemaState::NewerMinor(..) => {}
     }
     if let Some(locale) = &options.locale {
-        conn.execute(
-            "UPDATE meta SET value = ?1 WHERE key = 'collation_locale' AND value <> ?1",
-            [locale],
-        )
-        .map_err(sqlite_error_at(&path))?;
+        set_locale(conn, locale).map_err(sqlite_error_at(&path))?;
     }
     Ok(None)
+}
+
+/// Sets the locale of the sort order. Writes nothing if the store has it already.
+fn set_locale(conn: &WriteConnection, locale: &str) -> RowResult<()> {
+    if read_locale(&conn.autocommit_read())? == locale {
+        return Ok(());
+    }
+    let tx = conn.begin_write()?;
+    tx.execute("UPDATE meta SET value = ?1 WHERE key = 'collation_locale'", [locale])?;
+    Ok(tx.commit()?)
 }

@@ -6,8 +6,10 @@
 //! handle, and a row in `handle_collision`.
 
 use crate::handle::Handle;
+use crate::read_transaction::{ReadStatement, ReadTransaction};
 use crate::row_ids::{CollectionRow, ItemRow};
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _};
+use crate::write_transaction::WriteTransaction;
+use rusqlite::OptionalExtension as _;
 use std::borrow::Cow;
 
 /// A collection: its row, and the key of the handles of its items.
@@ -19,10 +21,10 @@ pub(crate) struct CollectionKey {
 
 /// Returns the collection with this name; `None` if there is none.
 pub(crate) fn find_collection(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     name: &str,
 ) -> rusqlite::Result<Option<CollectionKey>> {
-    conn.prepare_cached("SELECT id, handle_key FROM collection WHERE name = ?1 AND removed = 0")?
+    tx.prepare_cached("SELECT id, handle_key FROM collection WHERE name = ?1 AND removed = 0")?
         .query_row([name], |row| Ok(CollectionKey { id: row.get(0)?, handle_key: row.get(1)? }))
         .optional()
 }
@@ -39,19 +41,19 @@ pub(crate) enum UidLookup {
 
 /// Finds many items by their UIDs.
 pub(crate) struct UidFinder<'c> {
-    conn: &'c Connection,
-    select: CachedStatement<'c>,
+    tx: &'c ReadTransaction<'c>,
+    select: ReadStatement<'c>,
     /// Whether `handle_collision` has rows; read when first needed. The owner reports the rows that
     /// it adds later.
     has_collisions: Option<bool>,
 }
 
 impl<'c> UidFinder<'c> {
-    pub(crate) fn new(conn: &'c Connection) -> rusqlite::Result<UidFinder<'c>> {
-        let select = conn.prepare_cached(
+    pub(crate) fn new(tx: &'c ReadTransaction<'_>) -> rusqlite::Result<UidFinder<'c>> {
+        let select = tx.prepare_cached(
             "SELECT id, collection = ?2 AND uid = ?3 AND recurrence_id = ?4 FROM item WHERE handle = ?1",
         )?;
-        Ok(UidFinder { conn, select, has_collisions: None })
+        Ok(UidFinder { tx, select, has_collisions: None })
     }
 
     /// Looks up a UID with a recurrence-id (empty: a master) in a collection.
@@ -86,7 +88,7 @@ impl<'c> UidFinder<'c> {
         let some = match self.has_collisions {
             Some(some) => some,
             None => self
-                .conn
+                .tx
                 .prepare_cached("SELECT EXISTS(SELECT 1 FROM handle_collision)")?
                 .query_row([], |row| row.get(0))?,
         };
@@ -94,7 +96,7 @@ impl<'c> UidFinder<'c> {
         if !some {
             return Ok(None);
         }
-        self.conn
+        self.tx
             .prepare_cached(
                 "SELECT item FROM handle_collision WHERE collection = ?1 AND uid_key = ?2",
             )?
@@ -110,12 +112,12 @@ impl<'c> UidFinder<'c> {
 
 /// Returns the row of the item with this UID and recurrence-id (empty: a master) in a collection.
 pub(crate) fn find_row(
-    conn: &Connection,
+    tx: &ReadTransaction<'_>,
     of: &CollectionKey,
     uid: &str,
     recurrence: &str,
 ) -> rusqlite::Result<Option<ItemRow>> {
-    Ok(match UidFinder::new(conn)?.find(of, uid, recurrence)? {
+    Ok(match UidFinder::new(tx)?.find(of, uid, recurrence)? {
         UidLookup::Item(row) => Some(row),
         UidLookup::Free(_) | UidLookup::HandleTaken => None,
     })
@@ -131,7 +133,7 @@ fn collision_key<'a>(uid: &'a str, recurrence: &str) -> Cow<'a, str> {
 
 /// Returns a handle for a new item with this UID, and records it if it is not the first one.
 pub(crate) fn allocate_handle(
-    conn: &Connection,
+    tx: &WriteTransaction<'_>,
     of: &CollectionKey,
     uid: &str,
     recurrence: &str,
@@ -140,17 +142,14 @@ pub(crate) fn allocate_handle(
     let mut attempt = 0;
     loop {
         let handle = Handle::from_uid(&of.handle_key, uid, recurrence, attempt);
-        let taken: Option<ItemRow> = conn
+        let taken: Option<ItemRow> = tx
             .prepare_cached("SELECT id FROM item WHERE handle = ?1")?
             .query_row([handle.to_bytes()], |row| row.get(0))
             .optional()?;
         if taken.is_none() {
             if attempt > 0 {
                 let uid = collision_key(uid, recurrence);
-                conn.execute(
-                    "INSERT INTO handle_collision VALUES(?1, ?2, ?3)",
-                    (of.id, uid, item),
-                )?;
+                tx.execute("INSERT INTO handle_collision VALUES(?1, ?2, ?3)", (of.id, uid, item))?;
             }
             return Ok(handle);
         }
@@ -159,6 +158,6 @@ pub(crate) fn allocate_handle(
 }
 
 /// Deletes the record of the handle of an item that is about to be deleted.
-pub(crate) fn delete_collision(conn: &Connection, item: ItemRow) -> rusqlite::Result<()> {
-    conn.prepare_cached("DELETE FROM handle_collision WHERE item = ?1")?.execute([item]).map(drop)
+pub(crate) fn delete_collision(tx: &WriteTransaction<'_>, item: ItemRow) -> rusqlite::Result<()> {
+    tx.prepare_cached("DELETE FROM handle_collision WHERE item = ?1")?.execute([item]).map(drop)
 }

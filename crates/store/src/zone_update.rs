@@ -9,11 +9,12 @@ use crate::error::{Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::interval_table::{IntervalWriter, ZONE_DATA_VERSION_KEY, write_zone_data_version};
 use crate::meta::MetaTable;
+use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{ItemRow, ZoneSetRow};
 use crate::series;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::collections::HashSet;
 
 /// Upper bound of the rows of `idx_schedule` that one step reads: to read all of them would block
@@ -38,7 +39,7 @@ impl Store {
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
         let step = || -> rusqlite::Result<u64> {
-            let tx = WriteTransaction::begin(&self.conn)?;
+            let tx = self.conn.begin_write()?;
             let changed = self.find_changed_zone_sets(&tx)?;
             let page = self.read_zone_update_page(&tx, &changed, limit)?;
             self.recompute_schedules(&tx, &page.items)?;
@@ -67,7 +68,10 @@ impl Store {
     }
 
     /// Returns the rows of `idx_zone_set` whose time zones have another fingerprint now.
-    fn find_changed_zone_sets(&self, tx: &Connection) -> rusqlite::Result<HashSet<ZoneSetRow>> {
+    fn find_changed_zone_sets(
+        &self,
+        tx: &ReadTransaction<'_>,
+    ) -> rusqlite::Result<HashSet<ZoneSetRow>> {
         let mut select = tx.prepare_cached("SELECT id, names, fingerprint FROM idx_zone_set")?;
         let (mut rows, mut changed) = (select.query([])?, HashSet::new());
         while let Some(row) = rows.next()? {
@@ -82,7 +86,7 @@ impl Store {
     /// Returns the next items of these zone sets, at most `limit`, after those that are done.
     fn read_zone_update_page(
         &self,
-        tx: &Connection,
+        tx: &ReadTransaction<'_>,
         zone_sets: &HashSet<ZoneSetRow>,
         limit: usize,
     ) -> rusqlite::Result<ZoneUpdatePage> {
@@ -118,7 +122,11 @@ impl Store {
     }
 
     /// Computes the schedules of these items again.
-    fn recompute_schedules(&self, tx: &Connection, items: &[ItemRow]) -> rusqlite::Result<()> {
+    fn recompute_schedules(
+        &self,
+        tx: &WriteTransaction<'_>,
+        items: &[ItemRow],
+    ) -> rusqlite::Result<()> {
         if items.is_empty() {
             return Ok(());
         }

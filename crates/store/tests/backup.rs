@@ -77,7 +77,7 @@ fn a_backup_is_restored() {
     let kept = book.contents();
     let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
-    let cursor = book.reader().current_cursor().unwrap();
+    let cursor = book.reader().changes().current_cursor().unwrap();
     book.put(&card("b", "Berta", ""));
     book.remove(outcome_handle(&first));
     let lost = book.contents();
@@ -87,7 +87,7 @@ fn a_backup_is_restored() {
     assert_eq!(restored.items, 2);
     assert_eq!(book.contents(), kept);
     assert_eq!(crate::book::read_contents(&reader), kept, "who had it open sees it, too");
-    assert!(matches!(reader.changes_since(&cursor, 9), Err(Error::CursorExpired)));
+    assert!(matches!(reader.changes().list_after(&cursor, 9), Err(Error::CursorExpired)));
     book.assert_sound();
     // The previous state is copied, and the copy is a backup itself.
     assert_eq!(restored.previous_copy, book.dir().join("data.db.before-restore"));
@@ -166,7 +166,7 @@ fn what_is_no_backup_is_not_restored() {
     let copy = book.sibling_path("copy.db");
     book.store.backup(&copy).unwrap();
     let (before, listed) = (book.contents(), files(&book.dir()));
-    let cursor = book.reader().current_cursor().unwrap();
+    let cursor = book.reader().changes().current_cursor().unwrap();
 
     let mut whole = fs::read(&copy).unwrap();
     let half = book.sibling_path("half.db");
@@ -193,7 +193,7 @@ fn what_is_no_backup_is_not_restored() {
     }
     assert!(matches!(book.store.restore(&newer), Err(Error::SchemaTooNew { major: 2, .. })));
     assert!(matches!(book.store.restore(&foreign), Err(Error::NotAStore { .. })));
-    assert!(book.reader().changes_since(&cursor, 9).is_ok());
+    assert!(book.reader().changes().list_after(&cursor, 9).is_ok());
     book.assert_sound();
 }
 

@@ -84,9 +84,9 @@ const NO_OPERATION: OperationId = OperationId::from_number(0);
 
 pub(crate) fn read_contents(reader: &Reader) -> Contents {
     let mut contents = Contents::new();
-    for collection in reader.collections().unwrap() {
-        for item in reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap() {
-            let bytes = reader.source_bytes(item.row).unwrap().unwrap();
+    for collection in reader.collections().list().unwrap() {
+        for item in reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap() {
+            let bytes = reader.items().source_bytes(item.row).unwrap().unwrap();
             let again = contents.insert((item.collection.to_string(), item.uid), bytes);
             assert_eq!(again, None, "one UID twice in a collection");
         }
@@ -97,8 +97,8 @@ pub(crate) fn read_contents(reader: &Reader) -> Contents {
 /// Returns the rows of all items, ascending.
 pub(crate) fn item_rows(reader: &Reader) -> Vec<ItemRow> {
     let mut rows = Vec::new();
-    for collection in reader.collections().unwrap() {
-        rows.extend(reader.item_rows(collection.row, None, usize::MAX >> 1).unwrap());
+    for collection in reader.collections().list().unwrap() {
+        rows.extend(reader.items().list_rows(collection.row, None, usize::MAX >> 1).unwrap());
     }
     rows.sort_unstable();
     rows
@@ -201,7 +201,7 @@ impl Book {
         let report = self.store.check().unwrap();
         assert_eq!(report.faults, []);
         let reader = self.reader();
-        for collection in reader.collections().unwrap() {
+        for collection in reader.collections().list().unwrap() {
             for field in collection.index_config.fields_with_index(FieldIndex::Sort) {
                 assert_sort_order(&reader, &collection, field);
             }
@@ -227,7 +227,7 @@ pub(crate) fn sort_positions(
         positions.push(SortPosition { key: key.to_vec(), row: row.to_number() });
         positions.len() < limit
     };
-    reader.for_each_position(order, after, &mut each).unwrap().then_some(positions)
+    reader.index().for_each_position(order, after, &mut each).unwrap().then_some(positions)
 }
 
 /// Asserts that a sort order equals the sorted items, in both directions, page by page, and that
@@ -236,9 +236,9 @@ pub(crate) fn sort_positions(
 fn assert_sort_order(reader: &Reader, collection: &Collection, field: &'static Field) {
     let mut expect = Vec::new();
     let mut after = None;
-    while let Some(last) = reader.items_after_row(collection, after, 100).unwrap().last() {
-        for head in reader.items_after_row(collection, after, 100).unwrap() {
-            let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+    while let Some(last) = reader.items().list_after(collection, after, 100).unwrap().last() {
+        for head in reader.items().list_after(collection, after, 100).unwrap() {
+            let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
             let name = Contact::parse(&bytes).first_value(field).unwrap_or_default();
             expect.push(SortPosition {
                 key: reader.extractor().sort_key(&name),
@@ -257,7 +257,7 @@ fn assert_sort_order(reader: &Reader, collection: &Collection, field: &'static F
             (i64::MIN, expect[..number].iter().filter(|other| other.key < place.key).count()),
         ] {
             let place = SortPosition { row, ..place.clone() };
-            let position = reader.rank(&order, &place).unwrap().unwrap();
+            let position = reader.index().rank(&order, &place).unwrap().unwrap();
             assert_eq!(position, (before as u64, expect.len() as u64), "{}", field.name);
         }
     }

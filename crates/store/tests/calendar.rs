@@ -83,12 +83,12 @@ type Contents = BTreeMap<(String, String, String), Item>;
 
 fn contents(reader: &Reader) -> Contents {
     let mut contents = Contents::new();
-    for collection in reader.collections().unwrap() {
-        for head in reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap() {
-            let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+    for collection in reader.collections().list().unwrap() {
+        for head in reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap() {
+            let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
             let context = head
                 .calendar_context
-                .map(|row| reader.calendar_context(row).unwrap().expect("a context"));
+                .map(|row| reader.items().calendar_context(row).unwrap().expect("a context"));
             let key = (head.collection.to_string(), head.uid, head.recurrence_id);
             let item = Item { handle: head.handle, kind: head.kind, bytes, context };
             assert_eq!(contents.insert(key, item), None, "one item twice");
@@ -155,11 +155,12 @@ fn describe_version(then: &ItemVersion) -> String {
 /// Returns the current versions of all items, in the form of the change feed.
 fn read_all_versions(reader: &Reader) -> BTreeMap<Handle, String> {
     let mut all = BTreeMap::new();
-    for collection in reader.collections().unwrap() {
-        for head in reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap() {
-            let bytes = reader.source_bytes(head.row).unwrap().unwrap().into();
+    for collection in reader.collections().list().unwrap() {
+        for head in reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap() {
+            let bytes = reader.items().source_bytes(head.row).unwrap().unwrap().into();
             let mut times = None;
             reader
+                .items()
                 .for_each_schedule(&[head.row], &mut |_, of| {
                     times = Some(of.clone());
                     true
@@ -211,10 +212,10 @@ impl CalendarRun {
     /// The changes since every earlier state lead to the current one.
     fn check_change_feed(&mut self) {
         let reader = self.book.reader();
-        let (now, names) = (read_all_versions(&reader), reader.collection_names().unwrap());
+        let (now, names) = (read_all_versions(&reader), reader.collections().list_names().unwrap());
         for (seq, then) in &self.seen {
             let mut reached = then.clone();
-            let told = reader.for_each_change(
+            let told = reader.changes().for_each(
                 *seq,
                 10_000,
                 &names,
@@ -233,7 +234,7 @@ impl CalendarRun {
                 FeedResult::TooMany => panic!("too many since {seq}"),
             }
         }
-        self.seen.push((reader.last_seq().unwrap(), now));
+        self.seen.push((reader.changes().last_seq().unwrap(), now));
     }
 
     fn apply_change(&mut self, change: BatchChange) {
@@ -398,9 +399,10 @@ pub(crate) fn starts(reader: &Reader) -> BTreeMap<String, String> {
     let window =
         TimeRange { from, to, local_zone: zone::Zone::UTC, target: TimeTarget::Occurrences };
     let mut starts = BTreeMap::new();
-    for collection in reader.collections().unwrap() {
-        for head in reader.items_after_row(&collection, None, 999).unwrap() {
+    for collection in reader.collections().list().unwrap() {
+        for head in reader.items().list_after(&collection, None, 999).unwrap() {
             reader
+                .items()
                 .for_each_schedule(&[head.row], &mut |_, times| {
                     times.for_each_in(&window, &mut |occurring| {
                         let civil = occurring.occurrence.start.to_civil(0);

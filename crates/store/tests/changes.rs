@@ -10,10 +10,10 @@ use larder_store::{
 /// Returns the changes after a cursor as text: sequence number, effect and UID.
 fn read_changes(book: &Book, since: &ChangeCursor) -> Vec<String> {
     let reader = book.reader();
-    let (news, _) = reader.changes_since(since, 100).unwrap();
+    let (news, _) = reader.changes().list_after(since, 100).unwrap();
     let text = |news: &larder_store::ChangeRecord| match news.effect {
         NetEffect::Put(row) => {
-            format!("{} put {}", news.seq, reader.find_by_row(row).unwrap().unwrap().uid)
+            format!("{} put {}", news.seq, reader.items().find_by_row(row).unwrap().unwrap().uid)
         }
         NetEffect::Removed => format!("{} removed", news.seq),
     };
@@ -23,10 +23,10 @@ fn read_changes(book: &Book, since: &ChangeCursor) -> Vec<String> {
 #[test]
 fn each_item_once_with_its_last_change() {
     let mut book = Book::new();
-    let beginning = book.reader().start_cursor().unwrap();
+    let beginning = book.reader().changes().start_cursor().unwrap();
     let a = outcome_handle(&book.put(&card("a", "Anna", "")).1);
     book.put(&card("b", "Berta", ""));
-    let middle = book.reader().current_cursor().unwrap();
+    let middle = book.reader().changes().current_cursor().unwrap();
     assert_eq!(read_changes(&book, &middle), [""; 0]);
     book.put(&card("a", "Anna II", ""));
     book.put(&card("c", "Clara", ""));
@@ -41,7 +41,7 @@ fn each_item_once_with_its_last_change() {
 #[test]
 fn changes_are_read_in_pages() {
     let mut book = Book::new();
-    let beginning = book.reader().start_cursor().unwrap();
+    let beginning = book.reader().changes().start_cursor().unwrap();
     book.apply(vec![BatchChange::CreateCollection("contacts".into(), Kind::Contact)]);
     let changes = (0..10)
         .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), "A", ""), Precondition::Any))
@@ -51,7 +51,7 @@ fn changes_are_read_in_pages() {
     let mut cursor = beginning;
     let mut seen = Vec::new();
     for pages in 0.. {
-        let (news, next) = reader.changes_since(&cursor, 4).unwrap();
+        let (news, next) = reader.changes().list_after(&cursor, 4).unwrap();
         seen.extend(news.iter().map(|news| (news.seq, news.ordinal)));
         cursor = next;
         if news.len() < 4 {
@@ -60,13 +60,13 @@ fn changes_are_read_in_pages() {
         }
     }
     assert_eq!(seen, (1..=10).map(|n| (2, n)).collect::<Vec<_>>());
-    assert_eq!(reader.changes_since(&cursor, 4).unwrap().0, []);
+    assert_eq!(reader.changes().list_after(&cursor, 4).unwrap().0, []);
 }
 
 #[test]
 fn cursors_have_a_text_form() {
     let book = Book::new();
-    let now = book.reader().current_cursor().unwrap();
+    let now = book.reader().changes().current_cursor().unwrap();
     assert_eq!(ChangeCursor::parse(&now.to_string()), Some(now));
     for text in ["", "data", "data-", "data-x-1", "data-x-1-y", "data-x-1-2-3-4", "index-x-1-2"] {
         assert_eq!(ChangeCursor::parse(text), None, "{text:?}");
@@ -76,9 +76,14 @@ fn cursors_have_a_text_form() {
 #[test]
 fn a_cursor_of_another_store_has_expired() {
     let (book, other) = (Book::new(), Book::new());
-    for cursor in [other.reader().current_cursor().unwrap(), other.reader().start_cursor().unwrap()]
-    {
-        assert!(matches!(book.reader().changes_since(&cursor, 9), Err(Error::CursorExpired)));
+    for cursor in [
+        other.reader().changes().current_cursor().unwrap(),
+        other.reader().changes().start_cursor().unwrap(),
+    ] {
+        assert!(matches!(
+            book.reader().changes().list_after(&cursor, 9),
+            Err(Error::CursorExpired)
+        ));
     }
 }
 
@@ -86,7 +91,7 @@ fn a_cursor_of_another_store_has_expired() {
 fn a_purge_is_news_too() {
     let mut book = Book::new();
     let handle = outcome_handle(&book.put(&card("a", "Anna", "")).1);
-    let cursor = book.reader().current_cursor().unwrap();
+    let cursor = book.reader().changes().current_cursor().unwrap();
     book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
     assert_eq!(read_changes(&book, &cursor), ["2 removed"]);
 }
@@ -103,10 +108,11 @@ fn a_fresh_reading_in_pages_ends() {
         book.apply_at(NOW_MS + years * 365 * DAY_MS, changes);
     }
     let reader = book.reader();
-    let mut cursor = ChangeCursor::parse(&reader.start_cursor().unwrap().to_string()).unwrap();
+    let mut cursor =
+        ChangeCursor::parse(&reader.changes().start_cursor().unwrap().to_string()).unwrap();
     let mut seen = 0;
     loop {
-        let (news, next) = reader.changes_since(&cursor, 3).unwrap();
+        let (news, next) = reader.changes().list_after(&cursor, 3).unwrap();
         seen += news.len();
         cursor = ChangeCursor::parse(&next.to_string()).unwrap();
         if news.len() < 3 {
@@ -114,18 +120,18 @@ fn a_fresh_reading_in_pages_ends() {
         }
     }
     assert_eq!(seen, 20);
-    assert_eq!(cursor, reader.current_cursor().unwrap());
+    assert_eq!(cursor, reader.changes().current_cursor().unwrap());
 }
 
 #[test]
 fn a_cursor_ahead_of_the_store_has_expired() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
-    let now = book.reader().current_cursor().unwrap().to_string();
+    let now = book.reader().changes().current_cursor().unwrap().to_string();
     let epoch = now.split('-').nth(1).unwrap();
     for place in ["999-1", &format!("{0}-{0}", i64::MAX), &format!("1-1-{}", i64::MAX)] {
         let cursor = ChangeCursor::parse(&format!("data-{epoch}-{place}")).unwrap();
-        let read = book.reader().changes_since(&cursor, 0);
+        let read = book.reader().changes().list_after(&cursor, 0);
         let expired = matches!(read, Err(Error::CursorExpired));
         assert!(expired || place.starts_with("1-1"), "{place}: {read:?}");
     }
@@ -135,10 +141,10 @@ fn a_cursor_ahead_of_the_store_has_expired() {
 fn a_read_transaction_sees_one_state() {
     let mut book = Book::new();
     let reader = book.reader();
-    let cursor = reader.current_cursor().unwrap();
+    let cursor = reader.changes().current_cursor().unwrap();
     book.put(&card("a", "Anna", ""));
     let _snapshot = reader.begin_read().unwrap();
-    assert_eq!(reader.changes_since(&cursor, 10).unwrap().0.len(), 1);
+    assert_eq!(reader.changes().list_after(&cursor, 10).unwrap().0.len(), 1);
 }
 
 #[test]
@@ -147,7 +153,8 @@ fn when_a_collection_was_changed() {
     let handle = outcome_handle(&book.put(&card("a", "Anna", "")).1);
     let row = |book: &Book, name: &str| {
         book.reader()
-            .list_collection_properties(CollectionType::AddressBook)
+            .collections()
+            .list_properties(CollectionType::AddressBook)
             .unwrap()
             .into_iter()
             .find(|it| it.name == name)
@@ -155,9 +162,9 @@ fn when_a_collection_was_changed() {
     let contacts = row(&book, "contacts").unwrap().row;
     let check = |book: &Book, row: CollectionRow, expect: i64| {
         let reader = book.reader();
-        assert_eq!(reader.last_collection_change(row, 0).unwrap(), Some(expect));
-        assert_eq!(reader.last_collection_change(row, expect - 1).unwrap(), Some(expect));
-        assert_eq!(reader.last_collection_change(row, expect).unwrap(), None);
+        assert_eq!(reader.changes().last_collection_change(row, 0).unwrap(), Some(expect));
+        assert_eq!(reader.changes().last_collection_change(row, expect - 1).unwrap(), Some(expect));
+        assert_eq!(reader.changes().last_collection_change(row, expect).unwrap(), None);
     };
     check(&book, contacts, 1);
     // Another collection, and its own properties.
@@ -173,10 +180,10 @@ fn when_a_collection_was_changed() {
     check(&book, contacts, 3);
     let changes = vec![put(&book.store, "other", &card("b", "Berta", ""), Precondition::Any)];
     book.apply_at(NOW_MS + 365 * DAY_MS, changes);
-    assert!(book.reader().last_collection_change(contacts, 0).unwrap() >= Some(3));
+    assert!(book.reader().changes().last_collection_change(contacts, 0).unwrap() >= Some(3));
     check(&book, other.row, 4);
-    assert_eq!(book.reader().batch_time(4).unwrap(), Some(NOW_MS + 365 * DAY_MS));
-    assert_eq!(book.reader().batch_time(5).unwrap(), None);
+    assert_eq!(book.reader().changes().batch_time(4).unwrap(), Some(NOW_MS + 365 * DAY_MS));
+    assert_eq!(book.reader().changes().batch_time(5).unwrap(), None);
 }
 
 /// A subscriber has to distinguish a damaged item from a store that cannot be read.
@@ -185,10 +192,10 @@ fn an_item_without_its_bytes_is_damage() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let reader = book.reader();
-    let row = reader.find_by_uid(None, "a").unwrap()[0].row;
+    let row = reader.items().find_by_uid(None, "a").unwrap()[0].row;
     let conn = rusqlite::Connection::open(book.data()).unwrap();
     conn.execute("DELETE FROM source_bytes WHERE item = ?1", [row]).unwrap();
-    let names = reader.collection_names().unwrap();
-    let told = reader.for_each_change(0, 10, &names, &mut |_| {});
+    let names = reader.collections().list_names().unwrap();
+    let told = reader.changes().for_each(0, 10, &names, &mut |_| {});
     assert!(matches!(told, Err(Error::Damaged { .. })), "{told:?}");
 }

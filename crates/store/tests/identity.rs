@@ -103,15 +103,15 @@ fn a_card_without_uid_is_known_by_its_bytes() {
     assert_eq!(outcome_names(&import(&mut book, &[&a, &b, &a])), ["added", "added", "unchanged"]);
     assert_eq!(outcome_names(&import(&mut book, &[&b, &a])), ["unchanged", "unchanged"]);
     let reader = book.reader();
-    let found = reader.find_by_uid(None, &derive_uid(&a)).unwrap();
+    let found = reader.items().find_by_uid(None, &derive_uid(&a)).unwrap();
     assert_eq!(found.len(), 1);
     assert!(found[0].derived_uid);
     assert_eq!(found[0].kind.name(), "contact");
-    assert_eq!(reader.find_by_row(found[0].row).unwrap(), Some(found[0].clone()));
+    assert_eq!(reader.items().find_by_row(found[0].row).unwrap(), Some(found[0].clone()));
     let missing = ItemRow::from_number(99);
-    assert_eq!(reader.find_by_row(missing).unwrap(), None);
-    assert_eq!(reader.source_bytes(missing).unwrap(), None);
-    assert_eq!(reader.find_by_uid(Some("elsewhere"), &derive_uid(&a)).unwrap(), []);
+    assert_eq!(reader.items().find_by_row(missing).unwrap(), None);
+    assert_eq!(reader.items().source_bytes(missing).unwrap(), None);
+    assert_eq!(reader.items().find_by_uid(Some("elsewhere"), &derive_uid(&a)).unwrap(), []);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn one_item_many_times_in_one_batch() {
     );
     book.assert_sound();
     let handle = outcome_handle(&applied.outcomes[0]);
-    let history = book.reader().versions(handle).unwrap();
+    let history = book.reader().changes().list_versions(handle).unwrap();
     assert_eq!(history.len(), 5);
     assert!(history.iter().zip(&versions).all(|(kept, bytes)| kept.bytes.as_ref() == Some(bytes)));
     let changes = vec![
@@ -203,8 +203,11 @@ fn a_handle_outlives_rebuild_rename_removal_and_undo() {
     let handle = outcome_handle(&book.put(&bytes).1);
     let there = |book: &Book, collection: &str| {
         let text = handle.to_string();
-        let found =
-            book.reader().find_by_handle(HandlePrefix::parse(&text[..8]).unwrap(), 2).unwrap();
+        let found = book
+            .reader()
+            .items()
+            .find_by_handle(HandlePrefix::parse(&text[..8]).unwrap(), 2)
+            .unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].handle, &*found[0].collection), (handle, collection));
     };
@@ -216,6 +219,7 @@ fn a_handle_outlives_rebuild_rename_removal_and_undo() {
     let removal = book.remove(handle);
     assert_eq!(
         book.reader()
+            .changes()
             .find_removed_handles(HandlePrefix::parse(&handle.to_string()).unwrap(), 9)
             .unwrap(),
         [handle]
@@ -252,14 +256,14 @@ fn letters_that_name_an_item_without_doubt() {
     let reader = book.reader();
     for outcome in &outcomes {
         let handle = outcome_handle(outcome);
-        let letters = reader.unique_prefix_len(handle).unwrap();
+        let letters = reader.items().unique_prefix_len(handle).unwrap();
         assert!((8..=13).contains(&letters));
         let prefix = HandlePrefix::parse(&handle.to_string()[..letters]).unwrap();
-        assert_eq!(reader.find_by_handle(prefix, 2).unwrap().len(), 1);
+        assert_eq!(reader.items().find_by_handle(prefix, 2).unwrap().len(), 1);
     }
     let letters = "0123456789abcdefghjkmnpqrstvwxyz".chars().map(|letter| {
         let prefix = HandlePrefix::parse(&letter.to_string()).unwrap();
-        reader.find_by_handle(prefix, 1000).unwrap().len()
+        reader.items().find_by_handle(prefix, 1000).unwrap().len()
     });
     assert_eq!(letters.sum::<usize>(), 200);
 }
@@ -300,7 +304,7 @@ fn collection_names_are_checked() {
     book.put(&card("x", "Anna", ""));
     let full = book.apply(vec![BatchChange::RemoveCollection("contacts".into())]).1;
     assert_eq!(full.outcomes, [ChangeOutcome::Conflict(None, None)]);
-    let collections = book.reader().collections().unwrap();
+    let collections = book.reader().collections().list().unwrap();
     let listed: Vec<(&str, u64)> =
         collections.iter().map(|c| (c.name.as_str(), c.item_count)).collect();
     assert_eq!(listed, [("Família", 0), ("a b", 0), ("contacts", 1), (long.as_str(), 0)]);
@@ -318,7 +322,7 @@ fn a_batch_with_an_error_is_left_out_whole() {
     assert!(matches!(result, Err(Error::NoCollection { .. })));
     assert!(book.contents().is_empty());
     assert_eq!(book.store.last_seq().unwrap(), 0);
-    assert!(book.reader().operations(None, 9).unwrap().is_empty());
+    assert!(book.reader().changes().list_operations(None, 9).unwrap().is_empty());
     book.assert_sound();
 }
 
@@ -334,5 +338,5 @@ fn a_conflict_refuses_a_whole_batch() {
     ];
     book.store.apply(&mut operation, changes).unwrap();
     assert_eq!(operation.id(), None);
-    assert!(book.reader().find_by_uid(None, "b").unwrap().is_empty());
+    assert!(book.reader().items().find_by_uid(None, "b").unwrap().is_empty());
 }

@@ -23,18 +23,24 @@ fn create(name: &str, text: &str) -> Vec<BatchChange> {
 
 /// Returns the index configuration of a collection as text.
 fn stored_config(reader: &Reader, name: &str) -> String {
-    let collections = reader.collections().unwrap();
+    let collections = reader.collections().list().unwrap();
     let found = collections.iter().find(|collection| collection.name == name).unwrap();
-    assert!(reader.index_configs().unwrap().contains(&(found.row, found.index_config.clone())));
+    assert!(
+        reader
+            .collections()
+            .list_index_configs()
+            .unwrap()
+            .contains(&(found.row, found.index_config.clone()))
+    );
     if found.index_config.is_default() { "default".into() } else { found.index_config.to_string() }
 }
 
 /// Returns the number of items with this term.
 fn count_by_term(reader: &Reader, term: Vec<u8>) -> usize {
     let _snapshot = reader.begin_read().unwrap();
-    let found = reader.look_up(&IndexQuery::Term(term), &[]).unwrap().unwrap();
+    let found = reader.index().look_up(&IndexQuery::Term(term), &[]).unwrap().unwrap();
     let mut items = 0;
-    let counted = reader.for_each_candidate(&found, 0, false, &mut |_| {
+    let counted = reader.index().for_each_candidate(&found, 0, false, &mut |_| {
         items += 1;
         true
     });
@@ -151,14 +157,19 @@ fn a_collection_has_the_index_it_was_made_with() {
     assert_eq!(count_by_term(&reader, term::trigram("abc")), 3);
     assert_eq!(count_by_term(&reader, term::presence(of("note"))), 9, "presence is always there");
     // A sort order exists if all requested collections have it.
-    let rows: Vec<CollectionRow> = reader.collections().unwrap().iter().map(|c| c.row).collect();
+    let rows: Vec<CollectionRow> =
+        reader.collections().list().unwrap().iter().map(|c| c.row).collect();
     let [_bare, contacts, work] = rows[..] else { panic!("three: {rows:?}") };
     let place = |collections: Vec<CollectionRow>| {
         let order = IndexedOrder { field: of("full_name"), collections, backwards: false };
         let places = sort_positions(&reader, &order, None, 9).map(|places| places.len());
         assert_eq!(
             places.is_some(),
-            reader.rank(&order, &SortPosition { key: Vec::new(), row: 0 }).unwrap().is_some()
+            reader
+                .index()
+                .rank(&order, &SortPosition { key: Vec::new(), row: 0 })
+                .unwrap()
+                .is_some()
         );
         places
     };
@@ -215,7 +226,11 @@ fn indexed_otherwise_in_steps() {
     // In steps, with writes in between, and with another configuration in the middle.
     book.apply(vec![set("contacts", "full_name:prefix,sort")]);
     assert!(
-        book.reader().look_up(&IndexQuery::Term(card_with_name("name 1")), &[]).unwrap().is_none()
+        book.reader()
+            .index()
+            .look_up(&IndexQuery::Term(card_with_name("name 1")), &[])
+            .unwrap()
+            .is_none()
     );
     let mut steps = 0;
     while book.store.refresh_step(4).unwrap().is_some() {

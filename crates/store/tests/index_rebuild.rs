@@ -17,12 +17,15 @@ fn with_locale(locale: &str) -> StoreOptions {
 fn uids_by_name(reader: &Reader) -> Vec<String> {
     let order = IndexedOrder {
         field: find_contact_field("full_name").unwrap().id,
-        collections: reader.collections().unwrap().iter().map(|c| c.row).collect(),
+        collections: reader.collections().list().unwrap().iter().map(|c| c.row).collect(),
         backwards: false,
     };
     let places = sort_positions(reader, &order, None, usize::MAX).unwrap();
     let row = |place: &SortPosition| ItemRow::from_number(place.row);
-    places.iter().map(|place| reader.find_by_row(row(place)).unwrap().unwrap().uid).collect()
+    places
+        .iter()
+        .map(|place| reader.items().find_by_row(row(place)).unwrap().unwrap().uid)
+        .collect()
 }
 
 fn put_names(book: &mut Book, names: &[&str]) {
@@ -38,7 +41,7 @@ fn another_locale_sorts_anew() {
     let check = |book: &Book, locale: &str, expect: &[&str]| {
         let reader = book.reader();
         assert_eq!(reader.locale().unwrap(), locale);
-        assert!(reader.is_index_current(DerivedIndex::Sort).unwrap());
+        assert!(reader.index().is_current(DerivedIndex::Sort).unwrap());
         assert_eq!(uids_by_name(&reader), expect);
         book.assert_sound();
     };
@@ -62,7 +65,7 @@ fn a_store_left_open_over_a_change_of_locale() {
     let reader = book.reader();
     let mut other = Store::open(&book.dir(), &with_locale("sv")).unwrap();
     assert!(
-        !reader.is_index_current(DerivedIndex::Sort).unwrap(),
+        !reader.index().is_current(DerivedIndex::Sort).unwrap(),
         "sorted by somebody else's order"
     );
     // The first store still has the extractor of the old locale, and writes.
@@ -73,7 +76,7 @@ fn a_store_left_open_over_a_change_of_locale() {
     other.refresh().unwrap();
     assert_eq!(other.check().unwrap().faults, []);
     let reader = other.open_reader().unwrap();
-    assert!(reader.is_index_current(DerivedIndex::Sort).unwrap());
+    assert!(reader.index().is_current(DerivedIndex::Sort).unwrap());
     assert_eq!(uids_by_name(&reader), ["Zebra", "Ärger", "Öl"]);
 }
 
@@ -157,13 +160,13 @@ fn what_another_program_filled_is_not_used_and_filled_again() {
         });
         let dir = scratch.path().join("data");
         let reader = Reader::open(&dir).unwrap();
-        assert_eq!(reader.is_index_current(DerivedIndex::Text).unwrap(), set != "text");
-        assert_eq!(reader.is_index_current(DerivedIndex::Sort).unwrap(), set != "sort");
+        assert_eq!(reader.index().is_current(DerivedIndex::Text).unwrap(), set != "text");
+        assert_eq!(reader.index().is_current(DerivedIndex::Sort).unwrap(), set != "sort");
         // Opening the store for writing refills the index, and the reader sees it.
         let store = Store::open(&dir, &StoreOptions::default()).unwrap();
         assert!(
             store.is_index_current(DerivedIndex::Text).unwrap()
-                && reader.is_index_current(DerivedIndex::Sort).unwrap()
+                && reader.index().is_current(DerivedIndex::Sort).unwrap()
         );
         assert_eq!(store.check().unwrap().faults, []);
     }
@@ -205,7 +208,7 @@ fn writes_in_the_middle_of_a_rebuild() {
         book.put(&card(uid, "Edited", "EMAIL:new@example.org\r\n"));
     }
     for uid in ["u4", "u21"] {
-        let handle = book.reader().find_by_uid(None, uid).unwrap()[0].handle;
+        let handle = book.reader().items().find_by_uid(None, uid).unwrap()[0].handle;
         book.remove(handle);
     }
     for uid in ["u5", "u22"] {
@@ -290,7 +293,7 @@ fn a_report_counts() {
     assert!(report.database_bytes > 0 || report.wal_bytes > 0);
     assert_eq!(report.rebuilt_items, 0);
     assert_eq!(book.store.rebuild_and_check().unwrap().rebuilt_items, 10);
-    let handle = book.reader().find_by_uid(None, "u1").unwrap()[0].handle;
+    let handle = book.reader().items().find_by_uid(None, "u1").unwrap()[0].handle;
     book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
     assert_eq!(book.store.check().unwrap().items, 4);
 }
@@ -338,7 +341,7 @@ fn a_purge_leaves_nothing_in_any_set() {
         for set in ["text", "sort"] {
             set_state(&conn, set, &make(&state(&conn, set)));
         }
-        let handle = book.reader().find_by_uid(None, "victim").unwrap()[0].handle;
+        let handle = book.reader().items().find_by_uid(None, "victim").unwrap()[0].handle;
         book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
         let bytes = std::fs::read(book.data()).unwrap();
         let key = book.store.extractor().sort_key("Zanzibarius");
@@ -390,9 +393,11 @@ fn damage_each_byte(book: &mut Book, table: &str) {
             broken[at] ^= 0x91;
             write(id, &broken);
             let _report = book.store.check().unwrap();
-            let _found = reader.look_up(&IndexQuery::Prefix(Vec::new()), &[]);
-            let _read = reader.for_each_position(&order(at % 2 == 0), None, &mut |_, _| true);
-            let _position = reader.rank(&order(false), &SortPosition { key: b"x".into(), row: 2 });
+            let _found = reader.index().look_up(&IndexQuery::Prefix(Vec::new()), &[]);
+            let _read =
+                reader.index().for_each_position(&order(at % 2 == 0), None, &mut |_, _| true);
+            let _position =
+                reader.index().rank(&order(false), &SortPosition { key: b"x".into(), row: 2 });
         }
         write(id, &data[..data.len() / 2]);
         let _report = book.store.check().unwrap();

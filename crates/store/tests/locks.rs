@@ -165,7 +165,7 @@ fn damage_is_named_by_check_and_by_reading() {
             Err(other) => panic!("{other}"),
         }
     }
-    let read = Reader::open(&dir).and_then(|reader| reader.find_by_uid(None, "u7"));
+    let read = Reader::open(&dir).and_then(|reader| reader.items().find_by_uid(None, "u7"));
     assert!(matches!(read, Err(Error::Damaged { .. }) | Ok(_)), "{read:?}");
 }
 
@@ -179,7 +179,8 @@ fn an_answer_in_progress_keeps_its_moment_and_stops_nobody() {
     let rows = crate::book::item_rows(&reader);
     let mut seen = Vec::new();
     reader
-        .for_each_item(&rows, &mut |item, _| {
+        .items()
+        .for_each(&rows, &mut |item, _| {
             book.put(&card(&format!("during {}", seen.len()), "A", ""));
             seen.push(item.uid);
             seen.len() < 4
@@ -222,7 +223,7 @@ fn an_operation_that_goes_on_after_a_restore_is_another() {
     let changes = put_one(&book.store, "import 2");
     book.store.apply(&mut import, changes).unwrap();
     assert_ne!(import.id(), early);
-    let log = book.reader().operations(None, 9).unwrap();
+    let log = book.reader().changes().list_operations(None, 9).unwrap();
     let seen: Vec<_> = log.iter().map(|row| (row.verb.as_str(), row.counts)).collect();
     let each = [1, 0, 0];
     assert_eq!(seen, [("import", each), ("add", each), ("test", each)]);

@@ -16,14 +16,14 @@ fn fill(book: &mut Book, numbers: std::ops::Range<usize>) -> Vec<Handle> {
 
 /// Reads all items at once.
 fn read(reader: &Reader) -> Vec<Vec<u8>> {
-    let collection = reader.collection_rows(None).unwrap()[0];
-    let rows = reader.item_rows(collection, None, usize::MAX >> 1).unwrap();
+    let collection = reader.collections().list_rows(None).unwrap()[0];
+    let rows = reader.items().list_rows(collection, None, usize::MAX >> 1).unwrap();
     let mut all = Vec::new();
     let mut each = |_, bytes: &[u8]| {
         all.push(bytes.to_vec());
         true
     };
-    reader.for_each_source(&rows, &mut each).unwrap();
+    reader.items().for_each_source(&rows, &mut each).unwrap();
     all
 }
 

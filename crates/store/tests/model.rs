@@ -173,7 +173,7 @@ impl StoreAndModel {
     /// Records the newest operation with the state before it, and the items that it touched without
     /// a net change.
     fn record_operation(&mut self, before: &(Items, Names), touched: &[Handle]) {
-        let id = self.book.reader().operations(None, 1).unwrap()[0].id;
+        let id = self.book.reader().changes().list_operations(None, 1).unwrap()[0].id;
         let after = (self.model.items.clone(), self.model.names.clone());
         let touched = before
             .0
@@ -409,12 +409,14 @@ impl StoreAndModel {
         let reader = self.book.reader();
         assert_eq!(read_contents(&reader), self.model.contents());
         let names: Vec<String> =
-            reader.collections().unwrap().into_iter().map(|c| c.name).collect();
+            reader.collections().list().unwrap().into_iter().map(|c| c.name).collect();
         let mut known: Vec<String> = self.model.names.values().cloned().collect();
         known.sort();
         assert_eq!(names, known);
         self.book.assert_sound();
-        self.model.cursors.push((reader.current_cursor().unwrap(), self.model.items.clone()));
+        self.model
+            .cursors
+            .push((reader.changes().current_cursor().unwrap(), self.model.items.clone()));
     }
 
     /// Reads the changes after every cursor, in pages: they lead to the current state.
@@ -428,15 +430,17 @@ impl StoreAndModel {
                 let (mut state, mut cursor) = (bytes(items), cursor.clone());
                 let (mut met, mut last) = (BTreeSet::new(), (0, 0));
                 loop {
-                    let (news, next) = reader.changes_since(&cursor, limit).unwrap();
+                    let (news, next) = reader.changes().list_after(&cursor, limit).unwrap();
                     for one in &news {
                         assert!(met.insert(one.handle), "an item twice");
                         assert!((one.seq, one.ordinal) > last, "out of order");
                         last = (one.seq, one.ordinal);
                         match one.effect {
                             NetEffect::Put(row) => {
-                                state
-                                    .insert(one.handle, reader.source_bytes(row).unwrap().unwrap());
+                                state.insert(
+                                    one.handle,
+                                    reader.items().source_bytes(row).unwrap().unwrap(),
+                                );
                             }
                             NetEffect::Removed => {
                                 state.remove(&one.handle);
@@ -449,7 +453,7 @@ impl StoreAndModel {
                     }
                 }
                 assert_eq!(state, bytes(&self.model.items));
-                assert_eq!(reader.changes_since(&cursor, 1).unwrap().0, []);
+                assert_eq!(reader.changes().list_after(&cursor, 1).unwrap().0, []);
             }
         }
     }

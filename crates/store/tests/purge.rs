@@ -94,7 +94,8 @@ fn a_reader_in_mid_answer_is_in_the_way_or_not_and_then_it_is_done() {
     let mut first = None;
     let rows = crate::book::item_rows(&reader);
     reader
-        .for_each_item(&rows, &mut |_, _| {
+        .items()
+        .for_each(&rows, &mut |_, _| {
             first.get_or_insert_with(|| purge(&mut book, handle));
             true
         })
@@ -120,7 +121,8 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         let began = std::time::Instant::now();
         let rows = crate::book::item_rows(&reader);
         reader
-            .for_each_item(&rows, &mut |_, _| {
+            .items()
+            .for_each(&rows, &mut |_, _| {
                 first.get_or_insert_with(|| purge(&mut book, handle));
                 true
             })
@@ -128,9 +130,9 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         assert!(matches!(first, Some(Err(Error::ReaderBlocksPurge))), "{first:?}");
         assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
         assert_ne!(files_with_token(&book), [""; 0]);
-        assert!(reader.is_purge_pending().unwrap());
+        assert!(reader.changes().is_purge_pending().unwrap());
         let prefix = HandlePrefix::parse(&handle.to_string()).unwrap();
-        assert_eq!(reader.find_purged_handles(prefix, 2).unwrap(), [handle]);
+        assert_eq!(reader.changes().find_purged_handles(prefix, 2).unwrap(), [handle]);
         drop(reader);
 
         let handles = if handles_again { vec![handle] } else { Vec::new() };
@@ -138,7 +140,7 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         let purged = book.store.purge(&mut operation, &handles).unwrap();
         assert_eq!((purged.items, purged.completed, operation.id()), (0, true, None));
         assert_eq!(files_with_token(&book), [""; 0]);
-        assert!(!book.reader().is_purge_pending().unwrap());
+        assert!(!book.reader().changes().is_purge_pending().unwrap());
         let purged = book.store.purge(&mut operation, &handles).unwrap();
         assert!(!purged.completed, "nothing is left to do");
         book.assert_sound();

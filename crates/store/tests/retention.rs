@@ -7,7 +7,7 @@ use larder_store::{BatchChange, Error, Handle, Operation, Precondition};
 const LARGE: usize = 20 << 20;
 
 fn version_count(book: &Book, handle: Handle) -> usize {
-    book.reader().versions(handle).unwrap().len()
+    book.reader().changes().list_versions(handle).unwrap().len()
 }
 
 #[test]
@@ -15,14 +15,14 @@ fn more_than_64_mb_are_forgotten_oldest_first() {
     let mut book = Book::new();
     let (first, outcome) = book.put(&large_card("x", 'A', LARGE));
     let handle = outcome_handle(&outcome);
-    let early = book.reader().current_cursor().unwrap();
+    let early = book.reader().changes().current_cursor().unwrap();
     let mut edits = Vec::new();
     for fill in ['B', 'C', 'D'] {
         edits.push(book.put(&large_card("x", fill, LARGE)).0);
     }
     assert_eq!(version_count(&book, handle), 4, "60 MB are kept");
-    assert_eq!(book.reader().changes_since(&early, 9).unwrap().0.len(), 1);
-    let late = book.reader().current_cursor().unwrap();
+    assert_eq!(book.reader().changes().list_after(&early, 9).unwrap().0.len(), 1);
+    let late = book.reader().changes().current_cursor().unwrap();
     let (last, _) = book.put(&card("x", "Small", ""));
     assert_eq!(version_count(&book, handle), 4, "80 MB are not");
     assert!(book.store.check().unwrap().history.1 <= 64 << 20);
@@ -33,8 +33,8 @@ fn more_than_64_mb_are_forgotten_oldest_first() {
             "operation {id}"
         );
     }
-    assert!(matches!(book.reader().changes_since(&early, 9), Err(Error::CursorExpired)));
-    assert_eq!(book.reader().changes_since(&late, 9).unwrap().0.len(), 1);
+    assert!(matches!(book.reader().changes().list_after(&early, 9), Err(Error::CursorExpired)));
+    assert_eq!(book.reader().changes().list_after(&late, 9).unwrap().0.len(), 1);
     assert_eq!(book.store.undo(last, NOW_MS).unwrap().items, 1);
     let bytes = book.contents().into_values().next().unwrap();
     assert_eq!(bytes, large_card("x", 'D', LARGE));
@@ -72,7 +72,7 @@ fn versions_are_pruned_after_90_days() {
     let outcome = book.put(&card("x", "First", "")).1;
     let handle = outcome_handle(&outcome);
     let (edit, _) = book.put(&card("x", "Second", ""));
-    let cursor = book.reader().current_cursor().unwrap();
+    let cursor = book.reader().changes().current_cursor().unwrap();
     let (early, late) = (NOW_MS + 89 * DAY_MS, NOW_MS + 91 * DAY_MS);
     let change = |book: &Book, name: &str| {
         vec![put(&book.store, "contacts", &card("x", name, ""), Precondition::Any)]
@@ -85,7 +85,7 @@ fn versions_are_pruned_after_90_days() {
     assert_eq!(version_count(&book, handle), 3, "the first is forgotten");
     assert!(matches!(book.store.undo(edit, late), Err(Error::HistoryPruned { .. })));
     // The changes after the cursor are complete.
-    assert_eq!(book.reader().changes_since(&cursor, 9).unwrap().0.len(), 1);
+    assert_eq!(book.reader().changes().list_after(&cursor, 9).unwrap().0.len(), 1);
     assert_eq!(book.store.undo(third, late).unwrap().conflicts.len(), 1);
     book.assert_sound();
 }
@@ -98,20 +98,20 @@ fn a_removal_that_is_forgotten_expires_the_cursors_before_it() {
     let applied = book.apply(changes.to_vec()).1;
     let remove =
         |n: usize| BatchChange::Remove(outcome_handle(&applied.outcomes[n]), Precondition::Any);
-    let before = book.reader().current_cursor().unwrap();
+    let before = book.reader().changes().current_cursor().unwrap();
     book.apply(vec![remove(0), remove(1), remove(2)]);
     // A reader that stopped in the middle of the batch, and one that read all of it.
-    let (news, middle) = book.reader().changes_since(&before, 1).unwrap();
+    let (news, middle) = book.reader().changes().list_after(&before, 1).unwrap();
     assert_eq!(news.len(), 1);
-    let (rest, end) = book.reader().changes_since(&middle, 9).unwrap();
+    let (rest, end) = book.reader().changes().list_after(&middle, 9).unwrap();
     assert_eq!(rest.len(), 2);
     let change = put(&book.store, "contacts", &card("d", "D", ""), Precondition::Any);
     book.apply_at(NOW_MS + 91 * DAY_MS, vec![change]);
     let expired =
-        |cursor| matches!(book.reader().changes_since(cursor, 9), Err(Error::CursorExpired));
+        |cursor| matches!(book.reader().changes().list_after(cursor, 9), Err(Error::CursorExpired));
     assert!(expired(&before));
     assert!(expired(&middle), "the rest of its batch is forgotten");
-    assert_eq!(book.reader().changes_since(&end, 9).unwrap().0.len(), 1);
+    assert_eq!(book.reader().changes().list_after(&end, 9).unwrap().0.len(), 1);
 }
 
 #[test]

@@ -38,6 +38,7 @@ fn orders_hold_while_batches_wait_in_level_zero() {
         let mut rows = Vec::new();
         assert!(
             reader
+                .index()
                 .for_each_position(&order, None, &mut |_, row| {
                     rows.push(row);
                     true
@@ -59,7 +60,7 @@ fn orders_hold_while_batches_wait_in_level_zero() {
     book.put(&card("u1", "Zander", ""));
     book.put(&card("u1", "Berger 07919", ""));
     book.remove(outcome_handle(&outcomes[2]));
-    let first = book.reader().find_by_uid(None, "u5").unwrap()[0].handle;
+    let first = book.reader().items().find_by_uid(None, "u5").unwrap()[0].handle;
     book.remove(first);
     assert_eq!(waiting_runs(&book), 6);
     book.assert_sound();
@@ -89,7 +90,7 @@ fn a_purge_leaves_no_sort_key_in_level_zero() {
         .collect();
     book.apply(names);
     assert_eq!(waiting_runs(&book), 1);
-    let waiting = book.reader().find_by_uid(None, "w7").unwrap()[0].handle;
+    let waiting = book.reader().items().find_by_uid(None, "w7").unwrap()[0].handle;
     book.store.purge(&mut Operation::new("purge", "", 0), &[victim, waiting]).unwrap();
     assert_eq!(waiting_runs(&book), 0);
     book.assert_sound();

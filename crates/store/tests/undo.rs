@@ -24,21 +24,21 @@ fn an_import_of_many_batches_is_one_undo() {
     let id = book.batches(batches);
     let after = book.contents();
     assert_eq!(after.len(), 1600);
-    let log = book.reader().operations(None, 9).unwrap();
+    let log = book.reader().changes().list_operations(None, 9).unwrap();
     assert_eq!((log[0].id, log[0].verb.as_str(), log[0].counts), (id, "import", [1599, 1, 0]));
-    assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
+    assert_eq!(book.reader().changes().last_undoable_operation().unwrap().unwrap().id, id);
 
     let undo = book.store.undo(id, NOW_MS + 1).unwrap();
     assert_eq!(undo.items, 1600);
     assert_eq!(undo.conflicts, []);
     assert_eq!(book.contents(), before);
     book.assert_sound();
-    let log = book.reader().operations(None, 1).unwrap();
+    let log = book.reader().changes().list_operations(None, 1).unwrap();
     assert_eq!(
         (Some(log[0].id), log[0].undoes, log[0].started_at_ms),
         (undo.operation, Some(id), NOW_MS + 1)
     );
-    let undone = book.reader().operations(undo.operation, 1).unwrap();
+    let undone = book.reader().changes().list_operations(undo.operation, 1).unwrap();
     assert_eq!((undone[0].id, undone[0].undone_by), (id, undo.operation));
     let again = book.store.undo(id, NOW_MS);
     assert!(matches!(again, Err(Error::AlreadyUndone { by, .. }) if Some(by) == undo.operation));
@@ -46,7 +46,7 @@ fn an_import_of_many_batches_is_one_undo() {
     let redo = book.store.undo(undo.operation.unwrap(), NOW_MS).unwrap();
     assert_eq!(redo.items, 1600);
     assert_eq!(book.contents(), after);
-    assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
+    assert_eq!(book.reader().changes().last_undoable_operation().unwrap().unwrap().id, id);
     book.assert_sound();
     assert_eq!(book.store.undo(id, NOW_MS).unwrap().items, 1600);
     assert_eq!(book.contents(), before);
@@ -192,12 +192,18 @@ fn a_second_item_of_one_uid_comes_back_under_its_derived_uid() {
     book.store.undo(removal, NOW_MS).unwrap();
     assert_eq!(book.contents(), before);
     let uid = larder_format::contact::derive_uid(&card("x", "Berta", ""));
-    assert!(book.reader().find_by_uid(None, &uid).unwrap()[0].derived_uid);
+    assert!(book.reader().items().find_by_uid(None, &uid).unwrap()[0].derived_uid);
     book.assert_sound();
 }
 
 fn collections(book: &Book) -> Vec<(String, u64)> {
-    book.reader().collections().unwrap().into_iter().map(|c| (c.name, c.item_count)).collect()
+    book.reader()
+        .collections()
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|c| (c.name, c.item_count))
+        .collect()
 }
 
 #[test]
@@ -257,7 +263,10 @@ fn an_item_of_a_removed_collection_brings_it_back() {
     assert_eq!(collections(&book), []);
     book.store.undo(removal, NOW_MS).unwrap();
     assert_eq!(book.contents(), before);
-    assert_eq!(book.reader().find_by_uid(None, "x").unwrap()[0].handle, outcome_handle(&outcome));
+    assert_eq!(
+        book.reader().items().find_by_uid(None, "x").unwrap()[0].handle,
+        outcome_handle(&outcome)
+    );
     book.assert_sound();
 }
 
@@ -303,18 +312,22 @@ fn what_cannot_be_undone() {
     let missing = OperationId::from_number(1);
     let refused = book.store.undo(missing, NOW_MS);
     assert!(matches!(refused, Err(Error::NoOperation { id }) if id == missing));
-    assert_eq!(book.reader().last_undoable_operation().unwrap(), None);
+    assert_eq!(book.reader().changes().last_undoable_operation().unwrap(), None);
     let (_, outcome) = book.put(&card("x", "Anna", ""));
     let (edit, _) = book.put(&card("x", "Berta", ""));
     let handle = outcome_handle(&outcome);
     book.store.purge(&mut Operation::new("purge", "", NOW_MS), &[handle]).unwrap();
     // The log has the operation, but no contents.
-    let log = book.reader().operations(None, 1).unwrap();
+    let log = book.reader().changes().list_operations(None, 1).unwrap();
     assert!(
         matches!(book.store.undo(log[0].id, NOW_MS), Err(Error::PurgeNotUndoable { id }) if id == log[0].id)
     );
-    assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, edit, "not the purge");
-    let versions = book.reader().versions(handle).unwrap();
+    assert_eq!(
+        book.reader().changes().last_undoable_operation().unwrap().unwrap().id,
+        edit,
+        "not the purge"
+    );
+    let versions = book.reader().changes().list_versions(handle).unwrap();
     assert!(!versions.is_empty() && versions.iter().all(|version| version.bytes.is_none()));
     assert_eq!(book.store.undo(edit, NOW_MS).unwrap().items, 0);
     assert!(book.contents().is_empty());
@@ -347,7 +360,7 @@ fn the_history_of_an_item() {
     let (edit, _) = book.put(&b);
     let removal = book.remove(handle);
     let undo = book.store.undo(removal, NOW_MS).unwrap().operation.unwrap();
-    let versions = book.reader().versions(handle).unwrap();
+    let versions = book.reader().changes().list_versions(handle).unwrap();
     let seen: Vec<_> = versions
         .iter()
         .map(|version| {
@@ -370,7 +383,7 @@ fn the_history_of_an_item() {
     ];
     assert_eq!(seen, expect);
     let nothing = larder_store::HandlePrefix::parse("0000000000000").unwrap();
-    assert_eq!(book.reader().find_removed_handles(nothing, 9).unwrap(), []);
+    assert_eq!(book.reader().changes().find_removed_handles(nothing, 9).unwrap(), []);
     assert!(matches!(outcome, ChangeOutcome::Added(_)));
 }
 
@@ -412,7 +425,7 @@ fn what_is_changed_while_it_is_undone_is_left_and_the_operation_stays_open() {
         assert_eq!(book.contents().len(), 1);
         // The operation can still be undone: not while the conflict lasts, and completely
         // afterwards.
-        assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
+        assert_eq!(book.reader().changes().last_undoable_operation().unwrap().unwrap().id, id);
         let again = book.store.undo(id, NOW_MS).unwrap();
         assert_eq!((again.operation, again.conflicts), (None, undo.conflicts.clone()));
         book.remove(conflict.handle);

@@ -18,10 +18,10 @@ fn a_newer_minor_version_can_only_be_read() {
     let (id, _) = book.put(&card("b", "Berta", ""));
     let (scratch, ()) = book.with_store_closed(|dir| set_version(&dir.join("data.db"), 1001));
     let dir = scratch.path().join("data");
-    assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].item_count, 2);
+    assert_eq!(Reader::open(&dir).unwrap().collections().list().unwrap()[0].item_count, 2);
     let mut store = Store::open(&dir, &create_options()).unwrap();
     let reader = store.open_reader().unwrap();
-    let handle = reader.find_by_uid(None, "a").unwrap()[0].handle;
+    let handle = reader.items().find_by_uid(None, "a").unwrap()[0].handle;
     let mut operation = Operation::new("test", "", 0);
     let errors = [
         store.apply(&mut operation, Vec::new()).map(drop),
@@ -59,7 +59,7 @@ fn what_is_refused_stays_as_it_is() {
     };
     check(
         &|data| set_version(data, 2000),
-        "schema 2.0, made by a newer larder; this one knows 1.0",
+        "was written by a newer larder (schema 2.0): this version reads schemas up to 1.0",
     );
     check(&|data| set_version(data, 12_003), "schema 12.3");
     check(
@@ -160,7 +160,7 @@ fn a_store_of_a_development_version_is_refused() {
         let refused = |result: Result<(), Error>, file: &Path| {
             let error = result.unwrap_err();
             assert!(matches!(&error, Error::DevelopmentSchema { path } if path == file), "{error}");
-            let expect = "was made by a development version of larder and cannot be read";
+            let expect = "was written by a development version of larder";
             assert!(error.to_string().contains(expect), "{error}");
         };
         refused(Store::open(&dir, &create_options()).map(drop), &dir.join("data.db"));

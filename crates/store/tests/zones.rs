@@ -178,11 +178,11 @@ fn another_version_of_the_zones() {
     // A reader with other zones does not use this index, and its answers are right all the same.
     let other = options("b", 5);
     let reader = Reader::open_with_zones(&book.dir(), Arc::clone(&other.zones)).unwrap();
-    assert!(!reader.is_index_current(DerivedIndex::Schedule).unwrap());
+    assert!(!reader.index().is_current(DerivedIndex::Schedule).unwrap());
     assert_eq!(starts(&reader)["u0"], "20260305T070000Z");
 
     let book = book.reopen(&other);
-    assert!(book.reader().is_index_current(DerivedIndex::Schedule).unwrap());
+    assert!(book.reader().index().is_current(DerivedIndex::Schedule).unwrap());
     assert_eq!(starts_of(&book)["u0"], "20260305T070000Z");
     assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
     assert_eq!(book.store.check().unwrap().faults, []);
@@ -196,7 +196,7 @@ fn another_version_of_the_zones() {
                 WHERE key = 'zone_data_version'";
     rusqlite::Connection::open(book.data()).unwrap().execute(half, []).unwrap();
     let book = book.reopen(&options("c", 7));
-    assert!(book.reader().is_index_current(DerivedIndex::Schedule).unwrap());
+    assert!(book.reader().index().is_current(DerivedIndex::Schedule).unwrap());
     let (before, after) = (after, data(&book));
     let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
     assert_eq!(changed, ["u2"]);

@@ -75,7 +75,7 @@ fn for_each_item(
     // If a page cannot be read, its items are read one by one up to the damaged one.
     let mut limit = ITEMS_PER_READ;
     loop {
-        match reader.items_after_row(collection, after, limit) {
+        match reader.items().list_after(collection, after, limit) {
             Ok(page) if page.is_empty() => match count_at_end(reader, collection, after) {
                 Ok(Some(all)) => return Ok(all),
                 // Another writer added items.
@@ -103,7 +103,7 @@ fn for_each_item(
 /// Returns the bytes of an item. `None`: it was removed, or cannot be read, which the final count
 /// shows.
 fn read_source(reader: &Reader, row: ItemRow, summary: &mut ExportReport) -> Option<Vec<u8>> {
-    match reader.source_bytes(row) {
+    match reader.items().source_bytes(row) {
         Ok(bytes) => bytes,
         Err(error) => {
             summary.error = Some(error);
@@ -121,7 +121,7 @@ fn count_at_end(
     // The count and the page are read in one transaction, so that a new item is not counted as
     // unreadable.
     let _snapshot = reader.begin_read()?;
-    if !reader.items_after_row(collection, after, 1)?.is_empty() {
+    if !reader.items().list_after(collection, after, 1)?.is_empty() {
         return Ok(None);
     }
     count_items(reader, collection).map(Some)
@@ -129,7 +129,7 @@ fn count_at_end(
 
 /// Returns the number of items in the collection.
 fn count_items(reader: &Reader, collection: &Collection) -> larder_store::Result<u64> {
-    let all = reader.collections()?;
+    let all = reader.collections().list()?;
     Ok(all.iter().find(|other| other.row == collection.row).map_or(0, |now| now.item_count))
 }
 

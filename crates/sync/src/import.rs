@@ -74,7 +74,7 @@ const PROGRESS_INTERVAL_BYTES: u64 = 1 << 20;
 const MAX_UID_CHARS: usize = 80;
 
 /// The reason why an older revision is rejected.
-const OLDER_REASON: &str = "older than the stored item, by SEQUENCE and DTSTAMP";
+const OLDER_REASON: &str = "the stored item is newer, by SEQUENCE or DTSTAMP";
 
 /// Options of an import.
 #[derive(Debug, Clone)]
@@ -372,7 +372,7 @@ impl ImportWriter<'_> {
                 }
                 self.report.zones_defined += zones;
                 if late {
-                    let what = "a time zone is defined after items that may need it, which were imported without it";
+                    let what = "a time zone is defined after items that may use it, which were imported without it: import the file by name instead of from standard input";
                     self.warn(&notice(line, what.into()));
                 }
                 let into = self.target_collection(name);
@@ -515,7 +515,7 @@ impl ImportWriter<'_> {
     fn warn_duplicate(&mut self, place: &Provenance) {
         self.report.duplicate_uids += 1;
         let uid = sanitise_text(&place.uid, MAX_UID_CHARS);
-        let reason = format!("a second item with UID {uid}, kept beside the first");
+        let reason = format!("second item with UID {uid}: added under a derived UID");
         self.warn(&ImportDiagnostic { file: place.file.to_string(), line: place.line, reason });
     }
 
@@ -563,12 +563,15 @@ fn choose_expectation(
 ) -> (Precondition, Option<(String, Vec<u8>)>) {
     let (expect, reason) = match method {
         // The item may be incomplete.
-        _ if cut => (Precondition::Absent, "no END line: it does not replace the stored item"),
+        _ if cut => (
+            Precondition::Absent,
+            "no END line: the item may be incomplete and does not replace the stored one",
+        ),
         ItipMethod::None => return (Precondition::Any, None),
         ItipMethod::Publish | ItipMethod::Request => (Precondition::NotNewer, OLDER_REASON),
         ItipMethod::Cancel | ItipMethod::Partial(_) => {
             let name = if let ItipMethod::Partial(name) = method { name } else { "CANCEL" };
-            let reason = format!("METHOD:{name}, so it does not replace the one that is there");
+            let reason = format!("METHOD:{name} does not replace the stored item");
             return (Precondition::Absent, Some((reason, prepared.bytes().to_vec())));
         }
     };

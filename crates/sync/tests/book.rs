@@ -89,7 +89,7 @@ impl Book {
     }
 
     pub(crate) fn collection(&self, name: &str) -> Option<Collection> {
-        let collections = self.store.open_reader().unwrap().collections().unwrap();
+        let collections = self.store.open_reader().unwrap().collections().list().unwrap();
         collections.into_iter().find(|collection| collection.name == name)
     }
 
@@ -97,8 +97,8 @@ impl Book {
     pub(crate) fn items(&self, name: &str) -> Vec<Vec<u8>> {
         let Some(collection) = self.collection(name) else { return Vec::new() };
         let reader = self.store.open_reader().unwrap();
-        let heads = reader.items_after_row(&collection, None, usize::MAX >> 1).unwrap();
-        heads.iter().map(|head| reader.source_bytes(head.row).unwrap().unwrap()).collect()
+        let heads = reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap();
+        heads.iter().map(|head| reader.items().source_bytes(head.row).unwrap().unwrap()).collect()
     }
 
     pub(crate) fn export(&self, name: &str) -> Vec<u8> {

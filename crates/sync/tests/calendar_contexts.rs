@@ -78,7 +78,7 @@ fn a_zone_may_be_defined_after_its_use() {
     // A stream is read only once, so a definition that comes too late causes a warning.
     let outcome = Book::new().take(late, &options_into(INTO));
     assert_eq!(zones(&outcome), (1, 0));
-    let warning = "a time zone is defined after items that may need it";
+    let warning = "a time zone is defined after items that may use it";
     assert!(outcome.warnings.iter().any(|line| line.contains(warning)));
 }
 
@@ -258,7 +258,7 @@ fn a_zone_without_a_name_is_rejected() {
     let (file, target) = (book.file("file.ics", text), book.file("rejects", ""));
     let options = ImportOptions { rejects: Some(target.clone()), ..options_into(INTO) };
     let outcome = book.import(vec![path(file)], &options);
-    let reason = "a time zone without a TZID";
+    let reason = "time zone definition without a TZID: nothing can refer to it";
     assert_eq!(outcome.rejected, [4, 16].map(|line| format!("file.ics:{line}: {reason}")));
     assert_eq!((outcome.summary.added, zones(&outcome)), (1, (1, 1)));
     assert_eq!(std::fs::read_to_string(target).unwrap(), format!("{nameless}{empty}"));
@@ -317,14 +317,14 @@ fn part() -> impl Strategy<Value = String> {
 fn items_with_contexts(book: &Book, name: &str) -> Vec<(Vec<u8>, bool, Vec<[u8; 32]>)> {
     let Some(collection) = book.collection(name) else { return Vec::new() };
     let reader = book.store.open_reader().unwrap();
-    let heads = reader.items_after_row(&collection, None, 1000).unwrap();
+    let heads = reader.items().list_after(&collection, None, 1000).unwrap();
     let mut all: Vec<_> = heads
         .iter()
         .map(|head| {
-            let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+            let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
             let frame = head
                 .calendar_context
-                .and_then(|row| reader.calendar_context(row).unwrap())
+                .and_then(|row| reader.items().calendar_context(row).unwrap())
                 .unwrap_or_default();
             let zones = frame.zone_definitions.iter().map(|zone| *zone.hash()).collect();
             (bytes.trim_ascii_end().to_vec(), frame.is_vcalendar_1, zones)

@@ -169,12 +169,14 @@ fn all_files_are_imported_at_once() {
 fn zone_counts(book: &Book) -> (usize, usize) {
     let reader = book.store.open_reader().unwrap();
     let mut contexts = BTreeSet::new();
-    for collection in reader.collections().unwrap() {
-        contexts.extend(reader.calendar_contexts(&collection).unwrap().into_iter().flatten());
+    for collection in reader.collections().list().unwrap() {
+        contexts.extend(
+            reader.items().list_calendar_contexts(&collection).unwrap().into_iter().flatten(),
+        );
     }
     let mut definitions = BTreeSet::new();
     for &row in &contexts {
-        let context = reader.calendar_context(row).unwrap().unwrap();
+        let context = reader.items().calendar_context(row).unwrap().unwrap();
         definitions.extend(context.zone_definitions.iter().map(|zone| *zone.hash()));
     }
     assert_eq!(book.store.check().unwrap().faults, []);

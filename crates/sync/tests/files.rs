@@ -83,7 +83,7 @@ fn the_log_names_the_inputs_briefly() {
         inputs.push(path(book.file(&file, card(&file, "name"))));
     }
     book.import(inputs, &options());
-    let log = book.store.open_reader().unwrap().operations(None, 1).unwrap();
+    let log = book.store.open_reader().unwrap().changes().list_operations(None, 1).unwrap();
     assert_eq!(log[0].detail, "standard input, 1.vcf, 2.vcf, and 3 more");
 }
 

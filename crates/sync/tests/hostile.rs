@@ -239,9 +239,10 @@ fn deep_and_large_components_are_bounded() {
     let (outcome, result) = take(&mut book, &text, &window("20260310", "20260311"));
     let uids: Vec<String> = {
         let reader = book.store.open_reader().unwrap();
-        let collection = reader.collections().unwrap().remove(0);
+        let collection = reader.collections().list().unwrap().remove(0);
         reader
-            .items_after_row(&collection, None, 99)
+            .items()
+            .list_after(&collection, None, 99)
             .unwrap()
             .into_iter()
             .map(|head| head.uid)

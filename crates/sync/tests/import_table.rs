@@ -29,8 +29,8 @@ fn check(input: &str, added: u64, rejected: &[(u64, &str)]) {
 const A: &str = "BEGIN:VCARD\nUID:a\nFN:Ada\nEND:VCARD\n";
 const B: &str = "BEGIN:VCARD\r\nUID:b\r\nFN:Bo\r\nEND:VCARD\r\n";
 const CALENDAR: &str = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:e\nEND:VEVENT\nEND:VCALENDAR\n";
-const NO_CARD: &str = "event: not taken into contacts, which holds contacts";
-const NO_EVENT: &str = "contact: not taken into contacts, which holds events, tasks and memos";
+const NO_CARD: &str = "contacts cannot contain this event, only contacts";
+const NO_EVENT: &str = "contacts cannot contain this contact, only events, tasks and memos";
 
 #[test]
 fn cards_are_imported() {
@@ -93,7 +93,7 @@ fn two_cards_with_one_uid_are_both_kept() {
     assert_eq!(outcome.summary.item_count(), 4);
     assert_eq!(
         outcome.warnings,
-        ["standard input:9: a second item with UID a, kept beside the first"]
+        ["standard input:9: second item with UID a: added under a derived UID"]
     );
     assert_eq!(book.items(INTO), [A.as_bytes(), B.as_bytes(), other.as_bytes()]);
 
@@ -133,7 +133,7 @@ fn one_import_is_one_operation() {
     let options = larder_sync::ImportOptions { batch: Some(1), ..options() };
     let outcome = book.take(format!("{A}{B}"), &options);
     assert_eq!(book.store.last_seq().unwrap(), 2);
-    let log = book.store.open_reader().unwrap().operations(None, 10).unwrap();
+    let log = book.store.open_reader().unwrap().changes().list_operations(None, 10).unwrap();
     assert_eq!(log.len(), 1);
     assert_eq!(log[0].id, outcome.summary.operation.unwrap());
     assert_eq!((log[0].verb.as_str(), log[0].detail.as_str()), ("import", "standard input"));

@@ -1,9 +1,9 @@
 //! Civil times and instants in whole seconds, and calendar arithmetic on day numbers.
 //!
-//! Nothing here knows time zones: a [`CivilTime`] is the reading of a clock, an [`Instant`] is a
-//! point on the UTC timeline, and only [`zone`](crate::zone) converts between them. All arithmetic
-//! is on integers within the years 1 to 9999. A result outside is clamped for a time range and
-//! refused for a date.
+//! The module is independent of time zones: a [`CivilTime`] is the reading of a clock, an
+//! [`Instant`] is a point on the UTC timeline, and only [`zone`](crate::zone) converts between
+//! them. All arithmetic is on integers within the years 1 to 9999. A result outside is clamped for
+//! a time range and refused for a date.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Recurrence rules: RFC 5545 section 3.3.10, with SKIP of RFC 7529 and the rules of vCalendar 1.0.
 //!
-//! A [`Rule`] is a parsed text: its lists are bit sets, so that a day is tested with an `and`.
+//! A [`Rule`] is the parsed text of a rule. Its lists are bit sets, so that one `and` tests a day.
 //! `period_set` combines the parts of a rule, `occurrences` seeks without iterating from the start,
 //! `last_occurrence` finds where a rule ends. A rule has no zone: its occurrences are civil times.
 //! They include the start only if the rule matches it; [`series`](crate::series) adds the other

@@ -1,9 +1,9 @@
 //! Series: the recurrence properties of an item, compiled, and its occurrences in any time range.
 //!
 //! A [`SeriesSpec`] has the properties of an item: start, length, rules, dates, exceptions,
-//! overrides, each in its own zone. A [`Series`] is compiled from it: everything in the zone of the
-//! start, sorted, with the ends of rules resolved, so that a query takes a few divisions and
-//! bisections. A series can be serialised.
+//! overrides, each in its own zone. A [`Series`] is compiled from it: all times are converted to
+//! the zone of the start and sorted, and the ends of rules are resolved, so that a query takes a
+//! few divisions and binary searches. A series can be serialised.
 //!
 //! An occurrence is identified by its *key*, its original time. If the start has a zone, the key is
 //! an instant in seconds UTC. If the start is floating, as dates are, the key is the civil time,
@@ -79,7 +79,7 @@ impl CalendarDateTime {
 pub struct Rdate {
     /// The start.
     pub start: CalendarDateTime,
-    /// The length, if it differs from that of other occurrences.
+    /// The length, if it differs from the length of other occurrences.
     pub length: Option<EventLength>,
 }
 
@@ -92,7 +92,7 @@ pub struct Override {
     pub is_this_and_future: bool,
     /// The start, if it differs from the original time.
     pub start: Option<CalendarDateTime>,
-    /// The length, if it differs from that of other occurrences.
+    /// The length, if it differs from the length of other occurrences.
     pub length: Option<EventLength>,
     /// The caller's identifier of the override.
     pub tag: u64,
@@ -138,7 +138,9 @@ impl SeriesSpec {
 pub enum SeriesWarning {
     /// The last occurrence of a rule was not found within the budget: the series continues without
     /// that end.
-    #[error("the rule has too many occurrences to find the last one")]
+    #[error(
+        "the rule has so many occurrences that the last one was not determined: the series continues without an end"
+    )]
     UnknownEnd(usize),
     /// A rule has no occurrence.
     #[error("the rule has no occurrence")]

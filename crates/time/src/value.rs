@@ -16,7 +16,7 @@ pub enum ValueError {
     #[error("{0:?} is neither a date nor a date-time")]
     DateTime(String),
     /// The day or time does not exist, such as 30 February.
-    #[error("{0:?} does not exist in the calendar")]
+    #[error("the date or time {0:?} does not exist")]
     NoSuchDay(String),
     /// Not a duration.
     #[error("{0:?} is not a duration")]
@@ -34,7 +34,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
-/// A date or date-time as written; a time zone is a parameter beside it.
+/// A date or date-time as written; its time zone is in a separate parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IcalDateTime {
     /// The civil time; midnight for a date.
@@ -150,7 +150,7 @@ const MAX_DURATION_DAYS: i64 = 4_000_000;
 
 impl IcalDuration {
     /// Parses `P1W`, `-PT15M`, `+P1DT2H3M4S`, and the years and months of vCalendar 1.0 as 365 and
-    /// 30 days. Tolerates weeks beside other parts, lower case, and an empty `P` or `PT`.
+    /// 30 days. Tolerates weeks together with other parts, lower case, and an empty `P` or `PT`.
     ///
     /// # Errors
     /// Fails if the text is not a duration, or is longer than the calendar.

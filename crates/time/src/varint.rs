@@ -1,5 +1,5 @@
 //! Variable-length numbers (LEB128): the encoding of compiled series, and of the other packed
-//! values that are stored beside an item.
+//! values that are stored with an item.
 //!
 //! The reader refuses numbers of more than 64 bits, which no writer wrote. Public because the
 //! packed values of an item are written by `larder-extract`, and hold a series packed here.
@@ -19,7 +19,7 @@ pub fn put_signed_number(bytes: &mut Vec<u8>, number: i64) {
     put_unsigned_number(bytes, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Reads numbers. `None` at the end of the bytes, or where a number has more than 64 bits.
+/// Reads numbers. `None` at the end of the bytes, or if a number has more than 64 bits.
 #[derive(Debug, Clone, Copy)]
 pub struct VarintReader<'b> {
     remaining: &'b [u8],

@@ -1,11 +1,12 @@
 //! Time zones: conversion between civil times and instants.
 //!
 //! A [`Zone`] is UTC, a zone of the system's data (read by jiff), or a [`Vtimezone`] that came with
-//! an item. All use a table of transitions and fall back to their data outside its range.
-//! [`ZoneDatabase::resolve`] decides which zone a TZID means.
+//! an item. All three use a table of transitions; outside the range of the table they evaluate the
+//! underlying data. [`ZoneDatabase::resolve`] decides which zone a TZID means.
 //!
 //! A civil time in a gap is read with the offset before the transition, so it moves forward (RFC
-//! 5545, 3.3.5 and erratum 4271). A repeated civil time is the first one.
+//! 5545, 3.3.5 and erratum 4271). A civil time that occurs twice means the first of the two
+//! instants.
 
 mod definition;
 mod equivalence;
@@ -52,7 +53,7 @@ impl Zone {
         Zone(ZoneData::Vtimezone(Arc::new(EvaluatedVtimezone::new(definition, name))))
     }
 
-    /// The name: `UTC`, that of the tz database, or the TZID of a definition.
+    /// The name: `UTC`, the name in the tz database, or the TZID of a definition.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.0 {
@@ -71,8 +72,8 @@ impl Zone {
         }
     }
 
-    /// Returns whether the definition was evaluated completely. Not so if it has more transitions
-    /// than any real zone, or rules that exceed the budget.
+    /// Returns whether the definition was evaluated completely. It is not if it has more
+    /// transitions than any real zone, or rules that exceed the budget.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         match &self.0 {

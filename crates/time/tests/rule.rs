@@ -360,7 +360,7 @@ fn computed_ends_equal_enumeration() {
 fn malformed_rules_are_errors() {
     let wrong = |text: &str| Rule::parse(text).expect_err(text).to_string();
     assert_eq!(wrong(""), "the rule has no FREQ");
-    assert_eq!(wrong("FREQ=INVALID"), "FREQ of a rule cannot be \"INVALID\"");
+    assert_eq!(wrong("FREQ=INVALID"), "invalid FREQ \"INVALID\" in the rule");
     assert_eq!(wrong("FREQ=DAILY;INTERVAL=0"), "INTERVAL of a rule cannot be \"0\"");
     assert_eq!(wrong("FREQ=DAILY;COUNT=-1"), "COUNT of a rule cannot be \"-1\"");
     assert_eq!(wrong("FREQ=DAILY;UNTIL=tomorrow"), "UNTIL of a rule cannot be \"tomorrow\"");

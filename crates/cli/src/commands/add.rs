@@ -24,11 +24,12 @@ use std::path::{Path, PathBuf};
 ///   larder add --kind task "Tax return due friday"
 ///   larder add card.vcf
 ///
-/// Times, a place and a recurrence are taken from the sentence; the rest becomes
-/// the summary. The result is printed. Options override the sentence.
+/// Larder takes times, a place and a recurrence from the sentence; the rest becomes
+/// the summary. It prints the result. Options override the sentence.
 ///
-/// Items from a file get a UID if they have none. An item whose UID exists already
-/// is not added: change it with `larder edit`, or replace it with `larder import`.
+/// Items from a file get a UID if they have none. If an item with the same UID
+/// already exists, the new item is not added: change the existing item with
+/// `larder edit`, or replace it with `larder import`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct AddArgs {
@@ -49,7 +50,7 @@ struct ItemOptionsArgs {
     /// The kind of item
     #[arg(long, value_parser = draft_kind_parser())]
     kind: Option<Kind>,
-    /// The title
+    /// The summary
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
     /// The start
@@ -59,7 +60,12 @@ struct ItemOptionsArgs {
     #[arg(long, visible_alias = "due", value_name = "TIME")]
     end: Option<String>,
     /// The duration: 90min, "2 days"
-    #[arg(long = "for", value_name = "LENGTH", conflicts_with = "end", allow_hyphen_values = true)]
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        conflicts_with = "end",
+        allow_hyphen_values = true
+    )]
     length: Option<String>,
     /// Make it an all-day event
     #[arg(long)]
@@ -70,7 +76,7 @@ struct ItemOptionsArgs {
     /// A longer description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// The recurrence as an RFC 5545 rule: FREQ=WEEKLY;BYDAY=MO
+    /// The recurrence rule (RRULE): FREQ=WEEKLY;BYDAY=MO
     #[arg(long, value_name = "RULE", conflicts_with = "every")]
     rule: Option<String>,
     /// The recurrence in words: monday, "2 weeks", "day until june"
@@ -83,7 +89,7 @@ struct ItemOptionsArgs {
     #[arg(long, value_name = "NUMBER", value_parser = parse_priority)]
     priority: Option<u8>,
     /// An alarm this long before the start: 15min (repeatable)
-    #[arg(long = "alarm", value_name = "LENGTH")]
+    #[arg(long = "alarm", value_name = "DURATION")]
     alarms: Vec<String>,
     /// The time zone: Europe/Prague, utc or floating [default: the local zone]
     #[arg(long, value_name = "ZONE")]
@@ -231,7 +237,7 @@ impl AddArgs {
             left_out +=
                 larder_edit::add_items(&mut store, &mut operation, into, items, &mut print)?;
         }
-        Ok(if left_out > 0 { CommandStatus::LeftOut } else { CommandStatus::Done })
+        Ok(if left_out > 0 { CommandStatus::Rejected } else { CommandStatus::Done })
     }
 
     /// Prints the result for one item.
@@ -245,7 +251,10 @@ impl AddArgs {
         let (name, uid) = (name_from_bytes(&added.bytes), &added.uid);
         let Some(handle) = added.handle else {
             let uid = sanitize_line(uid);
-            print_message("left out", format!("{name}: an item with UID {uid:?} exists already"));
+            print_message(
+                "error",
+                format!("rejected {name}: an item with UID {uid:?} already exists"),
+            );
             print_message("hint", format!("change it with: larder edit 'uid:{uid}'"));
             return Ok(());
         };
@@ -254,14 +263,14 @@ impl AddArgs {
             let object = json!({ "id": id, "uid": uid, "collection": into });
             return Ok(context.out.print_json(&object)?);
         }
-        let letters = store.open_reader()?.unique_prefix_len(handle)?;
+        let letters = store.open_reader()?.items().unique_prefix_len(handle)?;
         Ok(context
             .out
             .print_line(format!("{handle:.letters$}  {name}  added to {}", sanitize_line(into)))?)
     }
 }
 
-/// Prints what was understood of a sentence.
+/// Prints the interpretation of a sentence.
 fn print_draft(context: &mut CommandContext, draft: &EventDraft) -> Result<(), CommandFailure> {
     if context.format == OutputFormat::Json {
         return Ok(());
@@ -371,12 +380,12 @@ fn input_failure(name: &str, error: &Error) -> CommandFailure {
     }
 }
 
-/// Prints diagnostics and returns the number of items left out.
+/// Prints diagnostics and returns the number of rejected items.
 fn print_remarks(context: &CommandContext, name: &str, typed: &ParsedText) -> u64 {
     for remark in &typed.diagnostics {
         let text = sanitize_line(&format!("{name}:{}: {}", remark.line, remark.kind));
         match remark.kind.is_skipped() {
-            true => print_message("left out", text),
+            true => print_message("error", format!("rejected {text}")),
             false => context.print_warning(text),
         }
     }

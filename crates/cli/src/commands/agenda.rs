@@ -23,8 +23,8 @@ use std::collections::btree_map::Entry;
 /// Show events and due tasks day by day
 ///
 /// Without FROM, shows today and the next six days. FROM alone is a day, a week,
-/// a month or a range; FROM and TO are a range that includes TO. Dates are
-/// understood in English and in the language of LC_TIME.
+/// a month or a range; FROM and TO are a range that includes TO. Both may be in
+/// English or in the language of LC_TIME.
 ///
 ///   larder agenda                       today and the next six days
 ///   larder agenda tomorrow
@@ -32,8 +32,8 @@ use std::collections::btree_map::Entry;
 ///   larder agenda "next friday" +2w
 ///   larder agenda monday friday --busy
 ///
-/// Times are in the local time zone (TZ). Recurring events are shown on each day,
-/// and tasks on the day they are due.
+/// Times are in the local time zone (TZ). Recurring events appear on each day on
+/// which they occur, and tasks on the day they are due.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct AgendaArgs {

@@ -8,9 +8,9 @@ use larder_store::Error;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Copy the store into one file, also while it is in use, and verify the copy
+/// Copy the store, even while it is in use, into one file, and verify the copy
 ///
-/// An existing backup with that name is replaced when the new one is complete.
+/// If FILE is an existing backup, it is replaced when the new one is complete.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
     /// The file to write

@@ -12,8 +12,8 @@ use std::path::Path;
 
 /// Check the store for damage
 ///
-/// Checks the pages, the references between tables, the checksums of items, and that the indexes
-/// match the items.
+/// Checks the database pages and the references between tables, and compares the indexes with the
+/// items.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Rebuild all indexes from the items and compare
@@ -70,11 +70,11 @@ fn with_next_step(
 }
 
 fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<(), CommandFailure> {
-    let (versions, kept) = report.history;
+    let (versions, bytes) = report.history;
     if context.format == OutputFormat::Json {
         let faults: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
         context.out.print_json(&json!({
-            "faults": faults, "items": report.items, "former_versions": versions, "former_bytes": kept,
+            "faults": faults, "items": report.items, "previous_versions": versions, "previous_bytes": bytes,
             "size": report.database_bytes, "wal": report.wal_bytes, "rebuilt": report.rebuilt_items,
         }))?;
         return Ok(());
@@ -83,14 +83,14 @@ fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<()
     let verdict = if report.faults.is_empty() { "OK" } else { "damaged" };
     out.print_line(format!("{verdict}: {} checked", format_count(report.items, "item")))?;
     out.print_line(format!(
-        "former versions  {} of {}",
-        format_bytes(kept),
+        "previous versions  {} of {}",
+        format_bytes(bytes),
         format_count(versions, "version")
     ))?;
-    out.print_line(format!("data.db          {}", format_bytes(report.database_bytes)))?;
-    out.print_line(format!("write-ahead log  {}", format_bytes(report.wal_bytes)))?;
+    out.print_line(format!("data.db            {}", format_bytes(report.database_bytes)))?;
+    out.print_line(format!("write-ahead log    {}", format_bytes(report.wal_bytes)))?;
     if report.rebuilt_items > 0 {
-        out.print_line("indexes          rebuilt and compared")?;
+        out.print_line("indexes            rebuilt and compared")?;
     }
     Ok(())
 }

@@ -23,35 +23,37 @@ pub(crate) struct CollectionsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum CollectionsCommand {
-    /// List collections with kind and number of items (the default)
+    /// List collections with type and number of items (the default)
     List,
     /// Create an empty collection
     Create {
         /// The name
         name: String,
-        /// The kind of items that it holds
-        #[arg(long, value_name = "KIND", default_value = "contact", value_parser = collection_type_parser())]
-        kind: CollectionType,
+        /// The type of the collection
+        #[arg(long = "type", value_name = "TYPE", default_value = "address-book",
+              value_parser = collection_type_parser())]
+        collection_type: CollectionType,
         /// The fields to index, as for `collections index` (repeatable) [default: default]
-        #[arg(long, value_name = "FIELD:KIND,..")]
+        #[arg(long, value_name = "FIELD:INDEX,..")]
         index: Vec<String>,
     },
     /// Show or choose which fields are indexed
     ///
-    /// An index makes queries fast and the store larger; a query on a field without one reads every
-    /// item. KIND is `exact` or `prefix` (whole values and their beginnings: one index), `suffix`,
-    /// `phone` (compared as numbers), `substring` (free words need it for every field they search)
-    /// or `sort`. Existing items are indexed again; until then queries are answered more slowly.
+    /// An index makes queries on its field fast and the store larger. A query on a field without an
+    /// index reads every item. INDEX is `exact` or `prefix` (two names of one index: whole values
+    /// and their beginnings), `suffix`, `phone` (compared as numbers), `substring` (bare words need
+    /// it for every field that they search) or `sort`. Larder indexes the existing items again;
+    /// queries are slower until this is complete.
     Index {
         /// The collection
         name: String,
-        /// A field and its index, or `default`, or `none`; replaces the present choice (repeatable)
-        #[arg(long, value_name = "FIELD:KIND,..")]
+        /// A field and its index, or `default`, or `none`; replaces the current choice (repeatable)
+        #[arg(long, value_name = "FIELD:INDEX,..")]
         index: Vec<String>,
     },
     /// Rename a collection
     Rename {
-        /// The present name
+        /// The current name
         from: String,
         /// The new name
         to: String,
@@ -70,11 +72,12 @@ impl CollectionsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         match self.verb.unwrap_or(CollectionsCommand::List) {
             CollectionsCommand::List => print_collections(context),
-            CollectionsCommand::Create { name, kind, index } => {
-                let summary = parse_index(&index, kind)?
-                    .unwrap_or_else(|| (*IndexConfig::shared_default(kind)).clone());
-                let create = BatchChange::CreateCollection(name.clone(), kind.main_kind());
-                let changes = vec![create, BatchChange::SetIndexConfig(name.clone(), summary)];
+            CollectionsCommand::Create { name, collection_type, index } => {
+                let index_config = parse_index(&index, collection_type)?
+                    .unwrap_or_else(|| (*IndexConfig::shared_default(collection_type)).clone());
+                let create =
+                    BatchChange::CreateCollection(name.clone(), collection_type.main_kind());
+                let changes = vec![create, BatchChange::SetIndexConfig(name.clone(), index_config)];
                 let id =
                     apply_changes(&mut context.open_or_create_store()?, "create", &name, changes)?;
                 let id = id.map(OperationId::to_number);
@@ -91,10 +94,10 @@ impl CollectionsArgs {
                 print_done(context, &json!({ "name": to, "was": from, "operation": id }), &line)
             }
             CollectionsCommand::Index { name, index } => {
-                let of = find_collection(context, &name)?;
-                match parse_index(&index, of.collection_type)? {
-                    None => print_index(context, &of),
-                    Some(summary) => set_index(context, of, summary),
+                let collection = find_collection(context, &name)?;
+                match parse_index(&index, collection.collection_type)? {
+                    None => print_index(context, &collection),
+                    Some(index_config) => set_index(context, collection, index_config),
                 }
             }
             CollectionsCommand::Remove { name } => remove_collection(context, &name),
@@ -105,18 +108,21 @@ impl CollectionsArgs {
 /// Parses `--index`; returns `None` without it.
 fn parse_index(
     index: &[String],
-    of: CollectionType,
+    collection_type: CollectionType,
 ) -> Result<Option<IndexConfig>, CommandFailure> {
     if index.iter().any(|words| words.trim().is_empty()) {
         return Err(CommandFailure::new(crate::failure::FailureKind::Usage, "--index is empty")
             .with_hint("use --index none for no indexes, or --index default"));
     }
-    if index.is_empty() { Ok(None) } else { Ok(Some(IndexConfig::parse(&index.join(" "), of)?)) }
+    if index.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(IndexConfig::parse(&index.join(" "), collection_type)?))
 }
 
 /// Returns an index configuration as text.
-fn index_config_text(summary: &IndexConfig) -> String {
-    if summary.is_default() { "default".into() } else { summary.to_string() }
+fn index_config_text(index_config: &IndexConfig) -> String {
+    if index_config.is_default() { "default".into() } else { index_config.to_string() }
 }
 
 /// Returns a parser for the type of a collection.
@@ -126,14 +132,16 @@ fn collection_type_parser() -> impl TypedValueParser<Value = CollectionType> {
 }
 
 fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-    let collections = context.open_reader()?.collections()?;
+    let collections = context.open_reader()?.collections().list()?;
     let width =
         context.out.line_width().map(|width| width.saturating_sub(COUNT_COLUMN_WIDTH).max(8));
     for collection in &collections {
-        let (name, kind) = (sanitize_line(&collection.name), collection.collection_type.name());
+        let (name, type_name) =
+            (sanitize_line(&collection.name), collection.collection_type.name());
         if context.format == OutputFormat::Json {
             context.out.print_json(&json!({
-                "name": collection.name, "kind": kind, "items": collection.item_count,
+                "name": collection.name, "type": type_name,
+                "items": collection.item_count,
                 "index": index_config_text(&collection.index_config),
             }))?;
             continue;
@@ -142,9 +150,9 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
         let collection_type = collection.collection_type;
         let mut items = format_count(collection.item_count, collection_type.item_noun());
         if !collection_type.has_one_kind() {
-            items = format!("{items}  {kind}");
+            items = format!("{items}  {type_name}");
         }
-        let mark = if collection.index_config.is_default() { "" } else { "  own index" };
+        let mark = if collection.index_config.is_default() { "" } else { "  custom indexes" };
         context
             .out
             .print_line(format!("{STRONG_STYLE}{name:<20}{STRONG_STYLE:#}  {items}{mark}"))?;
@@ -178,40 +186,40 @@ fn apply_changes(
     Ok(operation.id())
 }
 
-/// Returns the sentence that tells how to undo an operation; empty: nothing was written.
+/// Returns a sentence with the command that undoes an operation, or nothing if nothing was written.
 fn undo_hint(id: Option<OperationId>) -> String {
     id.map_or_else(String::new, |id| format!(" Undo: larder undo {id}"))
 }
 
 fn find_collection(context: &CommandContext, name: &str) -> Result<Collection, CommandFailure> {
-    let collections = context.open_reader()?.collections()?;
+    let collections = context.open_reader()?.collections().list()?;
     let found = collections.into_iter().find(|collection| collection.name == name);
     Ok(found.ok_or_else(|| Error::NoCollection { name: name.to_string() })?)
 }
 
 fn print_index(
     context: &mut CommandContext,
-    of: &Collection,
+    collection: &Collection,
 ) -> Result<CommandStatus, CommandFailure> {
-    let (name, summary) = (&of.name, &of.index_config);
-    let fields = summary
+    let (name, index_config) = (&collection.name, &collection.index_config);
+    let fields = index_config
         .field_table()
         .iter()
-        .map(|field| (field.name, summary.index_names(field).collect::<Vec<_>>()));
-    let fields = fields.filter(|(_, kinds)| !kinds.is_empty());
+        .map(|field| (field.name, index_config.index_names(field).collect::<Vec<_>>()));
+    let fields = fields.filter(|(_, indexes)| !indexes.is_empty());
     if context.format == OutputFormat::Json {
         let fields: BTreeMap<_, _> = fields.collect();
         context.out.print_json(
-            &json!({ "name": name, "index": index_config_text(summary), "fields": fields }),
+            &json!({ "name": name, "index": index_config_text(index_config), "fields": fields }),
         )?;
         return Ok(CommandStatus::Done);
     }
     let mut any = false;
-    for (field, kinds) in fields {
+    for (field, indexes) in fields {
         any = true;
         context.out.print_line(format!(
             "{STRONG_STYLE}{field:<20}{STRONG_STYLE:#}  {}",
-            kinds.join(", ")
+            indexes.join(", ")
         ))?;
     }
     if !any {
@@ -222,24 +230,30 @@ fn print_index(
 
 fn set_index(
     context: &mut CommandContext,
-    of: Collection,
-    summary: IndexConfig,
+    collection: Collection,
+    index_config: IndexConfig,
 ) -> Result<CommandStatus, CommandFailure> {
-    let Collection { name, item_count: items, index_config: before, .. } = of;
-    let (shown, index) = (sanitize_line(&name), index_config_text(&summary));
-    if *before == summary {
+    let Collection { name, item_count: items, index_config: before, .. } = collection;
+    let (shown, index) = (sanitize_line(&name), index_config_text(&index_config));
+    if *before == index_config {
         let object = json!({ "name": name, "index": index, "operation": null });
-        return print_done(context, &object, &format!("{shown} has this index already"));
+        return print_done(
+            context,
+            &object,
+            &format!("the index configuration of {shown} is unchanged"),
+        );
     }
-    let noun = summary.collection_type().item_noun();
+    let noun = index_config.collection_type().item_noun();
     let mut store = context.open_store()?;
-    let change = BatchChange::SetIndexConfig(name.clone(), summary);
+    let change = BatchChange::SetIndexConfig(name.clone(), index_config);
     let id = apply_changes(&mut store, "index", &name, vec![change])?;
     if items > 0 {
-        context.print_note(format!("indexing its {noun}s again; until then queries take longer"));
+        context.print_note(format!(
+            "indexing the {noun}s of {shown} again; queries are slower until this is complete"
+        ));
     }
     store.refresh()?;
-    let line = format!("Changed the index of {shown}.{}", undo_hint(id));
+    let line = format!("Changed the index configuration of {shown}.{}", undo_hint(id));
     let id = id.map(OperationId::to_number);
     print_done(context, &json!({ "name": name, "index": index, "operation": id }), &line)
 }
@@ -271,19 +285,19 @@ fn remove_collection(
         return Ok(CommandStatus::Done);
     }
     print_kept_items(&store.open_reader()?, &shown, &removed.remaining)?;
-    Ok(CommandStatus::LeftOut)
+    Ok(CommandStatus::Rejected)
 }
 
 /// Names the items that keep a collection.
 fn print_kept_items(reader: &Reader, name: &str, kept: &[ItemMeta]) -> Result<(), CommandFailure> {
     let items = format_count(kept.len() as u64, "item");
-    let what = "changed or added by another program in the meantime";
-    print_message("left out", format!("{name} was not removed: {items} {what}"));
+    let conflict = format!("conflict: another program changed or added {items}");
+    print_message("error", format!("{name} was not removed: {conflict}"));
     for head in kept.iter().take(MAX_NAMED_ITEMS) {
-        print_message("kept", format!("{}  {}", head.handle, display_name(reader, head)?));
+        print_message("note", format!("kept {}  {}", head.handle, display_name(reader, head)?));
     }
     if kept.len() > MAX_NAMED_ITEMS {
-        print_message("kept", format!("... and {} more", kept.len() - MAX_NAMED_ITEMS));
+        print_message("note", format!("kept {} more", kept.len() - MAX_NAMED_ITEMS));
     }
     print_message("hint", "run the command again to remove the rest");
     Ok(())

@@ -24,11 +24,11 @@ use tempfile::TempPath;
 
 /// Change an item in your editor ($VISUAL, $EDITOR), with options, or from a file
 ///
-/// Options change events, tasks and memos. Of a recurring event they change one occurrence (--scope
-/// this), it and all later ones (future), or all of them.
+/// Options change events, tasks and memos. For a recurring event, --scope selects the occurrences:
+/// one occurrence (this), this and future occurrences (future), or all.
 ///
 /// If the edited text is invalid, the editor opens again. If you give up, or another program
-/// changed the item in the meantime, your text is kept in a file.
+/// modified the item, your text is kept in a file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EditArgs {
     /// The item
@@ -49,7 +49,7 @@ struct ChangeArgs {
     /// Set a field, for example status=cancelled; an empty value removes it (repeatable)
     #[arg(long = "set", value_name = "FIELD=TEXT", conflicts_with = "from")]
     fields: Vec<String>,
-    /// The new title
+    /// The new summary
     #[arg(long, value_name = "TEXT", conflicts_with = "from")]
     summary: Option<String>,
     /// The new start: a time, a date, or both
@@ -61,7 +61,7 @@ struct ChangeArgs {
     /// The new duration
     #[arg(
         long = "for",
-        value_name = "LENGTH",
+        value_name = "DURATION",
         allow_hyphen_values = true,
         conflicts_with_all = ["end", "from"]
     )]
@@ -72,7 +72,7 @@ struct ChangeArgs {
     /// Move it later or earlier: +1h, "-2 days"
     #[arg(
         long = "move",
-        value_name = "LENGTH",
+        value_name = "DURATION",
         allow_hyphen_values = true,
         conflicts_with = "from"
     )]
@@ -90,12 +90,12 @@ struct ChangeArgs {
     #[arg(long, value_name = "NUMBER", conflicts_with = "from")]
     priority: Option<String>,
     /// Replace its alarms (time before the start; repeatable; empty removes all)
-    #[arg(long = "alarm", value_name = "LENGTH", conflicts_with = "from")]
+    #[arg(long = "alarm", value_name = "DURATION", conflicts_with = "from")]
     alarms: Vec<String>,
     /// The new time zone
     #[arg(long, value_name = "ZONE", conflicts_with = "from")]
     zone: Option<String>,
-    /// The new recurrence as an RFC 5545 rule; empty ends the recurrence
+    /// The new recurrence rule (RRULE); an empty rule removes it
     #[arg(long, value_name = "RULE", conflicts_with = "from")]
     rule: Option<String>,
 }
@@ -156,12 +156,15 @@ impl EditArgs {
         }
         if which != OccurrenceSelector::default() {
             return Err(CommandFailure::new(FailureKind::Usage, "no change given").with_hint(
-                "add an option such as --set FIELD=TEXT, --start TIME or --move LENGTH",
+                "add an option such as --set FIELD=TEXT, --start TIME or --move DURATION",
             ));
         }
-        let before = reader.source_bytes(head.row)?.unwrap_or_default();
-        let frame =
-            head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();
+        let before = reader.items().source_bytes(head.row)?.unwrap_or_default();
+        let frame = head
+            .calendar_context
+            .map(|row| reader.items().calendar_context(row))
+            .transpose()?
+            .flatten();
         let before = OriginalItem { bytes: before, frame: frame.unwrap_or_default() };
         let mut store = context.open_store()?;
         let extractor =
@@ -210,9 +213,9 @@ impl EditArgs {
         if !head.kind.has_field_edits() {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
-                format!("{} can only be changed in an editor so far", head.kind.plural()),
+                format!("options cannot change {}", head.kind.plural()),
             )
-            .with_hint(format!("run: larder edit {}", self.id)));
+            .with_hint(format!("to change it in an editor: larder edit {}", self.id)));
         }
         let uid = random_bytes().map_err(|error| CommandFailure::new(FailureKind::Store, error))?;
         let uid = uid_from_random(uid);
@@ -226,17 +229,17 @@ impl EditArgs {
         check_not_outdated(&done)?;
         let Some(operation) = done.operation else { return print_unchanged(context, head) };
         if done.orphaned_overrides > 0 {
-            let kept = format_count(done.orphaned_overrides as u64, "changed occurrence");
-            context.print_warning(format!("{kept} kept although the rule no longer includes it"));
+            let kept = format_count(done.orphaned_overrides as u64, "override");
+            context.print_warning(format!("kept {kept} that the new rule does not contain"));
         }
         if done.diverged_overrides > 0 {
-            let kept = format_count(done.diverged_overrides as u64, "changed occurrence");
-            context.print_warning(format!("{kept} left unchanged in what differs from the series"));
+            let kept = format_count(done.diverged_overrides as u64, "override");
+            context.print_warning(format!("{kept}: values that differ from the series are kept"));
         }
         // A moved override is another item.
-        let gone = done.removed.contains(&head.handle);
-        let stays = done.changed.first().or(done.added.first()).filter(|_| gone);
-        let handle = stays.copied().unwrap_or(head.handle);
+        let is_removed = done.removed.contains(&head.handle);
+        let replacement = done.changed.first().or(done.added.first()).filter(|_| is_removed);
+        let handle = replacement.copied().unwrap_or(head.handle);
         let new: Vec<String> = done.added.iter().map(ToString::to_string).collect();
         if context.format == OutputFormat::Json {
             let object = json!({
@@ -247,7 +250,7 @@ impl EditArgs {
             return Ok(CommandStatus::Done);
         }
         let after = store.open_reader()?;
-        let letters = after.unique_prefix_len(handle)?;
+        let letters = after.items().unique_prefix_len(handle)?;
         context
             .out
             .print_line(format!("{handle:.letters$}  {}  changed", display_name(reader, head)?))?;
@@ -269,9 +272,9 @@ impl EditArgs {
             _ => keep_text(head, text)?,
         };
         let (id, kept) = (&self.id, kept.display());
-        let what = "the item was changed by another program in the meantime";
+        let what = "conflict: another program modified the item";
         Ok(CommandFailure::new(FailureKind::Input, what).with_hint(format!("your text is kept in {kept}")).with_hint(format!(
-            "`larder show {id}` shows the present version; to use yours: larder edit {id} --from {kept}"
+            "`larder show {id}` shows the current version; to use yours: larder edit {id} --from {kept}"
         )))
     }
 }
@@ -283,8 +286,8 @@ fn print_new_time(
     handle: Handle,
 ) -> Result<(), CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(&handle.to_string()) else { return Ok(()) };
-    let Some(head) = reader.find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
-    let letters = reader.unique_prefix_len(handle)?;
+    let Some(head) = reader.items().find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
+    let letters = reader.items().unique_prefix_len(handle)?;
     let event::ItemTimes { start, end } = event::read_item_times(reader, &head)?;
     let user_locale = &context.settings.user_locale;
     let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), user_locale);
@@ -302,7 +305,7 @@ struct OriginalItem {
     frame: Arc<CalendarContext>,
 }
 
-/// Parses an edited text, if it may replace the former version.
+/// Parses an edited text, if it may replace the previous version.
 fn parse_edited(
     extractor: &Extractor,
     head: &ItemMeta,
@@ -347,7 +350,7 @@ fn print_changed(
     if context.format == OutputFormat::Json {
         print_result_json(context, head, true, applied.seq)?;
     } else {
-        let (handle, letters) = (head.handle, reader.unique_prefix_len(head.handle)?);
+        let (handle, letters) = (head.handle, reader.items().unique_prefix_len(head.handle)?);
         context
             .out
             .print_line(format!("{handle:.letters$}  {}  changed", name_from_bytes(text)))?;
@@ -477,7 +480,7 @@ fn run_editor(editor: &OsString, file: &Path) -> Result<(), CommandFailure> {
             FailureKind::Source,
             format!("the editor {editor:?} failed ({status}); nothing was changed"),
         )
-        .with_hint("set EDITOR, or editor in config.toml, to another one")),
+        .with_hint("set EDITOR, or `editor` in config.toml, to another editor")),
         Err(error) => {
             Err(CommandFailure::new(FailureKind::Source, format!("cannot run an editor: {error}"))
                 .with_hint("read the new text from a file with --from FILE"))
@@ -485,12 +488,12 @@ fn run_editor(editor: &OsString, file: &Path) -> Result<(), CommandFailure> {
     }
 }
 
-/// Asks whether to edit again. Without a terminal the answer is no.
+/// Asks whether to edit again; returns false without a terminal.
 fn confirm_edit_again() -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
     }
-    print_message("edit again?", "[Y/n]");
+    print_message("note", "edit again? [Y/n]");
     let mut answer = String::new();
     match std::io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => false,
@@ -507,7 +510,8 @@ fn keep_text(head: &ItemMeta, text: &[u8]) -> Result<PathBuf, CommandFailure> {
 /// Creates a temporary file with this text; its name contains the item's ID.
 fn create_temp_file(head: &ItemMeta, text: &[u8]) -> std::io::Result<TempPath> {
     let name = format!("larder-edit-{:.8}-", head.handle);
-    let suffix = format!(".{}", head.kind.file_extension());
+    let extension = head.kind.file_extensions().first().unwrap_or(&"txt");
+    let suffix = format!(".{extension}");
     let mut file = tempfile::Builder::new().prefix(&name).suffix(&suffix).tempfile()?;
     file.write_all(text)?;
     Ok(file.into_temp_path())

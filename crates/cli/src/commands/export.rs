@@ -11,10 +11,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Export a collection, with every item byte for byte as imported
+/// Export a collection; every item is written byte for byte as it is stored
 ///
-/// FILE is replaced only when the export is complete. If the store is damaged, FILE.partial has the
-/// items that could be read. A device or a named pipe is written directly.
+/// FILE is replaced only when the export is complete. If the store is damaged, the items that could
+/// be read are written to FILE.partial. A device or a named pipe is written directly.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The collection
@@ -39,7 +39,7 @@ impl ExportArgs {
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        let collections = reader.collections()?;
+        let collections = reader.collections().list()?;
         let Some(collection) = collections.iter().find(|collection| collection.name == self.name)
         else {
             return Err(larder_store::Error::NoCollection { name: self.name }.into());

@@ -47,7 +47,7 @@ fn print_field(
     }
     let mut text = field.help.to_string();
     if field.is_default_search {
-        text.push_str(" (free words look here)");
+        text.push_str(" (searched by default)");
     }
     if !field.is_indexed {
         text.push_str(" (not indexed)");

@@ -19,7 +19,7 @@ use serde_json::json;
 
 /// Search contacts, events, tasks and memos
 ///
-/// Free words match names, nicknames, organisations, e-mail addresses, phone
+/// Bare words match names, nicknames, organisations, e-mail addresses, phone
 /// numbers and all text of events, tasks and memos. All words must match; case
 /// and accents do not matter. Without QUERY, lists every item.
 ///
@@ -52,11 +52,11 @@ use serde_json::json;
 pub(crate) struct FindArgs {
     #[command(flatten)]
     query_args: QueryArgs,
-    /// Sort by this field, or by -FIELD in reverse; none keeps the order of import [default:
-    /// file_as, or start for events, tasks and memos]
+    /// Sort by this field, or by -FIELD in reverse; none: insertion order [default: file_as, or
+    /// start for events, tasks and memos]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
-    /// Start the list at TEXT, or at the next entry after it
+    /// Start the list at the first item that sorts at or after TEXT
     #[arg(long, value_name = "TEXT")]
     from: Option<String>,
     /// Show at most N results
@@ -68,7 +68,7 @@ pub(crate) struct FindArgs {
     /// Print only the number of results
     #[arg(long)]
     count: bool,
-    /// Print every occurrence within the `when:` range instead of the item
+    /// Print every occurrence within the `when:` range instead of each item once
     #[arg(long, conflicts_with_all = ["sort", "from", "duplicates"])]
     expand: bool,
     /// Print the alarms within a time range, for example today..+7d
@@ -231,7 +231,7 @@ impl FindArgs {
         if self.from.is_some() && find.sort.is_some_and(|sort| sort.field.name == "start") {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
-                "--from needs an order by text, and --sort start is by time",
+                "--from cannot be used with --sort start, which sorts by time",
             )
             .with_hint("use when:2026-03.. to list from a day on"));
         }
@@ -395,7 +395,7 @@ fn print_columns(
                     reader, local, head, of, columns,
                 )?)?);
             }
-            let letters = reader.unique_prefix_len(head.handle)?;
+            let letters = reader.items().unique_prefix_len(head.handle)?;
             let handle = format!("{:.letters$}", head.handle);
             let cells = item_format::column_cells(reader, local, head, of, columns)?;
             Ok(out.print_line(format!(
@@ -433,7 +433,7 @@ fn print_explanation(
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({
             "query": explain.query, "plan": explain.plan, "order": explain.order,
-            "visited": explain.visited, "tested": explain.tested, "matched": explain.matched,
+            "rows_read": explain.visited, "verified": explain.tested, "matched": explain.matched,
             "returned": explain.returned,
         }))?;
         return Ok(());
@@ -446,8 +446,8 @@ fn print_explanation(
     }
     out.print_line(format!("order     {}", explain.order))?;
     let counts = [
-        ("visited", explain.visited, "row", " of the index, or of the full scan"),
-        ("tested", explain.tested, "item", " verified one by one"),
+        ("read", explain.visited, "row", " of the index, or of the full scan"),
+        ("verified", explain.tested, "item", ""),
         ("matched", explain.matched, "item", ""),
         ("returned", explain.returned, "item", ""),
     ];

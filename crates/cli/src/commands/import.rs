@@ -16,11 +16,11 @@ use std::path::PathBuf;
 ///
 /// Reads vCard 2.1, 3.0 and 4.0, iCalendar, folders of such files, and standard
 /// input. Contacts go to the collection `contacts`, a calendar to a collection
-/// with its own name or that of its file, and an invitation to the calendar that
-/// has the event. Invalid items are left out and reported with file, line and
-/// reason; --rejects keeps them. An item with a known UID is updated: importing
-/// a file again changes nothing, but restores items that were edited or merged
-/// since. `larder undo` undoes the whole import.
+/// with the name of the calendar or of its file, and an invitation to the calendar
+/// that contains the event. Invalid items are rejected and reported with file,
+/// line and reason; --rejects writes them to a file. An item replaces the stored
+/// item with the same UID, so importing a file again changes only items that were
+/// edited or merged since the last import. `larder undo` undoes the whole import.
 ///
 ///   larder import contacts.vcf work.ics
 ///   larder import ~/calendars --into Work
@@ -45,8 +45,8 @@ pub(crate) struct ImportArgs {
     max_item: u64,
 }
 
-/// The maximum number of messages about single items. Further items are still counted and written
-/// to `--rejects`.
+/// The maximum number of messages about single items. Messages about further items are not printed;
+/// the items are still counted and written to `--rejects`.
 const MAX_ITEM_MESSAGES: u64 = 1000;
 const MAX_ITEM_MESSAGES_AND_ONE: u64 = MAX_ITEM_MESSAGES + 1;
 
@@ -78,7 +78,7 @@ impl ImportArgs {
             }
         };
         let mut events = |event: ImportEvent<'_>| match event {
-            ImportEvent::Rejected(notice) => print("left out", &notice),
+            ImportEvent::Rejected(notice) => print("error", &format_args!("rejected {notice}")),
             ImportEvent::Warning(notice) if !quiet => print("warning", &notice),
             ImportEvent::Progress { bytes_done, bytes_total, items } => {
                 if let Some(total) = bytes_total {
@@ -96,7 +96,7 @@ impl ImportArgs {
         Ok(match &summary {
             summary if summary.interrupted => CommandStatus::Interrupted,
             summary if !summary.unreadable.is_empty() => CommandStatus::SourceMissing,
-            summary if summary.rejected > 0 => CommandStatus::LeftOut,
+            summary if summary.rejected > 0 => CommandStatus::Rejected,
             _ => CommandStatus::Done,
         })
     }
@@ -113,7 +113,7 @@ impl ImportArgs {
         }
     }
 
-    /// Prints hints if items were left out.
+    /// Prints hints if items were rejected.
     fn print_advice(&self, summary: &ImportReport) {
         if summary.rejected == 0 || summary.interrupted {
             return;
@@ -180,7 +180,7 @@ impl ImportArgs {
             return Ok(());
         }
         if summary.interrupted && summary.item_count() == 0 {
-            context.out.print_line("interrupted; nothing was imported yet")?;
+            context.out.print_line("interrupted; nothing was imported")?;
             return Ok(());
         }
         let (files, bytes) = (format_count(summary.files, "file"), format_bytes(summary.bytes));
@@ -195,10 +195,10 @@ impl ImportArgs {
         }
         if summary.zones_defined > 0 {
             let (defined, kept) = (
-                format_count(summary.zones_defined, "time zone"),
+                format_count(summary.zones_defined, "time zone definition"),
                 format_grouped(summary.zones_kept),
             );
-            context.out.print_line(format!("{defined} defined, {kept} different"))?;
+            context.out.print_line(format!("{defined}, {kept} distinct"))?;
         }
         if summary.rejected > 0 {
             let kept = match &self.rejects {
@@ -207,7 +207,7 @@ impl ImportArgs {
             };
             context
                 .out
-                .print_line(format!("{} left out; {kept}", format_grouped(summary.rejected)))?;
+                .print_line(format!("{} rejected; {kept}", format_grouped(summary.rejected)))?;
         }
         if let Some(id) = summary.operation {
             context.out.print_line(format!("Undo: larder undo {id}"))?;

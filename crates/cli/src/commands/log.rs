@@ -16,9 +16,9 @@ use std::io;
 
 /// List operations, newest first, or the versions of one item
 ///
-/// ID is the ID of an item, also of a removed one; the number of an operation (fewer than eight
-/// digits) shows only that operation. Former versions are kept for 90 days, up to 64 MB. `larder
-/// log ID --format raw` prints the bytes of each version, oldest first.
+/// ID is the ID of an item, which may have been removed, or the number of an operation (fewer than
+/// eight digits), which shows only that operation. Previous versions are kept for 90 days, up to
+/// 64 MB. `larder log ID --format raw` prints the bytes of each version, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Show the versions of this item, or the operation with this number
@@ -30,7 +30,7 @@ pub(crate) struct LogArgs {
 
 impl LogArgs {
     /// Returns whether the argument is an item's ID. IDs are printed with at least eight letters,
-    /// so a shorter number is that of an operation.
+    /// so a shorter number is the number of an operation.
     pub(super) fn is_about_item(&self) -> bool {
         let number = |id: &str| id.len() < 8 && id.bytes().all(|byte| byte.is_ascii_digit());
         self.id.as_deref().is_some_and(|id| !number(id))
@@ -41,10 +41,10 @@ impl LogArgs {
         let operations = match &self.id {
             Some(id) if self.is_about_item() => {
                 let handle = resolve_handle(&reader, id)?;
-                return print_versions(context, &reader.versions(handle)?);
+                return print_versions(context, &reader.changes().list_versions(handle)?);
             }
             Some(number) => find_operation(&reader, number)?,
-            None => reader.operations(None, self.limit)?,
+            None => reader.changes().list_operations(None, self.limit)?,
         };
         let width = context.out.line_width();
         for row in &operations {
@@ -57,14 +57,15 @@ impl LogArgs {
     }
 }
 
-/// Returns the handle of a present or removed item.
+/// Returns the handle of a current or removed item.
 fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
     let missing = match resolve_item(reader, id) {
         Ok(head) => return Ok(head.handle),
         Err(failure) => failure,
     };
     let prefix = HandlePrefix::parse(id);
-    let removed = prefix.map(|prefix| reader.find_removed_handles(prefix, 2)).transpose()?;
+    let removed =
+        prefix.map(|prefix| reader.changes().find_removed_handles(prefix, 2)).transpose()?;
     match removed.as_deref() {
         Some([handle]) => Ok(*handle),
         _ => Err(missing),
@@ -74,7 +75,7 @@ fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
 /// Returns the operation with this number.
 fn find_operation(reader: &Reader, number: &str) -> Result<Vec<OperationRecord>, CommandFailure> {
     let id = OperationId::from_number(number.parse().unwrap_or_default());
-    match reader.operation(id)? {
+    match reader.changes().find_operation(id)? {
         Some(found) => Ok(vec![found]),
         None => Err(larder_store::Error::NoOperation { id }.into()),
     }
@@ -127,16 +128,18 @@ const DETAIL_OFFSET_COLUMNS: usize = 40;
 /// The length of a complete ID.
 const HANDLE_LETTERS: usize = 13;
 
-/// Returns the present or last name of an item.
+/// Returns the current or last name of an item.
 fn last_known_name(
     reader: &Reader,
     prefix: HandlePrefix,
 ) -> Result<Option<(Handle, String)>, CommandFailure> {
-    if let Some(head) = reader.find_by_handle(prefix, 1)?.first() {
+    if let Some(head) = reader.items().find_by_handle(prefix, 1)?.first() {
         return Ok(Some((head.handle, display_name(reader, head)?)));
     }
-    let Some(&handle) = reader.find_removed_handles(prefix, 1)?.first() else { return Ok(None) };
-    let versions = reader.versions(handle)?;
+    let Some(&handle) = reader.changes().find_removed_handles(prefix, 1)?.first() else {
+        return Ok(None);
+    };
+    let versions = reader.changes().list_versions(handle)?;
     let bytes = versions.last().and_then(|version| version.bytes.as_deref());
     Ok(bytes.map(|bytes| (handle, name_from_bytes(bytes))))
 }
@@ -160,7 +163,7 @@ fn print_versions(
             FailureKind::NotFound,
             "no versions of this item are stored",
         )
-        .with_hint("former versions are kept for 90 days, up to 64 MB"));
+        .with_hint("previous versions are kept for 90 days, up to 64 MB"));
     }
     let mut before: &[u8] = &[];
     for version in versions {
@@ -208,7 +211,7 @@ fn print_version_event(
             }
             out.print_line(line)
         }
-        None => out.print_line(format!("(operation no longer in the log)  {what}").trim_end()),
+        None => out.print_line(format!("(operation pruned)  {what}").trim_end()),
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct ManArgs {
     /// Write larder.1, larder-import.1, ..., and larder-query.7 into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the page of this subcommand, or that of queries
+    /// Print the page of this subcommand; `query` prints larder-query(7)
     #[arg(long, value_name = "NAME", conflicts_with = "out")]
     page: Option<String>,
 }

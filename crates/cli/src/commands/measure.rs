@@ -42,7 +42,8 @@ enum MeasureCommand {
 /// Run a command and print its time, CPU time, peak anonymous memory and bytes written
 ///
 /// Prints minimum, median and maximum of several runs. The command's standard output is discarded
-/// unless --show is given. The exit code is that of the command; a failing run is the last one.
+/// unless --show is given. The exit code is the exit code of the command. If a run fails, no
+/// further run is started.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
     /// The number of runs
@@ -81,22 +82,22 @@ enum GenerateCommand {
     Zones {
         /// The number of definitions
         number: u64,
-        /// Add an event for each
+        /// Add an event for each definition
         #[arg(long)]
         events: bool,
         #[command(flatten)]
         target: GenerateTargetArgs,
     },
-    /// Queries for a generated calendar with the same seed: kind, search line and EDS expression on
+    /// Queries for a generated calendar with the same seed: kind, search line and S-expression on
     /// each line
     Queries {
-        /// The number of items
+        /// The number of queries
         number: u64,
         /// The number of components of the calendar
         #[arg(long, value_name = "N", default_value_t = 20_000,
               value_parser = clap::value_parser!(u64).range(1..))]
         of: u64,
-        /// For a calendar of events only
+        /// The calendar was generated with --events
         #[arg(long)]
         events: bool,
         #[command(flatten)]

@@ -13,9 +13,9 @@ use serde_json::json;
 /// Merge duplicate contacts into the first one (`larder undo` reverts it)
 ///
 /// The first contact keeps its UID and its collection and gets every value of the
-/// others that it does not have; the others are removed. Properties that may occur
-/// only once and differ (a birthday, a name, the other UID) are kept under names of
-/// their own: X-LARDER-BDAY, X-LARDER-N, X-LARDER-UID.
+/// others that it does not have; the others are removed. If a property may occur
+/// only once and the values differ (a birthday, a name, a UID), the other value is
+/// kept under a different name: X-LARDER-BDAY, X-LARDER-N, X-LARDER-UID.
 ///
 ///   larder find --duplicates         list likely duplicates
 ///   larder merge 7k2mq1xz hz80c2rs   merge the second into the first
@@ -98,7 +98,7 @@ fn print_merged(
         )?;
         return Ok(CommandStatus::Done);
     }
-    let (handle, letters) = (base.handle, reader.unique_prefix_len(base.handle)?);
+    let (handle, letters) = (base.handle, reader.items().unique_prefix_len(base.handle)?);
     let number = format_count(items.len() as u64, "contact");
     context.out.print_line(format!(
         "Merged {number} into {handle:.letters$}  {name}. Undo: larder undo {operation}"
@@ -121,11 +121,11 @@ impl From<MergeError> for CommandFailure {
                 .with_hint(format!("`larder show {handle:.8}` shows it"))
         }
         MergeError::IncompleteCard { handle } => CommandFailure::new(FailureKind::Input, what).with_hint(format!(
-            "correct it with `larder edit {handle:.8}`, or give another contact first, which is then kept"
+            "correct it with `larder edit {handle:.8}`, or name another contact first; the first one is kept"
         )),
         MergeError::Conflict { .. } => {
             CommandFailure::new(FailureKind::Input, format!("nothing was merged: {what}"))
-                .with_hint("run the command again to merge the present versions")
+                .with_hint("run the command again to merge the current versions")
         }
         _ => CommandFailure::new(FailureKind::Input, what).with_hint("nothing was changed"),
     }

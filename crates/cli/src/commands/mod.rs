@@ -30,7 +30,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use std::ffi::OsString;
 
-/// Stores your contacts and calendars on your own machine and answers queries at once
+/// Store contacts and calendars on your own machine and search them instantly
 ///
 /// Import address books and calendars with `larder import FILE...`, then search: `larder find
 /// anna`. Every change can be undone with `larder undo`.
@@ -50,7 +50,7 @@ pub(crate) struct CliArgs {
 }
 
 const EXIT_CODES_HELP: &str = "\
-Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and left out; 4 the \
+Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and rejected; 4 the \
 store cannot be used; 5 a file or server cannot be reached; 130 interrupted.";
 
 /// The line in place of the global options in the help of a subcommand.
@@ -165,7 +165,7 @@ impl Command {
 
 fn unsupported_format_failure(format: OutputFormat, supported: &[OutputFormat]) -> CommandFailure {
     let names: Vec<&str> = supported.iter().map(|format| format.name()).collect();
-    let what = format!("--format {} is not supported here", format.name());
-    CommandFailure::new(FailureKind::Usage, what)
+    let message = format!("--format {} is not supported by this command", format.name());
+    CommandFailure::new(FailureKind::Usage, message)
         .with_hint(format!("use --format {}", names.join(" or ")))
 }

@@ -82,7 +82,7 @@ fn print_purged(
     }
     if purged.items > 0 || !purged.completed {
         let items = format_count(purged.items, "item");
-        context.out.print_line(format!("Purged {items} with all former versions"))?;
+        context.out.print_line(format!("Purged {items} with all previous versions"))?;
     }
     for copy in deleted {
         context.out.print_line(format!("Deleted {}, which was damaged", sanitize_line(&copy)))?;
@@ -90,16 +90,16 @@ fn print_purged(
     Ok(())
 }
 
-/// Returns the handle of an item of which only former versions exist.
+/// Returns the handle of a removed item that still has previous versions.
 fn find_removed_handle(
     reader: &larder_store::Reader,
     id: &str,
 ) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
-    if !reader.find_by_handle(prefix, 1)?.is_empty() {
+    if !reader.items().find_by_handle(prefix, 1)?.is_empty() {
         return Ok(None);
     }
-    Ok(match reader.find_removed_handles(prefix, 2)?.as_slice() {
+    Ok(match reader.changes().find_removed_handles(prefix, 2)?.as_slice() {
         [handle] => Some(*handle),
         _ => None,
     })
@@ -111,10 +111,12 @@ fn find_purged_handle(
     id: &str,
 ) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
-    if !reader.is_purge_pending()? || !reader.find_by_handle(prefix, 1)?.is_empty() {
+    if !reader.changes().is_purge_pending()?
+        || !reader.items().find_by_handle(prefix, 1)?.is_empty()
+    {
         return Ok(None);
     }
-    Ok(match reader.find_purged_handles(prefix, 2)?.as_slice() {
+    Ok(match reader.changes().find_purged_handles(prefix, 2)?.as_slice() {
         [handle] => Some(*handle),
         _ => None,
     })
@@ -124,7 +126,7 @@ fn confirm_purge(names: &[String]) -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
     }
-    print_message("purge", confirmation_text(names));
+    print_message("warning", confirmation_text(names));
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).is_ok() && answer.trim().eq_ignore_ascii_case("yes")
 }
@@ -132,7 +134,7 @@ fn confirm_purge(names: &[String]) -> bool {
 /// Describes what confirming will do.
 fn confirmation_text(names: &[String]) -> String {
     format!(
-        "{} will be permanently deleted with all former versions: {}\n\
+        "{} will be permanently deleted with all previous versions: {}\n\
          This cannot be undone. Backups and exports elsewhere are not changed.\n\
          Type yes and press Enter to delete, or just Enter to cancel:",
         format_count(names.len() as u64, "item"),

@@ -15,8 +15,8 @@ use serde_json::json;
 
 /// Remove items (`larder undo` restores them)
 ///
-/// Of a recurring event, removes one occurrence (--scope this), it and all later ones (future), or
-/// all of them. The ID of a changed occurrence removes only that one.
+/// For a recurring event, --scope selects the occurrences: one occurrence (this), this and future
+/// occurrences (future), or all. The ID of an override removes only its occurrence.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
     /// The items
@@ -98,17 +98,17 @@ impl RemoveArgs {
                 Ok(head.kind.has_field_edits()
                     && (is_selected || larder_edit::event::is_recurring(&reader, head)?))
             };
-        let mut any = false;
-        for (_, head, which) in &named {
-            any |= recurs(head, which)?;
+        let mut recurring_id = None;
+        for (id, head, which) in &named {
+            if recurring_id.is_none() && recurs(head, which)? {
+                recurring_id = Some(id);
+            }
         }
-        if !any {
-            return Ok(None);
-        }
+        let Some(recurring_id) = recurring_id else { return Ok(None) };
         let [(id, head, which)] = &named[..] else {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
-                "one of these items recurs; remove it on its own",
+                format!("{recurring_id} recurs: remove it with a command of its own"),
             ));
         };
         let name = display_name(&reader, head)?;
@@ -202,7 +202,7 @@ impl RemoveArgs {
 /// Returns the removed occurrences as text.
 fn removed_scope_text(which: OccurrenceSelector, head: &ItemMeta) -> &'static str {
     match which.scope {
-        Some(RecurrenceScope::ThisAndFuture) => "one occurrence and all later ones",
+        Some(RecurrenceScope::ThisAndFuture) => "this and future occurrences",
         Some(RecurrenceScope::This) => "one occurrence",
         None if which.occurrence.is_some() || !head.recurrence_id.is_empty() => "one occurrence",
         _ => "all occurrences",
@@ -221,7 +221,7 @@ fn print_dry_run(
             context.out.print_json(&json!({ "id": handle.to_string(), field: name }))?;
             continue;
         }
-        let letters = reader.unique_prefix_len(*handle)?;
+        let letters = reader.items().unique_prefix_len(*handle)?;
         context.out.print_line(format!("{handle:.letters$}  {name}"))?;
     }
     Ok(CommandStatus::Done)
@@ -253,9 +253,9 @@ fn print_removed(
     if removed.changed.is_empty() && removed.already_removed == 0 {
         return Ok(CommandStatus::Done);
     }
-    print_message("left out", conflicts);
+    print_message("error", conflicts);
     print_message("hint", again);
-    Ok(CommandStatus::LeftOut)
+    Ok(CommandStatus::Rejected)
 }
 
 /// Describes the conflicts. Items are looked up before the lock is taken, so another writer may
@@ -263,7 +263,7 @@ fn print_removed(
 fn conflict_text(removed: &RemovalOutcome) -> String {
     let left = removed.changed.len() as u64 + removed.already_removed;
     let items = format_count(left, "item");
-    let mut text = format!("{items} changed or removed by another program in the meantime");
+    let mut text = format!("conflict: another program changed or removed {items}");
     if !removed.changed.is_empty() {
         let named: Vec<_> =
             removed.changed.iter().take(MAX_NAMED_ITEMS).map(ToString::to_string).collect();

@@ -8,7 +8,7 @@ use larder_store::{DataDirectory, Error};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Replace the store with a backup, after copying the present store aside
+/// Replace the store with a backup; the current store is kept as data.db.before-restore
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
     /// A file that `larder backup` wrote
@@ -36,16 +36,19 @@ impl RestoreArgs {
                 }
                 _ => error.into(),
             })?;
-        let (file, before) = (&self.file.display().to_string(), restored.previous_copy.display());
+        let (file, previous_store) =
+            (&self.file.display().to_string(), restored.previous_copy.display());
         if context.format == OutputFormat::Json {
-            let before = before.to_string();
-            let object = json!({ "file": file, "items": restored.items, "before": before });
+            let object = json!({
+                "file": file, "items": restored.items,
+                "previous_store": previous_store.to_string(),
+            });
             context.out.print_json(&object)?;
             return Ok(CommandStatus::Done);
         }
         let items = format_count(restored.items, "item");
         context.out.print_line(format!("Restored {items} from {}", sanitize_line(file)))?;
-        context.out.print_line(format!("The previous store is in {before}"))?;
+        context.out.print_line(format!("The previous store is in {previous_store}"))?;
         Ok(CommandStatus::Done)
     }
 }

@@ -14,9 +14,9 @@ use std::time::Duration;
 /// Let GNOME programs use this store (address books over D-Bus)
 ///
 /// --eds provides the address books of evolution-data-server: each collection
-/// of contacts is an address book, and `contacts` is the one called Personal.
-/// Running programs switch to it. It ends at Control-C, or when another program
-/// takes over the D-Bus names.
+/// of contacts is an address book, and `contacts` is the address book Personal.
+/// Running programs switch to the service. The service ends at Control-C, or when
+/// another program takes over the D-Bus names.
 ///
 ///   larder serve --eds
 ///

@@ -38,7 +38,7 @@ impl ShowArgs {
         let user_locale = context.settings.user_locale.clone();
         let heads = resolve_items(context, &self.ids)?;
         for (place, head) in heads.iter().enumerate() {
-            let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
+            let bytes = reader.items().source_bytes(head.row)?.unwrap_or_default();
             match context.format {
                 OutputFormat::Raw => {
                     item_format::print_raw(&mut context.out, &bytes, place + 1 == heads.len())?;
@@ -97,7 +97,7 @@ fn print_item_page(
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<(), CommandFailure> {
-    let letters = reader.unique_prefix_len(head.handle)?;
+    let letters = reader.items().unique_prefix_len(head.handle)?;
     out.print_line(format!(
         "{STRONG_STYLE}{}{STRONG_STYLE:#}",
         crate::item_ids::name_from_bytes(bytes)
@@ -112,7 +112,9 @@ fn print_item_page(
         ListLayout::Schedule => {
             (calendar_item::page_rows(reader, user_locale, head, bytes)?, Vec::new())
         }
-        ListLayout::Fields(_) => field_page_rows(head.kind, &reader.parse_source(head, bytes)),
+        ListLayout::Fields(_) => {
+            field_page_rows(head.kind, &reader.items().parse_source(head, bytes))
+        }
     };
     let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());
     let width = labels.max().unwrap_or_default();
@@ -154,10 +156,10 @@ fn field_page_rows(kind: Kind, source: &ParsedSource<'_>) -> (Vec<PageRow>, Vec<
     }
     let kept = source.properties().iter().filter_map(|property| {
         let name = property.name().get(..LARDER_PROPERTY_PREFIX.len())?;
-        let of = property.name().get(LARDER_PROPERTY_PREFIX.len()..)?;
-        let shown = ["FN", "BDAY"].iter().any(|shown| of.eq_ignore_ascii_case(shown));
+        let merged_name = property.name().get(LARDER_PROPERTY_PREFIX.len()..)?;
+        let shown = ["FN", "BDAY"].iter().any(|shown| merged_name.eq_ignore_ascii_case(shown));
         (name.eq_ignore_ascii_case(LARDER_PROPERTY_PREFIX) && !shown)
-            .then(|| ("of_others", format!("{of} {}", sanitize_line(&property.text()))))
+            .then(|| ("merged", format!("{merged_name} {}", sanitize_line(&property.text()))))
     });
     rows.extend(kept);
     let is_picture = |field: &&Field| {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// Undo an operation
 ///
-/// Without a number, undoes the newest operation that is not undone yet; `larder log` lists
+/// Without a number, undoes the newest operation that has not been undone; `larder log` lists
 /// operations. An undo is an operation too and can be undone. If an item has changed since, nothing
 /// is undone and both versions are shown.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ impl UndoArgs {
         let reader = context.open_reader()?;
         let id = match self.operation {
             Some(number) => OperationId::from_number(number),
-            None => match reader.last_undoable_operation()? {
+            None => match reader.changes().last_undoable_operation()? {
                 Some(row) => row.id,
                 None => {
                     return Err(CommandFailure::new(FailureKind::NotFound, "nothing to undo")
@@ -33,7 +33,7 @@ impl UndoArgs {
                 }
             },
         };
-        let undone = reader.operation(id)?;
+        let undone = reader.changes().find_operation(id)?;
         let verb = undone.as_ref().map(|row| format!(" ({})", row.verb)).unwrap_or_default();
         let effect = match undone.map(|row| row.counts) {
             Some([_, 0, 0]) => "removed",
@@ -67,46 +67,45 @@ impl UndoArgs {
     }
 }
 
-/// Prints the version that the operation left and the present version of each conflict.
+/// Prints the after-image and the current version of each conflict.
 fn print_conflicts(
     context: &mut CommandContext,
     id: OperationId,
     undo: &larder_store::UndoReport,
 ) -> Result<CommandStatus, CommandFailure> {
     for conflict in &undo.conflicts {
-        let left = conflict.after_image.as_deref().unwrap_or_default();
-        let now = conflict.current.as_deref().unwrap_or_default();
-        let name = name_from_bytes(if now.is_empty() { left } else { now });
+        let after_image = conflict.after_image.as_deref().unwrap_or_default();
+        let current = conflict.current.as_deref().unwrap_or_default();
+        let name = name_from_bytes(if current.is_empty() { after_image } else { current });
         let handle = conflict.handle;
         if context.format == OutputFormat::Json {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let (left, now) =
-                (conflict.after_image.as_deref().map(text), conflict.current.as_deref().map(text));
-            context
-                .out
-                .print_json(&json!({ "conflict": handle.to_string(), "left": left, "now": now }))?;
+            context.out.print_json(&json!({
+                "conflict": handle.to_string(),
+                "after_image": conflict.after_image.as_deref().map(text),
+                "current": conflict.current.as_deref().map(text),
+            }))?;
             continue;
         }
         context.out.print_line(format!("{STRONG_STYLE}{name}{STRONG_STYLE:#}  {handle:.8}"))?;
         context.out.print_line(format!(
-            "{REMOVED_STYLE}- version of operation {id}{REMOVED_STYLE:#}  {ADDED_STYLE}+ present version{ADDED_STYLE:#}"
+            "{REMOVED_STYLE}- after operation {id}{REMOVED_STYLE:#}  {ADDED_STYLE}+ current{ADDED_STYLE:#}"
         ))?;
-        print_difference(&mut context.out, left, now)?;
+        print_difference(&mut context.out, after_image, current)?;
     }
     context.out.flush()?;
     let items = format_count(undo.conflicts.len() as u64, "item");
     if undo.operation.is_some() {
-        let back = format_count(undo.items, "item");
-        let message = format!(
-            "operation {id} was undone in part: {back} restored, {items} left as they are, as they have changed since"
-        );
+        let restored = format_count(undo.items, "item");
+        let conflicts = format_count(undo.conflicts.len() as u64, "conflict");
+        let message = format!("operation {id} was partly undone: {restored} restored, {conflicts}");
         return Err(CommandFailure::new(FailureKind::Usage, message).with_hint(format!(
             "undo the later changes, then undo the rest with: larder undo {id}"
         )));
     }
     Err(CommandFailure::new(
         FailureKind::Usage,
-        format!("operation {id} was not undone: {items} changed since"),
+        format!("operation {id} was not undone: {items} changed after it"),
     )
     .with_hint("undo the later operations first (`larder log` lists them), or edit the items"))
 }

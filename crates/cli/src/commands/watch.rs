@@ -24,16 +24,16 @@ use std::time::{Duration, Instant};
 
 /// Show a live list that updates as matching items change
 ///
-/// On a terminal the list is redrawn whenever any program changes an item, and as
-/// time passes; new and changed items are marked for a moment. A query with
-/// `when:` is listed day by day. Control-C ends it.
+/// On a terminal, the list is redrawn when any program changes an item and when
+/// time changes the result; new and changed items are marked for five seconds. The
+/// results of a query with `when:` are grouped by day. Control-C ends the command.
 ///
 ///   larder watch anna
 ///   larder watch when:today..+7d
 ///   larder watch is:overdue --kind task
 ///
 /// Elsewhere, and with --format json, it prints a line for each item that is
-/// added (+), modified (~) or removed (-), starting with the present results:
+/// added (+), modified (~) or removed (-), starting with the current results:
 ///
 ///   larder watch when:today --expand --format json | program
 ///
@@ -70,7 +70,7 @@ pub(super) struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// Parses the query, relative to the present time.
+    /// Parses the query, relative to the current time.
     pub(super) fn to_search_request(
         &self,
         settings: &QueryContext,

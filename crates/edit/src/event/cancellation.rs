@@ -1,8 +1,8 @@
 //! Cancellation of items by a scheduling message with METHOD:CANCEL (RFC 5546, 3.2.5): the items
 //! are marked as cancelled and keep everything else.
 //!
-//! Nothing is written here. Apart from [`scope`](super::scope) because the organizer sends the
-//! message: it has a revision, and it moves nothing.
+//! This module writes nothing. It is separate from [`scope`](super::scope) because a cancellation
+//! comes from the organizer: it has a revision, and it does not move occurrences.
 
 use super::editable_component::{ComponentSchedule, EditableComponent};
 use super::scope::create_override;

@@ -1,6 +1,6 @@
 //! The form of a time in an item: a date, UTC, a named zone, or floating.
 //!
-//! Apart from the values because a changed item keeps the form that its program chose.
+//! Separate from the values because a changed item keeps the form that its program chose.
 
 use larder_format::component::{Component, TimeProperty};
 use larder_store::{CalendarContext, Extractor};

@@ -1,7 +1,7 @@
 //! New events, tasks and memos, ready to be written.
 //!
-//! Apart from [`new_event`](super::new_event), which makes a draft from words: a draft has times
-//! and no phrases.
+//! Separate from [`new_event`](super::new_event), which creates a draft from a sentence; a draft
+//! contains times, not phrases.
 
 use super::date_time_form::{DateTimeForm, format_utc};
 use super::vtimezone::build_vtimezone;
@@ -23,8 +23,8 @@ pub struct EventDraft {
     pub summary: String,
     /// The start.
     pub start: Option<CalendarDateTime>,
-    /// The end, exclusive; of a task the due time, where a date is the due date itself. In UTC if
-    /// the clock of the start shows the end twice or not at all.
+    /// The end, exclusive; for a task the due time; if that is a date, it is the due date itself.
+    /// In UTC if the clock of the start shows the end twice or not at all.
     pub end: Option<CalendarDateTime>,
     /// The duration, as an alternative to the end.
     pub length: Option<IcalDuration>,

@@ -1,7 +1,7 @@
 //! Changes to a single event, task or memo.
 //!
-//! Apart from [`scope`](super::scope), which decides which components of a series change, and what
-//! moves along with them.
+//! Separate from [`scope`](super::scope), which decides which components of a series change, and
+//! what moves along with them.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
@@ -45,7 +45,7 @@ pub struct EventEdit {
 
 impl EventEdit {
     /// Returns the part of the edit that applies to an override: the fields and alarms that it
-    /// still inherits from its series. Times depend on those of the series and are left out.
+    /// still inherits from its series. Times depend on the times of the series and are omitted.
     pub(super) fn restrict_to_inherited(
         &self,
         component: &EditableComponent,
@@ -98,7 +98,7 @@ impl EventEdit {
 pub(super) struct NewTime {
     pub(super) form: DateTimeForm,
     pub(super) start: CivilTime,
-    /// The new end, exclusive. `None`: the duration stays.
+    /// The new end, exclusive. `None`: the duration is unchanged.
     pub(super) end: Option<CivilTime>,
     /// The new duration, as an alternative to the end.
     duration: Option<IcalDuration>,
@@ -203,7 +203,7 @@ impl NewTime {
     }
 }
 
-/// An edit with what is needed to apply it.
+/// An edit with the context that is needed to apply it.
 #[derive(Clone, Copy)]
 pub(super) struct EditContext<'a> {
     pub(super) edit: &'a EventEdit,
@@ -212,7 +212,7 @@ pub(super) struct EditContext<'a> {
 }
 
 impl EditContext<'_> {
-    /// Returns the new time of a component. `None`: its time stays.
+    /// Returns the new time of a component. `None`: its time is unchanged.
     pub(super) fn resolve_new_time(
         &self,
         part: &EditableComponent,
@@ -340,7 +340,7 @@ impl EditContext<'_> {
         Ok((form.clone(), from_input_civil(form, &reading, at)))
     }
 
-    /// Returns the zone in which times are read: the new zone of the edit, else that of the user.
+    /// Returns the zone in which times are read: the new zone of the edit, or else the user's zone.
     fn input_zone(&self, form: &DateTimeForm) -> Zone {
         match form.zone().filter(|_| self.edit.zone.is_some()) {
             Some(zone) => zone.clone(),
@@ -474,7 +474,7 @@ fn to_all_day(target: NewTime, schedule: &ComponentSchedule) -> NewTime {
     NewTime { form, start: day(start), end, duration: None, task_start: task_start.map(day) }
 }
 
-/// Converts a time by the clock of a form to another zone. A floating time stays.
+/// Converts a time in the zone of a form to another zone. A floating time is unchanged.
 fn to_input_civil(form: &DateTimeForm, reading: &Zone, civil: CivilTime) -> CivilTime {
     form.zone().map_or(civil, |zone| reading.to_civil(zone.to_instant(civil)))
 }
@@ -485,7 +485,8 @@ fn add_duration_to_civil(form: &DateTimeForm, from: CivilTime, length: IcalDurat
     if form.is_date() { CivilTime::midnight(civil.day_number()) } else { civil }
 }
 
-/// Converts a time in another zone to the clock of a form. A floating time stays.
+/// Converts a time in another zone to the zone in which the property is written. A floating time
+/// stays.
 fn from_input_civil(form: &DateTimeForm, reading: &Zone, civil: CivilTime) -> CivilTime {
     match form.clock() {
         ZoneReference::Floating => civil,

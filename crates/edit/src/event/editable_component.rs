@@ -1,7 +1,7 @@
 //! One component of a series while it is changed, and its schedule.
 //!
-//! Apart from [`edit`](super::edit) because it knows how a property is written and nothing of the
-//! request: every change of bytes passes here.
+//! Separate from [`edit`](super::edit) because it writes properties and does not depend on the
+//! request; every change of bytes goes through this module.
 
 use super::date_time_form::{DateTimeForm, format_utc};
 use super::draft::ensure_zone_defined;
@@ -26,13 +26,13 @@ pub(crate) struct EditableComponent {
 
 /// The schedule of a component without its overrides.
 ///
-/// Occurrences are known by keys: the original start as an instant, or, of a floating series, the
-/// clock time in seconds.
+/// Occurrences are identified by keys: the original start as an instant, or, of a floating series,
+/// the clock time in seconds.
 #[derive(Debug, Clone)]
 pub(crate) struct ComponentSchedule {
     pub(crate) form: DateTimeForm,
     pub(crate) start: CivilTime,
-    /// DTSTART, or DUE where there is none.
+    /// DTSTART, or DUE if there is none.
     pub(crate) start_property: &'static str,
     series: Series,
 }
@@ -352,7 +352,8 @@ impl ComponentSchedule {
 
     /// Returns the last occurrence before a key.
     pub(crate) fn last_key_before(&self, key: i64) -> Option<i64> {
-        // Short spans first: most series recur often. The rarest recur once in some centuries.
+        // Tries short spans first, because most series recur often; a few recur only after
+        // centuries.
         [3600, 2 * DAY_SECONDS, 40 * DAY_SECONDS, 800 * DAY_SECONDS, 200_000 * DAY_SECONDS]
             .into_iter()
             .find_map(|span| {

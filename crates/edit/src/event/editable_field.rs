@@ -1,6 +1,7 @@
 //! The fields of an event, a task or a memo that can be set, and their values.
 //!
-//! Apart from [`edit`](super::edit), which sets times: those of a series depend on each other.
+//! Separate from [`edit`](super::edit), which sets times: the times of a series depend on each
+//! other.
 
 use super::Error;
 use super::date_time_form::format_utc;

@@ -1,6 +1,6 @@
 //! Reasons why an event, a task or a memo cannot be changed.
 //!
-//! Apart from its users because every module that changes a component returns it.
+//! Separate from its users because every module that changes a component returns it.
 
 use super::new_event::EventRequestError;
 use larder_date_phrase::PhraseError;
@@ -21,28 +21,30 @@ pub enum Error {
     #[error("the item recurs: choose the occurrence to change")]
     NeedsOccurrence,
     /// The series has no such occurrence.
-    #[error("no occurrence at {0}")]
+    #[error("the series has no occurrence at {0}")]
     NoOccurrence(String),
     /// The day has several occurrences.
     #[error("several occurrences on that day: add the time of one")]
     AmbiguousOccurrence,
     /// The item has no time to change.
-    #[error("the item has no time")]
+    #[error("the item has no date or time that could be changed")]
     NoTime,
     /// The series cannot be split at the occurrence.
-    #[error("cannot split the series there: its rule would produce other occurrences")]
+    #[error(
+        "cannot split the series at this occurrence: the two parts would not have the same occurrences as the series"
+    )]
     CannotSplit,
     /// The rule has too many occurrences to count.
     #[error("cannot split the series: its rule has too many occurrences to count")]
     TooManyOccurrences,
     /// The new start is no occurrence of the rule.
-    #[error("the rule does not produce the new start: set a new rule, too")]
+    #[error("the new start is not in the recurrence set: set a new rule as well")]
     NeedsRule,
     /// A rule for a single occurrence.
     #[error("a single occurrence cannot have a rule")]
     RuleOnOccurrence,
     /// The start is no occurrence of the new rule.
-    #[error("the new rule does not produce the start: set a new start, too")]
+    #[error("the start is not in the recurrence set of the new rule: set a new start as well")]
     NeedsStart,
     /// The start is a date and the end a time, or the reverse.
     #[error("the start and the end must both be dates, or both be times")]

@@ -1,8 +1,8 @@
 //! New events, tasks and memos in words: a sentence and options.
 //!
-//! Options win over the sentence. Times are read in the zone of the user, or in the zone that is
-//! named. Without a duration, an event takes an hour, or a day. The time of a task is its due time.
-//! A recurring item starts at the first occurrence of its rule.
+//! Options take precedence over the sentence. Times are read in the zone of the user, or in the
+//! zone that is named. Without a duration, an event takes an hour, or a day. The time of a task is
+//! its due time. A recurring item starts at the first occurrence of its rule.
 
 use super::draft::{EventDraft, dedup_alarms, end_after, start_to_key};
 use larder_date_phrase::{
@@ -17,7 +17,7 @@ use larder_time::zone::Zone;
 
 /// The duration of an event that has only a start.
 const DEFAULT_DURATION_SECONDS: i64 = 3600;
-/// Zones with the same offsets for ten years are taken for the same.
+/// Zones with the same offsets for ten years are treated as equal.
 const ZONE_COMPARISON_SECONDS: i64 = 3_653 * DAY_SECONDS;
 
 /// A new event, task or memo, as the user typed it.
@@ -66,10 +66,10 @@ pub enum EventRequestError {
     #[error("unknown time zone {0:?}")]
     UnknownZone(String),
     /// Without a time it may be a task or a memo.
-    #[error("no date or time found: it could be an event, a task or a memo")]
+    #[error("found no date or time, so the kind is unclear: event, task or memo")]
     AmbiguousKind,
     /// The title is missing.
-    #[error("missing title")]
+    #[error("missing summary")]
     NoSummary,
     /// A duration without a start.
     #[error("a duration needs a start time")]
@@ -92,7 +92,7 @@ pub enum EventRequestError {
     #[error("the rule {0} has no occurrence after the start")]
     NeverOccurs(String),
     /// `every` is no repetition.
-    #[error("{0:?} is not a repetition; use for example monday, day, 2 weeks or month")]
+    #[error("{0:?} is not a recurrence; use for example monday, day, 2 weeks or month")]
     NoFrequency(String),
 }
 
@@ -132,7 +132,7 @@ fn find_named_zone(locale: &UserLocale) -> Option<Zone> {
     zones.find_equivalent(local, None, *now, now.saturating_add(ZONE_COMPARISON_SECONDS))
 }
 
-/// Returns the clock time at an instant. A floating clock is that of the user.
+/// Returns the clock time at an instant. A floating time is in the user's zone.
 pub(crate) fn civil_on_clock(clock: &ZoneReference, at: Instant, locale: &UserLocale) -> CivilTime {
     match clock {
         ZoneReference::Utc => at.to_civil(0),
@@ -220,7 +220,7 @@ impl EventRequest {
         let sentence = Sentence::parse(&self.text, now, &locale.language)?;
         let due = self.kind == Some(Kind::Task) && self.end.is_some() && self.start.is_none();
         let Some(every) = &self.every else {
-            // The due time of a recurring task wins over the first day of its rule.
+            // The due time of a recurring task takes precedence over the first day of its rule.
             let start = sentence.start.filter(|_| !due || sentence.rule.is_none());
             return Ok(Sentence { start, ..sentence });
         };
@@ -353,8 +353,8 @@ pub(super) fn parse_recurrence(
     found.ok_or_else(|| failed.map_or_else(unknown, EventRequestError::Phrase))
 }
 
-/// Converts the times of an event to those of a task: the start becomes the due time, unless the
-/// request has an end, too.
+/// Converts the times of an event to the times of a task: the start becomes the due time, unless
+/// the request has an end, too.
 fn convert_to_due(draft: &mut EventDraft, has_end: bool) {
     // A due date is the day itself, and not the day after it.
     if let Some(end) = draft.end.as_mut().filter(|end| end.is_date) {

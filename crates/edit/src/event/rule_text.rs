@@ -1,8 +1,8 @@
 //! The text of recurrence rules: their end, and their weekdays.
 //!
 //! Works on the text of a rule and not on [`Rule`], so that the parts which stay keep the form in
-//! which their program wrote them. Apart from its users because splitting a series and moving one
-//! both rewrite rules.
+//! which their program wrote them. Separate from its users because splitting a series and moving
+//! one both rewrite rules.
 
 use super::date_time_form::DateTimeForm;
 use larder_time::civil::Weekday;

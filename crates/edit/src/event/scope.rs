@@ -3,8 +3,8 @@
 //! Decides which items of a UID change; [`EventEdit`](super::edit::EventEdit) decides how a single
 //! component changes. The scopes are the modes of evolution-data-server: *this* creates an
 //! override, or removes the occurrence with an EXDATE; *this and future* ends the rule before the
-//! occurrence, and the following ones continue under a new UID; *all* changes the master, and moves
-//! everything that depends on its times.
+//! occurrence; the occurrence and all later ones continue under a new UID; *all* changes the
+//! master, and moves everything that depends on its times.
 
 use super::Error;
 use super::edit::{EditContext, NewTime};
@@ -41,7 +41,7 @@ enum ResolvedTarget {
     One(i64),
     /// This occurrence and all following. It is not the first.
     Following(i64),
-    /// Everything, with the occurrence that the user sees.
+    /// All occurrences; the user refers to times of this one.
     All(RecurrenceScope, Option<i64>),
 }
 
@@ -69,9 +69,11 @@ pub(super) fn compute_removal(
 pub(super) struct SeriesEdit {
     /// The changes to apply.
     pub(super) changes: Vec<BatchChange>,
-    /// The number of overrides that stay although the new rule has no such occurrence.
+    /// The number of overrides that are kept although the new rule does not include their
+    /// occurrence.
     pub(super) orphaned_overrides: usize,
-    /// The number of overrides that keep a value of their own where the series was changed.
+    /// The number of overrides that keep their own value of a property that was changed in the
+    /// series.
     pub(super) diverged_overrides: usize,
 }
 
@@ -152,7 +154,8 @@ fn is_first(group: &UidGroup<'_>, key: i64) -> bool {
 struct EditedSeries {
     master: Option<EditableComponent>,
     overrides: Vec<OverrideComponent>,
-    /// The number of overrides that keep a value of their own where the series was changed.
+    /// The number of overrides that keep their own value of a property that was changed in the
+    /// series.
     diverged_overrides: usize,
 }
 
@@ -348,7 +351,8 @@ pub(super) fn create_override(group: &UidGroup<'_>, key: i64) -> Result<Editable
     let range = ranges.max_by_key(|one| one.key);
     let mut part = range.map_or(master, |range| &range.component).clone();
     let copied = part.schedule(group.extractor).ok_or(Error::NoTime)?;
-    // The occurrence is as far from the copied component as it is from that one's original time.
+    // The distance between the occurrence and the original time of the copied component is also the
+    // distance between their starts.
     let from =
         range.and_then(|range| range.key).map_or(schedule.start, |key| schedule.key_to_civil(key));
     let delta = occurrence.original_civil.seconds() - from.seconds();
@@ -402,7 +406,7 @@ fn split_series(
 /// The second part of a series that was split.
 struct FollowingSeries {
     series: EditedSeries,
-    /// The distance of its occurrences from those of the whole series, in seconds of its clock.
+    /// The shift of its occurrences relative to the whole series, in seconds of clock time.
     shift_seconds: i64,
 }
 
@@ -516,7 +520,8 @@ fn verify_split(
 
 impl EditedSeries {
     /// Changes the whole series for a user who sees the occurrence `seen_key`. The override
-    /// `edited_override` is changed by its own time; all other overrides keep what they changed.
+    /// `edited_override` is edited relative to its own time; all other overrides keep the
+    /// properties that they changed.
     fn apply_edit(
         mut self,
         seen_key: Option<i64>,

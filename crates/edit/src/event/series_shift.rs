@@ -1,8 +1,8 @@
 //! The parts of a series that depend on its times, when these change: rules, EXDATE and RDATE, and
 //! overrides.
 //!
-//! Which occurrences change is decided in [`scope`](super::scope). Apart from it because a change
-//! of all occurrences and one of all following move the same parts.
+//! [`scope`](super::scope) decides which occurrences change. This module is separate because a
+//! change of all occurrences and a change of this and future occurrences move the same parts.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;

@@ -1,8 +1,8 @@
 //! The items of one UID: a master and its overrides.
 //!
-//! Apart from [`scope`](super::scope) because a cancellation by message changes the same items, and
-//! because it is the only part that reads the store: it finds the occurrence that a user names, and
-//! turns changed components into a batch.
+//! Separate from [`scope`](super::scope) because cancellations change the same items, and because
+//! only this module reads the store: it finds the occurrence that a user names, and turns changed
+//! components into a batch.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
@@ -89,11 +89,11 @@ impl<'d> UidGroup<'d> {
         let _snapshot = reader.begin_read()?;
         // Overrides are resolved by the schedule of the master, which may be read after them.
         let mut overrides = Vec::new();
-        for item in reader.find_series_of_item(item)? {
-            let Some(bytes) = reader.source_bytes(item.row)? else { continue };
+        for item in reader.items().find_series_of_item(item)? {
+            let Some(bytes) = reader.items().source_bytes(item.row)? else { continue };
             let context = item
                 .calendar_context
-                .map(|row| reader.calendar_context(row))
+                .map(|row| reader.items().calendar_context(row))
                 .transpose()?
                 .flatten()
                 .map_or_else(CalendarContext::default, |context| (*context).clone());
@@ -260,7 +260,7 @@ impl<'d> UidGroup<'d> {
         moved.filter_map(|one| one.key).collect()
     }
 
-    /// Computes the changes after which these components are stored, and no others of the UID.
+    /// Computes the changes that make the stored items of the UID equal to these components.
     pub(crate) fn compute_changes(
         &self,
         components: Vec<EditableComponent>,

@@ -13,11 +13,11 @@ use larder_time::civil::{
 use larder_time::value::UtcOffset;
 use larder_time::zone::Zone;
 
-/// The years that are examined. The rules of the last one are assumed to stay.
+/// The years that are examined; the rules of the last year are assumed to continue.
 const FIRST_YEAR: i32 = 1970;
 const LAST_YEAR: i32 = 2037;
-/// The number of years for which the changes of an irregular zone are listed, from the year before
-/// the decade on.
+/// The number of years for which the changes of an irregular zone are listed, starting with the
+/// year before the decade of the item.
 const LISTED_YEARS: i32 = 16;
 
 /// Builds the definition of a zone for an item that starts in a year. Returns `None` for UTC, which

@@ -7,8 +7,8 @@ use larder_format::kind::Kind;
 use larder_time::civil::{DAY_SECONDS, Instant};
 use larder_time::value::IcalDuration;
 
-/// Reads the alarms that can ring: not those of a cancelled or completed item, nor those with an
-/// unknown action.
+/// Reads the alarms that can ring. Skips alarms of a cancelled or completed item, and alarms with
+/// an unknown action.
 pub(super) fn read_alarms(
     component: &Component<'_>,
     kind: Kind,

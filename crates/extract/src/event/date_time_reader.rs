@@ -1,6 +1,6 @@
 //! Dates and times of a component, in the time zones that they name.
 //!
-//! Apart from `schedule_parser` because alarms and single properties are read in the same way.
+//! Separate from `schedule_parser` because alarms and single properties are read in the same way.
 
 use super::zone_resolver::{ResolvedZone, ZoneResolver};
 use crate::calendar_context::CalendarContext;
@@ -133,7 +133,7 @@ pub(super) struct DateTimeReader<'a> {
     pub(super) calendar: &'a CalendarContext,
     pub(super) zones: &'a ZoneResolver,
     pub(super) warnings: &'a mut Vec<LineWarning>,
-    /// The names of the zones so far; that of the start is the first.
+    /// The names of the zones so far; the zone of the start is first.
     pub(super) zone_names: Vec<String>,
     /// The TZIDs with a warning.
     warned_tzids: Vec<String>,
@@ -224,8 +224,9 @@ impl<'a> DateTimeReader<'a> {
     fn warn_truncated_definition(&mut self, property: &TimeProperty<'_>) {
         let tzid = property.tzid.as_deref().unwrap_or_default();
         if self.note_first_warning(tzid) {
-            let text =
-                format!("the definition of {tzid:?} has too many changes to follow them all");
+            let text = format!(
+                "the definition of {tzid:?} has too many transitions: later times may be wrong"
+            );
             self.warn(property.line, text);
         }
     }

@@ -1,7 +1,7 @@
 //! The parser of schedules: the start of a component, its length, its recurrence, the occurrence
 //! that it replaces, its alarms.
 //!
-//! Where RFC 5545 leaves room, or files do not follow it, the comments here say how it is read.
+//! Where RFC 5545 is ambiguous, or files do not follow it, comments describe the interpretation.
 //! Values that are not understood are ignored, with a warning.
 
 use super::alarm_reader::read_alarms;
@@ -21,7 +21,7 @@ use larder_time::value::{IcalDateTime, IcalDuration, Period, PeriodEnd};
 
 /// Values of one list (EXDATE, RDATE) after this many are ignored.
 const MAX_VALUES_PER_LIST: usize = 1 << 17;
-/// Rules of one item after this many are ignored: nobody writes them, and each may take long to
+/// Rules of one item after this many are ignored: real items have fewer, and each may take long to
 /// compile.
 const MAX_RULES_PER_ITEM: usize = 16;
 
@@ -149,7 +149,7 @@ impl ScheduleParser<'_> {
         }
         let length = match (start.is_date, end.is_date) {
             (true, _) => end.civil.day_number() - start.civil.day_number(),
-            // A date is its midnight, in the zone of the start.
+            // A date means midnight in the zone of the start.
             (false, true) => {
                 let midnight = CalendarDateTime::from_civil(
                     CivilTime::midnight(end.civil.day_number()),
@@ -157,7 +157,7 @@ impl ScheduleParser<'_> {
                 );
                 seconds_between(start, &midnight)
             }
-            // An end without a zone is in that of the start.
+            // An end without a zone has the zone of the start.
             (false, false) if end.zone_reference == ZoneReference::Floating => {
                 let reference = start.zone_reference.clone();
                 seconds_between(start, &CalendarDateTime::from_civil(end.civil, reference))
@@ -181,7 +181,7 @@ impl ScheduleParser<'_> {
         self.dates.warn(property.map_or(1, |property| property.line), text);
     }
 
-    /// Returns the length without an end: a date takes a day, a time no time.
+    /// Returns the length of an item without an end: a day for a date, zero for a time.
     fn read_duration(&mut self, start: &CalendarDateTime) -> EventLength {
         let default = if start.is_date { EventLength::from_days(1) } else { EventLength::ZERO };
         let component = self.component;
@@ -246,7 +246,7 @@ impl ScheduleParser<'_> {
                     let difference = rule.libical_difference().filter(|_| name == "RRULE");
                     if let Some(difference) = difference {
                         let text = format!(
-                            "evolution-data-server expanded this rule differently: {difference}"
+                            "evolution-data-server expands this rule differently: {difference}"
                         );
                         self.dates.warn(property.line, text);
                     }
@@ -287,7 +287,7 @@ impl ScheduleParser<'_> {
 
     /// Reads the occurrence that the component replaces, as a time and as a text. The text is the
     /// time as it is written, without the zone: zones change by law and have many names, and the
-    /// series knows which one is meant.
+    /// series decides which one is meant.
     fn read_recurrence_id(&mut self) -> ParsedSchedule {
         let component = self.component;
         let Some(property) = component.recurrence_id() else { return ParsedSchedule::default() };

@@ -1,7 +1,7 @@
 //! The resolver of time zones: which zone a name in a file means, decided once for each name.
 //!
-//! `larder-time` decides; the resolver caches the decisions. A zone that is none of the system is
-//! found again by the hash of its definition, which `larder-store` has.
+//! `larder-time` decides; the resolver caches the decisions. A zone that is not a system zone is
+//! stored under the hash of its definition, and `larder-store` finds the definition by this hash.
 
 use crate::calendar_context::VtimezoneText;
 use larder_format::vtimezone as text;
@@ -54,7 +54,7 @@ pub(crate) struct ResolvedZone {
 pub enum ZoneLookup {
     /// The zone.
     Known(Zone),
-    /// The zone is that of the definition whose hash begins with these bytes:
+    /// The zone is defined by the definition whose hash begins with these bytes:
     /// [`ZoneResolver::define_zone`] takes the definition.
     Definition {
         /// The first bytes of the hash.

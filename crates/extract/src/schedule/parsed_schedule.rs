@@ -8,7 +8,7 @@ use larder_time::series::{CalendarDateTime, Override, Series, SeriesSpec};
 pub struct ParsedSchedule {
     /// The schedule if nothing else has the UID; `None`: the component has no time.
     pub(crate) standalone: Option<Schedule>,
-    /// The start, length and rules, where the component can be part of a series.
+    /// The start, length and rules, if the component can be part of a series.
     pub(crate) series_spec: Option<Box<SeriesSpec>>,
     /// The occurrence that the component replaces, as a time...
     pub(crate) original: Option<CalendarDateTime>,
@@ -95,7 +95,7 @@ impl ParsedSchedule {
         })
     }
 
-    /// Returns the names of the time zones, that of the start first.
+    /// Returns the names of the time zones; the zone of the start is first.
     pub(crate) fn zone_names(&self) -> &[String] {
         self.standalone.as_ref().map_or(&[], |schedule| &schedule.zone_names)
     }

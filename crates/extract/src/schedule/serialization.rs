@@ -1,5 +1,5 @@
-//! The packed form of a schedule: flags; the beginning of an open one; the row of the override,
-//! where the item stands for the occurrences that follow one; the names of the time zones, that of
+//! The packed form of a schedule: flags; the beginning of an open one; the row of the override, if
+//! the item stands for the occurrences after an override; the names of the time zones, the zone of
 //! the start first; the alarms; and the series, as `larder-time` packs it.
 
 use super::{Alarm, Schedule, ScheduleForm, Trigger};

@@ -1,7 +1,7 @@
 //! The parser that builds a component from its content lines.
 //!
-//! A subcomponent is closed by its END or by the END of a component around it. Apart from the types
-//! of a component, so that these can be read without the parser.
+//! A subcomponent is closed by its END or by the END of a component around it. Separate from the
+//! types of a component, so that these can be read without the parser.
 
 use super::{
     CalendarVersion, Component, ComponentKind, MAX_PROPERTIES_PER_ITEM, Problem, ProblemKind,

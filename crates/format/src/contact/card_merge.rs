@@ -12,7 +12,7 @@
 //! | UID | always kept that way: the base keeps its identity |
 //! | VERSION, PRODID, REV | dropped: they describe the other card, not the person |
 //! | members of a list | those that the base lacks are added |
-//! | lines of a group | all of them, under an unused group name, if the base lacks one |
+//! | lines of a group | all are added, under an unused group name, if the base lacks one of them |
 //! | a line that is not a property | `X-LARDER-LINES`, as text; a nested card becomes AGENT |
 
 mod card_layout;
@@ -165,10 +165,10 @@ impl<'c, 't> CardMerge<'c, 't> {
     /// Returns the name that an added property gets in the base.
     fn target_name(&self, property: &Property<'_>) -> String {
         let name = property.name();
-        let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
-        let once = is(SINGLE_VALUE_PROPERTIES)
+        let has_name = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        let once = has_name(SINGLE_VALUE_PROPERTIES)
             || (self.base.card.version() < super::VcardVersion::V4_0
-                && is(SINGLE_VALUE_PROPERTIES_BEFORE_V4));
+                && has_name(SINGLE_VALUE_PROPERTIES_BEFORE_V4));
         if property.has_name("UID") || (once && self.base.has_property(name)) {
             return format!("{LARDER_PREFIX}{}", name.to_ascii_uppercase());
         }
@@ -343,8 +343,8 @@ impl<'c, 't> CardMerge<'c, 't> {
             .filter_map(|(at, _)| group(at))
             .collect();
         for at in 0..self.actions.len() {
-            let said = matches!(self.actions.get(at), Some(MergeAction::AddParams(..)));
-            if said
+            let is_changed = matches!(self.actions.get(at), Some(MergeAction::AddParams(..)));
+            if is_changed
                 && group(at).is_some_and(|group| added.contains(&group))
                 && let (Some(property), Some(fate)) =
                     (from.card.properties().get(at), self.actions.get_mut(at))

@@ -279,16 +279,16 @@ impl BinaryValue {
     }
 
     fn format_line(&self, mut head: String, mut params: ParamValues, style: VcardStyle) -> String {
-        let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
-        params.retain(|(name, _)| !is(name, "MEDIATYPE") && !is(name, "VALUE"));
+        let is_name = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
+        params.retain(|(name, _)| !is_name(name, "MEDIATYPE") && !is_name(name, "VALUE"));
         let VcardStyle { version, line_end } = style;
         let mut start = String::new();
         if version == VcardVersion::V4_0 {
             start = format!("data:{};base64,", self.take_media_type(&mut params));
         } else if let Some(media) = &self.media_type {
             let kind = short_media_type(media);
-            match params.iter_mut().find(|(name, _)| is(name, "TYPE")) {
-                Some((_, types)) if types.iter().any(|one| is(one, &kind)) => {}
+            match params.iter_mut().find(|(name, _)| is_name(name, "TYPE")) {
+                Some((_, types)) if types.iter().any(|one| is_name(one, &kind)) => {}
                 Some((_, types)) => types.push(kind),
                 None => params.push(("TYPE".into(), vec![kind])),
             }
@@ -363,7 +363,7 @@ fn encode_base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Converts parameters to another version, without those of the encoding.
+/// Converts parameters to another version; omits the parameters that describe the encoding.
 pub(super) fn convert_params(
     property: &Property<'_>,
     from: VcardVersion,
@@ -506,7 +506,7 @@ fn escape_value(text: &str, separators: bool) -> String {
     escaped
 }
 
-/// Unescapes text for vCard 2.1: real line feeds, and bare separators where they have no meaning.
+/// Unescapes text for vCard 2.1: real line feeds, and bare separators if they have no meaning.
 fn unescape_value(text: &str, separators: bool) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();

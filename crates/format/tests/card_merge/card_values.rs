@@ -82,7 +82,7 @@ pub(super) fn property_values(property: &Property<'_>) -> Vec<CardValue> {
         "EMAIL" => vec![text.to_lowercase().replace("mailto:", "")],
         "GEO" => vec![text.replace("geo:", "").replace(';', ",")],
         "BDAY" | "ANNIVERSARY" => vec![text.replace('-', "")],
-        // One form for all versions: the part behind the comma is the base64.
+        // One form for all versions: the part after the comma is the base64.
         name if is_binary(name) => {
             let all = text.rsplit(',').next().unwrap_or_default();
             vec![all.chars().filter(|c| c.is_ascii_alphanumeric()).collect()]

@@ -70,8 +70,8 @@ impl WorkloadClient<'_> {
         let at = |minute: i64| {
             format!("(make-time \"{today}T{:02}{:02}00Z\")", minute / 60, minute % 60)
         };
-        let question = format!("(has-alarms-in-range? {} {})", at(minute), at(minute + 1));
-        self.run_query("alarms", QuerySyntax::Sexp, &question)
+        let query = format!("(has-alarms-in-range? {} {})", at(minute), at(minute + 1));
+        self.run_query("alarms", QuerySyntax::Sexp, &query)
     }
 
     /// Opens the calendar on the current month, pages forward and back, and closes it.
@@ -102,8 +102,8 @@ impl WorkloadClient<'_> {
     }
 
     fn run_query(&mut self, client: &str, form: QuerySyntax, text: &str) -> Result<(), Error> {
-        let question = ViewQuery::new(form, text, Arc::clone(self.settings));
-        self.result.items_received += self.views.find(question, client, &mut |_, _| true)?;
+        let query = ViewQuery::new(form, text, Arc::clone(self.settings));
+        self.result.items_received += self.views.find(query, client, &mut |_, _| true)?;
         Ok(())
     }
 }

@@ -107,8 +107,12 @@ const ROW_HEIGHT_PIXELS: f64 = 22.0;
 
 impl Chart for BarChart<'_> {
     fn draw(&self, width: f64) -> Result<String, fmt::Error> {
-        let widest = |of: fn(&ChartBar) -> &str, most: f64| {
-            self.bars.iter().map(|bar| text_width_pixels(of(bar))).fold(0.0, f64::max).min(most)
+        let widest = |text_of: fn(&ChartBar) -> &str, most: f64| {
+            self.bars
+                .iter()
+                .map(|bar| text_width_pixels(text_of(bar)))
+                .fold(0.0, f64::max)
+                .min(most)
         };
         let left = widest(|bar| &bar.name, width * 0.38) + 14.0;
         let right = widest(|bar| &bar.label, width * 0.42) + 16.0;
@@ -121,8 +125,8 @@ impl Chart for BarChart<'_> {
         x.draw_x_axis(&mut out, &plot)?;
         for (number, bar) in self.bars.iter().enumerate() {
             let top = plot.top + number as f64 * ROW_HEIGHT_PIXELS + 3.0;
-            let told = format_tooltip(&bar.name, &self.series, &bar.values, self.x_axis.unit);
-            writeln!(out, "<g><title>{}</title>", XmlEscaped(&told))?;
+            let tooltip = format_tooltip(&bar.name, &self.series, &bar.values, self.x_axis.unit);
+            writeln!(out, "<g><title>{}</title>", XmlEscaped(&tooltip))?;
             out.push_str(&svg_text(
                 left - 8.0,
                 top + 12.0,

@@ -53,23 +53,25 @@ impl Chart for RangeChart<'_> {
                 &truncate_to_width(&range.name, left - 14.0),
             ));
             out.push_str("</g>\n");
-            for (tone, whose, values) in &range.values {
-                let [mean, most, worst] = values.map(|value| x.position(value));
-                let [a, b, c] = values.map(|value| self.x_axis.unit.format(value));
-                let told =
-                    format!("{} - {whose}: mean {a}, 19 of 20 at most {b}, worst {c}", range.name);
+            for (colour, series, values) in &range.values {
+                let [mean, p95, max] = values.map(|value| self.x_axis.unit.format(value));
+                let tooltip = format!(
+                    "{} - {series}: mean {mean}, 95th percentile {p95}, maximum {max}",
+                    range.name
+                );
+                let [mean, p95, max] = values.map(|value| x.position(value));
                 let middle = top + 10.0;
-                let class = tone.css_class();
+                let class = colour.css_class();
                 writeln!(
                     out,
                     "<g class=\"{class}\"><title>{}</title>\
-                     <path class=\"line\" d=\"M{mean:.1} {middle:.1}H{worst:.1}M{worst:.1} {:.1}v10\"/>\
+                     <path class=\"line\" d=\"M{mean:.1} {middle:.1}H{max:.1}M{max:.1} {:.1}v10\"/>\
                      <path class=\"life\" stroke-width=\"6\" d=\"M{:.1} {middle:.1}H{:.1}\"/>\
                      <circle class=\"fill\" cx=\"{mean:.1}\" cy=\"{middle:.1}\" r=\"5\"/></g>",
-                    XmlEscaped(&told),
+                    XmlEscaped(&tooltip),
                     middle - 5.0,
-                    mean.min(most),
-                    mean.max(most),
+                    mean.min(p95),
+                    mean.max(p95),
                 )?;
                 top += ROW_HEIGHT_PIXELS;
             }

@@ -181,7 +181,7 @@ impl TextTokens {
     /// Returns a keyword of the log unchanged, and another text as a token.
     fn anonymise_keyword(&mut self, field: &str, value: &Value) -> Value {
         let (_, words) =
-            LOG_KEYWORDS_BY_FIELD.iter().find(|(of, _)| *of == field).unwrap_or(&("", &[]));
+            LOG_KEYWORDS_BY_FIELD.iter().find(|(name, _)| *name == field).unwrap_or(&("", &[]));
         match value.as_str() {
             Some(text) if words.contains(&text) => text.into(),
             Some(text) => self.token_for(field, text).into(),
@@ -349,15 +349,17 @@ fn is_harmless_atom(word: &str) -> bool {
 /// Returns whether the first text of a function may remain. Field names are short words; the names
 /// of extension fields begin with `x-` and may contain anything.
 fn is_harmless_argument(function: &str, text: &str) -> bool {
-    let short = |of: fn(u8) -> bool| text.len() <= 40 && !text.is_empty() && text.bytes().all(of);
+    let short = |is_allowed: fn(u8) -> bool| {
+        text.len() <= 40 && !text.is_empty() && text.bytes().all(is_allowed)
+    };
     match function {
         "make-time" => short(|byte| byte.is_ascii_digit() || b"TZ-:".contains(&byte)),
         "kind" => KIND_NAMES.contains(&text),
         _ => {
-            let own = text.get(..2).is_some_and(|begin| begin.eq_ignore_ascii_case("x-"));
+            let is_extension = text.get(..2).is_some_and(|begin| begin.eq_ignore_ascii_case("x-"));
             let token = text.strip_prefix('t').is_some_and(|rest| rest.parse::<u64>().is_ok());
             let word = short(|byte| byte.is_ascii_alphanumeric() || b"_-:".contains(&byte));
-            word && !token && (!own || text == "x-evolution-any-field")
+            word && !token && (!is_extension || text == "x-evolution-any-field")
         }
     }
 }

@@ -146,31 +146,32 @@ impl ResidencyTracker {
     }
 
     /// Records an answer.
-    pub(super) fn add_answer(&mut self, process: u32, at: i64, number: u32, asked: &AnswerEvent) {
-        let Some(of) = self.processes.get_mut(&process) else { return };
-        let question = of.queries.entry(number).or_default();
-        let before = question.cached_and_open_bytes();
-        match (asked.from, &mut question.answer) {
+    pub(super) fn add_answer(&mut self, process: u32, at: i64, number: u32, event: &AnswerEvent) {
+        let Some(state) = self.processes.get_mut(&process) else { return };
+        let query = state.queries.entry(number).or_default();
+        let before = query.cached_and_open_bytes();
+        match (event.from, &mut query.answer) {
             (LoggedOrigin::Cache | LoggedOrigin::Shared, Some(answer))
-                if answer.number == asked.answer =>
+                if answer.number == event.answer =>
             {
                 answer.uses += 1;
             }
-            (LoggedOrigin::Run, _) if asked.bytes > of.budget_bytes || of.budget_bytes == 0 => {}
+            (LoggedOrigin::Run, _)
+                if event.bytes > state.budget_bytes || state.budget_bytes == 0 => {}
             (from, kept) => {
                 // A used answer that was not seen to be cached was cached before the log began, or
                 // came with a reset view.
                 let uses = u64::from(from != LoggedOrigin::Run);
-                let bytes = asked.bytes.min(MAX_ANSWER_BYTES);
-                let new = ResidentAnswer { number: asked.answer, bytes, cached_at: at, uses };
+                let bytes = event.bytes.min(MAX_ANSWER_BYTES);
+                let new = ResidentAnswer { number: event.answer, bytes, cached_at: at, uses };
                 if let Some(old) = kept.replace(new) {
-                    of.answers.remove(&old.number);
+                    state.answers.remove(&old.number);
                     self.residency.record_removal(old, at, Some(LoggedEvictionReason::Other));
                 }
-                of.answers.insert(asked.answer, number);
+                state.answers.insert(event.answer, number);
             }
         }
-        let after = question.cached_and_open_bytes();
+        let after = query.cached_and_open_bytes();
         self.record_bytes(at, before, after);
     }
 
@@ -178,24 +179,24 @@ impl ResidencyTracker {
     pub(super) fn open_view(&mut self, process: u32, at: i64, view: u64, number: u32) {
         // An unclosed view may have had the same number.
         self.close_view(process, at, view);
-        let Some(of) = self.processes.get_mut(&process) else { return };
-        of.views.insert(view, number);
-        let question = of.queries.entry(number).or_default();
-        let before = question.cached_and_open_bytes();
-        question.open_views += 1;
-        let after = question.cached_and_open_bytes();
+        let Some(state) = self.processes.get_mut(&process) else { return };
+        state.views.insert(view, number);
+        let query = state.queries.entry(number).or_default();
+        let before = query.cached_and_open_bytes();
+        query.open_views += 1;
+        let after = query.cached_and_open_bytes();
         self.record_bytes(at, before, after);
     }
 
     pub(super) fn close_view(&mut self, process: u32, at: i64, view: u64) {
-        let Some(of) = self.processes.get_mut(&process) else { return };
-        let Some(number) = of.views.remove(&view) else { return };
-        let Some(question) = of.queries.get_mut(&number) else { return };
-        let before = question.cached_and_open_bytes();
-        question.open_views = question.open_views.saturating_sub(1);
-        let after = question.cached_and_open_bytes();
-        if question.open_views == 0 && question.answer.is_none() {
-            of.queries.remove(&number);
+        let Some(state) = self.processes.get_mut(&process) else { return };
+        let Some(number) = state.views.remove(&view) else { return };
+        let Some(query) = state.queries.get_mut(&number) else { return };
+        let before = query.cached_and_open_bytes();
+        query.open_views = query.open_views.saturating_sub(1);
+        let after = query.cached_and_open_bytes();
+        if query.open_views == 0 && query.answer.is_none() {
+            state.queries.remove(&number);
         }
         self.record_bytes(at, before, after);
     }
@@ -207,15 +208,15 @@ impl ResidencyTracker {
         answer: u64,
         why: LoggedEvictionReason,
     ) {
-        let Some(of) = self.processes.get_mut(&process) else { return };
-        let Some(number) = of.answers.remove(&answer) else { return };
-        let Some(question) = of.queries.get_mut(&number) else { return };
-        let before = question.cached_and_open_bytes();
-        if let Some(answer) = question.answer.take() {
+        let Some(state) = self.processes.get_mut(&process) else { return };
+        let Some(number) = state.answers.remove(&answer) else { return };
+        let Some(query) = state.queries.get_mut(&number) else { return };
+        let before = query.cached_and_open_bytes();
+        if let Some(answer) = query.answer.take() {
             self.residency.record_removal(answer, at, Some(why));
         }
-        if question.open_views == 0 {
-            of.queries.remove(&number);
+        if query.open_views == 0 {
+            state.queries.remove(&number);
         }
         self.record_bytes(at, before, [0; 2]);
     }

@@ -105,55 +105,55 @@ struct SimulatedCache {
 }
 
 impl SimulatedCache {
-    fn insert(&mut self, question: u32, bytes: u64, about: AnswerScope) {
+    fn insert(&mut self, query: u32, bytes: u64, scope: AnswerScope) {
         let place = self.next_use;
         self.next_use += 1;
-        self.remove_query(question);
-        self.answers_by_use.insert(place, (question, bytes, about));
-        self.use_order.insert(question, place);
-        self.untracked.entry(about).or_default().insert(place);
+        self.remove_query(query);
+        self.answers_by_use.insert(place, (query, bytes, scope));
+        self.use_order.insert(query, place);
+        self.untracked.entry(scope).or_default().insert(place);
         self.bytes += bytes;
     }
 
     /// Marks an answer as the most recently used; returns whether it is cached.
-    fn touch(&mut self, question: u32) -> bool {
-        let place = self.use_order.get(&question).and_then(|place| self.answers_by_use.get(place));
-        let Some(&(_, bytes, about)) = place else { return false };
-        self.insert(question, bytes, about);
+    fn touch(&mut self, query: u32) -> bool {
+        let place = self.use_order.get(&query).and_then(|place| self.answers_by_use.get(place));
+        let Some(&(_, bytes, scope)) = place else { return false };
+        self.insert(query, bytes, scope);
         true
     }
 
-    fn remove_query(&mut self, question: u32) -> bool {
-        let place = self.use_order.get(&question).copied();
+    fn remove_query(&mut self, query: u32) -> bool {
+        let place = self.use_order.get(&query).copied();
         place.is_some_and(|place| self.remove_use(place))
     }
 
     /// Sets whether the log records when this answer becomes stale.
-    fn set_tracked(&mut self, question: u32, watched: bool) {
-        let Some(place) = self.use_order.get(&question) else { return };
-        let Some((.., about)) = self.answers_by_use.get(place) else { return };
-        if watched {
-            if let Some(places) = self.untracked.get_mut(about) {
+    fn set_tracked(&mut self, query: u32, is_tracked: bool) {
+        let Some(place) = self.use_order.get(&query) else { return };
+        let Some((.., scope)) = self.answers_by_use.get(place) else { return };
+        if is_tracked {
+            if let Some(places) = self.untracked.get_mut(scope) {
                 places.remove(place);
                 if places.is_empty() {
-                    self.untracked.remove(about);
+                    self.untracked.remove(scope);
                 }
             }
         } else {
-            self.untracked.entry(*about).or_default().insert(*place);
+            self.untracked.entry(*scope).or_default().insert(*place);
         }
     }
 
     fn remove_use(&mut self, place: u64) -> bool {
-        let Some((question, bytes, about)) = self.answers_by_use.remove(&place) else {
+        let Some((query, bytes, scope)) = self.answers_by_use.remove(&place) else {
             return false;
         };
-        self.use_order.remove(&question);
+        self.use_order.remove(&query);
         self.bytes -= bytes;
-        if let Some(places) = self.untracked.get_mut(&about) {
+        if let Some(places) = self.untracked.get_mut(&scope) {
             places.remove(&place);
             if places.is_empty() {
-                self.untracked.remove(&about);
+                self.untracked.remove(&scope);
             }
         }
         true
@@ -165,9 +165,9 @@ impl SimulatedCache {
         let all: Vec<AnswerScope> = match by {
             AnswerScope { collection: Some(_), kind: Some(_) } => {
                 let collections = [by.collection, None].into_iter();
-                let about =
+                let scope =
                     |collection| [by.kind, None].map(|kind| AnswerScope { collection, kind });
-                collections.flat_map(about).filter(|it| self.untracked.contains_key(it)).collect()
+                collections.flat_map(scope).filter(|it| self.untracked.contains_key(it)).collect()
             }
             // A change without a collection or a kind may affect any scope.
             _ => {
@@ -177,13 +177,13 @@ impl SimulatedCache {
                 self.untracked.keys().filter(fits).copied().collect()
             }
         };
-        let mut gone = 0;
-        for about in all {
-            for place in self.untracked.remove(&about).unwrap_or_default() {
-                gone += u64::from(self.remove_use(place));
+        let mut evicted = 0;
+        for scope in all {
+            for place in self.untracked.remove(&scope).unwrap_or_default() {
+                evicted += u64::from(self.remove_use(place));
             }
         }
-        gone
+        evicted
     }
 }
 
@@ -203,10 +203,10 @@ impl CacheReplay {
         process: u32,
         f: impl FnOnce(&mut SimulatedCache, &mut BudgetTrial) -> T,
     ) -> T {
-        let shelf = self.caches.entry(process).or_default();
-        self.bytes -= shelf.bytes;
-        let result = f(shelf, &mut self.trial);
-        self.bytes += shelf.bytes;
+        let cache = self.caches.entry(process).or_default();
+        self.bytes -= cache.bytes;
+        let result = f(cache, &mut self.trial);
+        self.bytes += cache.bytes;
         self.trial.peak_bytes = self.trial.peak_bytes.max(self.bytes);
         result
     }
@@ -215,22 +215,22 @@ impl CacheReplay {
         &mut self,
         process: u32,
         budget: u64,
-        (question, bytes, about): (u32, u64, AnswerScope),
+        (query, bytes, scope): (u32, u64, AnswerScope),
     ) {
         let budget = if self.uses_recorded_budget { budget } else { self.trial.budget_bytes };
-        self.with_cache(process, |shelf, trial| {
+        self.with_cache(process, |cache, trial| {
             if bytes > budget || budget == 0 {
                 trial.evicted_answers += 1;
-                shelf.remove_query(question);
+                cache.remove_query(query);
                 return;
             }
-            shelf.remove_query(question);
-            while shelf.bytes + bytes > budget {
-                let Some((&oldest, _)) = shelf.answers_by_use.first_key_value() else { break };
-                shelf.remove_use(oldest);
+            cache.remove_query(query);
+            while cache.bytes + bytes > budget {
+                let Some((&oldest, _)) = cache.answers_by_use.first_key_value() else { break };
+                cache.remove_use(oldest);
                 trial.evicted_answers += 1;
             }
-            shelf.insert(question, bytes, about);
+            cache.insert(query, bytes, scope);
         });
     }
 }
@@ -268,13 +268,13 @@ impl CacheReplays {
         let mut budgets: Vec<u64> = TRIAL_BUDGETS_BYTES.into_iter().chain(budget).collect();
         budgets.sort_unstable();
         budgets.dedup();
-        let play = |budget| CacheReplay {
+        let replay = |budget| CacheReplay {
             trial: BudgetTrial { budget_bytes: budget, ..BudgetTrial::default() },
             ..CacheReplay::default()
         };
-        let own = CacheReplay { uses_recorded_budget: true, ..CacheReplay::default() };
+        let recorded = CacheReplay { uses_recorded_budget: true, ..CacheReplay::default() };
         CacheReplays {
-            replays: budgets.into_iter().map(play).chain([own]).collect(),
+            replays: budgets.into_iter().map(replay).chain([recorded]).collect(),
             processes: HashMap::new(),
             last_run_us: HashMap::new(),
             answers: 0,
@@ -290,41 +290,41 @@ impl CacheReplays {
     }
 
     /// Replays an answer.
-    pub(super) fn add_answer(&mut self, process: u32, ask: InternedQuery, asked: &AnswerEvent) {
-        let question = ask.query;
+    pub(super) fn add_answer(&mut self, process: u32, ask: InternedQuery, event: &AnswerEvent) {
+        let query = ask.query;
         self.answers += 1;
-        self.hits += u64::from(asked.from != LoggedOrigin::Run);
-        if asked.from == LoggedOrigin::Run {
-            self.last_run_us.insert(question, asked.us);
-            self.answer_bytes.add(asked.bytes);
+        self.hits += u64::from(event.from != LoggedOrigin::Run);
+        if event.from == LoggedOrigin::Run {
+            self.last_run_us.insert(query, event.us);
+            self.answer_bytes.add(event.bytes);
         }
-        let Some(of) = self.processes.get_mut(&process) else { return };
-        let saved = self.last_run_us.get(&question).copied().unwrap_or(0);
-        let answer = (question, asked.bytes.min(MAX_ANSWER_BYTES), answer_scope(ask));
-        let budget = of.budget.unwrap_or(0);
-        for play in &mut self.replays {
-            if play.with_cache(process, |shelf, _| shelf.touch(question)) {
-                play.trial.hits += 1;
-                play.trial.saved_us = play.trial.saved_us.saturating_add(saved);
+        let Some(state) = self.processes.get_mut(&process) else { return };
+        let saved = self.last_run_us.get(&query).copied().unwrap_or(0);
+        let answer = (query, event.bytes.min(MAX_ANSWER_BYTES), answer_scope(ask));
+        let budget = state.budget.unwrap_or(0);
+        for replay in &mut self.replays {
+            if replay.with_cache(process, |cache, _| cache.touch(query)) {
+                replay.trial.hits += 1;
+                replay.trial.saved_us = replay.trial.saved_us.saturating_add(saved);
             } else {
-                play.insert_within_budget(process, budget, answer);
+                replay.insert_within_budget(process, budget, answer);
             }
         }
-        if let Some(former) = of.answers_by_query.remove(&question) {
-            of.queries_by_answer.remove(&former);
+        if let Some(former) = state.answers_by_query.remove(&query) {
+            state.queries_by_answer.remove(&former);
         }
-        let fits = of.budget.is_none_or(|budget| budget > 0 && asked.bytes <= budget);
-        let kept = asked.from != LoggedOrigin::Run || fits;
+        let fits = state.budget.is_none_or(|budget| budget > 0 && event.bytes <= budget);
+        let kept = event.from != LoggedOrigin::Run || fits;
         if kept {
-            of.queries_by_answer.insert(asked.answer, question);
-            of.answers_by_query.insert(question, asked.answer);
+            state.queries_by_answer.insert(event.answer, query);
+            state.answers_by_query.insert(query, event.answer);
         }
-        self.set_tracked(process, question, kept);
+        self.set_tracked(process, query, kept);
     }
 
-    fn set_tracked(&mut self, process: u32, question: u32, watched: bool) {
-        for play in &mut self.replays {
-            play.with_cache(process, |shelf, _| shelf.set_tracked(question, watched));
+    fn set_tracked(&mut self, process: u32, query: u32, is_tracked: bool) {
+        for replay in &mut self.replays {
+            replay.with_cache(process, |cache, _| cache.set_tracked(query, is_tracked));
         }
     }
 
@@ -333,43 +333,45 @@ impl CacheReplays {
         process: u32,
         view: u64,
         ask: InternedQuery,
-        asked: &AnswerEvent,
+        answer: &AnswerEvent,
     ) {
-        let Some(of) = self.processes.get_mut(&process) else { return };
-        of.views.insert(view, (ask.query, asked.bytes.min(MAX_ANSWER_BYTES), answer_scope(ask)));
+        let Some(state) = self.processes.get_mut(&process) else { return };
+        state
+            .views
+            .insert(view, (ask.query, answer.bytes.min(MAX_ANSWER_BYTES), answer_scope(ask)));
     }
 
     pub(super) fn close_view(&mut self, process: u32, view: u64) {
-        if let Some(of) = self.processes.get_mut(&process) {
-            of.views.remove(&view);
+        if let Some(state) = self.processes.get_mut(&process) {
+            state.views.remove(&view);
         }
     }
 
-    /// Replays the reset of a view, which executes its query again.
+    /// Replays the reset state a view, which executes its query again.
     pub(super) fn reset_view(&mut self, process: u32, view: u64) {
-        let Some(of) = self.processes.get(&process) else { return };
-        let Some(&answer) = of.views.get(&view) else { return };
-        let (budget, watched) =
-            (of.budget.unwrap_or(0), of.answers_by_query.contains_key(&answer.0));
-        for play in &mut self.replays {
-            if !play.with_cache(process, |shelf, _| shelf.touch(answer.0)) {
-                play.insert_within_budget(process, budget, answer);
+        let Some(state) = self.processes.get(&process) else { return };
+        let Some(&answer) = state.views.get(&view) else { return };
+        let (budget, is_tracked) =
+            (state.budget.unwrap_or(0), state.answers_by_query.contains_key(&answer.0));
+        for replay in &mut self.replays {
+            if !replay.with_cache(process, |cache, _| cache.touch(answer.0)) {
+                replay.insert_within_budget(process, budget, answer);
             }
         }
-        self.set_tracked(process, answer.0, watched);
+        self.set_tracked(process, answer.0, is_tracked);
     }
 
     /// Replays an eviction from the log's own cache.
     pub(super) fn evict_answer(&mut self, process: u32, answer: u64, why: LoggedEvictionReason) {
-        let Some(of) = self.processes.get_mut(&process) else { return };
-        let Some(question) = of.queries_by_answer.remove(&answer) else { return };
-        of.answers_by_query.remove(&question);
+        let Some(state) = self.processes.get_mut(&process) else { return };
+        let Some(query) = state.queries_by_answer.remove(&answer) else { return };
+        state.answers_by_query.remove(&query);
         if why != LoggedEvictionReason::Stale {
-            return self.set_tracked(process, question, false);
+            return self.set_tracked(process, query, false);
         }
-        for play in &mut self.replays {
-            play.with_cache(process, |shelf, trial| {
-                trial.stale_answers += u64::from(shelf.remove_query(question));
+        for replay in &mut self.replays {
+            replay.with_cache(process, |cache, trial| {
+                trial.stale_answers += u64::from(cache.remove_query(query));
             });
         }
     }
@@ -381,12 +383,12 @@ impl CacheReplays {
         change: &ChangeEvent,
         number: &mut dyn FnMut(&str) -> u32,
     ) {
-        let mut of = |name: &Option<String>| name.as_ref().map(|name| number(name));
+        let mut number_of = |name: &Option<String>| name.as_ref().map(|name| number(name));
         for (collection, kind) in &change.of {
-            let by = AnswerScope { collection: of(collection), kind: of(kind) };
-            for play in &mut self.replays {
-                play.with_cache(process, |shelf, trial| {
-                    trial.stale_answers += shelf.invalidate_untracked(by);
+            let by = AnswerScope { collection: number_of(collection), kind: number_of(kind) };
+            for replay in &mut self.replays {
+                replay.with_cache(process, |cache, trial| {
+                    trial.stale_answers += cache.invalidate_untracked(by);
                 });
             }
         }
@@ -394,8 +396,8 @@ impl CacheReplays {
 
     pub(super) fn end_process(&mut self, process: u32) {
         self.processes.remove(&process);
-        for play in &mut self.replays {
-            play.bytes -= play.caches.remove(&process).map_or(0, |shelf| shelf.bytes);
+        for replay in &mut self.replays {
+            replay.bytes -= replay.caches.remove(&process).map_or(0, |cache| cache.bytes);
         }
     }
 

@@ -57,11 +57,11 @@ impl Serialize for QueryWork {
 }
 
 impl QueryWork {
-    fn add_answer(&mut self, asked: &AnswerEvent) {
-        self.us.add(asked.us);
-        self.scanned = self.scanned.saturating_add(asked.scanned);
-        self.tested = self.tested.saturating_add(asked.tested);
-        self.returned = self.returned.saturating_add(asked.returned);
+    fn add_answer(&mut self, answer: &AnswerEvent) {
+        self.us.add(answer.us);
+        self.scanned = self.scanned.saturating_add(answer.scanned);
+        self.tested = self.tested.saturating_add(answer.tested);
+        self.returned = self.returned.saturating_add(answer.returned);
     }
 
     /// Returns the rows visited for each item returned; `None` if none was returned.
@@ -124,21 +124,21 @@ pub(super) struct CostAccumulator {
 }
 
 impl CostAccumulator {
-    pub(super) fn add_answer(&mut self, ask: InternedQuery, asked: &AnswerEvent) {
-        if asked.from != LoggedOrigin::Run {
-            self.cached_us.add(asked.us);
+    pub(super) fn add_answer(&mut self, ask: InternedQuery, answer: &AnswerEvent) {
+        if answer.from != LoggedOrigin::Run {
+            self.cached_us.add(answer.us);
             return;
         }
-        let add = |(work, worst): &mut (QueryWork, u32)| {
-            if work.us.count == 0 || asked.us > work.us.max {
-                *worst = ask.query;
+        let add = |(work, slowest): &mut (QueryWork, u32)| {
+            if work.us.count == 0 || answer.us > work.us.max {
+                *slowest = ask.query;
             }
-            work.add_answer(asked);
+            work.add_answer(answer);
         };
-        self.executed.add_answer(asked);
+        self.executed.add_answer(answer);
         add(self.collections.entry((ask.collection, ask.source)).or_default());
         add(self.sources.entry(ask.source).or_default());
-        self.queries.entry(ask.query).or_default().add_answer(asked);
+        self.queries.entry(ask.query).or_default().add_answer(answer);
     }
 
     pub(super) fn finish(self, names: &LogInterner) -> CostReport {

@@ -115,11 +115,11 @@ impl FanOutAccumulator {
         let step = if change.told == 0 { 0 } else { power_of_two_bucket(change.told) };
         *self.views_notified_counts.entry(step).or_default() += 1;
         let mut seen = HashSet::new();
-        for of in change.of.iter().filter(|of| seen.insert(*of)) {
-            let (next, (collection, kind)) = (self.collections.len(), of.clone());
+        for scope in change.of.iter().filter(|scope| seen.insert(*scope)) {
+            let (next, (collection, kind)) = (self.collections.len(), scope.clone());
             let new =
                 || (next, CollectionFanOut { collection, kind, ..CollectionFanOut::default() });
-            let (_, it) = self.collections.entry(of.clone()).or_insert_with(new);
+            let (_, it) = self.collections.entry(scope.clone()).or_insert_with(new);
             it.changes += 1;
             it.queries_tested = it.queries_tested.saturating_add(change.asked);
             it.views_notified = it.views_notified.saturating_add(change.told);
@@ -127,11 +127,11 @@ impl FanOutAccumulator {
         }
     }
 
-    pub(super) fn add_notification(&mut self, told: &NotifyEvent) {
+    pub(super) fn add_notification(&mut self, event: &NotifyEvent) {
         let sum = &mut self.report.items_delivered;
-        sum.added = sum.added.saturating_add(told.added);
-        sum.modified = sum.modified.saturating_add(told.modified);
-        sum.removed = sum.removed.saturating_add(told.removed);
+        sum.added = sum.added.saturating_add(event.added);
+        sum.modified = sum.modified.saturating_add(event.modified);
+        sum.removed = sum.removed.saturating_add(event.removed);
     }
 
     pub(super) fn add_reset(&mut self, fresh: &ResetEvent) {

@@ -64,18 +64,18 @@ pub(super) struct InternedQuery {
 }
 
 impl LogInterner {
-    pub(super) fn intern_query(&mut self, asked: &AnswerEvent) -> InternedQuery {
-        let question = LoggedQuery {
-            query: asked.query.clone(),
-            kind: asked.kind.clone(),
-            collection: asked.collection.clone(),
+    pub(super) fn intern_query(&mut self, answer: &AnswerEvent) -> InternedQuery {
+        let query = LoggedQuery {
+            query: answer.query.clone(),
+            kind: answer.kind.clone(),
+            collection: answer.collection.clone(),
         };
         InternedQuery {
-            client: self.texts.intern(asked.client.clone()),
-            query: self.queries.intern(question),
-            collection: asked.collection.as_ref().map(|name| self.texts.intern(name.clone())),
-            kind: asked.kind.as_ref().map(|name| self.texts.intern(name.clone())),
-            source: self.texts.intern(asked.source.clone()),
+            client: self.texts.intern(answer.client.clone()),
+            query: self.queries.intern(query),
+            collection: answer.collection.as_ref().map(|name| self.texts.intern(name.clone())),
+            kind: answer.kind.as_ref().map(|name| self.texts.intern(name.clone())),
+            source: self.texts.intern(answer.source.clone()),
         }
     }
 

@@ -189,24 +189,25 @@ impl ReuseAccumulator {
     }
 
     pub(super) fn finish(self, names: &LogInterner, held: Timeline<ResidentBytes>) -> ReuseReport {
-        let asked = |place: &usize| self.queries.get(*place).map_or(0, |(it, _)| it.total());
+        let answer_count = |query: &usize| self.queries.get(*query).map_or(0, |(it, _)| it.total());
         let mut order: Vec<usize> = (0..self.queries.len()).collect();
         // Ties are ordered by first occurrence, not by text, so that an anonymous log gives the
         // same order.
-        order.sort_by_key(|place| (std::cmp::Reverse(asked(place)), *place));
-        let often = |place: &usize| {
-            let (answers, us) = self.queries.get(*place).copied().unwrap_or_default();
-            FrequentQuery { query: names.query(*place as u32), answers, us }
+        order.sort_by_key(|query| (std::cmp::Reverse(answer_count(query)), *query));
+        let frequent = |query: &usize| {
+            let (answers, us) = self.queries.get(*query).copied().unwrap_or_default();
+            FrequentQuery { query: names.query(*query as u32), answers, us }
         };
         let mut clients: Vec<(u32, OriginCounts)> = self.clients.into_iter().collect();
         clients.sort_by_key(|(client, answers)| (std::cmp::Reverse(answers.total()), *client));
         ReuseReport {
             answers: self.answers,
             query_count: order.len() as u64,
-            repeated_query_count: order.iter().filter(|place| asked(place) > 1).count() as u64,
+            repeated_query_count: order.iter().filter(|query| answer_count(query) > 1).count()
+                as u64,
             repeat_answers: self.answers.total() - order.len() as u64,
-            most_frequent: order.iter().take(MAX_FREQUENT_QUERIES).map(often).collect(),
-            repeat_buckets: repeat_buckets(order.iter().map(asked)),
+            most_frequent: order.iter().take(MAX_FREQUENT_QUERIES).map(frequent).collect(),
+            repeat_buckets: repeat_buckets(order.iter().map(answer_count)),
             clients: clients
                 .into_iter()
                 .map(|(client, answers)| ClientAnswers { client: names.text(client), answers })

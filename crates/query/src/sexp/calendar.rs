@@ -101,7 +101,7 @@ impl SexpParser<'_> {
         let at = self.at;
         let name = self.parse_string()?;
         let stamp = DateProperty::from_property_name(&name).ok_or_else(|| {
-            self.error(at, format!("{name:?} is not a property with a date or a time"))
+            self.error(at, format!("the property {name:?} contains no date or time"))
         })?;
         Ok(Query::Time(TimeTest::DateInRange(
             stamp,
@@ -133,9 +133,9 @@ impl SexpParser<'_> {
             "status" => self.status_query(&text),
             "priority" => self.priority_query(&text),
             _ => {
-                let message = format!("contains? does not know the field {name:?}");
+                let message = format!("contains? does not support the field {name:?}");
                 return Err(self.error(at, message).with_hint(
-                    "known here: any, comment, description, summary, location, attendee, organizer, \
+                    "the fields are any, comment, description, summary, location, attendee, organizer, \
                      classification, status, priority",
                 ));
             }
@@ -213,7 +213,7 @@ impl SexpParser<'_> {
         let at = self.at;
         if !self.rest().starts_with('(') {
             let text = self.parse_symbol();
-            let number = text.parse().map_err(|_| self.error(at, "a number is missing"))?;
+            let number = text.parse().map_err(|_| self.error(at, "expected a number"))?;
             return Ok(NumericOperand::Constant(number));
         }
         self.at += 1;
@@ -263,7 +263,7 @@ impl SexpParser<'_> {
         self.calls += 1;
         if !self.rest().starts_with('(') || self.calls > super::MAX_CALLS {
             return Err(self
-                .error(at, "a time is missing")
+                .error(at, "expected a time")
                 .with_hint("write it like (make-time \"20260301T000000Z\")"));
         }
         self.at += 1;
@@ -296,7 +296,7 @@ impl SexpParser<'_> {
                 let days: i32 = self
                     .parse_symbol()
                     .parse()
-                    .map_err(|_| self.error(at, "a number of days is missing"))?;
+                    .map_err(|_| self.error(at, "expected a number of days"))?;
                 locale.zone.to_instant(from.saturating_add(i64::from(days) * DAY_SECONDS))
             }
             _ => return Err(self.error(at, format!("{name:?} does not return a time"))),

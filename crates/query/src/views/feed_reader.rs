@@ -69,10 +69,10 @@ impl ChangeFeedReader {
         Ok(ChangeFeedReader {
             max_changes,
             data_version: reader.data_version()?,
-            stamp: reader.stamp()?,
+            stamp: reader.changes().stamp()?,
             epoch: reader.epoch()?,
-            collections: CollectionTable(reader.collection_names()?),
-            has_schedules: reader.is_index_current(DerivedIndex::Schedule)?,
+            collections: CollectionTable(reader.collections().list_names()?),
+            has_schedules: reader.index().is_current(DerivedIndex::Schedule)?,
         })
     }
 
@@ -94,7 +94,7 @@ impl ChangeFeedReader {
     /// As [`ChangeFeedReader::is_current`], for a reader that may not have made the last poll, in a
     /// read transaction.
     pub(super) fn is_same_state(&self, reader: &Reader) -> Result<bool, Error> {
-        Ok(self.is_current(reader)? || self.stamp == reader.stamp()?)
+        Ok(self.is_current(reader)? || self.stamp == reader.changes().stamp()?)
     }
 
     /// Reads what happened since the last poll. `each` gets the changed items, if
@@ -111,19 +111,19 @@ impl ChangeFeedReader {
         if self.data_version == data_version {
             return Ok(None);
         }
-        let stamp = reader.stamp()?;
+        let stamp = reader.changes().stamp()?;
         // Unchanged parts are not read again: a poll follows every batch.
         let is_same = stamp.epoch_and_zones == self.stamp.epoch_and_zones;
         let epoch = if is_same { Arc::clone(&self.epoch) } else { reader.epoch()? };
         let has_schedules = if is_same {
             self.has_schedules
         } else {
-            reader.is_index_current(DerivedIndex::Schedule)?
+            reader.index().is_current(DerivedIndex::Schedule)?
         };
         let collections = if is_same && stamp.collection_seq == self.stamp.collection_seq {
             None
         } else {
-            Some(CollectionTable(reader.collection_names()?))
+            Some(CollectionTable(reader.collections().list_names()?))
                 .filter(|collections| *collections != self.collections)
         };
         let is_same_store = epoch == self.epoch;
@@ -133,7 +133,7 @@ impl ChangeFeedReader {
             true
         } else {
             let names = collections.as_ref().unwrap_or(&self.collections);
-            match reader.for_each_change(self.stamp.seq, self.max_changes, &names.0, each) {
+            match reader.changes().for_each(self.stamp.seq, self.max_changes, &names.0, each) {
                 Ok(result) => result == FeedResult::Complete,
                 // A damaged item must not hide the changes of all others: views are reset.
                 Err(larder_store::Error::Damaged { .. }) => false,
@@ -163,7 +163,8 @@ impl ChangeFeedReader {
         since: Seq,
         each: &mut dyn FnMut(ItemChange),
     ) -> Result<bool, Error> {
-        let result = reader.for_each_change(since, self.max_changes, &self.collections.0, each)?;
+        let result =
+            reader.changes().for_each(since, self.max_changes, &self.collections.0, each)?;
         Ok(result == FeedResult::Complete)
     }
 }

@@ -59,7 +59,7 @@ fn decode_item<'a>(reader: &'a Reader, version: &'a ItemVersion) -> DecodedItem<
     DecodedItem {
         reader,
         head: &version.meta,
-        parsed: reader.parse_source(&version.meta, &version.bytes),
+        parsed: reader.items().parse_source(&version.meta, &version.bytes),
         schedule_origin: ScheduleOrigin::Given(version.schedule.as_ref()),
         uncertain: Cell::new(false),
     }

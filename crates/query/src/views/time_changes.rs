@@ -29,7 +29,7 @@ pub(super) fn diff_answers(
     let after = after.into_iter().collect::<HashSet<ItemRow>>();
     let mut removed: Vec<ItemRow> = before.difference(&after).copied().collect();
     removed.sort_unstable();
-    reader.for_each_item(&removed, &mut |head, _| {
+    reader.items().for_each(&removed, &mut |head, _| {
         changes.removed.push(RemovedItem::from_head(&head));
         true
     })?;
@@ -37,7 +37,7 @@ pub(super) fn diff_answers(
     {
         let mut common: Vec<ItemRow> = before.intersection(&after).copied().collect();
         common.sort_unstable();
-        reader.for_each_schedule(&common, &mut |row, schedule| {
+        reader.items().for_each_schedule(&common, &mut |row, schedule| {
             if list_range_occurrences(Some(schedule), previous)
                 != list_range_occurrences(Some(schedule), next)
             {

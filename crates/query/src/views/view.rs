@@ -302,7 +302,7 @@ impl View {
     ) -> ViewItem {
         let mut item = self.view_item(version);
         if let ViewInterest::Fields(fields) = &self.interest {
-            let parsed = reader.parse_source(&version.meta, &version.bytes);
+            let parsed = reader.items().parse_source(&version.meta, &version.bytes);
             item.values = fields.iter().map(|field| parsed.values(field)).collect();
         }
         if let (Some(time_range), Some(schedule)) = (time_range, &version.schedule) {
@@ -362,7 +362,7 @@ impl View {
                 && !wants_occurrences
                 && lock_ignoring_poison(&self.views.engine).is_at(reader, seq)?
             {
-                reader.for_each_source(rows, &mut |row, bytes| {
+                reader.items().for_each_source(rows, &mut |row, bytes| {
                     let bytes = Some(bytes.into());
                     items.push(ViewItem { bytes, ..ViewItem::from_row(row) });
                     true
@@ -387,12 +387,12 @@ fn read_versions(
     let _snapshot = reader.begin_read()?;
     let mut schedules = HashMap::new();
     if has_schedules {
-        reader.for_each_schedule(rows, &mut |row, schedule| {
+        reader.items().for_each_schedule(rows, &mut |row, schedule| {
             schedules.insert(row, schedule.clone());
             true
         })?;
     }
-    reader.for_each_item(rows, &mut |head, bytes| {
+    reader.items().for_each(rows, &mut |head, bytes| {
         let (bytes, schedule) = (bytes.into(), schedules.remove(&head.row));
         each(&ItemVersion { meta: head, bytes, schedule });
         true

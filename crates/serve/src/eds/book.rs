@@ -94,11 +94,12 @@ impl EdsService {
             self.published_seq = 0;
             self.cards = CardRenderer::default();
         }
-        let seq = self.reader.last_seq()?;
+        let seq = self.reader.changes().last_seq()?;
         // After an error the same changes are published next time.
         self.store_views.catch_up()?;
         for (row, published) in &mut self.open_books {
-            if let Some(now) = self.reader.last_collection_change(*row, self.published_seq)?
+            if let Some(now) =
+                self.reader.changes().last_collection_change(*row, self.published_seq)?
                 && (is_new_epoch || now != *published)
             {
                 let revision = book_revision(&self.reader, now)?;
@@ -120,7 +121,7 @@ impl EdsService {
 
     /// Returns the last batch that changed a book.
     fn last_change(&self, row: CollectionRow) -> Result<Seq, CallError> {
-        Ok(self.reader.last_collection_change(row, 0)?.unwrap_or_default())
+        Ok(self.reader.changes().last_collection_change(row, 0)?.unwrap_or_default())
     }
 
     /// Returns the properties of a book.
@@ -245,7 +246,7 @@ impl EdsService {
             }
             let prepared = prepare_card(&extractor, bytes)?;
             let uid = prepared.uid().unwrap_or_default().to_string();
-            if self.reader.get(&book.name, &uid)?.is_some() {
+            if self.reader.items().get(&book.name, &uid)?.is_some() {
                 return Err(uid_conflict_error());
             }
             uids.push(uid);
@@ -323,7 +324,7 @@ impl EdsService {
     /// Returns an item and its bytes.
     fn read_item(&self, book: &AddressBook, uid: &str) -> Result<(ItemMeta, Vec<u8>), CallError> {
         let text = || CallError::new(CONTACT_NOT_FOUND, format!("Contact “{uid}” not found"));
-        self.reader.get(&book.name, uid)?.ok_or_else(text)
+        self.reader.items().get(&book.name, uid)?.ok_or_else(text)
     }
 
     fn read_card(&mut self, book: &AddressBook, uid: &str) -> Result<String, CallError> {

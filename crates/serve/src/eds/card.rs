@@ -50,7 +50,7 @@ impl CardRenderer {
     /// Returns the REV of the items that a batch wrote.
     pub(super) fn rev(&mut self, reader: &Reader, seq: Seq) -> Result<&str, Error> {
         if self.last.as_ref().is_none_or(|(known, _)| *known != seq) {
-            let time = format_timestamp(reader.batch_time(seq)?.unwrap_or_default());
+            let time = format_timestamp(reader.changes().batch_time(seq)?.unwrap_or_default());
             self.last = Some((seq, format!("{time}.{seq:09}Z")));
         }
         Ok(self.last.as_ref().map_or("", |(_, rev)| rev))
@@ -59,7 +59,7 @@ impl CardRenderer {
 
 /// Returns the revision of a book whose last change is in this batch.
 pub(super) fn book_revision(reader: &Reader, seq: Seq) -> Result<String, Error> {
-    let time = format_timestamp(reader.batch_time(seq)?.unwrap_or_default());
+    let time = format_timestamp(reader.changes().batch_time(seq)?.unwrap_or_default());
     Ok(format!("{time}Z({seq})"))
 }
 

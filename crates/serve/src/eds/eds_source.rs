@@ -77,7 +77,7 @@ pub(super) fn read_sources(reader: &Reader) -> Result<Vec<EdsSource>, larder_sto
         });
     }
     let first = i64::try_from(sources.len()).unwrap_or_default();
-    for collection in reader.list_collection_properties(CollectionType::AddressBook)? {
+    for collection in reader.collections().list_properties(CollectionType::AddressBook)? {
         let own_text =
             collection.properties.as_deref().and_then(|head| std::str::from_utf8(head).ok());
         let own_text =

@@ -193,7 +193,7 @@ impl EdsService {
                 if !removed.collection_removed {
                     let kept = removed.remaining.len();
                     let text = format!(
-                        "“{name}” stays: {kept} of its contacts were added or changed meanwhile; the others are removed"
+                        "“{name}” was not removed: another program added or changed {kept} of its contacts; the others were removed"
                     );
                     return Err(CallError::new(IO_FAILED, text));
                 }

@@ -453,7 +453,7 @@ impl<'a> BatchWriter<'a> {
         self.inserts.item(self.tx)?.execute((
             id,
             into.id,
-            put.parsed.kind() as i64,
+            put.parsed.kind().number(),
             &put.uid,
             recurrence,
             encode_uid_origin(put.derived_uid, entry.has_uid),
@@ -500,7 +500,7 @@ impl<'a> BatchWriter<'a> {
                 ordinal,
                 encode_uid_origin(put.derived_uid, entry.has_uid),
                 &entry.stored_fields,
-                kind as i64,
+                kind.number(),
                 frame,
             ))?;
         self.updated += 1;

@@ -30,12 +30,12 @@ impl BatchWriter<'_> {
             return Ok(known.clone());
         }
         let into = match self.find_collection(name)? {
-            Some((id, key, family)) if family == kind.collection_type() as i64 => {
+            Some((id, key, family)) if family == kind.collection_type().number() => {
                 CollectionKey { id, handle_key: key }
             }
             Some(_) => {
-                let (name, kind) = (name.to_string(), kind.collection_type().name());
-                return Err(ApplyError::Store(Error::WrongKind { name, kind }));
+                let name = name.to_string();
+                return Err(ApplyError::Store(Error::WrongKind { name, kind: kind.name() }));
             }
             None => self.insert_or_restore_collection(name, kind)?,
         };
@@ -65,7 +65,7 @@ impl BatchWriter<'_> {
             .tx
             .query_row(
                 "SELECT id, handle_key FROM collection WHERE name = ?1 AND type = ?2 AND removed = 1",
-                (name, kind.collection_type() as i64),
+                (name, kind.collection_type().number()),
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .optional()?;
@@ -76,7 +76,7 @@ impl BatchWriter<'_> {
         let key = self.unused_key(name)?;
         self.tx.execute(
             "INSERT INTO collection(handle_key, name, type, seq) VALUES(?1, ?2, ?3, ?4)",
-            (&key, name, kind.collection_type() as i64, self.seq),
+            (&key, name, kind.collection_type().number(), self.seq),
         )?;
         let id = CollectionRow::from_number(self.tx.last_insert_rowid());
         self.log_collection_version(id, None, false)?;

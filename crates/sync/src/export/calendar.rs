@@ -34,7 +34,7 @@ pub(super) fn export_calendar(
     summary: &mut ExportReport,
 ) -> Result<(), Error> {
     let mut objects = OutputCalendars::new();
-    for row in reader.calendar_contexts(collection)? {
+    for row in reader.items().list_calendar_contexts(collection)? {
         objects.assign_context(reader, row, 0)?;
     }
     objects.ensure_not_empty();
@@ -114,7 +114,7 @@ fn write_further_calendar(
     let mut gone = 0;
     heads.write_begin(&object.context, false, out, summary)?;
     for row in object.rows {
-        match reader.find_by_row(row) {
+        match reader.items().find_by_row(row) {
             Ok(Some(head)) => write_item(
                 reader,
                 (row, head.calendar_context),
@@ -183,7 +183,11 @@ fn read_context(
     reader: &Reader,
     row: Option<CalendarContextRow>,
 ) -> Result<Arc<CalendarContext>, Error> {
-    Ok(row.map(|row| reader.calendar_context(row)).transpose()?.flatten().unwrap_or_default())
+    Ok(row
+        .map(|row| reader.items().calendar_context(row))
+        .transpose()?
+        .flatten()
+        .unwrap_or_default())
 }
 
 fn write_zones(
@@ -257,14 +261,19 @@ struct CalendarHeaders {
 
 impl CalendarHeaders {
     fn read(reader: &Reader, collection: &Collection) -> Result<CalendarHeaders, Error> {
-        let own = reader.collection_properties(collection)?;
+        let own = reader.collections().properties(collection)?;
         let mut end = own.as_deref().and_then(detect_line_end);
         if end.is_none()
-            && let Ok(page) = reader.items_after_row(collection, None, 1)
+            && let Ok(page) = reader.items().list_after(collection, None, 1)
             && let Some(first) = page.first()
         {
-            end =
-                reader.source_bytes(first.row).ok().flatten().as_deref().and_then(detect_line_end);
+            end = reader
+                .items()
+                .source_bytes(first.row)
+                .ok()
+                .flatten()
+                .as_deref()
+                .and_then(detect_line_end);
         }
         let mut names = Vec::new();
         for line in content_lines(own.as_deref().unwrap_or_default()) {

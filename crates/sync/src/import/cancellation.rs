@@ -60,7 +60,7 @@ impl ImportWriter<'_> {
         };
         let applied = self.store.apply(&mut self.operation, changes)?;
         if applied.outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
-            let reason = "the item to cancel was changed by another program in the meantime";
+            let reason = "conflict: another program changed the item to cancel";
             return self.reject_message(place, &prepared, reason).map(|()| None);
         }
         self.record_collection(&place.collection);
@@ -80,7 +80,7 @@ impl ImportWriter<'_> {
             return Ok(None);
         }
         let reader = self.store.open_reader()?;
-        let heads = reader.find_series(collection, uid)?;
+        let heads = reader.items().find_series(collection, uid)?;
         Ok(Some((reader, heads)).filter(|(_, heads)| !heads.is_empty()))
     }
 
@@ -97,6 +97,7 @@ impl ImportWriter<'_> {
         // The message itself was taken before.
         for head in heads.iter().filter(|head| head.recurrence_id == prepared.recurrence_id()) {
             if reader
+                .items()
                 .source_bytes(head.row)?
                 .is_some_and(|there| is_same_card(&there, prepared.bytes()))
             {

@@ -4,6 +4,7 @@
 //! one place.
 
 use super::{ImportDiagnostic, ImportInput};
+use larder_store::Kind;
 use std::collections::HashSet;
 use std::fmt;
 use std::fs;
@@ -14,10 +15,6 @@ use std::path::{Path, PathBuf};
 const STANDARD_INPUT: &str = "standard input";
 /// The number of input names in the log before "and N more".
 const MAX_LISTED_INPUTS: usize = 3;
-/// The extensions of address books and calendars.
-const FILE_EXTENSIONS: &[&str] = &["vcf", "vcard", "ics", "ical", "ifb", "icalendar", "vcs"];
-/// The extensions of calendars.
-const CALENDAR_EXTENSIONS: &[&str] = &["ics", "ical", "ifb", "icalendar", "vcs"];
 /// The length of a list of names, in characters.
 const MAX_NAMES_CHARS: usize = 200;
 
@@ -33,8 +30,7 @@ impl InputSource {
     /// Returns whether the name is that of a calendar.
     pub(super) fn has_calendar_extension(&self) -> bool {
         let InputSource::File(path) = self else { return false };
-        let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        CALENDAR_EXTENSIONS.contains(&&*ending)
+        has_extension(path, Kind::is_exported_in_calendar)
     }
 
     /// Returns the file's name without folder and extension; empty for a stream.
@@ -165,8 +161,14 @@ impl InputFiles {
 }
 
 fn has_known_extension(path: &Path) -> bool {
+    has_extension(path, |_| true)
+}
+
+/// Returns whether the name of a file is that of files with items of such a kind.
+fn has_extension(path: &Path, is_wanted: impl Fn(Kind) -> bool) -> bool {
     let ending = path.extension().unwrap_or_default();
-    FILE_EXTENSIONS.iter().any(|wanted| ending.eq_ignore_ascii_case(wanted))
+    let mut known = Kind::all().filter(|kind| is_wanted(*kind)).flat_map(Kind::file_extensions);
+    known.any(|extension| ending.eq_ignore_ascii_case(extension))
 }
 
 /// Formats an I/O error as a reason, without its number if the words are enough.

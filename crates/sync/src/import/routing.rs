@@ -44,10 +44,10 @@ impl ImportWriter<'_> {
                     .collect::<Vec<_>>()
                     .join(", ");
                 let reason = format!(
-                    "{of} have this UID; the message goes into {}",
+                    "several calendars ({of}) contain this UID: imported into {}",
                     sanitise_text(&own, 40)
                 );
-                self.warn(&notice(format!("{reason} (--into names another)")));
+                self.warn(&notice(format!("{reason}; --into selects another collection")));
                 own
             }
         };
@@ -96,7 +96,7 @@ impl ImportWriter<'_> {
         if kind.collection_type() != held {
             let (kind, into) = (kind.name(), sanitise_text(&place.collection, 40));
             let reason =
-                format!("{kind}: not taken into {into}, which holds {}", held.describe_items());
+                format!("{into} cannot contain this {kind}, only {}", held.describe_items());
             let notice =
                 ImportDiagnostic { file: place.file.to_string(), line: place.line, reason };
             self.reject(&notice, prepared.bytes())?;

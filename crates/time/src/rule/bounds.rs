@@ -120,7 +120,8 @@ fn max_days_between(parts: &RuleParts<'_>, interval: i64) -> i64 {
     within.fold(7 * interval - (last - first), i64::max)
 }
 
-/// Returns whether a rule with a day in every month has only one, and always the same.
+/// Returns whether a rule with a day in every month has exactly one such day, the same in every
+/// month.
 fn is_on_one_day(parts: &RuleParts<'_>) -> bool {
     let (ahead, back) = (parts.month_days, parts.rule.month_days_from_end);
     ahead.count_ones() + back.count_ones() == 1

@@ -80,8 +80,8 @@ impl Rule {
         last.map_or(LastOccurrence::NoOccurrence, LastOccurrence::At)
     }
 
-    /// Finds the last occurrence at or before a bound, in a range before it that grows until it
-    /// contains one.
+    /// Finds the last occurrence at or before a bound by searching a range that ends at the bound
+    /// and grows until it contains an occurrence.
     fn last_by_until(
         &self,
         bound: CivilTime,

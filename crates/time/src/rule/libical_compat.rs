@@ -27,14 +27,14 @@ pub enum LibicalDifference {
 impl fmt::Display for LibicalDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            LibicalDifference::StartMonthOnly => "it recurred in the month of its start only",
-            LibicalDifference::SetPosIgnored => "it ignored BYSETPOS",
-            LibicalDifference::RuleRejected => "its combination of parts was refused",
+            LibicalDifference::StartMonthOnly => "only in the month of the start",
+            LibicalDifference::SetPosIgnored => "it ignores BYSETPOS",
+            LibicalDifference::RuleRejected => "it rejects this combination of parts",
             LibicalDifference::NegativeMonthDaysIgnored => {
-                "its days counted from the end of the month were not found"
+                "it ignores days counted from the end of the month"
             }
             LibicalDifference::NoSuchOrdinal => "no month has that many of a weekday",
-            LibicalDifference::WeekNumbersDiffer => "its weeks were other weeks",
+            LibicalDifference::WeekNumbersDiffer => "it selects other weeks",
         })
     }
 }

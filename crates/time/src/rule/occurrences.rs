@@ -1,9 +1,9 @@
 //! The occurrences of a rule from any civil time on, found by seeking to the right period.
 //!
 //! Years, months, weeks and days are numbered, so the first period of the interval at or after a
-//! civil time is one division away. HOURLY and finer rules have steps, which are examined only
-//! where day and time of day match: a failing limit leads directly to the next day, hour or minute
-//! that can match, and from there to the next step. [`RuleOccurrences::spent_steps`] counts the
+//! civil time is one division away. HOURLY and finer rules have steps. A step is examined only if
+//! its day and time of day match: if a limit fails, the search continues at the next day, hour or
+//! minute that can match, and there at the next step. [`RuleOccurrences::spent_steps`] counts the
 //! cost, and a [`StepBudget`] bounds it.
 
 use super::period_set::{DaySearch, PeriodSet, RuleParts};
@@ -54,7 +54,7 @@ impl Default for StepBudget {
 pub struct RuleOccurrences<'r> {
     parts: RuleParts<'r>,
     period_unit: PeriodUnit,
-    /// The period or step to examine next, and those of the start.
+    /// The period or step to examine next, and the period or step of the start.
     next: i64,
     origin: i64,
     set: Option<PeriodSet>,
@@ -133,7 +133,7 @@ impl<'r> RuleOccurrences<'r> {
         RuleOccurrences { budget, initial_steps: budget.remaining_steps(), ..self }
     }
 
-    /// Ends the iteration after a civil time, which saves the search behind it.
+    /// Ends the iteration after a civil time, which saves the search after it.
     #[must_use]
     pub fn with_last(self, last: CivilTime) -> Self {
         RuleOccurrences { last: self.last.min(last), ..self }
@@ -286,7 +286,7 @@ impl<'r> RuleOccurrences<'r> {
         }
         let signed = length as i64;
         let valid = |position: &&i32| u64::from(position.unsigned_abs()) <= length;
-        // A position named from both ends counts once.
+        // A position that is given from the start and from the end counts once.
         let twice = |position: &&i32| {
             let back = i64::from(**position) - 1 - signed;
             **position > 0

@@ -15,7 +15,7 @@ pub enum RuleError {
     #[error("unknown part {0:?} in the rule")]
     UnknownPart(String),
     /// An invalid value of a part.
-    #[error("{name} of a rule cannot be {value:?}")]
+    #[error("invalid {name} {value:?} in the rule")]
     InvalidValue {
         /// The part.
         name: &'static str,

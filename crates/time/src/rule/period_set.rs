@@ -232,7 +232,7 @@ impl<'r> RuleParts<'r> {
         self.rule.weeks | self.rule.weeks_from_end != 0
     }
 
-    /// Returns whether a part limits days by more than the weekday.
+    /// Returns whether a part other than a plain weekday limits the days.
     pub(super) fn has_limits_beyond_weekdays(&self) -> bool {
         self.months != 0
             || self.month_days | self.rule.month_days_from_end != 0
@@ -261,8 +261,8 @@ impl<'r> RuleParts<'r> {
         }
     }
 
-    /// Returns the first day of a period, for DAILY and coarser. Periods beyond the calendar begin
-    /// far after its last day.
+    /// Returns the first day of a period, for DAILY and coarser. A period after the end of the
+    /// calendar gets a first day far after the calendar's last day.
     pub(super) fn first_day(&self, period: i64) -> i64 {
         let year = |period: i64| i32::try_from(period).unwrap_or(i32::MAX / 2);
         match self.rule.frequency {
@@ -528,7 +528,7 @@ fn set_bits(days: &mut DayBits, place: i64, bits: u32) {
     }
 }
 
-/// Returns the days of a month from those of its year.
+/// Returns the days of a month from the days of its year.
 fn extract_bits(days: &DayBits, place: i64) -> u32 {
     let Ok(place) = usize::try_from(place) else { return 0 };
     let word = |at: usize| u128::from(days.get(at).copied().unwrap_or(0));

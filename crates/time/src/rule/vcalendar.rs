@@ -86,7 +86,7 @@ fn parse_ordinal(word: &str) -> Option<i16> {
     Some(if sign == "-" { -number } else { number })
 }
 
-/// Several times a day are one rule only if each hour has each minute.
+/// Several times of day fit into one rule only if every hour is combined with every minute.
 fn add_time(rule: &mut Rule, word: &str) -> Option<()> {
     let number = word.parse::<u32>().ok()?;
     let (hour, minute) = (number / 100, number % 100);

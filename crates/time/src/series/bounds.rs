@@ -11,7 +11,7 @@ use crate::zone::Zone;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesSpan {
     /// Whether the seconds are UTC. Otherwise they are floating, without any change of the clock;
-    /// where the observer's clock changes, an end moves by the change.
+    /// at a DST transition of the observer, an end moves by the change.
     pub is_utc: bool,
     /// The start of the first occurrence.
     pub first: i64,
@@ -48,7 +48,7 @@ impl Series {
                 (None, _) => None,
             };
         }
-        // Shifted occurrences, and several occurrences a day, may be out of order where the clock
+        // Shifted occurrences, and several occurrences a day, may be out of order if the clock
         // changes.
         let change = if self.future_overrides.is_empty() && self.has_ordered_instants() {
             0
@@ -134,7 +134,7 @@ impl Series {
     }
 
     /// Returns whether an occurrence starts at the start of the span, and whether one ends at its
-    /// end. May be false although one does.
+    /// end. The result may be false although such an occurrence exists.
     #[must_use]
     pub fn has_occurrences_at_span_ends(&self) -> (bool, bool) {
         let ordered = self.has_ordered_instants() || self.max_offset_change_seconds() == 0;
@@ -156,7 +156,7 @@ impl Series {
     }
 
     /// Returns the second (UTC, or floating) after which no occurrence of the rule is missing and
-    /// no earlier one is still going on; `None` if this is not simple to tell.
+    /// every earlier occurrence has ended; `None` if there is no simple way to compute it.
     #[must_use]
     pub fn complete_after(&self) -> Option<i64> {
         self.only_rule().filter(|_| self.exrules.is_empty())?;
@@ -172,7 +172,7 @@ impl Series {
     }
 
     /// Returns an upper bound of the seconds between occurrences of the rule in its own zone, while
-    /// the series lasts; `None` if this is not simple to tell.
+    /// the series lasts; `None` if there is no simple way to compute it.
     #[must_use]
     pub fn max_gap_seconds(&self) -> Option<i64> {
         self.only_rule()?.max_gap_seconds(self.start)

@@ -140,7 +140,7 @@ impl Series {
             length: extra.length,
         };
         let mut extras: Vec<PlannedOccurrence> = dates.iter().map(added).collect();
-        // Of two dates at one time, the one with a length of its own wins.
+        // If two RDATEs have the same time, the RDATE with its own length takes precedence.
         extras.sort_by_key(|extra| (extra.key, extra.length.is_none()));
         extras.dedup_by_key(|extra| extra.key);
         self.rdates = extras;

@@ -1,8 +1,9 @@
 //! The occurrences of a series in a time range.
 //!
 //! The search for original times covers the civil range widened by a day, because of zones.
-//! Overrides are applied afterwards, and only instants decide what is in the range. A long range is
-//! expanded in slices, so that the first occurrence does not wait for the last.
+//! Overrides are applied afterwards, and an exact comparison of instants selects the occurrences in
+//! the range. A long range is expanded in slices, so that the first occurrence is available before
+//! the last is computed.
 
 use super::{
     CompiledOverride, FutureOverride, Occurrence, OverrideStart, PlannedOccurrence, Series,
@@ -15,7 +16,7 @@ use crate::zone::Zone;
 /// The treatment of overrides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverrideMode {
-    /// They are omitted, because they are items of their own.
+    /// They are omitted, because they are separate items.
     Exclude,
     /// They are returned at their own time.
     Include,
@@ -107,7 +108,7 @@ impl Series {
             let keys = self.rule_keys(rule, from, to, budget);
             planned.extend(keys.map(|key| PlannedOccurrence { key, length: None }));
         }
-        // A stable sort keeps those with a length of their own first.
+        // A stable sort keeps dates with their own length first.
         planned.sort_by_key(|added| added.key);
         planned.dedup_by_key(|added| added.key);
         if !self.excluded_keys.is_empty() || !self.excluded_days.is_empty() {
@@ -184,8 +185,8 @@ impl SeriesOccurrences<'_> {
         self.is_exhausted
     }
 
-    /// Returns whether these are exactly the occurrences of the series. Not so if the budget was
-    /// exhausted, or if an occurrence comes from a rule whose COUNT could not be resolved.
+    /// Returns whether these are exactly the occurrences of the series. They are not if the budget
+    /// was exhausted, or if an occurrence comes from a rule whose COUNT could not be resolved.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         !self.is_exhausted && !self.is_uncertain
@@ -249,7 +250,7 @@ impl SeriesOccurrences<'_> {
         self.is_ended |= self.is_exhausted;
     }
 
-    /// Builds the occurrence of a planned time; `None` if it is an item of its own.
+    /// Builds the occurrence of a planned time; `None` if it is a separate item.
     fn build_occurrence(&self, added: &PlannedOccurrence) -> Option<Occurrence> {
         let Series { overrides: singles, future_overrides: ranges, .. } = self.series;
         if singles.binary_search_by_key(&added.key, |single| single.original).is_ok() {

@@ -1,5 +1,5 @@
-//! Serialises a compiled series, to be stored beside an item: varints, and lists as differences.
-//! The zone is a number that the caller assigns and resolves.
+//! Serialises a compiled series, to be stored with an item: varints, and lists as differences. The
+//! zone is a number that the caller assigns and resolves.
 //!
 //! Reading rejects bytes that no writer produces, so a deserialised series has the invariants of a
 //! compiled one.

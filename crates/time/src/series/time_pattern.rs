@@ -1,9 +1,9 @@
 //! The times of the week and the days of the year at which occurrences can be: two masks, by which
 //! a query for a time range skips or accepts a series without expanding it.
 //!
-//! A mask may include times without occurrences, but never omits a time with one. An occurrence
-//! that overlaps a range shares an instant with it, so both masks have that instant in common.
-//! Apart from `bounds` because a pattern only serves comparison.
+//! A mask may include times without occurrences, but never omits a time with one. If an occurrence
+//! overlaps a range, they share an instant, so the masks of both contain the time of that instant.
+//! Separate from `bounds` because a pattern only serves comparison.
 
 use super::{Series, ZoneReference};
 use crate::civil::{DAY_SECONDS, Date, FIRST_DAY_NUMBER, LAST_DAY_NUMBER};

@@ -34,7 +34,8 @@ pub struct ZoneObservance {
 /// demand.
 const TABLE_END_SECONDS: i64 = first_day_of_year(2200) * DAY_SECONDS;
 
-/// The maximum number of transitions: thirty times those of the most frequently changed real zone.
+/// The maximum number of transitions: thirty times as many as the real zone with the most
+/// transitions has.
 const MAX_TRANSITIONS: usize = 8_192;
 /// The maximum number of rules without end, and the steps each may take to find its last transition
 /// before an instant.
@@ -167,7 +168,8 @@ impl EvaluatedVtimezone {
         }
     }
 
-    /// Returns the offset after the table: that of the rule with the latest transition.
+    /// Returns the offset after the last entry of the table: the offset of the rule with the latest
+    /// transition.
     pub(super) fn offset_after_table(&self, instant: Instant) -> i32 {
         let changes = self.open_rules.iter().filter_map(|endless| {
             let part = self.vtimezone.observances.get(endless.observance)?;

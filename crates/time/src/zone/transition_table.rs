@@ -28,7 +28,7 @@ struct Transition {
 }
 
 impl TransitionTable {
-    /// Creates a table of transitions in order, without those that change nothing.
+    /// Creates a table of transitions in order; omits transitions that change nothing.
     pub(super) fn new(
         from: Instant,
         to: Instant,

@@ -1,9 +1,9 @@
 //! The meaning of a TZID: a known name, else the system zone with the behaviour of its definition,
 //! else the definition itself.
 //!
-//! Nothing is guessed. A known name takes precedence over a definition that differs, because laws
-//! change and files do not; [`offset_differences`](super::offset_differences) finds where they
-//! differ.
+//! Nothing is guessed. A known name takes precedence over a definition that differs, because time
+//! zone laws change, and a file keeps the old rules;
+//! [`offset_differences`](super::offset_differences) finds where they differ.
 
 use super::equivalence::has_same_offsets;
 use super::zone_names::{WINDOWS_ZONES, zone_of_display_name, zone_of_windows_name};
@@ -124,7 +124,7 @@ impl ZoneDatabase {
     }
 
     /// Resolves a TZID for items with occurrences in `[from, until)`, given its definition in the
-    /// file and the X-LIC-LOCATION of that.
+    /// file and the X-LIC-LOCATION of the definition.
     #[must_use]
     pub fn resolve(
         &self,
@@ -156,7 +156,7 @@ impl ZoneDatabase {
         }
     }
 
-    /// Resolves by name alone, where this is certain.
+    /// Resolves by name alone, if this is certain.
     fn find_by_name(&self, tzid: &str) -> Option<(Zone, ZoneMatch)> {
         if UTC_NAMES.iter().any(|utc| utc.eq_ignore_ascii_case(tzid)) {
             return Some((Zone::UTC, ZoneMatch::Utc));
@@ -187,8 +187,8 @@ impl ZoneDatabase {
         })
     }
 
-    /// Returns a system zone with the behaviour of a definition: that of X-LIC-LOCATION, else one
-    /// that represents a country in the table of Windows names, else any other.
+    /// Returns a system zone with the behaviour of a definition: the zone named by X-LIC-LOCATION,
+    /// else a zone that represents a country in the table of Windows names, else any other zone.
     #[must_use]
     pub fn find_equivalent(
         &self,

@@ -68,7 +68,7 @@ pub(crate) fn row_with_cells(
     head: &ItemMeta,
     cells: Vec<String>,
 ) -> Result<FieldListRow, CommandFailure> {
-    let letters = reader.unique_prefix_len(head.handle)?;
+    let letters = reader.items().unique_prefix_len(head.handle)?;
     let mut cells = std::iter::once(format!("{:.letters$}", head.handle)).chain(cells);
     Ok(std::array::from_fn(|_| cells.next().unwrap_or_default()))
 }

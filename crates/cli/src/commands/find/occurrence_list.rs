@@ -17,7 +17,7 @@ use larder_query::{AgendaEntry, ItemSummary, ResultSet, SearchRequest};
 use larder_store::{ItemRow, Reader, TimeRange};
 use std::collections::HashMap;
 
-/// The default limit of occurrences: an item that recurs each second has no end.
+/// The default limit of occurrences: an item may recur every second without end.
 pub(crate) const DEFAULT_MAX_OCCURRENCES: usize = 100_000;
 
 /// Options for printing occurrences.
@@ -116,9 +116,9 @@ pub(crate) fn warn_of_uncertain_items(
     let briefs =
         larder_query::read_item_summaries(reader, named, &context.settings.user_locale.zone)?;
     for brief in named.iter().filter_map(|row| briefs.get(row)) {
-        let letters = reader.unique_prefix_len(brief.head.handle)?;
+        let letters = reader.items().unique_prefix_len(brief.head.handle)?;
         context.print_warning(format!(
-            "{:.letters$}, {}: its recurrence rule is too costly to expand fully; occurrences may be missing",
+            "{:.letters$}, {}: occurrences may be missing, because the recurrence rule takes too long to expand",
             brief.head.handle,
             display_title(brief.head.kind, &brief.summary)
         ));
@@ -156,7 +156,7 @@ fn print_columns(
                 .print_json(&item_format::occurrence_columns_json(entry, columns, written))?;
             continue;
         }
-        let letters = reader.unique_prefix_len(head.handle)?;
+        let letters = reader.items().unique_prefix_len(head.handle)?;
         let handle = format!("{:.letters$}", head.handle);
         let cells = item_format::occurrence_cells(entry, columns, written).join("\t");
         context.out.print_line(format!("{FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{cells}"))?;
@@ -174,7 +174,7 @@ fn print_raw(
     for entry in entries {
         let row = entry.item.head.row;
         if printed.insert(row) {
-            let bytes = reader.source_bytes(row)?.unwrap_or_default();
+            let bytes = reader.items().source_bytes(row)?.unwrap_or_default();
             item_format::print_raw(&mut context.out, &bytes, false)?;
         }
     }
@@ -228,7 +228,7 @@ pub(crate) fn item_list_row(
     place: String,
     is_item: bool,
 ) -> Result<ItemListRow, CommandFailure> {
-    let letters = reader.unique_prefix_len(of.head.handle)?;
+    let letters = reader.items().unique_prefix_len(of.head.handle)?;
     let mut marks = item_format::status_marks(of);
     if !of.head.kind.is_main_kind() {
         marks.insert(0, of.head.kind.name());

@@ -29,7 +29,7 @@ impl QueryArgs {
         self.query.join(" ")
     }
 
-    /// Parses the query, relative to the present time.
+    /// Parses the query, relative to the current time.
     pub(crate) fn parse_query(&self, settings: &QueryContext) -> Result<Query, CommandFailure> {
         Ok(match self.sexp {
             true => Query::parse_sexp_with(&self.query_text(), settings)?,

@@ -24,7 +24,7 @@ const EXIT_CODES: &[(&str, &str)] = &[
     ("0", "Success."),
     ("1", "Nothing was found."),
     ("2", "Usage error."),
-    ("3", "Some input was invalid and left out."),
+    ("3", "Some input was invalid and rejected."),
     ("4", "The store cannot be used."),
     ("5", "A file or a server cannot be reached."),
     ("130", "Interrupted. Committed changes are stored."),
@@ -32,7 +32,7 @@ const EXIT_CODES: &[(&str, &str)] = &[
 
 /// The environment variables, and the subcommands that read them; empty for all.
 const ENVIRONMENT: &[(&str, &str, &[&str])] = &[
-    ("LARDER_DIR", "The directory of the store, unless --data-dir is given.", &[]),
+    ("LARDER_DIR", "The data directory, unless --data-dir is given.", &[]),
     ("XDG_DATA_HOME, XDG_CONFIG_HOME, XDG_STATE_HOME", "Base directories of the files below.", &[]),
     (
         "LC_ALL, LC_COLLATE, LC_ADDRESS, LANG",
@@ -50,9 +50,10 @@ const ENVIRONMENT: &[(&str, &str, &[&str])] = &[
         &["agenda", "find", "watch", "show", "add", "edit", "remove", "log"],
     ),
     ("VISUAL, EDITOR", "The editor, unless config.toml sets one.", &["edit"]),
-    ("TMPDIR", "The directory of the text that is edited.", &["edit"]),
+    ("TMPDIR", "The directory for the temporary file that the editor opens.", &["edit"]),
     ("DBUS_SESSION_BUS_ADDRESS", "The address of the session bus.", &["serve"]),
-    ("NO_COLOR, COLUMNS", "Disables colours; sets the width of lines.", &[]),
+    ("NO_COLOR", "Disables colours.", &[]),
+    ("COLUMNS", "The maximum width of a line.", &[]),
 ];
 
 /// The files.

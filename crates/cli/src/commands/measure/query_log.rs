@@ -18,7 +18,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Analyse a query log: frequency and cost of queries, lifetimes of views, value of the cache
+/// Analyse a query log: frequency and cost of queries, lifetimes of views, cache hit rate
 ///
 /// Views that were never closed are listed with client and query. With OTHER, compares the logs
 /// from before and after a change. --html writes a self-contained page with charts. docs/queries.md
@@ -73,7 +73,7 @@ impl QueryLogArgs {
             (_, Some(second)) => printer.print_comparison(first, second)?,
         }
         let broken = reports.iter().any(|(_, report)| report.bad_lines.lines > 0);
-        Ok(if broken { CommandStatus::LeftOut } else { CommandStatus::Done })
+        Ok(if broken { CommandStatus::Rejected } else { CommandStatus::Done })
     }
 
     fn log_paths(&self) -> Vec<&Path> {
@@ -151,11 +151,11 @@ fn print_broken_lines(context: &CommandContext, path: &Path, broken: &BadLines) 
     }
     let name = log_name(path);
     for BadLine { line, why } in &broken.samples {
-        print_message("left out", format!("{name}:{line}: {}", sanitize_line(why)));
+        print_message("error", format!("rejected {name}:{line}: {}", sanitize_line(why)));
     }
     let more = broken.lines - broken.samples.len() as u64;
     if more > 0 {
-        print_message("left out", format!("{name}: {}", format_count(more, "more line")));
+        print_message("error", format!("rejected {name}: {}", format_count(more, "more line")));
     }
 }
 
@@ -189,10 +189,10 @@ fn anonymise_log(
         context.out.print_line(format!("Wrote {lines}; replaced {texts} and names"))?;
         if report.unknown_lines > 0 {
             let unknown = format_count(report.unknown_lines, "line");
-            context.out.print_line(format!("{unknown} with unknown events left out"))?;
+            context.out.print_line(format!("{unknown} with unknown events rejected"))?;
         }
     }
-    Ok(if report.bad_lines.lines > 0 { CommandStatus::LeftOut } else { CommandStatus::Done })
+    Ok(if report.bad_lines.lines > 0 { CommandStatus::Rejected } else { CommandStatus::Done })
 }
 
 /// A report as JSON, with the name of its log.
@@ -296,7 +296,7 @@ impl ReportPrinter<'_> {
             ]
         });
         let rows = rows.collect();
-        self.print_table(["times asked", "queries", "answers", ""], rows)?;
+        self.print_table(["times requested", "queries", "answers", ""], rows)?;
         let most = reuse.most_frequent.iter().take(MAX_TABLE_ROWS);
         if self.is_narrow() {
             let rows = most.map(|often| {
@@ -316,10 +316,7 @@ impl ReportPrinter<'_> {
                 text_report::format_query(&often.query.query),
             ]
         });
-        self.print_table(
-            ["answers", "from cache", "from a view", "collection", "query"],
-            rows.collect(),
-        )
+        self.print_table(["answers", "from cache", "shared", "collection", "query"], rows.collect())
     }
 
     fn print_lifetimes(&mut self, report: &QueryLogReport) -> Result<(), CommandFailure> {
@@ -402,7 +399,7 @@ impl ReportPrinter<'_> {
                     text_report::format_scan_ratio(&group.work),
                 ]
             });
-            let head = ["type of source", "queries", "mean", "maximum", "rows per item"];
+            let head = ["backend", "queries", "mean", "maximum", "rows per item"];
             self.print_table(head, rows.collect())?;
         }
         Ok(())
@@ -412,7 +409,7 @@ impl ReportPrinter<'_> {
         &mut self,
         QueryLogReport { cache, .. }: &QueryLogReport,
     ) -> Result<(), CommandFailure> {
-        self.print_heading("Value of the answer cache", &text_report::describe_cache(cache))?;
+        self.print_heading("Cache hit rate", &text_report::describe_cache(cache))?;
         if cache.answers == 0 {
             return Ok(());
         }
@@ -471,7 +468,7 @@ impl ReportPrinter<'_> {
         }
         self.print_line("")?;
         self.print_table(["", "before", "after", "change"], compare_reports(a, b))?;
-        self.print_heading("Query time", "Means by collection and type of source.")?;
+        self.print_heading("Query time", "Means by collection and backend.")?;
         let mut rows = Vec::new();
         for earlier in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
             let mut others = b.cost.collections.iter();

@@ -20,13 +20,13 @@ use std::time::Duration;
 /// `larder measure queries`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BrowseArgs {
-    /// Page back N months in five kinds of views: day, week, work week, month, list [default: 30,
-    /// unless --toggle or --day is given]
+    /// Page back N months and open every view: day, week, work week, month, list [default: 30,
+    /// unless --reopen or --day is given]
     #[arg(long, value_name = "N")]
     months: Option<u32>,
-    /// Open and close the current month N times, each time as another client
+    /// Open and close the current month N times, with a new client each time
     #[arg(long, value_name = "N", default_value_t = 0)]
-    toggle: u32,
+    reopen: u32,
     /// Simulate a working day: a panel, alarms each minute, a calendar each hour, names being typed
     #[arg(long)]
     day: bool,
@@ -51,11 +51,11 @@ impl BrowseArgs {
         drop(context.open_reader()?);
         let user_locale = &context.settings.user_locale;
         let today = user_locale.zone.to_civil(user_locale.now).day_number();
-        let months = self.months.unwrap_or(if self.toggle > 0 || self.day { 0 } else { 30 });
+        let months = self.months.unwrap_or(if self.reopen > 0 || self.day { 0 } else { 30 });
         let day = self.day.then(|| Duration::from_millis(self.pace));
         let load = Workload {
             months_back: months,
-            month_toggles: self.toggle,
+            month_toggles: self.reopen,
             working_day_pace: day,
             rounds: self.repeat,
             first_day: today,
@@ -151,7 +151,7 @@ fn to_json(load: &Workload, found: &WorkloadResult) -> serde_json::Value {
         .map(|[min, median, max]| json!({ "min": min, "median": median, "max": max }));
     json!({
         "months": load.months_back,
-        "toggles": load.month_toggles,
+        "reopened": load.month_toggles,
         "day": load.working_day_pace.is_some(),
         "repeat": load.rounds,
         "views": found.views_opened,

@@ -43,7 +43,7 @@ pub(super) fn page_rows(
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Vec<PageRow>, CommandFailure> {
-    let component = reader.parse_component(head, bytes);
+    let component = reader.items().parse_component(head, bytes);
     let times = read_schedule(reader, head.row)?;
     let mut rows = Vec::new();
     if let Some(when) = times
@@ -63,14 +63,14 @@ pub(super) fn page_rows(
     };
     add_values(
         &mut rows,
-        "repeats",
+        "recurrence",
         component.time_properties("RRULE").map(|timed| rule(&timed.text)).collect(),
     );
     if !head.recurrence_id.is_empty() {
-        let instead = recurrence_id_text(reader, user_locale, head, &component)?;
-        rows.push(("instead of", sanitize_line(&instead)));
+        let replaced = recurrence_id_text(reader, user_locale, head, &component)?;
+        rows.push(("replaces", sanitize_line(&replaced)));
     }
-    let except = component.time_properties("EXDATE").flat_map(|timed| {
+    let exceptions = component.time_properties("EXDATE").flat_map(|timed| {
         let one = |text: &str| {
             sanitize_line(&description::describe_stamp(
                 text,
@@ -80,13 +80,13 @@ pub(super) fn page_rows(
         };
         timed.text.split(',').map(one).collect::<Vec<_>>()
     });
-    let mut except: Vec<String> = except.collect();
-    let left = except.len().saturating_sub(MAX_LISTED_EXCEPTIONS);
-    except.truncate(MAX_LISTED_EXCEPTIONS);
-    if left > 0 {
-        except.push(format!("... and {left} more"));
+    let mut exceptions: Vec<String> = exceptions.collect();
+    let more = exceptions.len().saturating_sub(MAX_LISTED_EXCEPTIONS);
+    exceptions.truncate(MAX_LISTED_EXCEPTIONS);
+    if more > 0 {
+        exceptions.push(format!("... and {more} more"));
     }
-    add_values(&mut rows, "except", except);
+    add_values(&mut rows, "exceptions", exceptions);
     let zones = zone_uses(reader, head, &component)?;
     add_values(&mut rows, "time zone", zones.iter().map(description::describe_zone).collect());
     let shown = |field: &&Field| {
@@ -135,7 +135,7 @@ fn recurrence_id_text(
 ) -> Result<String, CommandFailure> {
     let frame = head
         .calendar_context
-        .map(|row| reader.calendar_context(row))
+        .map(|row| reader.items().calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
@@ -156,7 +156,7 @@ fn zone_uses(
 ) -> Result<Vec<ZoneUse>, CommandFailure> {
     let frame = head
         .calendar_context
-        .map(|row| reader.calendar_context(row))
+        .map(|row| reader.items().calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
@@ -170,7 +170,7 @@ pub(super) fn zone_uses_json(
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Vec<Value>, CommandFailure> {
-    let zones = zone_uses(reader, head, &reader.parse_component(head, bytes))?;
+    let zones = zone_uses(reader, head, &reader.items().parse_component(head, bytes))?;
     let object = |of: &ZoneUse| {
         let used = if of.zone_match == ZoneMatch::Floating {
             "none"

@@ -126,7 +126,7 @@ pub(crate) fn item_json(
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Value, CommandFailure> {
-    let source = reader.parse_source(head, bytes);
+    let source = reader.items().parse_source(head, bytes);
     let fields = head.kind.fields().iter().filter(|field| {
         field.field_type != FieldType::Binary && field.name != "uid" && is_in_json_by_default(field)
     });

@@ -1,7 +1,7 @@
 //! The list that `larder watch` shows on a terminal, redrawn when something changes.
 //!
-//! The view reports which items changed. The list runs the query again, in its order and as far as
-//! the terminal has room, so that it is correct whatever was drawn before.
+//! The view reports which items changed. After each change the list runs the query again, sorted
+//! and limited to the height of the terminal, so that it is always correct.
 
 use super::WatchOptions;
 use crate::commands::agenda::{self, INDENT};
@@ -228,7 +228,7 @@ impl WatchScreen {
         columns: usize,
     ) -> Result<ScreenContents, CommandFailure> {
         if let Some(name) = &find.collection
-            && reader.collection_rows(Some(name))?.is_empty()
+            && reader.collections().list_rows(Some(name))?.is_empty()
         {
             // It may be created or restored later.
             let number = format!("no collection {name:?}");
@@ -333,7 +333,7 @@ fn column_lines(
     let (mut lines, mut failed) = (Vec::new(), None);
     answer.for_each_projected(reader, &fields, &mut |head, of| {
         let line = || -> Result<ScreenLine, CommandFailure> {
-            let letters = reader.unique_prefix_len(head.handle)?;
+            let letters = reader.items().unique_prefix_len(head.handle)?;
             let cells = item_format::column_cells(reader, local, head, of, columns)?;
             let handle = format!("{:.letters$}", head.handle);
             let cells = shorten_to_width(&cells.join("  "), width.saturating_sub(letters + 2));

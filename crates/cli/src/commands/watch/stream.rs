@@ -216,7 +216,7 @@ fn print_columns(
     columns: &[OutputColumn],
 ) -> Result<(), CommandFailure> {
     let ViewItem { head: Some(head), bytes: Some(bytes), .. } = told else { return Ok(()) };
-    let letters = reader.unique_prefix_len(head.handle)?;
+    let letters = reader.items().unique_prefix_len(head.handle)?;
     let handle = format!("{:.letters$}", head.handle);
     let of = ProjectedItem::from_bytes(reader, head, bytes);
     let cells =
@@ -243,7 +243,7 @@ fn print_removed(
         }
         return Ok(context.out.print_json(&Value::Object(object))?);
     }
-    let letters = views.with_reader(|reader| reader.unique_prefix_len(gone.handle))??;
+    let letters = views.with_reader(|reader| reader.items().unique_prefix_len(gone.handle))??;
     Ok(context.out.print_line(format!(
         "{REMOVED_STYLE}-{REMOVED_STYLE:#} {FAINT_STYLE}{:.letters$}{FAINT_STYLE:#}",
         gone.handle

@@ -1,7 +1,7 @@
 //! A card parsed for a merge: the positions of its lines, and the canonical value of each.
 //!
 //! Canonical values decide whether two spellings denote the same value; this is the only place that
-//! defines them. Apart from the merge because it concerns one card only.
+//! defines them. Separate from the merge because it concerns one card only.
 
 use super::super::version_conversion::{BinaryValue, POSITION_PARAMS, VcardStyle};
 use super::super::{Contact, Problem, ProblemKind};
@@ -77,8 +77,8 @@ impl<'t> CardLayout<'t> {
                 self.unparsed_lines.extend(run.clone());
                 continue;
             }
-            let said = decoding::decode_charset(&line.text, None).replace('\0', "");
-            last = Some((start, said.trim().eq_ignore_ascii_case("END:VCARD")));
+            let line_text = decoding::decode_charset(&line.text, None).replace('\0', "");
+            last = Some((start, line_text.trim().eq_ignore_ascii_case("END:VCARD")));
             if !begun {
                 begun = true;
                 continue;
@@ -89,7 +89,7 @@ impl<'t> CardLayout<'t> {
             }
             if let Some((_, text)) = self.unparsed_lines.last_mut() {
                 text.push_str(if text.is_empty() { "" } else { "\n" });
-                text.push_str(&said);
+                text.push_str(&line_text);
             }
         }
         if let Some((start, true)) = last {
@@ -120,8 +120,8 @@ impl<'t> CardLayout<'t> {
         property: &Property<'_>,
     ) -> Option<(String, &HashSet<CanonicalProperty>)> {
         let name = property.group()?.to_ascii_lowercase();
-        let said = self.groups.get(&name)?;
-        Some((name, said))
+        let label = self.groups.get(&name)?;
+        Some((name, label))
     }
 
     pub(super) fn has_property(&self, name: &str) -> bool {

@@ -1,0 +1,146 @@
+//! Reading collections.
+//!
+//! Apart from `collection`, the form in which readers cache them.
+
+use crate::CollectionType;
+use crate::error::Result;
+use crate::reader::Reader;
+use crate::row_ids::CollectionRow;
+use larder_extract::IndexConfig;
+use rusqlite::OptionalExtension as _;
+use std::sync::Arc;
+
+/// A named set of items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collection {
+    /// The row in this file.
+    pub row: CollectionRow,
+    /// The name.
+    pub name: String,
+    /// The type of its items.
+    pub collection_type: CollectionType,
+    /// The number of items.
+    pub item_count: u64,
+    /// The index configuration.
+    pub index_config: Arc<IndexConfig>,
+}
+
+/// The properties of a collection itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectionProperties {
+    /// The row in this file.
+    pub row: CollectionRow,
+    /// The name.
+    pub name: String,
+    /// The property lines as they came, see
+    /// [`BatchChange::SetCollectionProperties`](crate::BatchChange::SetCollectionProperties).
+    pub properties: Option<Vec<u8>>,
+}
+
+/// Reads collections. Each call is one short read transaction, or part of the open one.
+#[derive(Debug, Clone, Copy)]
+pub struct CollectionReader<'a> {
+    reader: &'a Reader,
+}
+
+impl Reader {
+    /// Returns the collections of the store.
+    #[must_use]
+    pub fn collections(&self) -> CollectionReader<'_> {
+        CollectionReader { reader: self }
+    }
+}
+
+impl CollectionReader<'_> {
+    /// Returns all collections, by name.
+    pub fn list(self) -> Result<Vec<Collection>> {
+        self.reader.read_statement(|tx| {
+            let sql = "SELECT c.id, c.name, c.type,
+                              (SELECT count(*) FROM item i WHERE i.collection = c.id), c.index_config
+                       FROM collection c WHERE c.removed = 0 ORDER BY c.name";
+            let mut select = tx.prepare_cached(sql)?;
+            let rows = select.query_map([], |row| {
+                let Some(collection_type) = CollectionType::from_number(row.get(2)?) else {
+                    return Ok(None);
+                };
+                let index_config = row.get_ref(4)?.as_str()?;
+                Ok(Some(Collection {
+                    row: row.get(0)?,
+                    name: row.get(1)?,
+                    collection_type,
+                    item_count: row.get::<_, i64>(3)?.unsigned_abs(),
+                    index_config: IndexConfig::from_stored(index_config, collection_type),
+                }))
+            })?;
+            Ok(rows.filter_map(rusqlite::Result::transpose).collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the rows of all collections, or of the one with this name, without counting items.
+    pub fn list_rows(self, name: Option<&str>) -> Result<Vec<CollectionRow>> {
+        self.reader.read(|tx| {
+            let cache = self.reader.cache(tx)?;
+            let mut selected: Vec<_> = cache
+                .collections
+                .iter()
+                .filter(|collection| name.is_none_or(|name| *collection.name == *name))
+                .collect();
+            selected.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(selected.into_iter().map(|collection| collection.collection_key.id).collect())
+        })
+    }
+
+    /// Returns the rows and names of all collections, by row.
+    pub fn list_names(self) -> Result<Vec<(CollectionRow, Arc<str>)>> {
+        self.reader.read(|tx| {
+            let cache = self.reader.cache(tx)?;
+            let collections = cache.collections.iter();
+            Ok(collections
+                .map(|collection| (collection.collection_key.id, Arc::clone(&collection.name)))
+                .collect())
+        })
+    }
+
+    /// Returns the rows of all collections with their index configurations. They are valid for
+    /// lookups within the same [`Reader::begin_read`].
+    pub fn list_index_configs(self) -> Result<Vec<(CollectionRow, Arc<IndexConfig>)>> {
+        self.reader.read(|tx| {
+            let cache = self.reader.cache(tx)?;
+            let collections = cache.collections.iter();
+            Ok(collections
+                .map(|collection| {
+                    (collection.collection_key.id, Arc::clone(&collection.index_config))
+                })
+                .collect())
+        })
+    }
+
+    /// Returns the properties of all collections of a type, in the order of their creation, without
+    /// counting items.
+    pub fn list_properties(
+        self,
+        collection_type: CollectionType,
+    ) -> Result<Vec<CollectionProperties>> {
+        self.reader.read_statement(|tx| {
+            let sql = "SELECT id, name, properties FROM collection
+                       WHERE removed = 0 AND type = ?1 ORDER BY id";
+            let mut select = tx.prepare_cached(sql)?;
+            let rows = select.query_map([collection_type.number()], |row| {
+                Ok(CollectionProperties {
+                    row: row.get(0)?,
+                    name: row.get(1)?,
+                    properties: row.get(2)?,
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the property lines of the collection itself, as they came.
+    pub fn properties(self, collection: &Collection) -> Result<Option<Vec<u8>>> {
+        self.reader.read_statement(|tx| {
+            let sql = "SELECT properties FROM collection WHERE id = ?1";
+            Ok(tx.query_row(sql, [collection.row], |row| row.get(0)).optional()?.flatten())
+        })
+    }
+}

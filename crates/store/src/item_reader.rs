@@ -1,0 +1,519 @@
+//! Reading items: by UID, by handle, by row; their bytes, stored fields and schedules.
+//!
+//! A person waits for these reads at each keystroke, so each takes as few steps of SQLite as
+//! possible, and `reader_cache` has the data that stay the same until the next write. Apart from
+//! `index_reader`, which finds the rows.
+
+use crate::collection_reader::Collection;
+use crate::error::{Result, RowResult};
+use crate::extractor_cache::ExtractorCache;
+use crate::handle::{Handle, HandlePrefix};
+use crate::item_meta::{
+    ITEM_META_COLUMNS, ItemMeta, bytes_from_row, item_meta_from_row, stored_fields_from_row,
+};
+use crate::read_transaction::ReadTransaction;
+use crate::reader::Reader;
+use crate::reader_cache::ReaderCache;
+use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
+use crate::zone_loader::unpack_schedule;
+use crate::{Kind, blob, calendar_context_table, series, uid_lookup};
+use larder_extract::{CalendarContext, Schedule, StoredFields};
+use larder_format::component::{CalendarVersion, Component};
+use larder_format::parsed_source::ParsedSource;
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension as _, Row, Rows};
+use std::rc::Rc;
+use std::slice;
+use std::sync::Arc;
+
+/// Reads items. Each call is one short read transaction, or part of the open one.
+#[derive(Debug, Clone, Copy)]
+pub struct ItemReader<'a> {
+    reader: &'a Reader,
+}
+
+impl Reader {
+    /// Returns the items of the store.
+    #[must_use]
+    pub fn items(&self) -> ItemReader<'_> {
+        ItemReader { reader: self }
+    }
+}
+
+/// Runs of rows without gaps are read by a statement each if they are at least this long on
+/// average; else one statement looks up all rows.
+const MIN_RUN_ROWS: usize = 4;
+/// The greatest distance of two rows that one statement reads although those between are not
+/// wanted.
+const MAX_SKIPPED_ROWS: i64 = 4;
+
+/// Divides ascending rows into runs without gaps, each of which is read by one statement.
+fn contiguous_runs(rows: &[ItemRow]) -> impl Iterator<Item = (ItemRow, ItemRow)> {
+    rows.chunk_by(|a, b| a.next() == *b).filter_map(|run| Some((*run.first()?, *run.last()?)))
+}
+
+impl ItemReader<'_> {
+    /// Returns the item with this UID in a collection, with its bytes, in the fewest steps.
+    pub fn get(self, collection: &str, uid: &str) -> Result<Option<(ItemMeta, Vec<u8>)>> {
+        let found = self.reader.read_statement(|tx| self.get_by_first_handle(tx, collection, uid));
+        match found? {
+            Some(found) => Ok(Some(found)),
+            None => self.reader.read(|tx| self.get_in_transaction(tx, collection, uid)),
+        }
+    }
+
+    /// Reads an item by the first handle of its UID, which almost all items have, in one statement.
+    fn get_by_first_handle(
+        self,
+        tx: &ReadTransaction<'_>,
+        collection: &str,
+        uid: &str,
+    ) -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
+        // A collection never changes its key, so even an outdated cache leads to the item or to
+        // none.
+        let cache = self.reader.outdated_cache();
+        let mut known = cache.iter().flat_map(|cache| &cache.collections);
+        let Some(known) = known.find(|known| *known.name == *collection) else {
+            return Ok(None);
+        };
+        let mut select = tx.prepare_cached(concat!(
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+            "FROM item i CROSS JOIN source_bytes s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
+            "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
+        ))?;
+        let handle = Handle::from_uid(&known.collection_key.handle_key, uid, "", 0);
+        let mut rows = select.query((handle.to_bytes(), uid, collection))?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        // In a store that was restored, another collection may have the name.
+        let Some(meta) = item_meta_from_row(row, slice::from_ref(known))? else { return Ok(None) };
+        let meta = ItemMeta { collection: Arc::clone(&known.name), ..meta };
+        let bytes = bytes_from_row(tx, row, meta.row)?.into_owned();
+        Ok(Some((meta, bytes)))
+    }
+
+    fn get_in_transaction(
+        self,
+        tx: &ReadTransaction<'_>,
+        collection: &str,
+        uid: &str,
+    ) -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
+        let cache = self.reader.cache(tx)?;
+        let known = cache.collections.iter().find(|known| *known.name == *collection);
+        let Some(known) = known else { return Ok(None) };
+        let Some(row) = uid_lookup::find_row(tx, &known.collection_key, uid, "")? else {
+            return Ok(None);
+        };
+        let mut found = None;
+        for_each_in_rows(tx, &cache, &[row], &mut |meta, bytes| {
+            found = Some((meta, bytes.to_vec()));
+            false
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the items whose handles begin with this prefix, at most `limit`.
+    pub fn find_by_handle(self, prefix: HandlePrefix, limit: usize) -> Result<Vec<ItemMeta>> {
+        let sql = format!(
+            "SELECT {ITEM_META_COLUMNS} FROM item i
+             WHERE i.handle BETWEEN ?1 AND ?2 ORDER BY i.handle LIMIT ?3"
+        );
+        let (first, last) = (prefix.first.to_bytes(), prefix.last.to_bytes());
+        self.reader.read(|tx| self.query_meta(tx, &sql, (first, last, limit as i64)))
+    }
+
+    /// Returns the items with this UID, in one collection or in all.
+    pub fn find_by_uid(self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemMeta>> {
+        self.reader.read(|tx| {
+            let sql = "SELECT id, handle_key FROM collection
+                       WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name";
+            let keys = tx
+                .prepare_cached(sql)?
+                .query_map([collection], |row| {
+                    Ok(uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? })
+                })?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            let mut found = Vec::new();
+            for key in keys {
+                if let Some(row) = uid_lookup::find_row(tx, &key, uid, "")? {
+                    found.extend(self.read_meta(tx, row)?);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Returns the items with the UID of an item in its collection: the master, if there is one,
+    /// then the overrides.
+    pub fn find_series_of_item(self, item: &ItemMeta) -> Result<Vec<ItemMeta>> {
+        self.find_series(&item.collection, &item.uid)
+    }
+
+    /// Returns the items with a UID in a collection: the master, if there is one, then the
+    /// overrides.
+    pub fn find_series(self, collection: &str, uid: &str) -> Result<Vec<ItemMeta>> {
+        self.reader.read(|tx| {
+            let key = uid_lookup::find_collection(tx, collection)?;
+            let Some(key) = key else { return Ok(Vec::new()) };
+            let master = uid_lookup::find_row(tx, &key, uid, "")?;
+            let overrides = series::find_overrides(tx, key.id, uid)?;
+            let mut found = Vec::new();
+            for row in master.into_iter().chain(overrides.into_iter().map(|(row, _)| row)) {
+                found.extend(self.read_meta(tx, row)?);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Returns the item in this row, if it still exists.
+    pub fn find_by_row(self, row: ItemRow) -> Result<Option<ItemMeta>> {
+        self.reader.read(|tx| self.read_meta(tx, row))
+    }
+
+    /// Returns the items of a collection after the one in row `after`, in the order of their
+    /// creation, at most `limit`: one step of an export.
+    pub fn list_after(
+        self,
+        collection: &Collection,
+        after: Option<ItemRow>,
+        limit: usize,
+    ) -> Result<Vec<ItemMeta>> {
+        // The plus keeps SQLite from sorting the whole collection for each page.
+        let sql = format!(
+            "SELECT {ITEM_META_COLUMNS} FROM item i
+             WHERE +i.collection = ?1 AND i.id > coalesce(?2, 0) ORDER BY i.id LIMIT ?3"
+        );
+        self.reader.read(|tx| self.query_meta(tx, &sql, (collection.row, after, limit as i64)))
+    }
+
+    fn read_meta(self, tx: &ReadTransaction<'_>, row: ItemRow) -> RowResult<Option<ItemMeta>> {
+        let sql = format!("SELECT {ITEM_META_COLUMNS} FROM item i WHERE i.id = ?1");
+        Ok(self.query_meta(tx, &sql, [row])?.pop())
+    }
+
+    fn query_meta(
+        self,
+        tx: &ReadTransaction<'_>,
+        sql: &str,
+        params: impl rusqlite::Params,
+    ) -> RowResult<Vec<ItemMeta>> {
+        let cache = self.reader.cache(tx)?;
+        let mut select = tx.prepare_cached(sql)?;
+        let rows = select.query_map(params, |row| item_meta_from_row(row, &cache.collections))?;
+        Ok(rows.filter_map(rusqlite::Result::transpose).collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the rows of a collection's items after row `after`, ascending, at most `limit`,
+    /// without reading the items.
+    pub fn list_rows(
+        self,
+        collection: CollectionRow,
+        after: Option<ItemRow>,
+        limit: usize,
+    ) -> Result<Vec<ItemRow>> {
+        self.reader.read_statement(|tx| {
+            let sql = "SELECT id FROM item INDEXED BY item_collection
+                       WHERE collection = ?1 AND id > coalesce(?2, 0) ORDER BY id LIMIT ?3";
+            let mut select = tx.prepare_cached(sql)?;
+            let rows = select.query_map((collection, after, limit as i64), |row| row.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the rows, collections and kinds of the items of one collection or of all, after row
+    /// `after`, ascending, at most `limit`. Reads nothing else of the items.
+    pub fn list_rows_with_kind(
+        self,
+        collection: Option<CollectionRow>,
+        after: Option<ItemRow>,
+        limit: usize,
+    ) -> Result<Vec<(ItemRow, CollectionRow, Kind)>> {
+        self.reader.read_statement(|tx| {
+            let read_row = |row: &Row<'_>| {
+                let (item, collection) = (row.get(0)?, row.get(1)?);
+                Ok(Kind::from_number(row.get(2)?).map(|kind| (item, collection, kind)))
+            };
+            let rows: rusqlite::Result<_> = match collection {
+                Some(collection) => tx
+                    .prepare_cached(
+                        "SELECT id, collection, kind FROM item INDEXED BY item_collection
+                         WHERE collection = ?1 AND id > coalesce(?2, 0) ORDER BY id LIMIT ?3",
+                    )?
+                    .query_map((collection, after, limit as i64), read_row)?
+                    .filter_map(rusqlite::Result::transpose)
+                    .collect(),
+                None => tx
+                    .prepare_cached(
+                        "SELECT id, collection, kind FROM item WHERE id > coalesce(?1, 0)
+                         ORDER BY id LIMIT ?2",
+                    )?
+                    .query_map((after, limit as i64), read_row)?
+                    .filter_map(rusqlite::Result::transpose)
+                    .collect(),
+            };
+            Ok(rows?)
+        })
+    }
+
+    /// Passes the items in these rows with their bytes to `each`, in the order of `rows` and
+    /// without items that do not exist any more, until it returns false. All within one read
+    /// transaction: `each` must not block.
+    pub fn for_each(
+        self,
+        rows: &[ItemRow],
+        each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
+    ) -> Result<()> {
+        self.reader.map_file_for_items(rows.len());
+        self.reader.read(|tx| {
+            let cache = self.reader.cache(tx)?;
+            for_each_in_rows(tx, &cache, rows, each)
+        })
+    }
+
+    /// Passes the UIDs of the items in these rows to `each`, with the index of each in `rows`, which
+    /// are ascending; without items that do not exist any more, until it returns false. All within
+    /// one read transaction: `each` must not block.
+    pub fn for_each_uid(
+        self,
+        rows: &[ItemRow],
+        each: &mut dyn FnMut(usize, &str) -> bool,
+    ) -> Result<()> {
+        self.reader.map_file_for_items(rows.len());
+        self.reader.read(|tx| {
+            let sql = "SELECT id, uid FROM item WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+            let mut select = tx.prepare_cached(sql)?;
+            let mut index = 0;
+            // To pass over a few rows takes less than another statement.
+            let is_near =
+                |a: &ItemRow, b: &ItemRow| b.to_number() - a.to_number() <= MAX_SKIPPED_ROWS;
+            for run in rows.chunk_by(is_near) {
+                let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+                let mut items = select.query((first, last))?;
+                while let Some(item) = items.next()? {
+                    let row: ItemRow = item.get(0)?;
+                    while rows.get(index).is_some_and(|wanted| *wanted < row) {
+                        index += 1;
+                    }
+                    if rows.get(index) == Some(&row) && !each(index, item.get_ref(1)?.as_str()?) {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Passes the rows and bytes of the items to `each`, like [`ItemReader::for_each`], without
+    /// reading their metadata.
+    pub fn for_each_source(
+        self,
+        rows: &[ItemRow],
+        each: &mut dyn FnMut(ItemRow, &[u8]) -> bool,
+    ) -> Result<()> {
+        self.reader.map_file_for_items(rows.len());
+        self.reader.read(|tx| {
+            // Most runs have one row: the statement for it does not step again.
+            let mut select_one =
+                tx.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
+            let sql =
+                "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
+            let mut select_run = tx.prepare_cached(sql)?;
+            let mut pass = |item: ItemRow, row: &Row<'_>| -> RowResult<bool> {
+                Ok(match row.get_ref(0)?.as_blob_or_null()? {
+                    Some(bytes) => each(item, bytes),
+                    None => each(item, &blob::require_source_bytes(tx, item)?),
+                })
+            };
+            for (first, last) in contiguous_runs(rows) {
+                if first == last {
+                    let mut sources = select_one.query([first])?;
+                    if let Some(row) = sources.next()?
+                        && !pass(first, row)?
+                    {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                let mut sources = select_run.query((first, last))?;
+                while let Some(row) = sources.next()? {
+                    if !pass(row.get(1)?, row)? {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Passes the items in these rows with their stored fields to `each`, in the order of `rows`
+    /// and without items that do not exist any more, until it returns false. Items without valid
+    /// stored fields come without them. All within one read transaction: `each` must not block.
+    pub fn for_each_with_stored_fields(
+        self,
+        rows: &[ItemRow],
+        each: &mut dyn FnMut(ItemMeta, Option<StoredFields<'_>>) -> bool,
+    ) -> Result<()> {
+        self.reader.map_file_for_items(rows.len());
+        self.reader.read(|tx| {
+            let cache = self.reader.cache(tx)?;
+            let has_fields = cache.text_segments(tx, self.reader.extractor())?.is_some();
+            let mut select = tx.prepare_cached(concat!(
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
+                "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
+            ))?;
+            for run in contiguous_runs(rows) {
+                let mut rows = select.query(run)?;
+                while let Some(row) = rows.next()? {
+                    let fields = if has_fields { stored_fields_from_row(row) } else { None };
+                    let Some(meta) = item_meta_from_row(row, &cache.collections)? else { continue };
+                    if !each(meta, fields) {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Passes the schedules of the items in these rows to `each`, in the order of `rows` and
+    /// without items that have none, until it returns false. All within one read transaction.
+    pub fn for_each_schedule(
+        self,
+        rows: &[ItemRow],
+        each: &mut dyn FnMut(ItemRow, &Schedule) -> bool,
+    ) -> Result<()> {
+        let extractor = self.reader.extractor();
+        self.reader.read(|tx| {
+            let is_indexed = self.reader.cache(tx)?.is_interval_index_current(extractor);
+            let mut extractors = ExtractorCache::new(extractor);
+            let mut select = tx.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?;
+            for &item in rows {
+                let schedule = match is_indexed {
+                    true => select
+                        .query_row([item], |row| {
+                            let packed = row.get_ref(0)?.as_blob()?;
+                            Ok(unpack_schedule(tx, extractor.zone_resolver(), packed))
+                        })
+                        .optional()?
+                        .flatten(),
+                    false => series::compute_schedule(tx, &mut extractors, item)?,
+                };
+                if schedule.is_some_and(|schedule| !each(item, &schedule)) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Computes the schedule of the item in this row from its bytes and those of the other items of
+    /// its UID, without the index.
+    pub fn recompute_schedule(self, row: ItemRow) -> Result<Option<Schedule>> {
+        self.reader.read(|tx| {
+            let mut extractors = ExtractorCache::new(self.reader.extractor());
+            Ok(series::compute_schedule(tx, &mut extractors, row)?)
+        })
+    }
+
+    /// Returns the source bytes of the item in this row.
+    pub fn source_bytes(self, row: ItemRow) -> Result<Option<Vec<u8>>> {
+        self.reader.read_statement(|tx| Ok(blob::read_source_bytes(tx, row)?))
+    }
+
+    /// Returns the calendar context in this row.
+    pub fn calendar_context(self, row: CalendarContextRow) -> Result<Option<Arc<CalendarContext>>> {
+        self.reader.read_statement(|tx| Ok(calendar_context_table::read_context(tx, row)?))
+    }
+
+    /// Returns the calendar contexts of a collection's items, each once; `None`: some have none.
+    pub fn list_calendar_contexts(
+        self,
+        collection: &Collection,
+    ) -> Result<Vec<Option<CalendarContextRow>>> {
+        self.reader.read_statement(|tx| {
+            let sql = "SELECT DISTINCT calendar_context FROM item WHERE collection = ?1
+                       ORDER BY calendar_context";
+            let mut select = tx.prepare_cached(sql)?;
+            let rows = select.query_map([collection.row], |row| row.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Parses a calendar item in its version of the format.
+    #[must_use]
+    pub fn parse_component<'b>(self, item: &ItemMeta, bytes: &'b [u8]) -> Component<'b> {
+        Component::parse_with_version(bytes, self.calendar_version(item))
+    }
+
+    /// Parses an item of any kind.
+    #[must_use]
+    pub fn parse_source<'b>(self, item: &ItemMeta, bytes: &'b [u8]) -> ParsedSource<'b> {
+        ParsedSource::parse(item.kind, self.calendar_version(item), bytes)
+    }
+
+    /// Returns the version of the calendar around an item.
+    fn calendar_version(self, item: &ItemMeta) -> CalendarVersion {
+        let tx = self.reader.autocommit_read();
+        let is_vcalendar_1 =
+            |row| calendar_context_table::is_vcalendar_1(&tx, row).unwrap_or_default();
+        if item.calendar_context.is_some_and(is_vcalendar_1) {
+            CalendarVersion::V1_0
+        } else {
+            CalendarVersion::V2_0
+        }
+    }
+
+    /// Returns the length of the shortest unique prefix of a handle, at least eight.
+    pub fn unique_prefix_len(self, handle: Handle) -> Result<usize> {
+        let full = handle.to_string();
+        for letters in 8..full.len() {
+            let Some(prefix) = HandlePrefix::parse(&full[..letters]) else { break };
+            let (first, last) = (prefix.first.to_bytes(), prefix.last.to_bytes());
+            let sql = "SELECT count(*) FROM
+                       (SELECT 1 FROM item WHERE handle BETWEEN ?1 AND ?2 LIMIT 2)";
+            let count: i64 = self
+                .reader
+                .read_statement(|tx| Ok(tx.query_row(sql, (first, last), |row| row.get(0))?))?;
+            if count <= 1 {
+                return Ok(letters);
+            }
+        }
+        Ok(full.len())
+    }
+}
+
+fn for_each_in_rows(
+    tx: &ReadTransaction<'_>,
+    cache: &ReaderCache,
+    rows: &[ItemRow],
+    each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
+) -> RowResult<()> {
+    let mut pass_all = |mut items: Rows<'_>| -> RowResult<bool> {
+        while let Some(item) = items.next()? {
+            let Some(meta) = item_meta_from_row(item, &cache.collections)? else { continue };
+            let bytes = bytes_from_row(tx, item, meta.row)?;
+            if !each(meta, &bytes) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    if contiguous_runs(rows).count() * MIN_RUN_ROWS > rows.len() {
+        let mut select = tx.prepare_cached(concat!(
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+            "FROM rarray(?1) wanted CROSS JOIN item i ON i.id = wanted.value CROSS JOIN source_bytes s ON s.item = i.id"
+        ))?;
+        let rows = rows.iter().map(|row| Value::Integer(row.to_number())).collect();
+        return pass_all(select.query([Rc::<Vec<Value>>::new(rows)])?).map(drop);
+    }
+    let mut select = tx.prepare_cached(concat!(
+        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+        "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
+        "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
+    ))?;
+    for run in contiguous_runs(rows) {
+        if !pass_all(select.query(run)?)? {
+            break;
+        }
+    }
+    Ok(())
+}

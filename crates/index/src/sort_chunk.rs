@@ -389,7 +389,8 @@ mod tests {
                 .expect("nothing fails");
             assert_eq!(next, positions.len());
             let bytes: usize = chunks.iter().map(Vec::len).sum();
-            assert!(chunks.len() <= bytes / CHUNK_BYTES + 2, "{} chunks of {bytes} bytes", chunks.len());
+            let most = bytes / CHUNK_BYTES + 2;
+            assert!(chunks.len() <= most, "{} chunks of {bytes} bytes", chunks.len());
             assert_eq!(unpacked(&chunks), positions);
             let Some(chunk) = chunks.first() else { return Ok(()) };
             let in_chunk = unpacked(&chunks[..1]);

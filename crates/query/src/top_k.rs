@@ -1,10 +1,10 @@
 //! The first hits of a query in an order: top-k without sorting, by a scan of the indexed order.
 //!
-//! The lookup has named the candidates; the scan meets them in the order of the result, and stops at
-//! the limit. This is the sorted access of Fagin's threshold algorithm, with one sorted list. Where
-//! the candidates are too few, the scan would pass too many other items before it has met enough of
-//! them; then all are tested and sorted, as without an index. Apart from `execution`, which does
-//! that.
+//! The lookup has named the candidates; the scan meets them in the order of the result, and stops
+//! at the limit. This is the sorted access of Fagin's threshold algorithm, with one sorted list.
+//! Where the candidates are too few, the scan would pass too many other items before it has met
+//! enough of them; then all are tested and sorted, as without an index. Apart from `execution`,
+//! which does that.
 
 use crate::collector::{HitCollector, resolve_start_bound};
 use crate::error::Error;

@@ -90,7 +90,7 @@ impl Candidate<'_> {
 }
 
 /// Reads the candidates of a lookup, each by a run of one statement.
-pub(crate) struct CandidateScan<'a> {
+pub(crate) struct CandidateReader<'a> {
     reader: &'a Reader,
     tx: &'a ReadTransaction<'a>,
     cache: &'a ReaderCache,
@@ -98,14 +98,14 @@ pub(crate) struct CandidateScan<'a> {
     select: ReadStatement<'a>,
 }
 
-impl<'a> CandidateScan<'a> {
+impl<'a> CandidateReader<'a> {
     /// Begins to read, in the read transaction of the cache.
     pub(crate) fn begin(
         reader: &'a Reader,
         tx: &'a ReadTransaction<'a>,
         cache: &'a ReaderCache,
         with_bytes: bool,
-    ) -> rusqlite::Result<CandidateScan<'a>> {
+    ) -> rusqlite::Result<CandidateReader<'a>> {
         let select = tx.prepare_cached(match with_bytes {
             false => concat!(
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
@@ -116,7 +116,7 @@ impl<'a> CandidateScan<'a> {
                 "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
             ),
         })?;
-        Ok(CandidateScan { reader, tx, cache, with_bytes, select })
+        Ok(CandidateReader { reader, tx, cache, with_bytes, select })
     }
 
     /// Passes a match to `each` and returns its result; true without a call if the item changed
@@ -212,9 +212,9 @@ impl IndexReader<'_> {
         self.reader.map_file_for_items(found.len().saturating_sub(start));
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
-            let mut scan = CandidateScan::begin(self.reader, tx, &cache, with_bytes)?;
+            let mut candidates = CandidateReader::begin(self.reader, tx, &cache, with_bytes)?;
             for (at, found_match) in found.matches.iter().enumerate().skip(start) {
-                if !scan.read(found_match, each)? {
+                if !candidates.read(found_match, each)? {
                     return Ok(at + 1);
                 }
             }

@@ -3,7 +3,7 @@
 //! Apart from `index_reader`, which reads in the sequence of rows.
 
 use crate::error::Result;
-use crate::index_reader::{Candidate, CandidateScan, IndexMatches, IndexReader};
+use crate::index_reader::{Candidate, CandidateReader, IndexMatches, IndexReader};
 use crate::reader_cache::ReaderCache;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::sort_index_pages::SortIndexPages;
@@ -116,7 +116,7 @@ impl IndexReader<'_> {
             if !self.has_cached_order(&cache, order) {
                 return Ok(None);
             }
-            let mut candidates = CandidateScan::begin(self.reader, tx, &cache, false)?;
+            let mut candidates = CandidateReader::begin(self.reader, tx, &cache, false)?;
             let mut scan = SortedScan { positions_read: 0, is_complete: true };
             let pages = SortIndexPages::new(tx);
             SortIndex::new(&pages, cache.level_zero(tx)?).scan(

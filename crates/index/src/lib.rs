@@ -121,8 +121,8 @@ pub use crate::posting_scan::for_each_posting;
 pub use crate::rank_directory::RankDirectory;
 pub use crate::segment_buffer::{SegmentBuffer, TermSet, UnpackTerm};
 pub use crate::sort_pages::{
-    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, SortFence, SortPagesError,
-    SortPosition, WriteSortPages,
+    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, RunVisitor, SortFence,
+    SortPagesError, SortPosition, WriteSortPages,
 };
 pub use crate::sort_reader::{PositionVisitor, SortIndex};
 pub use crate::sort_writer::{compact_level_zero, write_position_changes};

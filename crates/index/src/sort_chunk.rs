@@ -23,6 +23,9 @@ const EXPECTED_KEY_RATIO: usize = 3;
 /// Most entries are at least this long.
 const MIN_EXPECTED_ENTRY_BYTES: usize = 8;
 
+/// A function that is called with the indexes of the positions of a chunk, and its bytes.
+type ChunkVisitor<'a, E> = dyn FnMut(Range<usize>, &[u8]) -> Result<(), E> + 'a;
+
 /// The positions of one chunk or of several neighbours, unpacked: keys in one buffer, so that a
 /// position takes no allocation.
 #[derive(Debug, Default)]
@@ -97,10 +100,7 @@ impl PositionBuffer {
 
     /// Packs the positions into as few chunks as hold them, evenly filled. Passes each to `each`:
     /// the index of its first position, and its bytes.
-    pub(crate) fn pack<E>(
-        &self,
-        each: &mut dyn FnMut(Range<usize>, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(crate) fn pack<E>(&self, each: &mut ChunkVisitor<'_, E>) -> Result<(), E> {
         let (mut chunks, mut bytes) = (0, 0);
         self.pack_up_to::<E>(CHUNK_BYTES, &mut |_, chunk| {
             chunks += 1;
@@ -112,11 +112,7 @@ impl PositionBuffer {
         self.pack_up_to(share, each)
     }
 
-    fn pack_up_to<E>(
-        &self,
-        share: usize,
-        each: &mut dyn FnMut(Range<usize>, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn pack_up_to<E>(&self, share: usize, each: &mut ChunkVisitor<'_, E>) -> Result<(), E> {
         let (mut chunk, mut entry) = (Vec::with_capacity(CHUNK_BYTES), Vec::new());
         let (mut first, mut last_key): (usize, &[u8]) = (0, &[]);
         for index in 0..self.len() {

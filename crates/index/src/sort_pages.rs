@@ -68,6 +68,9 @@ pub enum ChunkSeek<'a> {
     Before(&'a SortPosition),
 }
 
+/// A function that is called with the bytes of a level-0 run.
+pub type RunVisitor<'a, E> = dyn FnMut(&[u8]) -> Result<(), E> + 'a;
+
 /// Reads a sort index within one consistent view of the storage.
 pub trait ReadSortPages {
     /// The error of the storage.
@@ -100,10 +103,7 @@ pub trait ReadSortPages {
     ) -> Result<(), Self::Error>;
 
     /// Passes each level-0 run to `each`, the oldest first.
-    fn for_each_run(
-        &self,
-        each: &mut dyn FnMut(&[u8]) -> Result<(), Self::Error>,
-    ) -> Result<(), Self::Error>;
+    fn for_each_run(&self, each: &mut RunVisitor<'_, Self::Error>) -> Result<(), Self::Error>;
 
     /// Returns all orders that have a chunk.
     fn sort_orders(&self) -> Result<Vec<PartitionOrder>, Self::Error>;

@@ -1,7 +1,7 @@
 //! The pages of a sort index in memory, which check the rules of the interface on the way.
 
 use larder_index::{
-    ChunkSeek, MalformedChunk, PartitionOrder, ReadSortPages, SortFence, SortPosition,
+    ChunkSeek, MalformedChunk, PartitionOrder, ReadSortPages, RunVisitor, SortFence, SortPosition,
     WriteSortPages,
 };
 use std::cell::{Cell, RefCell};
@@ -70,7 +70,7 @@ impl MemorySortPages {
         });
         match seek {
             ChunkSeek::First => wanted.next(),
-            ChunkSeek::Last => wanted.last(),
+            ChunkSeek::Last => wanted.next_back(),
             ChunkSeek::After(position) => wanted.find(|fence| fence.first > *position),
             ChunkSeek::AtOrBefore(position) => {
                 wanted.take_while(|fence| fence.first <= *position).last()
@@ -125,7 +125,7 @@ impl ReadSortPages for MemorySortPages {
 
     fn for_each_run(
         &self,
-        each: &mut dyn FnMut(&[u8]) -> Result<(), MalformedChunk>,
+        each: &mut RunVisitor<'_, MalformedChunk>,
     ) -> Result<(), MalformedChunk> {
         self.runs.borrow().iter().try_for_each(|(_, run)| each(run))
     }

@@ -70,7 +70,8 @@ impl Tester {
         let mut changes = Vec::new();
         for number in 0..count as u64 {
             let mixed = mix(seed.wrapping_add(number));
-            let known = (mixed % 2 == 0).then(|| mixed as i64 % (self.last_row + 1)).unwrap_or(0);
+            let is_known = mixed.is_multiple_of(2);
+            let known = if is_known { mixed as i64 % (self.last_row + 1) } else { 0 };
             let row = if known > 0 { known } else { self.last_row + 1 };
             self.last_row = self.last_row.max(row);
             let key = format!(

@@ -8,7 +8,7 @@ use crate::error::{RowError, RowResult};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use larder_index::{
-    ChunkSeek, MalformedChunk, PartitionOrder, ReadSortPages, SortFence, SortPosition,
+    ChunkSeek, MalformedChunk, PartitionOrder, ReadSortPages, RunVisitor, SortFence, SortPosition,
     WriteSortPages,
 };
 use rusqlite::{OptionalExtension as _, Row};
@@ -153,7 +153,7 @@ impl ReadSortPages for SortIndexPages<'_> {
         Ok(())
     }
 
-    fn for_each_run(&self, each: &mut dyn FnMut(&[u8]) -> RowResult<()>) -> RowResult<()> {
+    fn for_each_run(&self, each: &mut RunVisitor<'_, RowError>) -> RowResult<()> {
         let mut select = self.0.prepare_cached("SELECT data FROM idx_sort_run ORDER BY id")?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {

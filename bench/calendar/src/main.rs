@@ -263,7 +263,7 @@ fn print_work_counts(reader: &Reader, queries: &CalendarBenchQueries) -> Result<
         for name in [kind.as_str(), "mixed"] {
             let sum = sums.entry(name).or_default();
             for (sum, more) in
-                sum.iter_mut().zip([1, explain.visited, explain.tested, explain.returned])
+                sum.iter_mut().zip([1, explain.rows_read, explain.verified, explain.returned])
             {
                 *sum += more;
             }

@@ -66,8 +66,8 @@ fn find_by_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemMeta>, CommandFailu
     let mut found = reader.items().find_by_uid(None, uid)?;
     let quoted = uid.replace('\\', "\\\\").replace('"', "\\\"");
     let query = Query::parse_sexp(&format!("(is \"uid\" \"{quoted}\")"))?;
-    let find = SearchRequest { query, ..SearchRequest::default() };
-    larder_query::find(reader, &find)?.for_each(reader, &mut |head, _| {
+    let request = SearchRequest { query, ..SearchRequest::default() };
+    larder_query::find(reader, &request)?.for_each(reader, &mut |head, _| {
         if !found.contains(head) {
             found.push(head.clone());
         }
@@ -77,9 +77,9 @@ fn find_by_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemMeta>, CommandFailu
     let masters: Vec<_> =
         found.iter().filter(|head| head.recurrence_id.is_empty()).cloned().collect();
     let has_master = |head: &ItemMeta| {
-        let of =
+        let is_master =
             |master: &ItemMeta| (&master.collection, &master.uid) == (&head.collection, &head.uid);
-        masters.iter().any(of)
+        masters.iter().any(is_master)
     };
     found.retain(|head| head.recurrence_id.is_empty() || !has_master(head));
     Ok(found)

@@ -49,7 +49,7 @@ fn lists_have_time_title_and_place() {
     ");
     assert_snapshot!(find_lines(&home, &["find", "--kind", "event", "--count"]), @"13");
     assert_snapshot!(find_lines(&home, &["find", "--in", "Home", "--from", "a"]), @"
-    ! error: --from needs an order by text, and --sort start is by time
+    ! error: --from cannot be used with --sort start, which sorts by time
     ! hint: use when:2026-03.. to list from a day on
     exit 2
     ");
@@ -91,7 +91,7 @@ fn occurrences() {
         "when:2026-W10 standup",
         "--expand",
         "--fields",
-        "occurrence,start,summary,recurrence",
+        "occurrence,start,summary,recurrence_id",
     ];
     assert_snapshot!(find_lines(&home, &fields), @r"
     h7sb8b0z	20260302T083000Z	2026-03-02T09:30:00+01:00	Standup	
@@ -103,9 +103,9 @@ fn occurrences() {
     assert_snapshot!(find_lines(&home, &json), @r#"
     {"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260302T083000Z","start":"2026-03-02T09:30:00+01:00","summary":"Standup"}
     {"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260303T083000Z","start":"2026-03-03T09:30:00+01:00","summary":"Standup"}
-    {"id":"eg7sn0kb04d6j","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","recurrence":"20260305T093000","seq":1,"occurrence":"20260305T093000","start":"2026-03-05T11:00:00+01:00","summary":"Standup, after the review"}
+    {"id":"eg7sn0kb04d6j","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","recurrence_id":"20260305T093000","seq":1,"occurrence":"20260305T093000","start":"2026-03-05T11:00:00+01:00","summary":"Standup, after the review"}
     "#);
-    assert_snapshot!(find_lines(&home, &["find", "standup", "--fields", "recurrence,summary"]), @r"
+    assert_snapshot!(find_lines(&home, &["find", "standup", "--fields", "recurrence_id,summary"]), @r"
     h7sb8b0z		Standup
     eg7sn0kb	20260305T093000	Standup, after the review
     ");
@@ -164,30 +164,30 @@ fn hostile_rules_are_named() {
     home.run(&["import", "h.ics"]);
     assert_snapshot!(find_lines(&home, &["find", "when:2026-03-03 uncounted", "--expand", "-n", "1"]), @"
     srn8vec2  2026-03-03 01:00  uncounted
-    ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
+    ! warning: srn8vec2, uncounted: occurrences may be missing, because the recurrence rule takes too long to expand
     ");
     assert_snapshot!(find_lines(&home, &["find", "when:2026..2026 each", "--expand", "--count"]), @"
     99995
-    ! warning: vhbbtfgy, each second: its recurrence rule is too costly to expand fully; occurrences may be missing
+    ! warning: vhbbtfgy, each second: occurrences may be missing, because the recurrence rule takes too long to expand
     ");
     assert_snapshot!(find_lines(&home, &["find", "--alarms", "2026..2026", "--count"]), @"
     128000
-    ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
-    ! warning: vhbbtfgy, each second: its recurrence rule is too costly to expand fully; occurrences may be missing
+    ! warning: srn8vec2, uncounted: occurrences may be missing, because the recurrence rule takes too long to expand
+    ! warning: vhbbtfgy, each second: occurrences may be missing, because the recurrence rule takes too long to expand
     ");
     assert_snapshot!(find_lines(&home, &["agenda", "2026-03-03", "-n", "1"]), @"
     Tue 3 Mar 2026
       00:00  each second
     ! note: list cut at 1; narrow the range or raise --limit
-    ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
+    ! warning: srn8vec2, uncounted: occurrences may be missing, because the recurrence rule takes too long to expand
     ");
     assert_snapshot!(find_lines(&home, &["find", "when:2026-03-03", "--count"]), @"
     2
-    ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
+    ! warning: srn8vec2, uncounted: occurrences may be missing, because the recurrence rule takes too long to expand
     ");
     assert_snapshot!(find_lines(&home, &["find", "when:2026-03-03 uncounted"]), @"
     srn8vec2  2026-03-02 01:00  uncounted  repeats
-    ! warning: srn8vec2, uncounted: its recurrence rule is too costly to expand fully; occurrences may be missing
+    ! warning: srn8vec2, uncounted: occurrences may be missing, because the recurrence rule takes too long to expand
     ");
     // Without a time range the answer is certain.
     assert_snapshot!(find_lines(&home, &["find", "uncounted"]), @"srn8vec2  2026-03-02 01:00  uncounted  repeats");
@@ -260,7 +260,7 @@ fn pages_show_all_fields() {
     collection   Customers
     uid          040000008200E00074C5B7101A82E00800000000B0E1D3C2A1F0DB010000000000000000100000007C6B5A493827164
     when         Mon 2 Mar 2026, 15:00-16:00 (1 hour)
-    repeats      every month on the 1st Monday, 6 times
+    recurrence   every month on the 1st Monday, 6 times
     time zone    America/New_York (the system's, for Eastern Standard Time)
     description  Figures are in the folder.
     location     Microsoft Teams Meeting
@@ -277,8 +277,8 @@ fn pages_show_all_fields() {
     collection  Work
     uid         standup-7k2v@google.example
     when        Mon 5 Jan 2026, 09:30-09:45 (15 minutes)
-    repeats     every week on Monday to Friday
-    except      Wed 4 Mar 2026, 09:30
+    recurrence  every week on Monday to Friday
+    exceptions  Wed 4 Mar 2026, 09:30
     time zone   Europe/Berlin (the system's)
     location    Room 4
     status      CONFIRMED
@@ -292,7 +292,7 @@ fn pages_show_all_fields() {
     collection  Work
     uid         standup-7k2v@google.example
     when        Thu 5 Mar 2026, 11:00-11:15 (15 minutes)
-    instead of  Thu 5 Mar 2026, 09:30
+    replaces    Thu 5 Mar 2026, 09:30
     time zone   Europe/Berlin (the system's)
     location    Room 2
     status      CONFIRMED
@@ -396,13 +396,13 @@ fn calendars_are_created() {
         ["collections", "create", "rare", "--type", "calendar", "--index", "summary:prefix"];
     assert_snapshot!(home.run(&create).masked_output(), @"rare created");
     assert_snapshot!(home.run(&["collections", "--format", "json"]).masked_output(), @r#"
-    {"name":"rare","kind":"calendar","items":0,"index":"summary:exact,prefix"}
-    {"name":"work","kind":"calendar","items":0,"index":"default"}
+    {"name":"rare","type":"calendar","items":0,"index":"summary:exact,prefix"}
+    {"name":"work","type":"calendar","items":0,"index":"default"}
     "#);
     assert_snapshot!(home.run(&["collections", "index", "rare"]).masked_output(), @"summary               exact, prefix");
     assert_snapshot!(home.run(&["collections", "create", "x", "--type", "mail"]).masked_output(), @r#"
-    ! error: invalid value "mail" for --kind <KIND>
-    ! hint: possible values: contact, calendar
+    ! error: invalid value "mail" for --type <TYPE>
+    ! hint: possible values: address-book, calendar
     exit 2
     "#);
 }

@@ -152,7 +152,7 @@ fn an_item_is_shown() {
         assert_eq!(home.run(&["show", name]).masked_output(), page, "{name}");
         assert_eq!(home.run(&["show", name, "--format", "raw"]).out, ANNA.as_bytes(), "{name}");
     }
-    assert_snapshot!(home.run(&["show", "uid:bruno-2", "--format", "json"]).masked_output(), @r#"{"id":"kc7xst8tez2at","kind":"contact","collection":"contacts","uid":"bruno-2","seq":1,"file_as":"Álvarez, Bruno","full_name":["Bruno Álvarez"],"name":["Bruno Álvarez"],"given_name":["Bruno"],"family_name":["Álvarez"],"name_or_org":["Bruno Álvarez"],"phone":["030 765-43-21"],"home_phone":["030 765-43-21"],"version":"4.0","source":"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:bruno-2\r\nFN:Bruno Álvarez\r\nN:Álvarez;Bruno;;;\r\nTEL;TYPE=home:030 765-43-21\r\nEND:VCARD\r\n"}"#);
+    assert_snapshot!(home.run(&["show", "uid:bruno-2", "--format", "json"]).masked_output(), @r#"{"id":"kc7xst8tez2at","kind":"contact","collection":"contacts","uid":"bruno-2","seq":1,"file_as":"Álvarez, Bruno","full_name":["Bruno Álvarez"],"name":["Bruno Álvarez"],"given_name":["Bruno"],"family_name":["Álvarez"],"name_or_org":["Bruno Álvarez"],"phone":["030 765-43-21"],"home_phone":["030 765-43-21"],"version":"4.0","source_bytes":"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:bruno-2\r\nFN:Bruno Álvarez\r\nN:Álvarez;Bruno;;;\r\nTEL;TYPE=home:030 765-43-21\r\nEND:VCARD\r\n"}"#);
     assert_snapshot!(home.run(&["show", "uid:bruno-2", "uid:anna-1", "--quiet"]).masked_output(), @r"
     Bruno Álvarez
     id          kc7xst8t

@@ -140,7 +140,7 @@ fn the_fields_can_be_searched() {
     let windows = ["start", "end", "due", "created", "modified", "alarm"];
     for row in rows {
         let name = row["name"].as_str().unwrap();
-        let query = match row["kind"].as_str() {
+        let query = match row["type"].as_str() {
             Some("binary") => format!("has:{name}"),
             _ if windows.contains(&name) => format!("{name}:1999"),
             _ => format!("{name}:qqq"),

@@ -38,10 +38,10 @@ fn json_has_the_counts() {
     let home = Home::new();
     home.write("book.vcf", book());
     assert_snapshot!(home.run(&["--format", "json", "import", "book.vcf"]).masked_output(), @r#"
-    {"collection":"contacts","collections":["contacts"],"added":3,"updated":0,"cancelled":0,"unchanged":0,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":1,"taken":[{"collection":"contacts","kind":"contact","added":3,"updated":0,"cancelled":0,"unchanged":0}],"zones_defined":0,"zones_kept":0}
+    {"collection":"contacts","collections":["contacts"],"added":3,"updated":0,"cancelled":0,"unchanged":0,"uid_conflicts":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":1,"counts":[{"collection":"contacts","kind":"contact","added":3,"updated":0,"cancelled":0,"unchanged":0}],"zones_defined":0,"zones_stored":0}
     ! note: created a new store in [HOME]/home/.local/share/larder
     "#);
-    assert_snapshot!(home.run(&["-q", "--format", "json", "import", "book.vcf"]).masked_output(), @r#"{"collection":"contacts","collections":["contacts"],"added":0,"updated":0,"cancelled":0,"unchanged":3,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":null,"taken":[{"collection":"contacts","kind":"contact","added":0,"updated":0,"cancelled":0,"unchanged":3}],"zones_defined":0,"zones_kept":0}"#);
+    assert_snapshot!(home.run(&["-q", "--format", "json", "import", "book.vcf"]).masked_output(), @r#"{"collection":"contacts","collections":["contacts"],"added":0,"updated":0,"cancelled":0,"unchanged":3,"uid_conflicts":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":null,"counts":[{"collection":"contacts","kind":"contact","added":0,"updated":0,"cancelled":0,"unchanged":3}],"zones_defined":0,"zones_stored":0}"#);
 }
 
 #[test]

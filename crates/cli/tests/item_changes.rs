@@ -198,7 +198,7 @@ fn the_log_lists_operations() {
     assert_snapshot!(home.run(&["log", "-n", "1"]).masked_output(), @"    2  [TIME]  remove    -1                xdnskgpk Anna Hölderlin");
     let rows = home.json(&["log"]);
     assert_eq!(rows.len(), 2);
-    assert_eq!(rows[0]["verb"], "remove");
+    assert_eq!(rows[0]["command"], "remove");
     assert_eq!(rows[0]["removed"], 1);
     assert_eq!(rows[1]["added"], 3);
     let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();

@@ -14,7 +14,7 @@ fn collections() {
     exit 2
     "#);
     assert_snapshot!(home.run(&["collections", "create", "a/b"]).masked_output(), @r#"
-    ! error: "a/b" cannot be the name of a collection: use 1 to 200 characters, without control characters and /
+    ! error: invalid collection name "a/b": use 1 to 200 characters, without control characters and /
     ! hint: choose another name
     exit 2
     "#);
@@ -25,8 +25,8 @@ fn collections() {
     exit 1
     "#);
     assert_snapshot!(home.run(&["collections", "list", "--format", "json"]).masked_output(), @r#"
-    {"name":"friends","kind":"contact","items":0,"index":"default"}
-    {"name":"people","kind":"contact","items":3,"index":"default"}
+    {"name":"friends","type":"address-book","items":0,"index":"default"}
+    {"name":"people","type":"address-book","items":3,"index":"default"}
     "#);
     assert_snapshot!(home.run(&["collections", "remove", "people"]).masked_output(), @"Removed people and 3 items. Undo: larder undo 4");
     assert_eq!(home.code(&["find"], 1).stdout(), "");
@@ -51,13 +51,13 @@ fn the_index_is_chosen() {
     phone                 suffix, phone
     "#);
     assert_snapshot!(home.run(&["collections", "index", "work", "--format", "json"]).masked_output(), @r#"{"name":"work","index":"full_name:exact,prefix phone:suffix,phone","fields":{"full_name":["exact","prefix"],"phone":["suffix","phone"]}}"#);
-    assert_snapshot!(home.run(&["collections"]).masked_output(), @r#"
+    assert_snapshot!(home.run(&["collections"]).masked_output(), @"
     contacts              3 contacts
-    work                  0 contacts  own index
-    "#);
+    work                  0 contacts  custom indexes
+    ");
     assert_snapshot!(home.run(&["collections", "--format", "json"]).masked_output(), @r#"
-    {"name":"contacts","kind":"contact","items":3,"index":"default"}
-    {"name":"work","kind":"contact","items":0,"index":"full_name:exact,prefix phone:suffix,phone"}
+    {"name":"contacts","type":"address-book","items":3,"index":"default"}
+    {"name":"work","type":"address-book","items":0,"index":"full_name:exact,prefix phone:suffix,phone"}
     "#);
     home.ok(&["import", "book.vcf", "--into", "work"]);
     home.assert_store_is_sound();
@@ -68,23 +68,23 @@ fn the_index_is_chosen() {
     query     (is "email" "anna@example.org")
     plan      index: email is "anna@example.org"
               scan: test every item
-    order     sort keys of file_as made for each match
-    visited   4 rows of the index, or of the full scan
-    tested    4 items verified one by one
+    order     sort keys of file_as, computed for each match
+    read      4 rows of the index, or of the full scan
+    verified  4 items
     matched   2 items
     returned  2 items
     "#);
     // Changed with items present; set to the present value; undone.
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).masked_output(), @"
-    Changed the index of work. Undo: larder undo 4
-    ! note: indexing its contacts again; until then queries take longer
+    Changed the index configuration of work. Undo: larder undo 4
+    ! note: indexing the contacts of work again; queries are slower until this is complete
     ");
     assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
     home.assert_store_is_sound();
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:prefix", "--format", "json"]).masked_output(), @r#"{"name":"work","index":"email:exact,prefix","operation":null}"#);
     assert_snapshot!(home.run(&["undo"]).masked_output(), @"Undid operation 4 (index). Redo: larder undo 5");
     home.assert_store_is_sound();
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).masked_output(), @"Changed the index of work. Undo: larder undo 6");
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).masked_output(), @"Changed the index configuration of work. Undo: larder undo 6");
     assert_snapshot!(home.run(&["collections", "index", "work"]).masked_output(), @"no field is indexed");
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "default", "-q", "--format", "json"]).masked_output(), @r#"{"name":"work","index":"default","operation":7}"#);
     home.assert_store_is_sound();

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 /// A short morning: a search box, a calendar that closes what it opens, a clock that does not, a
 /// slow archive.
-const LOG: &str = r#"{"at":1772438400000000,"pid":7,"event":"start","version":"0.6.0","budget":65536}
-{"at":1772438401000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"source":"local","from":"run","answer":1,"scanned":12,"tested":12,"returned":3,"us":140,"bytes":500}
-{"at":1772438402000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"source":"local","from":"cache","answer":1,"scanned":0,"tested":0,"returned":3,"us":4,"bytes":500}
-{"at":1772438403000000,"pid":7,"event":"open","view":1,"client":"calendar","query":"(occur-in-time-range? (make-time \"20260301T000000Z\") (make-time \"20260401T083000Z\"))","kind":"event","collection":"Work","source":"local","from":"run","answer":2,"scanned":40,"tested":0,"returned":31,"us":210,"bytes":900}
-{"at":1772438404000000,"pid":7,"event":"open","view":2,"client":"clock","query":"(occur-in-time-range? (make-time \"20260302T000000Z\") (make-time \"20260303T000000Z\"))","kind":"event","collection":"Archive","source":"local","from":"run","answer":3,"scanned":20000,"tested":20000,"returned":2,"us":18000,"bytes":300}
-{"at":1772438405000000,"pid":7,"event":"told","client":"calendar","view":1,"seq":9,"added":1,"modified":0,"removed":0,"us":8}
-{"at":1772438405000100,"pid":7,"event":"change","seq":9,"batches":1,"items":1,"of":[["Work","event"]],"asked":1,"told":1,"us":30}
-{"at":1772438409000000,"pid":7,"event":"close","client":"calendar","view":1}
-{"at":1772438464000000,"pid":7,"event":"end"}
+const LOG: &str = r#"{"at_us":1772438400000000,"pid":7,"event":"start","version":"0.6.0","budget":65536}
+{"at_us":1772438401000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"backend":"local","origin":"executed","answer":1,"rows_read":12,"verified":12,"returned":3,"us":140,"bytes":500}
+{"at_us":1772438402000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"backend":"local","origin":"cache","answer":1,"rows_read":0,"verified":0,"returned":3,"us":4,"bytes":500}
+{"at_us":1772438403000000,"pid":7,"event":"open","view":1,"client":"calendar","query":"(occur-in-time-range? (make-time \"20260301T000000Z\") (make-time \"20260401T083000Z\"))","kind":"event","collection":"Work","backend":"local","origin":"executed","answer":2,"rows_read":40,"verified":0,"returned":31,"us":210,"bytes":900}
+{"at_us":1772438404000000,"pid":7,"event":"open","view":2,"client":"clock","query":"(occur-in-time-range? (make-time \"20260302T000000Z\") (make-time \"20260303T000000Z\"))","kind":"event","collection":"Archive","backend":"local","origin":"executed","answer":3,"rows_read":20000,"verified":20000,"returned":2,"us":18000,"bytes":300}
+{"at_us":1772438405000000,"pid":7,"event":"notify","client":"calendar","view":1,"seq":9,"added":1,"modified":0,"removed":0,"us":8}
+{"at_us":1772438405000100,"pid":7,"event":"change","seq":9,"batches":1,"items":1,"kinds":[["Work","event"]],"tested":1,"notified":1,"us":30}
+{"at_us":1772438409000000,"pid":7,"event":"close","client":"calendar","view":1}
+{"at_us":1772438464000000,"pid":7,"event":"end"}
 "#;
 
 #[test]
@@ -103,19 +103,19 @@ fn the_report_is_json() {
     };
     check("/log", "log".into());
     check("/lines", 9.into());
-    check("/broken", 0.into());
+    check("/bad_lines/lines", 0.into());
     check("/reuse/answers", 4.into());
-    check("/reuse/most_asked/0/cache", 1.into());
-    check("/lives/never_closed", 1.into());
-    check("/lives/leaked", 1.into());
-    check("/lives/never/0/client", "clock".into());
-    check("/lives/never/0/collection", "Archive".into());
-    check("/lives/never/0/end", "leaked".into());
+    check("/reuse/most_frequent/0/cache", 1.into());
+    check("/lifetimes/unclosed_count", 1.into());
+    check("/lifetimes/leaked", 1.into());
+    check("/lifetimes/unclosed/0/client", "clock".into());
+    check("/lifetimes/unclosed/0/collection", "Archive".into());
+    check("/lifetimes/unclosed/0/end", "leaked".into());
     check("/cost/collections/0/us/max", 18_000.into());
-    check("/worth/trials/1/budget", 600.into());
-    check("/worth/trials/1/hits", 1.into());
-    check("/worth/trials/8/budget", serde_json::Value::Null);
-    check("/informed/views/0/changes", 1.into());
+    check("/cache/trials/1/budget_bytes", 600.into());
+    check("/cache/trials/1/hits", 1.into());
+    check("/cache/trials/8/budget_bytes", serde_json::Value::Null);
+    check("/fan_out/views_notified_buckets/0/changes", 1.into());
     let both = home.json(&["measure", "queries", "log", "log"]);
     assert_eq!(both.len(), 2);
 }
@@ -225,7 +225,7 @@ fn a_log_is_anonymised() {
     assert!(out.contains(r#"(contains \"any\" \"t"#), "{out}");
     let object =
         home.run(&["measure", "queries", "out", "--anonymise", "again", "--format", "json"]);
-    assert_eq!(object.stdout(), "{\"lines\":9,\"unknown\":0,\"broken\":0,\"texts\":6}\n");
+    assert_eq!(object.stdout(), "{\"lines\":9,\"unknown_lines\":0,\"bad_lines\":0,\"texts\":6}\n");
     home.code(&["measure", "queries", "log", "--anonymise", "log"], 2);
     home.code(&["measure", "queries", "log", "--anonymise", "out", "--html", "x"], 2);
     assert!(!home.work("x").exists());
@@ -262,7 +262,7 @@ fn other_files_are_refused() {
     ! hint: name a file
     exit 5
     ");
-    home.write("log", format!("{LOG}{{\"at\":1,\"pid\":"));
+    home.write("log", format!("{LOG}{{\"at_us\":1,\"pid\":"));
     let cut = home.code(&["measure", "queries", "log"], 3);
     assert_eq!(cut.stderr(), "error: rejected log:10: incomplete line\n");
     let piped = home.run_with(&["measure", "queries", "-"], LOG.as_bytes());
@@ -314,17 +314,20 @@ fn a_log_of_larder_is_read() {
     drop((views, unclosed));
     let all = home.json(&["measure", "queries", "log"]);
     let it = &all[0];
-    assert_eq!(it["broken"], 0);
-    assert_eq!(it["lives"]["never_closed"], 0, "{it:#}");
-    assert_eq!(it["lives"]["opened"], 15);
-    assert_eq!(it["informed"]["changes"], 6);
-    assert_eq!(it["worth"]["recorded"]["hits"], it["worth"]["hits"], "{it:#}");
-    assert!(it["worth"]["hits"].as_u64().unwrap() > 10, "{it:#}");
-    assert!(it["lives"]["kept"]["life_us"]["stale"]["number"].as_u64().unwrap() > 0, "{it:#}");
+    assert_eq!(it["bad_lines"]["lines"], 0);
+    assert_eq!(it["lifetimes"]["unclosed_count"], 0, "{it:#}");
+    assert_eq!(it["lifetimes"]["opened"], 15);
+    assert_eq!(it["fan_out"]["changes"], 6);
+    assert_eq!(it["cache"]["recorded"]["hits"], it["cache"]["hits"], "{it:#}");
+    assert!(it["cache"]["hits"].as_u64().unwrap() > 10, "{it:#}");
+    assert!(
+        it["lifetimes"]["cache_residency"]["lifetimes_us"]["stale"]["number"].as_u64().unwrap() > 0,
+        "{it:#}"
+    );
     // Without the line that closes it, the view is reported.
     let text = std::fs::read_to_string(home.work("log")).unwrap();
     let is_kept = |line: &&str| !(line.contains("\"close\"") && line.contains("\"clock\""));
     home.write("leak", text.lines().filter(is_kept).collect::<Vec<_>>().join("\n"));
-    let never = &home.json(&["measure", "queries", "leak"])[0]["lives"]["never"];
-    assert_eq!((&never[0]["client"], &never[0]["end"]), (&"clock".into(), &"leaked".into()));
+    let unclosed = &home.json(&["measure", "queries", "leak"])[0]["lifetimes"]["unclosed"];
+    assert_eq!((&unclosed[0]["client"], &unclosed[0]["end"]), (&"clock".into(), &"leaked".into()));
 }

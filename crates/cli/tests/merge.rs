@@ -106,8 +106,8 @@ fn a_merge_prints_json() {
     let would = home.json(&["merge", "--dry-run", "work/anna-9", "uid:anna-1"]);
     assert_eq!(would[0]["uid"], "anna-9");
     assert_eq!(would[0]["phone"].as_array().unwrap().len(), 2);
-    assert!(would[0]["source"].as_str().unwrap().contains("X-LARDER-UID:anna-1\r\n"));
-    assert_snapshot!(home.run(&["merge", "work/anna-9", "uid:anna-1", "--format", "json"]).masked_output(), @r#"{"id":"790ng0e9rfcmc","joined":["xdnskgpk7xp6c"],"seq":3,"operation":3}"#);
+    assert!(would[0]["source_bytes"].as_str().unwrap().contains("X-LARDER-UID:anna-1\r\n"));
+    assert_snapshot!(home.run(&["merge", "work/anna-9", "uid:anna-1", "--format", "json"]).masked_output(), @r#"{"id":"790ng0e9rfcmc","merged":["xdnskgpk7xp6c"],"seq":3,"operation":3}"#);
 }
 
 #[test]

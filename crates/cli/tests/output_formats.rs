@@ -10,7 +10,7 @@ fn every_subcommand_honours_or_refuses_a_format() {
     let home = Home::with_book();
     home.write("bruno.vcf", BRUNO.replace("bruno-2", "bruno-3"));
     home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
-    home.write("log", r#"{"at":1,"pid":2,"event":"end"}"#);
+    home.write("log", r#"{"at_us":1,"pid":2,"event":"end"}"#);
     for line in [
         "import book.vcf",
         "find",
@@ -227,7 +227,7 @@ fn the_log_describes_operations() {
     home.write("bruno.vcf", BRUNO);
     home.ok(&["add", "bruno.vcf", "--into", "people"]);
     home.ok(&["collections", "remove", "people"]);
-    assert_snapshot!(home.run(&["log"]).masked_output(), @r"
+    assert_snapshot!(home.run(&["log"]).masked_output(), @"
     7  [TIME]  remove    -2                collection people
     6  [TIME]  add       +1                1 contact into people
     5  [TIME]  rename                      contacts to people

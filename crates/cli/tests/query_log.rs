@@ -38,14 +38,14 @@ fn queries_are_logged() {
         ("query", Value::from("(and (word \"anna\") (kind \"contact\"))")),
         ("kind", Value::from("contact")),
         ("collection", Value::from("contacts")),
-        ("source", Value::from("local")),
-        ("from", Value::from("run")),
+        ("backend", Value::from("local")),
+        ("origin", Value::from("executed")),
         ("answer", Value::from(1)),
         ("returned", Value::from(1)),
     ] {
         assert_eq!(first[name], value, "{name}: {first}");
     }
-    for name in ["at", "pid", "scanned", "tested", "us", "bytes"] {
+    for name in ["at_us", "pid", "rows_read", "verified", "us", "bytes"] {
         assert!(first[name].is_u64(), "{name}: {first}");
     }
     assert_eq!((&lines[1]["kind"], &lines[1]["returned"]), (&Value::Null, &Value::from(0)));
@@ -129,15 +129,15 @@ fn a_watch_is_logged_from_open_to_close() {
     let lines = lines(&home.work("q.jsonl"));
     let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     let count = |name| events.iter().filter(|event| **event == name).count();
-    for name in ["start", "open", "told", "change", "close", "end"] {
+    for name in ["start", "open", "notify", "change", "close", "end"] {
         assert_eq!(count(name), 1, "{name}: {events:?}");
     }
     assert_eq!((events[0], events[events.len() - 1]), ("start", "end"));
-    let told = lines.iter().find(|line| line["event"] == "told").unwrap();
-    assert_eq!((&told["client"], &told["added"]), (&"larder watch".into(), &1.into()));
+    let notified = lines.iter().find(|line| line["event"] == "notify").unwrap();
+    assert_eq!((&notified["client"], &notified["added"]), (&"larder watch".into(), &1.into()));
     // An answer that takes no memory is not cached, so none is evicted.
     home.configure("[views]\ncache = 0\n");
     home.ok(&["watch", "anna", "--changes", "0", "--query-log", "none.jsonl"]);
     let text = std::fs::read_to_string(home.work("none.jsonl")).unwrap();
-    assert!(text.contains("\"budget\":0") && !text.contains("\"drop\""), "{text}");
+    assert!(text.contains("\"budget\":0") && !text.contains("\"evict\""), "{text}");
 }

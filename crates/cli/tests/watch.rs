@@ -65,7 +65,7 @@ fn mark(object: &Value) -> String {
         "added" => "+",
         "modified" => "~",
         "removed" => "-",
-        "fresh" => return "=".into(),
+        "reset" => return "=".into(),
         other => panic!("{other}"),
     };
     format!("{mark}{}", object["uid"].as_str().unwrap())
@@ -171,7 +171,7 @@ fn changes_add_up_to_the_answer() {
         for object in watch.objects() {
             let uid = format!("+{}", object["uid"].as_str().unwrap_or_default());
             match object["change"].as_str().unwrap() {
-                "fresh" => held.clear(),
+                "reset" => held.clear(),
                 "removed" => held.retain(|of| *of != uid),
                 "added" => held.push(uid),
                 _ => assert!(held.contains(&uid), "{object}"),

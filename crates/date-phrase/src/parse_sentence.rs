@@ -199,7 +199,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             return Ok(Some(used));
         }
         let Some((mut used, mut repeat)) = self.find_repetition(at)? else { return Ok(None) };
-        // "Daily standup every weekday": a full rule takes precedence over an adverb in the summary.
+        // "Daily standup every weekday": a full rule takes precedence over an adverb in the
+        // summary.
         if match_adverb(self.tokens_from(at), &self.context).is_some()
             && self.find_rule_after(at + used)?
         {

@@ -47,7 +47,7 @@ pub(crate) fn first_word<'w>(words: &'w [PhraseToken]) -> Option<&'w str> {
     words.first().filter(|word| !word.is_quoted).map(|word| word.folded.as_str())
 }
 
-/// Parses a number of at most so many digits, and nothing else.
+/// Parses a text of digits, at most a given number of them.
 pub(crate) fn parse_number(text: &str, digits: usize) -> Option<i64> {
     let plain =
         !text.is_empty() && text.len() <= digits && text.bytes().all(|b| b.is_ascii_digit());

@@ -15,7 +15,7 @@
 //!
 //! # The mix of [`write_contacts`]
 //!
-//! | what | share |
+//! | property | share |
 //! |---|---|
 //! | version | 2.1: 20 %, 3.0: 50 %, 4.0: 30 % |
 //! | line ends | CRLF; LF on an eighth of the 3.0 and 4.0 cards; one kind within a card |
@@ -39,7 +39,7 @@
 //!
 //! # The mix of [`write_calendar`]
 //!
-//! | what | share |
+//! | property | share |
 //! |---|---|
 //! | kinds | VEVENT 92 %, VTODO 6 %, VJOURNAL 2 %; or VEVENT alone |
 //! | recurring | 20 %: of these weekly 40 % (on two days a third), fortnightly 10 %, Monday to Friday 8 %, daily 12 %, monthly by day 10 %, by numbered weekday 12 %, yearly 8 % (birthdays) |
@@ -47,8 +47,8 @@
 //! | EXDATE | one to three on 15 % of the recurring |
 //! | detached occurrences | 3 %, each of a master shortly before it: most moved by hours or by days, a tenth by months |
 //! | whole days | 15 % (and most VJOURNALs) |
-//! | more than a day | 4 % of what does not recur, up to two weeks |
-//! | zones | of what has times: Europe/Berlin under two names, America/New_York, Asia/Tokyo, UTC 17 %, floating 3 %; definitions stand at the beginning, once |
+//! | longer than a day | 4 % of the single components, up to two weeks |
+//! | zones | of components with times: Europe/Berlin under two names, America/New_York, Asia/Tokyo, UTC 17 %, floating 3 %; definitions stand at the beginning, once |
 //! | dates | the first days are spread evenly over 2017 to 2026 |
 //! | alarm | 30 %: before the start, a few at the end or absolute, repeating, acknowledged |
 //! | organizer and one to three attendees | 25 % |

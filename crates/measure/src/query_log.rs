@@ -57,13 +57,10 @@ pub struct QueryLogReport {
     /// The readable lines.
     pub lines: u64,
     /// The readable lines with an unknown event.
-    #[serde(rename = "unknown")]
     pub unknown_lines: u64,
     /// The unreadable lines.
-    #[serde(flatten)]
     pub bad_lines: BadLines,
     /// The number of processes that wrote the log.
-    #[serde(rename = "processes")]
     pub process_count: u64,
     /// The times of the first and the last event, in microseconds since 1970.
     #[serde(flatten, serialize_with = "serialize_time_span")]
@@ -71,15 +68,12 @@ pub struct QueryLogReport {
     /// The repetition of queries.
     pub reuse: ReuseReport,
     /// The lifetimes of views and of cached answers.
-    #[serde(rename = "lives")]
     pub lifetimes: LifetimeReport,
     /// The time and work of executed queries.
     pub cost: CostReport,
     /// The benefit of the cache.
-    #[serde(rename = "worth")]
     pub cache: CacheReport,
     /// The views notified of each change.
-    #[serde(rename = "informed")]
     pub fan_out: FanOutReport,
 }
 
@@ -202,8 +196,8 @@ impl ReportBuilder {
                     .apply_change(process, change, &mut |name| texts.intern(name.to_string()));
             }
             LogEvent::Evict(dropped) => {
-                self.residency.remove_answer(process, at, dropped.answer, dropped.why);
-                self.replays.evict_answer(process, dropped.answer, dropped.why);
+                self.residency.remove_answer(process, at, dropped.answer, dropped.reason);
+                self.replays.evict_answer(process, dropped.answer, dropped.reason);
             }
             LogEvent::Notified(told) => self.fan_out.add_notification(told),
             LogEvent::Reset(fresh) => {
@@ -215,7 +209,7 @@ impl ReportBuilder {
     }
 
     fn add_answer(&mut self, process: u32, at: i64, ask: InternedQuery, answer: &AnswerEvent) {
-        self.reuse.add_answer(at, ask, answer.from, answer.us);
+        self.reuse.add_answer(at, ask, answer.origin, answer.us);
         self.cost.add_answer(ask, answer);
         self.residency.add_answer(process, at, ask.query, answer);
         self.replays.add_answer(process, ask, answer);

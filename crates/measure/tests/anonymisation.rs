@@ -79,35 +79,35 @@ fn equal_texts_have_equal_tokens() {
 fn only_known_fields_are_kept() {
     let check = |line: &str, expect: &str| assert_eq!(anonymous(line).trim_end(), expect, "{line}");
     check(
-        r#"{"at":1,"pid":2,"event":"open","view":5,"client":"Anna's tool","query":"(word \"x\")","kind":"event","collection":"Divorce","source":"local","from":"run","answer":17,"scanned":2000,"tested":40,"returned":31,"us":134,"bytes":496,"host":"annas-laptop"}"#,
-        r#"{"at":1,"pid":2,"event":"open","view":5,"client":"client1","query":"(word \"t2\")","kind":"event","collection":"collection3","source":"local","from":"run","answer":17,"scanned":2000,"tested":40,"returned":31,"us":134,"bytes":496}"#,
+        r#"{"at_us":1,"pid":2,"event":"open","view":5,"client":"Anna's tool","query":"(word \"x\")","kind":"event","collection":"Divorce","backend":"local","origin":"executed","answer":17,"rows_read":2000,"verified":40,"returned":31,"us":134,"bytes":496,"host":"annas-laptop"}"#,
+        r#"{"at_us":1,"pid":2,"event":"open","view":5,"client":"client1","query":"(word \"t2\")","kind":"event","collection":"collection3","backend":"local","origin":"executed","answer":17,"rows_read":2000,"verified":40,"returned":31,"us":134,"bytes":496}"#,
     );
     check(
-        r#"{"at":1,"pid":2,"event":"change","seq":812,"batches":1,"items":3,"of":[["Divorce","event"],["Divorce","secret"],[null,null]],"asked":4,"told":2,"us":80}"#,
-        r#"{"at":1,"pid":2,"event":"change","seq":812,"batches":1,"items":3,"of":[["collection1","event"],["collection1","kind2"],[null,null]],"asked":4,"told":2,"us":80}"#,
+        r#"{"at_us":1,"pid":2,"event":"change","seq":812,"batches":1,"items":3,"kinds":[["Divorce","event"],["Divorce","secret"],[null,null]],"tested":4,"notified":2,"us":80}"#,
+        r#"{"at_us":1,"pid":2,"event":"change","seq":812,"batches":1,"items":3,"kinds":[["collection1","event"],["collection1","kind2"],[null,null]],"tested":4,"notified":2,"us":80}"#,
     );
     check(
-        r#"{"at":1,"pid":2,"event":"start","version":"0.6.0","budget":7,"path":"/home/anna"}"#,
-        r#"{"at":1,"pid":2,"event":"start","version":"0.6.0","budget":7}"#,
+        r#"{"at_us":1,"pid":2,"event":"start","version":"0.6.0","budget":7,"path":"/home/anna"}"#,
+        r#"{"at_us":1,"pid":2,"event":"start","version":"0.6.0","budget":7}"#,
     );
     check(
-        r#"{"at":1,"pid":2,"event":"start","version":"of Anna","budget":7}"#,
-        r#"{"at":1,"pid":2,"event":"start","budget":7}"#,
+        r#"{"at_us":1,"pid":2,"event":"start","version":"of Anna","budget":7}"#,
+        r#"{"at_us":1,"pid":2,"event":"start","budget":7}"#,
     );
     check(
-        r#"{"at":1,"pid":2,"event":"fresh","client":"a","view":5,"seq":8,"why":"zones","returned":31,"us":200}"#,
-        r#"{"at":1,"pid":2,"event":"fresh","client":"client1","view":5,"seq":8,"why":"zones","returned":31,"us":200}"#,
+        r#"{"at_us":1,"pid":2,"event":"reset","client":"a","view":5,"seq":8,"reason":"zones","returned":31,"us":200}"#,
+        r#"{"at_us":1,"pid":2,"event":"reset","client":"client1","view":5,"seq":8,"reason":"zones","returned":31,"us":200}"#,
     );
     check(
-        r#"{"at":1,"pid":2,"event":"close","client":"a","view":5}"#,
-        r#"{"at":1,"pid":2,"event":"close","client":"client1","view":5}"#,
+        r#"{"at_us":1,"pid":2,"event":"close","client":"a","view":5}"#,
+        r#"{"at_us":1,"pid":2,"event":"close","client":"client1","view":5}"#,
     );
     check(
-        r#"{"at":1,"pid":2,"event":"drop","answer":17,"why":"stale","bytes":496}"#,
-        r#"{"at":1,"pid":2,"event":"drop","answer":17,"why":"stale","bytes":496}"#,
+        r#"{"at_us":1,"pid":2,"event":"evict","answer":17,"reason":"stale","bytes":496}"#,
+        r#"{"at_us":1,"pid":2,"event":"evict","answer":17,"reason":"stale","bytes":496}"#,
     );
-    check(r#"{"at":1,"pid":2,"event":"end"}"#, r#"{"at":1,"pid":2,"event":"end"}"#);
-    check(r#"{"at":1,"pid":2,"event":"said","text":"Anna"}"#, "");
+    check(r#"{"at_us":1,"pid":2,"event":"end"}"#, r#"{"at_us":1,"pid":2,"event":"end"}"#);
+    check(r#"{"at_us":1,"pid":2,"event":"said","text":"Anna"}"#, "");
     check("Anna", "");
 }
 
@@ -131,7 +131,7 @@ fn figures(it: &QueryLogReport) -> QueryLogReport {
         cost.collection = cost.collection.as_ref().map(|_| String::new());
         clear_query(&mut cost.group.slowest_query);
     }
-    it.cost.sources.iter_mut().for_each(|group| clear_query(&mut group.slowest_query));
+    it.cost.backends.iter_mut().for_each(|group| clear_query(&mut group.slowest_query));
     it.cost.costliest.iter_mut().for_each(|it| clear_query(&mut it.query));
     for group in &mut it.fan_out.collections {
         group.collection = group.collection.as_ref().map(|_| String::new());

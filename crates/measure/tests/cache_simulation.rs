@@ -38,13 +38,16 @@ fn a_repeated_query_is_a_hit() {
     // A view that asks for changes only has no initial answer.
     check("1 1 open view=1 answer=0 bytes=0\n2 1 query", 0);
     // The reset of a view executes its query.
-    check("1 1 open view=1\n2 1 change of=[[null,null]]\n3 1 fresh view=1 why=zones\n4 1 query", 1);
+    check(
+        "1 1 open view=1\n2 1 change kinds=[[null,null]]\n3 1 reset view=1 reason=zones\n4 1 query",
+        1,
+    );
 }
 
 #[test]
 fn a_change_evicts_matching_answers() {
     let change =
-        |of: &str, expect| check(&format!("1 1 query\n2 1 change of={of}\n3 1 query"), expect);
+        |of: &str, expect| check(&format!("1 1 query\n2 1 change kinds={of}\n3 1 query"), expect);
     change(r#"[["Work","event"]]"#, 0);
     change(r#"[["Work","task"]]"#, 1);
     change(r#"[["Home","event"]]"#, 1);
@@ -56,12 +59,12 @@ fn a_change_evicts_matching_answers() {
     change("[[null,null]]", 0);
     let any = |of: &str, expect| {
         let query = "query kind=null collection=null";
-        check(&format!("1 1 {query}\n2 1 change of={of}\n3 1 {query}"), expect);
+        check(&format!("1 1 {query}\n2 1 change kinds={of}\n3 1 {query}"), expect);
     };
     any(r#"[["Work","event"]]"#, 0);
     any("[]", 1);
     // Each process has a cache of its own.
-    check("1 1 query\n2 2 change of=[[\"Work\",\"event\"]]\n3 1 query", 1);
+    check("1 1 query\n2 2 change kinds=[[\"Work\",\"event\"]]\n3 1 query", 1);
 }
 
 /// An answer in the log's own cache is evicted when the log records it, and not before.
@@ -72,20 +75,20 @@ fn recorded_evictions_are_followed() {
         let trial = it.trials.iter().find(|trial| trial.budget_bytes == 5000).unwrap();
         assert_eq!(trial.hits, expect, "{lines}");
     };
-    let change = "2 1 change of=[[\"Work\",\"event\"]]";
-    check(&format!("1 1 query\n{change}\n3 1 query from=cache"), 1);
-    check(&format!("1 1 query\n1 1 drop answer=1 why=stale\n{change}\n3 1 query answer=2"), 0);
+    let change = "2 1 change kinds=[[\"Work\",\"event\"]]";
+    check(&format!("1 1 query\n{change}\n3 1 query origin=cache"), 1);
+    check(&format!("1 1 query\n1 1 evict answer=1 reason=stale\n{change}\n3 1 query answer=2"), 0);
     // Without a change: by the clock.
-    check("1 1 query\n2 1 drop answer=1 why=stale\n3 1 query answer=2", 0);
+    check("1 1 query\n2 1 evict answer=1 reason=stale\n3 1 query answer=2", 0);
     // After an eviction for memory, only changes are known.
-    check("1 1 query\n1 1 drop answer=1 why=budget\n3 1 query answer=2", 1);
-    check(&format!("1 1 query\n1 1 drop answer=1 why=budget\n{change}\n3 1 query answer=2"), 0);
+    check("1 1 query\n1 1 evict answer=1 reason=budget\n3 1 query answer=2", 1);
+    check(&format!("1 1 query\n1 1 evict answer=1 reason=budget\n{change}\n3 1 query answer=2"), 0);
     // An answer larger than the log's budget was never cached.
     check(&format!("1 1 query bytes=2001\n{change}\n3 1 query answer=2"), 0);
     // The answer is cached again.
     check(
         &format!(
-            "1 1 query\n1 1 drop answer=1 why=budget\n1 1 query answer=2\n{change}\n3 1 query answer=2 from=shared"
+            "1 1 query\n1 1 evict answer=1 reason=budget\n1 1 query answer=2\n{change}\n3 1 query answer=2 origin=shared"
         ),
         2,
     );
@@ -109,8 +112,10 @@ fn the_least_recently_used_answer_is_evicted_first() {
 
 #[test]
 fn the_time_saved_is_that_of_the_last_execution() {
-    let it =
-        simulate(&log("1 1 query us=700\n2 1 query from=cache us=2\n3 1 query from=cache us=3"), 9);
+    let it = simulate(
+        &log("1 1 query us=700\n2 1 query origin=cache us=2\n3 1 query origin=cache us=3"),
+        9,
+    );
     assert_eq!(it.trials.last().unwrap().saved_us, 1400);
     assert_eq!((it.answers, it.hits, it.recorded), (3, 2, None));
     assert_eq!(it.smallest_sufficient_budget().unwrap().budget_bytes, 16 << 10);

@@ -11,47 +11,49 @@ fn unreadable_lines_are_reported_by_number() {
     let check = |text: &str, expect: &[(u64, &str)]| {
         let it = report(text).bad_lines;
         let named: Vec<(u64, &str)> =
-            it.samples.iter().map(|it| (it.line, it.why.as_str())).collect();
+            it.samples.iter().map(|it| (it.line, it.reason.as_str())).collect();
         assert_eq!(named, expect, "{text}");
         assert_eq!(it.lines, expect.len() as u64);
     };
-    let end = r#"{"at":1,"pid":2,"event":"end"}"#;
+    let end = r#"{"at_us":1,"pid":2,"event":"end"}"#;
     check("", &[]);
     check(&format!("\n{end}\r\n\n{end}"), &[]);
-    check(&format!("{end}\n{{\"at\":1,\"pid\":2,\"ev"), &[(2, "incomplete line")]);
+    check(&format!("{end}\n{{\"at_us\":1,\"pid\":2,\"ev"), &[(2, "incomplete line")]);
     let none = "not a JSON object";
     check("nonsense\n[1,2,\"end\"]\n7", &[(1, none), (2, none), (3, none)]);
-    check("{\"at\":1,\"pid\":2}", &[(1, "missing field `event`, at column 16")]);
+    check("{\"at_us\":1,\"pid\":2}", &[(1, "missing field `event`, at column 19")]);
     check(
-        "{\"at\":1,\"pid\":-2,\"event\":\"end\"}",
-        &[(1, "invalid value: integer `-2`, expected u64, at column 16")],
+        "{\"at_us\":1,\"pid\":-2,\"event\":\"end\"}",
+        &[(1, "invalid value: integer `-2`, expected u64, at column 19")],
     );
     check(
-        "{\"at\":1e300,\"pid\":2,\"event\":\"end\"}",
-        &[(1, "invalid type: floating point `1e+300`, expected i64, at column 11")],
+        "{\"at_us\":1e300,\"pid\":2,\"event\":\"end\"}",
+        &[(1, "invalid type: floating point `1e+300`, expected i64, at column 14")],
     );
     let query_with = |field: &str| log(&format!("1 2 query {field}"));
-    check(&query_with("us=-1"), &[(1, "invalid value: integer `-1`, expected u64, at column 39")]);
+    check(&query_with("us=-1"), &[(1, "invalid value: integer `-1`, expected u64, at column 42")]);
     assert_eq!(report(&query_with("us=many")).bad_lines.lines, 1);
-    assert_eq!(report(&query_with("from=elsewhere")).bad_lines.lines, 1);
+    assert_eq!(report(&query_with("origin=elsewhere")).bad_lines.lines, 1);
     // Unknown fields and events are ignored.
-    let later = r#"{"at":1,"pid":2,"event":"close","view":3,"us":[],"why":7}"#;
-    check(&format!("{later}\n{{\"at\":1,\"pid\":2,\"event\":\"dream\",\"view\":\"x\"}}"), &[]);
-    assert_eq!(report("{\"at\":1,\"pid\":2,\"event\":\"dream\"}").unknown_lines, 1);
-    assert!(report("{\"at\":1,\"pid\":2,\"event\":\"dream\"}\nx").is_empty());
-    let drop = log("1 2 drop answer=1 why=tired");
+    let later = r#"{"at_us":1,"pid":2,"event":"close","view":3,"us":[],"reason":7}"#;
+    check(&format!("{later}\n{{\"at_us\":1,\"pid\":2,\"event\":\"dream\",\"view\":\"x\"}}"), &[]);
+    assert_eq!(report("{\"at_us\":1,\"pid\":2,\"event\":\"dream\"}").unknown_lines, 1);
+    assert!(report("{\"at_us\":1,\"pid\":2,\"event\":\"dream\"}\nx").is_empty());
+    let drop = log("1 2 evict answer=1 reason=tired");
     check(&drop, &[]);
 }
 
 #[test]
 fn invalid_utf8_and_long_lines_are_reported() {
     let mut text = b"\xff\xfe\n".to_vec();
-    text.extend(format!("{{\"at\":1,\"pid\":2,\"event\":\"{}\"}}\n", "x".repeat(1 << 20)).bytes());
-    text.extend(b"{\"at\":1,\"pid\":2,\"event\":\"end\"}");
+    text.extend(
+        format!("{{\"at_us\":1,\"pid\":2,\"event\":\"{}\"}}\n", "x".repeat(1 << 20)).bytes(),
+    );
+    text.extend(b"{\"at_us\":1,\"pid\":2,\"event\":\"end\"}");
     let it = read_log(&mut text.as_slice(), None).unwrap();
     assert_eq!((it.lines, it.bad_lines.lines), (1, 2));
     let long = &it.bad_lines.samples[1];
-    assert_eq!((long.line, long.why.as_str()), (2, "longer than 1048576 bytes"));
+    assert_eq!((long.line, long.reason.as_str()), (2, "longer than 1048576 bytes"));
     let many = "x\n".repeat(1000);
     let it = report(&many).bad_lines;
     assert_eq!((it.lines, it.samples.len()), (1000, 20));
@@ -64,17 +66,17 @@ fn extreme_values_and_markup_are_harmless() {
     let text = log(&format!(
         r#"
         -9223372036854775808 1 start budget={most}
-        9223372036854775807 1 query us={most} bytes={most} scanned={most} returned={most} answer={most}
-        0 1 query us={most} bytes={most} scanned={most} returned={most} answer={most} from=cache
-        5 1 open view={most} us={most} bytes={most} scanned={most} answer={most} client=<script>
+        9223372036854775807 1 query us={most} bytes={most} rows_read={most} returned={most} answer={most}
+        0 1 query us={most} bytes={most} rows_read={most} returned={most} answer={most} origin=cache
+        5 1 open view={most} us={most} bytes={most} rows_read={most} answer={most} client=<script>
         4 1 open view={most} us={most} bytes={most} answer=7 query=("</title><b>")
         3 1 close view={most}
         2 1 close view={most}
-        1 1 change of=[[null,null]] items={most} asked={most} told={most} us={most}
-        1 1 change of=[["x","y"]] items={most} asked={most} told={most} us={most}
-        1 1 told added={most} modified={most} removed={most}
-        1 1 told added={most} modified={most} removed={most}
-        1 1 drop answer={most} why=budget
+        1 1 change kinds=[[null,null]] items={most} tested={most} notified={most} us={most}
+        1 1 change kinds=[["x","y"]] items={most} tested={most} notified={most} us={most}
+        1 1 notify added={most} modified={most} removed={most}
+        1 1 notify added={most} modified={most} removed={most}
+        1 1 evict answer={most} reason=budget
         1 1 end
         1 1 end
         1 1 open view=3
@@ -122,11 +124,11 @@ proptest! {
         for (at, pid, event, number, view) in lines {
             let event = [
                 format!("open view={view} bytes={number} answer={view} us={number}"),
-                format!("query bytes={number} answer={view} scanned={number}"),
-                format!("query from=cache bytes={number} answer={view}"),
+                format!("query bytes={number} answer={view} rows_read={number}"),
+                format!("query origin=cache bytes={number} answer={view}"),
                 format!("close view={view}"),
-                format!("drop answer={view} why=stale"),
-                format!("change told={number} us={number} of=[[\"Work\",\"event\"]]"),
+                format!("evict answer={view} reason=stale"),
+                format!("change notified={number} us={number} kinds=[[\"Work\",\"event\"]]"),
                 format!("start budget={number}"),
                 "end".into(),
             ][event].clone();

@@ -65,7 +65,7 @@ impl Process {
 
     fn line(&mut self, at: i64, rest: &str) {
         let pid = self.pid;
-        self.lines.push((at, format!(r#"{{"at":{at},"pid":{pid},{rest}}}"#)));
+        self.lines.push((at, format!(r#"{{"at_us":{at},"pid":{pid},{rest}}}"#)));
     }
 
     fn number(&mut self) -> u64 {
@@ -84,14 +84,14 @@ impl Process {
     ) -> String {
         let (scanned, returned) = work(it, self.archive);
         let us = match from {
-            "run" => 60 + scanned * 3 / 4 + returned * 2 + (number * 7919) % 97,
+            "executed" => 60 + scanned * 3 / 4 + returned * 2 + (number * 7919) % 97,
             _ => 3 + number % 4,
         };
-        let visited = if from == "run" { scanned } else { 0 };
+        let visited = if from == "executed" { scanned } else { 0 };
         let json = |text: Option<&str>| text.map_or("null".into(), |text| format!("{text:?}"));
         let (kind, collection) = (json(it.kind), json(it.collection));
         format!(
-            r#""client":"{client}","query":{:?},"kind":{kind},"collection":{collection},"source":"local","from":"{from}","answer":{number},"scanned":{visited},"tested":{},"returned":{returned},"us":{us},"bytes":{bytes}"#,
+            r#""client":"{client}","query":{:?},"kind":{kind},"collection":{collection},"backend":"local","origin":"{from}","answer":{number},"rows_read":{visited},"verified":{},"returned":{returned},"us":{us},"bytes":{bytes}"#,
             it.query,
             visited / 9
         )
@@ -115,7 +115,7 @@ impl Process {
             }
             self.peak = self.peak.max(self.cached_bytes());
         }
-        ("run", number, bytes)
+        ("executed", number, bytes)
     }
 
     fn cached_bytes(&self) -> u64 {
@@ -150,7 +150,7 @@ impl Process {
     /// Returns the number of cache hits.
     pub(crate) fn hits(&self) -> u64 {
         let hit = |line: &str| {
-            line.contains("\"from\":\"cache\"") || line.contains("\"from\":\"shared\"")
+            line.contains("\"origin\":\"cache\"") || line.contains("\"origin\":\"shared\"")
         };
         self.lines.iter().filter(|(_, line)| hit(line)).count() as u64
     }
@@ -163,7 +163,7 @@ impl Process {
     fn evict(&mut self, at: i64, number: u64, bytes: u64, why: &str) {
         self.line(
             at,
-            &format!(r#""event":"drop","answer":{number},"why":"{why}","bytes":{bytes}"#),
+            &format!(r#""event":"evict","answer":{number},"reason":"{why}","bytes":{bytes}"#),
         );
     }
 
@@ -196,10 +196,10 @@ impl Process {
             .collect();
         let (tested, seq) = (views.len(), self.seq);
         for (view, client) in views.iter().take(most) {
-            self.line(at, &format!(r#""event":"told","client":"{client}","view":{view},"seq":{seq},"added":{},"modified":1,"removed":0,"us":9"#, seq % 2));
+            self.line(at, &format!(r#""event":"notify","client":"{client}","view":{view},"seq":{seq},"added":{},"modified":1,"removed":0,"us":9"#, seq % 2));
         }
         let (told, us) = (tested.min(most), 20 + tested * 4);
-        self.line(at, &format!(r#""event":"change","seq":{seq},"batches":1,"items":{items},"of":[["{collection}","{kind}"]],"asked":{tested},"told":{told},"us":{us}"#));
+        self.line(at, &format!(r#""event":"change","seq":{seq},"batches":1,"items":{items},"kinds":[["{collection}","{kind}"]],"tested":{tested},"notified":{told},"us":{us}"#));
     }
 
     pub(crate) fn end(&mut self, at: i64) {

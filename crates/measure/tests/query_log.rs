@@ -19,7 +19,7 @@ pub(crate) fn log(lines: &str) -> String {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         let [at, pid, event] = [(); 3].map(|()| words.next().unwrap());
-        let mut text = format!("{{\"at\":{at},\"pid\":{pid},\"event\":\"{event}\"");
+        let mut text = format!("{{\"at_us\":{at},\"pid\":{pid},\"event\":\"{event}\"");
         let mut fields: Vec<(&str, &str)> = words.map(|it| it.split_once('=').unwrap()).collect();
         let defaults: &[(&str, &str)] = match event {
             "query" | "open" => &[
@@ -27,25 +27,25 @@ pub(crate) fn log(lines: &str) -> String {
                 ("query", "(word)"),
                 ("kind", "event"),
                 ("collection", "Work"),
-                ("source", "local"),
-                ("from", "run"),
+                ("backend", "local"),
+                ("origin", "executed"),
                 ("answer", "1"),
-                ("scanned", "10"),
-                ("tested", "4"),
+                ("rows_read", "10"),
+                ("verified", "4"),
                 ("returned", "2"),
                 ("us", "100"),
                 ("bytes", "1000"),
             ],
-            "close" | "told" | "fresh" => &[("client", "find"), ("view", "1"), ("seq", "7")],
+            "close" | "notify" | "reset" => &[("client", "find"), ("view", "1"), ("seq", "7")],
             "change" => &[
                 ("seq", "7"),
                 ("batches", "1"),
                 ("items", "1"),
-                ("asked", "0"),
-                ("told", "0"),
+                ("tested", "0"),
+                ("notified", "0"),
                 ("us", "10"),
             ],
-            "drop" => &[("bytes", "1000")],
+            "evict" => &[("bytes", "1000")],
             _ => &[],
         };
         for default in defaults {
@@ -103,17 +103,17 @@ fn repeated_queries_are_counted() {
     let mut lines = String::from("0 1 start version=1 budget=100000\n");
     for at in 0..6 {
         lines += &format!(
-            "{at} 1 query query=(hot) from={} us=10\n",
-            if at == 0 { "run" } else { "cache" }
+            "{at} 1 query query=(hot) origin={} us=10\n",
+            if at == 0 { "executed" } else { "cache" }
         );
     }
     for at in 6..10 {
         lines += &format!("{at} 1 query query=(q{at}) us=500\n");
     }
-    lines += "10 1 query query=(q6) collection=Home from=shared client=agenda\n";
-    lines += "11 1 query query=(q6) kind=null from=shared client=agenda\n11 1 query query=(q6)";
+    lines += "10 1 query query=(q6) collection=Home origin=shared client=agenda\n";
+    lines += "11 1 query query=(q6) kind=null origin=shared client=agenda\n11 1 query query=(q6)";
     let it = report(&log(&lines)).reuse;
-    assert_eq!(it.answers, OriginCounts { run: 6, cache: 5, shared: 2 });
+    assert_eq!(it.answers, OriginCounts { executed: 6, cache: 5, shared: 2 });
     assert_eq!((it.query_count, it.repeated_query_count, it.repeat_answers), (7, 2, 6));
     let most: Vec<(&str, u64, u64)> = it
         .most_frequent
@@ -123,7 +123,7 @@ fn repeated_queries_are_counted() {
     assert_eq!(most[..3], [("(hot)", 6, 60), ("(q6)", 2, 600), ("(q7)", 1, 500)]);
     let bucket = |min, max, queries, answers| RepeatBucket { min, max, queries, answers };
     assert_eq!(it.repeat_buckets, [bucket(1, 1, 5, 5), bucket(2, 2, 1, 2), bucket(5, 8, 1, 6)]);
-    let answers = OriginCounts { run: 0, cache: 0, shared: 2 };
+    let answers = OriginCounts { executed: 0, cache: 0, shared: 2 };
     assert_eq!(it.clients[1], ClientAnswers { client: "agenda".into(), answers });
 }
 
@@ -173,7 +173,7 @@ fn unclosed_views_are_classified_by_their_end() {
 fn lifetimes_of_views_are_measured() {
     let it = report(&log("
         1 1 open view=1
-        2 1 open view=2 from=shared
+        2 1 open view=2 origin=shared
         101 1 close view=1
         302 1 close view=2
         900 1 open view=3 answer=0
@@ -193,13 +193,13 @@ fn lifetimes_of_cached_answers_are_measured() {
     let it = report(&log("
         0 1 start budget=2000
         1 1 query answer=1
-        402 1 query answer=1 from=cache
-        501 1 drop answer=1 why=stale
+        402 1 query answer=1 origin=cache
+        501 1 evict answer=1 reason=stale
         600 1 query answer=2
         700 1 query answer=3 query=(x)
-        800 1 drop answer=2 why=budget
+        800 1 evict answer=2 reason=budget
         801 1 query answer=4 query=(y)
-        900 1 open view=3 answer=3 query=(x) from=cache
+        900 1 open view=3 answer=3 query=(x) origin=cache
         950 1 close view=3
         960 1 query bytes=2001 answer=5
         999 1 end
@@ -218,7 +218,7 @@ fn lifetimes_of_cached_answers_are_measured() {
         0 1 start budget=100000
         1000 1 open view=1
         5000 1 close view=1
-        9000 1 drop answer=1 why=stale
+        9000 1 evict answer=1 reason=stale
     "));
     let held =
         held.reuse.resident_bytes.buckets().map(|(_, held)| (held.cached_last, held.open_last));
@@ -250,7 +250,7 @@ fn a_budget_of_zero_caches_nothing() {
         (0, 0)
     );
     // The answer was cached before the log began.
-    let it = report(&log("1 1 query from=cache\n9 1 end"));
+    let it = report(&log("1 1 query origin=cache\n9 1 end"));
     assert_eq!(
         (it.lifetimes.cache_residency.answers, it.lifetimes.cache_residency.answers_used),
         (1, 1)
@@ -260,20 +260,20 @@ fn a_budget_of_zero_caches_nothing() {
 #[test]
 fn cost_is_grouped_by_collection_and_source() {
     let it = report(&log("
-        1 1 query collection=Old scanned=9000 returned=3 us=90000 query=(slow)
-        2 1 query collection=Old scanned=1000 returned=1 us=10000
+        1 1 query collection=Old rows_read=9000 returned=3 us=90000 query=(slow)
+        2 1 query collection=Old rows_read=1000 returned=1 us=10000
         3 1 query us=100
-        4 1 query us=300 source=phone query=(b)
-        5 1 query us=2 from=cache scanned=0
-        6 1 query us=4 from=shared scanned=0
-        7 1 query us=0 collection=null scanned=7 returned=0
+        4 1 query us=300 backend=phone query=(b)
+        5 1 query us=2 origin=cache rows_read=0
+        6 1 query us=4 origin=shared rows_read=0
+        7 1 query us=0 collection=null rows_read=7 returned=0
     "))
     .cost;
     let groups: Vec<_> = it
         .collections
         .iter()
         .map(|it| {
-            let CostGroup { source, slowest_query, work } = &it.group;
+            let CostGroup { backend: source, slowest_query, work } = &it.group;
             (
                 it.collection.as_deref(),
                 source.as_str(),
@@ -293,7 +293,7 @@ fn cost_is_grouped_by_collection_and_source() {
             (None, "local", 0, 0, None, "(word)"),
         ]
     );
-    assert_eq!((it.sources.len(), it.sources[1].source.as_str()), (2, "phone"));
+    assert_eq!((it.backends.len(), it.backends[1].backend.as_str()), (2, "phone"));
     assert_eq!((it.cached_us.count, it.cached_us.mean()), (2, 3.0));
     assert_eq!(it.costliest[0].query.query, "(slow)");
 }
@@ -303,14 +303,14 @@ fn notified_views_are_counted() {
     let it = report(&log(r#"
         1 1 open view=1
         2 1 open view=2 query=(b)
-        3 1 change items=3 of=[["Work","event"],["Work","task"],["Work","event"]] asked=2 told=2 us=80
-        3 1 told added=2 modified=1 removed=0
-        4 1 change of=[["Home","event"]] asked=1 told=0 us=20
-        5 1 change of=[["Work","event"]] asked=2 told=1
-        6 1 change of=[] told=70
-        7 1 fresh why=zones returned=3
-        8 1 fresh why=expired
-        9 1 fresh why=expired
+        3 1 change items=3 kinds=[["Work","event"],["Work","task"],["Work","event"]] tested=2 notified=2 us=80
+        3 1 notify added=2 modified=1 removed=0
+        4 1 change kinds=[["Home","event"]] tested=1 notified=0 us=20
+        5 1 change kinds=[["Work","event"]] tested=2 notified=1
+        6 1 change kinds=[] notified=70
+        7 1 reset reason=zones returned=3
+        8 1 reset reason=expired
+        9 1 reset reason=expired
     "#)).fan_out;
     assert_eq!(
         (it.changes, it.items, it.queries_tested, it.views_notified, it.views_open),

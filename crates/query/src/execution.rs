@@ -105,7 +105,7 @@ fn list_all_rows(reader: &Reader, result: &mut ResultSet, limit: usize) -> Resul
     if collections.len() > 1 {
         result.hits.sort_unstable_by_key(|hit| hit.row);
     }
-    result.explain.visited = result.hits.len() as u64;
+    result.explain.rows_read = result.hits.len() as u64;
     result.explain.plan = vec!["index: all items".into()];
     result.explain.order = "insertion order".into();
     Ok(())
@@ -154,8 +154,8 @@ fn search_interval_index(
     let Some(matches) = reader.index().find_in_time_range(&collections, time_range)? else {
         return Ok(None);
     };
-    result.explain.visited += matches.entries_read;
-    result.explain.tested += matches.series_evaluated;
+    result.explain.rows_read += matches.entries_read;
+    result.explain.verified += matches.series_evaluated;
     result.explain.plan.push(format!("index: {}", describe_time_range(time_range)));
     if !matches.undecided.is_empty() {
         let number = matches.undecided.len();

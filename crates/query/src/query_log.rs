@@ -28,14 +28,14 @@ pub trait QueryLogSink: Send + Sync + fmt::Debug {
 #[serde(rename_all = "lowercase")]
 pub enum AnswerOrigin {
     /// The query was executed.
-    Run,
+    Executed,
     /// The answer cache had it.
     Cache,
     /// The answer cache had it, and a view is open on the query.
     Shared,
 }
 
-/// Why a cached answer was evicted.
+/// The reason for the eviction of a cached answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvictionReason {
@@ -45,7 +45,7 @@ pub enum EvictionReason {
     Budget,
 }
 
-/// Why a view was reset.
+/// The reason for the reset of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetReason {
@@ -73,7 +73,7 @@ pub enum QueryLogEvent<'a> {
         answer: AnswerRecord<'a>,
     },
     /// Changes were put into the mailbox of a view.
-    Told {
+    Notify {
         client: &'a str,
         view: u64,
         seq: Seq,
@@ -82,8 +82,8 @@ pub enum QueryLogEvent<'a> {
         removed: usize,
         us: u64,
     },
-    /// A view was reset, and got the full answer.
-    Fresh { client: &'a str, view: u64, seq: Seq, why: ResetReason, returned: usize, us: u64 },
+    /// A view was reset, and the full answer delivered.
+    Reset { client: &'a str, view: u64, seq: Seq, reason: ResetReason, returned: usize, us: u64 },
     /// A view was closed.
     Close { client: &'a str, view: u64 },
     /// The change feed was read.
@@ -91,13 +91,13 @@ pub enum QueryLogEvent<'a> {
         seq: Seq,
         batches: i64,
         items: usize,
-        of: Vec<(&'a str, &'a str)>,
-        asked: usize,
-        told: usize,
+        kinds: Vec<(&'a str, &'a str)>,
+        tested: usize,
+        notified: usize,
         us: u64,
     },
     /// A cached answer was evicted.
-    Drop { answer: u64, why: EvictionReason, bytes: usize },
+    Evict { answer: u64, reason: EvictionReason, bytes: usize },
     /// The process ends.
     End,
 }
@@ -114,16 +114,16 @@ pub struct AnswerRecord<'a> {
     pub kind: Option<Kind>,
     /// The collection that the query is restricted to.
     pub collection: Option<&'a str>,
-    /// The kind of source of the collection.
-    pub source: &'a str,
+    /// The backend of the collection.
+    pub backend: &'a str,
     /// The origin of the answer.
-    pub from: AnswerOrigin,
+    pub origin: AnswerOrigin,
     /// The number of the answer in this process.
     pub answer: u64,
-    /// Rows that the index or the full scan visited.
-    pub scanned: u64,
-    /// Items that were tested against the query.
-    pub tested: u64,
+    /// Rows of the index, or of the full scan, that were read.
+    pub rows_read: u64,
+    /// Items that were verified.
+    pub verified: u64,
     /// Items in the answer.
     pub returned: usize,
     /// The time it took, in microseconds.
@@ -168,11 +168,11 @@ impl<'a> AnswerRecord<'a> {
             query: &explain.query,
             kind: request.query.required_kind(),
             collection: request.collection.as_deref(),
-            source: "local",
-            from: AnswerOrigin::Run,
+            backend: "local",
+            origin: AnswerOrigin::Executed,
             answer: number,
-            scanned: explain.visited,
-            tested: explain.tested,
+            rows_read: explain.rows_read,
+            verified: explain.verified,
             returned,
             us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
             bytes: cached_answer_bytes(
@@ -191,7 +191,7 @@ fn serialize_kind<S: serde::Serializer>(kind: &Option<Kind>, to: S) -> Result<S:
 /// A line of the log: an event with its time and process.
 #[derive(Serialize)]
 struct QueryLogLine<'a> {
-    at: u64,
+    at_us: u64,
     pid: u32,
     #[serde(flatten)]
     event: &'a QueryLogEvent<'a>,
@@ -237,8 +237,11 @@ impl<W: Write + Send> QueryLogSink for JsonLinesLog<W> {
         let at = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
         let before = buffer.lines.len();
-        if serde_json::to_writer(&mut buffer.lines, &QueryLogLine { at, pid: self.pid, event })
-            .is_err()
+        if serde_json::to_writer(
+            &mut buffer.lines,
+            &QueryLogLine { at_us: at, pid: self.pid, event },
+        )
+        .is_err()
         {
             buffer.lines.truncate(before);
             return;

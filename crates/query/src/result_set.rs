@@ -39,17 +39,17 @@ pub struct Explanation {
     pub plan: Vec<String>,
     /// How the hits were sorted, in words.
     pub order: String,
-    /// Rows of the index, or of the scan, that were visited.
-    pub visited: u64,
-    /// Items that were tested.
-    pub tested: u64,
+    /// Rows of the index, or of the full scan, that were read.
+    pub rows_read: u64,
+    /// Items that were verified.
+    pub verified: u64,
     /// Items that match; no more than the limit if the search stopped there.
     pub matched: u64,
     /// Items in the result.
     pub returned: u64,
 }
 
-/// An item that matched when it was tested.
+/// An item that matched when it was verified.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
     pub(crate) row: ItemRow,

@@ -69,7 +69,7 @@ pub(crate) fn collect_sorted(
             break;
         }
     }
-    result.explain.visited = result.hits.len() as u64;
+    result.explain.rows_read = result.hits.len() as u64;
     result.explain.matched = rank.total.saturating_sub(rank.before);
     result.explain.plan = vec![format!("index: all by {}", sort.field.name)];
     result.explain.order = INDEXED_ORDER.into();

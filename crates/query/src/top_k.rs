@@ -84,7 +84,7 @@ pub(crate) fn find_top_k(
         && read.is_complete
         && tested < MAX_CANDIDATES_PER_TX
     {
-        result.explain.visited += matches.entries_read + read.positions_read as u64;
+        result.explain.rows_read += matches.entries_read + read.positions_read as u64;
         return Ok(Some(hits.into_sorted_hits()));
     }
     result.explain = explain;

@@ -35,7 +35,7 @@ pub(crate) struct CandidateScan<'a, 'b> {
 impl CandidateScan<'_, '_> {
     /// Tests the first candidates, and returns the others.
     pub(crate) fn run(mut self, matches: &IndexMatches) -> Result<Vec<PendingCandidate>, Error> {
-        self.result.explain.visited += matches.entries_read;
+        self.result.explain.rows_read += matches.entries_read;
         if self.hits.is_full() {
             return Ok(Vec::new());
         }
@@ -203,7 +203,7 @@ pub(crate) fn scan_items(
                 let page = reader.items().list_rows(collection, last, PAGE_ROWS)?;
                 let Some(end) = page.last() else { break };
                 last = Some(*end);
-                result.explain.visited += page.len() as u64;
+                result.explain.rows_read += page.len() as u64;
                 page
             }
             _ => {
@@ -211,7 +211,7 @@ pub(crate) fn scan_items(
                     reader.items().list_rows_with_kind(single_collection, last, PAGE_ROWS)?;
                 let Some((end, ..)) = page.last() else { break };
                 last = Some(*end);
-                result.explain.visited += page.len() as u64;
+                result.explain.rows_read += page.len() as u64;
                 let is_wanted = |(_, collection, item_kind): &(ItemRow, CollectionRow, Kind)| {
                     kind.is_none_or(|kind| kind == *item_kind)
                         && result.is_about_collection(*collection)
@@ -240,7 +240,7 @@ fn verify_source(
         ScheduleOrigin::Stored
     };
     let item = DecodedItem { schedule_origin, ..DecodedItem::new(reader, head, bytes) };
-    result.explain.tested += 1;
+    result.explain.verified += 1;
     let is_match = result.matcher.matches_item(&item);
     result.uncertain_rows.extend(item.uncertain.get().then_some(hit.row));
     if is_match {
@@ -266,7 +266,7 @@ fn verify_stored_fields(
     let is_uncertain = Cell::new(false);
     let is_match = result.matcher.matches_stored_fields(reader, head, &fields, &is_uncertain)?;
     result.uncertain_rows.extend(is_uncertain.get().then_some(hit.row));
-    result.explain.tested += 1;
+    result.explain.verified += 1;
     if is_match {
         hits.add(hit, |field| fields.first(field).map(str::to_string));
     }

@@ -293,13 +293,13 @@ fn invalid_calls_are_refused() {
         ("(occur-in-time-range? 1 2)", "expected a time"),
         ("(occur-in-time-range? (make-time \"2026\") (time-now))", "2026"),
         ("(occur-in-time-range? [20260330 20260331] \"Nowhere/At all\")", "unknown time zone"),
-        ("(contains? \"colour\" \"red\")", "contains? does not know the field"),
+        ("(contains? \"colour\" \"red\")", "contains? does not support the field"),
         ("(completed-before? \"20260330\")", "expected a time"),
         ("(= 1 2", "unclosed"),
         ("(= (uid? \"a\") 1)", "does not return a number"),
         ("(no-such-function?)", "unknown function"),
         ("(time-now)", "unknown function"),
-        ("(stamp \"SUMMARY\" [20260330 20260331])", "not a property with a date or a time"),
+        ("(stamp \"SUMMARY\" [20260330 20260331])", "contains no date or time"),
         ("(kind \"animal\")", "not a kind of item"),
     ] {
         let error = Query::parse_sexp_with(&day_range(text), &settings()).unwrap_err().to_string();

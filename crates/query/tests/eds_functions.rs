@@ -267,7 +267,9 @@ fn patterns_are_matched() {
             Query::parse_sexp(&format!("(regex_normal \"note\" \"{pattern}\")")).unwrap_err();
         let named = pattern.replace("\\\\", "\\");
         assert!(
-            error.message.starts_with(&format!("the pattern {named:?} cannot be used: ")),
+            error
+                .message
+                .starts_with(&format!("the regular expression {named:?} cannot be used: ")),
             "{error}"
         );
         assert!(!error.message.ends_with(": ") && !error.message.contains('\n'), "{error}");

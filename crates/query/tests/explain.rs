@@ -19,7 +19,7 @@ fn plans_are_explained_with_their_cost() {
         let explanation = explain(&reader, line, None);
         assert_eq!(explanation.plan.join("; "), plan, "{line:?}");
         assert_eq!(
-            [explanation.visited, explanation.tested, explanation.matched],
+            [explanation.rows_read, explanation.verified, explanation.matched],
             numbers,
             "{line:?}"
         );
@@ -60,7 +60,7 @@ fn plans_are_explained_with_their_cost() {
             .unwrap()
             .explain;
     assert_eq!(
-        (nothing.plan, nothing.visited, nothing.tested),
+        (nothing.plan, nothing.rows_read, nothing.verified),
         (vec!["nothing can match".into()], 0, 0)
     );
 }
@@ -74,11 +74,11 @@ fn orders_are_explained() {
         (whole.plan.join("; ").as_str(), whole.order.as_str()),
         ("index: all by full_name", "order of the index")
     );
-    assert_eq!([whole.visited, whole.tested, whole.matched, whole.returned], [8, 0, 8, 8]);
+    assert_eq!([whole.rows_read, whole.verified, whole.matched, whole.returned], [8, 0, 8, 8]);
     let some = explain(&reader, "anna", Some("full_name"));
-    assert_eq!(some.order, "sort keys of full_name made for each match");
+    assert_eq!(some.order, "sort keys of full_name, computed for each match");
     let other = explain(&reader, "", Some("email"));
-    assert_eq!((other.plan.join("; ").as_str(), other.tested), ("scan: test every item", 8));
+    assert_eq!((other.plan.join("; ").as_str(), other.verified), ("scan: test every item", 8));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_full_scan_is_explained() {
     let (_scratch, reader) = small().with_stale(Stale::ALL);
     let explanation = explain(&reader, "anna", Some("full_name"));
     assert_eq!(
-        (explanation.plan.join("; ").as_str(), explanation.tested),
+        (explanation.plan.join("; ").as_str(), explanation.verified),
         ("scan: test every item", 8)
     );
     assert_eq!(explain(&reader, "", Some("full_name")).plan.join("; "), "scan: test every item");
@@ -98,7 +98,7 @@ fn a_large_item_is_always_a_candidate() {
     let book = Book::with_contacts([card("UID:anna\nFN:Anna").as_str(), &long]);
     let reader = book.reader();
     let explanation = explain(&reader, "anna", None);
-    assert_eq!([explanation.visited, explanation.tested, explanation.matched], [2, 2, 1]);
+    assert_eq!([explanation.rows_read, explanation.verified, explanation.matched], [2, 2, 1]);
     assert_eq!(explain(&reader, "note:word", None).matched, 1);
 }
 
@@ -112,5 +112,5 @@ fn a_scan_for_one_kind_tests_no_other() {
     book.put_components("calendar", of.iter().map(String::as_str));
     let explanation = explain(&book.reader(), "is:task", None);
     assert_eq!(explanation.plan.last().unwrap(), "scan: test every task");
-    assert_eq!([explanation.visited, explanation.tested, explanation.matched], [3, 1, 1]);
+    assert_eq!([explanation.rows_read, explanation.verified, explanation.matched], [3, 1, 1]);
 }

@@ -53,7 +53,7 @@ fn count_visited(reader: &Reader, line: &str) -> u64 {
     let request = search_request(Query::parse(line).unwrap());
     let result = find(reader, &request).unwrap();
     assert_eq!(result.rows(), full_scan(reader, &request).unwrap().rows(), "{line:?}");
-    result.explain.visited
+    result.explain.rows_read
 }
 
 /// Returns the prefixes of a text, without those that end in a space, which are the same query as

@@ -133,12 +133,24 @@ fn invalid_lines_are_refused() {
     check("or a", "\"or\" needs a term on both sides (at character 1 of the query)", "quote it");
     check(
         "anna note:~[a",
-        "the pattern \"[a\" cannot be used: unclosed character class (at character 6 of the query)",
+        "the regular expression \"[a\" cannot be used: unclosed character class (at character 6 of the query)",
         "quote it",
     );
-    check(&"a ".repeat(20_000), "more than 16384 words (at character 32769 of the query)", "");
-    check(&"(".repeat(200), "nested too deeply (at character 101 of the query)", "");
-    check(&"not ".repeat(200), "nested too deeply (at character 401 of the query)", "");
+    check(
+        &"a ".repeat(20_000),
+        "the query has more than 16384 words (at character 32769 of the query)",
+        "",
+    );
+    check(
+        &"(".repeat(200),
+        "the parentheses are nested too deeply (at character 101 of the query)",
+        "",
+    );
+    check(
+        &"not ".repeat(200),
+        "the parentheses are nested too deeply (at character 401 of the query)",
+        "",
+    );
 }
 
 #[test]

@@ -19,22 +19,24 @@ impl QueryLogSink for MemoryLog {
             QueryLogEvent::Query(answer) => {
                 format!(
                     "query {} {:?} {} of {}",
-                    answer.query, answer.from, answer.answer, answer.returned
+                    answer.query, answer.origin, answer.answer, answer.returned
                 )
             }
             QueryLogEvent::Open { view, answer } => format!(
                 "open {view} by {} {:?} {} of {}",
-                answer.client, answer.from, answer.answer, answer.returned
+                answer.client, answer.origin, answer.answer, answer.returned
             ),
-            QueryLogEvent::Told { view, added, modified, removed, .. } => {
-                format!("told {view} +{added} ~{modified} -{removed}")
+            QueryLogEvent::Notify { view, added, modified, removed, .. } => {
+                format!("notify {view} +{added} ~{modified} -{removed}")
             }
-            QueryLogEvent::Fresh { view, why, .. } => format!("fresh {view} {why:?}"),
+            QueryLogEvent::Reset { view, reason, .. } => format!("reset {view} {reason:?}"),
             QueryLogEvent::Close { view, .. } => format!("close {view}"),
-            QueryLogEvent::Change { batches, items, of, asked, told, .. } => {
-                format!("change {batches} {items} {of:?} asked {asked} told {told}")
+            QueryLogEvent::Change { batches, items, kinds, tested, notified, .. } => {
+                format!("change {batches} {items} {kinds:?} tested {tested} notified {notified}")
             }
-            QueryLogEvent::Drop { answer, why, bytes } => format!("drop {answer} {why:?} {bytes}"),
+            QueryLogEvent::Evict { answer, reason, bytes } => {
+                format!("evict {answer} {reason:?} {bytes}")
+            }
             QueryLogEvent::End => "end".to_string(),
         };
         self.0.lock().unwrap().push(line);
@@ -91,15 +93,15 @@ fn equal_queries_share_one_answer() {
     assert_eq!(views.find("bob"), 2);
     insta::assert_snapshot!(views.take_log(), @r#"
     start 4000
-    open 1 by a Run 1 of 1
+    open 1 by a Executed 1 of 1
     open 2 by b Shared 1 of 1
     close 1
     query (word "bob") Shared 1 of 1
     close 2
     query (word "bob") Cache 1 of 1
-    drop 1 Stale 1540
-    change 1 1 [("contacts", "contact")] asked 1 told 0
-    query (word "bob") Run 2 of 2
+    evict 1 Stale 1540
+    change 1 1 [("contacts", "contact")] tested 1 notified 0
+    query (word "bob") Executed 2 of 2
     "#);
 }
 
@@ -114,10 +116,10 @@ fn an_answer_stays_cached_while_its_items_are_the_same() {
     views.find("bob");
     insta::assert_snapshot!(views.take_log(), @r#"
     start 4000
-    query (word "bob") Run 1 of 1
-    change 1 1 [("contacts", "contact")] asked 0 told 0
+    query (word "bob") Executed 1 of 1
+    change 1 1 [("contacts", "contact")] tested 0 notified 0
     query (word "bob") Cache 1 of 1
-    change 1 1 [("contacts", "contact")] asked 1 told 0
+    change 1 1 [("contacts", "contact")] tested 1 notified 0
     query (word "bob") Cache 1 of 1
     "#);
 }
@@ -130,14 +132,14 @@ fn the_least_recently_used_answer_is_evicted() {
     }
     insta::assert_snapshot!(views.take_log(), @r#"
     start 3100
-    query (word "anna") Run 1 of 1
-    query (word "bob") Run 2 of 1
+    query (word "anna") Executed 1 of 1
+    query (word "bob") Executed 2 of 1
     query (word "anna") Cache 1 of 1
-    drop 2 Budget 1540
-    query (word "wang") Run 3 of 0
+    evict 2 Budget 1540
+    query (word "wang") Executed 3 of 0
     query (word "anna") Cache 1 of 1
-    drop 3 Budget 1540
-    query (word "bob") Run 4 of 1
+    evict 3 Budget 1540
+    query (word "bob") Executed 4 of 1
     "#);
 }
 
@@ -151,8 +153,8 @@ fn a_budget_of_zero_disables_the_cache() {
     drop(views.views);
     insta::assert_snapshot!(views.log.0.lock().unwrap().join("\n"), @r#"
     start 0
-    open 1 by a Run 1 of 1
-    query (word "anna") Run 2 of 1
+    open 1 by a Executed 1 of 1
+    query (word "anna") Executed 2 of 1
     close 1
     end
     "#);
@@ -172,11 +174,11 @@ fn deliveries_and_resets_are_logged() {
     drop(view);
     insta::assert_snapshot!(views.take_log(), @r#"
     start 0
-    open 1 by a Run 1 of 1
-    told 1 +0 ~0 -1
-    change 1 1 [("contacts", "contact")] asked 1 told 1
-    change 1 0 [] asked 0 told 0
-    fresh 1 Collections
+    open 1 by a Executed 1 of 1
+    notify 1 +0 ~0 -1
+    change 1 1 [("contacts", "contact")] tested 1 notified 1
+    change 1 0 [] tested 0 notified 0
+    reset 1 Collections
     close 1
     "#);
 }
@@ -211,17 +213,17 @@ fn each_line_is_a_json_object() {
     let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!(events, ["start", "open", "close", "end"]);
     for line in &lines {
-        assert!(line["at"].as_u64().unwrap() > 1_700_000_000_000_000, "microseconds: {line}");
+        assert!(line["at_us"].as_u64().unwrap() > 1_700_000_000_000_000, "microseconds: {line}");
         assert_eq!(line["pid"], u64::from(std::process::id()));
     }
     assert_eq!(lines[1]["client"], "a \"quoted\" client\n");
     assert_eq!(lines[1]["query"], "(word \"anna\")");
-    assert_eq!(lines[1]["from"], "run");
+    assert_eq!(lines[1]["origin"], "executed");
     assert_eq!(lines[1]["view"], lines[2]["view"]);
     for field in ["kind", "collection"] {
         assert!(lines[1][field].is_null());
     }
-    for field in ["scanned", "tested", "returned", "us", "bytes", "answer"] {
+    for field in ["rows_read", "verified", "returned", "us", "bytes", "answer"] {
         assert!(lines[1][field].is_u64(), "{field}");
     }
 }

@@ -1,10 +1,11 @@
 //! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
-//! `batch_writer` applies the changes to items and `collections` those to collections. Apart from
-//! both because only this holds the lock and the transaction.
+//! `batch_writer` applies the changes to items, whose rows `item_rows` writes, and `collections`
+//! those to collections. Apart from all because only this holds the lock and the transaction.
 
 mod batch_writer;
 mod collections;
+mod item_rows;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::derived_index;
@@ -76,16 +77,16 @@ impl Store {
         changes: Vec<BatchChange>,
     ) -> Result<AppliedBatch> {
         self.ensure_writable()?;
-        let known = self.prefetch(&changes).map_err(sqlite_error_at(&self.path))?;
+        let prefetched = self.prefetch(&changes).map_err(sqlite_error_at(&self.path))?;
         let lock = self.lock_files.acquire()?;
-        let began = Instant::now();
+        let locked_at = Instant::now();
         self.verify_before_write(&lock)?;
         let mut applied =
-            self.write_batch(operation, changes, known).map_err(|error| match error {
+            self.write_batch(operation, changes, prefetched).map_err(|error| match error {
                 ApplyError::Row(error) => sqlite_error_at(&self.path)(error),
                 ApplyError::Store(error) => error,
             })?;
-        applied.lock_held = began.elapsed();
+        applied.lock_held = locked_at.elapsed();
         self.release_and_checkpoint(lock);
         Ok(applied)
     }
@@ -94,38 +95,39 @@ impl Store {
         &self,
         operation: &mut Operation,
         changes: Vec<BatchChange>,
-        mut known: PrefetchedItems,
+        mut prefetched: PrefetchedItems,
     ) -> Result<AppliedBatch, ApplyError> {
         let tx = self.conn.begin_write()?;
         let meta = MetaTable::read(&tx)?;
-        let now = meta.text("epoch");
-        if let Some((begun, id)) = &operation.undoes
-            && *begun != now
+        let epoch = meta.text("epoch");
+        if let Some((begun_in, id)) = &operation.undoes
+            && *begun_in != epoch
         {
             return Err(ApplyError::Store(Error::RestoredDuringUndo { id: *id }));
         }
-        if operation.expected_epoch.as_deref().is_some_and(|seen| seen != now) {
+        if operation.expected_epoch.as_deref().is_some_and(|expected| expected != epoch) {
             return Err(ApplyError::Store(Error::StoreRestored));
         }
-        if let Some((begun, id)) = &operation.id_in_epoch
-            && *begun == now
+        if let Some((begun_in, id)) = &operation.id_in_epoch
+            && *begun_in == epoch
             && history::is_undone(&tx, *id)?
         {
             return Err(ApplyError::Store(Error::OperationUndone { id: *id }));
         }
-        if known.epoch != now {
+        if prefetched.epoch != epoch {
             // The store was restored in between: the same numbers may name other bytes.
-            known = PrefetchedItems::default();
+            prefetched = PrefetchedItems::default();
         }
-        let mut batch = BatchWriter::begin(&tx, &self.extractor, &known, operation, &meta)?;
+        let mut batch = BatchWriter::begin(&tx, &self.extractor, &prefetched, operation, &meta)?;
         let mut outcomes = Vec::with_capacity(changes.len());
         for (index, change) in changes.into_iter().enumerate() {
             outcomes.push(batch.apply_change(index, change)?);
         }
         let seq = batch.seq;
         // Without a commit, the transaction is rolled back.
-        let refused = outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..)));
-        if !batch.has_changes() || (operation.all_or_nothing && refused) {
+        let has_conflict =
+            outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..)));
+        if !batch.has_changes() || (operation.all_or_nothing && has_conflict) {
             return Ok(AppliedBatch { seq: seq - 1, outcomes, lock_held: Duration::ZERO });
         }
         derived_index::invalidate_stale(&tx, &self.extractor, &meta)?;
@@ -147,7 +149,7 @@ impl Store {
         let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'), value FROM meta WHERE key = 'epoch'";
         let (seq, epoch) =
             tx.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let mut known = PrefetchedItems { seq, epoch, ..PrefetchedItems::default() };
+        let mut prefetched = PrefetchedItems { seq, epoch, ..PrefetchedItems::default() };
         let mut finder = UidFinder::new(&tx)?;
         let mut collections: HashMap<&str, Option<uid_lookup::CollectionKey>> = HashMap::new();
         let mut extractors = ExtractorCache::new(&self.extractor);
@@ -164,7 +166,7 @@ impl Store {
                             match finder.find(key, uid, recurrence)? {
                                 UidLookup::Item(row) => find_item_by_row(&tx, row)?,
                                 UidLookup::Free(handle) => {
-                                    known.free_handles.insert(index, (key.id, handle));
+                                    prefetched.free_handles.insert(index, (key.id, handle));
                                     None
                                 }
                                 UidLookup::HandleTaken => None,
@@ -186,11 +188,11 @@ impl Store {
             {
                 let extractor = extractors.for_collection(&tx, collection)?;
                 let keys = extractor.extract_sort_keys(&stored.bytes, &stored.context);
-                let summary = Arc::clone(extractor.index_config());
-                known.replaced.insert(index, ReplacedSortKeys { seq, index_config: summary, keys });
+                let index_config = Arc::clone(extractor.index_config());
+                prefetched.replaced.insert(index, ReplacedSortKeys { seq, index_config, keys });
             }
         }
-        Ok(known)
+        Ok(prefetched)
     }
 }
 

@@ -30,19 +30,19 @@ impl ContextRefCounts {
     pub(crate) fn acquire(
         &mut self,
         tx: &WriteTransaction<'_>,
-        frame: &Arc<CalendarContext>,
+        context: &Arc<CalendarContext>,
     ) -> rusqlite::Result<CalendarContextRow> {
-        let same = |known: &&(Arc<CalendarContext>, CalendarContextRow)| {
-            Arc::ptr_eq(&known.0, frame) || known.0 == *frame
+        let is_same = |cached: &&(Arc<CalendarContext>, CalendarContextRow)| {
+            Arc::ptr_eq(&cached.0, context) || cached.0 == *context
         };
-        let row = match self.cached_rows.iter().find(same) {
+        let row = match self.cached_rows.iter().find(is_same) {
             Some((_, row)) => *row,
             None => {
-                let row = find_or_insert(tx, frame)?;
+                let row = find_or_insert(tx, context)?;
                 if self.cached_rows.len() >= MAX_CACHED_CONTEXTS {
                     self.cached_rows.clear();
                 }
-                self.cached_rows.push((Arc::clone(frame), row));
+                self.cached_rows.push((Arc::clone(context), row));
                 row
             }
         };
@@ -53,11 +53,11 @@ impl ContextRefCounts {
     /// Writes the reference counts. The next [`delete_unreferenced`] deletes contexts without
     /// references.
     pub(crate) fn write(&mut self, tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
-        for (row, more) in std::mem::take(&mut self.count_changes) {
+        for (row, change) in std::mem::take(&mut self.count_changes) {
             tx.prepare_cached(
                 "UPDATE calendar_context SET ref_count = ref_count + ?2 WHERE id = ?1",
             )?
-            .execute((row, more))?;
+            .execute((row, change))?;
         }
         Ok(())
     }
@@ -65,13 +65,13 @@ impl ContextRefCounts {
 
 fn find_or_insert(
     tx: &WriteTransaction<'_>,
-    frame: &CalendarContext,
+    context: &CalendarContext,
 ) -> rusqlite::Result<CalendarContextRow> {
     let mut zones = Vec::new();
-    for zone in &frame.zone_definitions {
+    for zone in &context.zone_definitions {
         zones.push(find_or_insert_zone(tx, zone)?.to_string());
     }
-    let version = if frame.is_vcalendar_1 { VCALENDAR_1_NUMBER } else { ICALENDAR_NUMBER };
+    let version = if context.is_vcalendar_1 { VCALENDAR_1_NUMBER } else { ICALENDAR_NUMBER };
     let key = (version, zones.join(" "));
     let known = tx
         .prepare_cached("SELECT id FROM calendar_context WHERE icalendar_version = ?1 AND zone_definitions = ?2")?
@@ -111,11 +111,11 @@ pub(crate) fn release_history(
     let sql = format!(
         "SELECT calendar_context, count(*) FROM item_history WHERE {column} = ?1 AND calendar_context IS NOT NULL GROUP BY calendar_context"
     );
-    let lost: Vec<(CalendarContextRow, i64)> = tx
+    let released: Vec<(CalendarContextRow, i64)> = tx
         .prepare_cached(&sql)?
         .query_map([key], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    for (row, uses) in lost {
+    for (row, uses) in released {
         tx.prepare_cached("UPDATE calendar_context SET ref_count = ref_count - ?2 WHERE id = ?1")?
             .execute((row, uses))?;
     }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_kept_once_and_go_with_their_last_user() {
+    fn contexts_are_stored_once_and_go_with_their_last_reference() {
         let conn = WriteConnection::open(Path::new(":memory:")).expect("a database");
         let tx = conn.begin_write().expect("a transaction");
         crate::schema::create_tables(&tx, "und").expect("the tables");
@@ -214,15 +214,15 @@ mod tests {
             zone_definitions: vec![Arc::clone(&a), b],
         });
         let one = Arc::new(CalendarContext { is_vcalendar_1: false, zone_definitions: vec![a] });
-        let mut frames = ContextRefCounts::default();
-        let first = frames.acquire(&tx, &both).expect("a row");
+        let mut contexts = ContextRefCounts::default();
+        let first = contexts.acquire(&tx, &both).expect("a row");
         assert_eq!(
-            frames.acquire(&tx, &Arc::new(CalendarContext::clone(&both))).expect("a row"),
+            contexts.acquire(&tx, &Arc::new(CalendarContext::clone(&both))).expect("a row"),
             first
         );
-        let second = frames.acquire(&tx, &one).expect("a row");
+        let second = contexts.acquire(&tx, &one).expect("a row");
         assert_ne!(first, second);
-        frames.write(&tx).expect("written");
+        contexts.write(&tx).expect("written");
         assert_eq!(read_context(&tx, first).expect("readable").as_deref(), Some(&*both));
         let count = |table: &str| -> i64 {
             tx.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
@@ -230,8 +230,8 @@ mod tests {
         };
         assert_eq!((count("calendar_context"), count("zone_definition")), (2, 2));
         tx.execute("UPDATE calendar_context SET ref_count = ref_count - 2 WHERE id = ?1", [first])
-            .expect("fewer users");
-        delete_unreferenced(&tx).expect("swept");
+            .expect("fewer references");
+        delete_unreferenced(&tx).expect("deleted");
         assert_eq!((count("calendar_context"), count("zone_definition")), (1, 1));
     }
 }

@@ -38,32 +38,32 @@ impl CollectionMeta {
         target: TimeTarget,
     ) -> rusqlite::Result<&[i64]> {
         let [occurrences, alarms] = &self.span_classes;
-        let known = if target == TimeTarget::Alarms { alarms } else { occurrences };
-        if let Some(classes) = known.present.get() {
-            return Ok(classes);
+        let classes = if target == TimeTarget::Alarms { alarms } else { occurrences };
+        if let Some(present) = classes.present.get() {
+            return Ok(present);
         }
-        if !known.was_requested.swap(true, Ordering::Relaxed) {
+        if !classes.was_requested.swap(true, Ordering::Relaxed) {
             return Ok(interval::span_classes(interval_table::layer(target)));
         }
         let found = interval_table::find_span_classes(tx, self.collection_key.id, target)?;
-        Ok(known.present.get_or_init(|| found))
+        Ok(classes.present.get_or_init(|| found))
     }
 }
 
-/// All of them, by row.
+/// Reads all collections, by row.
 pub(crate) fn read_collections(tx: &ReadTransaction<'_>) -> rusqlite::Result<Vec<CollectionMeta>> {
     let sql = "SELECT id, handle_key, name, index_config, type FROM collection WHERE removed = 0 ORDER BY id";
     tx.prepare_cached(sql)?
         .query_map([], |row| {
-            let of = CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
+            let collection_key = CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
             let Some(collection_type) = CollectionType::from_number(row.get(4)?) else {
                 return Ok(None);
             };
-            let summary = IndexConfig::from_stored(row.get_ref(3)?.as_str()?, collection_type);
+            let index_config = IndexConfig::from_stored(row.get_ref(3)?.as_str()?, collection_type);
             Ok(Some(CollectionMeta {
-                collection_key: of,
+                collection_key,
                 name: row.get(2)?,
-                index_config: summary,
+                index_config,
                 span_classes: Default::default(),
             }))
         })?

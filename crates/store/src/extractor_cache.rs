@@ -81,19 +81,19 @@ impl<'a> ExtractorCache<'a> {
                 Ok((row.get(0)?, row.get(1)?, place, row.get::<_, Option<Vec<u8>>>(5)?))
             })
             .optional()?;
-        let Some((collection, uid, (kind, recurrence, frame), bytes)) = found else {
+        let Some((collection, uid, (kind, recurrence, context_row), bytes)) = found else {
             return Ok(None);
         };
         let Some(kind) = Kind::from_number(kind) else { return Ok(None) };
-        let frame = match frame {
-            Some(frame) => self.calendar_context(tx, frame)?,
+        let calendar_context = match context_row {
+            Some(context_row) => self.calendar_context(tx, context_row)?,
             None => None,
         };
         let bytes = match bytes {
             Some(bytes) => bytes,
             None => blob::read_source_bytes(tx, row)?.unwrap_or_default(),
         };
-        let context = ItemContext { kind, recurrence_id: recurrence, calendar_context: frame };
+        let context = ItemContext { kind, recurrence_id: recurrence, calendar_context };
         Ok(Some(ItemRecord { collection, uid, context, bytes }))
     }
 
@@ -108,9 +108,9 @@ impl<'a> ExtractorCache<'a> {
         if self.calendar_contexts.len() >= MAX_CACHED_CONTEXTS {
             self.calendar_contexts.clear();
         }
-        let frame = calendar_context_table::read_context(tx, row)?;
-        self.calendar_contexts.insert(row, frame.clone());
-        Ok(frame)
+        let context = calendar_context_table::read_context(tx, row)?;
+        self.calendar_contexts.insert(row, context.clone());
+        Ok(context)
     }
 
     /// Extracts the entry of an item.

@@ -41,8 +41,15 @@ pub(crate) struct IndexUpdates {
 /// A calendar item that the batch changed.
 struct ScheduleUpdate {
     location: ItemLocation,
-    /// The parsed schedule, if the item has one; `None`: the item was removed.
-    parsed_schedule: Option<Option<Box<ParsedSchedule>>>,
+    change: ScheduleChange,
+}
+
+/// The effect of a batch on the schedule of an item.
+enum ScheduleChange {
+    /// The item was put; its schedule, if it has one.
+    Put(Option<Box<ParsedSchedule>>),
+    /// The item was removed.
+    Remove,
 }
 
 /// The sort keys of an item in its collection: before the batch, and from now on.
@@ -87,7 +94,7 @@ impl IndexUpdates {
         if location.is_in_calendar {
             self.schedules.insert(
                 item,
-                ScheduleUpdate { location, parsed_schedule: Some(entry.parsed_schedule) },
+                ScheduleUpdate { location, change: ScheduleChange::Put(entry.parsed_schedule) },
             );
         }
     }
@@ -99,7 +106,8 @@ impl IndexUpdates {
         }
         self.put_sort_keys(item, location.collection, was, SortKeys::new());
         if location.is_in_calendar {
-            self.schedules.insert(item, ScheduleUpdate { location, parsed_schedule: None });
+            self.schedules
+                .insert(item, ScheduleUpdate { location, change: ScheduleChange::Remove });
         }
     }
 
@@ -146,15 +154,13 @@ impl IndexUpdates {
         let mut writer = interval_table::IntervalWriter::new(tx, extractors.base());
         let mut changed: BTreeMap<(CollectionRow, String), Vec<SeriesMember>> = BTreeMap::new();
         let (mut new, mut changed_items) = (HashSet::new(), HashSet::new());
-        for (item, ScheduleUpdate { location, parsed_schedule: is }) in
-            mem::take(&mut self.schedules)
-        {
+        for (item, ScheduleUpdate { location, change }) in mem::take(&mut self.schedules) {
             changed_items.insert(item);
             if location.is_new {
                 new.insert(item);
             }
             let ItemLocation { collection, uid, recurrence_id: recurrence, .. } = location;
-            let Some(timing) = is else {
+            let ScheduleChange::Put(parsed_schedule) = change else {
                 interval_table::delete_item(tx, extractors.base(), collection, item)?;
                 changed.entry((collection, uid)).or_default();
                 continue;
@@ -162,7 +168,7 @@ impl IndexUpdates {
             let member = SeriesMember {
                 row: item.to_number(),
                 recurrence_id: recurrence,
-                parsed_schedule: timing,
+                parsed_schedule,
                 is_changed: true,
             };
             changed.entry((collection, uid)).or_default().push(member);

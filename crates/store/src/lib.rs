@@ -35,7 +35,7 @@
 //! | `operation_log` | reading operations and versions |
 //! | `change_feed`, `before_images` | changes after a cursor, items before a change |
 //! | `reader_cache`, `reader` | opening a store for reading, and the cache of a reader |
-//! | `collection_reader`, `item_reader`, `index_reader`, `change_reader` | the handles of a reader |
+//! | `collection_reader`, `item_reader`, `index_reader`, `change_reader` | the four parts of a reader |
 //! | `sorted_reads` | reading in a sort order |
 //! | `store` | opening a store for writing |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |

@@ -2,7 +2,7 @@
 //!
 //! A reader never waits for a writer and never checkpoints. Each call is one short read
 //! transaction, so a reader that is idle between calls blocks nothing; a long answer is continued
-//! by key. Apart from the four handles, which have the reads themselves.
+//! by key. Apart from its four parts, which have the reads themselves.
 
 use crate::connection::{ReadConnection, check_sqlite_version};
 use crate::data_directory::DataDirectory;
@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A store that is open for reading. Four handles read from it: [`Reader::items`],
-/// [`Reader::index`], [`Reader::changes`] and [`Reader::collections`].
+/// A store that is open for reading. It has four parts: [`Reader::items`], [`Reader::index`],
+/// [`Reader::changes`] and [`Reader::collections`].
 #[derive(Debug)]
 pub struct Reader {
     conn: ReadConnection,

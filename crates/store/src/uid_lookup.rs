@@ -59,21 +59,21 @@ impl<'c> UidFinder<'c> {
     /// Looks up a UID with a recurrence-id (empty: a master) in a collection.
     pub(crate) fn find(
         &mut self,
-        of: &CollectionKey,
+        collection: &CollectionKey,
         uid: &str,
         recurrence: &str,
     ) -> rusqlite::Result<UidLookup> {
-        let handle = Handle::from_uid(&of.handle_key, uid, recurrence, 0);
+        let handle = Handle::from_uid(&collection.handle_key, uid, recurrence, 0);
         let found: Option<(ItemRow, bool)> = self
             .select
-            .query_row((handle.to_bytes(), of.id, uid, recurrence), |row| {
+            .query_row((handle.to_bytes(), collection.id, uid, recurrence), |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
             .optional()?;
         if let Some((row, true)) = found {
             return Ok(UidLookup::Item(row));
         }
-        if let Some(row) = self.find_collision(of, uid, recurrence)? {
+        if let Some(row) = self.find_collision(collection, uid, recurrence)? {
             return Ok(UidLookup::Item(row));
         }
         Ok(if found.is_some() { UidLookup::HandleTaken } else { UidLookup::Free(handle) })
@@ -81,26 +81,26 @@ impl<'c> UidFinder<'c> {
 
     fn find_collision(
         &mut self,
-        of: &CollectionKey,
+        collection: &CollectionKey,
         uid: &str,
         recurrence: &str,
     ) -> rusqlite::Result<Option<ItemRow>> {
-        let some = match self.has_collisions {
-            Some(some) => some,
+        let has_collisions = match self.has_collisions {
+            Some(known) => known,
             None => self
                 .tx
                 .prepare_cached("SELECT EXISTS(SELECT 1 FROM handle_collision)")?
                 .query_row([], |row| row.get(0))?,
         };
-        self.has_collisions = Some(some);
-        if !some {
+        self.has_collisions = Some(has_collisions);
+        if !has_collisions {
             return Ok(None);
         }
         self.tx
             .prepare_cached(
                 "SELECT item FROM handle_collision WHERE collection = ?1 AND uid_key = ?2",
             )?
-            .query_row((of.id, collision_key(uid, recurrence)), |row| row.get(0))
+            .query_row((collection.id, collision_key(uid, recurrence)), |row| row.get(0))
             .optional()
     }
 
@@ -113,11 +113,11 @@ impl<'c> UidFinder<'c> {
 /// Returns the row of the item with this UID and recurrence-id (empty: a master) in a collection.
 pub(crate) fn find_row(
     tx: &ReadTransaction<'_>,
-    of: &CollectionKey,
+    collection: &CollectionKey,
     uid: &str,
     recurrence: &str,
 ) -> rusqlite::Result<Option<ItemRow>> {
-    Ok(match UidFinder::new(tx)?.find(of, uid, recurrence)? {
+    Ok(match UidFinder::new(tx)?.find(collection, uid, recurrence)? {
         UidLookup::Item(row) => Some(row),
         UidLookup::Free(_) | UidLookup::HandleTaken => None,
     })
@@ -134,14 +134,14 @@ fn collision_key<'a>(uid: &'a str, recurrence: &str) -> Cow<'a, str> {
 /// Returns a handle for a new item with this UID, and records it if it is not the first one.
 pub(crate) fn allocate_handle(
     tx: &WriteTransaction<'_>,
-    of: &CollectionKey,
+    collection: &CollectionKey,
     uid: &str,
     recurrence: &str,
     item: ItemRow,
 ) -> rusqlite::Result<Handle> {
     let mut attempt = 0;
     loop {
-        let handle = Handle::from_uid(&of.handle_key, uid, recurrence, attempt);
+        let handle = Handle::from_uid(&collection.handle_key, uid, recurrence, attempt);
         let taken: Option<ItemRow> = tx
             .prepare_cached("SELECT id FROM item WHERE handle = ?1")?
             .query_row([handle.to_bytes()], |row| row.get(0))
@@ -149,7 +149,10 @@ pub(crate) fn allocate_handle(
         if taken.is_none() {
             if attempt > 0 {
                 let uid = collision_key(uid, recurrence);
-                tx.execute("INSERT INTO handle_collision VALUES(?1, ?2, ?3)", (of.id, uid, item))?;
+                tx.execute(
+                    "INSERT INTO handle_collision VALUES(?1, ?2, ?3)",
+                    (collection.id, uid, item),
+                )?;
             }
             return Ok(handle);
         }

@@ -59,7 +59,7 @@ fn what_is_refused_stays_as_it_is() {
     };
     check(
         &|data| set_version(data, 2000),
-        "was written by a newer larder (schema 2.0): this version reads schemas up to 1.0",
+        "schema 2.0 of a newer larder; this version supports schema 1.0",
     );
     check(&|data| set_version(data, 12_003), "schema 12.3");
     check(
@@ -102,6 +102,32 @@ fn no_store_and_an_empty_file() {
     store.apply(&mut Operation::new("test", "", 0), Vec::new()).unwrap();
     assert_eq!(store.check().unwrap().faults, []);
     assert_eq!(store.last_seq().unwrap(), 0);
+}
+
+/// Kinds and types of collections that a newer minor version added are skipped: they are in no list
+/// and never read as another kind.
+#[test]
+fn unknown_kinds_are_skipped() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    book.put(&card("b", "Berta", ""));
+    book.put_into("others", &card("c", "Clara", ""));
+    let (scratch, ()) = book.with_store_closed(|dir| {
+        set_version(&dir.join("data.db"), 1001);
+        let conn = Connection::open(dir.join("data.db")).unwrap();
+        let sql = "UPDATE item SET kind = 99 WHERE uid IN ('b', 'c');
+            UPDATE collection SET type = 99 WHERE name = 'others'";
+        conn.execute_batch(sql).unwrap();
+    });
+    let reader = Reader::open(&scratch.path().join("data")).unwrap();
+    let collections = reader.collections().unwrap();
+    let names: Vec<&str> = collections.iter().map(|known| known.name.as_str()).collect();
+    assert_eq!(names, ["contacts"]);
+    let items = reader.items_after_row(&collections[0], None, 10).unwrap();
+    assert_eq!(items.iter().map(|item| item.uid.as_str()).collect::<Vec<_>>(), ["a"]);
+    for uid in ["b", "c"] {
+        assert_eq!(reader.find_by_uid(None, uid).unwrap(), []);
+    }
 }
 
 /// A file that another program emptied is not taken for a new store.
@@ -160,7 +186,8 @@ fn a_store_of_a_development_version_is_refused() {
         let refused = |result: Result<(), Error>, file: &Path| {
             let error = result.unwrap_err();
             assert!(matches!(&error, Error::DevelopmentSchema { path } if path == file), "{error}");
-            let expect = "was written by a development version of larder";
+            let expect =
+                "was created by a development version of larder; this version cannot read it";
             assert!(error.to_string().contains(expect), "{error}");
         };
         refused(Store::open(&dir, &create_options()).map(drop), &dir.join("data.db"));

@@ -156,14 +156,14 @@ impl AddArgs {
             .map_err(|error| text_failure(&error))?;
         let failed = |error: std::io::Error| input_failure("a new UID", &Error::Random(error));
         let uid = uid_from_random(random_bytes().map_err(failed)?);
-        let (bytes, frame) = draft
+        let (bytes, calendar_context) = draft
             .to_component(&uid, context.settings.user_locale.now)
             .map_err(|error| draft_failure(&error))?;
         let mut store = context.open_or_create_store()?;
         let into = self.target_collection(draft.kind.collection_type());
         let prepared = store
             .extractor_for_collection(into, draft.kind.collection_type())?
-            .parse_item(draft.kind, bytes, &frame)
+            .parse_item(draft.kind, bytes, &calendar_context)
             .map_err(|rejected| {
                 let problem = rejected.problem;
                 CommandFailure::new(FailureKind::Input, format!("line {}: {problem}", problem.line))

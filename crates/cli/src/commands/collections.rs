@@ -91,7 +91,11 @@ impl CollectionsArgs {
                     apply_changes(&mut context.open_store()?, "rename", &detail, vec![change])?;
                 let id = id.map(OperationId::to_number);
                 let line = format!("{} is now {}", sanitize_line(&from), sanitize_line(&to));
-                print_done(context, &json!({ "name": to, "was": from, "operation": id }), &line)
+                print_done(
+                    context,
+                    &json!({ "name": to, "previous_name": from, "operation": id }),
+                    &line,
+                )
             }
             CollectionsCommand::Index { name, index } => {
                 let collection = find_collection(context, &name)?;
@@ -271,7 +275,7 @@ fn remove_collection(
     match context.format {
         OutputFormat::Json => context.out.print_json(&json!({
             "name": name, "removed": removed.collection_removed, "items": removed.items,
-            "kept": removed.remaining.len(), "operation": removed.operation.map(OperationId::to_number),
+            "conflicts": removed.remaining.len(), "operation": removed.operation.map(OperationId::to_number),
         }))?,
         _ if removed.collection_removed => context
             .out

@@ -160,12 +160,13 @@ impl EditArgs {
             ));
         }
         let before = reader.items().source_bytes(head.row)?.unwrap_or_default();
-        let frame = head
+        let calendar_context = head
             .calendar_context
             .map(|row| reader.items().calendar_context(row))
             .transpose()?
             .flatten();
-        let before = OriginalItem { bytes: before, frame: frame.unwrap_or_default() };
+        let before =
+            OriginalItem { bytes: before, calendar_context: calendar_context.unwrap_or_default() };
         let mut store = context.open_store()?;
         let extractor =
             store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
@@ -302,7 +303,7 @@ fn print_new_time(
 /// The version before the edit.
 struct OriginalItem {
     bytes: Vec<u8>,
-    frame: Arc<CalendarContext>,
+    calendar_context: Arc<CalendarContext>,
 }
 
 /// Parses an edited text, if it may replace the previous version.
@@ -313,8 +314,8 @@ fn parse_edited(
     text: &[u8],
 ) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_edit::item_text::Error> {
     let now = larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000);
-    let OriginalItem { bytes, frame: context } = before;
-    let base = EditBase { kind: head.kind, uid: &head.uid, bytes, context };
+    let OriginalItem { bytes, calendar_context } = before;
+    let base = EditBase { kind: head.kind, uid: &head.uid, bytes, context: calendar_context };
     parse_edited_item(extractor, base, text, now)
 }
 

@@ -33,15 +33,15 @@ impl FieldsArgs {
 
 fn print_field(
     context: &mut CommandContext,
-    of: &str,
+    collection_type: &str,
     field: &Field,
     width: Option<usize>,
 ) -> Result<(), CommandFailure> {
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({
-            "name": field.name, "of": of, "aliases": field.aliases,
-            "kind": format!("{:?}", field.field_type).to_lowercase(), "multi": field.is_multi_valued,
-            "words": field.is_default_search, "indexed": field.is_indexed, "help": field.help,
+            "name": field.name, "collection_type": collection_type, "aliases": field.aliases,
+            "type": format!("{:?}", field.field_type).to_lowercase(), "multi": field.is_multi_valued,
+            "default_search": field.is_default_search, "indexed": field.is_indexed, "help": field.help,
         }))?;
         return Ok(());
     }

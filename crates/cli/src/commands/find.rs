@@ -95,27 +95,27 @@ impl FindArgs {
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let columns = parse_columns(&self.fields)?;
-        let mut find = self.to_search_request(context)?;
+        let mut request = self.to_search_request(context)?;
         let reader = context.open_reader()?;
         if self.duplicates {
-            find.sort = Some(SortSpec::parse("file_as")?);
+            request.sort = Some(SortSpec::parse("file_as")?);
             return duplicate_groups::print_duplicates(
                 context,
                 &reader,
-                &find,
+                &request,
                 self.count,
                 columns.as_deref(),
             );
         }
         if (self.expand || self.alarms.is_some()) && !self.explain {
-            let how =
+            let options =
                 occurrence_list::ExpandOptions { limit: self.limit, count: self.count, columns };
-            return occurrence_list::print_occurrences(context, &reader, &find, &how);
+            return occurrence_list::print_occurrences(context, &reader, &request, &options);
         }
         if !self.count || self.from.is_some() {
-            self.set_default_sort(&reader, &mut find)?;
+            self.set_default_sort(&reader, &mut request)?;
         }
-        let answer = context.run_query("larder find", &reader, &find)?;
+        let answer = context.run_query("larder find", &reader, &request)?;
         occurrence_list::warn_of_uncertain_items(
             context,
             &reader,
@@ -223,12 +223,12 @@ impl FindArgs {
     fn set_default_sort(
         &self,
         reader: &Reader,
-        find: &mut larder_query::SearchRequest,
+        request: &mut larder_query::SearchRequest,
     ) -> Result<(), CommandFailure> {
         if self.sort.is_none() {
-            find.sort = default_sort(reader, find)?;
+            request.sort = default_sort(reader, request)?;
         }
-        if self.from.is_some() && find.sort.is_some_and(|sort| sort.field.name == "start") {
+        if self.from.is_some() && request.sort.is_some_and(|sort| sort.field.name == "start") {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
                 "--from cannot be used with --sort start, which sorts by time",
@@ -242,9 +242,9 @@ impl FindArgs {
 /// Returns the default order.
 pub(super) fn default_sort(
     reader: &Reader,
-    find: &larder_query::SearchRequest,
+    request: &larder_query::SearchRequest,
 ) -> Result<Option<SortSpec>, CommandFailure> {
-    Ok(larder_query::resolve_domain(reader, find)?.default_sort())
+    Ok(larder_query::resolve_domain(reader, request)?.default_sort())
 }
 
 pub(super) fn print_count(context: &mut CommandContext, number: u64) -> Result<(), CommandFailure> {
@@ -330,10 +330,10 @@ impl RowBuffer {
             out.print_line(line)?;
         }
         let items = std::mem::take(&mut self.items);
-        let briefs = larder_query::read_item_summaries(reader, &items, local)?;
+        let summaries = larder_query::read_item_summaries(reader, &items, local)?;
         let mut rows = Vec::new();
-        for brief in items.iter().filter_map(|row| briefs.get(row)) {
-            rows.push(calendar_item_row(reader, brief)?);
+        for summary in items.iter().filter_map(|row| summaries.get(row)) {
+            rows.push(calendar_item_row(reader, summary)?);
         }
         occurrence_list::print_rows(out, &rows)
     }
@@ -348,7 +348,7 @@ fn print_table(
     let list_fields = ListFields::new();
     let (local, out) = (&context.settings.user_locale.zone, &mut context.out);
     let (mut failed, mut waiting, mut last_layout) = (None, RowBuffer::default(), None);
-    answer.for_each_projected(reader, list_fields.all(), &mut |head, of| {
+    answer.for_each_projected(reader, list_fields.all(), &mut |head, item| {
         let mut take = || -> Result<(), CommandFailure> {
             let layout = head.kind.list_layout();
             if last_layout.replace(layout).is_some_and(|last| last != layout) {
@@ -356,7 +356,7 @@ fn print_table(
             }
             match list_fields.for_kind(head.kind) {
                 Some(fields) => {
-                    let row = field_list::list_row(reader, head, of, fields)?;
+                    let row = field_list::list_row(reader, head, item, fields)?;
                     waiting.bytes += row.iter().map(String::len).sum::<usize>();
                     waiting.rows.push(row);
                 }
@@ -388,16 +388,16 @@ fn print_columns(
     let (format, out, local) =
         (context.format, &mut context.out, &context.settings.user_locale.zone);
     let (fields, mut failed) = (OutputColumn::fields_of_columns(columns), None);
-    answer.for_each_projected(reader, &fields, &mut |head, of| {
+    answer.for_each_projected(reader, &fields, &mut |head, item| {
         let mut print = || -> Result<(), CommandFailure> {
             if format == OutputFormat::Json {
                 return Ok(out.print_json(&item_format::item_columns_json(
-                    reader, local, head, of, columns,
+                    reader, local, head, item, columns,
                 )?)?);
             }
             let letters = reader.items().unique_prefix_len(head.handle)?;
             let handle = format!("{:.letters$}", head.handle);
-            let cells = item_format::column_cells(reader, local, head, of, columns)?;
+            let cells = item_format::column_cells(reader, local, head, item, columns)?;
             Ok(out.print_line(format!(
                 "{FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{}",
                 cells.join("\t")
@@ -412,15 +412,18 @@ fn print_columns(
 /// Returns the row of a calendar item.
 pub(super) fn calendar_item_row(
     reader: &Reader,
-    brief: &ItemSummary,
+    summary: &ItemSummary,
 ) -> Result<occurrence_list::ItemListRow, CommandFailure> {
-    let start =
-        brief.first.as_ref().map(larder_present::local_time::format_list_start).unwrap_or_default();
+    let start = summary
+        .first
+        .as_ref()
+        .map(larder_present::local_time::format_list_start)
+        .unwrap_or_default();
     occurrence_list::item_list_row(
         reader,
-        brief,
+        summary,
         start,
-        item_format::first_location_line(&brief.location),
+        item_format::first_location_line(&summary.location),
         true,
     )
 }
@@ -433,7 +436,7 @@ fn print_explanation(
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({
             "query": explain.query, "plan": explain.plan, "order": explain.order,
-            "rows_read": explain.visited, "verified": explain.tested, "matched": explain.matched,
+            "rows_read": explain.rows_read, "verified": explain.verified, "matched": explain.matched,
             "returned": explain.returned,
         }))?;
         return Ok(());
@@ -446,13 +449,13 @@ fn print_explanation(
     }
     out.print_line(format!("order     {}", explain.order))?;
     let counts = [
-        ("read", explain.visited, "row", " of the index, or of the full scan"),
-        ("verified", explain.tested, "item", ""),
+        ("read", explain.rows_read, "row", " of the index, or of the full scan"),
+        ("verified", explain.verified, "item", ""),
         ("matched", explain.matched, "item", ""),
         ("returned", explain.returned, "item", ""),
     ];
-    for (label, number, noun, of) in counts {
-        out.print_line(format!("{label:<8}  {}{of}", format_count(number, noun)))?;
+    for (label, number, noun, suffix) in counts {
+        out.print_line(format!("{label:<8}  {}{suffix}", format_count(number, noun)))?;
     }
     Ok(())
 }

@@ -172,10 +172,10 @@ impl ImportArgs {
             context.out.print_json(&json!({
                 "collection": summary.collections.first(), "collections": summary.collections,
                 "added": summary.added, "updated": summary.updated, "cancelled": summary.cancelled,
-                "unchanged": summary.unchanged, "beside": summary.duplicate_uids, "rejected": summary.rejected,
+                "unchanged": summary.unchanged, "uid_conflicts": summary.duplicate_uids, "rejected": summary.rejected,
                 "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
-                "operation": summary.operation.map(OperationId::to_number), "taken": counts_json(summary),
-                "zones_defined": summary.zones_defined, "zones_kept": summary.zones_kept,
+                "operation": summary.operation.map(OperationId::to_number), "counts": counts_json(summary),
+                "zones_defined": summary.zones_defined, "zones_stored": summary.zones_kept,
             }))?;
             return Ok(());
         }
@@ -243,30 +243,30 @@ type ImportCounter = fn(&CollectionCounts) -> u64;
 
 /// Formats the counts of a collection: `214 events, 3 tasks added to Work, 2 updated`.
 fn collection_summary_line(summary: &ImportReport, name: &str) -> String {
-    let here = || summary.counts.iter().filter(|taken| *taken.collection == *name);
-    let of = |number: ImportCounter| {
-        let kinds = here().filter(|taken| number(taken) > 0);
+    let here = || summary.counts.iter().filter(|counts| *counts.collection == *name);
+    let describe = |number: ImportCounter| {
+        let kinds = here().filter(|counts| number(counts) > 0);
         kinds
-            .map(|taken| format_count(number(taken), kind_noun(taken.kind)))
+            .map(|counts| format_count(number(counts), kind_noun(counts.kind)))
             .collect::<Vec<_>>()
             .join(", ")
     };
     let sum = |number: ImportCounter| here().map(number).sum::<u64>();
     let name = sanitize_line(name);
     let counters: [(ImportCounter, &str, &str); 4] = [
-        (|taken| taken.added, "added", "to"),
-        (|taken| taken.updated, "updated", "in"),
-        (|taken| taken.cancelled, "cancelled", "in"),
-        (|taken| taken.unchanged, "unchanged", "in"),
+        (|counts| counts.added, "added", "to"),
+        (|counts| counts.updated, "updated", "in"),
+        (|counts| counts.cancelled, "cancelled", "in"),
+        (|counts| counts.unchanged, "unchanged", "in"),
     ];
     let mut parts: Vec<String> = Vec::new();
     for (number, what, place) in counters.into_iter().filter(|(number, ..)| sum(*number) > 0) {
         parts.push(match parts.is_empty() {
-            true => format!("{} {what} {place} {name}", of(number)),
+            true => format!("{} {what} {place} {name}", describe(number)),
             false => format!("{} {what}", format_grouped(sum(number))),
         });
     }
-    let is_new = here().any(|taken| taken.added + taken.updated + taken.cancelled > 0);
+    let is_new = here().any(|counts| counts.added + counts.updated + counts.cancelled > 0);
     format!("{}{}", if is_new { "" } else { "nothing new: " }, parts.join(", "))
 }
 
@@ -275,13 +275,14 @@ fn kind_noun(kind: ItemKind) -> &'static str {
 }
 
 fn counts_json(summary: &ImportReport) -> Vec<serde_json::Value> {
-    let taken = summary.counts.iter().map(|taken| {
+    let objects = summary.counts.iter().map(|counts| {
         json!({
-            "collection": *taken.collection, "kind": taken.kind.name(), "added": taken.added,
-            "updated": taken.updated, "cancelled": taken.cancelled, "unchanged": taken.unchanged,
+            "collection": *counts.collection, "kind": counts.kind.name(), "added": counts.added,
+            "updated": counts.updated, "cancelled": counts.cancelled,
+            "unchanged": counts.unchanged,
         })
     });
-    taken.collect()
+    objects.collect()
 }
 
 const _: () = assert!(DEFAULT_MAX_ITEM_BYTES == 32 << 20, "the help says 32M");

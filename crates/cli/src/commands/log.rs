@@ -147,7 +147,7 @@ fn last_known_name(
 fn operation_json(row: &OperationRecord) -> Value {
     let [added, updated, removed] = row.counts;
     json!({
-        "operation": row.id.to_number(), "verb": row.verb, "detail": row.detail, "at": row.started_at_ms,
+        "operation": row.id.to_number(), "command": row.verb, "detail": row.detail, "started_at_ms": row.started_at_ms,
         "added": added, "updated": updated, "removed": removed,
         "undoes": row.undoes.map(OperationId::to_number),
         "undone_by": row.undone_by.map(OperationId::to_number),
@@ -176,7 +176,7 @@ fn print_versions(
                 "since": version.since, "until": version.until, "removed": version.removed,
                 "operation": version.operation.as_ref().map(operation_json),
                 "ended_by": version.ended_by.as_ref().map(operation_json),
-                "source": version.bytes.as_deref().map(String::from_utf8_lossy),
+                "source_bytes": version.bytes.as_deref().map(String::from_utf8_lossy),
             }))?,
             OutputFormat::Text => {
                 print_version_event(&mut context.out, version.operation.as_ref(), "")?;

@@ -72,7 +72,7 @@ fn print_dry_run(
             let local = &context.settings.user_locale.zone;
             let mut object = item_format::item_json(reader, local, merge.base(), merge.card())?;
             let source = String::from_utf8_lossy(merge.card()).into_owned();
-            object["source"] = json!(source);
+            object["source_bytes"] = json!(source);
             context.out.print_json(&object)?;
         }
         _ => item_format::print_raw(&mut context.out, merge.card(), false)?,
@@ -94,7 +94,7 @@ fn print_merged(
             items.iter().skip(1).map(|item| item.handle.to_string()).collect();
         let id = base.handle.to_string();
         context.out.print_json(
-            &json!({ "id": id, "joined": others, "seq": seq, "operation": operation.to_number() }),
+            &json!({ "id": id, "merged": others, "seq": seq, "operation": operation.to_number() }),
         )?;
         return Ok(CommandStatus::Done);
     }

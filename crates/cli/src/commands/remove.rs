@@ -176,7 +176,7 @@ impl RemoveArgs {
                 "to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'",
             ));
         }
-        let find = SearchRequest {
+        let request = SearchRequest {
             query: Query::parse_with(line, &context.settings)?,
             collection: self.collection.clone(),
             ..larder_query::SearchRequest::default()
@@ -184,13 +184,13 @@ impl RemoveArgs {
         let mut found = Vec::new();
         let fields: Vec<&Field> =
             CollectionType::all().filter_map(CollectionType::title_field).collect();
-        context.run_query("larder remove", &reader, &find)?.for_each_projected(
+        context.run_query("larder remove", &reader, &request)?.for_each_projected(
             &reader,
             &fields,
-            &mut |head, of| {
+            &mut |head, item| {
                 let field = head.kind.collection_type().title_field();
                 let field = field.filter(|_| found.len() < 2 || self.dry_run);
-                let title = field.and_then(|field| of.first(field)).unwrap_or_default();
+                let title = field.and_then(|field| item.first(field)).unwrap_or_default();
                 found.push(RemovalTarget::new(head, display_title(head.kind, &title)));
                 true
             },

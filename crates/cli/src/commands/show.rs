@@ -50,7 +50,7 @@ impl ShowArgs {
                         object["zones"] =
                             json!(calendar_item::zone_uses_json(&reader, head, &bytes)?);
                     }
-                    object["source"] = json!(String::from_utf8_lossy(&bytes));
+                    object["source_bytes"] = json!(String::from_utf8_lossy(&bytes));
                     context.out.print_json(&object)?;
                 }
                 OutputFormat::Text => {

@@ -103,7 +103,7 @@ enum WatchOutput {
 impl WatchArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let is_list = context.format == OutputFormat::Text && OutputStream::is_terminal_screen();
-        let how = self.watch_options(context, is_list)?;
+        let watch_options = self.watch_options(context, is_list)?;
         // A store of an older version is migrated.
         drop(context.open_reader()?);
         let options = ViewsOptions {
@@ -117,10 +117,10 @@ impl WatchArgs {
         let interest = if is_list { ViewInterest::Rows } else { ViewInterest::HeadsAndBytes };
         let options =
             ViewOptions { client: "larder watch".into(), interest, wake, ..ViewOptions::default() };
-        let view = views.open_view(how.to_live_query(&context.settings), options)?;
+        let view = views.open_view(watch_options.to_live_query(&context.settings), options)?;
         let output = match is_list {
-            true => WatchOutput::List(WatchScreen::new(how)),
-            false => WatchOutput::Lines(StreamPrinter::new(how)),
+            true => WatchOutput::List(WatchScreen::new(watch_options)),
+            false => WatchOutput::Lines(StreamPrinter::new(watch_options)),
         };
         let end =
             self.seconds.and_then(|time| Instant::now().checked_add(Duration::from_secs(time)));
@@ -133,7 +133,7 @@ impl WatchArgs {
         context: &CommandContext,
         is_list: bool,
     ) -> Result<WatchOptions, CommandFailure> {
-        let how = WatchOptions {
+        let watch_options = WatchOptions {
             query_args: self.query_args.clone(),
             sort: self
                 .sort
@@ -145,12 +145,14 @@ impl WatchArgs {
             expand: false,
         };
         let has_window =
-            required_time_range(&how.to_search_request(&context.settings)?.query).is_some();
+            required_time_range(&watch_options.to_search_request(&context.settings)?.query)
+                .is_some();
         if self.expand && !has_window {
             return Err(no_time_range_failure());
         }
-        let by_day = is_list && has_window && self.sort.is_none() && how.columns.is_none();
-        Ok(WatchOptions { expand: self.expand || by_day, ..how })
+        let by_day =
+            is_list && has_window && self.sort.is_none() && watch_options.columns.is_none();
+        Ok(WatchOptions { expand: self.expand || by_day, ..watch_options })
     }
 }
 
@@ -215,8 +217,10 @@ impl WatchSession {
         loop {
             while let Some(tell) = self.view.try_next()? {
                 match (&tell, is_whole) {
-                    (ViewEvent::Added(of) | ViewEvent::Modified(of), true) => changes += of.len(),
-                    (ViewEvent::Removed(of), true) => changes += of.len(),
+                    (ViewEvent::Added(items) | ViewEvent::Modified(items), true) => {
+                        changes += items.len()
+                    }
+                    (ViewEvent::Removed(items), true) => changes += items.len(),
                     (ViewEvent::Complete(_), _) => is_whole = true,
                     (ViewEvent::Reset, _) => is_whole = false,
                     _ => {}

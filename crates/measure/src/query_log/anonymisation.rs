@@ -59,23 +59,23 @@ const NUMERIC_FIELDS_BY_EVENT: &[(&str, &[&str])] = &[
     ("start", &["budget"]),
     ("query", ANSWER_NUMERIC_FIELDS),
     ("open", ANSWER_NUMERIC_FIELDS),
-    ("told", &["view", "seq", "added", "modified", "removed", "us"]),
-    ("fresh", &["view", "seq", "returned", "us"]),
+    ("notify", &["view", "seq", "added", "modified", "removed", "us"]),
+    ("reset", &["view", "seq", "returned", "us"]),
     ("close", &["view"]),
-    ("change", &["seq", "batches", "items", "asked", "told", "us"]),
-    ("drop", &["answer", "bytes"]),
+    ("change", &["seq", "batches", "items", "tested", "notified", "us"]),
+    ("evict", &["answer", "bytes"]),
     ("end", &[]),
 ];
 const ANSWER_NUMERIC_FIELDS: &[&str] =
-    &["view", "answer", "scanned", "tested", "returned", "us", "bytes"];
+    &["view", "answer", "rows_read", "verified", "returned", "us", "bytes"];
 
 /// The keywords of the log, by field.
 const LOG_KEYWORDS_BY_FIELD: &[(&str, &[&str])] = &[
-    ("event", &["start", "query", "open", "told", "fresh", "close", "change", "drop", "end"]),
-    ("from", &["run", "cache", "shared"]),
-    ("why", &["stale", "budget", "expired", "collections", "zones"]),
+    ("event", &["start", "query", "open", "notify", "reset", "close", "change", "evict", "end"]),
+    ("origin", &["executed", "cache", "shared"]),
+    ("reason", &["stale", "budget", "expired", "collections", "zones"]),
     ("kind", KIND_NAMES),
-    ("source", &["local"]),
+    ("backend", &["local"]),
 ];
 const KIND_NAMES: &[&str] = &["contact", "event", "task", "memo", "other"];
 
@@ -154,16 +154,17 @@ impl TextTokens {
         let (_, numbers) = NUMERIC_FIELDS_BY_EVENT.iter().find(|(known, _)| *known == event)?;
         let mut new = Map::new();
         for (name, value) in line {
-            let number = ["at", "pid"].contains(&name.as_str()) || numbers.contains(&name.as_str());
+            let number =
+                ["at_us", "pid"].contains(&name.as_str()) || numbers.contains(&name.as_str());
             let value = match name.as_str() {
                 _ if number => Some(value).filter(|value| value.is_number()).cloned(),
                 "query" => value.as_str().map(|text| self.anonymise_query(text).into()),
                 "collection" => Some(self.anonymise_name("collection", value)),
                 "client" => Some(self.anonymise_name("client", value)),
-                "kind" | "source" | "from" | "why" | "event" => {
+                "kind" | "backend" | "origin" | "reason" | "event" => {
                     Some(self.anonymise_keyword(name, value))
                 }
-                "of" => Some(self.anonymise_changed_kinds(value)),
+                "kinds" => Some(self.anonymise_changed_kinds(value)),
                 "version" => value.as_str().filter(|text| is_version(text)).map(Value::from),
                 _ => None,
             };

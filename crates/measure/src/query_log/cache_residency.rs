@@ -15,13 +15,11 @@ const MAX_TIMELINE_BUCKETS: usize = 400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ResidentBytes {
     /// The peak of all cached answers.
-    #[serde(rename = "kept")]
     pub cached_max: u64,
     /// All cached answers at the end of the period.
     #[serde(skip)]
     pub cached_last: u64,
     /// The peak of the answers of open views.
-    #[serde(rename = "open")]
     pub open_max: u64,
     /// The answers of open views at the end of the period.
     #[serde(skip)]
@@ -42,15 +40,12 @@ impl TimelineBucket for ResidentBytes {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CacheResidency {
     /// The number of cached answers.
-    #[serde(rename = "kept")]
     pub answers: u64,
     /// The number of cached answers that were used again.
-    #[serde(rename = "used")]
     pub answers_used: u64,
     /// The peak of cached bytes in all processes.
     pub peak_bytes: u64,
     /// The lifetimes of cached answers, in microseconds.
-    #[serde(rename = "life_us")]
     pub lifetimes_us: CachedLifetimes,
 }
 
@@ -71,13 +66,13 @@ impl CacheResidency {
         &mut self,
         answer: ResidentAnswer,
         at: i64,
-        why: Option<LoggedEvictionReason>,
+        reason: Option<LoggedEvictionReason>,
     ) {
         let life = u64::try_from(at.saturating_sub(answer.cached_at)).unwrap_or(0);
         self.answers += 1;
         self.answers_used += u64::from(answer.uses > 0);
-        match why {
-            Some(why) => self.lifetimes_us.evicted.entry(why).or_default().add(life),
+        match reason {
+            Some(reason) => self.lifetimes_us.evicted.entry(reason).or_default().add(life),
             None => self.lifetimes_us.ended.add(life),
         }
     }
@@ -150,18 +145,18 @@ impl ResidencyTracker {
         let Some(state) = self.processes.get_mut(&process) else { return };
         let query = state.queries.entry(number).or_default();
         let before = query.cached_and_open_bytes();
-        match (event.from, &mut query.answer) {
+        match (event.origin, &mut query.answer) {
             (LoggedOrigin::Cache | LoggedOrigin::Shared, Some(answer))
                 if answer.number == event.answer =>
             {
                 answer.uses += 1;
             }
-            (LoggedOrigin::Run, _)
+            (LoggedOrigin::Executed, _)
                 if event.bytes > state.budget_bytes || state.budget_bytes == 0 => {}
-            (from, kept) => {
+            (origin, kept) => {
                 // A used answer that was not seen to be cached was cached before the log began, or
                 // came with a reset view.
-                let uses = u64::from(from != LoggedOrigin::Run);
+                let uses = u64::from(origin != LoggedOrigin::Executed);
                 let bytes = event.bytes.min(MAX_ANSWER_BYTES);
                 let new = ResidentAnswer { number: event.answer, bytes, cached_at: at, uses };
                 if let Some(old) = kept.replace(new) {
@@ -206,14 +201,14 @@ impl ResidencyTracker {
         process: u32,
         at: i64,
         answer: u64,
-        why: LoggedEvictionReason,
+        reason: LoggedEvictionReason,
     ) {
         let Some(state) = self.processes.get_mut(&process) else { return };
         let Some(number) = state.answers.remove(&answer) else { return };
         let Some(query) = state.queries.get_mut(&number) else { return };
         let before = query.cached_and_open_bytes();
         if let Some(answer) = query.answer.take() {
-            self.residency.record_removal(answer, at, Some(why));
+            self.residency.record_removal(answer, at, Some(reason));
         }
         if query.open_views == 0 {
             state.queries.remove(&number);

@@ -27,12 +27,10 @@ pub const UNLIMITED_BYTES: u64 = u64::MAX;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheReport {
     /// The number of answers.
-    #[serde(rename = "askings")]
     pub answers: u64,
     /// The number of cache hits in the log, with a view open on the query or not.
     pub hits: u64,
     /// The share of the answers that are cache hits.
-    #[serde(rename = "rate")]
     pub hit_rate: f64,
     /// The budgets that the log names, the smallest first.
     pub budgets: Vec<u64>,
@@ -48,22 +46,19 @@ pub struct CacheReport {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct BudgetTrial {
     /// The budget of each process in bytes; in [`CacheReport::recorded`] the largest one.
-    #[serde(rename = "budget", serialize_with = "serialize_budget")]
+    #[serde(serialize_with = "serialize_budget")]
     pub budget_bytes: u64,
     /// The number of cache hits.
     pub hits: u64,
     /// The share of the answers that are cache hits.
-    #[serde(rename = "rate")]
     pub hit_rate: f64,
     /// The peak of cached bytes in all processes.
     pub peak_bytes: u64,
     /// The time saved in microseconds: for each hit, the time of the last execution of its query.
     pub saved_us: u64,
     /// Answers evicted because of a change.
-    #[serde(rename = "stale")]
     pub stale_answers: u64,
     /// Answers evicted, or not cached, because of the budget.
-    #[serde(rename = "dropped")]
     pub evicted_answers: u64,
 }
 
@@ -293,8 +288,8 @@ impl CacheReplays {
     pub(super) fn add_answer(&mut self, process: u32, ask: InternedQuery, event: &AnswerEvent) {
         let query = ask.query;
         self.answers += 1;
-        self.hits += u64::from(event.from != LoggedOrigin::Run);
-        if event.from == LoggedOrigin::Run {
+        self.hits += u64::from(event.origin != LoggedOrigin::Executed);
+        if event.origin == LoggedOrigin::Executed {
             self.last_run_us.insert(query, event.us);
             self.answer_bytes.add(event.bytes);
         }
@@ -314,7 +309,7 @@ impl CacheReplays {
             state.queries_by_answer.remove(&former);
         }
         let fits = state.budget.is_none_or(|budget| budget > 0 && event.bytes <= budget);
-        let kept = event.from != LoggedOrigin::Run || fits;
+        let kept = event.origin != LoggedOrigin::Executed || fits;
         if kept {
             state.queries_by_answer.insert(event.answer, query);
             state.answers_by_query.insert(query, event.answer);
@@ -362,11 +357,11 @@ impl CacheReplays {
     }
 
     /// Replays an eviction from the log's own cache.
-    pub(super) fn evict_answer(&mut self, process: u32, answer: u64, why: LoggedEvictionReason) {
+    pub(super) fn evict_answer(&mut self, process: u32, answer: u64, reason: LoggedEvictionReason) {
         let Some(state) = self.processes.get_mut(&process) else { return };
         let Some(query) = state.queries_by_answer.remove(&answer) else { return };
         state.answers_by_query.remove(&query);
-        if why != LoggedEvictionReason::Stale {
+        if reason != LoggedEvictionReason::Stale {
             return self.set_tracked(process, query, false);
         }
         for replay in &mut self.replays {
@@ -384,7 +379,7 @@ impl CacheReplays {
         number: &mut dyn FnMut(&str) -> u32,
     ) {
         let mut number_of = |name: &Option<String>| name.as_ref().map(|name| number(name));
-        for (collection, kind) in &change.of {
+        for (collection, kind) in &change.kinds {
             let by = AnswerScope { collection: number_of(collection), kind: number_of(kind) };
             for replay in &mut self.replays {
                 replay.with_cache(process, |cache, trial| {

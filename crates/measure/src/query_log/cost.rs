@@ -17,17 +17,14 @@ const MAX_COSTLIEST_QUERIES: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CostReport {
     /// All executed queries.
-    #[serde(rename = "run")]
     pub executed: QueryWork,
     /// The times of cached and shared answers, in microseconds.
-    #[serde(rename = "ready_us")]
     pub cached_us: Histogram,
-    /// By collection and type of source, the most expensive first.
+    /// By collection and backend, the most expensive first.
     pub collections: Vec<CollectionCost>,
-    /// By type of source.
-    pub sources: Vec<CostGroup>,
+    /// By backend.
+    pub backends: Vec<CostGroup>,
     /// The queries with the largest total time.
-    #[serde(rename = "dearest")]
     pub costliest: Vec<QueryCost>,
 }
 
@@ -37,9 +34,9 @@ pub struct QueryWork {
     /// The execution times, in microseconds.
     pub us: Histogram,
     /// Rows visited.
-    pub scanned: u64,
+    pub rows_read: u64,
     /// Items tested against the query.
-    pub tested: u64,
+    pub verified: u64,
     /// Items returned.
     pub returned: u64,
 }
@@ -48,10 +45,10 @@ impl Serialize for QueryWork {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut work = serializer.serialize_struct("QueryWork", 5)?;
         work.serialize_field("us", &self.us)?;
-        work.serialize_field("scanned", &self.scanned)?;
-        work.serialize_field("tested", &self.tested)?;
+        work.serialize_field("rows_read", &self.rows_read)?;
+        work.serialize_field("verified", &self.verified)?;
         work.serialize_field("returned", &self.returned)?;
-        work.serialize_field("scanned_per_returned", &self.rows_per_item())?;
+        work.serialize_field("rows_per_item", &self.rows_per_item())?;
         work.end()
     }
 }
@@ -59,19 +56,19 @@ impl Serialize for QueryWork {
 impl QueryWork {
     fn add_answer(&mut self, answer: &AnswerEvent) {
         self.us.add(answer.us);
-        self.scanned = self.scanned.saturating_add(answer.scanned);
-        self.tested = self.tested.saturating_add(answer.tested);
+        self.rows_read = self.rows_read.saturating_add(answer.rows_read);
+        self.verified = self.verified.saturating_add(answer.verified);
         self.returned = self.returned.saturating_add(answer.returned);
     }
 
     /// Returns the rows visited for each item returned; `None` if none was returned.
     #[must_use]
     pub fn rows_per_item(&self) -> Option<f64> {
-        (self.returned > 0).then(|| self.scanned as f64 / self.returned as f64)
+        (self.returned > 0).then(|| self.rows_read as f64 / self.returned as f64)
     }
 }
 
-/// The cost of the queries of a collection and type of source.
+/// The cost of the queries of a collection and backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectionCost {
     /// The collection; `None` for queries of all collections.
@@ -82,20 +79,19 @@ pub struct CollectionCost {
 }
 
 impl CollectionCost {
-    /// Returns whether both are costs of the same collection and type of source.
+    /// Returns whether both are costs of the same collection and backend.
     #[must_use]
     pub fn is_same_group(&self, other: &CollectionCost) -> bool {
-        (&self.collection, &self.group.source) == (&other.collection, &other.group.source)
+        (&self.collection, &self.group.backend) == (&other.collection, &other.group.backend)
     }
 }
 
-/// The cost of the queries of a type of source.
+/// The cost of the queries of a backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CostGroup {
-    /// The type of source.
-    pub source: String,
+    /// The backend.
+    pub backend: String,
     /// The slowest query.
-    #[serde(rename = "worst")]
     pub slowest_query: LoggedQuery,
     /// The work of the queries.
     #[serde(flatten)]
@@ -125,7 +121,7 @@ pub(super) struct CostAccumulator {
 
 impl CostAccumulator {
     pub(super) fn add_answer(&mut self, ask: InternedQuery, answer: &AnswerEvent) {
-        if answer.from != LoggedOrigin::Run {
+        if answer.origin != LoggedOrigin::Executed {
             self.cached_us.add(answer.us);
             return;
         }
@@ -143,7 +139,7 @@ impl CostAccumulator {
 
     pub(super) fn finish(self, names: &LogInterner) -> CostReport {
         let group = |source, (work, slowest)| CostGroup {
-            source: names.text(source),
+            backend: names.text(source),
             work,
             slowest_query: names.query(slowest),
         };
@@ -168,7 +164,7 @@ impl CostAccumulator {
                 .into_iter()
                 .map(|((name, source), work)| collection(name, source, work))
                 .collect(),
-            sources: sources.into_iter().map(|(source, work)| group(source, work)).collect(),
+            backends: sources.into_iter().map(|(source, work)| group(source, work)).collect(),
             costliest: costliest.collect(),
         }
     }

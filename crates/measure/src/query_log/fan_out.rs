@@ -14,18 +14,14 @@ pub struct FanOutReport {
     /// The number of changed items.
     pub items: u64,
     /// The sum of the views open at each change.
-    #[serde(rename = "open")]
     pub views_open: u64,
     /// Queries that were tested; equal queries count once.
-    #[serde(rename = "asked")]
     pub queries_tested: u64,
     /// Views that were notified.
-    #[serde(rename = "told")]
     pub views_notified: u64,
     /// The time of a change, in microseconds.
     pub us: Histogram,
     /// The distribution of the number of views notified of a change.
-    #[serde(rename = "views")]
     pub views_notified_buckets: Vec<NotifiedBucket>,
     /// By collection and kind, the most frequently changed first. A change of several counts for
     /// each.
@@ -34,7 +30,6 @@ pub struct FanOutReport {
     #[serde(flatten)]
     pub items_delivered: DeliveredItems,
     /// The view resets by reason.
-    #[serde(rename = "fresh")]
     pub resets: Vec<ResetCount>,
 }
 
@@ -42,10 +37,8 @@ pub struct FanOutReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NotifiedBucket {
     /// The minimum number of views notified.
-    #[serde(rename = "from")]
     pub min: u64,
     /// The maximum number of views notified.
-    #[serde(rename = "to")]
     pub max: u64,
     /// The number of changes.
     pub changes: u64,
@@ -66,10 +59,8 @@ pub struct DeliveredItems {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResetCount {
     /// The reason: `expired`, `collections` or `zones`.
-    #[serde(rename = "why")]
     pub reason: String,
     /// The number of resets.
-    #[serde(rename = "number")]
     pub count: u64,
 }
 
@@ -83,13 +74,10 @@ pub struct CollectionFanOut {
     /// The number of changes.
     pub changes: u64,
     /// Queries that were tested; equal queries count once.
-    #[serde(rename = "asked")]
     pub queries_tested: u64,
     /// Views that were notified.
-    #[serde(rename = "told")]
     pub views_notified: u64,
     /// The maximum number of views notified of one change.
-    #[serde(rename = "most")]
     pub max_views_notified: u64,
 }
 
@@ -108,22 +96,22 @@ impl FanOutAccumulator {
         let sum = &mut self.report;
         sum.changes += 1;
         sum.items = sum.items.saturating_add(change.items);
-        sum.queries_tested = sum.queries_tested.saturating_add(change.asked);
-        sum.views_notified = sum.views_notified.saturating_add(change.told);
+        sum.queries_tested = sum.queries_tested.saturating_add(change.tested);
+        sum.views_notified = sum.views_notified.saturating_add(change.notified);
         sum.views_open = sum.views_open.saturating_add(open);
         sum.us.add(change.us);
-        let step = if change.told == 0 { 0 } else { power_of_two_bucket(change.told) };
+        let step = if change.notified == 0 { 0 } else { power_of_two_bucket(change.notified) };
         *self.views_notified_counts.entry(step).or_default() += 1;
         let mut seen = HashSet::new();
-        for scope in change.of.iter().filter(|scope| seen.insert(*scope)) {
+        for scope in change.kinds.iter().filter(|scope| seen.insert(*scope)) {
             let (next, (collection, kind)) = (self.collections.len(), scope.clone());
             let new =
                 || (next, CollectionFanOut { collection, kind, ..CollectionFanOut::default() });
             let (_, it) = self.collections.entry(scope.clone()).or_insert_with(new);
             it.changes += 1;
-            it.queries_tested = it.queries_tested.saturating_add(change.asked);
-            it.views_notified = it.views_notified.saturating_add(change.told);
-            it.max_views_notified = it.max_views_notified.max(change.told);
+            it.queries_tested = it.queries_tested.saturating_add(change.tested);
+            it.views_notified = it.views_notified.saturating_add(change.notified);
+            it.max_views_notified = it.max_views_notified.max(change.notified);
         }
     }
 
@@ -136,7 +124,7 @@ impl FanOutAccumulator {
 
     pub(super) fn add_reset(&mut self, fresh: &ResetEvent) {
         let next = self.resets.len();
-        self.resets.entry(fresh.why.clone()).or_insert((next, 0)).1 += 1;
+        self.resets.entry(fresh.reason.clone()).or_insert((next, 0)).1 += 1;
     }
 
     pub(super) fn finish(self) -> FanOutReport {

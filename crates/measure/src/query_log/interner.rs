@@ -75,7 +75,7 @@ impl LogInterner {
             query: self.queries.intern(query),
             collection: answer.collection.as_ref().map(|name| self.texts.intern(name.clone())),
             kind: answer.kind.as_ref().map(|name| self.texts.intern(name.clone())),
-            source: self.texts.intern(answer.source.clone()),
+            source: self.texts.intern(answer.backend.clone()),
         }
     }
 

@@ -32,15 +32,15 @@ pub enum LogEvent {
     Query(AnswerEvent),
     /// `open`: a view was opened; its number and its initial answer.
     Open(u64, AnswerEvent),
-    /// `told`: a view was notified of changes.
+    /// `notify`: a view was notified of changes.
     Notified(NotifyEvent),
-    /// `fresh`: a view was reset.
+    /// `reset`: a view was reset.
     Reset(ResetEvent),
     /// `close`: a view was closed, or its client ended.
     Close(CloseEvent),
     /// `change`: the process read changes of the store.
     Change(ChangeEvent),
-    /// `drop`: a cached answer was evicted.
+    /// `evict`: a cached answer was evicted.
     Evict(EvictEvent),
     /// `end`: the process ended normally.
     End,
@@ -66,17 +66,17 @@ pub struct AnswerEvent {
     pub kind: Option<String>,
     /// The collection that the query is restricted to; `None`: all.
     pub collection: Option<String>,
-    /// The type of source of the collection.
-    pub source: String,
+    /// The backend of the collection.
+    pub backend: String,
     /// The origin of the answer.
-    pub from: LoggedOrigin,
+    pub origin: LoggedOrigin,
     /// The number of the answer in its process; 0: a view that asks for changes only.
     pub answer: u64,
-    /// Index rows, or items, that were visited.
-    pub scanned: u64,
-    /// Items that were tested against the query.
+    /// Rows of the index, or of the full scan, that were read.
+    pub rows_read: u64,
+    /// Items that were verified.
     #[serde(default)]
-    pub tested: u64,
+    pub verified: u64,
     /// Items in the answer.
     pub returned: u64,
     /// The time of the answer, in microseconds.
@@ -90,14 +90,14 @@ pub struct AnswerEvent {
 #[serde(rename_all = "lowercase")]
 pub enum LoggedOrigin {
     /// The query was executed.
-    Run,
+    Executed,
     /// The answer was cached, and no view had the query open.
     Cache,
     /// The answer was cached, and a view had the query open.
     Shared,
 }
 
-/// The fields of `told`.
+/// The fields of `notify`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct NotifyEvent {
     /// Items that were added to the view.
@@ -111,13 +111,13 @@ pub struct NotifyEvent {
     pub removed: u64,
 }
 
-/// The fields of `fresh`.
+/// The fields of `reset`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ResetEvent {
     /// The view.
     pub view: u64,
     /// The reason: `expired`, `collections` or `zones`.
-    pub why: String,
+    pub reason: String,
 }
 
 /// The fields of `close`.
@@ -133,22 +133,22 @@ pub struct ChangeEvent {
     /// The number of changed items.
     pub items: u64,
     /// Their collections and kinds.
-    pub of: Vec<(Option<String>, Option<String>)>,
+    pub kinds: Vec<(Option<String>, Option<String>)>,
     /// Queries that were tested; equal queries count once.
-    pub asked: u64,
+    pub tested: u64,
     /// Views that were notified.
-    pub told: u64,
+    pub notified: u64,
     /// The time it took, in microseconds.
     pub us: u64,
 }
 
-/// The fields of `drop`.
+/// The fields of `evict`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct EvictEvent {
     /// The number of the answer.
     pub answer: u64,
     /// The cause of the eviction.
-    pub why: LoggedEvictionReason,
+    pub reason: LoggedEvictionReason,
 }
 
 /// The cause of an eviction.
@@ -168,10 +168,8 @@ pub enum LoggedEvictionReason {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct BadLines {
     /// Their number.
-    #[serde(rename = "broken")]
     pub lines: u64,
     /// The first of them.
-    #[serde(rename = "broken_lines")]
     pub samples: Vec<BadLine>,
 }
 
@@ -181,14 +179,14 @@ pub struct BadLine {
     /// The number of the line, from 1.
     pub line: u64,
     /// The problem.
-    pub why: String,
+    pub reason: String,
 }
 
 impl BadLines {
-    fn add(&mut self, line: u64, why: String) {
+    fn add(&mut self, line: u64, reason: String) {
         self.lines += 1;
         if self.samples.len() < MAX_BAD_LINE_SAMPLES {
-            self.samples.push(BadLine { line, why });
+            self.samples.push(BadLine { line, reason: reason });
         }
     }
 }
@@ -201,7 +199,7 @@ impl LogLine {
     pub fn parse(text: &str) -> Result<LogLine, String> {
         #[derive(Deserialize)]
         struct LogLineHead {
-            at: i64,
+            at_us: i64,
             pid: u64,
             event: String,
         }
@@ -219,15 +217,15 @@ impl LogLine {
             "start" => LogEvent::Start(parse_event(text)?),
             "query" => LogEvent::Query(parse_event(text)?),
             "open" => LogEvent::Open(parse_event::<CloseEvent>(text)?.view, parse_event(text)?),
-            "told" => LogEvent::Notified(parse_event(text)?),
-            "fresh" => LogEvent::Reset(parse_event(text)?),
+            "notify" => LogEvent::Notified(parse_event(text)?),
+            "reset" => LogEvent::Reset(parse_event(text)?),
             "close" => LogEvent::Close(parse_event(text)?),
             "change" => LogEvent::Change(parse_event(text)?),
-            "drop" => LogEvent::Evict(parse_event(text)?),
+            "evict" => LogEvent::Evict(parse_event(text)?),
             "end" => LogEvent::End,
             _ => LogEvent::Unknown,
         };
-        Ok(LogLine { at: head.at, pid: head.pid, event })
+        Ok(LogLine { at: head.at_us, pid: head.pid, event })
     }
 }
 
@@ -263,7 +261,7 @@ pub fn read_lines(
             _ if !whole => broken.add(number, format!("longer than {MAX_LINE_BYTES} bytes")),
             _ if text.is_empty() => {}
             Ok(line) => each(text, line)?,
-            Err(why) => broken.add(number, why),
+            Err(reason) => broken.add(number, reason),
         }
     }
 }

@@ -17,7 +17,7 @@ const MAX_TIMELINE_BUCKETS: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OriginCounts {
     /// Executed queries.
-    pub run: u64,
+    pub executed: u64,
     /// Cached answers to queries that no view had open.
     pub cache: u64,
     /// Cached answers to queries that a view had open.
@@ -28,12 +28,12 @@ impl OriginCounts {
     /// Returns the number of all answers.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.run + self.cache + self.shared
+        self.executed + self.cache + self.shared
     }
 
     pub(super) fn add(&mut self, from: LoggedOrigin) {
         match from {
-            LoggedOrigin::Run => self.run += 1,
+            LoggedOrigin::Executed => self.executed += 1,
             LoggedOrigin::Cache => self.cache += 1,
             LoggedOrigin::Shared => self.shared += 1,
         }
@@ -44,7 +44,7 @@ impl Serialize for OriginCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut counts = serializer.serialize_struct("OriginCounts", 4)?;
         counts.serialize_field("answers", &self.total())?;
-        counts.serialize_field("run", &self.run)?;
+        counts.serialize_field("executed", &self.executed)?;
         counts.serialize_field("cache", &self.cache)?;
         counts.serialize_field("shared", &self.shared)?;
         counts.end()
@@ -53,7 +53,7 @@ impl Serialize for OriginCounts {
 
 impl TimelineBucket for OriginCounts {
     fn merge(&mut self, later: OriginCounts) {
-        self.run += later.run;
+        self.executed += later.executed;
         self.cache += later.cache;
         self.shared += later.shared;
     }
@@ -66,19 +66,14 @@ pub struct ReuseReport {
     #[serde(flatten)]
     pub answers: OriginCounts,
     /// The number of different queries.
-    #[serde(rename = "questions")]
     pub query_count: u64,
     /// The number of queries asked more than once.
-    #[serde(rename = "repeated")]
     pub repeated_query_count: u64,
     /// The number of answers that repeat an earlier query.
-    #[serde(rename = "again")]
     pub repeat_answers: u64,
     /// The most frequent queries, in descending order.
-    #[serde(rename = "most_asked")]
     pub most_frequent: Vec<FrequentQuery>,
     /// The distribution of repetitions.
-    #[serde(rename = "times")]
     pub repeat_buckets: Vec<RepeatBucket>,
     /// The answers of each client, in descending order.
     pub clients: Vec<ClientAnswers>,
@@ -96,11 +91,14 @@ fn serialize_answers_over_time<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct AnswersOverTime<'a> {
-        day: Vec<TimelineEntry<'a, OriginCounts>>,
-        day_us: i64,
+        answers_over_time: Vec<TimelineEntry<'a, OriginCounts>>,
+        answers_bucket_us: i64,
     }
-    AnswersOverTime { day: timeline.entries(), day_us: timeline.bucket_width_micros }
-        .serialize(serializer)
+    AnswersOverTime {
+        answers_over_time: timeline.entries(),
+        answers_bucket_us: timeline.bucket_width_micros,
+    }
+    .serialize(serializer)
 }
 
 fn serialize_resident_bytes<S: Serializer>(
@@ -109,11 +107,14 @@ fn serialize_resident_bytes<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct MemoryOverTime<'a> {
-        memory: Vec<TimelineEntry<'a, ResidentBytes>>,
-        memory_us: i64,
+        resident_bytes: Vec<TimelineEntry<'a, ResidentBytes>>,
+        resident_bucket_us: i64,
     }
-    MemoryOverTime { memory: timeline.entries(), memory_us: timeline.bucket_width_micros }
-        .serialize(serializer)
+    MemoryOverTime {
+        resident_bytes: timeline.entries(),
+        resident_bucket_us: timeline.bucket_width_micros,
+    }
+    .serialize(serializer)
 }
 
 /// The answers of a client.
@@ -143,13 +144,10 @@ pub struct FrequentQuery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RepeatBucket {
     /// The minimum number of times that a query was asked.
-    #[serde(rename = "from")]
     pub min: u64,
     /// The maximum number of times.
-    #[serde(rename = "to")]
     pub max: u64,
     /// The number of queries.
-    #[serde(rename = "questions")]
     pub queries: u64,
     /// The number of their answers.
     pub answers: u64,

@@ -99,11 +99,11 @@ pub fn format_query_target(query: &LoggedQuery) -> String {
     }
 }
 
-/// Formats a collection and its type of source: `Work (local)`.
+/// Formats a collection and its backend: `Work (local)`.
 #[must_use]
 pub fn format_collection_cost(cost: &CollectionCost) -> String {
     let collection = cost.collection.as_deref().unwrap_or("all collections");
-    format!("{collection} ({})", cost.group.source)
+    format!("{collection} ({})", cost.group.backend)
 }
 
 /// Formats a range of numbers: `3`, `5 - 8`.
@@ -170,7 +170,7 @@ pub fn describe_reuse(reuse: &ReuseReport) -> String {
         format_count(all, "answer"),
         format_count(reuse.query_count, "different query"),
         format_share(reuse.repeat_answers, all),
-        format_share(reuse.answers.run, all),
+        format_share(reuse.answers.executed, all),
         format_share(reuse.answers.cache, all),
         format_share(reuse.answers.shared, all),
     )

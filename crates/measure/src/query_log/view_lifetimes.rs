@@ -16,8 +16,7 @@ const MAX_LONGEST_VIEWS: usize = 300;
 pub enum ViewEnd {
     /// The process ended normally without closing the view.
     Leaked,
-    /// The process was cut off.
-    #[serde(rename = "broken_off")]
+    /// The process died.
     ProcessDied,
     /// The view was open when the log ended.
     Open,
@@ -31,7 +30,7 @@ impl ViewEnd {
     pub fn description(self) -> &'static str {
         match self {
             ViewEnd::Leaked => "leaked: the process ended without closing it",
-            ViewEnd::ProcessDied => "cut off with its process",
+            ViewEnd::ProcessDied => "open when its process died",
             ViewEnd::Open => "still open at the end of the log",
             ViewEnd::Closed => "closed",
         }
@@ -42,7 +41,7 @@ impl ViewEnd {
     pub fn label(self) -> &'static str {
         match self {
             ViewEnd::Leaked => "leaked",
-            ViewEnd::ProcessDied => "cut off",
+            ViewEnd::ProcessDied => "process died",
             ViewEnd::Open => "open",
             ViewEnd::Closed => "closed",
         }
@@ -61,13 +60,12 @@ pub struct ViewLifetime {
     /// The cause of its end.
     pub end: ViewEnd,
     /// The time of its opening, in microseconds since 1970.
-    #[serde(rename = "opened_us")]
+    #[serde(rename = "opened_at_us")]
     pub opened_at: i64,
     /// The time of its end, or of the last event of its process or of the log.
     #[serde(skip)]
     pub ended_at: i64,
     /// The lifetime in microseconds.
-    #[serde(rename = "open_us")]
     pub duration_us: u64,
     /// The query of the view.
     #[serde(flatten)]
@@ -83,14 +81,11 @@ pub struct ClientLifetimes {
     pub opened: u64,
     /// Views never closed whose process ended normally.
     pub leaked: u64,
-    /// Views never closed whose process was cut off.
-    #[serde(rename = "broken_off")]
+    /// Views open when their process died.
     pub process_died: u64,
     /// Views open when the log ended.
-    #[serde(rename = "open")]
     pub open_at_end: u64,
     /// The lifetimes of closed views, in microseconds.
-    #[serde(rename = "life_us")]
     pub lifetimes_us: Histogram,
 }
 
@@ -102,24 +97,18 @@ pub struct LifetimeReport {
     /// The number of views closed.
     pub closed: u64,
     /// The number of views never closed, for any reason.
-    #[serde(rename = "never_closed")]
     pub unclosed_count: u64,
     /// Views never closed whose process ended normally.
     pub leaked: u64,
-    /// Views never closed whose process was cut off.
-    #[serde(rename = "broken_off")]
+    /// Views open when their process died.
     pub process_died: u64,
     /// Views open when the log ended.
-    #[serde(rename = "open")]
     pub open_at_end: u64,
     /// The maximum number of views open at a time.
-    #[serde(rename = "at_once")]
     pub peak_open: u64,
     /// The lifetimes of closed views, in microseconds.
-    #[serde(rename = "life_us")]
     pub lifetimes_us: Histogram,
     /// The views that were never closed: leaks first, then by the time of opening.
-    #[serde(rename = "never")]
     pub unclosed: Vec<ViewLifetime>,
     /// The closed views with the longest lifetimes, by the time of opening.
     #[serde(skip)]
@@ -130,7 +119,6 @@ pub struct LifetimeReport {
     #[serde(skip)]
     pub time_span: (i64, i64),
     /// The lifetimes of cached answers.
-    #[serde(rename = "kept")]
     pub cache_residency: CacheResidency,
 }
 

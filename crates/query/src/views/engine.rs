@@ -348,8 +348,8 @@ impl ViewsEngine {
             rows: cached.rows.to_vec().into(),
             origin: if is_shared { AnswerOrigin::Shared } else { AnswerOrigin::Cache },
             number: cached.number,
-            scanned: 0,
-            tested: 0,
+            rows_read: 0,
+            verified: 0,
             micros: elapsed_micros(began),
             bytes: cached.bytes,
         }))
@@ -380,10 +380,10 @@ impl ViewsEngine {
         Ok(TracedAnswer {
             bytes: self.cache_answer(run.id, number, &rows)?,
             rows,
-            origin: AnswerOrigin::Run,
+            origin: AnswerOrigin::Executed,
             number,
-            scanned: found.explain.visited,
-            tested: found.explain.tested,
+            rows_read: found.explain.rows_read,
+            verified: found.explain.verified,
             micros,
         })
     }

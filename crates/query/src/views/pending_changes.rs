@@ -73,7 +73,7 @@ impl PendingChanges {
             }
             PendingChanges::Rows(rows) => {
                 let removed_bytes = |item: &RemovedItem| {
-                    size_of::<RemovedItem>() + item.uid.len() + item.recurrence.len()
+                    size_of::<RemovedItem>() + item.uid.len() + item.recurrence_id.len()
                 };
                 (rows.added.len() + rows.modified.len()) * size_of::<ItemRow>()
                     + rows.removed.iter().map(removed_bytes).sum::<usize>()

@@ -53,7 +53,7 @@ pub struct RemovedItem {
     /// The UID.
     pub uid: String,
     /// The recurrence-id; empty if the item was no override.
-    pub recurrence: String,
+    pub recurrence_id: String,
 }
 
 impl RemovedItem {
@@ -62,7 +62,7 @@ impl RemovedItem {
             row: head.row,
             handle: head.handle,
             uid: head.uid.clone(),
-            recurrence: head.recurrence_id.clone(),
+            recurrence_id: head.recurrence_id.clone(),
         }
     }
 }

@@ -14,8 +14,8 @@ use larder_store::{ItemRow, Seq};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The kind of source of every collection so far.
-const SOURCE_KIND: &str = "local";
+/// The backend of every collection so far.
+const LOCAL_BACKEND: &str = "local";
 
 /// The query log of the views, if one is written.
 #[derive(Clone)]
@@ -27,8 +27,8 @@ pub(super) struct TracedAnswer {
     pub(super) origin: AnswerOrigin,
     /// The number of the answer in this process; 0 if the query was not answered.
     pub(super) number: u64,
-    pub(super) scanned: u64,
-    pub(super) tested: u64,
+    pub(super) rows_read: u64,
+    pub(super) verified: u64,
     pub(super) micros: u64,
     /// The memory that the answer holds in the cache.
     pub(super) bytes: usize,
@@ -39,10 +39,10 @@ impl TracedAnswer {
     pub(super) fn empty() -> TracedAnswer {
         TracedAnswer {
             rows: Arc::from([]),
-            origin: AnswerOrigin::Run,
+            origin: AnswerOrigin::Executed,
             number: 0,
-            scanned: 0,
-            tested: 0,
+            rows_read: 0,
+            verified: 0,
             micros: 0,
             bytes: 0,
         }
@@ -100,11 +100,11 @@ impl ViewsLog {
             query: &text,
             kind: query.view_query.kind(),
             collection: query.view_query.collection(),
-            source: SOURCE_KIND,
-            from: found.origin,
+            backend: LOCAL_BACKEND,
+            origin: found.origin,
             answer: found.number,
-            scanned: found.scanned,
-            tested: found.tested,
+            rows_read: found.rows_read,
+            verified: found.verified,
             returned: found.rows.len(),
             us: found.micros,
             bytes: found.bytes,
@@ -127,19 +127,19 @@ impl ViewsLog {
         us: u64,
     ) {
         let (client, view) = (&*mailbox.client, mailbox.number);
-        self.record(&QueryLogEvent::Told { client, view, seq, added, modified, removed, us });
+        self.record(&QueryLogEvent::Notify { client, view, seq, added, modified, removed, us });
     }
 
     pub(super) fn record_reset(
         &self,
         mailbox: &Mailbox,
         seq: Seq,
-        why: ResetReason,
+        reason: ResetReason,
         returned: usize,
         us: u64,
     ) {
         let (client, view) = (&*mailbox.client, mailbox.number);
-        self.record(&QueryLogEvent::Fresh { client, view, seq, why, returned, us });
+        self.record(&QueryLogEvent::Reset { client, view, seq, reason, returned, us });
     }
 
     /// Records a poll. `delivered` is the number of views that it concerned.
@@ -153,14 +153,22 @@ impl ViewsLog {
         us: u64,
     ) {
         let kinds = statistics.kinds_by_collection.iter();
-        let of = kinds
+        let kinds = kinds
             .map(|(row, kind)| (collections.name_by_row(*row).unwrap_or(""), kind.name()))
             .collect();
-        let (asked, told) = (statistics.tested_queries.len(), delivered);
-        self.record(&QueryLogEvent::Change { seq, batches, items, of, asked, told, us });
+        let tested = statistics.tested_queries.len();
+        self.record(&QueryLogEvent::Change {
+            seq,
+            batches,
+            items,
+            kinds,
+            tested,
+            notified: delivered,
+            us,
+        });
     }
 
-    pub(super) fn record_eviction(&self, answer: u64, why: EvictionReason, bytes: usize) {
-        self.record(&QueryLogEvent::Drop { answer, why, bytes });
+    pub(super) fn record_eviction(&self, answer: u64, reason: EvictionReason, bytes: usize) {
+        self.record(&QueryLogEvent::Evict { answer, reason, bytes });
     }
 }

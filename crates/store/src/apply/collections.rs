@@ -24,13 +24,15 @@ impl BatchWriter<'_> {
         name: &str,
         kind: Kind,
     ) -> Result<CollectionKey, ApplyError> {
-        if let Some((known, family)) = self.collections.get(name)
-            && *family == kind.collection_type()
+        if let Some((known, collection_type)) = self.collections.get(name)
+            && *collection_type == kind.collection_type()
         {
             return Ok(known.clone());
         }
-        let into = match self.find_collection(name)? {
-            Some((id, key, family)) if family == kind.collection_type().number() => {
+        let key = match self.find_collection(name)? {
+            Some((id, key, collection_type))
+                if collection_type == kind.collection_type().number() =>
+            {
                 CollectionKey { id, handle_key: key }
             }
             Some(_) => {
@@ -39,8 +41,8 @@ impl BatchWriter<'_> {
             }
             None => self.insert_or_restore_collection(name, kind)?,
         };
-        self.collections.insert(name.to_string(), (into.clone(), kind.collection_type()));
-        Ok(into)
+        self.collections.insert(name.to_string(), (key.clone(), kind.collection_type()));
+        Ok(key)
     }
 
     pub(super) fn find_collection(
@@ -167,26 +169,25 @@ impl BatchWriter<'_> {
     pub(super) fn set_index_config(
         &mut self,
         name: &str,
-        summary: &IndexConfig,
+        config: &IndexConfig,
     ) -> Result<ChangeOutcome, ApplyError> {
         let id = self.require_collection(name)?;
         let before = Arc::clone(self.extractors.for_collection(self.tx, id)?.index_config());
-        if *before == *summary {
+        if *before == *config {
             return Ok(ChangeOutcome::Done);
         }
         self.log_collection_version(id, Some(name), false)?;
         self.tx.execute(
             "UPDATE collection SET index_config = ?2, seq = ?3 WHERE id = ?1",
-            (id, summary.to_stored(), self.seq),
+            (id, config.to_stored(), self.seq),
         )?;
         self.extractors.invalidate();
         if self.has_items(id)? {
-            let changed = [
-                before.has_different_text_indexes(summary),
-                before.has_different_sort_indexes(summary),
-            ];
-            for (set, _) in DerivedIndex::ALL.iter().zip(changed).filter(|(_, changed)| *changed) {
-                set.invalidate(self.tx)?;
+            if before.has_different_text_indexes(config) {
+                DerivedIndex::Text.invalidate(self.tx)?;
+            }
+            if before.has_different_sort_indexes(config) {
+                DerivedIndex::Sort.invalidate(self.tx)?;
             }
         }
         Ok(ChangeOutcome::Done)
@@ -196,23 +197,23 @@ impl BatchWriter<'_> {
     pub(super) fn set_collection_properties(
         &mut self,
         name: &str,
-        head: Option<&[u8]>,
+        properties: Option<&[u8]>,
     ) -> Result<ChangeOutcome, ApplyError> {
         let Some((id, ..)) = self.find_collection(name)? else { return Ok(ChangeOutcome::Done) };
-        let same = "SELECT 1 FROM collection WHERE id = ?1 AND properties IS ?2";
-        if self.tx.query_row(same, (id, head), |_| Ok(())).optional()?.is_none() {
+        let select_same = "SELECT 1 FROM collection WHERE id = ?1 AND properties IS ?2";
+        if self.tx.query_row(select_same, (id, properties), |_| Ok(())).optional()?.is_none() {
             self.log_collection_version(id, Some(name), false)?;
             self.tx.execute(
                 "UPDATE collection SET properties = ?2, seq = ?3 WHERE id = ?1",
-                (id, head, self.seq),
+                (id, properties, self.seq),
             )?;
         }
         Ok(ChangeOutcome::Done)
     }
 
     fn has_items(&self, collection: CollectionRow) -> rusqlite::Result<bool> {
-        let one = "SELECT 1 FROM item WHERE collection = ?1 LIMIT 1";
-        Ok(self.tx.query_row(one, [collection], |_| Ok(())).optional()?.is_some())
+        let select_one = "SELECT 1 FROM item WHERE collection = ?1 LIMIT 1";
+        Ok(self.tx.query_row(select_one, [collection], |_| Ok(())).optional()?.is_some())
     }
 
     pub(super) fn remove_collection(&mut self, name: &str) -> Result<ChangeOutcome, ApplyError> {
@@ -250,8 +251,8 @@ impl BatchWriter<'_> {
 
 /// Names are part of command lines and item addresses (`COLLECTION/UID`).
 fn check_collection_name(name: &str) -> Result<(), ApplyError> {
-    let long = name.chars().count() > 200;
-    if name.is_empty() || long || name.chars().any(|c| c.is_control() || c == '/') {
+    let is_long = name.chars().count() > 200;
+    if name.is_empty() || is_long || name.chars().any(|c| c.is_control() || c == '/') {
         return Err(ApplyError::Store(Error::InvalidCollectionName { name: name.to_string() }));
     }
     Ok(())

@@ -14,11 +14,11 @@ use serde_json::json;
 pub(super) fn print_duplicates(
     context: &mut CommandContext,
     reader: &Reader,
-    find: &SearchRequest,
+    request: &SearchRequest,
     count: bool,
     columns: Option<&[OutputColumn]>,
 ) -> Result<CommandStatus, CommandFailure> {
-    let groups = larder_query::find_duplicates(reader, find, &context.settings)?;
+    let groups = larder_query::find_duplicates(reader, request, &context.settings)?;
     let code = if groups.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done };
     if count {
         print_count(context, groups.len() as u64)?;
@@ -56,8 +56,8 @@ fn group_json(
     match columns {
         Some(columns) => {
             let fields = OutputColumn::fields_of_columns(columns);
-            group.result_set().for_each_projected(reader, &fields, &mut |head, of| {
-                match item_format::item_columns_json(reader, local, head, of, columns) {
+            group.result_set().for_each_projected(reader, &fields, &mut |head, item| {
+                match item_format::item_columns_json(reader, local, head, item, columns) {
                     Ok(object) => items.push(object),
                     Err(failure) => failed = Some(failure),
                 }

@@ -51,13 +51,13 @@ impl ListFields {
 pub(crate) fn list_row(
     reader: &Reader,
     head: &ItemMeta,
-    of: &ProjectedItem<'_>,
+    item: &ProjectedItem<'_>,
     fields: &[&'static Field],
 ) -> Result<FieldListRow, CommandFailure> {
-    let mut cells = item_format::field_cells(of, fields);
+    let mut cells = item_format::field_cells(item, fields);
     // A list shows one title; `show` shows all.
     if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
-        *cell = display_title(head.kind, &of.first(field).unwrap_or_default());
+        *cell = display_title(head.kind, &item.first(field).unwrap_or_default());
     }
     row_with_cells(reader, head, cells)
 }

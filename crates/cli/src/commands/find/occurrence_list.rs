@@ -34,17 +34,17 @@ pub(crate) struct ExpandOptions {
 pub(crate) fn print_occurrences(
     context: &mut CommandContext,
     reader: &Reader,
-    find: &SearchRequest,
-    how: &ExpandOptions,
+    request: &SearchRequest,
+    options: &ExpandOptions,
 ) -> Result<CommandStatus, CommandFailure> {
-    let limit = how.limit;
-    let Some(window) = larder_query::required_time_range(&find.query) else {
+    let limit = options.limit;
+    let Some(time_range) = larder_query::required_time_range(&request.query) else {
         return Err(no_time_range_failure());
     };
-    let find = SearchRequest { limit: None, sort: None, ..find.clone() };
-    let answer = context.run_query("larder find", reader, &find)?;
-    if how.count {
-        let count = larder_query::count_occurrences(reader, &answer, window)?;
+    let request = SearchRequest { limit: None, sort: None, ..request.clone() };
+    let answer = context.run_query("larder find", reader, &request)?;
+    if options.count {
+        let count = larder_query::count_occurrences(reader, &answer, time_range)?;
         warn_of_uncertain_items(context, reader, &count.uncertain_rows)?;
         let number = count.number;
         print_count(context, limit.map_or(number, |limit| number.min(limit as u64)))?;
@@ -53,22 +53,26 @@ pub(crate) fn print_occurrences(
     let found = larder_query::list_occurrences(
         reader,
         &answer,
-        window,
+        time_range,
         limit.unwrap_or(DEFAULT_MAX_OCCURRENCES),
     )?;
     if found.truncated && limit.is_none() {
         note_more_occurrences(context, DEFAULT_MAX_OCCURRENCES);
     }
     warn_of_uncertain_items(context, reader, &found.uncertain_rows)?;
-    if let Some(columns) = how.columns.as_deref().filter(|_| context.format != OutputFormat::Raw) {
+    if let Some(columns) =
+        options.columns.as_deref().filter(|_| context.format != OutputFormat::Raw)
+    {
         print_columns(context, reader, &answer, &found.entries, columns)?;
         return finish_possibly_empty(context, found.entries.is_empty(), "no results");
     }
     match context.format {
-        OutputFormat::Text => print_table(context, reader, &found.entries, window)?,
+        OutputFormat::Text => print_table(context, reader, &found.entries, time_range)?,
         OutputFormat::Json => {
             for entry in &found.entries {
-                context.out.print_json(&item_format::occurrence_json(entry, &window.local_zone))?;
+                context
+                    .out
+                    .print_json(&item_format::occurrence_json(entry, &time_range.local_zone))?;
             }
         }
         OutputFormat::Raw => print_raw(context, reader, &found.entries)?,
@@ -113,14 +117,14 @@ pub(crate) fn warn_of_uncertain_items(
     rows: &[ItemRow],
 ) -> Result<(), CommandFailure> {
     let named = rows.get(..MAX_NAMED_ITEMS).unwrap_or(rows);
-    let briefs =
+    let summaries =
         larder_query::read_item_summaries(reader, named, &context.settings.user_locale.zone)?;
-    for brief in named.iter().filter_map(|row| briefs.get(row)) {
-        let letters = reader.items().unique_prefix_len(brief.head.handle)?;
+    for summary in named.iter().filter_map(|row| summaries.get(row)) {
+        let letters = reader.items().unique_prefix_len(summary.head.handle)?;
         context.print_warning(format!(
             "{:.letters$}, {}: occurrences may be missing, because the recurrence rule takes too long to expand",
-            brief.head.handle,
-            display_title(brief.head.kind, &brief.summary)
+            summary.head.handle,
+            display_title(summary.head.kind, &summary.summary)
         ));
     }
     if rows.len() > named.len() {
@@ -142,8 +146,8 @@ fn print_columns(
     answer.for_each_projected(
         reader,
         &OutputColumn::fields_of_columns(columns),
-        &mut |head, of| {
-            written.insert(head.row, OutputColumn::item_values(columns, head, of));
+        &mut |head, item| {
+            written.insert(head.row, OutputColumn::item_values(columns, head, item));
             true
         },
     )?;
@@ -185,7 +189,7 @@ fn print_table(
     context: &mut CommandContext,
     reader: &Reader,
     entries: &[AgendaEntry],
-    window: &TimeRange,
+    time_range: &TimeRange,
 ) -> Result<(), CommandFailure> {
     let mut rows = Vec::new();
     for entry in entries {
@@ -201,7 +205,7 @@ fn print_table(
                 )?
             }
             Some((at, _)) => {
-                let at = window.local_zone.to_civil(at);
+                let at = time_range.local_zone.to_civil(at);
                 let rings = format!("{} {}", format_date(at.date()), format_clock(at));
                 item_list_row(
                     reader,
@@ -223,21 +227,21 @@ pub(crate) type ItemListRow = [String; 5];
 /// Returns the row of an item, or of one of its occurrences.
 pub(crate) fn item_list_row(
     reader: &Reader,
-    of: &ItemSummary,
+    item: &ItemSummary,
     when: String,
     place: String,
     is_item: bool,
 ) -> Result<ItemListRow, CommandFailure> {
-    let letters = reader.items().unique_prefix_len(of.head.handle)?;
-    let mut marks = item_format::status_marks(of);
-    if !of.head.kind.is_main_kind() {
-        marks.insert(0, of.head.kind.name());
+    let letters = reader.items().unique_prefix_len(item.head.handle)?;
+    let mut marks = item_format::status_marks(item);
+    if !item.head.kind.is_main_kind() {
+        marks.insert(0, item.head.kind.name());
     }
-    if is_item && of.is_recurring && of.head.recurrence_id.is_empty() {
+    if is_item && item.is_recurring && item.head.recurrence_id.is_empty() {
         marks.push("repeats");
     }
-    let handle = format!("{:.letters$}", of.head.handle);
-    Ok([handle, when, display_title(of.head.kind, &of.summary), place, marks.join(", ")])
+    let handle = format!("{:.letters$}", item.head.handle);
+    Ok([handle, when, display_title(item.head.kind, &item.summary), place, marks.join(", ")])
 }
 
 /// Prints rows in columns.

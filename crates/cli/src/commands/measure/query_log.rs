@@ -150,8 +150,8 @@ fn print_broken_lines(context: &CommandContext, path: &Path, broken: &BadLines) 
         return;
     }
     let name = log_name(path);
-    for BadLine { line, why } in &broken.samples {
-        print_message("error", format!("rejected {name}:{line}: {}", sanitize_line(why)));
+    for BadLine { line, reason } in &broken.samples {
+        print_message("error", format!("rejected {name}:{line}: {}", sanitize_line(reason)));
     }
     let more = broken.lines - broken.samples.len() as u64;
     if more > 0 {
@@ -181,7 +181,7 @@ fn anonymise_log(
     std::io::copy(&mut whole, &mut target).map_err(failure)?;
     if context.format == OutputFormat::Json {
         context.out.print_json(&serde_json::json!({
-            "lines": report.lines, "unknown": report.unknown_lines, "broken": report.bad_lines.lines, "texts": report.texts,
+            "lines": report.lines, "unknown_lines": report.unknown_lines, "bad_lines": report.bad_lines.lines, "texts": report.texts,
         }))?;
     } else {
         let (lines, texts) =
@@ -389,10 +389,10 @@ impl ReportPrinter<'_> {
         let last = if narrow { "" } else { "slowest query" };
         let head = ["collection", "queries", "mean", "maximum", "rows per item", last];
         self.print_table(head, rows.collect())?;
-        if cost.sources.len() > 1 {
-            let rows = cost.sources.iter().take(MAX_TABLE_ROWS).map(|group| {
+        if cost.backends.len() > 1 {
+            let rows = cost.backends.iter().take(MAX_TABLE_ROWS).map(|group| {
                 [
-                    group.source.clone(),
+                    group.backend.clone(),
                     format_grouped(group.work.us.count),
                     text_report::format_duration(group.work.us.mean()),
                     text_report::format_duration(group.work.us.max as f64),

@@ -133,14 +133,18 @@ fn recurrence_id_text(
     head: &ItemMeta,
     component: &Component<'_>,
 ) -> Result<String, CommandFailure> {
-    let frame = head
+    let calendar_context = head
         .calendar_context
         .map(|row| reader.items().calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
-    let moment =
-        reader.extractor().resolve_instant(component, &frame, "RECURRENCE-ID", &user_locale.zone);
+    let moment = reader.extractor().resolve_instant(
+        component,
+        &calendar_context,
+        "RECURRENCE-ID",
+        &user_locale.zone,
+    );
     let stamp = match moment.filter(|_| head.recurrence_id.contains('T')) {
         Some(moment) => format!("{}Z", moment.to_civil(0)),
         None => head.recurrence_id.clone(),
@@ -154,13 +158,13 @@ fn zone_uses(
     head: &ItemMeta,
     component: &Component<'_>,
 ) -> Result<Vec<ZoneUse>, CommandFailure> {
-    let frame = head
+    let calendar_context = head
         .calendar_context
         .map(|row| reader.items().calendar_context(row))
         .transpose()?
         .flatten()
         .unwrap_or_default();
-    Ok(reader.extractor().zone_uses(component, &frame))
+    Ok(reader.extractor().zone_uses(component, &calendar_context))
 }
 
 /// Returns the zones as JSON: the name in the file, the system's zone that is used, and whether the
@@ -171,15 +175,15 @@ pub(super) fn zone_uses_json(
     bytes: &[u8],
 ) -> Result<Vec<Value>, CommandFailure> {
     let zones = zone_uses(reader, head, &reader.items().parse_component(head, bytes))?;
-    let object = |of: &ZoneUse| {
-        let used = if of.zone_match == ZoneMatch::Floating {
+    let object = |zone: &ZoneUse| {
+        let used = if zone.zone_match == ZoneMatch::Floating {
             "none"
-        } else if of.system_zone.is_some() {
+        } else if zone.system_zone.is_some() {
             "system"
         } else {
             "file"
         };
-        json!({ "tzid": of.tzid, "used": used, "system": of.system_zone, "differs": of.definition_differs })
+        json!({ "tzid": zone.tzid, "used": used, "system": zone.system_zone, "differs": zone.definition_differs })
     };
     Ok(zones.iter().map(object).collect())
 }

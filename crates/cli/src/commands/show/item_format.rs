@@ -18,7 +18,7 @@ pub(crate) enum OutputColumn {
     /// The field of this name, by type of collection.
     Field([Option<&'static Field>; COLLECTION_TYPES.len()]),
     /// The RECURRENCE-ID of an override.
-    Recurrence,
+    RecurrenceId,
     /// The RECURRENCE-ID of an occurrence.
     Occurrence,
 }
@@ -27,7 +27,7 @@ impl OutputColumn {
     /// Returns the column with this name.
     pub(crate) fn from_name(name: &str) -> Option<OutputColumn> {
         match name.to_ascii_lowercase().as_str() {
-            "recurrence" => return Some(OutputColumn::Recurrence),
+            "recurrence_id" => return Some(OutputColumn::RecurrenceId),
             "occurrence" => return Some(OutputColumn::Occurrence),
             _ => {}
         }
@@ -40,26 +40,26 @@ impl OutputColumn {
     fn field_for_kind(&self, kind: ItemKind) -> Option<&'static Field> {
         match self {
             OutputColumn::Field(fields) => fields[kind.collection_type().index()],
-            OutputColumn::Recurrence | OutputColumn::Occurrence => None,
+            OutputColumn::RecurrenceId | OutputColumn::Occurrence => None,
         }
     }
 
     /// Returns the fields of these columns.
     pub(crate) fn fields_of_columns(columns: &[OutputColumn]) -> Vec<&'static Field> {
-        let of = |column: &OutputColumn| match column {
+        let column_fields = |column: &OutputColumn| match column {
             OutputColumn::Field(fields) => *fields,
-            OutputColumn::Recurrence | OutputColumn::Occurrence => Default::default(),
+            OutputColumn::RecurrenceId | OutputColumn::Occurrence => Default::default(),
         };
-        columns.iter().flat_map(of).flatten().collect()
+        columns.iter().flat_map(column_fields).flatten().collect()
     }
 
     /// Returns the values of an item in each column, as its source has them.
     pub(crate) fn item_values(
         columns: &[OutputColumn],
         head: &ItemMeta,
-        of: &ProjectedItem<'_>,
+        item: &ProjectedItem<'_>,
     ) -> Vec<Vec<String>> {
-        let values = |field| of.values(field).into_iter().map(Cow::into_owned).collect();
+        let values = |field| item.values(field).into_iter().map(Cow::into_owned).collect();
         columns
             .iter()
             .map(|column| column.field_for_kind(head.kind).map_or_else(Vec::new, values))
@@ -69,12 +69,12 @@ impl OutputColumn {
     /// Returns the values of an occurrence; `written` are those of its item.
     fn occurrence_values(&self, entry: &AgendaEntry, written: Vec<String>) -> Vec<String> {
         let text = match self {
-            OutputColumn::Recurrence => entry.item.head.recurrence_id.clone(),
+            OutputColumn::RecurrenceId => entry.item.head.recurrence_id.clone(),
             OutputColumn::Occurrence => entry.recurrence_id(),
             OutputColumn::Field(_) => {
                 let field = self.field_for_kind(entry.item.head.kind);
-                return field.map_or_else(Vec::new, |of| {
-                    localize_values(of, written, Some(&entry.local_time))
+                return field.map_or_else(Vec::new, |field| {
+                    localize_values(field, written, Some(&entry.local_time))
                 });
             }
         };
@@ -134,7 +134,8 @@ pub(crate) fn item_json(
     let when = item_times(reader, head, local, &fields)?;
     let mut object = item_json_head(head);
     for field in fields {
-        let values = localize_values(field, source.values(field), when.as_ref().map(|(_, of)| of));
+        let values =
+            localize_values(field, source.values(field), when.as_ref().map(|(_, when)| when));
         insert_field(&mut object, field, values);
     }
     if let Some(zone) = when.and_then(|(times, _)| zone_name(&times)) {
@@ -148,7 +149,7 @@ pub(crate) fn item_columns_json(
     reader: &Reader,
     local: &Zone,
     head: &ItemMeta,
-    of: &ProjectedItem<'_>,
+    item: &ProjectedItem<'_>,
     columns: &[OutputColumn],
 ) -> Result<Value, CommandFailure> {
     let fields = columns.iter().filter_map(|column| column.field_for_kind(head.kind));
@@ -156,8 +157,8 @@ pub(crate) fn item_columns_json(
     let when = item_times(reader, head, local, &fields)?;
     let mut object = item_json_head(head);
     for field in fields {
-        let written = of.values(field).into_iter().map(Cow::into_owned).collect();
-        let values = localize_values(field, written, when.as_ref().map(|(_, of)| of));
+        let written = item.values(field).into_iter().map(Cow::into_owned).collect();
+        let values = localize_values(field, written, when.as_ref().map(|(_, when)| when));
         insert_field(&mut object, field, values);
     }
     Ok(Value::Object(object))
@@ -184,7 +185,7 @@ fn item_json_head(head: &ItemMeta) -> Map<String, Value> {
     object.insert("collection".into(), json!(*head.collection));
     object.insert("uid".into(), json!(head.uid));
     if !head.recurrence_id.is_empty() {
-        object.insert("recurrence".into(), json!(head.recurrence_id));
+        object.insert("recurrence_id".into(), json!(head.recurrence_id));
     }
     object.insert("seq".into(), json!(head.seq));
     object
@@ -237,7 +238,9 @@ pub(crate) fn occurrence_cells(
 ) -> Vec<String> {
     let cells = columns.iter().zip(written);
     cells
-        .map(|(column, of)| sanitize_line(&column.occurrence_values(entry, of).join(", ")))
+        .map(|(column, written)| {
+            sanitize_line(&column.occurrence_values(entry, written).join(", "))
+        })
         .collect()
 }
 
@@ -274,8 +277,8 @@ pub(crate) fn status_marks(item: &ItemSummary) -> Vec<&'static str> {
 }
 
 /// Returns the cells of a line, after the ID.
-pub(crate) fn field_cells(of: &ProjectedItem<'_>, fields: &[&'static Field]) -> Vec<String> {
-    fields.iter().map(|field| sanitize_line(&of.values(field).join(", "))).collect()
+pub(crate) fn field_cells(item: &ProjectedItem<'_>, fields: &[&'static Field]) -> Vec<String> {
+    fields.iter().map(|field| sanitize_line(&item.values(field).join(", "))).collect()
 }
 
 /// Returns the cells of these columns.
@@ -283,19 +286,19 @@ pub(crate) fn column_cells(
     reader: &Reader,
     local: &Zone,
     head: &ItemMeta,
-    of: &ProjectedItem<'_>,
+    item: &ProjectedItem<'_>,
     columns: &[OutputColumn],
 ) -> Result<Vec<String>, CommandFailure> {
     let fields: Vec<&Field> =
         columns.iter().filter_map(|column| column.field_for_kind(head.kind)).collect();
     let when = item_times(reader, head, local, &fields)?;
-    let when = when.as_ref().map(|(_, of)| of);
+    let when = when.as_ref().map(|(_, when)| when);
     let cell = |column: &OutputColumn| {
         let Some(field) = column.field_for_kind(head.kind) else {
             let is_field = matches!(column, OutputColumn::Field(_));
             return if is_field { String::new() } else { head.recurrence_id.clone() };
         };
-        let written = of.values(field).into_iter().map(Cow::into_owned).collect();
+        let written = item.values(field).into_iter().map(Cow::into_owned).collect();
         sanitize_line(&localize_values(field, written, when).join(", "))
     };
     Ok(columns.iter().map(cell).collect())

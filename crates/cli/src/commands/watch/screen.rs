@@ -141,11 +141,11 @@ impl WatchScreen {
         }
         (self.is_stale, self.drawn_day) = (false, day);
         let (lines, columns) = size;
-        let find = self.watch_query.to_search_request(&context.settings)?;
+        let request = self.watch_query.to_search_request(&context.settings)?;
         // The last line has the number of items.
         let room = lines.saturating_sub(1).max(2);
         let shown = views
-            .with_reader(|reader| self.query_contents(context, reader, find, room, columns))??;
+            .with_reader(|reader| self.query_contents(context, reader, request, room, columns))??;
         let lines = self.render_lines(shown);
         let mut lines: Vec<String> = lines.iter().map(|line| context.out.render(line)).collect();
         if let Some(status) = lines.last_mut() {
@@ -223,11 +223,11 @@ impl WatchScreen {
         &self,
         context: &CommandContext,
         reader: &Reader,
-        mut find: SearchRequest,
+        mut request: SearchRequest,
         room: usize,
         columns: usize,
     ) -> Result<ScreenContents, CommandFailure> {
-        if let Some(name) = &find.collection
+        if let Some(name) = &request.collection
             && reader.collections().list_rows(Some(name))?.is_empty()
         {
             // It may be created or restored later.
@@ -238,18 +238,20 @@ impl WatchScreen {
                 count_text: number,
             });
         }
-        let window = required_time_range(&find.query).filter(|_| self.watch_query.expand).cloned();
-        if window.is_none() && find.sort.is_none() {
-            find.sort = default_sort(reader, &find)?;
+        let time_range =
+            required_time_range(&request.query).filter(|_| self.watch_query.expand).cloned();
+        if time_range.is_none() && request.sort.is_none() {
+            request.sort = default_sort(reader, &request)?;
         }
-        let answer = larder_query::find(reader, &find)?;
+        let answer = larder_query::find(reader, &request)?;
         let noun = match self.watch_query.query_args.kind {
             Some(kind) => kind.name(),
-            None => larder_query::resolve_domain(reader, &find)?.item_noun(),
+            None => larder_query::resolve_domain(reader, &request)?.item_noun(),
         };
-        if let Some(window) = window {
-            let found = larder_query::list_occurrences(reader, &answer, &window, MAX_OCCURRENCES)?;
-            let mut days = larder_present::group_by_day(&found.entries, &window);
+        if let Some(time_range) = time_range {
+            let found =
+                larder_query::list_occurrences(reader, &answer, &time_range, MAX_OCCURRENCES)?;
+            let mut days = larder_present::group_by_day(&found.entries, &time_range);
             let left = truncate_days(&mut days, if found.truncated { room - 1 } else { room });
             let language = &context.settings.user_locale.language;
             let lines = agenda::format_days(reader, language, &days, Some(columns))?;
@@ -331,10 +333,10 @@ fn column_lines(
     let (fields, local) =
         (OutputColumn::fields_of_columns(columns), &context.settings.user_locale.zone);
     let (mut lines, mut failed) = (Vec::new(), None);
-    answer.for_each_projected(reader, &fields, &mut |head, of| {
+    answer.for_each_projected(reader, &fields, &mut |head, item| {
         let line = || -> Result<ScreenLine, CommandFailure> {
             let letters = reader.items().unique_prefix_len(head.handle)?;
-            let cells = item_format::column_cells(reader, local, head, of, columns)?;
+            let cells = item_format::column_cells(reader, local, head, item, columns)?;
             let handle = format!("{:.letters$}", head.handle);
             let cells = shorten_to_width(&cells.join("  "), width.saturating_sub(letters + 2));
             Ok((Some(head.row), format!("{FAINT_STYLE}{handle}{FAINT_STYLE:#}  {cells}")))
@@ -358,10 +360,10 @@ fn default_lines(
 ) -> Result<Vec<ScreenLine>, CommandFailure> {
     let list_fields = ListFields::new();
     let (mut heads, mut field_rows, mut failed) = (Vec::new(), Vec::new(), None);
-    answer.for_each_projected(reader, list_fields.all(), &mut |head, of| {
+    answer.for_each_projected(reader, list_fields.all(), &mut |head, item| {
         let fields = list_fields.for_kind(head.kind);
         if let Some(fields) = fields {
-            match field_list::list_row(reader, head, of, fields) {
+            match field_list::list_row(reader, head, item, fields) {
                 Ok(row) => field_rows.push(row),
                 Err(failure) => failed = Some(failure),
             }
@@ -374,14 +376,14 @@ fn default_lines(
     }
     let items: Vec<ItemRow> =
         heads.iter().filter(|(_, is_item)| *is_item).map(|(row, _)| *row).collect();
-    let briefs =
+    let summaries =
         larder_query::read_item_summaries(reader, &items, &context.settings.user_locale.zone)?;
     // Items removed in the meantime are left out.
-    heads.retain(|(row, is_item)| !is_item || briefs.contains_key(row));
+    heads.retain(|(row, is_item)| !is_item || summaries.contains_key(row));
     let of_items = items
         .iter()
-        .filter_map(|row| briefs.get(row))
-        .map(|brief| calendar_item_row(reader, brief));
+        .filter_map(|row| summaries.get(row))
+        .map(|summary| calendar_item_row(reader, summary));
     let of_items = of_items.collect::<Result<Vec<_>, CommandFailure>>()?;
     let mut field_rows = field_list::format_rows(&field_rows, Some(width)).into_iter();
     let mut items = occurrence_list::format_rows(&of_items, Some(width)).into_iter();

@@ -63,19 +63,19 @@ impl StreamPrinter {
         event: &ViewEvent,
     ) -> Result<(), CommandFailure> {
         match (event, context.format) {
-            (ViewEvent::Added(told), _) => {
-                self.print_items(context, views, ItemChangeKind::Added, told)?;
+            (ViewEvent::Added(items), _) => {
+                self.print_items(context, views, ItemChangeKind::Added, items)?;
             }
-            (ViewEvent::Modified(told), _) => {
-                self.print_items(context, views, ItemChangeKind::Modified, told)?;
+            (ViewEvent::Modified(items), _) => {
+                self.print_items(context, views, ItemChangeKind::Modified, items)?;
             }
-            (ViewEvent::Removed(gone), _) => {
-                for gone in gone {
-                    print_removed(context, views, gone)?;
+            (ViewEvent::Removed(removed), _) => {
+                for removed in removed {
+                    print_removed(context, views, removed)?;
                 }
             }
             (ViewEvent::Reset, OutputFormat::Json) => {
-                context.out.print_json(&json!({ "change": "fresh" }))?;
+                context.out.print_json(&json!({ "change": "reset" }))?;
             }
             (ViewEvent::Reset, _) => context.out.print_line("= reset: the full list follows")?,
             (ViewEvent::Complete(seq), OutputFormat::Json) => {
@@ -91,17 +91,17 @@ impl StreamPrinter {
         context: &mut CommandContext,
         views: &Views,
         change: ItemChangeKind,
-        told: &[ViewItem],
+        items: &[ViewItem],
     ) -> Result<(), CommandFailure> {
         let is_json = context.format == OutputFormat::Json;
         views.with_reader(|reader| match &self.watch_query.columns {
             _ if is_json => {
-                told.iter().try_for_each(|told| self.print_json(context, reader, change, told))
+                items.iter().try_for_each(|item| self.print_json(context, reader, change, item))
             }
-            Some(columns) => told
+            Some(columns) => items
                 .iter()
-                .try_for_each(|told| print_columns(context, reader, change, told, columns)),
-            None => self.print_rows(context, reader, change, told),
+                .try_for_each(|item| print_columns(context, reader, change, item, columns)),
+            None => self.print_rows(context, reader, change, items),
         })?
     }
 
@@ -110,24 +110,24 @@ impl StreamPrinter {
         context: &mut CommandContext,
         reader: &Reader,
         change: ItemChangeKind,
-        told: &ViewItem,
+        item: &ViewItem,
     ) -> Result<(), CommandFailure> {
         let local = context.settings.user_locale.zone.clone();
-        let ViewItem { head: Some(head), bytes: Some(bytes), .. } = told else { return Ok(()) };
-        let about = match &self.watch_query.columns {
+        let ViewItem { head: Some(head), bytes: Some(bytes), .. } = item else { return Ok(()) };
+        let keys = match &self.watch_query.columns {
             None => item_format::item_json(reader, &local, head, bytes)?,
             Some(columns) => {
-                let of = ProjectedItem::from_bytes(reader, head, bytes);
-                item_format::item_columns_json(reader, &local, head, &of, columns)?
+                let projected = ProjectedItem::from_bytes(reader, head, bytes);
+                item_format::item_columns_json(reader, &local, head, &projected, columns)?
             }
         };
         let mut object = Map::new();
         object.insert("change".into(), json!(change.name()));
-        if let Value::Object(about) = about {
-            object.extend(about);
+        if let Value::Object(keys) = keys {
+            object.extend(keys);
         }
         if self.watch_query.expand {
-            object.insert("occurrences".into(), occurrences_json(reader, &local, told)?);
+            object.insert("occurrences".into(), occurrences_json(reader, &local, item)?);
         }
         Ok(context.out.print_json(&Value::Object(object))?)
     }
@@ -138,45 +138,45 @@ impl StreamPrinter {
         context: &mut CommandContext,
         reader: &Reader,
         change: ItemChangeKind,
-        told: &[ViewItem],
+        items: &[ViewItem],
     ) -> Result<(), CommandFailure> {
         let list_fields = ListFields::new();
-        let is_item = |told: &&ViewItem| {
-            told.head.as_ref().is_some_and(|head| list_fields.for_kind(head.kind).is_none())
+        let is_item = |item: &&ViewItem| {
+            item.head.as_ref().is_some_and(|head| list_fields.for_kind(head.kind).is_none())
         };
         let mut field_rows = Vec::new();
-        for told in told {
-            if let (Some(head), Some(bytes)) = (&told.head, &told.bytes)
+        for item in items {
+            if let (Some(head), Some(bytes)) = (&item.head, &item.bytes)
                 && let Some(fields) = list_fields.for_kind(head.kind)
             {
-                let of = ProjectedItem::from_bytes(reader, head, bytes);
-                field_rows.push(field_list::list_row(reader, head, &of, fields)?);
+                let projected = ProjectedItem::from_bytes(reader, head, bytes);
+                field_rows.push(field_list::list_row(reader, head, &projected, fields)?);
             }
         }
         let local = &context.settings.user_locale.zone;
-        let rows: Vec<ItemRow> = told.iter().filter(is_item).map(|told| told.row).collect();
-        let briefs = larder_query::read_item_summaries(reader, &rows, local)?;
-        let mut items = Vec::new();
-        for told in told.iter().filter(is_item) {
-            // If the item was removed in the meantime, the next event says so.
-            let Some(brief) = briefs.get(&told.row) else { continue };
-            let mut row = calendar_item_row(reader, brief)?;
+        let rows: Vec<ItemRow> = items.iter().filter(is_item).map(|item| item.row).collect();
+        let summaries = larder_query::read_item_summaries(reader, &rows, local)?;
+        let mut item_rows = Vec::new();
+        for item in items.iter().filter(is_item) {
+            // If the item was removed since, the next event says so.
+            let Some(summary) = summaries.get(&item.row) else { continue };
+            let mut row = calendar_item_row(reader, summary)?;
             if let [_, when, .., marks] = &mut row
-                && let Some(first) = told.occurrences.first()
+                && let Some(first) = item.occurrences.first()
             {
                 *when = format_list_start(&LocalTimeSpan::from_occurrence(first, local));
-                if told.occurrences.len() > 1 {
-                    let times = format_count(told.occurrences.len() as u64, "time");
+                if item.occurrences.len() > 1 {
+                    let times = format_count(item.occurrences.len() as u64, "time");
                     marks.push_str(if marks.is_empty() { "" } else { ", " });
                     marks.push_str(&times);
                 }
             }
-            items.push(row);
+            item_rows.push(row);
         }
         let (style, mark) = change.mark();
         let width = context.out.line_width().map(|width| width.saturating_sub(2));
         let lines = field_list::format_rows(&field_rows, width);
-        for line in lines.iter().chain(&occurrence_list::format_rows(&items, width)) {
+        for line in lines.iter().chain(&occurrence_list::format_rows(&item_rows, width)) {
             context.out.print_line(format!("{style}{mark}{style:#} {line}"))?;
         }
         Ok(())
@@ -187,24 +187,24 @@ impl StreamPrinter {
 fn occurrences_json(
     reader: &Reader,
     local: &Zone,
-    told: &ViewItem,
+    item: &ViewItem,
 ) -> Result<Value, CommandFailure> {
-    let briefs = larder_query::read_item_summaries(reader, &[told.row], local)?;
-    // If the item was removed in the meantime, the next event says so.
-    let Some(brief) = briefs.get(&told.row) else { return Ok(json!([])) };
-    let of = |occurring: &larder_store::ItemOccurrence| {
-        let (item, when) = (brief.clone(), LocalTimeSpan::from_occurrence(occurring, local));
-        let mut of =
-            occurrence_json(&AgendaEntry { item, occurrence: *occurring, local_time: when }, local);
-        if let Value::Object(of) = &mut of {
-            of.retain(|name, _| OCCURRENCE_KEYS.contains(&name.as_str()));
+    let summaries = larder_query::read_item_summaries(reader, &[item.row], local)?;
+    // If the item was removed since, the next event says so.
+    let Some(summary) = summaries.get(&item.row) else { return Ok(json!([])) };
+    let to_json = |occurrence: &larder_store::ItemOccurrence| {
+        let (item, when) = (summary.clone(), LocalTimeSpan::from_occurrence(occurrence, local));
+        let entry = AgendaEntry { item, occurrence: *occurrence, local_time: when };
+        let mut object = occurrence_json(&entry, local);
+        if let Value::Object(object) = &mut object {
+            object.retain(|name, _| OCCURRENCE_KEYS.contains(&name.as_str()));
         }
-        of
+        object
     };
-    Ok(told.occurrences.iter().map(of).collect())
+    Ok(item.occurrences.iter().map(to_json).collect())
 }
 
-/// The keys of an occurrence that are printed beside its item.
+/// The keys of an occurrence that are printed with its item.
 const OCCURRENCE_KEYS: &[&str] = &["occurrence", "start", "end", "due", "all_day", "alarm"];
 
 /// Prints the fields of `--fields`, with a tab before each.
@@ -212,15 +212,20 @@ fn print_columns(
     context: &mut CommandContext,
     reader: &Reader,
     change: ItemChangeKind,
-    told: &ViewItem,
+    item: &ViewItem,
     columns: &[OutputColumn],
 ) -> Result<(), CommandFailure> {
-    let ViewItem { head: Some(head), bytes: Some(bytes), .. } = told else { return Ok(()) };
+    let ViewItem { head: Some(head), bytes: Some(bytes), .. } = item else { return Ok(()) };
     let letters = reader.items().unique_prefix_len(head.handle)?;
     let handle = format!("{:.letters$}", head.handle);
-    let of = ProjectedItem::from_bytes(reader, head, bytes);
-    let cells =
-        item_format::column_cells(reader, &context.settings.user_locale.zone, head, &of, columns)?;
+    let projected = ProjectedItem::from_bytes(reader, head, bytes);
+    let cells = item_format::column_cells(
+        reader,
+        &context.settings.user_locale.zone,
+        head,
+        &projected,
+        columns,
+    )?;
     let (style, mark) = change.mark();
     Ok(context.out.print_line(format!(
         "{style}{mark}{style:#} {FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{}",
@@ -231,21 +236,22 @@ fn print_columns(
 fn print_removed(
     context: &mut CommandContext,
     views: &Views,
-    gone: &RemovedItem,
+    removed: &RemovedItem,
 ) -> Result<(), CommandFailure> {
     if context.format == OutputFormat::Json {
         let mut object = Map::new();
         object.insert("change".into(), json!("removed"));
-        object.insert("id".into(), json!(gone.handle.to_string()));
-        object.insert("uid".into(), json!(gone.uid));
-        if !gone.recurrence.is_empty() {
-            object.insert("recurrence".into(), json!(gone.recurrence));
+        object.insert("id".into(), json!(removed.handle.to_string()));
+        object.insert("uid".into(), json!(removed.uid));
+        if !removed.recurrence_id.is_empty() {
+            object.insert("recurrence_id".into(), json!(removed.recurrence_id));
         }
         return Ok(context.out.print_json(&Value::Object(object))?);
     }
-    let letters = views.with_reader(|reader| reader.items().unique_prefix_len(gone.handle))??;
+    let letters =
+        views.with_reader(|reader| reader.items().unique_prefix_len(removed.handle))??;
     Ok(context.out.print_line(format!(
         "{REMOVED_STYLE}-{REMOVED_STYLE:#} {FAINT_STYLE}{:.letters$}{FAINT_STYLE:#}",
-        gone.handle
+        removed.handle
     ))?)
 }

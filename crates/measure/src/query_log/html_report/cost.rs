@@ -29,7 +29,7 @@ pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
         x_axis: ChartAxis::log("time of an executed query", MeasureUnit::Time),
         ranges: it.collections.iter().take(2 * MAX_TABLE_ROWS).map(range).collect(),
     };
-    page.add_chart("Query time by collection and type of source", RANGE_CHART_CAPTION, &chart);
+    page.add_chart("Query time by collection and backend", RANGE_CHART_CAPTION, &chart);
     let row = |name: String, group: &CostGroup| {
         let mut cells = vec![TableCell::Text(name)];
         cells.extend(work_cells(&group.work));
@@ -53,8 +53,8 @@ pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
     ];
     page.add_table("By collection", &head, &rows);
     let rows: Vec<Vec<TableCell>> =
-        it.sources.iter().take(MAX_TABLE_ROWS).map(|it| row(it.source.clone(), it)).collect();
-    page.add_table("By type of source", &head, &rows);
+        it.backends.iter().take(MAX_TABLE_ROWS).map(|it| row(it.backend.clone(), it)).collect();
+    page.add_table("By backend", &head, &rows);
     let row = |QueryCost { query, work }: &QueryCost| {
         let target = TableCell::Text(text_report::format_query_target(query));
         vec![
@@ -83,7 +83,7 @@ fn work_cells(work: &QueryWork) -> Vec<TableCell> {
         mean,
         p95,
         max,
-        count_cell(work.scanned),
+        count_cell(work.rows_read),
         count_cell(work.returned),
         scan_ratio_cell(work),
     ]

@@ -25,7 +25,7 @@ fn origin_legend() -> Vec<(ColourRole, String)> {
 }
 
 fn origin_values(answers: &OriginCounts) -> Vec<f64> {
-    [answers.run, answers.cache, answers.shared].map(|number| number as f64).into()
+    [answers.executed, answers.cache, answers.shared].map(|number| number as f64).into()
 }
 
 pub(super) fn add_reuse(
@@ -71,7 +71,8 @@ pub(super) fn add_reuse(
     add_timeline_charts(page, it, log, clock);
     let row = |ClientAnswers { client, answers }: &ClientAnswers| {
         let name = TableCell::Text(client.clone());
-        let [run, cache, shared] = [answers.run, answers.cache, answers.shared].map(count_cell);
+        let [run, cache, shared] =
+            [answers.executed, answers.cache, answers.shared].map(count_cell);
         vec![name, count_cell(answers.total()), run, cache, shared]
     };
     let rows: Vec<Vec<TableCell>> = it.clients.iter().take(MAX_TABLE_ROWS).map(row).collect();

@@ -23,7 +23,7 @@ const SIZE_CHARTS: [(&str, &str); 3] = [
     ("written-batch", "Written, saved in batches"),
     ("written-one", "Written, saved singly"),
 ];
-/// The least memory for a contact that is shown. A process cannot hold a card in less: it had the
+/// The minimum memory of a contact in the chart. A process cannot hold a card in less: it had the
 /// memory before.
 const MIN_MEMORY_BYTES: f64 = 100.0;
 

@@ -79,7 +79,7 @@ fn measured_contacts(figures: &FigureTable) -> Option<u64> {
 }
 
 /// Returns the rows of the table: the step, Larder's costs with their difference from the previous
-/// row, then those of EDS.
+/// row, then the rows of EDS.
 fn table_rows(figures: &FigureTable) -> Option<(u64, Vec<[String; 11]>)> {
     let n = measured_contacts(figures)?;
     let (mut rows, mut before) = (Vec::new(), None);

@@ -107,7 +107,7 @@ fn read_fields(reader: &Reader, search_term: &SearchTerm, fields: &[&Field]) -> 
     Ok(if length > 0 { count } else { 0 })
 }
 
-/// Reads the page that begins at a name, the one that ends before it, or the last one, and its
+/// Reads the page that begins at a name, the page that ends before it, or the last page, and its
 /// position in the sorted collection.
 fn read_page(
     reader: &Reader,

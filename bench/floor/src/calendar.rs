@@ -6,8 +6,8 @@
 //! class. Series without an end have a table of their own, with the months they occur in. Then it
 //! runs the time ranges and UIDs of QUERIES (see `larder measure generate queries`), and changes
 //! single items; after each change it appends the same number of bytes to a file, with `fdatasync`.
-//! The columns of the output are those of `bench/eds/calendar_bench.c`: row, wall time, 0, CPU
-//! time, hits, repetitions, p99, separated by tabs, in microseconds.
+//! The output has the same columns as the output of `bench/eds/calendar_bench.c`: row, wall time,
+//! 0, CPU time, hits, repetitions, p99, separated by tabs, in microseconds.
 //!
 //! The program evaluates no recurrence rule and no time zone: times are taken as UTC, and the end
 //! of a series is its latest possible end. Its hits are therefore candidates, a few more than the

@@ -2,9 +2,9 @@
 //! disk.
 //!
 //! `larder-floor MODE BOOK DIR BATCH` reads an address book, splits it at BEGIN and END lines
-//! without parsing the cards, and writes them to the directory DIR, after those of an earlier run
-//! in the same mode. Prints the number of cards, and the wall time and CPU time of writing. MODE is
-//! one of
+//! without parsing the cards, and writes them to the directory DIR, after the rows of an earlier
+//! run in the same mode. Prints the number of cards, and the wall time and CPU time of writing.
+//! MODE is one of
 //!
 //! * `copy`: writes the bytes to one file, with one `fsync`, without counting cards: the minimum of
 //!   any store that keeps the bytes.
@@ -17,8 +17,8 @@
 //! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` is documented in `calendar.rs`.
 //!
 //! The program is no part of Larder. It uses rusqlite itself, because a floor must not use the code
-//! of Larder's store. The settings are those of Larder: WAL, `synchronous=FULL`, 8 MB of cache, a
-//! checkpoint at 4 MB, the rows of a batch in key order.
+//! of Larder's store. The settings are the same as Larder's: WAL, `synchronous=FULL`, 8 MB of
+//! cache, a checkpoint at 4 MB, the rows of a batch in key order.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 

@@ -1,4 +1,4 @@
-//! The memory that views hold, and that they leave behind.
+//! The memory that open views use, and the memory that remains after they are closed.
 
 use crate::Result;
 use crate::bench_queries::{

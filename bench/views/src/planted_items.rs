@@ -214,7 +214,7 @@ impl PlantedItem {
     }
 }
 
-/// The letters that distinguish the words of one item from those of another.
+/// The letters by which the words of different items differ.
 const SEPARATOR_LETTERS: [char; 7] = ['k', 'g', 'p', 'b', 'f', 'h', 'm'];
 
 /// Opens the store for writing, and stores all planted items.

@@ -1,6 +1,6 @@
 //! Timings and memory figures.
 //!
-//! Apart from the measurements so that all of them print the same columns.
+//! Separate from the measurements so that all of them print the same columns.
 
 use crate::Result;
 use std::fs;

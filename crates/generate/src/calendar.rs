@@ -29,9 +29,9 @@ pub fn write_calendar(n: u64, seed: u64, events: bool, out: &mut dyn io::Write) 
     )
 }
 
-/// Writes a VCALENDAR with `n` time-zone definitions and little else, like a program that adds the
-/// definitions again each time it saves. Of 538 definitions, 318 are the same. With `events`, each
-/// is followed by an event.
+/// Writes a VCALENDAR with `n` time-zone definitions and little else, like a file of a program that
+/// adds the definitions again at each save. Of every 538 definitions, 318 are of the same zone.
+/// With `events`, an event in its zone follows each definition.
 ///
 /// # Errors
 /// Any error of writing to `out`.

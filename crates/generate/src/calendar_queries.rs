@@ -1,6 +1,6 @@
 //! Queries for a generated calendar, such as calendar programs run during a day.
 //!
-//! Each query is written in two syntaxes, so that two programs can run the same one. The queries
+//! Each query is written in two syntaxes, so that two programs can run the same query. The queries
 //! use the years, words and UIDs of the calendar.
 
 use super::dates::DayNumber;

@@ -1,6 +1,6 @@
 //! Generates the values of a contact.
 //!
-//! The values are independent of the vCard version, apart from the choice of the version, so that
+//! Except for the choice of the vCard version, the values are independent of that version, so that
 //! the three versions have the same population. `vcard_writer` writes them.
 
 use super::contact_texts;
@@ -82,9 +82,9 @@ pub(super) struct FakeContact<'c> {
     pub(super) uid: Option<u128>,
     /// Year, month, day, hour, minute, second.
     pub(super) revision_time: [u64; 6],
-    /// The first of the labels used, if some properties are in groups with a label.
+    /// The index of the first label if properties are written in labelled groups; otherwise `None`.
     pub(super) first_label_index: Option<usize>,
-    /// Bits for small choices of form, such as that of the UID.
+    /// Random bits that select variants of the format, such as the form of the UID.
     pub(super) style_bits: u64,
 }
 
@@ -203,7 +203,8 @@ fn draw_phones(place: &Country, random: &mut SplitMix64) -> Vec<FakePhone> {
         PhoneType::Fax,
     ];
     let count = random.roll_one_to_three(30, 20);
-    // Neighbours in the list, so that types are distinct and usually include a mobile telephone.
+    // Takes consecutive elements of the list, so that every contact has a mobile number before it
+    // has two numbers of one type.
     let first = if random.roll_percent(75) { 0 } else { random.next_below(4) as usize };
     PHONE_TYPE_SEQUENCE[first..]
         .iter()
@@ -220,7 +221,7 @@ fn draw_phones(place: &Country, random: &mut SplitMix64) -> Vec<FakePhone> {
         .collect()
 }
 
-/// Replaces the placeholders of a pattern: `#` is a digit, `~` one from 2 to 9, `٠` an Arabic
+/// Replaces the placeholders of a pattern: `#` is a digit, `~` a digit from 2 to 9, `٠` an Arabic
 /// digit, `%` a house number.
 pub(super) fn fill_pattern(pattern: &str, random: &mut SplitMix64) -> String {
     let mut text = String::with_capacity(pattern.len() + 4);
@@ -323,14 +324,15 @@ fn draw_categories(random: &mut SplitMix64) -> Vec<&'static str> {
     if !random.roll_percent(35) {
         return Vec::new();
     }
-    // A run of the list, so that the categories are distinct.
+    // Consecutive elements of the list are distinct without a check.
     let count = random.roll_one_to_three(30, 15);
     let first =
         random.next_below((contact_texts::CONTACT_CATEGORIES.len() - count) as u64) as usize;
     contact_texts::CONTACT_CATEGORIES[first..first + count].to_vec()
 }
 
-/// Generates a note: a run of sentences, and possibly one in the language of the country.
+/// Generates a note: consecutive sentences from a random position of the list, and sometimes a
+/// sentence in the language of the country.
 pub(super) fn draw_note(place: &Country, random: &mut SplitMix64) -> String {
     let mut note = String::new();
     let first = random.next_below(contact_texts::NOTE_SENTENCES.len() as u64) as usize;

@@ -1,8 +1,8 @@
 //! Countries: the notations of telephone numbers, addresses and employers.
 //!
 //! The patterns are typical of address books, national and international, with brackets, dots,
-//! slashes and extensions; they are no authority on numbering plans. Numbers reserved for fiction
-//! are used in countries that have them (North America, Britain, France).
+//! slashes and extensions; they are not authoritative for numbering plans. In countries that
+//! reserve numbers for fiction (North America, Britain, France), the patterns use these numbers.
 
 /// The texts and number patterns of a country.
 pub(super) struct Country {

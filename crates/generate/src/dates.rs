@@ -1,7 +1,7 @@
 //! Days, and the recurrence patterns of generated events.
 //!
-//! Expanding the patterns does not use the recurrence rules of `larder-time`, because generated
-//! calendars test and measure these.
+//! The patterns do not use the recurrence rules of `larder-time`, because generated calendars serve
+//! to test and measure these.
 
 use larder_time::civil::{Date, first_day_of_month};
 use std::fmt;
@@ -32,7 +32,7 @@ impl DayNumber {
         DayNumber(self.0 + days)
     }
 
-    /// Returns the `nth` (from 1) weekday of a month, or the last one.
+    /// Returns the `nth` (from 1) such weekday of a month, or the last one.
     pub(super) fn from_nth_weekday(
         year: i64,
         month: u64,
@@ -64,7 +64,7 @@ impl fmt::Display for DayNumber {
 /// The codes of weekdays in rules.
 pub(super) const WEEKDAY_CODES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
-/// A recurrence pattern. Parts that a rule does not name are those of the first day.
+/// A recurrence pattern. Parts that the rule does not name follow from the first day.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecurrencePattern {
     /// Every day.
@@ -75,14 +75,14 @@ pub(super) enum RecurrencePattern {
     Weekly { interval: i64, days: u8 },
     /// The same day of each month.
     MonthlyByDay,
-    /// The same weekday of each month: the second Tuesday, the last Friday.
+    /// The same numbered weekday of each month, such as the second Tuesday or the last Friday.
     MonthlyByWeekday,
     /// The same date of each year.
     Yearly,
 }
 
 impl RecurrencePattern {
-    /// Returns the day near `day` that a series begins with.
+    /// Returns the day near `day` on which a series begins.
     pub(super) fn first_on_or_after(self, day: DayNumber) -> DayNumber {
         match self {
             RecurrencePattern::Workdays if day.weekday() > 4 => day.add_days(7 - day.weekday()),
@@ -94,7 +94,7 @@ impl RecurrencePattern {
         }
     }
 
-    /// Returns the occurrence after `day`, of a series that begins on `first`.
+    /// Returns the first occurrence after `day` of a series that begins on `first`.
     pub(super) fn next_occurrence(self, first: DayNumber, day: DayNumber) -> DayNumber {
         let (year, month, date) = day.to_date();
         let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
@@ -123,7 +123,7 @@ impl RecurrencePattern {
     }
 
     /// Returns the ordinal of a day among the same weekdays of its month, from 1; `None` for the
-    /// fifth, which is the last.
+    /// fifth, which counts as the last.
     pub(super) fn weekday_ordinal(day: DayNumber) -> Option<i64> {
         Some((day.to_date().2 as i64 - 1) / 7 + 1).filter(|&ordinal| ordinal < 5)
     }

@@ -68,7 +68,7 @@ pub(super) struct FakeSeries {
     pub(super) exceptions: Vec<WallTime>,
 }
 
-/// An attendee; the first of a component is the organizer.
+/// An attendee; the first in the list is the organizer.
 pub(super) struct FakeAttendee {
     pub(super) name: String,
     pub(super) address: String,
@@ -112,12 +112,12 @@ pub(super) struct FakeComponent {
     /// From 1 to 9.
     pub(super) priority: Option<u64>,
     pub(super) is_private: bool,
-    /// The progress of a task.
+    /// The progress of a task in percent.
     pub(super) percent_complete: u64,
     pub(super) created: WallTime,
     pub(super) last_modified: WallTime,
     pub(super) sequence: u64,
-    /// Bits for small choices of form.
+    /// Random bits that select variants of the format.
     pub(super) style_bits: u64,
 }
 
@@ -148,8 +148,8 @@ pub(super) struct Population {
 }
 
 impl Population {
-    /// Generates component `index`. The result depends on its pseudo-random stream and that of its
-    /// master only.
+    /// Generates component `index`. The result depends only on its own pseudo-random stream and on
+    /// the stream of its master.
     pub(super) fn draw_component(&self, index: u64) -> FakeComponent {
         let random = &mut SplitMix64::from_seed(self.seed, index);
         match ComponentRole::draw(random) {
@@ -229,8 +229,8 @@ impl Population {
         component
     }
 
-    /// Generates an override of the nearest series before; `None` if all its occurrences for
-    /// overrides are used.
+    /// Generates an override of the nearest preceding series; `None` if the series has no
+    /// occurrence left to override.
     fn draw_override(&self, index: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let mut nth = 1;
         for before in (index.saturating_sub(MAX_MASTER_DISTANCE_COMPONENTS)..index).rev() {
@@ -306,10 +306,11 @@ impl Population {
 }
 
 impl FakeComponent {
-    /// Turns a master into its `nth` override (from 1). Each overrides another occurrence.
+    /// Turns a master into its `nth` override (from 1). Each override replaces a different
+    /// occurrence.
     fn into_override(mut self, nth: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let series = self.series.take()?;
-        // Even occurrences; odd ones may be exceptions.
+        // Overrides use even positions, because odd positions may be in EXDATE.
         let max = (series.end.map_or(ENDLESS_SERIES_OCCURRENCES, |(count, _)| count) - 1) / 2;
         if nth > max.min(7) {
             return None;

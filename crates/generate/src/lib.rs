@@ -1,8 +1,8 @@
 //! Realistic test data of any size, made from a seed.
 //!
-//! The data resembles that of real programs; hard cases are in the samples and the corpora. The
-//! generators do not use Larder's parsers, which the data is to measure. Each generator is a pure
-//! function of its arguments.
+//! The data resembles the data of real programs; hard cases are in the samples and the corpora. The
+//! generators do not use Larder's parsers, because the data serves to measure them. Each generator
+//! is a pure function of its arguments.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -18,37 +18,37 @@
 //! | property | share |
 //! |---|---|
 //! | version | 2.1: 20 %, 3.0: 50 %, 4.0: 30 % |
-//! | line ends | CRLF; LF on an eighth of the 3.0 and 4.0 cards; one kind within a card |
-//! | names | 19 cultures by weight: Latin letters plain and with accents (German, French, Spanish, Polish, Czech, Nordic, Turkish, Vietnamese), Greek, Cyrillic (Russian, Ukrainian), Arabic, Hebrew, Devanagari, Thai, Chinese, Japanese, Korean; common names are commoner |
-//! | a second given name | a fifth, where the culture has them |
-//! | phones | 1: 50 %, 2: 30 %, 3: 20 %; international and national forms of 18 countries |
-//! | e-mail addresses | 1: 55 %, 2: 30 %, 3: 15 %; all under names reserved by RFC 2606 |
+//! | line endings | CRLF; an eighth of the 3.0 and 4.0 cards have LF; a card never mixes them |
+//! | names | 19 cultures by weight: Latin letters plain and with accents (German, French, Spanish, Polish, Czech, Nordic, Turkish, Vietnamese), Greek, Cyrillic (Russian, Ukrainian), Arabic, Hebrew, Devanagari, Thai, Chinese, Japanese, Korean; common names occur more often |
+//! | second given name | a fifth of the contacts of cultures that have them |
+//! | phone numbers | 1: 50 %, 2: 30 %, 3: 20 %; international and national forms of 18 countries |
+//! | e-mail addresses | 1: 55 %, 2: 30 %, 3: 15 %; all in domains reserved by RFC 2606 |
 //! | postal addresses | 1: 75 %, 2: 25 %; the first at home, the second at work |
-//! | organisation | 60 %, with a department on half of these, and a title on two thirds |
+//! | organisation | 60 %; half of these with a department, two thirds with a title |
 //! | nickname, categories | 15 %, 35 % (3.0 and 4.0 only) |
 //! | birthday, note, web page | 40 %, 50 %, 30 % |
-//! | photo | 2 %: 2 to 12 kB of noise between the first and last bytes of a JPEG file |
-//! | groups (`item1.`) | a third of the 3.0 cards, with labels on them |
+//! | photo | 2 %: 2 to 12 kB of random bytes between the first and last bytes of a JPEG file |
+//! | groups (`item1.`) | a third of the 3.0 cards, with labels |
 //! | extensions (`X-`) | about half of the cards |
-//! | UID | all of 3.0 and 4.0, three quarters of 2.1; in the forms of different programs |
-//! | REV | all |
+//! | UID | all 3.0 and 4.0 cards, three quarters of the 2.1 cards; in the formats of different programs |
+//! | REV | all cards |
 //!
-//! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1 a value that is not
-//! plain ASCII, or too long for its line, is quoted-printable with soft line breaks; elsewhere
-//! lines are folded at 75 octets, never inside a character (RFC 6350 section 3.2).
+//! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1, a value that is not
+//! plain ASCII or is too long for its line is quoted-printable with soft line breaks; in 3.0 and
+//! 4.0, lines are folded at 75 octets, never inside a character (RFC 6350 section 3.2).
 //!
 //! # The mix of [`write_calendar`]
 //!
 //! | property | share |
 //! |---|---|
 //! | kinds | VEVENT 92 %, VTODO 6 %, VJOURNAL 2 %; or VEVENT alone |
-//! | recurring | 20 %: of these weekly 40 % (on two days a third), fortnightly 10 %, Monday to Friday 8 %, daily 12 %, monthly by day 10 %, by numbered weekday 12 %, yearly 8 % (birthdays) |
-//! | their end | 10 % have none, half of the yearly ones; else COUNT or UNTIL, three occurrences at least: two weeks to a year, median about ten weeks; yearly ones 4 to 12 years |
-//! | EXDATE | one to three on 15 % of the recurring |
-//! | detached occurrences | 3 %, each of a master shortly before it: most moved by hours or by days, a tenth by months |
-//! | whole days | 15 % (and most VJOURNALs) |
-//! | longer than a day | 4 % of the single components, up to two weeks |
-//! | zones | of components with times: Europe/Berlin under two names, America/New_York, Asia/Tokyo, UTC 17 %, floating 3 %; definitions stand at the beginning, once |
+//! | recurring | 20 %; of these, 40 % are weekly (a third of them on two days), 10 % fortnightly, 8 % Monday to Friday, 12 % daily, 10 % monthly by day, 12 % monthly by numbered weekday, 8 % yearly (birthdays) |
+//! | end of the series | 10 % (of the yearly series, half) have none; the others have COUNT or UNTIL with at least three occurrences: two weeks to a year, median about ten weeks; yearly series 4 to 12 years |
+//! | EXDATE | one to three in 15 % of the recurring items |
+//! | overrides | 3 %, each shortly after its master: most are moved by hours or days, a tenth by months |
+//! | all-day items | 15 % (and most VJOURNALs) |
+//! | longer than a day | 4 % of the items that do not recur, up to two weeks |
+//! | time zones of items with times | Europe/Berlin under two names, America/New_York, Asia/Tokyo, UTC 17 %, floating 3 %; each definition occurs once, at the beginning |
 //! | dates | the first days are spread evenly over 2017 to 2026 |
 //! | alarm | 30 %: before the start, a few at the end or absolute, repeating, acknowledged |
 //! | organizer and one to three attendees | 25 % |
@@ -56,8 +56,8 @@
 //! | extensions (`X-`) | three quarters |
 //! | UID, DTSTAMP, CREATED, LAST-MODIFIED, SEQUENCE, SUMMARY, CLASS | all |
 //!
-//! A component is about 600 bytes long, in the order and the folding of EDS, with CRLF. Subjects
-//! are in twenty languages.
+//! A component is about 600 bytes long, ordered and folded as by EDS, with CRLF. Subjects are in
+//! twenty languages.
 
 mod calendar;
 mod calendar_queries;

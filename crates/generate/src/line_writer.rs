@@ -6,8 +6,7 @@
 /// The maximum length of a line in octets, without its end (RFC 6350 section 3.2; 76 in vCard 2.1).
 const MAX_LINE_BYTES: usize = 75;
 
-/// Writes the lines of an item: a line is built, then ended, which folds it and adds it to the
-/// output.
+/// Builds the lines of an item. Ending a line folds it and appends it to the output.
 pub(super) struct LineWriter<'b> {
     newline: &'static str,
     line: &'b mut Vec<u8>,
@@ -93,14 +92,16 @@ impl<'b> LineWriter<'b> {
     /// Writes a line of vCard 2.1 with a structured value, as plain text if possible, else in
     /// quoted-printable.
     ///
-    /// Version 2.1 has no folding that preserves every text, so long lines are quoted as well.
+    /// Folding in version 2.1 does not preserve every text, so a long line is written as
+    /// quoted-printable, too.
     pub(super) fn put_vcard_2_1_line(&mut self, head: &str, parts: &[&str]) {
         let mut value = String::new();
         for (at, part) in parts.iter().enumerate() {
             if at > 0 {
                 value.push(';');
             }
-            // In 2.1 only the separator of components is escaped, in values with components.
+            // Version 2.1 escapes only the separator of components, and only if the value has
+            // components.
             if parts.len() > 1 && part.contains(';') {
                 value.push_str(&part.replace(';', "\\;"));
             } else {

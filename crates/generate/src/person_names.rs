@@ -3,7 +3,7 @@
 //! The lists are short, ordered roughly from common to rare, and chosen to contain every script and
 //! every letter with special folding or collation: ß and umlauts, ı and İ, ł, ø, å, ё, final sigma,
 //! Vietnamese tones, Arabic without vowels, Thai and Devanagari vowel signs, names without a space.
-//! They are apart from the other texts because they are tuned separately.
+//! They are separate from the other texts because they are tuned separately.
 
 use super::countries::{self, Country};
 use super::random::SplitMix64;

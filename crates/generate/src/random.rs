@@ -2,8 +2,9 @@
 //!
 //! The generator is splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
 //! generators", 2014). Its state is one word, and every initial state is good, so that each item
-//! can have a stream of its own. It is not suitable for secrets. It is our own because its numbers
-//! are part of the definition of benchmarks and must not change with a dependency.
+//! can have a stream of its own. It is not suitable for secrets. The project has its own
+//! implementation because the numbers are part of the definition of benchmarks and must not change
+//! with a dependency.
 
 /// The step of the state: 2^64 divided by the golden ratio, made odd.
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -16,8 +17,8 @@ pub(super) struct SplitMix64 {
 impl SplitMix64 {
     /// Returns the stream of item `index` for a seed.
     pub(super) fn from_seed(seed: u64, index: u64) -> SplitMix64 {
-        // Both are scrambled; otherwise neighbouring items would share a stream with an offset of
-        // one step.
+        // Both are scrambled; otherwise the streams of consecutive items would be the same
+        // sequence, shifted by one.
         SplitMix64 { state: scramble(scramble(seed.wrapping_add(GOLDEN_GAMMA)) ^ scramble(index)) }
     }
 
@@ -61,7 +62,7 @@ impl SplitMix64 {
         words[self.next_below(words.len() as u64) as usize]
     }
 
-    /// Returns an element of a list that is not empty, with a preference for its beginning.
+    /// Returns an element of a list that is not empty; earlier elements are more likely.
     pub(super) fn pick_early<'l, T>(&mut self, list: &'l [T]) -> &'l T {
         let (one, other) = (self.next_below(list.len() as u64), self.next_below(list.len() as u64));
         &list[one.min(other) as usize]

@@ -1,7 +1,7 @@
 //! Writes contacts as vCards, in the style of the programs that write each version.
 //!
-//! It supports only the values that the generator produces, and follows programs where these differ
-//! from the RFC: `TEL;CELL;VOICE` as in Outlook, groups and labels as in Apple's programs,
+//! It supports only the values that the generator produces, and imitates real programs where they
+//! differ from the RFC: `TEL;CELL;VOICE` as in Outlook, groups and labels as in Apple's programs,
 //! extensions as in Evolution.
 
 use super::contact::{FakeAddress, FakeCardVersion, FakeContact, FakeEmail, FakePhone, PhoneType};
@@ -198,7 +198,7 @@ fn write_birthday(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     }
 }
 
-/// Writes the account in 4.0, as a registered or another property, and an extension of a program.
+/// Writes the account as IMPP or as X-SOCIALPROFILE, and an extension property of one program.
 fn write_extensions_4_0(contact: &FakeContact<'_>, card: &mut LineWriter<'_>) {
     if let Some((_, scheme, name)) = &contact.account {
         if contact.style_bits.is_multiple_of(3) {
@@ -288,7 +288,8 @@ fn write_phone_3_0(phone: &FakePhone, first: bool, card: &mut LineWriter<'_>) {
     card.put_text(&phone.number).end_line();
 }
 
-/// Writes a telephone number: usually as a URI, as the RFC recommends, else as it was typed.
+/// Writes a telephone number: two thirds of the cards have a URI, as the RFC recommends; the others
+/// have the number as typed.
 fn write_phone_4_0(phone: &FakePhone, habit: u64, card: &mut LineWriter<'_>) {
     let uri = habit % 3 < 2;
     card.put(if uri { "TEL;VALUE=uri;" } else { "TEL;" });

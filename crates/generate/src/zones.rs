@@ -1,8 +1,8 @@
-//! Time zones: those of generated events, and files that repeat the same definitions hundreds of
-//! times.
+//! Time zones: the four zones of generated events, and files that repeat the same definitions
+//! hundreds of times.
 //!
-//! The names follow real programs: EDS and libical add a prefix, others do not. Offsets are those
-//! since 2007, which generated events need.
+//! The names follow real programs: EDS and libical add a prefix, others do not. The offsets are
+//! valid from 2007 on, which suffices for generated events.
 
 use super::dates::DayNumber;
 use super::line_writer::LineWriter;
@@ -12,13 +12,13 @@ use super::random::SplitMix64;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DaylightSaving {
     Never,
-    /// From the last Sunday of March to that of October.
+    /// From the last Sunday of March to the last Sunday of October.
     Europe,
-    /// From the second Sunday of March to the first of November.
+    /// From the second Sunday of March to the first Sunday of November.
     America,
 }
 
-/// A time zone: its offset from UTC, its daylight saving time, the names of both.
+/// A time zone: its standard offset, its daylight saving rule, and the names of both observances.
 pub(super) struct FakeZone {
     /// Its TZID.
     pub(super) tzid: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct FakeZone {
 }
 
 impl FakeZone {
-    /// Returns the offset from UTC on a day, between 7:00 and 21:00.
+    /// Returns the UTC offset in minutes at daytime on this day.
     pub(super) fn utc_offset_minutes(&self, day: DayNumber) -> i64 {
         let (year, ..) = day.to_date();
         let [from, to] = match self.daylight_saving {
@@ -43,7 +43,7 @@ impl FakeZone {
         (self.standard_offset_hours + i64::from(from <= day && day < to)) * 60
     }
 
-    /// Writes the definition with a TZID, which may have a prefix.
+    /// Writes the definition under this TZID: its own name or a name with a prefix.
     pub(super) fn write_definition(&self, id: &str, lines: &mut LineWriter<'_>) {
         let [winter, summer] = self.names;
         let (east, more) = (self.standard_offset_hours, self.standard_offset_hours + 1);
@@ -105,7 +105,7 @@ fn write_observance(
     lines.put("END:").put(kind).end_line();
 }
 
-/// The time zones of a calendar.
+/// The zones that a generated calendar defines and its events use.
 pub(super) static ZONES: [FakeZone; 4] = [
     FakeZone {
         tzid: "Europe/Berlin",
@@ -149,12 +149,12 @@ pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
 
 /// The prefix of TZIDs of old programs.
 const TZID_PREFIX: &str = "/softwarestudio.org/Olson_20011030_5/";
-/// The share of definitions of the main zone is the second of these numbers by the first.
+/// The number of definitions in a cycle.
 const DEFINITIONS_PER_CYCLE: u64 = 538;
-/// The definitions of the main zone among [`DEFINITIONS_PER_CYCLE`].
+/// The number of definitions in a cycle that are of the first repeated zone.
 const MAIN_ZONE_DEFINITIONS_PER_CYCLE: u64 = 318;
 
-/// The time zones of a file of copies; the first is the most frequent.
+/// The zones of a file with repeated definitions; most definitions are of the first zone.
 static REPEATED_ZONES: [FakeZone; 6] = [
     repeated_zone("Africa/Algiers", 1, DaylightSaving::Never, ["CET", "CET"]),
     repeated_zone("Europe/Berlin", 1, DaylightSaving::Europe, ["CET", "CEST"]),
@@ -179,7 +179,7 @@ const fn repeated_zone(
     }
 }
 
-/// Returns definition `index` of a file of copies: its TZID and its zone.
+/// Returns the TZID and the zone of definition `index` in a file with repeated definitions.
 pub(super) fn nth_repeated_definition(index: u64) -> (String, &'static FakeZone) {
     let before = |index: u64| {
         u128::from(index) * u128::from(MAIN_ZONE_DEFINITIONS_PER_CYCLE)

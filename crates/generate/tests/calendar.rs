@@ -1,7 +1,7 @@
 //! The properties of generated calendars that benchmarks rely on.
 //!
-//! The components are parsed by code of this file, not by Larder's parser, which the calendars are
-//! to measure.
+//! The components are parsed by code of this file, not by Larder's parser, because the calendars
+//! serve to measure it.
 
 use larder_generate::{write_calendar, write_zone_definitions};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! The properties of generated address books that benchmarks rely on.
 //!
-//! The cards are parsed by code of this file, not by Larder's parser, which the books are to
-//! measure.
+//! The cards are parsed by code of this file, not by Larder's parser, because the address books
+//! serve to measure it.
 
 use std::collections::HashSet;
 use std::io;

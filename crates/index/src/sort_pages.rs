@@ -1,6 +1,6 @@
 //! The interface between the sort index and its storage: chunks by fence, and level-0 runs.
 //!
-//! Apart from `pages`, the interface of the inverted index, because chunks are found by position
+//! Separate from `pages`, the interface of the inverted index, because chunks are found by position
 //! here, and rewritten in place.
 
 use crate::chunk::MalformedChunk;

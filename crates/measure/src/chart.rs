@@ -1,13 +1,13 @@
 //! Charts for people: SVG in an HTML figure, with title, legend, and labelled axes.
 //!
-//! A chart knows nothing of its subject and needs only the page around it (see
+//! A chart is independent of its subject and needs only the enclosing page (see
 //! [`crate::html_page`]): no script, font or network. Each chart is drawn in two widths, wide and
 //! narrow, and the page shows the one that fits, because a scaled picture is unreadable. A
 //! `<title>` shows the values under the pointer. Colours are classes that the page defines for
 //! light and dark; the legend names their meaning.
 //!
-//! These are our own because a chart takes a hundred lines, and the crates for charts are larger
-//! than this program.
+//! The project draws charts itself because a chart takes a hundred lines, and chart crates are
+//! larger than this program.
 
 mod axis;
 mod bars;

@@ -1,7 +1,7 @@
-//! The instruments: measurements that show, reproducibly, that Larder is fast and small.
+//! The instruments: reproducible measurements of Larder's speed and memory.
 //!
-//! Not on the way from bytes to answers: the crates on that way have no code that exists only to
-//! observe them. Test data comes from `larder-generate`.
+//! No crate that processes data depends on this one, and those crates contain no code that exists
+//! only for measurements. Test data comes from `larder-generate`.
 //!
 //! | module | purpose |
 //! |---|---|

@@ -1,8 +1,9 @@
 //! The cost of a command: wall time, processor time, memory, bytes written.
 //!
-//! Starts another program and observes it in `/proc`, so that a predecessor, the floor and Larder
-//! are measured by the same means. Apart from the scripts in `bench/` because a shell cannot sample
-//! the peak of anonymous memory: the maximum that `time` prints includes pages of mapped files.
+//! Starts another program and observes it in `/proc`, so that evolution-data-server, the floor and
+//! Larder are measured in the same way. Separate from the scripts in `bench/` because a shell
+//! cannot sample the peak of anonymous memory: the maximum that `time` prints includes pages of
+//! mapped files.
 //!
 //! # How
 //! While the command runs, `/proc/PID/status` is read at intervals of a thousandth of the elapsed

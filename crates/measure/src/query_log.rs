@@ -161,7 +161,7 @@ impl ReportBuilder {
         }
         let process = match self.processes.get(&pid) {
             Some(process) => *process,
-            // The log does not reach back to the start of this process.
+            // The log does not contain the start of this process.
             None => self.start_process(pid, None),
         };
         self.add_event(process, line);

@@ -1,7 +1,7 @@
 //! Occurrences with the fields of their items that lists show, and counts of occurrences.
 //!
-//! [`list_occurrences`] expands a result; [`read_agenda`] searches a time range. Apart from
-//! `expansion`, which reads no item. Text is made by `larder-present`.
+//! [`list_occurrences`] expands a result; [`read_agenda`] searches a time range. Separate from
+//! `expansion`, which reads no items. `larder-present` makes the text.
 
 use crate::error::Error;
 use crate::execution::find;
@@ -18,7 +18,7 @@ use larder_time::zone::Zone;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most schedules read in one transaction.
+/// The maximum number of schedules read in one transaction.
 const ITEMS_PER_TX: usize = 1024;
 
 /// The fields of an item that lists show.
@@ -32,9 +32,9 @@ pub struct ItemSummary {
     pub location: String,
     /// STATUS, in upper case.
     pub status: String,
-    /// The item does not make its time busy (TRANSP).
+    /// Whether the item leaves its time free (TRANSP).
     pub transparent: bool,
-    /// The item is a series, or an override of one.
+    /// Whether the item is a series or an override of a series.
     pub is_recurring: bool,
     /// The item is a completed task.
     pub is_done: bool,
@@ -62,10 +62,10 @@ pub struct AgendaEntry {
 pub struct OccurrenceList {
     /// The occurrences.
     pub entries: Vec<AgendaEntry>,
-    /// There are more than the limit.
+    /// Whether there are more occurrences than the limit.
     pub truncated: bool,
-    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
-    /// bounds.
+    /// Rows of items whose occurrences, or whose last occurrence by COUNT, were not found within
+    /// the budget.
     pub uncertain_rows: Vec<ItemRow>,
 }
 
@@ -126,7 +126,7 @@ pub fn list_occurrences(
     rows.dedup();
     let summaries = read_item_summaries(reader, &rows, &time_range.local_zone)?;
     let entry = |(row, occurrence): (ItemRow, ItemOccurrence)| {
-        // Items that were removed since are left out.
+        // Items that have been removed in the meantime are skipped.
         let item = Arc::clone(summaries.get(&row)?);
         Some(AgendaEntry {
             item,
@@ -229,8 +229,8 @@ pub fn find_uncertain_rows(reader: &Reader, result: &ResultSet) -> Result<Vec<It
 pub struct OccurrenceCount {
     /// The number.
     pub number: u64,
-    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
-    /// bounds.
+    /// Rows of items whose occurrences, or whose last occurrence by COUNT, were not found within
+    /// the budget.
     pub uncertain_rows: Vec<ItemRow>,
 }
 

@@ -1,8 +1,9 @@
-//! Busy periods: when a calendar has no free time, merged (RFC 5545, 3.6.4; RFC 4791, 7.10).
+//! Busy periods: the merged times at which a calendar has no free time (RFC 5545, 3.6.4; RFC 4791,
+//! 7.10).
 //!
-//! Events take time unless they are transparent or cancelled. Where a tentative event overlaps a
-//! certain one, the time is busy. A period reveals nothing else of its events. Apart from `agenda`,
-//! which keeps the events.
+//! Events count as busy time unless they are transparent or cancelled. Where a tentative event
+//! overlaps a confirmed event, the time is busy, not tentative. A period reveals nothing else about
+//! its events. Separate from `agenda`, which keeps the events.
 
 use crate::agenda::AgendaEntry;
 use larder_store::TimeRange;
@@ -15,7 +16,7 @@ pub struct BusyPeriod {
     pub from: Instant,
     /// The end.
     pub to: Instant,
-    /// All events in it are tentative.
+    /// Whether all events in the period are tentative.
     pub tentative: bool,
 }
 
@@ -64,7 +65,7 @@ fn merge_spans(mut spans: Vec<(Instant, Instant)>) -> Vec<(Instant, Instant)> {
     merged
 }
 
-/// Returns the parts of these spans that no other covers. Both lists are merged.
+/// Returns the parts of these spans that no span of the other list covers. Both lists are merged.
 fn subtract_spans(
     spans: &[(Instant, Instant)],
     others: &[(Instant, Instant)],

@@ -1,9 +1,9 @@
-//! The properties of a calendar itself, as opposed to those of its items.
+//! The properties of a calendar itself, as opposed to the properties of its items.
 
 use larder_store::{Collection, CollectionType, IndexConfig, Reader};
 
 /// Returns the content lines of each calendar of this name, as they were imported. A calendar
-/// without any is left out.
+/// without properties is skipped.
 ///
 /// # Errors
 /// Errors of the store.

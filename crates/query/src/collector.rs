@@ -1,7 +1,7 @@
 //! Collects the hits of a search with their sort keys, and sorts them at the end.
 //!
-//! Apart from `verification`, which decides what is a hit, because every plan collects in the same
-//! way.
+//! Separate from `verification`, which decides which items are hits, because every plan collects in
+//! the same way.
 
 use crate::result_set::Hit;
 use crate::search_request::{SearchRequest, SortSpec};
@@ -14,7 +14,7 @@ pub(crate) struct HitCollector<'a> {
     reader: &'a Reader,
     pub(crate) sort: Option<SortSpec>,
     pub(crate) limit: usize,
-    /// Where in the order the result set begins.
+    /// The position in the order where the result set begins.
     start_bound: SortBound,
     /// Hits of a search without an order, or that come in it.
     pub(crate) unsorted: Vec<Hit>,
@@ -46,7 +46,8 @@ impl<'a> HitCollector<'a> {
         }
     }
 
-    /// Returns how many more hits are wanted. With an order all are, as any may be among the first.
+    /// Returns the number of further hits to collect. With an order it is unlimited, because any
+    /// hit may be among the first.
     pub(crate) fn remaining_count(&self) -> usize {
         match self.sort {
             Some(_) => usize::MAX,
@@ -108,7 +109,7 @@ impl<'a> HitCollector<'a> {
     }
 }
 
-/// Returns a start time as a key whose bytes sort by time; items without one come last.
+/// Returns a start time as a key whose bytes sort by time; items without a start come last.
 pub(crate) fn start_sort_key(start: Option<i64>) -> Vec<u8> {
     let biased = start.map_or(u64::MAX, |start| start.wrapping_sub(i64::MIN) as u64);
     biased.to_be_bytes().to_vec()

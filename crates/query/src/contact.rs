@@ -1,6 +1,6 @@
 //! Contacts that are in no store: their values, and the test of one.
 //!
-//! Apart from `item`, whose items are read from a store.
+//! Separate from `item`, whose items are read from a store.
 
 use crate::item::ItemFields;
 use crate::matcher::Matcher;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 impl Matcher {
     /// Returns whether a contact that is stored under this UID matches. A test of UIDs matches by
-    /// the UID of the store and by that of the source.
+    /// the UID in the store and the UID in the source bytes.
     #[must_use]
     pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
         self.matches_values(uid, card)

@@ -1,11 +1,11 @@
 //! A cursor over a sorted collection: steps forward and back, jumps to a letter, returns its rank.
 //!
-//! A cursor holds no list of items: it stands at a [`SortBound`] and reads the index on either side
-//! of it. So it holds no transaction open, costs the same in a collection of any size, and follows
-//! changes. If the index does not have the order, or the cursor is over the result of a query, it
-//! holds the sort positions of that result and reads them again when the store has changed; the
-//! items that it returns are the same. Apart from `execution`, which returns a result once, as a
-//! cursor lives as long as a window is open.
+//! A cursor holds no list of items: its position is a [`SortBound`], and it reads the index on
+//! either side of that bound. So a cursor holds no transaction open, costs the same in a collection
+//! of any size, and follows changes. If the index does not have the order, or the cursor is over
+//! the result of a query, it holds the sort positions of that result and reads them again when the
+//! store has changed; the items that it returns are the same. Separate from `execution`, which
+//! returns a result once, because a cursor lives as long as a window is open.
 
 use crate::error::Error;
 use crate::execution::find;
@@ -21,7 +21,7 @@ use larder_format::collate::primary_weights;
 use larder_format::fold::fold;
 use larder_store::{Extractor, IndexedOrder, ItemRow, ReadTransaction, Reader, SortPosition};
 
-/// The most characters of one letter of an alphabet: `dzs` in Hungarian.
+/// The maximum number of characters of one letter of an alphabet: `dzs` in Hungarian.
 const MAX_LETTER_CHARS: usize = 3;
 /// Letters under which others are filed: Á under A, Danish aa under Å, が under か, 김 under ㄱ.
 const FILING_LETTERS: &str = concat!(
@@ -32,12 +32,12 @@ const FILING_LETTERS: &str = concat!(
 
 /// A position between two items of a sorted collection, or of a sorted result.
 ///
-/// It stands between items as a text cursor does between characters: [`step(3)`](Self::step)
-/// returns the next three and moves behind them; `step(-3)` then returns the same three, the
-/// nearest first. (A cursor of evolution-data-server stands on an item, and leaves that one out
-/// when it changes direction.)
+/// The cursor is between items, as a text cursor is between characters: [`step(3)`](Self::step)
+/// returns the next three and moves after them; `step(-3)` then returns the same three, the nearest
+/// first. (A cursor of evolution-data-server is on an item and skips that item when it changes
+/// direction.)
 ///
-/// It remembers a sort key and a row. Items added or removed elsewhere do not move it, and each
+/// It consists of a sort key and a row. Items added or removed elsewhere do not move it, and each
 /// call reads the store as it is then.
 ///
 /// ```
@@ -97,7 +97,7 @@ impl SortedCursor {
         self.bound = SortBound::before_all(self.sort.direction());
     }
 
-    /// Moves behind the last item.
+    /// Moves after the last item.
     pub fn move_to_end(&mut self) {
         self.bound = SortBound::before_all(self.sort.direction().reverse());
     }
@@ -138,7 +138,8 @@ impl SortedCursor {
     }
 
     /// Returns the letters under which there are items, in their order. The cost depends on the
-    /// number of letters, not of items: in a Chinese collection, on that of first characters.
+    /// number of letters (in a Chinese collection, of different first characters), not on the
+    /// number of items.
     ///
     /// # Errors
     /// As [`SortedCursor::step`].
@@ -221,7 +222,7 @@ impl SortedCursor {
         Ok(page.count < limit)
     }
 
-    /// Passes the rows of at most `limit` items behind the cursor in a direction to `each`.
+    /// Passes the rows of at most `limit` items that follow the cursor in a direction to `each`.
     fn read_positions(
         &mut self,
         reader: &Reader,
@@ -332,14 +333,14 @@ impl Alphabet<'_> {
         let unlisted = starts.map(|start| (start.to_string(), self.letter_key(start)));
         let letters = self.letters.iter().cloned().chain(unlisted);
         let matching = letters.filter(|(_, letter)| !letter.is_empty() && key.starts_with(letter));
-        // Of several, the longer ones are the letter with the text behind it.
+        // If several match, the longer ones are the letter followed by text.
         let Some((text, letter)) = matching.min_by_key(|(_, letter)| letter.len()) else {
             return ("#".into(), None);
         };
         if !text.chars().all(char::is_alphabetic) {
             return ("#".into(), Some(letter));
         }
-        // The capital of i is I, except where that is another letter: there it is İ.
+        // The capital of i is I, unless that is a different letter: then the capital is İ.
         let capitals = [text.to_uppercase(), "İ".into()];
         let capital = capitals.into_iter().find(|capital| self.letter_key(capital) == letter);
         (capital.unwrap_or(text), Some(letter))

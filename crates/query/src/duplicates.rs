@@ -14,10 +14,10 @@
 //!
 //! Names are compared folded, in any order of their words; phone numbers as by `eqphone_national`,
 //! if they have at least six digits and the same extension. Joins are transitive. Work is bounded:
-//! of very many numbers with the same ending, only the first are compared by the numbering plans.
+//! if very many numbers have the same ending, only the first are compared by the numbering plans.
 //!
-//! Apart from `execution` because it compares items with each other. One scan keeps eight bytes for
-//! each value; cards that seem to have a value in common are then read again.
+//! Separate from `execution` because it compares items with each other. One scan keeps eight bytes
+//! for each value; cards that seem to have a value in common are then read again.
 
 mod phone_comparison;
 
@@ -35,21 +35,21 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::rc::Rc;
 
-/// The most cards read in one transaction.
+/// The maximum number of cards read in one transaction.
 const CARDS_PER_TX: usize = 256;
-/// The most cards that an address or a number joins.
+/// The maximum number of cards that an address or a number joins.
 const MAX_CARDS_PER_VALUE: usize = 50;
-/// The most cards that a name joins.
+/// The maximum number of cards that a name joins.
 const MAX_CARDS_PER_NAME: usize = 5;
-/// The most values of a field of one card that are compared.
+/// The maximum number of values of a field of one card that are compared.
 const MAX_VALUES_PER_FIELD: usize = 64;
-/// The most names of one card that are compared.
+/// The maximum number of names of one card that are compared.
 const MAX_NAMES_PER_CARD: usize = 8;
 /// The longest name that is compared.
 const MAX_NAME_BYTES: usize = 250;
-/// The most pairs of cards whose comparison is cached.
+/// The maximum number of pairs of cards whose comparison is cached.
 const MAX_CACHED_PAIRS: usize = 8192;
-/// The most cards that are cached: duplicates are compared once for each common value.
+/// The maximum number of cards that are cached: duplicates are compared once for each common value.
 const MAX_CACHED_CARDS: usize = 256;
 
 /// Contacts that may be the same person.
@@ -75,7 +75,7 @@ impl DuplicateGroup {
 pub struct DuplicateReason {
     /// The field: `email`, `phone` or `full_name`.
     pub field: &'static str,
-    /// The value, as the first of the cards has it.
+    /// The value as written in the first card.
     pub value: String,
 }
 
@@ -178,7 +178,7 @@ impl MatchKeys {
                 facts.keys.push((hash_key(3, &sorted), MatchKey::Name(sorted), name));
             }
         }
-        // A list has the addresses of its members.
+        // A contact list contains the addresses of its members.
         if facts.is_list {
             return facts;
         }
@@ -279,8 +279,8 @@ fn has_other_birthday(a: &str, b: &str) -> bool {
     known && if years { a != b } else { day(a) != day(b) }
 }
 
-/// How two cards are compared: by a common name of one word, by a longer name, by an address or a
-/// number of these two only, or by one of other cards, too.
+/// The rule by which two cards are compared: they share a name of one word, a longer name, an
+/// address or number that only these two have, or one that other cards have as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum MatchRule {
     OneWordName,
@@ -366,7 +366,7 @@ impl<'a> DuplicateSearch<'a> {
             runs.push((start, u8::try_from(run.len()).unwrap_or(u8::MAX)));
         }
         let number = |value: &u64| (value & u64::from(u32::MAX)) as u32;
-        // Twins have several values in common: they are met soon after each other.
+        // Duplicates usually share several values, so the same pair soon occurs again.
         runs.sort_unstable_by_key(|(start, _)| values.get(*start as usize).map(number));
         for (start, length) in runs {
             let run = values.get(start as usize..).unwrap_or_default();
@@ -378,7 +378,7 @@ impl<'a> DuplicateSearch<'a> {
         Ok(())
     }
 
-    /// The values that more than one card seems to have, and not very many.
+    /// Returns the hashes of values that more than one card, but not too many cards, seem to have.
     fn shared_values(&mut self) -> Vec<u64> {
         let mut values = std::mem::take(&mut self.values);
         values.sort_unstable();
@@ -395,7 +395,7 @@ impl<'a> DuplicateSearch<'a> {
 
     fn compare_cards(&mut self, hash: u32, cards: &[u32]) -> Result<(), Error> {
         let facts = self.load_match_keys(cards)?;
-        // The values of this hash, and of each card which of them it has.
+        // The values with this hash, and for each card the values that it has.
         let (mut values, mut places) = (Vec::new(), HashMap::new());
         let mut place = |shared| {
             *places.entry(shared).or_insert_with(|| {
@@ -411,7 +411,7 @@ impl<'a> DuplicateSearch<'a> {
         if self.cached_verdicts.len() > MAX_CACHED_PAIRS {
             self.cached_verdicts.clear();
         }
-        // Numbers of two countries, and what only has the same hash, are other values.
+        // Numbers of two countries, and texts that merely have the same hash, are different values.
         self.phone_comparer.pairs_left = MAX_COMPARED_PAIRS;
         let phones: Vec<Option<&DialledNumber>> =
             values.iter().map(|value| value.phone()).collect();
@@ -445,7 +445,7 @@ impl<'a> DuplicateSearch<'a> {
                 {
                     let reason = DuplicateReason { field: shared.field(), value: (*shown).clone() };
                     self.union(*a, *b);
-                    // Once for each group is enough.
+                    // Once for each group suffices.
                     let reason = (self.root(*a), reason, sure);
                     if known_reasons.insert(reason.clone()) {
                         self.reasons.push(reason);
@@ -456,7 +456,7 @@ impl<'a> DuplicateSearch<'a> {
         Ok(())
     }
 
-    /// Reads the values of these cards. Cards that were removed are left out.
+    /// Reads the values of these cards. Cards that were removed are skipped.
     fn load_match_keys(&mut self, cards: &[u32]) -> Result<Vec<(u32, Rc<MatchKeys>)>, Error> {
         if self.cached_keys.len() > MAX_CACHED_CARDS {
             self.cached_keys.clear();

@@ -15,7 +15,7 @@ pub enum Error {
         /// The field with the most similar name.
         nearest: Option<&'static str>,
     },
-    /// A query id of live views that no query is registered under: its last view was closed.
+    /// A query id of live views under which no query is registered: its last view was closed.
     #[error("unknown query id {id}")]
     UnknownQuery {
         /// The id.

@@ -1,4 +1,4 @@
-//! Answers a request: by the indexes where they can, else by testing candidates.
+//! Answers a request from the indexes if possible, otherwise by testing candidates.
 //!
 //! [`find`] plans and runs a query; [`full_scan`] tests every item and is the reference that each
 //! plan must equal. The test of a candidate is in `verification`, the result in `result_set`.
@@ -19,7 +19,7 @@ use larder_store::{
 };
 use std::sync::Arc;
 
-/// The most rows listed in one transaction, without their items.
+/// The maximum number of rows listed in one transaction, without their items.
 const MAX_ROWS_PER_TX: usize = 4096;
 
 /// Finds the items that match a query, by a plan for the indexes.
@@ -111,9 +111,9 @@ fn list_all_rows(reader: &Reader, result: &mut ResultSet, limit: usize) -> Resul
     Ok(())
 }
 
-/// Answers a query that is a time range and nothing else: from the interval index, without reading
-/// any item. Returns false if the query is another one or the index cannot answer it. The caller
-/// holds a read transaction.
+/// Answers a query that consists of a single time range from the interval index, without reading an
+/// item. Returns false for any other query, or if the index cannot answer it. The caller holds a
+/// read transaction.
 fn collect_by_time_range(
     reader: &Reader,
     request: &SearchRequest,
@@ -172,7 +172,7 @@ struct CollectionGroup {
 }
 
 /// Collects the hits of a query, by one plan for each index configuration. An index configuration
-/// and an index belong together only within one read transaction, which is the one passed in.
+/// describes an index only within one read transaction; the caller passes that transaction in.
 /// Returns the first hits instead if the order was scanned for them.
 fn collect_candidates(
     reader: &Reader,

@@ -1,7 +1,7 @@
 //! Expansion: the occurrences, or alarms, of the items of a result in a time range.
 //!
 //! Schedules are in the index, so no item is read. Work is bounded: the number of occurrences is
-//! limited, and a flag tells whether there are more. Apart from `agenda`, which adds the fields
+//! limited, and a flag tells whether there are more. Separate from `agenda`, which adds the fields
 //! that lists show.
 
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::result_set::ResultSet;
 use crate::time_test::TimeTest;
 use larder_store::{ItemOccurrence, ItemRow, Reader, TimeRange};
 
-/// The most schedules read in one transaction.
+/// The maximum number of schedules read in one transaction.
 const ITEMS_PER_TX: usize = 1024;
 
 /// The occurrences of the items of a result in a time range.
@@ -18,10 +18,10 @@ const ITEMS_PER_TX: usize = 1024;
 pub struct Expansion {
     /// Rows of items with an occurrence each, by start; alarms by the time when they ring.
     pub occurrences: Vec<(ItemRow, ItemOccurrence)>,
-    /// There are more than the limit.
+    /// Whether there are more occurrences than the limit.
     pub truncated: bool,
-    /// Rows of items whose occurrences, or the end of whose COUNT, could not be found within
-    /// bounds.
+    /// Rows of items whose occurrences, or whose last occurrence by COUNT, were not found within
+    /// the budget.
     pub uncertain_rows: Vec<ItemRow>,
 }
 
@@ -53,7 +53,7 @@ pub fn expand_occurrences(
             if !is_complete {
                 expansion.uncertain_rows.push(row);
             }
-            // Occurrences behind the limit are dropped early, to bound memory.
+            // Occurrences after the limit are dropped early to bound the memory.
             if expansion.occurrences.len() > limit.saturating_mul(2) {
                 apply_limit(&mut expansion, limit);
             }
@@ -71,7 +71,7 @@ fn apply_limit(expansion: &mut Expansion, limit: usize) {
         Some((at, _)) => at,
         None => occurrence.occurrence.start,
     };
-    // In place: a stable sort would need as much memory again.
+    // Sorts in place, because a stable sort would need as much memory again.
     expansion.occurrences.sort_unstable_by_key(|(row, occurrence)| {
         (
             sort_time(occurrence),

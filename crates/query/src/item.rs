@@ -1,7 +1,7 @@
-//! An item as a predicate sees it: its values and its schedule, each read when it is tested.
+//! The values and the schedule of an item, each read when a predicate tests it.
 //!
 //! There are two implementations: the parsed item ([`DecodedItem`]), and its stored fields
-//! ([`StoredFieldsItem`]), which are faster to read and incomplete. Apart from `matcher`, which
+//! ([`StoredFieldsItem`]), which are faster to read and incomplete. Separate from `matcher`, which
 //! tests them.
 
 use crate::local_time::read_schedule;
@@ -23,7 +23,7 @@ pub(crate) trait ItemFields {
     /// The properties; none if only stored fields are available.
     fn properties(&self) -> &[Property<'_>];
 
-    /// The UID in the source.
+    /// The UID in the source bytes.
     fn uid(&self) -> Option<String>;
 
     /// The kind of the item.
@@ -55,12 +55,12 @@ pub struct DecodedItem<'a> {
     pub(crate) uncertain: Cell<bool>,
 }
 
-/// Where the schedule of an item comes from.
+/// The origin of an item's schedule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ScheduleOrigin<'a> {
     /// The index.
     Stored,
-    /// The source: it is derived again.
+    /// The source bytes, from which the schedule is derived again.
     Recomputed,
     /// The caller.
     Given(Option<&'a Schedule>),

@@ -3,8 +3,8 @@
 //! A [`Query`] is written in two ways: as the search line that people type ([`Query::parse`]) and
 //! as an S-expression of evolution-data-server ([`Query::parse_sexp`]). [`find`] lets the planner
 //! look up what the indexes can answer, and tests the remaining candidates; [`full_scan`] tests
-//! every item. For any store and any query both give the same result: the property that the tests
-//! of this crate are about.
+//! every item. For any store and any query both give the same result; the tests of this crate
+//! verify this property.
 //!
 //! | module | contents |
 //! |---|---|
@@ -38,9 +38,9 @@
 //! | `verification` | the test of candidates |
 //! | [`views`] | queries that stay open and report changes |
 //!
-//! The crate names no file and no SQLite: it reads through [`larder_store::Reader`]. Any Rust
-//! program can query a store with it while other programs write. `examples/contact_names.rs` is
-//! such a program:
+//! The crate does not depend on files or SQLite: it reads through [`larder_store::Reader`]. Any
+//! Rust program can query a store with it while other programs write. `examples/contact_names.rs`
+//! is such a program:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/contact_names.rs")]

@@ -1,6 +1,6 @@
 //! Times of items in the user's time zone: spans, days, and the time range of a date phrase.
 //!
-//! Apart from `agenda`, as single items have times, too. Their text is made by `larder-present`.
+//! Separate from `agenda` because single items have times, too. `larder-present` makes their text.
 
 use larder_date_phrase::{DateRange, UserLocale};
 use larder_store::{ItemOccurrence, ItemRow, Reader, Schedule, TimeRange, TimeTarget};
@@ -13,11 +13,11 @@ use larder_time::zone::Zone;
 pub struct LocalTimeSpan {
     /// The start.
     pub from: CivilTime,
-    /// The end; of whole days, the midnight after the last.
+    /// The end; for whole days, the midnight after the last day.
     pub to: CivilTime,
-    /// The occurrence takes whole days.
+    /// Whether the occurrence takes whole days.
     pub all_day: bool,
-    /// The item names no time zone.
+    /// Whether the item names no time zone.
     pub floating: bool,
     /// The UTC offset at the start, in seconds.
     pub start_offset: i32,
@@ -44,8 +44,8 @@ impl LocalTimeSpan {
         }
     }
 
-    /// Converts a start and an end, both to the time zone of the start. A time that is skipped
-    /// there is moved forward. Without an end, the span is empty, or one day.
+    /// Converts a start and an end, both to the time zone of the start. A time that the zone skips
+    /// is moved forward. Without an end, the span is empty; for a date it counts as one day.
     #[must_use]
     pub fn from_start_and_end(
         start: &CalendarDateTime,

@@ -2,9 +2,9 @@
 //! plan must agree with it.
 //!
 //! A [`Matcher`] is made once for a query and tests many items. Texts are folded and patterns
-//! compiled when it is made, and only the values that the query looks at are decoded. The types of
-//! collections have different fields, so it has one predicate for each. Apart from `item`, which
-//! reads the values, and `value_matcher`, which tests one.
+//! compiled when it is made, and only the values that the query tests are decoded. The types of
+//! collections have different fields, so it has one predicate for each. Separate from `item`, which
+//! reads the values, and from `value_matcher`, which tests a single value.
 //!
 //! The functions have the semantics of evolution-data-server's evaluator in memory
 //! (`e-book-backend-sexp.c`), with the folding of its SQL evaluator on both sides;
@@ -40,7 +40,7 @@ struct CollectionTypeMatcher {
     predicate: Predicate,
     /// The fields that the predicate reads; `None` if it needs whole items.
     fields: Option<Box<[&'static Field]>>,
-    /// The predicate reads UIDs.
+    /// Whether the predicate reads UIDs.
     has_uid_test: bool,
 }
 
@@ -355,8 +355,8 @@ fn fields_by_type(is_wanted: impl Fn(&Field) -> bool) -> Vec<Vec<&'static Field>
     CollectionType::all().map(wanted).collect()
 }
 
-/// The fields of a test of any field: the indexed ones, without UIDs, flags and the time of the
-/// last revision, which users do not mean.
+/// The fields of a test of any field: the indexed fields, without UIDs, flags and the time of the
+/// last revision, which users do not search for.
 pub(crate) fn any_fields(collection_type: CollectionType) -> &'static [&'static Field] {
     static ANY_FIELDS: FieldsByType = LazyLock::new(|| {
         fields_by_type(|field| {

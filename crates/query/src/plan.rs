@@ -1,8 +1,9 @@
 //! The planner: the candidates of a query, by the indexes.
 //!
 //! The candidates are a superset of the matches. If the plan is `exact` they are the matches;
-//! otherwise `verification` tests each, so a plan may be coarse but must miss nothing. What no
-//! index narrows (a negation, a field that is not indexed) is a scan; `--explain` shows it.
+//! otherwise `verification` tests each, so a plan may be coarse but must miss nothing. A predicate
+//! without an index (a negation, a field that is not indexed) needs a full scan; `--explain` shows
+//! this.
 
 use crate::matcher::{any_fields, fields_matched_by, word_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
@@ -16,20 +17,20 @@ use larder_store::{
     term_encoding as term,
 };
 
-/// The most trigrams of a text that are looked up. The last ones: long texts with the same prefix
-/// (`urn:uuid:...`) differ at their end.
+/// The maximum number of trigrams of a text that are looked up. The last trigrams are used, because
+/// long texts with the same prefix (`urn:uuid:...`) differ at their end.
 const MAX_TRIGRAMS: usize = 16;
-/// The most terms of a plan: more cost more than a scan.
+/// The maximum number of terms of a plan: with more terms, a scan is faster.
 const MAX_TERMS_PER_PLAN: usize = 4096;
-/// The most UIDs that are looked up; more are tested in a scan.
+/// The maximum number of UIDs that are looked up; more UIDs are tested in a full scan.
 const MAX_UIDS_PER_PLAN: usize = 65_536;
-/// The fewest digits of a national number.
+/// The minimum number of digits of a national number.
 const MIN_NATIONAL_DIGITS: usize = 2;
-/// The most final digits that certainly belong to the number itself: in Argentina a prefix is
-/// dialled within it.
+/// The maximum number of final digits that certainly belong to the number itself: in Argentina a
+/// prefix is dialled inside the number.
 const MAX_CERTAIN_DIGITS: usize = 6;
 
-/// How the candidates of a query are found.
+/// The source of the candidates of a query.
 #[derive(Debug)]
 pub enum Plan {
     /// Nothing can match.
@@ -204,7 +205,7 @@ fn plan_and(all: &[Query], index_config: &IndexConfig) -> CandidateSet {
     }
 }
 
-/// Any part may match: one that any item may match makes the whole a scan.
+/// Combines alternatives: if any item may match one of them, the whole query needs a scan.
 fn plan_or(any: impl Iterator<Item = CandidateSet>) -> CandidateSet {
     let (mut parts, mut terms) = (Vec::new(), 0);
     for candidates in any {
@@ -295,7 +296,7 @@ fn plan_uids(uids: &[String]) -> CandidateSet {
 
 fn plan_field(field: &'static Field, test: &FieldTest, index_config: &IndexConfig) -> CandidateSet {
     let Some(index) = index_field(field) else { return CandidateSet::All };
-    // The UID in the source may differ from that of the store.
+    // The UID in the source bytes may differ from the UID in the store.
     if field.field_type == FieldType::Uid {
         return match test.op {
             MatchOp::Is => plan_uids(std::slice::from_ref(&test.text)),
@@ -309,7 +310,7 @@ fn plan_field(field: &'static Field, test: &FieldTest, index_config: &IndexConfi
     // The index has only the prefix of a longer value.
     let is_untruncated = term::is_untruncated(&folded);
     match test.op {
-        // A value of accents only is folded to an empty text, but exists.
+        // A value that consists of accents is folded to an empty text, but exists.
         MatchOp::Is if folded.is_empty() => CandidateSet::All,
         MatchOp::Exists => plan_presence(index, is_own),
         MatchOp::ExistsVcard | MatchOp::RegexNormal | MatchOp::RegexRaw => CandidateSet::All,
@@ -400,8 +401,8 @@ fn plan_phone(field: &Field, test: &FieldTest) -> CandidateSet {
     LookupPlan::single_lookup(Selectivity::Prefix, IndexQuery::Any(any), false, words)
 }
 
-/// Returns the field whose index has the values of a field: itself, or the one that it is a subset
-/// of.
+/// Returns the field whose index has the values of a field: itself, or the field that it is a
+/// subset of.
 fn index_field(field: &'static Field) -> Option<&'static Field> {
     if field.is_indexed {
         Some(field)

@@ -1,8 +1,8 @@
 //! Projections: a few fields of each item, from the stored fields where these suffice.
 //!
-//! Lists show names and numbers, so they should not read an item with a large photo. Only an item
-//! with a wanted field that is not stored is read whole. Apart from `result_set`, which gives whole
-//! items.
+//! Lists show names and numbers, so they should not read an item with a large photo. An item is
+//! read whole only if a requested field is not stored. Separate from `result_set`, which returns
+//! whole items.
 
 use crate::error::Error;
 use crate::item;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// An item of which the requested fields can be read.
+/// An item whose requested fields can be read.
 #[derive(Debug)]
 pub struct ProjectedItem<'a> {
     head: &'a ItemMeta,
@@ -80,7 +80,7 @@ struct ProjectionPageItem {
 
 /// Rows are sorted by slots if there are no more slots for each hit.
 const MAX_SLOTS_PER_HIT: usize = 4;
-/// The most UIDs read in one transaction.
+/// The maximum number of UIDs read in one transaction.
 const MAX_UIDS_PER_TX: usize = 1 << 17;
 
 /// Returns the rows of hits, ascending, each with its place in the result.
@@ -160,7 +160,7 @@ impl ResultSet {
 
     /// Calls `each` with every item and these fields of it, until it returns false; without fields,
     /// with the items alone. Items that were removed since the search, or changed so that they no
-    /// longer match, are left out. No transaction is open during the calls.
+    /// longer match, are skipped. No transaction is open during the calls.
     ///
     /// # Errors
     /// Errors of the store.

@@ -18,11 +18,11 @@ pub enum Query {
     /// Every item.
     #[default]
     All,
-    /// All of these.
+    /// Items that match all of these queries.
     And(Vec<Query>),
-    /// Any of these; an empty list matches nothing.
+    /// Items that match any of these queries; an empty list matches nothing.
     Or(Vec<Query>),
-    /// Every item that does not match this.
+    /// Items that do not match this query.
     Not(Box<Query>),
     /// A bare word or quoted phrase: searched in names, nicknames, organisations, e-mail addresses
     /// and phone numbers. One or two letters match the start of a word, longer texts any part.
@@ -121,7 +121,8 @@ impl Query {
         }
     }
 
-    /// Matches any of these. Many tests of a single UID become one set, which is looked up at once.
+    /// Matches any of these. Many tests of a single UID become one set, which takes a single
+    /// lookup.
     pub(crate) fn from_alternatives(any: Vec<Query>) -> Query {
         if any.iter().filter(|query| query.single_uid().is_some()).count() < MIN_UIDS_PER_SET {
             return Query::Or(any);
@@ -187,9 +188,9 @@ pub enum FieldSelector {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MatchOp {
-    /// The value contains the text, in which the first space behind a word stands for any text. A
-    /// phone number also matches by its digits. An empty text matches every contact, unless the
-    /// field is a list without values.
+    /// The value contains the text; the first space after a word in the text matches any
+    /// characters. A phone number also matches by its digits. An empty text matches every contact,
+    /// unless the field is a list without values.
     Contains,
     /// The value is the text.
     Is,

@@ -1,8 +1,8 @@
 //! The query log: each query with its cost, each view, and each notification, as lines of JSON.
 //!
 //! `docs/queries.md` documents the lines. This module writes them and opens no file;
-//! `larder-measure` reads them. Apart from the execution of queries so that a program without a log
-//! pays for one test of an `Option`.
+//! `larder-measure` reads them. Separate from the execution of queries so that a program without a
+//! log pays for one test of an `Option`.
 
 use crate::query::Query;
 use crate::result_set::ResultSet;
@@ -19,7 +19,7 @@ pub trait QueryLogSink: Send + Sync + fmt::Debug {
     /// Records an event at the current time.
     fn record(&self, event: &QueryLogEvent<'_>);
 
-    /// Writes out what is buffered. Called when no event is expected for a while.
+    /// Writes the buffered lines. Called when no event is expected for a while.
     fn flush(&self) {}
 }
 
@@ -31,11 +31,11 @@ pub enum AnswerOrigin {
     Executed,
     /// The answer cache had it.
     Cache,
-    /// The answer cache had it, and a view is open on the query.
+    /// The answer cache had the answer, and a view is open on the query.
     Shared,
 }
 
-/// The reason for the eviction of a cached answer.
+/// The reason why a cached answer was evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvictionReason {
@@ -45,11 +45,11 @@ pub enum EvictionReason {
     Budget,
 }
 
-/// The reason for the reset of a view.
+/// The reason why a view was reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetReason {
-    /// The changes that it missed are not kept any more, or are too many.
+    /// The missed changes were pruned, or are too many.
     Expired,
     /// Collections were created, removed or renamed.
     Collections,
@@ -57,7 +57,7 @@ pub enum ResetReason {
     Zones,
 }
 
-/// An event in the log. Names and fields are those of the JSON.
+/// An event in the log; its name and fields are the names in the JSON.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[allow(missing_docs, reason = "docs/queries.md documents the fields")]
@@ -126,13 +126,14 @@ pub struct AnswerRecord<'a> {
     pub verified: u64,
     /// Items in the answer.
     pub returned: usize,
-    /// The time it took, in microseconds.
+    /// The time of the query, in microseconds.
     pub us: u64,
     /// The memory that the answer holds in the cache.
     pub bytes: usize,
 }
 
-/// The memory of a parsed query beside its text and its answer: the average of ten thousand.
+/// The memory of a parsed query in addition to its text and its answer: the average of ten
+/// thousand.
 const QUERY_BYTES: usize = 1536;
 /// The memory of a compiled pattern: the average of a thousand.
 const PATTERN_BYTES: usize = 22 << 10;
@@ -202,7 +203,7 @@ const FLUSH_BYTES: usize = 16 << 10;
 /// The buffer is written out when its first line has this age.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A log that writes lines of JSON. It buffers them for a moment, and writes whole lines only.
+/// A log that writes lines of JSON. It buffers the lines for a moment and writes only whole lines.
 pub struct JsonLinesLog<W: Write> {
     pid: u32,
     buffer: Mutex<QueryLogBuffer<W>>,

@@ -1,7 +1,7 @@
-//! The domain of a result: one type of collection, or several. Lists show and sort each type
-//! differently.
+//! The domain of a result: a single type of collection, or several types. Lists show and sort each
+//! type differently.
 //!
-//! Apart from `query`, as the domain may depend on the collections of the store.
+//! Separate from `query` because the domain may depend on the collections of the store.
 
 use crate::error::Error;
 use crate::query::{FieldSelector, FieldTest, NumericOperand, Query};
@@ -38,7 +38,7 @@ impl ResultDomain {
     }
 }
 
-/// Returns the domain of a request: that of its query, or else that of the collections searched.
+/// Returns the domain of a request: the domain of its query, or else of the collections searched.
 ///
 /// # Errors
 /// Errors of the store.

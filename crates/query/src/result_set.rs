@@ -2,8 +2,8 @@
 //!
 //! Items are read when the caller asks for them, in short read transactions: a result set that is
 //! read slowly holds no transaction open and no source bytes in memory, and an item that was
-//! removed in between is left out. Only the first few are kept from the search, which had to read
-//! them anyway. Apart from `execution`, which finds the rows.
+//! removed in between is skipped. Only the first few items are kept from the search, which had to
+//! read them anyway. Separate from `execution`, which finds the rows.
 
 use crate::error::Error;
 use crate::item::DecodedItem;
@@ -15,9 +15,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most items read in one transaction.
+/// The maximum number of items read in one transaction.
 pub(crate) const PAGE_ROWS: usize = 256;
-/// The most items read in one transaction when only their bytes are wanted.
+/// The maximum number of items read in one transaction when only their bytes are wanted.
 const SOURCES_PER_TX: usize = 1024;
 /// A page ends with the item that reaches this size.
 const PAGE_BYTES: usize = 1 << 20;
@@ -25,19 +25,19 @@ const PAGE_BYTES: usize = 1 << 20;
 const TYPICAL_ITEM_BYTES: usize = 1 << 10;
 /// Prefetched items are used for this long before the store is checked for changes again.
 const PREFETCH_MAX_AGE: Duration = Duration::from_millis(10);
-/// The most items that a search prefetches.
+/// The maximum number of items that a search prefetches.
 const MAX_PREFETCH_ITEMS: usize = 64;
 /// A search stops prefetching when it has this many bytes; a larger item is never prefetched.
 const MAX_PREFETCH_BYTES: usize = 256 << 10;
 
-/// How a query was executed.
+/// The record of the execution of a query.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
     /// The query, as an S-expression.
     pub query: String,
-    /// How candidates were found, in words.
+    /// The source of the candidates, in words.
     pub plan: Vec<String>,
-    /// How the hits were sorted, in words.
+    /// The sorting of the hits, in words.
     pub order: String,
     /// Rows of the index, or of the full scan, that were read.
     pub rows_read: u64,
@@ -53,11 +53,12 @@ pub struct Explanation {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
     pub(crate) row: ItemRow,
-    /// The batch that had last changed the item by then; 0 if the item itself was not read.
+    /// The batch that had last changed the item at the time of the search; 0 if the item itself was
+    /// not read.
     pub(crate) seq: Seq,
 }
 
-/// The result of a search: which items, in which order.
+/// The result of a search: its items and their order.
 #[derive(Debug, Clone)]
 pub struct ResultSet {
     pub(crate) hits: Vec<Hit>,
@@ -76,10 +77,10 @@ pub struct ResultSet {
     pub explain: Explanation,
 }
 
-/// How the store has changed since a search.
+/// The change of the store since a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Staleness {
-    /// Not at all.
+    /// No change.
     Unchanged,
     /// Batches were applied: sequence numbers tell which items changed.
     SameStore,
@@ -120,8 +121,8 @@ impl Prefetch {
     }
 }
 
-/// A prefetch, used only as long as nobody has written since. That is checked again while it is
-/// read, as a slow caller leaves others time to write.
+/// A prefetch that is valid until the next write. Its validity is checked again during reading,
+/// because other processes may write while a slow caller reads.
 struct ValidPrefetch<'a> {
     reader: &'a Reader,
     prefetch: &'a Prefetch,
@@ -203,7 +204,7 @@ impl ResultSet {
         }
     }
 
-    /// A result set of the items in these rows, whatever their content is by now.
+    /// A result set of the items in these rows, regardless of their current content.
     pub(crate) fn from_rows(rows: &[ItemRow]) -> ResultSet {
         ResultSet::empty(Query::All).with_rows(rows.iter().copied())
     }
@@ -248,7 +249,7 @@ impl ResultSet {
     }
 
     /// Calls `each` with every item and its source bytes, until it returns false. Items that were
-    /// removed since the search, or changed so that they no longer match, are left out; a change of
+    /// removed since the search, or changed so that they no longer match, are skipped; a change of
     /// the last hundredth of a second may be missed. No transaction is open during the calls.
     ///
     /// # Errors
@@ -287,8 +288,8 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Calls `each` with the source bytes of every item, as [`ResultSet::for_each`] does. Faster
-    /// than that, as the item table is not read.
+    /// Calls `each` with the source bytes of every item, as [`ResultSet::for_each`] does. It is
+    /// faster than [`ResultSet::for_each`], because it does not read the item table.
     ///
     /// # Errors
     /// Errors of the store.
@@ -372,7 +373,7 @@ impl ResultSet {
         Ok(reader.epoch()? == self.epoch)
     }
 
-    /// Replaces the hits by these rows, whatever their content is by now.
+    /// Replaces the hits by these rows, regardless of their current content.
     pub(crate) fn with_rows(mut self, rows: impl IntoIterator<Item = ItemRow>) -> ResultSet {
         self.hits = rows.into_iter().map(|row| Hit { row, seq: 0 }).collect();
         self.apply_limit(None);
@@ -398,7 +399,7 @@ impl ItemPage {
             self.bytes.len() < PAGE_BYTES
         })?;
         let is_full = self.bytes.len() >= PAGE_BYTES;
-        // The next page continues behind the last item of a full one.
+        // The next page continues after the last item of a full page.
         let last = self.items.last().filter(|_| is_full).map(|(head, _)| head.row);
         Ok(rows.iter().position(|row| Some(*row) == last).map_or(rows.len(), |at| at + 1))
     }

@@ -1,9 +1,9 @@
 //! The parser of search lines, the query syntax that people type.
 //!
-//! Apart from `sexp`, which parses the syntax of programs into the same query.
+//! Separate from `sexp`, which parses the syntax of programs into the same query.
 //!
 //! ```text
-//! line  = terms that must all match; "or" between terms needs one side only
+//! line  = terms that must all match; with "or" between terms, one side must match
 //! term  = [ "-" | "not" ] ( "(" line ")" | field ":" value | "uid:" uid "," uid ...
 //!         | "has:" field | word )
 //! value = text      the field contains it        "=" text   it is the whole value
@@ -28,9 +28,9 @@ use larder_format::phone::is_number_like;
 
 /// The deepest nesting of parentheses.
 const MAX_DEPTH: usize = 100;
-/// The most words, parentheses and signs of a line.
+/// The maximum number of words, parentheses and operators in a line.
 const MAX_TOKENS: usize = 16_384;
-/// The fewest digits of a whole phone number.
+/// The minimum number of digits of a whole phone number.
 const MIN_WHOLE_NUMBER_DIGITS: usize = 7;
 
 /// A token of the line.
@@ -389,7 +389,8 @@ fn read_word(line: &str, start: usize) -> Result<(SearchLineToken, usize), Synta
     Ok((SearchLineToken::Word { field: name, op, text, quoted }, end))
 }
 
-/// Parses a quoted phrase, or text up to white space or a parenthesis. Returns where it ends, too.
+/// Parses a quoted phrase, or text up to white space or a parenthesis. Also returns the end of the
+/// text.
 fn read_text(line: &str, start: usize) -> Result<(String, bool, usize), SyntaxError> {
     let Some(inside) = line[start..].strip_prefix('"') else {
         let length = line[start..]

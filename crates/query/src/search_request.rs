@@ -1,7 +1,7 @@
 //! A query with its collection, order and limit.
 //!
-//! Apart from `execution`, which answers a request, because result sets and cursors are made from
-//! one, too.
+//! Separate from `execution`, which answers a request, because result sets and cursors are made
+//! from one, too.
 
 use crate::error::Error;
 use crate::query::Query;

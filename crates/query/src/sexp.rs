@@ -1,11 +1,11 @@
-//! The parser of evolution-data-server's S-expressions, as its clients send them.
+//! The parser of the S-expressions that clients of evolution-data-server send.
 //!
 //! Names are case-sensitive, strings have C-like escapes, and text after the first expression is
-//! ignored. Unknown functions are errors; a name that no field has is the name of a vCard property,
-//! in any case. Extensions are `word` (a bare word), `uids` (a set of UIDs), and the name of
-//! another type of collection before the name of a field, as in `calendar:summary`: contacts may
-//! have a field or property of the same name. Apart from `search_line`, which parses the syntax of
-//! people.
+//! ignored. Unknown functions are errors; a name that is not the name of a field is taken as the
+//! name of a vCard property, which is not case-sensitive. Extensions are `word` (a bare word),
+//! `uids` (a set of UIDs), and the name of another type of collection before the name of a field,
+//! as in `calendar:summary`: contacts may have a field or property of the same name. Separate from
+//! `search_line`, which parses the syntax of people.
 
 mod calendar;
 

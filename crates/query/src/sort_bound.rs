@@ -1,7 +1,7 @@
 //! A bound between two items of a sorted collection.
 //!
-//! A bound names no item and counts none, so it stays in place whatever is added or removed around
-//! it. Apart from `execution`, where result sets begin at one, because cursors stand at one, too.
+//! A bound names no item and counts none, so it stays in place when items are added or removed
+//! around it. Separate from `execution` because both result sets and cursors start at a bound.
 
 use larder_format::collate::primary_weights;
 use larder_store::{Extractor, SortPosition};
@@ -27,14 +27,14 @@ impl ScanDirection {
     }
 }
 
-/// Where a scan of a sorted index begins.
+/// The position where a scan of a sorted index begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ScanStart {
     /// At the first position in the direction of the scan.
     Unbounded,
     /// Behind this position.
     After(SortPosition),
-    /// Nowhere: no position lies behind the bound.
+    /// No position follows the bound.
     Exhausted,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum SortBound {
 
 impl SortBound {
     /// The bound before the first item whose key begins with a text, or else that sorts after it.
-    /// Case and accents do not count, except where the collation makes them another letter.
+    /// Case and accents do not count, unless the collation makes them a different letter.
     pub(crate) fn from_text(
         extractor: &Extractor,
         text: &str,
@@ -75,7 +75,7 @@ impl SortBound {
         SortBound::Before(SortPosition { key: prefix.to_vec(), row: i64::MIN })
     }
 
-    /// The bound behind all keys with this prefix.
+    /// The bound after all keys with this prefix.
     pub(crate) fn after_prefix(prefix: &[u8]) -> SortBound {
         let mut key = prefix.to_vec();
         // The smallest key that is greater than all of them.
@@ -88,7 +88,7 @@ impl SortBound {
         SortBound::End
     }
 
-    /// Returns where a scan in this direction begins, for
+    /// Returns the position where a scan in this direction begins, for
     /// [`larder_store::IndexReader::for_each_position`].
     pub(crate) fn scan_start(&self, direction: ScanDirection) -> ScanStart {
         match (self, direction) {

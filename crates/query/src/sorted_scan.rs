@@ -1,6 +1,6 @@
 //! Items in an indexed order: the rows of a sorted collection, and the rank of a bound in it.
 //!
-//! Apart from `execution` because cursors read the same order without a search.
+//! Separate from `execution` because cursors read the same order without a search.
 
 use crate::collector::resolve_start_bound;
 use crate::error::Error;
@@ -9,12 +9,12 @@ use crate::search_request::{SearchRequest, SortSpec};
 use crate::sort_bound::{ScanStart, SortBound};
 use larder_store::{IndexedOrder, ItemRow, Reader, SortPosition};
 
-/// The most positions read in one transaction.
+/// The maximum number of positions read in one transaction.
 pub(crate) const MAX_POSITIONS_PER_TX: usize = 1 << 16;
 /// The order of a result that was read from the index, in words.
 pub(crate) const INDEXED_ORDER: &str = "order of the index";
-/// The most times that an order is read while other processes change it; the last time within one
-/// read transaction.
+/// The maximum number of times that an order is read while other processes change it; the last time
+/// within one read transaction.
 const MAX_SORTED_READ_ATTEMPTS: usize = 3;
 
 /// The rank of a bound in an order.

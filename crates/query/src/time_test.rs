@@ -1,7 +1,7 @@
 //! Tests of an item's schedule: time ranges, alarms, and the instants in its properties.
 //!
-//! A test holds instants: the parsers resolve relative times (`today..+7d`). Apart from `query`, so
-//! that `item` can name the properties. [`larder_store::Schedule`] answers the tests.
+//! A test holds instants: the parsers resolve relative times (`today..+7d`). Separate from `query`,
+//! so that `item` can name the properties. [`larder_store::Schedule`] answers the tests.
 
 use larder_store::{TimeRange, TimeTarget};
 use larder_time::civil::Instant;

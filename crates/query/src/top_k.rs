@@ -3,7 +3,7 @@
 //! The lookup has named the candidates; the scan meets them in the order of the result, and stops
 //! at the limit. This is the sorted access of Fagin's threshold algorithm, with one sorted list.
 //! Where the candidates are too few, the scan would pass too many other items before it has met
-//! enough of them; then all are tested and sorted, as without an index. Apart from `execution`,
+//! enough of them; then all are tested and sorted, as without an index. Separate from `execution`,
 //! which does that.
 
 use crate::collector::{HitCollector, resolve_start_bound};
@@ -20,7 +20,7 @@ const MIN_SCAN_CANDIDATES: usize = 64;
 /// To test a candidate and make its sort key takes as long as to read this many positions of an
 /// order and to look each up among the candidates (5 us and 0.05 us).
 const POSITIONS_PER_TEST: usize = 64;
-/// The most positions read in one transaction.
+/// The maximum number of positions read in one transaction.
 const MAX_SCAN_POSITIONS: usize = 1 << 17;
 
 /// Returns the first hits of a request in their order; `None` if the order is not indexed, or is

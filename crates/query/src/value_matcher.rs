@@ -1,7 +1,7 @@
 //! The test of one value: as text, as a pattern, as a phone number, as a bare word.
 //!
-//! Texts are folded and patterns compiled once for a query. Apart from `matcher`, which chooses the
-//! values of an item, because it knows only texts.
+//! Texts are folded and patterns compiled once for a query. Separate from `matcher`, which chooses
+//! the values of an item, because it knows only texts.
 
 use crate::query::{FieldSelector, FieldTest, MatchOp};
 use larder_format::field::{Field, FieldType};
@@ -10,7 +10,7 @@ use larder_format::phone::{ParsedPhoneNumber as PhoneNumber, PhoneMatch, is_numb
 use regex::Regex;
 use std::sync::OnceLock;
 
-/// Fewer digits than this are a number, but no part of a phone number.
+/// A text with fewer digits than this is not treated as part of a phone number.
 pub(crate) const MIN_PHONE_DIGITS: usize = 3;
 /// The limit of the program of a pattern, and of the states that are cached while it runs.
 const MAX_REGEX_PROGRAM_BYTES: usize = 1 << 20;
@@ -36,7 +36,7 @@ pub(crate) enum ValueMatcher {
     Includes(String),
     FoldedRegex(Regex),
     RawRegex(Regex),
-    /// A phone number, and the least agreement.
+    /// A phone number, and the minimum agreement.
     Phone(PhonePattern, PhoneMatch),
 }
 
@@ -115,8 +115,8 @@ impl ValueMatcher {
     }
 }
 
-/// A phone number to search for. It is parsed when the first value is compared, as loading the
-/// numbering plans takes longer than many a search.
+/// A phone number to search for. The number is parsed when the first value is compared, because
+/// loading the numbering plans takes longer than many searches.
 #[derive(Debug, Clone)]
 pub(crate) struct PhonePattern {
     text: String,
@@ -135,9 +135,9 @@ impl PhonePattern {
 
 /// Compiles a pattern, within bounds.
 ///
-/// The syntax is that of the `regex` crate, not all of PCRE: no pattern of libebook has look-around
-/// or backreferences, and without them a match takes time linear in the text. The backtracking of
-/// PCRE would have to be stopped by a budget, and a live view would miss contacts.
+/// The syntax is the syntax of the `regex` crate, a subset of PCRE: no pattern of libebook has
+/// look-around or backreferences, and without them a match takes time linear in the text. The
+/// backtracking of PCRE would have to be stopped by a budget, and a live view would miss contacts.
 pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
     if text.len() > MAX_REGEX_BYTES {
         return Err(format!("it has more than {MAX_REGEX_BYTES} bytes"));
@@ -159,7 +159,7 @@ pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
 }
 
 /// Splits a folded text into the parts that a value must contain in this order. The first space
-/// behind a word, or at the end, stands for any text; other spaces belong to the next word.
+/// after a word, and a space at the end, match any text; further spaces belong to the next word.
 pub(crate) fn split_phrase(folded: &str) -> Vec<String> {
     let (mut parts, mut part) = (Vec::new(), String::new());
     let (mut in_word, mut after_space) = (false, false);
@@ -181,7 +181,7 @@ pub(crate) fn split_phrase(folded: &str) -> Vec<String> {
     parts
 }
 
-/// Returns whether a text contains the parts, each starting behind the start of the previous one.
+/// Returns whether a text contains the parts, each starting after the start of the previous one.
 /// They may overlap: `anna` contains `an nn`, as in evolution-data-server.
 fn contains_in_order(text: &str, parts: &[String], find: fn(&str, &str) -> Option<usize>) -> bool {
     let mut rest = text;

@@ -1,8 +1,8 @@
 //! Verification: the test of the candidates that an index or a scan names.
 //!
 //! A bounded number of candidates is tested within the read transaction of the index. The others
-//! are listed, and tested page by page in short transactions. Apart from `execution`, which chooses
-//! the candidates.
+//! are listed, and tested page by page in short transactions. Separate from `execution`, which
+//! chooses the candidates.
 
 use crate::collector::HitCollector;
 use crate::error::Error;
@@ -14,9 +14,9 @@ use larder_store::{
 };
 use std::cell::Cell;
 
-/// The most candidates tested within the transaction of the index.
+/// The maximum number of candidates tested within the transaction of the index.
 pub(crate) const MAX_CANDIDATES_PER_TX: usize = 1000;
-/// The most bytes of candidates read within the transaction of the index.
+/// The maximum number of bytes of candidates read within the transaction of the index.
 const MAX_CANDIDATE_BYTES_PER_TX: usize = 4 << 20;
 
 /// A pass over the candidates of a lookup, within its read transaction.
@@ -24,9 +24,9 @@ pub(crate) struct CandidateScan<'a, 'b> {
     pub(crate) reader: &'a Reader,
     pub(crate) result: &'a mut ResultSet,
     pub(crate) hits: &'a mut HitCollector<'b>,
-    /// The collections of the lookup; `None`: all those of the request.
+    /// The collections of the lookup; `None`: all collections of the request.
     pub(crate) collections: Option<&'a [CollectionRow]>,
-    /// An exact candidate is a hit without a test, as the plan is exact and no order needs its
+    /// Whether candidates are hits without a test: the plan is exact, and no sort order needs their
     /// values.
     pub(crate) is_exact: bool,
     pub(crate) bytes_read: usize,
@@ -101,7 +101,7 @@ impl CandidateScan<'_, '_> {
         Ok(is_match.then_some(head))
     }
 
-    /// Lists the candidates from an index on, until as many hits are certain as are wanted.
+    /// Lists the candidates from this position on, until enough hits are certain.
     fn list_pending(
         &self,
         matches: &IndexMatches,
@@ -129,7 +129,7 @@ pub(crate) struct PendingCandidate {
     is_match: bool,
 }
 
-/// Tests the candidates that the index is not certain about, in short transactions.
+/// Tests the candidates that may not match, in short transactions.
 pub(crate) fn verify_pending(
     reader: &Reader,
     pending: &[PendingCandidate],

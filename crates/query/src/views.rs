@@ -1,7 +1,7 @@
 //! Live views: queries that stay open, and the answers that they share.
 //!
 //! A [`View`] delivers the answer to a query, and from then on the items that each batch adds to
-//! it, modifies in it and removes from it, until the view is dropped. A view does not remember its
+//! it, modifies in it and removes from it, until the view is dropped. A view does not store its
 //! answer: whether an item was in it follows from the before-image of a change, which the store
 //! keeps for a while. So ten thousand views hold ten thousand queries and nothing else.
 //!
@@ -15,11 +15,11 @@
 //! | `engine` | connects the parts below; everything under its lock is short |
 //! | `feed_reader` | reads the change feed: the position of the views, and a poll |
 //! | `query_registry` | the registered queries, by id and by deadline |
-//! | `subscription_index` | finds the queries that a changed item may concern |
+//! | `subscription_index` | finds the queries that a changed item may affect |
 //! | `required_terms` | the terms that every item in an answer has |
 //! | `answer_cache` | the row ids of answers, within a budget |
 //! | `mailbox` | the bounded queues of the views |
-//! | `fan_out` | tests the changes of one poll against the queries that they may concern |
+//! | `fan_out` | tests the changes of one poll against the queries that they may affect |
 //! | `item_version` | a version of a changed item, and the effect of a change on an answer |
 //! | `pending_changes` | changes on their way to a view |
 //! | `time_changes` | the effect of the clock on an answer |
@@ -30,13 +30,13 @@
 //! | `views_log` | the lines in the query log |
 //! | `watcher` | the thread that waits for commits and for the clock |
 //! | `options` | the options of all these |
-//! | `mutex` | locking without regard to poison |
+//! | `mutex` | locking that ignores poisoning |
 //!
-//! At most two locks are held together: the engine's, and under it that of a mailbox or of the
-//! reader pool. A query is run, and the items of its answer are read, without the engine's lock and
-//! with a reader of the pool. Under the lock are a poll of the change feed, the changes that a
-//! lagging view missed, and the change of an answer by the clock. Live views are apart from the
-//! execution of a query, which knows nothing of them.
+//! At most two locks are held at a time: the engine's lock and, within it, the lock of a mailbox or
+//! of the reader pool. A query is run, and the items of its answer are read, without the engine's
+//! lock and with a reader of the pool. The engine's lock is held while the change feed is polled,
+//! while the changes that a lagging view missed are read, and while the clock changes an answer.
+//! Live views are separate from the execution of a query, which does not depend on them.
 
 mod answer_cache;
 mod engine;
@@ -77,12 +77,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// All views of this process on one store. A clone is another handle of the same views.
+/// All views of this process on one store. A clone refers to the same views.
 #[derive(Clone)]
 pub struct Views {
     engine: Arc<Mutex<ViewsEngine>>,
     readers: Arc<ReaderPool>,
-    /// Ends with the last handle.
+    /// Stopped when the last clone is dropped.
     watcher: Arc<ViewsWatcher>,
 }
 
@@ -125,11 +125,11 @@ impl Views {
         Ok(View::new(self.clone(), opened, options))
     }
 
-    /// Answers a query once, from the cache if possible, and gives each item with its bytes to
+    /// Answers a query once, from the cache if possible, and passes each item with its bytes to
     /// `each` until that returns false. Returns the number of items in the answer.
     ///
     /// The items are read without a lock: `each` delays no view, and may use the views. An item
-    /// that is removed before its turn is left out.
+    /// that is removed before its turn is skipped.
     ///
     /// # Errors
     /// As [`Views::open_view`].
@@ -150,9 +150,9 @@ impl Views {
         Ok(rows.len())
     }
 
-    /// Reads what was committed since the last poll, and the clock: when this returns, the changes
+    /// Reads the commits since the last poll and the clock. When this returns, the changes
     /// are in the mailboxes of the views. A writer calls it after a commit to notify the views of
-    /// its process at once. Returns the last batch.
+    /// its process immediately. Returns the last batch.
     ///
     /// # Errors
     /// The store could not be read.
@@ -168,7 +168,7 @@ impl Views {
         self.readers.with_reader(|reader| Ok(read(reader)))
     }
 
-    /// Releases the memory that is held for speed, if no view is open; cached answers stay. The
+    /// Frees the caches of the readers if no view is open; cached answers stay. The
     /// watcher does so after the last view is closed.
     pub fn release_memory(&self) {
         self.watcher.release_memory();

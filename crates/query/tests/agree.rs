@@ -1,5 +1,5 @@
 //! The property that all searches rest on: for any store and any query, the result of a plan equals
-//! that of a full scan, with any index configuration.
+//! the result of a full scan, with any index configuration.
 
 use crate::book::{Book, Stale, card, search_request};
 use crate::random::{CALLS, WORDS, one_card, random_request, summary, type_line};
@@ -49,7 +49,7 @@ fn check(reader: &Reader, request: &SearchRequest) {
     }
 }
 
-/// Checks that the projected fields of each item equal those of its source.
+/// Checks that the projected fields of each item equal the fields of its source bytes.
 fn check_fields(reader: &Reader, found: &ResultSet, names: &[&str]) {
     let fields: Vec<_> = names.iter().map(|name| find_contact_field(name).unwrap()).collect();
     let mut given = Vec::new();

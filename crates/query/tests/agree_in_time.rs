@@ -1,5 +1,5 @@
-//! For calendars: the result of a plan equals that of a full scan, and an expansion equals the part
-//! of a larger expansion in the time range.
+//! For calendars: the result of a plan equals the result of a full scan, and an expansion equals
+//! the part of a larger expansion in the time range.
 
 use crate::book::{Book, Stale};
 use crate::calendar::{DAYS, random_component};

@@ -235,7 +235,7 @@ fn a_slow_reader_holds_no_transaction() {
     assert!(size <= 16 << 20, "the write-ahead log has {size} bytes");
 }
 
-/// Plans and full scans agree where they once differed.
+/// Plans and full scans agree on queries for which they once differed.
 #[test]
 fn formerly_wrong_plans_agree_with_the_full_scan() {
     let check = |cards: &[String], field: &str, op: MatchOp, text: &str, region: Option<&str>| {

@@ -1,4 +1,4 @@
-//! Duplicate contacts: the values that join cards, and those that do not.
+//! Duplicate contacts: values that join cards, and values that do not.
 
 use crate::book::{Book, card, search_request};
 use larder_format::contact::Contact;

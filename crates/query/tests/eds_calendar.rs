@@ -1,5 +1,5 @@
 //! The calendar functions of evolution-data-server, with their edge cases. The expected results are
-//! those of its evaluator (`e-cal-backend-sexp.c`); "differs" marks a deliberate difference.
+//! the results of its evaluator (`e-cal-backend-sexp.c`); "differs" marks a deliberate difference.
 //!
 //! `[A B]` stands for two calls of `make-time`.
 
@@ -194,7 +194,7 @@ fn times_of_tasks_starts_and_alarms_are_compared() {
 #[test]
 fn relative_times_are_resolved() {
     check(&[
-        // The clock is that of the user; there, that of the service.
+        // The clock is the user's; in evolution-data-server it is the clock of the service.
         (
             "(occur-in-time-range? (time-now) (time-add-day (time-now) 1))",
             &["day", "float", "zero", "birthday", "task", "memo"],

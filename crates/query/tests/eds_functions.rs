@@ -1,6 +1,6 @@
 //! The address-book functions of evolution-data-server, with their edge cases. The expected results
-//! are those of its evaluator in memory (`e-book-backend-sexp.c`), with the folding of its SQL
-//! evaluator; "differs" marks a deliberate difference.
+//! are the results of its evaluator in memory (`e-book-backend-sexp.c`), with the folding of its
+//! SQL evaluator; "differs" marks a deliberate difference.
 
 use crate::book::{Book, card, search_request, uids};
 use larder_format::field::find_eds_field;

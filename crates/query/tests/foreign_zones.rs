@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-/// Time zones of another system: of those that random events name, some have other offsets and the
-/// rest are missing.
+/// Time zones of another system: of the zones that random events name, some have other offsets and
+/// the rest are missing.
 pub(crate) fn foreign_zones() -> Arc<ZoneDatabase> {
     static ZONES: LazyLock<Arc<ZoneDatabase>> = LazyLock::new(|| {
         let dir = tempfile::tempdir().unwrap();

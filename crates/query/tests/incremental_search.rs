@@ -1,5 +1,5 @@
-//! Incremental search: the query after each typed letter costs at most one lookup more than the one
-//! before.
+//! Incremental search: the query after each typed letter costs at most one lookup more than the
+//! query before.
 
 use crate::book::{Book, card, search_request};
 use larder_query::{Query, find, full_scan};
@@ -48,7 +48,8 @@ fn book() -> Book {
     book
 }
 
-/// Returns how many rows of the index a search visits. Its result must equal that of a full scan.
+/// Returns how many rows of the index a search visits. Its result must equal the result of a full
+/// scan.
 fn count_visited(reader: &Reader, line: &str) -> u64 {
     let request = search_request(Query::parse(line).unwrap());
     let result = find(reader, &request).unwrap();
@@ -56,8 +57,8 @@ fn count_visited(reader: &Reader, line: &str) -> u64 {
     result.explain.rows_read
 }
 
-/// Returns the prefixes of a text, without those that end in a space, which are the same query as
-/// the one before.
+/// Returns the prefixes of a text, without prefixes that end in a space, which are the same query
+/// as the preceding prefix.
 fn prefixes(text: &str) -> impl Iterator<Item = &str> {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     ends.map(|end| &text[..end]).filter(|text| !text.ends_with(' '))

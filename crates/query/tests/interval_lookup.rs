@@ -1,5 +1,5 @@
 //! Time ranges that the interval index answers without evaluating a series, in irregular cases of
-//! calendars and clocks. The result must equal that of the occurrences.
+//! calendars and clocks. The result must equal the result from the occurrences.
 
 use crate::book::Book;
 use crate::calendar::component;

@@ -135,7 +135,8 @@ impl FollowedView {
     }
 }
 
-/// The change feed does not have what the clock changed, so a view that drops it is reset.
+/// The change feed does not contain the changes by the clock, so a view that drops such a change is
+/// reset.
 #[test]
 fn queued_changes_of_the_clock_survive_a_pause() {
     let mut fixture = ViewFixture::new();

@@ -91,7 +91,7 @@ pub struct EdsOptions {
     pub random: fn() -> io::Result<[u8; 16]>,
 }
 
-/// The reason for which the service ended.
+/// The reason why the service ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServiceExit {
@@ -107,7 +107,7 @@ pub enum ServiceExit {
     BusGone,
 }
 
-/// The error for which the service could not begin or continue.
+/// The error because of which the service could not start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -142,8 +142,8 @@ impl StopHandle {
     }
 }
 
-/// Returns the names and texts of the service files by which a session bus starts `program` for a
-/// store when a client calls one of the owned names.
+/// Returns the names and contents of the D-Bus service files. With them, a session bus starts
+/// `program` for a store when a client calls one of the owned names.
 #[must_use]
 pub fn service_files(program: &Path, store: &Path) -> Vec<(String, String)> {
     let quoted = |path: &Path| {
@@ -159,7 +159,8 @@ pub fn service_files(program: &Path, store: &Path) -> Vec<(String, String)> {
     OWNED_BUS_NAMES.map(file).into()
 }
 
-/// Serves until a reason to end occurs. `ready` is called once the service owns its names.
+/// Serves until the service is stopped or must end (see [`ServiceExit`]). `ready` is called once
+/// the service owns its names.
 ///
 /// # Errors
 /// No bus, no store, or a name that another program does not give up.

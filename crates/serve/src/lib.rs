@@ -4,9 +4,10 @@
 //! Its only state besides the store is the subscriptions of its clients, and that state ends with
 //! the client. Rules about items, queries and changes belong to the store and to the query crate.
 //!
-//! The crate is apart because it is the only one that depends on D-Bus and on an asynchronous
+//! The crate is separate because it is the only one that depends on D-Bus and on an asynchronous
 //! runtime. Calls are answered one after the other on one thread: each reads mapped pages and makes
-//! at most one commit, and so replies and signals go out in the order of the batches.
+//! at most one commit. One thread therefore suffices, and replies and signals are sent in the order
+//! of the batches.
 //!
 //! | module | responsibility |
 //! |---|---|

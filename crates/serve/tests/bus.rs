@@ -196,7 +196,7 @@ impl Client {
         waited.expect("nothing comes").expect("the bus is gone").unwrap()
     }
 
-    /// Calls methods without arguments, or with texts and flags, all at once and without waiting
+    /// Calls methods without arguments, or with texts and flags, all in a row and without waiting
     /// for a reply.
     pub(crate) fn post(&self, calls: &[(&str, &str, &str, Option<&[&str]>)]) {
         let message = |(path, interface, method, texts): &(&str, &str, &str, Option<&[&str]>)| {

@@ -1,7 +1,8 @@
 //! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
-//! `batch_writer` applies the changes to items, whose rows `item_rows` writes, and `collections`
-//! those to collections. Apart from all because only this holds the lock and the transaction.
+//! `batch_writer` applies changes to items, whose rows `item_rows` writes, and `collections`
+//! applies changes to collections. This module is separate because only it holds the lock and the
+//! transaction.
 
 mod batch_writer;
 mod collections;
@@ -66,8 +67,9 @@ impl Store {
     /// batch is on the disk when this returns. If nothing changes, nothing is written and no number
     /// is used.
     ///
-    /// Waits for other writers in turn. Up to 4,000 changes hold the lock for a short time only;
-    /// items larger than a few megabytes should be written in a batch of their own.
+    /// Waits for the write lock, which writers get in the order of their requests. Up to 4,000
+    /// changes hold the lock for a short time only; items larger than a few megabytes should be
+    /// written in a batch of their own.
     ///
     /// # Errors
     /// On any error, nothing of the batch is written; earlier batches remain.
@@ -211,8 +213,8 @@ fn id_seq_collection_from_row(
     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
-/// Returns whether a change puts the card that is stored already: it changes nothing, so the stored
-/// one is not parsed.
+/// Returns whether a put has the same bytes as the stored item. Such a change has no effect, so the
+/// stored item is not parsed.
 fn is_unchanged_put(change: &BatchChange, bytes: &[u8]) -> bool {
     matches!(change, BatchChange::Put(put) if is_same_card(bytes, put.parsed.bytes()))
 }

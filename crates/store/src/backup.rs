@@ -1,4 +1,5 @@
-//! Backup and restore: a verified copy of a store in use, and its way back into the store.
+//! Backup and restore: copies a store in use, verifies the copy, and replaces a store with such a
+//! copy.
 
 use crate::connection::{ReadConnection, WriteConnection};
 use crate::data_directory::DataDirectory;
@@ -42,7 +43,7 @@ impl Store {
         let staged = stage_backup(&self.directory, from)?;
         let before = self.directory.unused_copy_path("restore");
         copy_atomically(&self.conn, &self.path, &before).map_err(|error| match error {
-            // The store is damaged, not its copy.
+            // Report the damage as damage of the store, not of the copy.
             Error::Damaged { what, .. } => Error::Damaged { path: self.path.clone(), what },
             error => error,
         })?;

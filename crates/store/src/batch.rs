@@ -54,23 +54,25 @@ impl Operation {
         }
     }
 
-    /// Puts each item once: other bytes with a UID that the operation has put before are added as a
-    /// duplicate, see [`Precondition::DuplicateInImport`], unless [`Precondition::UnchangedSince`]
-    /// names the first. Items that a put left unchanged are remembered within a batch only.
+    /// Stores each UID once: if a later item of the operation has the same UID and other bytes, it
+    /// is added as a duplicate, see [`Precondition::DuplicateInImport`], unless
+    /// [`Precondition::UnchangedSince`] names the first. Items that a put left unchanged are known
+    /// only within their batch.
     #[must_use]
     pub fn treat_repeats_as_duplicates(self) -> Operation {
         Operation { puts_each_once: true, ..self }
     }
 
     /// Writes each batch completely or not at all: if one change has a conflict, none is made,
-    /// whatever the other outcomes are.
+    /// regardless of the other outcomes.
     #[must_use]
     pub fn all_or_nothing(self) -> Operation {
         Operation { all_or_nothing: true, ..self }
     }
 
-    /// Sets the [epoch](crate::Reader::epoch) to which the preconditions belong: if a restore
-    /// replaced the store since, nothing is written, as the same numbers may name other items.
+    /// Sets the [epoch](crate::Reader::epoch) to which the preconditions belong: if a restore has
+    /// replaced the store in the meantime, nothing is written, because the same numbers may name
+    /// other items.
     #[must_use]
     pub fn expect_epoch(self, epoch: Arc<str>) -> Operation {
         Operation { expected_epoch: Some(epoch), ..self }
@@ -90,7 +92,7 @@ pub enum BatchChange {
     /// Adds an item or replaces its bytes.
     Put(ItemPut),
     /// Removes an item; its bytes are recorded as a version. [`Precondition::UnchangedSince`]: only
-    /// if it is unchanged.
+    /// if the item is unchanged.
     Remove(Handle, Precondition),
     /// Creates a collection for items of a kind. A `Put` also creates the collection that it names.
     /// A removed collection with the name is restored, with its index configuration.
@@ -149,8 +151,8 @@ pub enum Precondition {
     DuplicateInImport,
     /// No item has this UID, or it has the same bytes.
     Absent,
-    /// No item with this UID is newer: a component with a higher SEQUENCE, or with the same and a
-    /// later DTSTAMP (RFC 5546, 2.1.4).
+    /// No item with this UID is newer: a component with a higher SEQUENCE, or with the same
+    /// SEQUENCE and a later DTSTAMP (RFC 5546, 2.1.4).
     NotNewer,
     /// This batch was the last to change the item.
     UnchangedSince(Seq),
@@ -166,7 +168,7 @@ pub enum ChangeOutcome {
     Updated(Handle),
     /// The bytes were the same: nothing was written.
     Unchanged(Handle),
-    /// An item with the UID of another was added under a derived UID.
+    /// An item with the UID of another item was added under a derived UID.
     AddedAsDuplicate(Handle),
     /// That duplicate exists already: nothing was written.
     UnchangedDuplicate(Handle),
@@ -181,11 +183,11 @@ pub enum ChangeOutcome {
 /// A batch that was written.
 #[derive(Debug, Clone)]
 pub struct AppliedBatch {
-    /// The number of the batch; if nothing changed, that of the last batch before it.
+    /// The number of the batch; if nothing changed, the number of the last batch before it.
     pub seq: Seq,
     /// The outcome of each change, in their order.
     pub outcomes: Vec<ChangeOutcome>,
-    /// The time for which the batch held the lock. A large import chooses the size of its batches
-    /// by it.
+    /// The time for which the batch held the lock. A large import adapts the size of its batches to
+    /// this time.
     pub lock_held: Duration,
 }

@@ -1,8 +1,8 @@
 //! Changed items with their before-images and after-images.
 //!
 //! `change_feed` lists the changed items, which suffices for subscribers that keep a copy.
-//! Subscribers without one need the before-image to decide whether a change matters. Apart from
-//! `change_feed` because this reads `item_history`, and so works only within its retention.
+//! Subscribers without one need the before-image to decide whether a change matters. Separate from
+//! `change_feed` because this module reads `item_history`, and so works only within its retention.
 //! `change_reader` has the methods that call both.
 
 use crate::error::{RowError, RowResult};
@@ -24,7 +24,7 @@ pub struct ItemChange {
     pub handle: Handle,
     /// The before-image; `None`: the item did not exist.
     pub before: Option<ItemVersion>,
-    /// The after-image; `None`: the item does not exist any more.
+    /// The after-image; `None`: the item no longer exists.
     pub after: Option<ItemVersion>,
 }
 
@@ -94,7 +94,7 @@ impl ChangedItems {
                 row: None,
             });
         }
-        // Each position is that of an item: a missing one was just added.
+        // Each position belongs to an item: if its item is missing, it was just added.
         Ok(&mut self.items[position])
     }
 }
@@ -107,8 +107,8 @@ const ITEM_HISTORY_COLUMNS: &str = "f.item, f.handle, f.kind, f.collection, f.ui
 const BYTES_COLUMN: usize = 9;
 const SCHEDULE_COLUMN: usize = 10;
 
-/// Reads the version stamps of the store. One statement reads them all, as they are read after each
-/// batch.
+/// Reads the version stamps of the store. One statement reads them all, because they are read after
+/// each batch.
 pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreStamp> {
     let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'),
                       (SELECT max(seq) FROM collection),
@@ -233,7 +233,7 @@ impl ImageReader<'_> {
     fn read_after_image(&self, image: &BeforeImageRef) -> RowResult<Option<ItemVersion>> {
         let row = match (image.row, image.previous_version) {
             (Some(row), _) => row,
-            // A batch removed the item, and none added it again.
+            // A batch removed the item, and no batch added it again.
             (None, Some(_)) => return Ok(None),
             // Only the schedule changed.
             (None, None) => {
@@ -248,7 +248,7 @@ impl ImageReader<'_> {
             "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
              LEFT JOIN idx_schedule t ON t.item = CASE WHEN {} THEN i.id END
              WHERE i.id = ?1",
-            // For kinds without a schedule, three pages fewer are read.
+            // For kinds without a schedule, this reads three pages fewer.
             kind_condition(Kind::has_schedule)
         );
         let version =

@@ -1,5 +1,5 @@
-//! Source bytes in the database: those of most items in a row of their own, large ones in a shared
-//! row of `blob`.
+//! Source bytes in the database: the bytes of most items have their own row, large ones are in a
+//! shared row of `blob`.
 
 use crate::error::{RowError, RowResult};
 use crate::read_transaction::ReadTransaction;
@@ -9,7 +9,7 @@ use larder_format::kind::{KINDS, SourceLocation};
 use rusqlite::OptionalExtension as _;
 use sha2::{Digest as _, Sha256};
 
-// The store has no place for locators yet, so a kind with one must not be added before it has.
+// The store has no place for locators yet; add one before adding a kind whose items have locators.
 const _: () = {
     let mut at = 0;
     while at < KINDS.len() {
@@ -19,7 +19,7 @@ const _: () = {
     }
 };
 
-/// Larger bytes are in `blob`, so that scans of `source_bytes` stay fast.
+/// Source bytes larger than this are in `blob`, so that scans of `source_bytes` stay fast.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// The place of bytes: in the row itself, or in `blob` under this hash. Exactly one is set, unless

@@ -22,7 +22,7 @@ pub(crate) struct ContextRefCounts {
     count_changes: BTreeMap<CalendarContextRow, i64>,
 }
 
-/// Upper bound of the contexts that a batch remembers.
+/// The maximum number of contexts that a batch caches.
 const MAX_CACHED_CONTEXTS: usize = 32;
 
 impl ContextRefCounts {

@@ -1,6 +1,6 @@
 //! The change feed: the items that batches after a cursor changed.
 //!
-//! Apart from `change_reader`, which has the methods that readers call.
+//! Separate from `change_reader`, which has the methods that readers call.
 
 use crate::error::RowResult;
 use crate::handle::Handle;
@@ -18,8 +18,8 @@ pub struct ChangeCursor {
     epoch: String,
     /// The batch, and the ordinal in it.
     position: (Seq, i64),
-    /// The last batch when a reading from the beginning began: earlier removals do not matter to
-    /// it.
+    /// The last batch at the time when a reader began at the start of the feed: this reader needs
+    /// no earlier removals.
     start_seq: Option<Seq>,
 }
 
@@ -74,7 +74,7 @@ impl ChangeCursor {
         Ok(ChangeCursor { epoch, position: (seq, i64::MAX), start_seq: None })
     }
 
-    /// Returns the cursor before all changes, from the one after all of them.
+    /// Returns the cursor before all changes, given the cursor after all of them.
     pub(crate) fn to_start(&self) -> ChangeCursor {
         let epoch = self.epoch.clone();
         ChangeCursor { epoch, position: (0, 0), start_seq: Some(self.position.0) }
@@ -132,8 +132,7 @@ pub(crate) fn read_last_collection_change(
     after: Seq,
 ) -> RowResult<Option<Seq>> {
     let last_pruned = read_meta_number(tx, "history_from")? - 1;
-    // Searches from the last batch backwards, as most collections that are asked for changed
-    // lately.
+    // Searches from the last batch backwards, because most requested collections changed recently.
     let sql = "SELECT max(
         coalesce((SELECT seq FROM item WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
         coalesce((SELECT seq FROM item_history WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),

@@ -1,7 +1,8 @@
 //! Reading changes: the feed after a cursor, changed items with both images, the log of operations
 //! and the versions of items.
 //!
-//! Apart from the modules that run the statements, which take a transaction and know no reader.
+//! Separate from the modules that run the statements, which take a transaction and do not depend on
+//! readers.
 
 use crate::Seq;
 use crate::before_images::{
@@ -16,7 +17,7 @@ use crate::operation_log::{self, HistoryItems};
 use crate::reader::Reader;
 use crate::row_ids::{CollectionRow, OperationId};
 
-/// Reads what batches and operations changed. Each call is one short read transaction, or part of
+/// Reads the changes of batches and operations. Each call is one short read transaction, or part of
 /// the open one.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeReader<'a> {
@@ -71,8 +72,8 @@ impl ChangeReader<'_> {
 
     /// Passes each item that a batch after `after` changed to `each`, with its before-image and
     /// after-image, in the order of the first changes. Passes none if there are more than `limit`.
-    /// All within one read transaction, which lasts as long as reading that many items. `names`:
-    /// the names of the collections, from
+    /// Everything happens in one read transaction; its duration depends on the number of items.
+    /// `names`: the names of the collections, from
     /// [`CollectionReader::list_names`](crate::CollectionReader::list_names).
     pub fn for_each(
         self,

@@ -21,7 +21,7 @@ pub struct CheckReport {
     pub history: (u64, u64),
     /// Size of the database, in bytes.
     pub database_bytes: u64,
-    /// Size of the write-ahead log beside it, in bytes.
+    /// The size of its write-ahead log in bytes.
     pub wal_bytes: u64,
     /// The number of items that a rebuild extracted again.
     pub rebuilt_items: u64,

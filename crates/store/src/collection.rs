@@ -1,6 +1,6 @@
 //! Collections as readers cache them: the key of their handles, and their index configurations.
 //!
-//! Apart from `apply`, which creates, renames and removes them.
+//! Separate from `apply`, which creates, renames and removes them.
 
 use crate::CollectionType;
 use crate::interval_table;
@@ -30,8 +30,8 @@ struct SpanClasses {
 
 impl CollectionMeta {
     /// Returns the classes of spans to search, in the read transaction of the cache that this is
-    /// part of. To find out which ones are present costs about as much as to search one that is
-    /// absent, so the first caller gets all classes.
+    /// part of. Finding the present classes costs about as much as searching an absent class, so
+    /// the first caller gets all classes.
     pub(crate) fn span_classes(
         &self,
         tx: &ReadTransaction<'_>,

@@ -1,6 +1,6 @@
 //! Reading collections.
 //!
-//! Apart from `collection`, the form in which readers cache them.
+//! Separate from `collection`, the form in which readers cache them.
 
 use crate::CollectionType;
 use crate::error::Result;
@@ -76,7 +76,8 @@ impl CollectionReader<'_> {
         })
     }
 
-    /// Returns the rows of all collections, or of the one with this name, without counting items.
+    /// Returns the rows of all collections, or of the collection with this name, without counting
+    /// items.
     pub fn list_rows(self, name: Option<&str>) -> Result<Vec<CollectionRow>> {
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;

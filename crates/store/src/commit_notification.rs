@@ -1,8 +1,8 @@
 //! Commit notification: a watcher of the notify file is woken after each commit of any process.
 //!
-//! It learns that there is something to read; `change_feed` and `before_images` read the changes.
+//! The watcher only learns that there are changes; `change_feed` and `before_images` read them.
 //! Writing the file is part of a commit and is in `lock`. Watching the write-ahead log instead
-//! would wake too early, as the log is written before a commit is visible.
+//! would wake too early, because the log is written before a commit is visible.
 
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result};
@@ -23,11 +23,11 @@ impl fmt::Debug for CommitWatcher {
 
 impl CommitWatcher {
     /// Calls `notify` soon after each commit to the store in `dir`, on a thread of its own. It may
-    /// be called once for several commits, or without one. A writer that is killed between its
-    /// commit and the write to the notify file notifies nobody.
+    /// be called once for several commits, or without one. If a writer is killed between its commit
+    /// and the write to the notify file, no watcher is notified.
     ///
     /// # Errors
-    /// The system has no more watches to give.
+    /// Fails if the system's limit of watches is reached.
     pub fn watch(dir: &Path, notify: impl Fn() + Send + 'static) -> Result<CommitWatcher> {
         let path = DataDirectory::new(dir).notify_path();
         let watch_error = |error: notify::Error| {

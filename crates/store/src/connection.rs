@@ -2,8 +2,8 @@
 //!
 //! A [`ReadConnection`] begins read transactions only, a [`WriteConnection`] both kinds. Everything
 //! that SQLite does only outside of transactions is here: opening, pragmas, checkpoints, VACUUM and
-//! the copying of databases. Apart from `store` and `reader`, which both open connections, and from
-//! `database_copy`, which copies from one to another. Only this module and the two transaction
+//! the copying of databases. Separate from `store` and `reader`, which both open connections, and
+//! from `database_copy`, which copies from one to another. Only this module and the two transaction
 //! types name `rusqlite::Connection`, so no other statement runs outside of a transaction.
 
 use crate::error::{Error, Result, sqlite_error_at};
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
 const MIN_SQLITE_VERSION: i32 = 3_051_003;
-/// Page cache of a reader, in kilobytes (negative, as the pragma has it).
+/// The page cache of a reader in kilobytes; SQLite expects a negative number for this unit.
 const READ_CACHE_KIB: i64 = -8192;
 /// Page cache of a writer: the index rows of a batch are spread over their tables.
 const WRITE_CACHE_KIB: i64 = -16384;
@@ -26,12 +26,12 @@ const WRITE_CACHE_KIB: i64 = -16384;
 const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
 /// The time that a statement waits for a lock of another connection.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Prepared statements that a connection keeps: more than there are in the program, as preparing
-/// one takes longer than running most of them.
+/// Prepared statements that a connection keeps: more than the program has, because preparing a
+/// statement takes longer than running most of them.
 const STATEMENT_CACHE_CAPACITY: usize = 256;
-/// The length that the write-ahead log is cut back to when it begins anew: more than single changes
-/// make of it between two checkpoints. A commit that lets it grow also waits for the file's new
-/// length, which is a second write.
+/// The size to which the write-ahead log is truncated when SQLite restarts it. Single changes
+/// between two checkpoints need less, so commits rarely extend the file; extending it costs a
+/// second write.
 const WAL_LIMIT_BYTES: i64 = 5 << 20;
 
 /// Refuses a version of SQLite that can damage a store. The bundled one is new enough; another may
@@ -62,9 +62,9 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
-    // Without this, a statement that could use the index of collections' names, which is a partial
-    // one, is planned anew for each value that is bound to it: SQLite hopes to see by the value
-    // whether it may.
+    // Without this setting, SQLite plans a statement again for each bound value if the statement
+    // could use the partial index of collection names, because the value decides whether the index
+    // applies.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // A statement over a list of rows, `rarray(?)`, costs less than one for each row.
     rusqlite::vtab::array::load_module(&conn)?;
@@ -79,7 +79,7 @@ impl ReadConnection {
         Ok(conn)
     }
 
-    /// Opens a file read-only. Its page cache has no size yet, as setting that reads the file.
+    /// Opens a file read-only. Its page cache has no size yet, because setting it reads the file.
     pub(crate) fn open_without_cache(path: &Path) -> rusqlite::Result<ReadConnection> {
         open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
     }
@@ -89,8 +89,8 @@ impl ReadConnection {
         self.0.pragma_update(None, "cache_size", READ_CACHE_KIB)
     }
 
-    /// Never checkpoints: the last connection to close would try to empty the write-ahead log,
-    /// which a reader may not.
+    /// Never checkpoints: a connection that closes last tries to empty the write-ahead log; a
+    /// read-only connection cannot do this.
     pub(crate) fn disable_checkpoint_on_close(&self) -> rusqlite::Result<()> {
         self.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
     }
@@ -111,10 +111,10 @@ impl ReadConnection {
         !self.0.is_autocommit()
     }
 
-    /// Maps the file into memory, or no longer.
+    /// Sets whether the file is mapped into memory.
     pub(crate) fn set_mapped(&self, is_mapped: bool) {
         let size = if is_mapped { MMAP_LIMIT_BYTES } else { 0 };
-        // Without a mapping, pages are read by system calls; one that remains does no harm.
+        // Without a mapping, pages are read by system calls; a mapping that remains does no harm.
         let _unchanged = self.0.pragma_update(None, "mmap_size", size);
     }
 
@@ -159,7 +159,7 @@ impl WriteConnection {
         self.0.0.pragma_update(None, "journal_mode", "delete")
     }
 
-    /// Overwrites deleted rows at once, or no longer.
+    /// Sets whether deleted rows are overwritten immediately.
     pub(crate) fn set_secure_delete(&self, is_secure: bool) -> rusqlite::Result<()> {
         self.0.0.pragma_update(None, "secure_delete", is_secure)
     }
@@ -197,7 +197,8 @@ impl WriteConnection {
         self.0.0.execute_batch("VACUUM")
     }
 
-    /// Begins to replace the content of the file by that of another one, which may be in use.
+    /// Begins to replace the content of the file by the content of another file, which may be in
+    /// use.
     pub(crate) fn begin_copy<'a>(
         &'a mut self,
         source: &'a ReadConnection,
@@ -214,7 +215,7 @@ impl Deref for WriteConnection {
     }
 }
 
-/// Fails where pages contradict themselves; much faster than the full integrity check.
+/// Fails if the structure of the pages is inconsistent; much faster than the full integrity check.
 pub(crate) fn quick_check(tx: &ReadTransaction<'_>, path: &Path) -> Result<()> {
     match run_quick_check(tx).map_err(sqlite_error_at(path))? {
         None => Ok(()),

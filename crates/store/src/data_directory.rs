@@ -115,7 +115,7 @@ impl DataDirectory {
         Ok(found)
     }
 
-    /// Returns whether the directory has a store, as far as the caller may see.
+    /// Returns whether the directory has a store that the caller has permission to see.
     #[must_use]
     pub fn has_store(&self) -> bool {
         self.database_path().exists()
@@ -181,7 +181,8 @@ impl DataDirectory {
 }
 
 /// Returns the type of the file system of `dir` from the text of the mount table (proc(5),
-/// mountinfo): that of the last mount with the longest mount point that is a prefix of `dir`.
+/// mountinfo): the type of the last mount among those with the longest mount point that is a prefix
+/// of `dir`.
 fn file_system_type<'a>(mounts: &'a str, dir: &Path) -> Option<&'a str> {
     let mut best: Option<(usize, &str)> = None;
     for line in mounts.lines() {

@@ -1,6 +1,6 @@
 //! Copies of a database file: each is verified and synced before it gets its name.
 //!
-//! Apart from `backup`, which restores from them, because a migration copies the store first.
+//! Separate from `backup`, which restores from them, because a migration copies the store first.
 
 use crate::connection::{ReadConnection, WriteConnection, integrity_check};
 use crate::data_directory::DataDirectory;
@@ -89,7 +89,7 @@ fn copy_raw(conn: &ReadConnection, from: &Path, partial: &Path) -> Result<WriteC
     let mut target = WriteConnection::open(partial).map_err(sqlite_error_at(partial))?;
     {
         let backup = target.begin_copy(conn).map_err(sqlite_error_at(from))?;
-        // In one step: a copy in several steps begins again whenever somebody writes.
+        // Copies in one step, because a copy in several steps starts again after every write.
         backup
             .run_to_completion(i32::MAX, Duration::ZERO, None)
             .map_err(sqlite_error_at(partial))?;

@@ -1,7 +1,7 @@
 //! The indexes that are derived from the source bytes, and the state of each.
 //!
 //! An index is current if `meta` has the fingerprint with which this program would fill it; during
-//! a rebuild, `meta` has its progress. Apart from `index_maintenance`, which refills indexes,
+//! a rebuild, `meta` has its progress. Separate from `index_maintenance`, which refills indexes,
 //! because readers need only the state.
 
 use crate::error::RowResult;

@@ -40,7 +40,7 @@ pub enum Error {
         /// The `application_id` found in it.
         found: i64,
     },
-    /// A newer Larder wrote the store, with a major version that this one does not know.
+    /// A newer Larder wrote the store, with a major version that this program does not support.
     #[error(
         "{path} has schema {major}.{minor} of a newer larder; this version supports schema {known}"
     )]
@@ -51,7 +51,7 @@ pub enum Error {
         major: i64,
         /// Minor version found.
         minor: i64,
-        /// The newest version that this program knows, as `major.minor`.
+        /// The newest version that this program supports, as `major.minor`.
         known: String,
     },
     /// A development version created the store, with a schema that was never released.
@@ -262,8 +262,8 @@ impl From<rusqlite::types::FromSqlError> for RowError {
     }
 }
 
-/// Names the file to which an error of a row or of SQLite belongs, and tells apart the errors that
-/// users can act on.
+/// Adds the path of the file to an error of a row or of SQLite, and maps the errors that users can
+/// act on to their own variants.
 pub(crate) fn sqlite_error_at<E: Into<RowError>>(
     path: &std::path::Path,
 ) -> impl Fn(E) -> Error + '_ {

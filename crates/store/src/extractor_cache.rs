@@ -1,7 +1,7 @@
 //! Extractors of the collections of a store, with their index configurations, and the stored items
 //! that they read.
 //!
-//! Apart from `larder-extract`, which is pure: here the configurations, the source bytes and the
+//! Separate from `larder-extract`, which is pure: here the configurations, the source bytes and the
 //! calendar contexts are read from the database.
 
 use crate::blob;

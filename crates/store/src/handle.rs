@@ -1,7 +1,7 @@
 //! The handle of an item: 64 bits made from its collection, UID and recurrence-id, written as
-//! thirteen letters and digits, of which any unique prefix suffices.
+//! thirteen letters and digits; any unique prefix identifies the item.
 //!
-//! A handle is never made from a row number, so it outlives a rebuilt file. Apart from `reader`
+//! A handle is never made from a row number, so it outlives a rebuilt file. Separate from `reader`
 //! because it is pure.
 
 use sha2::{Digest as _, Sha256};

@@ -1,7 +1,7 @@
 //! History: the operations, and the item versions that batches replaced.
 //!
-//! Records, prunes and erases them. Apart from `operation_log`, which reads them, and from `undo`,
-//! because every batch prunes.
+//! Records, prunes and erases them. Separate from `operation_log`, which reads them, and from
+//! `undo`, because every batch prunes.
 
 use crate::handle::Handle;
 use crate::meta::set_meta;
@@ -11,15 +11,16 @@ use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, calendar_context_table};
 use rusqlite::OptionalExtension as _;
 
-/// Replaced versions are stored for this long...
+/// The time for which replaced versions are stored, unless [`HISTORY_RETENTION_BYTES`] is reached.
 const HISTORY_RETENTION_MS: i64 = 90 * 24 * 3600 * 1000;
-/// ... or up to this many bytes, whichever is less.
+/// The number of bytes of replaced versions that are stored, unless [`HISTORY_RETENTION_MS`] is
+/// over.
 const HISTORY_RETENTION_BYTES: i64 = 64 << 20;
-/// Upper bound of the batches that are pruned in one transaction: it limits how long the lock is
+/// The maximum number of batches pruned in one transaction, which limits the time that the lock is
 /// held.
 const MAX_PRUNED_BATCHES_PER_TX: usize = 4;
 
-/// An operation, as the log has it.
+/// An operation in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationRecord {
     /// The number of the operation.
@@ -92,8 +93,8 @@ pub(crate) fn prune(
 /// The key in `meta` of the first batch whose replaced schedules are all known.
 pub(crate) const SCHEDULE_HISTORY_FROM_KEY: &str = "schedule_history_from";
 
-/// Records that the schedules which `batch` and earlier batches replaced are unknown, or computed
-/// by other rules; `None`: those of all batches so far.
+/// Records that the schedules replaced by `batch` and earlier batches (`None`: by all batches so
+/// far) are unknown or were computed by other rules.
 pub(crate) fn set_schedule_history_start(
     tx: &WriteTransaction<'_>,
     batch: Option<Seq>,

@@ -1,4 +1,5 @@
-//! Digests of the indexes: a check compares those of the tables with those of the source bytes.
+//! Digests of the indexes: a check compares the digests of the stored indexes with digests computed
+//! from the source bytes.
 
 use crate::derived_index::DerivedIndex;
 use crate::error::RowResult;
@@ -36,7 +37,7 @@ impl TableDigest {
 /// The tag that keeps stored fields apart from terms in a digest.
 const STORED_FIELDS_TAG: &str = "kept";
 
-/// Returns the digest of an index as it is stored; that of the text index includes the stored
+/// Returns the digest of an index as it is stored; the digest of the text index includes the stored
 /// fields.
 pub(crate) fn stored_digest(tx: &ReadTransaction<'_>, set: DerivedIndex) -> RowResult<TableDigest> {
     let mut digest = TableDigest::default();

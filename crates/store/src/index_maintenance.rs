@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Refills an index with the next items. Items are parsed before the lock is taken, except for
-    /// schedules; an item that changed meanwhile is extracted again under the lock.
+    /// schedules; an item that changed in the meantime is extracted again under the lock.
     fn rebuild_step(&mut self, set: DerivedIndex, items: usize) -> Result<u64> {
         self.ensure_writable()?;
         let path = self.path.clone();
@@ -139,9 +139,9 @@ impl Store {
                 return Ok(0);
             };
             index_page(&tx, set, &self.extractor, &page)?;
-            // Items that were added while this waited for the lock are left to the rebuild. A few
-            // of them are extracted under the lock, or a constant writer would keep the rebuild
-            // from ever ending.
+            // Items that were added while the rebuild waited for the lock remain to be indexed. If
+            // there are only a few, they are extracted under the lock; otherwise a continuous
+            // writer could prevent the rebuild from ending.
             let last = page.last().map_or(last, |item| Some(item.id));
             let gap = MAX_TAIL_ITEMS.min(items);
             let mut rest = self.extract_page(&tx, set, last, gap + 1)?;
@@ -247,8 +247,8 @@ fn index_page(
             }
         };
         if set == DerivedIndex::Text {
-            // Versions before 1.2 stored the same `uid_origin` for items without a UID and items
-            // with the UID of another.
+            // Other rules may find a UID in bytes in which the former rules found none;
+            // `uid_origin` is then 2.
             tx.prepare_cached(
                 "UPDATE item SET stored_fields = ?2,
                      uid_origin = iif(uid_origin > 0 AND ?3, 2, uid_origin) WHERE id = ?1",

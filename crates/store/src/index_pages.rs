@@ -1,9 +1,9 @@
 //! The pages of the inverted index as rows of the database: `idx_segment`, `idx_chunk`,
 //! `idx_fence`.
 //!
-//! Apart from `larder-index`, which names no SQL, and from the tables' description in `schema`.
-//! Statements are prepared once for each connection, and chunks are read in place. Reading pages
-//! needs a read transaction only.
+//! Separate from `larder-index`, which does not depend on SQL, and from the tables' description in
+//! `schema`. Statements are prepared once for each connection, and chunks are read in place.
+//! Reading pages needs a read transaction only.
 
 use crate::error::{RowError, RowResult};
 use crate::read_transaction::ReadTransaction;

@@ -1,7 +1,7 @@
 //! Lookups in the indexes of a store: terms in the inverted index, UIDs by way of handles, and time
 //! ranges in the interval index, joined in one query.
 //!
-//! Apart from `larder-index`, which knows terms only: UIDs and time ranges are its external
+//! Separate from `larder-index`, which works only on terms: UIDs and time ranges are its external
 //! lookups.
 
 use crate::collection::CollectionMeta;
@@ -70,7 +70,7 @@ fn candidate_match(item: ItemRow) -> IndexMatch {
 }
 
 /// Returns the items that are stored under these UIDs; these matches are exact. Items that are
-/// stored under a derived UID, as another item had theirs first, are returned as candidates.
+/// stored under a derived UID because another item had theirs first, are returned as candidates.
 fn find_uids(
     tx: &ReadTransaction<'_>,
     collections: &[&CollectionMeta],

@@ -1,6 +1,6 @@
 //! Reading the indexes: the items that match a query or that happen in a time range.
 //!
-//! Apart from `item_reader`, which reads the items that an index names, and from `sorted_reads`,
+//! Separate from `item_reader`, which reads the items that an index names, and from `sorted_reads`,
 //! which reads them in a sort order.
 
 use crate::collection::CollectionMeta;
@@ -28,7 +28,7 @@ pub struct IndexMatches {
 }
 
 impl IndexMatches {
-    /// Returns the number of named items, including those that changed after they were indexed.
+    /// Returns the number of matched items, including items that changed after they were indexed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.matches.len()
@@ -78,7 +78,7 @@ impl Candidate<'_> {
         stored_fields_from_row(self.sql_row)
     }
 
-    /// Returns the source bytes; without a further read if [`IndexReader::for_each_candidate`] was
+    /// Returns the source bytes; without another query if [`IndexReader::for_each_candidate`] was
     /// called with `with_bytes`.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         let bytes = match self.with_bytes {
@@ -170,9 +170,10 @@ impl IndexReader<'_> {
             .read(|tx| Ok(index.is_current(&self.reader.cache(tx)?.meta, self.reader.extractor())))
     }
 
-    /// Looks up a query in the index. The matches are of these collections (empty: of all), and
-    /// perhaps of others. `None`: the index is incomplete or has another fingerprint, and the
-    /// caller has to scan. The matches are valid within the same [`ReadTransaction`] only.
+    /// Looks up a query in the index. The matches include all matches in these collections (empty:
+    /// in all), and may include matches in others. `None`: the index is incomplete or has another
+    /// fingerprint, and the caller has to scan. The matches are valid within the same
+    /// [`ReadTransaction`] only.
     pub fn look_up(
         self,
         query: &IndexQuery,
@@ -201,7 +202,7 @@ impl IndexReader<'_> {
     /// Passes the matches from number `start` on to `each`, in the order of their rows and without
     /// items that changed after they were indexed, until it returns false. `with_bytes`: whether
     /// the source bytes are read in the same statement. Call it in the read transaction of the
-    /// lookup; `each` must not block. Returns the number of matches that are done.
+    /// lookup; `each` must not block. Returns the number of matches that were processed.
     pub fn for_each_candidate(
         self,
         found: &IndexMatches,

@@ -1,6 +1,6 @@
 //! The changes that one batch makes to the indexes.
 //!
-//! They are gathered so that each index is written once. Apart from `index_maintenance`, which
+//! They are collected so that each index is written once. Separate from `index_maintenance`, which
 //! refills whole indexes.
 
 use crate::Seq;

@@ -12,7 +12,7 @@ use larder_time::civil::DAY_SECONDS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct IntervalEntry {
     pub(crate) target: TimeTarget,
-    /// The seconds are those of a floating clock.
+    /// The seconds are floating local time.
     pub(crate) is_floating: bool,
     /// The bucket of a long series; `None`: the entry is a span.
     pub(crate) bucket: Option<RecurrenceBucket>,
@@ -22,7 +22,7 @@ pub(crate) struct IntervalEntry {
 }
 
 impl IntervalEntry {
-    /// Creates a span. One without a duration is taken to last a second.
+    /// Creates a span. A span without a duration counts as one second.
     pub(crate) fn from_span(
         target: TimeTarget,
         is_floating: bool,
@@ -49,8 +49,8 @@ impl IntervalEntry {
         (self.start.saturating_sub(DAY_SECONDS), self.end.saturating_add(DAY_SECONDS))
     }
 
-    /// Merges another entry into this one if both have the same interval, and returns whether they
-    /// have: if their summaries differ, the merged entry knows nothing.
+    /// Merges another entry into this one if both have the same interval, and returns whether it
+    /// did. If their summaries differ, the merged entry has no summary.
     pub(crate) fn merge_if_equal(&mut self, other: &IntervalEntry) -> bool {
         let key = |entry: &IntervalEntry| {
             (entry.target, entry.is_floating, entry.bucket, entry.start, entry.end)

@@ -21,7 +21,8 @@ use rusqlite::{OptionalExtension as _, Row, Rows};
 use std::ops::Range;
 
 /// Up to this many buckets of one range are read one by one, with the statement that reads the
-/// spans: one statement less is prepared, and rows that begin after the time range are not read.
+/// spans. This saves preparing a second statement, and does not read rows that begin after the time
+/// range.
 const MAX_SEPARATE_BUCKET_SCANS: i64 = 2;
 /// Upper bound of the difference between any zone and UTC.
 const MAX_UTC_OFFSET_SECONDS: i64 = DAY_SECONDS;
@@ -45,8 +46,8 @@ pub struct TimeRangeHits {
 
 /// A time range on one time scale: seconds in UTC, or seconds of a clock in the local zone.
 struct LocalRange {
-    /// The seconds that may be in the range, and those that certainly are: the offset of a zone
-    /// from UTC changes.
+    /// The seconds that may be in the range, and the seconds that certainly are. They differ
+    /// because the UTC offset of a zone changes.
     outer: (i64, i64),
     inner: (i64, i64),
     /// The times of the week and days of the year in the range.

@@ -2,9 +2,9 @@
 //!
 //! `idx_interval(row_class, start, end, item, series_summary)` has a row for each interval entry,
 //! under the key that `larder_index::interval` describes. `series_summary` is NULL for an entry
-//! without a summary, else a packed [`SeriesSummary`], followed by the packed schedule if that is
-//! short, so that a time range accepts, rejects or evaluates a series without a step into another
-//! table.
+//! without a summary, otherwise a packed [`SeriesSummary`], followed by the packed schedule if that
+//! is short, so that a time range accepts, rejects or evaluates a series without a step into
+//! another table.
 
 use crate::interval_entry::IntervalEntry;
 use crate::read_transaction::ReadTransaction;
@@ -76,7 +76,7 @@ fn pack_series_column(
     Some(bytes)
 }
 
-/// Returns the classes of spans that a collection has: one step for each, as most are absent.
+/// Returns the classes of spans that a collection has: one step for each, because most are absent.
 pub(crate) fn find_span_classes(
     tx: &ReadTransaction<'_>,
     collection: CollectionRow,

@@ -1,6 +1,6 @@
 //! The metadata of an item: everything about it but its bytes.
 //!
-//! Apart from `item_reader` because every module that reads the table `item` makes these.
+//! Separate from `item_reader` because every module that reads the table `item` makes these.
 
 use crate::collection::CollectionMeta;
 use crate::error::RowResult;

@@ -1,7 +1,7 @@
 //! Reading items: by UID, by handle, by row; their bytes, stored fields and schedules.
 //!
-//! A person waits for these reads at each keystroke, so each takes as few steps of SQLite as
-//! possible, and `reader_cache` has the data that stay the same until the next write. Apart from
+//! These reads run at each keystroke of a user, so each uses as few SQLite steps as possible, and
+//! `reader_cache` has the data that stay the same until the next write. Separate from
 //! `index_reader`, which finds the rows.
 
 use crate::collection_reader::Collection;
@@ -53,7 +53,8 @@ fn contiguous_runs(rows: &[ItemRow]) -> impl Iterator<Item = (ItemRow, ItemRow)>
 }
 
 impl ItemReader<'_> {
-    /// Returns the item with this UID in a collection, with its bytes, in the fewest steps.
+    /// Returns the item with this UID in a collection, with its bytes, in as few SQLite steps as
+    /// possible.
     pub fn get(self, collection: &str, uid: &str) -> Result<Option<(ItemMeta, Vec<u8>)>> {
         let found = self.reader.read_statement(|tx| self.get_by_first_handle(tx, collection, uid));
         match found? {
@@ -169,7 +170,7 @@ impl ItemReader<'_> {
         self.reader.read(|tx| self.read_meta(tx, row))
     }
 
-    /// Returns the items of a collection after the one in row `after`, in the order of their
+    /// Returns the items of a collection after the item in row `after`, in the order of their
     /// creation, at most `limit`: one step of an export.
     pub fn list_after(
         self,
@@ -405,8 +406,8 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Computes the schedule of the item in this row from its bytes and those of the other items of
-    /// its UID, without the index.
+    /// Computes the schedule of the item in this row from its bytes and from the bytes of the other
+    /// items of its UID, without the index.
     pub fn recompute_schedule(self, row: ItemRow) -> Result<Option<Schedule>> {
         self.reader.read(|tx| {
             let mut extractors = ExtractorCache::new(self.reader.extractor());

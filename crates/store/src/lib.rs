@@ -4,9 +4,9 @@
 //! has one sequence number; the change feed returns the changes after a number. Readers
 //! ([`Reader`]) open the same files read-only, from any process, and never wait for a writer.
 //!
-//! This crate has no query language (`larder-query`) and no parser (`larder-format`). It is apart
-//! because only it names SQLite: schema, locks, durability, history and repair are here, and no
-//! SQL is passed in from outside.
+//! This crate has no query language (`larder-query`) and no parser (`larder-format`). It is
+//! separate because only it depends on SQLite: schema, locks, durability, history and repair are
+//! here, and no SQL is passed in from outside.
 //!
 //! From the bottom up:
 //!

@@ -1,10 +1,10 @@
 //! The write lock, which is fair and blocks, and the notify file, which is written after a commit.
 //!
-//! SQLite's own lock is neither: a writer that loops re-takes it at once. Here a writer first takes
-//! `data.lock-queue`, then `data.lock`, then releases the queue: a waiting writer holds the queue,
-//! so the writer that has just released `data.lock` comes after it. The system releases both locks
-//! when a process dies; a lock file that still holds [`WRITING_MARK`] tells the next writer that
-//! its owner died in the middle of a write.
+//! SQLite's own lock is neither fair nor blocking: a writer that loops acquires it again at once.
+//! Here a writer first takes `data.lock-queue`, then `data.lock`, then releases the queue: a
+//! waiting writer holds the queue, so the writer that has just released `data.lock` comes after it.
+//! The system releases both locks when a process dies; a lock file that still holds
+//! [`WRITING_MARK`] tells the next writer that its owner died in the middle of a write.
 
 use crate::data_directory::DataDirectory;
 use crate::error::{Result, file_error_at};
@@ -81,9 +81,11 @@ impl LockFiles {
         locked.map_err(file_error_at(&lock))?;
         let mut found = [0; 2 * IDLE_MARK.len()];
         let length = self.lock_file.read_at(&mut found, 0).map_err(file_error_at(&lock))?;
-        // Whatever else is in it was not written by us, or not to its end: it is unclean, too.
+        // Any other content was written by another program, or incompletely; it also counts as
+        // unclean.
         let unclean = length > 0 && found.get(..length) != Some(IDLE_MARK);
-        // On a full disk the mark may fail; the work then fails by itself, cleanly.
+        // On a full disk, writing the mark may fail; the transaction then fails as well and is
+        // rolled back.
         let _unmarked = self.lock_file.write_all_at(WRITING_MARK, 0);
         Ok(WriteLock { locks: self, unclean, marked_clean: Cell::new(false) })
     }

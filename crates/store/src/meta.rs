@@ -1,6 +1,6 @@
-//! The table `meta`: single values of a store by key, which the head of `schema` lists.
+//! The table `meta`: single values of a store by key; the documentation of `schema` lists the keys.
 //!
-//! Apart from `store` because every module that reads or writes uses it.
+//! Separate from `store` because every module that reads or writes uses it.
 
 use crate::error::{RowError, RowResult};
 use crate::read_transaction::ReadTransaction;
@@ -21,7 +21,7 @@ pub(crate) fn set_meta(tx: &WriteTransaction<'_>, key: &str, value: i64) -> rusq
     tx.prepare_cached("UPDATE meta SET value = ?2 WHERE key = ?1")?.execute((key, value)).map(drop)
 }
 
-/// All values of `meta`, read at once.
+/// All values of `meta`, read by one statement.
 #[derive(Debug)]
 pub(crate) struct MetaTable(Vec<(String, Value)>);
 
@@ -39,7 +39,7 @@ impl MetaTable {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
-    /// Returns the text with this key; empty: there is none.
+    /// Returns the text with this key, or an empty text if there is none.
     pub(crate) fn text(&self, key: &str) -> &str {
         match self.value(key) {
             Some(Value::Text(text)) => text,

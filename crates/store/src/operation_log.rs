@@ -1,7 +1,7 @@
 //! Reading the log of operations, and the versions of items.
 //!
-//! Apart from `history`, which records and prunes them below the readers, and from `change_reader`,
-//! which has the methods that readers call.
+//! Separate from `history`, which records and prunes them below the readers, and from
+//! `change_reader`, which has the methods that readers call.
 
 use crate::handle::{Handle, HandlePrefix};
 use crate::history::{OPERATION_COLUMNS, OperationRecord, PURGE_VERB, Version, operation_from_row};

@@ -1,4 +1,4 @@
-//! Packed lists of row ids, for callers that keep answers: each row as its distance from the one
+//! Packed lists of row ids, for callers that keep answers: each row as its distance from the row
 //! before, in as few bytes as possible.
 //!
 //! The rows of an answer are mostly close together, so one takes a byte or two instead of eight.

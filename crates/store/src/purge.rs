@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The time that a rewrite waits for readers. It is short, as a purge can be repeated.
+/// The time that a rewrite waits for readers. It is short because a purge can be repeated.
 const PURGE_READER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The result of a purge.
@@ -29,7 +29,7 @@ pub struct PurgeReport {
     pub items: u64,
     /// Whether it completed an earlier purge that was interrupted.
     pub completed: bool,
-    /// Copies beside the store that were deleted because they are damaged, and nothing can be
+    /// Copies next to the store that were deleted because they are damaged, and nothing can be
     /// erased from them.
     pub deleted: Vec<PathBuf>,
 }
@@ -47,7 +47,7 @@ impl Store {
         self.ensure_writable()?;
         let mut purged =
             PurgeReport { completed: self.is_rewrite_pending()?, ..PurgeReport::default() };
-        // The copies first: if one of them cannot be purged, nothing is.
+        // Purges the copies first, so that nothing is purged if one of them cannot be.
         {
             let _lock = self.lock_files.acquire()?;
             self.directory.delete_partial_files()?;
@@ -56,8 +56,8 @@ impl Store {
         for copy in &copies {
             purge_copy(copy, handles, &mut purged.deleted)?;
         }
-        // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little
-        // as possible.
+        // Deleted rows are overwritten immediately, so that a crash before the rewrite leaves as
+        // little as possible.
         self.conn.set_secure_delete(true).map_err(sqlite_error_at(&self.path))?;
         let changes = handles
             .iter()
@@ -77,8 +77,8 @@ impl Store {
             .map_err(sqlite_error_at(&self.path))
     }
 
-    /// Purges the copies that a restore made meanwhile, rewrites the file without free pages, and
-    /// empties the write-ahead log.
+    /// Purges the copies that a restore made in the meantime, rewrites the file without free pages,
+    /// and empties the write-ahead log.
     fn rewrite_database_file(
         &mut self,
         handles: &[Handle],
@@ -160,7 +160,7 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
 /// Erases the items from a copy. Its indexes are emptied; a restore refills them.
 fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     let conn = WriteConnection::open(copy)?;
-    // If pages contradict each other, bytes may be where no query finds them.
+    // In an inconsistent file, bytes of the items may be in pages that no query finds.
     if let Some(finding) = run_quick_check(&conn.autocommit_read())? {
         return Err(RowError::Damaged(finding));
     }

@@ -1,6 +1,6 @@
 //! Read transactions.
 //!
-//! A read transaction prepares statements that read, and refuses all others. Apart from
+//! A read transaction prepares statements that read, and refuses all others. Separate from
 //! `connection`, which begins them, because almost every module names this type.
 
 use rusqlite::{CachedStatement, Connection, MappedRows, Params, Row, Rows};

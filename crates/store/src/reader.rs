@@ -2,7 +2,7 @@
 //!
 //! A reader never waits for a writer and never checkpoints. Each call is one short read
 //! transaction, so a reader that is idle between calls blocks nothing; a long answer is continued
-//! by key. Apart from its four parts, which have the reads themselves.
+//! by key. Separate from the four handles, which have the reads themselves.
 
 use crate::connection::{ReadConnection, check_sqlite_version};
 use crate::data_directory::DataDirectory;
@@ -95,17 +95,17 @@ impl Reader {
         })
     }
 
-    /// Returns whether the path has another file than the one that is open: a damaged file was
+    /// Returns whether the path now names another file than the open one: a damaged file was
     /// replaced, or the store was deleted. The reader then has to be opened again.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         file_id(&self.path) != self.file_id
     }
 
-    /// Maps the file before many items are read: each is in a page of its own, and a system call
-    /// for each takes longer than the work on it. For few items, the mapping takes longer. SQLite
-    /// reads the write-ahead log without the mapping, never writes to it, and maps a changed file
-    /// again.
+    /// Maps the file before many items are read: each item is on its own page, and a system call
+    /// for each page takes longer than processing the item. For few items, the mapping takes
+    /// longer. SQLite reads the write-ahead log without the mapping, never writes to it, and maps a
+    /// changed file again.
     pub(crate) fn map_file_for_items(&self, items: usize) {
         let total = self.unmapped_items.get().saturating_add(items);
         self.unmapped_items.set(total);
@@ -129,7 +129,8 @@ impl Reader {
     fn read_initial_state(conn: &ReadConnection, directory: &DataDirectory) -> Result<ReaderCache> {
         let path = directory.database_path();
         let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
-        // This begins the transaction. Otherwise SQLite would read the schema in one of its own.
+        // This begins the transaction. Otherwise SQLite would read the schema in a separate
+        // transaction.
         let version = tx.data_version().map_err(sqlite_error_at(&path))?;
         conn.set_cache_size().map_err(sqlite_error_at(&path))?;
         let schema_state = schema::read_schema_state(&tx, &path)?;
@@ -157,7 +158,7 @@ impl Reader {
         self.conn.begin_read()
     }
 
-    /// Reads in the open transaction, or in one of its own.
+    /// Reads in the open transaction, or in a new one if none is open.
     pub(crate) fn read<T>(
         &self,
         read: impl FnOnce(&ReadTransaction<'_>) -> RowResult<T>,
@@ -194,15 +195,15 @@ impl Reader {
         Ok(version)
     }
 
-    /// Returns the version of the data that this reader reads: it stays equal until somebody
-    /// writes, and never equals that of another reader.
+    /// Returns the version of the data that this reader reads: it stays the same until a write, and
+    /// differs from the data version of every other reader.
     pub fn data_version(&self) -> Result<DataVersion> {
         let version = self.read_statement(|tx| Ok(self.current_data_version(tx)?))?;
         Ok(DataVersion { reader_id: self.reader_id, version })
     }
 
-    /// Returns the epoch of the store. A restore changes it, and numbers rows, batches and
-    /// operations anew.
+    /// Returns the epoch of the store. A restore changes it; afterwards the same row, batch and
+    /// operation numbers may mean other things.
     pub fn epoch(&self) -> Result<Arc<str>> {
         self.read(|tx| Ok(Arc::clone(&self.cache(tx)?.epoch)))
     }

@@ -1,6 +1,6 @@
 //! The data that a reader caches until the next write.
 //!
-//! Apart from `reader`, as several modules read an index through the cache.
+//! Separate from `reader` because several modules read an index through the cache.
 
 use crate::collection::{self, CollectionMeta};
 use crate::derived_index::DerivedIndex;

@@ -1,6 +1,6 @@
 //! Row ids: the number of a row, with the table that the row is in.
 //!
-//! Numbers of different tables cannot be confused, and there is no number for "no row": where a row
+//! Numbers of different tables cannot be confused, and there is no number for "no row": if a row
 //! can be missing, the type is an `Option`. Rows are valid in one file only. Except for the numbers
 //! of operations, they are never shown; an item has a [`Handle`](crate::Handle) for that.
 

@@ -1,7 +1,7 @@
 //! The rows of the interval index that lead to a schedule.
 //!
-//! Apart from the schedule, which knows nothing of the index, and from the index, which knows
-//! nothing of schedules.
+//! Separate because the schedule does not depend on the index, and the index does not depend on
+//! schedules.
 
 use crate::interval_entry::IntervalEntry;
 use crate::series_summary::{RecurrenceBucket, SeriesSummary};
@@ -11,18 +11,19 @@ use larder_time::rule::Frequency;
 use larder_time::series::{Series, SeriesSpan, TimePattern};
 use larder_time::zone::Zone;
 
-/// A longer series is found by the days on which it can occur: the fewer these are, the sooner that
-/// is worth it.
+/// A series longer than this is filed by the days on which it can occur; with fewer such days this
+/// pays off for shorter series.
 const MIN_YEARLY_BUCKET_SPAN_SECONDS: i64 = 366 * DAY_SECONDS;
 const MIN_MONTHLY_BUCKET_SPAN_SECONDS: i64 = 3 * 366 * DAY_SECONDS;
 const MIN_WEEKLY_BUCKET_SPAN_SECONDS: i64 = 6 * 366 * DAY_SECONDS;
-/// A series in more buckets than this is in none, and evaluated by each search.
+/// A series that would need more buckets than this is put into no bucket; every search evaluates
+/// it.
 const MAX_BUCKETS_PER_SERIES: u32 = 4;
 /// An item that occurs once has an entry for each time that its alarms ring, if these are no more.
 const MAX_SINGLE_ALARM_ENTRIES: usize = 8;
 
 /// Returns the bounds of a schedule, in seconds since 1970: no time range outside them has an
-/// occurrence or an alarm of it, in whatever local zone. `None`: no time range has.
+/// occurrence or an alarm of it, in any local zone. `None`: no time range does.
 #[must_use]
 pub fn schedule_bounds(schedule: &Schedule, target: TimeTarget) -> Option<(i64, i64)> {
     let bounds = interval_entries(schedule)
@@ -194,7 +195,7 @@ fn single_alarm_times(schedule: &Schedule, series: &Series) -> Option<Vec<i64>> 
     (all && rings.len() <= MAX_SINGLE_ALARM_ENTRIES).then_some(rings)
 }
 
-/// Returns the summary of a series without regard to its overrides.
+/// Returns the summary of a series, ignoring its overrides.
 fn summarize_series(series: &Series) -> SeriesSummary {
     let pattern = Some(TimePattern::from_series(series)).filter(|of| *of != TimePattern::ANY);
     let ends = series.has_occurrences_at_span_ends();

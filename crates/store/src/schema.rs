@@ -2,7 +2,7 @@
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds tables and columns, so
 //! an older program may read the file; a newer major version is refused. Version 1.0 is one script
-//! that is edited until the first release; `schema_digest` tells its states apart.
+//! that is edited until the first release; `schema_digest` identifies its revision.
 //!
 //! **Source of truth**
 //!
@@ -27,18 +27,18 @@
 //!   memo, 5 another calendar component. `uid` is unique in the collection, together with
 //!   `recurrence_id`. `recurrence_id`: the value of RECURRENCE-ID without its zone; empty for a
 //!   master and for a single item. `uid_origin`: 0 the bytes name the UID, 1 they name none, 2 they
-//!   name one that another item of the collection has. `handle`: eight bytes made from the UID, see
-//!   `handle`; an item is found by UID through its handle. `handle_collision` has the items for
+//!   name a UID that another item of the collection has. `handle`: eight bytes made from the UID,
+//!   see `handle`; an item is found by UID through its handle. `handle_collision` has the items for
 //!   which another item has that handle, see `uid_lookup`. `stored_fields`: see below.
 //!   `calendar_context`: a row of that table, or NULL.
-//! * `source_bytes(item, bytes, blob_hash)`: the bytes of an item as they came. Those above 64 KB
-//!   are in `blob`, once, under their SHA-256, and `blob_hash` names them. `blob.ref_count` counts
-//!   the rows of `source_bytes` and `item_history` that do.
-//! * `calendar_context(id, icalendar_version, zone_definitions, ref_count)`: what a component needs
-//!   of the calendar that was around it: the version of the format (1 or 2), and the definitions of
-//!   the time zones that the component names, as row ids of `zone_definition` separated by spaces.
-//!   An item that needs nothing has none. `ref_count` counts the rows of `item` and `item_history`
-//!   that name the row; a row without references is deleted.
+//! * `source_bytes(item, bytes, blob_hash)`: the bytes of an item as they came. Source bytes above
+//!   64 KB are stored once in `blob`, under their SHA-256, which `blob_hash` contains.
+//!   `blob.ref_count` counts the rows of `source_bytes` and `item_history` that refer to the blob.
+//! * `calendar_context(id, icalendar_version, zone_definitions, ref_count)`: the data of the
+//!   enclosing calendar that a component needs: the version of the format (1 or 2), and the
+//!   definitions of the time zones that the component names, as row ids of `zone_definition`
+//!   separated by spaces. An item that needs nothing has none. `ref_count` counts the rows of
+//!   `item` and `item_history` that name the row; a row without references is deleted.
 //! * `zone_definition(id, hash, tzid, bytes)`: the text of a VTIMEZONE, stored once for all items.
 //!   `hash` is the SHA-256 of the unfolded text. A definition that no context names is deleted.
 //! * `operation`: an action of a person; an import is one operation of many batches. `started_ms`
@@ -48,23 +48,23 @@
 //! * `item_history`: one row for each version that a batch replaced (`removed` 0) or removed (1).
 //!   `seq` is that batch and `since` the batch that had made the version; the other columns are as
 //!   in `item` and `source_bytes`. Rows are kept for 90 days or 64 MB, whichever is less; the
-//!   newest operation is always whole, and exempt from the second limit are also the operation
-//!   before it and one that is being undone. After a purge the row stays as a tombstone, without
-//!   UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's schedule
-//!   as `idx_schedule.data` had it; NULL: none or unknown.
+//!   newest operation is always kept whole. The size limit does not apply to the operation before
+//!   it, nor to an operation that is being undone. After a purge the row stays as a tombstone,
+//!   without UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's
+//!   schedule as `idx_schedule.data` had it; NULL: none or unknown.
 //! * `schedule_history(seq, handle, schedule)`: the schedule of an item before a batch that changed
-//!   another item of its series. Rows are kept as long as those of `item_history`.
+//!   another item of its series. Rows are kept as long as the rows of `item_history`.
 //! * `collection_history`: the same for collections; `name` NULL: the collection did not exist.
 //!
 //! **Derived data**, which may be dropped and refilled at any time:
 //!
 //! * `item.stored_fields`: values of a few fields, packed by `stored_fields`, so that a list need
 //!   not parse source bytes. They are filled together with the text index and valid only with it;
-//!   NULL where they would be too long. They are in the row of the item because one seek reads
+//!   NULL if they would be too long. They are in the row of the item because one seek reads
 //!   both.
 //! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `larder-index` and
 //!   `index_pages`. A segment lists the items of each term of one index (`derived_index` 1: text)
-//!   and speaks for items that were last changed by batch `max_seq` or before. Terms before
+//!   and is valid for items that were last changed by batch `max_seq` or earlier. Terms before
 //!   `from_term` have been merged into the segment `merged_into`. Its chunks are the rows of
 //!   `idx_chunk` whose `id` is the segment's id times 2^24, plus `first_chunk` up to and without
 //!   `end_chunk`; `idx_fence` has the first term of each chunk but the first. `has_oversized`: the
@@ -75,7 +75,7 @@
 //!   a fence has the first position of a chunk and the number of its positions. `idx_sort_run` has
 //!   the changes of large batches that are not in the chunks yet; it is empty when an import ends.
 //! * `idx_schedule(item, zone_set, data)`: the schedule of an item, packed by `schedule`.
-//!   `zone_set`: a row of `idx_zone_set`, or NULL where no zone went into it.
+//!   `zone_set`: a row of `idx_zone_set`, or NULL if the schedule was computed without a zone.
 //! * `idx_zone_set(id, names, fingerprint)`: system zones by name and zone definitions by hash,
 //!   with the fingerprint of their rules when the schedules were computed.
 //! * `idx_interval(row_class, start, end, item, series_summary)`: occurrences and alarms by time,
@@ -93,9 +93,9 @@ use std::path::Path;
 
 /// `Lrdr`: the application id by which a file is known as a store.
 pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
-/// The newest major version that this program knows.
+/// The newest major version that this program supports.
 pub(crate) const SCHEMA_MAJOR: i64 = 1;
-/// The newest minor version that this program knows.
+/// The newest minor version that this program supports.
 pub(crate) const SCHEMA_MINOR: i64 = 0;
 
 const SCHEMA_SQL: &str = "
@@ -254,11 +254,12 @@ CREATE TABLE idx_interval(
 
 /// The key in `meta` of the digest of the script that made the tables.
 const SCHEMA_DIGEST_KEY: &str = "schema_digest";
-/// A digest of [`SCHEMA_SQL`]: it tells a store of another state of the script, which was edited
-/// without a new version, from one of this state.
+/// A digest of [`SCHEMA_SQL`]. It identifies stores of another revision of the script, which is
+/// edited without a new version.
 const SCHEMA_DIGEST: i64 = fnv1a_64(SCHEMA_SQL.as_bytes()).cast_signed();
 
-/// The FNV-1a hash with 64 bits: a constant, as a store is opened in less time than SHA-256 takes.
+/// The FNV-1a hash with 64 bits: a constant expression, because opening a store takes less time
+/// than SHA-256.
 const fn fnv1a_64(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut at = 0;
@@ -279,7 +280,7 @@ pub(crate) struct Migration {
     pub(crate) sql: &'static [&'static str],
 }
 
-/// All steps, oldest first: none yet, as no version before 1.0 was released.
+/// All steps, oldest first: none yet, because no version before 1.0 was released.
 pub(crate) const MIGRATIONS: &[Migration] = &[];
 
 /// The version of a file, by its header.
@@ -291,7 +292,7 @@ pub(crate) enum SchemaState {
     Current,
     /// An older version: it has to be migrated before it is written.
     Older(i64, i64),
-    /// A newer minor version: it may only be read.
+    /// A newer minor version: the store may only be read.
     NewerMinor(i64, i64),
 }
 
@@ -322,8 +323,8 @@ pub(crate) fn read_schema_state(tx: &ReadTransaction<'_>, path: &Path) -> Result
     }
 }
 
-/// Refuses a store that a state of the script made which was never released: one of the current
-/// version has another digest, and those from before there was a digest have none.
+/// Refuses a store that an unreleased revision of the script created. Such a store has a different
+/// digest, or none if it is older than the digest.
 pub(crate) fn refuse_development_schema(
     tx: &ReadTransaction<'_>,
     state: SchemaState,
@@ -366,7 +367,7 @@ fn set_version(tx: &WriteTransaction<'_>, (major, minor): (i64, i64)) -> rusqlit
 }
 
 /// Migrates the file from version `from` to the current one, after a copy of it was made. Fails
-/// with nothing changed, and no copy made, where the steps do not lead to the current version.
+/// with nothing changed, and no copy made, if the steps do not lead to the current version.
 pub(crate) fn migrate(
     conn: &WriteConnection,
     directory: &DataDirectory,
@@ -400,7 +401,7 @@ mod tests {
     use crate::{Store, StoreOptions};
     use std::path::PathBuf;
 
-    /// Two made-up steps that lead here from versions that never were.
+    /// Two test migrations from versions that do not exist.
     const STEPS: &[Migration] = &[
         Migration {
             from: (0, 1),
@@ -414,7 +415,7 @@ mod tests {
         },
     ];
 
-    /// Looks at what came of a migration, at the file, and at the copies beside it.
+    /// Checks the result of a migration, the file, and the copies next to it.
     type MigrationCheck<'a> = &'a dyn Fn(Result<()>, &WriteConnection, &[PathBuf]);
 
     /// Migrates a file of version 0.1 by these steps.

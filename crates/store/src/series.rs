@@ -1,4 +1,4 @@
-//! Series: the items of one UID, read to have their schedules combined.
+//! Series: reads the items of one UID and combines their schedules.
 //!
 //! An override is an item of its own, but replaces an occurrence of its series. So whenever an item
 //! of a UID changes, the others are read again, within the same batch. `larder-extract` combines
@@ -41,8 +41,8 @@ impl ItemLocation {
     }
 }
 
-/// Returns the schedules of the items of a UID of which `members` have changed: of these, and of
-/// the items that depend on them.
+/// Returns the schedules of `members`, which are the changed items of a UID, and of the items that
+/// depend on them.
 pub(crate) fn compute_schedules(
     tx: &ReadTransaction<'_>,
     extractors: &mut ExtractorCache<'_>,
@@ -51,7 +51,8 @@ pub(crate) fn compute_schedules(
     mut members: Vec<SeriesMember>,
 ) -> rusqlite::Result<Vec<(ItemRow, Option<Schedule>)>> {
     let overrides = find_overrides(tx, collection, uid)?;
-    // If no member has changed, an override was removed: the master has its occurrence again.
+    // If no member has changed, an override was removed, and the master again includes the
+    // occurrence.
     let has_only_masters =
         !members.is_empty() && members.iter().all(|member| member.recurrence_id.is_empty());
     if overrides.is_empty() && has_only_masters {
@@ -99,8 +100,8 @@ pub(crate) fn compute_schedule(
     Ok(all.into_iter().find(|(found, _)| *found == row).and_then(|(_, schedule)| schedule))
 }
 
-/// Returns whether so many overrides before this one stand for the occurrences that follow that
-/// this one does not.
+/// Returns whether the limit of THISANDFUTURE overrides is reached before this one, so that this
+/// one applies to its own occurrence only.
 fn is_over_future_override_limit(
     tx: &ReadTransaction<'_>,
     extractors: &mut ExtractorCache<'_>,

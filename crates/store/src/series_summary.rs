@@ -2,8 +2,8 @@
 //!
 //! A summary tells when the series certainly has an occurrence in a time range, and when it
 //! certainly has none; in all other cases the series itself is evaluated (see `interval_search`).
-//! It is packed into one column of the interval index, which is NULL for a single event. Apart from
-//! `larder-index`, whose tests on time patterns would need `larder-time`.
+//! It is packed into one column of the interval index, which is NULL for a single event. Separate
+//! from `larder-index`, whose tests on time patterns would need `larder-time`.
 
 use larder_index::varint::{read_varint, write_varint};
 use larder_time::civil::{DAY_SECONDS, Weekday};

@@ -1,7 +1,7 @@
 //! The pages of the sort index as rows of the database: `idx_sort_chunk`, `idx_sort_fence`,
 //! `idx_sort_run`.
 //!
-//! Apart from `index_pages`, as the two indexes share no table. An order of `larder-index` is a
+//! Separate from `index_pages`, as the two indexes share no table. An order of `larder-index` is a
 //! field here, and a partition a collection.
 
 use crate::error::{RowError, RowResult};

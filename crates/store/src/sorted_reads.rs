@@ -1,6 +1,6 @@
 //! Reading in a sort order: positions, ranks, and the matches of a lookup in the order's sequence.
 //!
-//! Apart from `index_reader`, which reads in the sequence of rows.
+//! Separate from `index_reader`, which reads in the sequence of rows.
 
 use crate::error::Result;
 use crate::index_reader::{Candidate, CandidateReader, IndexMatches, IndexReader};

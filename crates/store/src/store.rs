@@ -47,8 +47,8 @@ impl Default for StoreOptions {
     }
 }
 
-/// A store that is open for writing. Any number of processes may open it; they wait for each other
-/// in turn.
+/// A store that is open for writing. Any number of processes may open it; the write lock is fair,
+/// so no writer waits forever.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) directory: DataDirectory,
@@ -186,8 +186,8 @@ impl Store {
         read_meta_number(&self.autocommit_read(), "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
-    /// Returns a transaction in which each statement is one of its own. The store changes between
-    /// them if others write.
+    /// Returns a transaction in which each statement is a separate transaction. The store changes
+    /// between them if others write.
     pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
         self.conn.autocommit_read()
     }

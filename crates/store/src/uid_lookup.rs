@@ -1,9 +1,9 @@
 //! Finding an item by its UID, through the handle that is made from the UID.
 //!
-//! An index of UIDs would cost about fifty bytes for each item, and a random page for each imported
-//! one, and would hold nothing that the index of handles does not. Two UIDs of a collection can
-//! share the first 64 bits of their hash, though only by intent. Then the second item has another
-//! handle, and a row in `handle_collision`.
+//! An index of UIDs would cost about fifty bytes for each item, and a random page access for each
+//! imported item, and would add nothing to the index of handles. Two UIDs of a collection can have
+//! the same first 64 bits of their hash, but in practice only if someone constructs them. Then the
+//! second item has another handle, and a row in `handle_collision`.
 
 use crate::handle::Handle;
 use crate::read_transaction::{ReadStatement, ReadTransaction};

@@ -1,8 +1,9 @@
-//! Undo: restores what an operation changed; items that changed since are conflicts.
+//! Undo: restores what an operation changed; items that have changed since then are conflicts.
 //!
 //! It writes nothing itself: each step becomes changes for `apply`. `item_undo` plans the undo of
-//! items and `collection_undo` that of collections. Apart from `history`, which stores the
-//! versions, because it compares three states of an item: before the operation, after it, and now.
+//! items, and `collection_undo` plans the undo of collections. Undo is separate from `history`,
+//! which stores the versions, because undo compares three states of an item: before the operation,
+//! after it, and now.
 
 mod collection_undo;
 mod item_undo;
@@ -21,9 +22,10 @@ pub use item_undo::UndoConflict;
 use item_undo::{ItemUndoPlanner, UndoStep};
 use std::mem;
 
-/// The changes of one batch of an undo...
+/// The largest number of changes in one batch of an undo.
 const UNDO_BATCH_CHANGES: usize = 500;
-/// ... or the bytes of one, which are read into memory and written at once.
+/// The largest number of bytes in one batch of an undo: a batch is read into memory and written at
+/// once.
 const UNDO_BATCH_BYTES: usize = 4 << 20;
 
 /// The result of an undo.
@@ -34,7 +36,7 @@ pub struct UndoReport {
     /// The number of items restored or removed again.
     pub items: u64,
     /// The items that changed since. If there are any, the operation is not undone: no item was
-    /// restored, or, if they changed during the undo, only a part.
+    /// restored, or only some items if the conflicts arose during the undo.
     pub conflicts: Vec<UndoConflict>,
 }
 
@@ -50,19 +52,19 @@ struct PendingUndoBatch {
 impl Store {
     /// Restores everything that the operation `id` changed, as a new operation that begins at
     /// `started_at_ms`, in milliseconds since 1970. Refuses, and changes nothing, if something
-    /// changed since; a change that was reverted in the meantime is no conflict. If an item changes
-    /// while this runs, it is left as it is: then only a part is restored, the conflicts are
-    /// returned, and the operation stays open. The next undo completes one that was interrupted or
-    /// incomplete.
+    /// changed since; a change that was reverted in the meantime is no conflict. An item that
+    /// changes during the undo is not restored: the report then lists the conflicts, and the
+    /// operation does not count as undone. Another call completes an interrupted or incomplete
+    /// undo.
     ///
     /// # Errors
     /// [`Error::HistoryPruned`] if replaced versions were pruned, [`Error::PurgeNotUndoable`],
     /// [`Error::AlreadyUndone`], [`Error::NoOperation`]; [`Error::CollectionChanged`] if a
     /// collection was renamed, indexed differently or removed since, [`Error::CollectionExists`] if
-    /// another has the name of one that has to be restored.
+    /// another collection has the name of a collection to restore.
     pub fn undo(&mut self, id: OperationId, started_at_ms: i64) -> Result<UndoReport> {
         self.ensure_writable()?;
-        // Before anything else is read: a write based on a later epoch is refused.
+        // The epoch is read first, so that a write is refused if a restore happens afterwards.
         let epoch = history::read_epoch(&self.autocommit_read());
         let epoch = epoch.map_err(sqlite_error_at(&self.path))?;
         let undone = self.find_undoable_operation(id)?;
@@ -89,7 +91,7 @@ impl Store {
         for handle in handles {
             let step = self.item_undo_planner(id).plan_step(handle);
             let step = step.map_err(sqlite_error_at(&self.path))?;
-            // Other writers may write meanwhile, and each of their batches prunes.
+            // Other writers may write in the meantime, and each of their batches prunes.
             self.ensure_history_kept(id)?;
             match step {
                 UndoStep::Skip => {}
@@ -107,7 +109,7 @@ impl Store {
         let removals = self.collection_undo_planner(id).plan_removals();
         pending.changes.extend(removals.map_err(sqlite_error_at(&self.path))?);
         if report.conflicts.is_empty() {
-            // `apply` leaves them out if an item of this last batch has a conflict.
+            // `apply` skips these changes if an item of this last batch has a conflict.
             pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id)));
             let redone = undone.undoes.map(InternalChange::MarkRedone);
             pending.changes.extend(redone.map(BatchChange::Internal));

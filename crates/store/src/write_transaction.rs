@@ -1,7 +1,7 @@
 //! Write transactions: the only way in which SQL changes the database.
 //!
-//! Apart from rusqlite's transaction, which parses each BEGIN and COMMIT again; for a small change
-//! that is a considerable part of the work.
+//! Used instead of rusqlite's transaction, which parses each BEGIN and COMMIT again; for a small
+//! change that is a considerable part of the work.
 
 use crate::read_transaction::ReadTransaction;
 use rusqlite::{CachedStatement, Connection, Params};

@@ -1,6 +1,6 @@
 //! Time zones by their stored names.
 //!
-//! Apart from the resolver in `larder-extract`, which is pure: the definition of a zone that is
+//! Separate from the resolver in `larder-extract`, which is pure: the definition of a zone that is
 //! none of the system is read from the database.
 
 use crate::read_transaction::ReadTransaction;

@@ -1,8 +1,8 @@
 //! Recomputing schedules after a change of the system's time zones.
 //!
-//! Each schedule names the time zones that went into it, with their fingerprint. So only the
-//! schedules of zones that have changed are computed again, in steps that let other writers in
-//! between.
+//! Each schedule names the time zones that it was computed with, and their fingerprint. Therefore
+//! only the schedules of zones that have changed are computed again, in steps that let other
+//! writers in between.
 
 use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::{Result, sqlite_error_at};
@@ -83,7 +83,7 @@ impl Store {
         Ok(changed)
     }
 
-    /// Returns the next items of these zone sets, at most `limit`, after those that are done.
+    /// Returns the next items of these zone sets, at most `limit`, after the items that are done.
     fn read_zone_update_page(
         &self,
         tx: &ReadTransaction<'_>,
@@ -130,8 +130,8 @@ impl Store {
         if items.is_empty() {
             return Ok(());
         }
-        // The keys of their rows follow from the former zones, which are gone, so the rows are
-        // found by a scan.
+        // The keys of the rows depend on the former zone data, which is no longer available; a scan
+        // finds the rows.
         let list = items.iter().map(ItemRow::to_string).collect::<Vec<_>>().join(",");
         for table in ["idx_interval", "idx_schedule"] {
             tx.execute(&format!("DELETE FROM {table} WHERE item IN ({list})"), [])?;

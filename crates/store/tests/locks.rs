@@ -95,7 +95,7 @@ fn the_bell_tells_the_last_batch() {
         let bell = fs::read_to_string(book.store.directory().notify_path()).unwrap();
         assert_eq!(bell, format!("{n}\n"));
     }
-    // A batch without changes notifies nobody.
+    // A batch without changes sends no notification.
     fs::write(book.store.directory().notify_path(), "").unwrap();
     book.put(&card("u1", "A", ""));
     assert_eq!(fs::read_to_string(book.store.directory().notify_path()).unwrap(), "");
@@ -200,7 +200,7 @@ fn the_log_file_stays_small() {
     assert!(size <= 16 << 20, "{size} bytes");
 }
 
-/// A restore numbers operations anew: a writer that continues after it must not write into another
+/// A restore reuses operation numbers: a writer that continues after it must not write into another
 /// operation.
 #[test]
 fn an_operation_that_goes_on_after_a_restore_is_another() {

@@ -14,7 +14,7 @@ fn fill(book: &mut Book, numbers: std::ops::Range<usize>) -> Vec<Handle> {
     book.apply(changes).1.outcomes.iter().map(outcome_handle).collect()
 }
 
-/// Reads all items at once.
+/// Reads the bytes of all items.
 fn read(reader: &Reader) -> Vec<Vec<u8>> {
     let collection = reader.collections().list_rows(None).unwrap()[0];
     let rows = reader.items().list_rows(collection, None, usize::MAX >> 1).unwrap();

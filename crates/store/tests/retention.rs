@@ -1,4 +1,4 @@
-//! Tests of retention: versions are stored for 90 days or up to 64 MB, those of the newest
+//! Tests of retention: versions are stored for 90 days or up to 64 MB, the versions of the newest
 //! operation always.
 
 use crate::book::{Book, DAY_MS, NOW_MS, card, large_card, outcome_handle, put};

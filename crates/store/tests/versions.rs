@@ -120,13 +120,13 @@ fn unknown_kinds_are_skipped() {
         conn.execute_batch(sql).unwrap();
     });
     let reader = Reader::open(&scratch.path().join("data")).unwrap();
-    let collections = reader.collections().unwrap();
+    let collections = reader.collections().list().unwrap();
     let names: Vec<&str> = collections.iter().map(|known| known.name.as_str()).collect();
     assert_eq!(names, ["contacts"]);
-    let items = reader.items_after_row(&collections[0], None, 10).unwrap();
+    let items = reader.items().list_after(&collections[0], None, 10).unwrap();
     assert_eq!(items.iter().map(|item| item.uid.as_str()).collect::<Vec<_>>(), ["a"]);
     for uid in ["b", "c"] {
-        assert_eq!(reader.find_by_uid(None, uid).unwrap(), []);
+        assert_eq!(reader.items().find_by_uid(None, uid).unwrap(), []);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Recognition of compressed files, for a hint to the user.
 //!
-//! Apart from `import`, which does not decompress: it reads the first bytes only.
+//! Separate from `import`, because this module does not decompress: it reads only the first bytes.
 
 use std::io::Read as _;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Exports a collection byte for byte.
 //!
-//! Apart from the store's reader because a file of many items has rules that one item does not:
-//! every item ends with a line end, all have one encoding, and calendar components stand in a
-//! calendar (`calendar`). Nothing else is changed.
+//! Separate from the store's reader because a file of many items has rules that a single item does
+//! not have: every item ends with a line ending, all have one encoding, and calendar components are
+//! inside a calendar (`calendar`). Nothing else is changed.
 
 mod calendar;
 

@@ -1,7 +1,7 @@
 //! Imports address books and calendars.
 //!
 //! This module is the writer: it runs in the calling thread, receives parsed items in the order of
-//! the input from `pipeline`, and gives them to the store in batches. It reads no files and parses
+//! the input from `pipeline`, and passes them to the store in batches. It reads no files and parses
 //! nothing.
 //!
 //! | module | contents |
@@ -54,16 +54,17 @@ use std::time::Duration;
 
 /// The number of items in the first batch.
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
-/// The longest time for which a batch holds the lock: after a longer one the next is smaller.
+/// The longest time for which a batch holds the lock: after a longer batch the next is smaller.
 const TARGET_LOCK_TIME: Duration = Duration::from_millis(100);
-/// The largest batch that grows by itself. Large batches write the pages that their items share,
-/// such as those of an index with random keys, less often.
+/// The maximum number of items to which the batch size adapts. Large batches write pages that many
+/// items share, such as index pages, less often.
 const MAX_ADAPTIVE_BATCH_ITEMS: usize = 2 * DEFAULT_BATCH_ITEMS;
-/// The smallest batch that shrinks by itself: every commit costs an fsync.
+/// The minimum number of items to which the batch size adapts: every commit costs an fsync.
 const MIN_ADAPTIVE_BATCH_ITEMS: usize = 100;
-/// The largest batch that a caller may ask for: a larger one blocks other writers for too long.
+/// The maximum number of items that a caller may choose: a larger batch blocks other writers for
+/// too long.
 pub const MAX_BATCH_ITEMS: usize = 4000;
-/// The default size of the largest item, in bytes.
+/// The default maximum size of an item, in bytes.
 pub const DEFAULT_MAX_ITEM_BYTES: usize = 32 << 20;
 /// A batch of this size is written, however few items it has: its index rows need several times as
 /// much memory.
@@ -80,15 +81,15 @@ const OLDER_REASON: &str = "the stored item is newer, by SEQUENCE or DTSTAMP";
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
     /// The collection of all items; it is created if it does not exist. `None`: components go to
-    /// the collection with the name of their calendar, else of the file; a scheduling message to
-    /// the collection that contains its UID; items that stand in no calendar to the [default
+    /// the collection with the name of their calendar, or else of the file; a scheduling message to
+    /// the collection that contains its UID; items outside any calendar to the [default
     /// collection](CollectionType::default_collection) of their type.
     pub into: Option<String>,
     /// The number of items in a batch, 1 to [`MAX_BATCH_ITEMS`]: each batch is one transaction.
     /// `None`: [`DEFAULT_BATCH_ITEMS`] at first, then as many as hold the lock for a tenth of a
     /// second.
     pub batch: Option<usize>,
-    /// The size of the largest item, in bytes. An item needs twice as much memory.
+    /// The maximum size of an item, in bytes. An item needs twice as much memory.
     pub max_item_bytes: usize,
     /// The file of rejected input. It is replaced only if something is rejected; a device or pipe
     /// is written directly.
@@ -127,13 +128,13 @@ pub enum ImportInput {
 /// Imports the items of all inputs as one operation.
 ///
 /// An item whose UID is in the collection is an update, or unchanged if its bytes are the same. A
-/// second item with one UID in the same import is kept beside the first. An item without a UID gets
-/// one derived from its bytes. Rejected input is reported in `events` and, with
+/// second item with one UID in the same import is kept in addition to the first. An item without a
+/// UID gets one derived from its bytes. Rejected input is reported in `events` and, with
 /// [`rejects`](ImportOptions::rejects), kept.
 ///
 /// # Errors
-/// A store or rejects file that cannot be written ends the import; earlier batches stay. Inputs
-/// that are missing, unreadable or damaged are no errors but part of the report.
+/// A store or rejects file that cannot be written ends the import; earlier batches stay. Missing,
+/// unreadable or damaged inputs are not errors; the report lists them.
 pub fn import(
     store: &mut Store,
     inputs: Vec<ImportInput>,
@@ -177,7 +178,7 @@ pub fn import(
         report: ImportReport::default(),
     };
     let result = writer.run(files);
-    // Also after an error: the rejects so far were reported.
+    // Also after an error, because the rejects so far were reported.
     let rejects = writer.rejects.take().map_or(Ok(None), RejectsFile::finish);
     result?;
     // The import is complete; merging segments only makes reading faster, so an error is ignored.
@@ -192,8 +193,8 @@ pub fn import(
 }
 
 /// Hashes of the items that this import left unchanged, by collection, UID and recurrence id: a few
-/// million fit. The store knows those that it wrote. After a hash collision, a changed item is kept
-/// beside the stored one instead of replacing it.
+/// million fit into memory. For items that the import wrote, the store has the answer. After a hash
+/// collision, a changed item is kept in addition to the stored item instead of replacing it.
 #[derive(Default)]
 struct UnchangedKeys {
     hashes: HashSet<u64>,
@@ -237,9 +238,9 @@ struct ImportWriter<'a> {
     options: &'a ImportOptions,
     events: &'a mut dyn FnMut(ImportEvent<'_>),
     operation: Operation,
-    /// The collection of all items, if one was named.
+    /// The collection of all items, if the caller named a collection.
     into: Option<Arc<str>>,
-    /// The collections of items that stand in no calendar, by type.
+    /// The collections of items outside any calendar, by type.
     targets: Vec<Arc<str>>,
     /// The types of the collections.
     families: HashMap<Arc<str>, CollectionType>,
@@ -497,7 +498,7 @@ impl ImportWriter<'_> {
         }
         let mut changes = Vec::new();
         for (name, head) in heads {
-            // A calendar that goes into a collection of another name does not set its properties.
+            // A calendar does not set the properties of a collection with another name.
             if self.options.into.is_none() || !self.store.has_collection_properties(&name)? {
                 changes.push(BatchChange::SetCollectionProperties(name.to_string(), Some(head)));
             }
@@ -554,8 +555,8 @@ fn problem_line(first: u64, problem: &Problem) -> u64 {
     first + u64::from(problem.line.max(1)) - 1
 }
 
-/// Returns the precondition of an item, and, if the item may be rejected by it, the reason and its
-/// bytes.
+/// Returns the precondition of an item. If the precondition can fail, also returns the reason for
+/// the rejection and the bytes of the item.
 fn choose_expectation(
     prepared: &ParsedItem,
     cut: bool,

@@ -5,9 +5,9 @@
 //! in the order of the input. Rejected input is reported and, on request, kept. [`export()`] writes
 //! a collection byte for byte.
 //!
-//! This crate knows no syntax (`larder-format` splits and parses) and no SQL (`larder-store` reads
-//! and writes). It is apart because bytes enter from outside here: files that are missing, endless,
-//! damaged or misnamed concern no other crate. It prints nothing: an import reports
+//! This crate implements no syntax (`larder-format` splits and parses) and no SQL (`larder-store`
+//! reads and writes). It is a separate crate because it reads untrusted files: only this crate has
+//! to handle missing, endless, damaged or misnamed files. It prints nothing: an import reports
 //! [`ImportEvent`]s and returns an [`ImportReport`].
 //!
 //! | module | contents |

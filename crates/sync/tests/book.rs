@@ -9,7 +9,7 @@ use tempfile::TempDir;
 /// The collection of tests that need only one.
 pub(crate) const INTO: &str = "contacts";
 
-/// A store in a temporary folder, with room for files beside it.
+/// A store in a temporary folder, with room for files next to it.
 pub(crate) struct Book {
     folder: TempDir,
     pub(crate) store: Store,
@@ -32,7 +32,7 @@ impl Book {
         Book { folder, store }
     }
 
-    /// Writes a file beside the store; creates the folders of its path.
+    /// Writes a file next to the store; creates the folders of its path.
     pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -202,7 +202,7 @@ fn older_messages_replace_nothing() {
         let changed = outcome.summary.updated + outcome.summary.cancelled;
         assert_eq!(changed, u64::from(updated), "{case}");
         assert_eq!(outcome.rejected.len(), usize::from(!updated), "{case}");
-        // Where there is nothing to replace, it is imported.
+        // If there is nothing to replace, the message is imported.
         assert_eq!(book.take(&message, &options_into("another")).summary.added, 1, "{case}");
         let exported = book.export("another");
         assert!(!String::from_utf8(exported).unwrap().contains("METHOD"));

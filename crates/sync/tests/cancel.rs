@@ -134,7 +134,7 @@ fn one_occurrence_is_cancelled() {
     };
     let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:2";
     check(&[DAILY, MOVED], &[id], &[master, &moved("CANCELLED 2")], [1, 0, 0]);
-    // A store of a person who was invited to this occurrence only.
+    // The store of a person who was invited to this occurrence only.
     check(&[MOVED], &[id], &[&moved("CANCELLED 2")], [1, 0, 0]);
 }
 

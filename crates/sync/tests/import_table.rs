@@ -1,4 +1,4 @@
-//! Small inputs: how many cards they contain, what is rejected, and in which line.
+//! Small inputs: the number of their cards, the rejected ranges and their lines.
 
 use crate::book::{Book, INTO, options};
 

@@ -8,7 +8,7 @@ fn options_with_rejects(rejects: &Path) -> ImportOptions {
     ImportOptions { rejects: Some(rejects.to_path_buf()), max_item_bytes: 4 << 10, ..options() }
 }
 
-/// Imports `input` and compares the file for rejects; `None` if there is no file.
+/// Imports `input` and compares the file of rejects; `None` if there is no file.
 fn check(input: impl AsRef<[u8]>, kept: Option<&[u8]>) {
     let mut book = Book::new();
     book.file("folder/x", "");

@@ -101,7 +101,7 @@ fn half_a_card_does_not_replace_a_complete_one() {
     let outcome = book.take(&whole[..24], &options());
     assert_eq!((outcome.summary.updated, outcome.summary.rejected), (0, 1), "{outcome:?}");
     assert_eq!(book.items(INTO), [whole.as_bytes()]);
-    // Where there is no complete card, half of one is stored; the second import of it changes
+    // If there is no complete card, half of one is stored; the second import of it changes
     // nothing.
     let half = "BEGIN:VCARD\nUID:c\nFN:Ot";
     assert_eq!(book.take(half, &options()).summary.added, 1);

@@ -134,7 +134,9 @@ impl RemoveArgs {
                 .print_note("removed only this occurrence; use --scope all to remove all of them");
         }
         let Some(id) = done.operation else {
-            return Err(CommandFailure::new(FailureKind::Input, "nothing was removed"));
+            let message = format!("nothing was removed: {id} has no such occurrence");
+            return Err(CommandFailure::new(FailureKind::Input, message)
+                .with_hint("`larder agenda` shows the occurrences"));
         };
         if context.format == OutputFormat::Json {
             let object = json!({

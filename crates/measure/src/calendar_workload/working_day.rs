@@ -19,7 +19,7 @@ const DAY_START_MINUTE: i64 = 9 * 60;
 const CALENDAR_INTERVAL_MINUTES: i64 = 60;
 const SEARCH_INTERVAL_MINUTES: i64 = 7;
 const TASKS_INTERVAL_MINUTES: i64 = 30;
-/// The texts that are typed, in order; some repeat, as people search for the same few names.
+/// The texts that are typed, in order; some repeat, because people search for the same few names.
 const SEARCH_TEXTS: [&str; 12] = [
     "anna", "muller", "smith", "anna", "garcia", "anna", "kim", "muller", "rossi", "anna", "jones",
     "smith",

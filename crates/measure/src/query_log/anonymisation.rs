@@ -1,7 +1,7 @@
 //! An anonymous copy of a query log: texts and names are replaced by tokens.
 //!
-//! Equal texts have equal tokens throughout the log, and different texts different ones, so every
-//! figure of the analysis is that of the original. Numbers, times, events, the functions and field
+//! Equal texts have equal tokens throughout the log, and different texts different ones, so the
+//! analysis of the copy gives the same figures. Numbers, times, events, the functions and field
 //! names of queries, and the times in queries remain. Texts that a person or a program wrote and
 //! the names of collections and clients are replaced. Unreadable lines and the events and fields of
 //! later versions are omitted, because their content is unknown.

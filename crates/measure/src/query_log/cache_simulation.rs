@@ -6,10 +6,10 @@
 //! evicted first.
 //!
 //! The log records when an answer becomes stale while the log's own cache holds it. For an answer
-//! that only the simulated cache holds this is unknown: the simulation evicts it at the first
-//! change of its collection and kind, which may be too early. Figures for budgets above the log's
-//! own are therefore lower bounds. Answers that the clock makes stale are treated in the same way;
-//! without a record they stay.
+//! that only the simulated cache holds, the log does not record this: the simulation evicts it at
+//! the first change of its collection and kind, which may be too early. Figures for budgets above
+//! the log's own are therefore lower bounds. Answers that the clock makes stale are treated in the
+//! same way; without a record they stay.
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::InternedQuery;

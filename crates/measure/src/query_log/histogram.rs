@@ -1,7 +1,7 @@
 //! Histograms of bounded size: exact mean and maximum, quantiles with an error of at most 1/32.
 //!
-//! A list of values would not be bounded, as a log may have many millions. Each power of two is
-//! divided into 32 buckets.
+//! A list of values would not be bounded, because a log may have many millions. Each power of two
+//! is divided into 32 buckets.
 
 use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use std::collections::BTreeMap;

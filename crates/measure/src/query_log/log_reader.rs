@@ -1,8 +1,8 @@
 //! Reads the lines of a query log.
 //!
-//! The modules beside this one interpret the events. A log is read one line at a time. An overlong
-//! or malformed line does not stop the reading; it is reported by its number. docs/queries.md
-//! documents the format.
+//! The other modules of the query log interpret the events. A log is read one line at a time. An
+//! overlong or malformed line does not stop the reading; it is reported by its number.
+//! docs/queries.md documents the format.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead};
@@ -44,7 +44,7 @@ pub enum LogEvent {
     Evict(EvictEvent),
     /// `end`: the process ended normally.
     End,
-    /// An event that this version does not know.
+    /// An event that this version does not support.
     Unknown,
 }
 
@@ -159,7 +159,7 @@ pub enum LoggedEvictionReason {
     Stale,
     /// The memory was needed for other answers.
     Budget,
-    /// A cause that this version does not know.
+    /// A cause that this version does not support.
     #[serde(other)]
     Other,
 }

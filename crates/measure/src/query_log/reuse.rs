@@ -67,7 +67,7 @@ pub struct ReuseReport {
     pub answers: OriginCounts,
     /// The number of different queries.
     pub query_count: u64,
-    /// The number of queries asked more than once.
+    /// The number of queries that ran more than once.
     pub repeated_query_count: u64,
     /// The number of answers that repeat an earlier query.
     pub repeat_answers: u64,
@@ -143,7 +143,7 @@ pub struct FrequentQuery {
 /// A bucket of the distribution of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RepeatBucket {
-    /// The minimum number of times that a query was asked.
+    /// The minimum number of times that a query ran.
     pub min: u64,
     /// The maximum number of times.
     pub max: u64,
@@ -216,7 +216,7 @@ impl ReuseAccumulator {
     }
 }
 
-/// Groups queries by the number of times they were asked: once, twice, 3 to 4 times, 5 to 8, 9 to
+/// Groups queries by the number of times they ran: once, twice, 3 to 4 times, 5 to 8, 9 to
 /// 16 ...
 fn repeat_buckets(asked: impl Iterator<Item = u64>) -> Vec<RepeatBucket> {
     let mut steps: BTreeMap<u64, RepeatBucket> = BTreeMap::new();

@@ -208,7 +208,7 @@ fn format_views_were(number: u64) -> String {
 pub fn describe_unclosed_views(lives: &LifetimeReport) -> String {
     let parts = [
         (lives.leaked, "leaked (the process ended normally)"),
-        (lives.process_died, "open when the process was cut off"),
+        (lives.process_died, "open when their process died"),
         (lives.open_at_end, "still open when the log ended"),
     ];
     let parts: Vec<String> = parts
@@ -244,7 +244,7 @@ pub fn describe_view_lifetime(
     let end = match life.end {
         ViewEnd::Closed => "closed after",
         ViewEnd::Leaked => "leaked after",
-        ViewEnd::ProcessDied => "cut off after",
+        ViewEnd::ProcessDied => "process died after",
         ViewEnd::Open => "open for",
     };
     format!(
@@ -317,7 +317,7 @@ pub fn describe_cache(cache: &CacheReport) -> String {
     text
 }
 
-/// Describes the replay of the log's own budget beside the recorded figures, as a check of the
+/// Describes the replay of the log's own budget next to the recorded figures, as a check of the
 /// simulation.
 #[must_use]
 pub fn describe_replay_accuracy(cache: &CacheReport) -> Option<String> {

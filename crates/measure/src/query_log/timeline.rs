@@ -46,7 +46,7 @@ pub struct TimelineEntry<'a, T> {
     value: &'a T,
 }
 
-/// A value that can be merged with that of the next bucket.
+/// A value that can be merged with the value of the next bucket.
 pub trait TimelineBucket: Default {
     /// Merges the value of the next bucket into this one.
     fn merge(&mut self, later: Self);

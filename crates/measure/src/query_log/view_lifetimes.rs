@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-/// The number of closed views that are recorded for the chart: those with the longest lifetimes.
+/// The number of closed views in the chart; the chart shows the views with the longest lifetimes.
 const MAX_LONGEST_VIEWS: usize = 300;
 
 /// The end of a view.

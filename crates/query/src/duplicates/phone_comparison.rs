@@ -1,7 +1,7 @@
-//! The comparison of phone numbers: by their digits if these decide it, else by the numbering
+//! The comparison of phone numbers: by their digits if these decide it, otherwise by the numbering
 //! plans.
 //!
-//! Apart from `duplicates` because it knows nothing of cards. `larder_format::phone` defines
+//! Separate from `duplicates` because it does not depend on cards. `larder_format::phone` defines
 //! `eqphone_national`; this module computes it with as little use of the plans as possible, and
 //! within bounds.
 
@@ -9,20 +9,20 @@ use larder_format::fold::collect_digits;
 use larder_format::phone::{ParsedPhoneNumber, PhoneMatch, find_number_part};
 use std::collections::HashMap;
 
-/// Fewer digits are an extension or a short code.
+/// A number with fewer digits is an extension or a short code.
 const MIN_DIGITS: usize = 6;
-/// More digits are several numbers, or none.
+/// A text with more digits is several numbers, or none.
 const MAX_DIGITS: usize = 20;
 /// The number of final digits by which numbers are looked up.
 const LOOKUP_DIGITS: usize = 7;
 /// The number of digits of a country code.
 const COUNTRY_CODE_DIGITS: std::ops::RangeInclusive<usize> = 1..=3;
-/// The most digits of a trunk prefix, besides zeros.
+/// The maximum number of digits of a trunk prefix, besides zeros.
 const MAX_TRUNK_PREFIX_DIGITS: usize = 2;
-/// The most pairs of numbers that are compared for a value: fifty cards with one number each need a
-/// third of it. Other pairs must be equal as dialled.
+/// The maximum number of pairs of numbers that are compared for a value: fifty cards with one
+/// number each need a third of it. Other pairs must be equal as dialled.
 pub(super) const MAX_COMPARED_PAIRS: usize = 4096;
-/// The most numbers that are cached as parsed by the numbering plans.
+/// The maximum number of phone numbers whose parsed form is cached.
 const MAX_CACHED_NUMBERS: usize = 1024;
 
 /// A phone number.
@@ -37,12 +37,13 @@ impl DialledNumber {
     pub(super) fn parse(text: &str, region: Option<&str>) -> Option<DialledNumber> {
         let text = text.trim();
         let part = find_number_part(text).unwrap_or_else(|| {
-            // Text behind a whole number is an extension, whatever its word.
+            // Text after a complete number is an extension, regardless of the word that introduces
+            // it.
             text.find(char::is_alphabetic).map_or(text, |letter| text.split_at(letter).0)
         });
         let before = part.split(char::is_numeric).next().unwrap_or_default();
         let mut plus = before.contains(['+', '\u{ff0b}']);
-        // The zero of "(0)" is not dialled behind a country code.
+        // The zero of "(0)" is not dialled after a country code.
         let mut all =
             collect_digits(&if plus { part.replacen("(0)", "", 1) } else { part.to_string() });
         let mut extension = text.get(part.len()..).map(collect_digits).unwrap_or_default();
@@ -78,7 +79,7 @@ impl DialledNumber {
     }
 
     /// Returns the final digits by which the number is looked up; for a number that may be a short
-    /// one behind a country code, also fewer.
+    /// number after a country code, also shorter suffixes.
     pub(super) fn lookup_suffixes(&self) -> impl Iterator<Item = &str> {
         let digits = self.digits();
         let end = |number: usize| digits.get(digits.len().checked_sub(number)?..);
@@ -154,8 +155,8 @@ impl PhoneComparer<'_> {
         read(a).is_some_and(|a| read(b).is_some_and(|b| a.compare(b) >= PhoneMatch::National))
     }
 
-    /// Returns for each value the indexes of equal ones. A value that is not a number equals itself
-    /// only.
+    /// Returns for each value the indexes of equal values. A value that is not a number equals
+    /// itself only.
     pub(super) fn group_equal(&mut self, values: &[Option<&DialledNumber>]) -> Vec<Vec<usize>> {
         let mut same: Vec<Vec<usize>> = (0..values.len()).map(|place| vec![place]).collect();
         let phones = || values.iter().enumerate().filter_map(|(at, it)| Some((at, (*it)?)));

@@ -1,6 +1,6 @@
 //! The terms of a search line for events, tasks and memos.
 //!
-//! Apart from `search_line`, as these terms need the user's time zone and language.
+//! Separate from `search_line` because these terms need the user's time zone and language.
 //!
 //! ```text
 //! when:WINDOW      an occurrence is in it         alarm:WINDOW     an alarm goes off in it

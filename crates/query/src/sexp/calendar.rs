@@ -2,7 +2,7 @@
 //! take.
 //!
 //! Times are computed while they are parsed, in the user's time zone. Ranges are in UTC, as in
-//! evolution-data-server, unless the call names a time zone. Apart from `sexp`, which parses the
+//! evolution-data-server, unless the call names a time zone. Separate from `sexp`, which parses the
 //! syntax and the functions for contacts.
 
 use super::SexpParser;

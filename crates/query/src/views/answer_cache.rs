@@ -1,7 +1,7 @@
 //! The answer cache: the row ids of answers, kept within a budget.
 //!
-//! [`AnswerCache`] drops the answer that was used longest ago when the budget is exceeded. It knows
-//! neither queries nor the store: the engine removes an answer when a change makes it stale.
+//! [`AnswerCache`] evicts the least recently used answer when the budget is exceeded. It is
+//! independent of queries and the store: the engine removes an answer when a change makes it stale.
 
 use super::subscription_index::QueryId;
 use larder_store::PackedRowIds;

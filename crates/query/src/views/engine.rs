@@ -1,10 +1,10 @@
-//! The engine of the views: it connects the parts, each of which owns its own state.
+//! The engine of the views, which connects the parts; each part owns its own state.
 //!
-//! A poll reads the change feed, finds the queries that each change concerns, drops their cached
+//! A poll reads the change feed, finds the queries that each change affects, evicts their cached
 //! answers and puts the changes into the mailboxes of their views. Opening a view registers its
 //! query and answers it, from the cache if possible. Everything in [`ViewsEngine`] happens under
 //! one lock, in short steps. A query is run without it, by [`answer_query`], which takes the lock
-//! again to publish the answer if the store has not changed meanwhile.
+//! again to publish the answer if the store has not changed in the meantime.
 
 use super::answer_cache::{AnswerCache, CachedAnswer};
 use super::fan_out::ChangeFanOut;
@@ -47,7 +47,7 @@ pub(super) struct ViewsEngine {
     clock: Arc<dyn Fn() -> Instant + Send + Sync>,
     /// The time of the clock when relative queries were last resolved.
     now: Instant,
-    /// The most bytes of items that one poll holds.
+    /// The maximum number of bytes of items that one poll holds in memory.
     max_poll_bytes: usize,
     /// The number of the last answer.
     last_answer: u64,
@@ -61,7 +61,7 @@ pub(super) struct OpenedView {
     pub(super) rows: Arc<PendingRows>,
 }
 
-/// How a lagging view gets up to date.
+/// The way in which a lagging view is brought up to date.
 pub(super) enum MissedChanges {
     /// By the net effect of the batches that it missed.
     Rows(PendingRows),
@@ -88,7 +88,7 @@ enum AnswerStep<T, F> {
     Run(QueryRun, F),
 }
 
-/// Lends the engine and a reader to `act`, then wakes the clients that have got something. They are
+/// Calls `act` with the engine and a reader, then wakes the clients that received changes. They are
 /// woken without the lock.
 pub(super) fn update_engine<T>(
     engine: &Mutex<ViewsEngine>,
@@ -108,11 +108,11 @@ fn wake_clients(mut locked: MutexGuard<'_, ViewsEngine>) {
 }
 
 /// Answers a registered query, from the cache if possible; otherwise `run` reads the answer without
-/// the engine's lock. `publish` gets the answer under the lock, at the position of the change feed
-/// that the answer has. If the store changes during a run, the query is run again.
+/// the engine's lock. `publish` is called under the lock with the answer, while the change feed is
+/// at the position of the answer. If the store changes during a run, the query is run again.
 ///
-/// Threads that answer equal queries at the same time run each of them; the cache keeps the last
-/// answer.
+/// If several threads answer equal queries at the same time, each runs the query; the cache keeps
+/// the last answer.
 pub(super) fn answer_query<T, F>(
     engine: &Mutex<ViewsEngine>,
     readers: &ReaderPool,
@@ -200,7 +200,7 @@ impl ViewsEngine {
         self.registry.get(id).ok()?.resolved.occurrence_range.clone()
     }
 
-    /// Returns how long the clock changes no answer; `None` if no view is open.
+    /// Returns the time until the clock may change an answer; `None` if no view is open.
     pub(super) fn quiet_time(&self, at_most: Duration) -> Option<Duration> {
         if self.mailboxes.open_count() == 0 {
             return None;
@@ -258,7 +258,7 @@ impl ViewsEngine {
         self.remove_if_unused(id);
     }
 
-    /// Records the answer to a registered query that no view is open on.
+    /// Records the answer to a registered query without an open view.
     pub(super) fn record_find(
         &self,
         id: QueryId,
@@ -355,14 +355,14 @@ impl ViewsEngine {
         }))
     }
 
-    /// Returns whether `reader` sees the store as of the last poll, and the query still means what
-    /// was run.
+    /// Returns whether `reader` sees the store as of the last poll and the query has not been
+    /// resolved again since the run.
     fn is_run_current(&self, reader: &Reader, run: &QueryRun) -> Result<bool, Error> {
         let has_same_meaning = self.registry.get(run.id)?.resolved.query == run.request.query;
         Ok(has_same_meaning && self.feed.is_same_state(reader)?)
     }
 
-    /// Caches the result of a run that is current, and gives it to `publish`.
+    /// Caches the result of a run that is current, and passes it to `publish`.
     fn publish_run<T>(
         &mut self,
         run: &QueryRun,
@@ -388,7 +388,8 @@ impl ViewsEngine {
         })
     }
 
-    /// Caches an answer. Returns the memory that it holds, or would hold, if that is needed.
+    /// Caches an answer. Returns the memory that the answer uses or would use, if the log needs
+    /// this figure.
     fn cache_answer(&mut self, id: QueryId, number: u64, rows: &[ItemRow]) -> Result<usize, Error> {
         if self.cache.is_disabled() && !self.log.is_enabled() {
             return Ok(0);
@@ -415,7 +416,7 @@ impl ViewsEngine {
         self.remove_if_unused(id);
     }
 
-    /// Reads the change feed, and delivers what it has to the mailboxes. Returns the last batch.
+    /// Reads the change feed and delivers its changes to the mailboxes. Returns the last batch.
     fn poll(&mut self, reader: &Reader) -> Result<Seq, Error> {
         let began = Timer::now();
         let (registry, has_log) = (&self.registry, self.log.is_enabled());
@@ -455,7 +456,7 @@ impl ViewsEngine {
         }
         let mut resets = Vec::new();
         if let Some(previous) = &polled.previous_collections {
-            // A collection that is new or removed shows in its items; one that was renamed does
+            // Changes of items reveal a new or removed collection; a renamed collection does
             // not.
             let current = self.feed.collections();
             let has_renamed = previous.has_renamed(current);
@@ -476,8 +477,8 @@ impl ViewsEngine {
         resets
     }
 
-    /// Puts changes into the mailboxes of a query, and drops its cached answer if other items
-    /// answer it now. Returns the number of its views.
+    /// Puts changes into the mailboxes of a query, and evicts its cached answer if the set of
+    /// matching items has changed. Returns the number of its views.
     fn deliver(&mut self, id: QueryId, changes: PendingChanges, before: Seq) -> usize {
         let began = self.log.is_enabled().then(Timer::now);
         let counts @ [added, _, removed] = changes.counts();
@@ -522,7 +523,7 @@ impl ViewsEngine {
     fn advance_clock(&mut self, reader: &Reader) -> Result<(), Error> {
         let now = (self.clock)();
         if now < self.now {
-            // The clock was ahead: whatever it resolved may mean another time.
+            // The clock was ahead: every query resolved by it may now mean another time.
             let affected = self.registry.find_ids(RegisteredQuery::is_time_dependent);
             for id in affected.collect::<Vec<QueryId>>() {
                 self.resolve_or_reset(reader, id, now)?;
@@ -535,8 +536,8 @@ impl ViewsEngine {
         Ok(())
     }
 
-    /// Resolves a query again. A query that cannot be answered must not stop the others: its views
-    /// are reset, and meet the error.
+    /// Resolves a query again. If a query cannot be answered, the other queries are not affected:
+    /// the views of this query are reset and report the error.
     fn resolve_or_reset(
         &mut self,
         reader: &Reader,
@@ -553,7 +554,7 @@ impl ViewsEngine {
 
     fn resolve_again(&mut self, reader: &Reader, id: QueryId, now: Instant) -> Result<(), Error> {
         let Ok(query) = self.registry.get(id) else { return Ok(()) };
-        // A query that was parsed once and cannot be parsed now keeps its meaning.
+        // If a query that was parsed before cannot be parsed now, it keeps its earlier meaning.
         let resolved = query.view_query.resolve_at(now).unwrap_or_else(|_| ResolvedQuery {
             valid_until: Some(now.saturating_add(PARSE_RETRY_SECONDS)),
             ..query.resolved.clone()

@@ -1,7 +1,7 @@
-//! The fan-out of one poll: which queries each changed item concerns, and what it means to them.
+//! The fan-out of one poll: which queries each changed item affects, and how.
 //!
-//! Apart from the engine because it only reads: while a poll runs it borrows the registered
-//! queries, and gathers what the engine delivers afterwards.
+//! Separate from the engine because it only reads: while a poll runs it borrows the registered
+//! queries, and collects the changes that the engine then delivers.
 
 use super::item_version::{LazyVersion, LazyVersionPair, classify_change};
 use super::pending_changes::ChangeCollector;
@@ -49,7 +49,7 @@ impl<'a> ChangeFanOut<'a> {
         }
     }
 
-    /// Tests a changed item against the queries that it may concern.
+    /// Tests a changed item against the queries that it may affect.
     pub(super) fn add(&mut self, change: ItemChange) {
         self.item_count += 1;
         if let Some(statistics) = &mut self.statistics {

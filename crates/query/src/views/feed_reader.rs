@@ -1,8 +1,8 @@
-//! Reading the change feed: what has happened in the store since the last poll.
+//! Reads the change feed: all changes of the store since the last poll.
 //!
-//! [`ChangeFeedReader`] owns the position of the views in the feed, and all that is compared from
-//! one poll to the next. It knows no query and no view: it gives each changed item to its caller,
-//! and reports what else happened.
+//! [`ChangeFeedReader`] owns the position of the views in the feed and the state that successive
+//! polls compare. It is independent of queries and views: it passes each changed item to its
+//! caller, and reports all other changes.
 
 use crate::error::Error;
 use larder_store::{
@@ -54,11 +54,12 @@ pub(super) struct FeedPoll {
     /// The number of batches since then; 0 if the store was replaced, whose batches are counted
     /// from another beginning.
     pub(super) batches: i64,
-    /// Whether every change was given. Otherwise those that were given must be discarded.
+    /// Whether every change was passed to the caller. If not, the caller must discard the changes
+    /// that it received.
     pub(super) is_complete: bool,
     /// The table of collections before the poll, if it has changed.
     pub(super) previous_collections: Option<CollectionTable>,
-    /// Whether changes in the same store may have no schedules, as the zones have changed.
+    /// Whether changes in the same store may have no schedules, because the zones have changed.
     pub(super) lacks_schedules: bool,
 }
 
@@ -85,8 +86,8 @@ impl ChangeFeedReader {
         &self.collections
     }
 
-    /// Returns whether `reader` sees the store as it was at the last poll. A reader that did not
-    /// make that poll may be denied it.
+    /// Returns whether `reader` sees the store as it was at the last poll. For a reader other than
+    /// the reader of that poll, the result may be false although the store has not changed.
     pub(super) fn is_current(&self, reader: &Reader) -> Result<bool, Error> {
         Ok(self.data_version == reader.data_version()?)
     }
@@ -97,7 +98,7 @@ impl ChangeFeedReader {
         Ok(self.is_current(reader)? || self.stamp == reader.changes().stamp()?)
     }
 
-    /// Reads what happened since the last poll. `each` gets the changed items, if
+    /// Reads the changes since the last poll. `each` gets the changed items, if
     /// `reads_changes`. Returns `None` if nothing happened. After an error the position is
     /// unchanged.
     pub(super) fn poll(
@@ -155,7 +156,7 @@ impl ChangeFeedReader {
         Ok(Some(poll))
     }
 
-    /// Gives each item that changed after `since` to `each`, up to the last poll. Returns whether
+    /// Calls `each` with each item that changed after `since`, up to the last poll. Returns whether
     /// all were given.
     pub(super) fn read_since(
         &self,

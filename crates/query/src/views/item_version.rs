@@ -1,7 +1,7 @@
-//! A version of a changed item as the queries see it: its terms, and whether it matches.
+//! A version of a changed item: the terms by which queries find it, and whether it matches.
 //!
-//! Apart from the fan-out because a lagging view is brought up to date by the same comparison. It
-//! knows no views.
+//! Separate from the fan-out because a lagging view is brought up to date by the same comparison.
+//! It does not depend on views.
 
 use super::pending_changes::ViewChangeKind;
 use super::query_registry::RegisteredQuery;
@@ -19,7 +19,7 @@ use larder_time::zone::Zone;
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
 
-/// The most occurrences of an item that are compared.
+/// The maximum number of occurrences of an item that are compared.
 const MAX_COMPARED_OCCURRENCES: usize = 1000;
 
 /// A version of an item, whose bytes are parsed when they are first needed.
@@ -128,8 +128,8 @@ impl ItemProbe for LazyVersion<'_> {
     }
 }
 
-/// The two versions of a changed item that stayed in its collection. Values that both have are
-/// looked up once.
+/// The two versions of a changed item that stayed in its collection. A value that both versions
+/// have is looked up once.
 pub(super) struct LazyVersionPair<'v, 'a> {
     before: &'v LazyVersion<'a>,
     after: &'v LazyVersion<'a>,
@@ -187,8 +187,8 @@ impl ItemProbe for LazyVersionPair<'_, '_> {
     }
 }
 
-/// Returns the effects of a change on the answer to a query. `matched` and `matches`: whether the
-/// item was in the answer before the change, and whether it is after it.
+/// Returns the effects of a change on the answer to a query. `matched`: whether the item was in the
+/// answer before the change; `matches`: whether it is in the answer afterwards.
 pub(super) fn classify_change(
     query: &RegisteredQuery,
     change: &ItemChange,

@@ -1,9 +1,9 @@
 //! The mailboxes of the views: bounded queues of changes.
 //!
 //! A [`Mailbox`] is shared by the engine, which puts changes into it, and one view, which takes
-//! them out. A view that is too slow for its mailbox lags: its changes are dropped, and it gets the
-//! net effect from the store when it asks. [`Mailboxes`] owns the mailboxes of all open views, by
-//! query. How changes are found and delivered is no concern of this module.
+//! them out. A view that is too slow for its mailbox lags: its changes are dropped, and on its next
+//! read it gets the net effect from the store. [`Mailboxes`] owns the mailboxes of all open views,
+//! by query. Other modules find and deliver the changes.
 
 use super::mutex::lock_ignoring_poison;
 use super::options::{ViewLimits, ViewOptions};
@@ -36,7 +36,7 @@ pub(super) struct MailboxQueue {
     pub(super) is_paused: bool,
 }
 
-/// How much of the changes a view has.
+/// The extent to which a view has received the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum DeliveryState {
     /// All of them, with those in the queue.
@@ -59,8 +59,8 @@ impl Mailbox {
         }
     }
 
-    /// Queues changes, or drops them with all that are queued if there is no room. `before` is the
-    /// last batch that is not among them.
+    /// Queues changes. If there is no room, drops these changes and all queued ones. `before` is
+    /// the last batch before the changes.
     fn enqueue(&self, changes: PendingChanges, before: Seq, limits: ViewLimits) {
         let mut queue = lock_ignoring_poison(&self.queue);
         queue.advance_to(before);
@@ -71,7 +71,7 @@ impl Mailbox {
             queue.pending.push_back(changes);
             return;
         }
-        // The change feed has the net effect of batches, but not what the clock has changed.
+        // The change feed has the net effect of batches, but not the changes by the clock.
         let is_in_feed =
             !changes.is_by_clock() && !queue.pending.iter().any(PendingChanges::is_by_clock);
         queue.state = match queue.state {
@@ -177,7 +177,7 @@ pub(super) struct Mailboxes {
     by_query: Vec<Vec<Arc<Mailbox>>>,
     open_count: usize,
     last_number: u64,
-    /// The mailboxes that have got something since they were last taken.
+    /// The mailboxes that received changes since they were last read.
     to_wake: Vec<Arc<Mailbox>>,
 }
 

@@ -1,4 +1,4 @@
-//! Locking without regard to poison.
+//! Locking that ignores poisoning.
 //!
 //! Apart because every part that owns a mutex uses it: each step under a lock of the views leaves
 //! the data consistent, so a panic in another thread is no reason to refuse it.

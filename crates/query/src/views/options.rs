@@ -1,6 +1,7 @@
 //! The options of [`Views`](super::Views) and of a [`View`](super::View).
 //!
-//! Plain data, apart from the code that they control so that every part can read its own options.
+//! Plain data, kept separate from the code that uses it so that every part can read its own
+//! options.
 
 use crate::query_log::QueryLogSink;
 use larder_format::field::Field;
@@ -9,7 +10,8 @@ use larder_time::zone::ZoneDatabase;
 use std::fmt;
 use std::sync::Arc;
 
-/// The default budget of the answer cache; `docs/queries.md` has the measurements behind it.
+/// The default budget of the answer cache; `docs/queries.md` has the measurements on which it is
+/// based.
 pub const DEFAULT_CACHE_BYTES: usize = 384 << 10;
 
 /// The number of items in one event, unless the client wants fewer.

@@ -2,7 +2,7 @@
 //!
 //! They are items as they were at a batch, or rows whose items are read when they are delivered:
 //! for a first answer, for changes by the clock, and when the items would take too much memory.
-//! Apart from the mailboxes, which hold them, and from the fan-out, which finds them.
+//! Separate from the mailboxes, which hold them, and from the fan-out, which finds them.
 
 use super::subscription_index::QueryId;
 use super::view_event::RemovedItem;
@@ -10,8 +10,8 @@ use larder_store::{ItemChange, ItemRow, Seq};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The effect of a change on an answer, in the order of delivery: an item that was removed and came
-/// back is in the answer in the end.
+/// The effect of a change on an answer, in the order of delivery: removals come first, so that an
+/// item that was removed and added again ends up in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ViewChangeKind {
     Removed,
@@ -40,7 +40,7 @@ pub(super) struct PendingRows {
 }
 
 impl PendingRows {
-    /// A whole answer, as of a batch.
+    /// A complete answer, as of a batch.
     pub(super) fn from_answer(seq: Seq, rows: Arc<[ItemRow]>) -> PendingRows {
         PendingRows { seq, added: rows, ..PendingRows::default() }
     }
@@ -112,7 +112,8 @@ fn change_bytes(change: &ItemChange) -> usize {
     size_of::<ItemChange>() + versions.map(|version| version.bytes.len()).sum::<usize>()
 }
 
-/// Collects what one poll finds for each query: items up to a number of bytes, rows beyond it.
+/// Collects the changes that one poll finds for each query: items up to a number of bytes, rows
+/// beyond it.
 pub(super) struct ChangeCollector {
     max_bytes: usize,
     bytes: usize,

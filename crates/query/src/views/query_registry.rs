@@ -1,8 +1,9 @@
-//! The registered queries: those that views are open on, or whose answer is cached.
+//! The registered queries: the queries of open views, and the queries whose answer is cached.
 //!
 //! [`QueryRegistry`] owns the subscription index and the times at which relative queries change
-//! their meaning, so that each is updated wherever a query is. Equal queries are registered once.
-//! It knows no view and no answer: the engine removes a query that has neither.
+//! their meaning, so that every update of a query also updates both. Equal queries are registered
+//! once. It is independent of views and answers: the engine removes a query without views and
+//! without a cached answer.
 
 use super::feed_reader::CollectionTable;
 use super::subscription_index::{CollectionTarget, ItemProbe, QueryId, SubscriptionIndex};
@@ -34,7 +35,7 @@ impl RegisteredQuery {
     }
 }
 
-/// The registered queries by id, by text, by deadline and by what their answers require.
+/// The registered queries by id, by text, by deadline and by the terms that their answers require.
 #[derive(Default)]
 pub(super) struct QueryRegistry {
     queries: Vec<Option<Box<RegisteredQuery>>>,
@@ -115,7 +116,8 @@ impl QueryRegistry {
         }
     }
 
-    /// Removes a query, unless it is being answered. The last one takes the memory of all with it.
+    /// Removes a query, unless it is being answered. Removing the last query releases the memory of
+    /// the registry.
     pub(super) fn remove(&mut self, id: QueryId) {
         let Some(slot) = self.queries.get_mut(id as usize) else { return };
         let Some(query) = slot.take_if(|query| query.registrations == 0) else { return };
@@ -160,8 +162,8 @@ impl QueryRegistry {
         (*deadline <= now).then_some(*id)
     }
 
-    /// Replaces the resolved form of a query. A query that reads as before keeps its place in the
-    /// index, and its matcher.
+    /// Replaces the resolved form of a query. If the resolved query is unchanged, it keeps its
+    /// index entries and its matcher.
     pub(super) fn set_resolved(&mut self, id: QueryId, resolved: ResolvedQuery) {
         let Some(query) = self.queries.get_mut(id as usize).and_then(Option::as_deref_mut) else {
             return;
@@ -178,7 +180,7 @@ impl QueryRegistry {
         query.resolved = resolved;
     }
 
-    /// Has a query resolved again at `deadline`, which replaces the one that it has.
+    /// Schedules a query to be resolved again at `deadline`, which replaces its former deadline.
     pub(super) fn set_deadline(&mut self, id: QueryId, deadline: Instant) -> Result<(), Error> {
         if let Some(previous) = self.get_mut(id)?.resolved.valid_until.replace(deadline) {
             self.deadlines.remove(&(previous, id));

@@ -1,8 +1,8 @@
-//! The readers of the views: one in the ordinary case, more while several threads read.
+//! The readers of the views: usually one, more while several threads read.
 //!
-//! Apart from the engine so that an answer can be read without the engine's lock: a thread takes a
-//! reader, reads, and puts it back. The last reader that was put back is taken first, so a program
-//! with one thread has one connection, with a warm page cache.
+//! Separate from the engine so that an answer can be read without the engine's lock: a thread takes
+//! a reader, reads, and puts it back. The reader that was put back last is used first, so a
+//! program with one thread has one connection, with a warm page cache.
 
 use super::mutex::lock_ignoring_poison;
 use crate::error::Error;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 /// Readers beyond this number are closed when they are put back.
 const MAX_IDLE_READERS: usize = 4;
 
-/// The readers that no thread uses, and all that is needed to open another.
+/// The idle readers, and the data needed to open another reader.
 pub(super) struct ReaderPool {
     dir: PathBuf,
     zones: Arc<ZoneDatabase>,
@@ -23,7 +23,7 @@ pub(super) struct ReaderPool {
 
 struct IdleReaders {
     readers: Vec<Reader>,
-    /// The number of times that another file was found in place of the store's. A reader of an
+    /// The number of times that the file of the store was found to be replaced. A reader of an
     /// earlier file is not put back.
     file_generation: u64,
 }

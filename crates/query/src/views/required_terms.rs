@@ -1,8 +1,8 @@
 //! The terms that every item in the answer to a query has.
 //!
-//! They follow from the query alone: the subscription index stores the query under them. An item
-//! that has one of the terms need not be in the answer; an item that has none is not in it. Apart
-//! from the planner of queries, whose candidates depend on what the store has indexed.
+//! The terms depend only on the query, and the subscription index files the query under them. An
+//! item with one of the terms may be in the answer; an item without any is not. Separate from the
+//! query planner, whose candidates depend on the index configuration of the store.
 
 use crate::matcher::{any_fields, fields_matched_by, word_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
@@ -12,7 +12,8 @@ use larder_format::field::{Field, FieldType as FieldKind};
 use larder_format::fold::fold;
 use larder_store::{CollectionType, Kind, TimeRange, TimeTarget};
 
-/// The most terms of a query. To look up more costs more than to test the query each time.
+/// The maximum number of terms of a query: looking up more terms costs more than testing the query
+/// for every change.
 const MAX_REQUIRED_TERMS: usize = 64;
 
 /// A term that an item has.
@@ -39,7 +40,8 @@ enum TermRequirement {
 }
 
 impl RequiredTerm {
-    /// A rank by the likely number of items that have the term: the lowest has the fewest.
+    /// A rank by the likely number of items that have the term; the lowest rank stands for the
+    /// fewest items.
     fn selectivity(&self) -> i64 {
         match self {
             RequiredTerm::Uid(_) => 0,
@@ -55,8 +57,8 @@ impl RequiredTerm {
     }
 }
 
-/// Returns terms of which every item in the answer has at least one; `None` if there are none, or
-/// too many.
+/// Returns a set of terms; every item in the answer has at least one of them; `None` if there are
+/// none, or too many.
 pub(super) fn required_terms(query: &Query, kind: Option<Kind>) -> Option<Vec<RequiredTerm>> {
     // Without a kind, items of all types of collections can match.
     let wanted = kind.map(Kind::collection_type);
@@ -79,7 +81,7 @@ pub(super) fn required_terms(query: &Query, kind: Option<Kind>) -> Option<Vec<Re
     (terms.len() <= MAX_REQUIRED_TERMS).then_some(terms)
 }
 
-/// Gives each trigram of a text to `each`.
+/// Calls `each` with each trigram of a text.
 pub(super) fn for_each_trigram(text: &str, each: &mut dyn FnMut([char; 3])) {
     let mut chars = text.chars();
     let (Some(mut a), Some(mut b)) = (chars.next(), chars.next()) else { return };

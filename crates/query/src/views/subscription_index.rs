@@ -1,10 +1,10 @@
 //! The subscription index: which queries a changed item may concern.
 //!
 //! A query is indexed under a term that every item in its answer has: a UID, a value, the beginning
-//! of a value, a trigram, or a time range; of several the most selective one. An item has few
-//! terms, so of ten thousand queries a change leads to a few, which are then verified. A query
-//! without such a term is verified against every change. The index may name too many queries and
-//! never misses one. It is not an index of items.
+//! of a value, a trigram, or a time range. If there are several, the most selective one is used. An
+//! item has few terms, so a change leads to a few of ten thousand queries, which are then verified.
+//! A query without such a term is verified against every change. The index has false positives and
+//! no false negatives. It is not an index of items.
 
 use super::required_terms::{RequiredTerm, for_each_trigram, required_terms};
 use crate::query::Query;
@@ -42,11 +42,11 @@ impl CollectionTarget {
     }
 }
 
-/// The terms of a changed item: those that it has, and those that it had.
+/// The terms of a changed item, before and after the change.
 pub(super) trait ItemProbe {
     /// Returns the row of the collection, and the kind.
     fn scope(&self) -> (CollectionRow, Kind);
-    /// Gives the values of a field to `each`.
+    /// Calls `each` with the values of a field.
     fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str));
     /// Returns the UIDs under which the item is found.
     fn uids(&self) -> [Option<&str>; 4];
@@ -54,7 +54,7 @@ pub(super) trait ItemProbe {
     fn time_spans(&self, target: TimeTarget) -> [Option<(i64, i64)>; 2];
 }
 
-/// The items that a query can match: those of a collection and of a kind.
+/// The items that a query can match: the items of one kind in one collection.
 type QueryScope = (CollectionTarget, Option<Kind>);
 
 /// The registered queries by the terms that their answers require.
@@ -186,7 +186,7 @@ impl SubscriptionIndex {
         }
     }
 
-    /// Gives the subscriptions of the query's scope to `each`, with each required term; once with
+    /// Calls `each` with the subscriptions of the query's scope and each required term; once with
     /// `None` if there is no such term. Returns the scope.
     fn for_each_term(
         &mut self,
@@ -296,7 +296,7 @@ impl ScopeSubscriptions {
         }
     }
 
-    /// Removes something from the subscriptions of a field, and these if nothing is left.
+    /// Changes the subscriptions of a field, and removes them if they are then empty.
     fn update_field(&mut self, field: &Field, change: impl FnOnce(&mut FieldSubscriptions)) {
         let Some(left) = self.fields.get_mut(&field.id) else { return };
         change(left);
@@ -438,8 +438,8 @@ fn find_words(prefixes: &FxHashMap<String, QueryIdSet>, folded: &str, found: &mu
 /// Time ranges by length and start, so that the ranges that overlap with a span are close together.
 #[derive(Debug, Default)]
 struct TimeRangeSubscriptions {
-    /// By the smallest power of two that is no shorter than the range; in each class by start and
-    /// query, with the end.
+    /// Grouped by the smallest power of two that is at least the length of the range; within a
+    /// group, keyed by start and query; the value is the end.
     classes: BTreeMap<u32, BTreeMap<(i64, QueryId), i64>>,
 }
 

@@ -1,7 +1,7 @@
 //! The effect of the clock on answers: the difference between two readings of a relative query.
 //!
-//! Apart from the fan-out because the change feed knows nothing of it: the clock is the only cause
-//! of a changed answer besides a batch.
+//! Separate from the fan-out because the change feed does not contain these changes: the clock is
+//! the only cause of a changed answer besides a batch.
 
 use super::item_version::list_range_occurrences;
 use super::pending_changes::PendingRows;

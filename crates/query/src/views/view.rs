@@ -1,7 +1,8 @@
-//! An open view: it delivers the changes of an answer to its client, no faster than it asks.
+//! An open view: it delivers the changes of an answer to its client, as fast as the client reads
+//! them.
 //!
 //! Changes wait in the mailbox of the view. A view whose mailbox was full gets the net effect of
-//! what it missed from the store, so a client that sleeps holds no memory. Items are read here,
+//! the missed changes from the store, so a slow client uses no memory. Items are read here,
 //! with a reader of the view's own, and without the engine's lock: a large answer delays no other
 //! view.
 
@@ -23,10 +24,10 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The most occurrences of an item that are delivered.
+/// The maximum number of occurrences of an item that are delivered.
 const MAX_OCCURRENCES_PER_ITEM: usize = 1000;
 
-/// Changes that are being delivered; `at` counts those that were.
+/// Changes that are being delivered; `at` is the number of changes already delivered.
 enum Delivery {
     Rows { rows: Arc<PendingRows>, at: usize },
     Items { seq: Seq, items: Vec<(ViewChangeKind, Arc<ItemChange>)>, at: usize },
@@ -50,7 +51,7 @@ pub struct View {
     interest: ViewInterest,
     items_per_event: usize,
     delivery: Option<Box<Delivery>>,
-    /// Why the view needs the full answer, until it could be read.
+    /// The reason why the view needs the full answer; kept until the answer has been read.
     pending_reset: Option<ResetReason>,
 }
 
@@ -100,8 +101,8 @@ impl View {
     /// Returns the next event, if there is one. It never waits for a writer.
     ///
     /// An item that is removed while the first answer is delivered may be reported as removed
-    /// without having been added. An item that changes meanwhile is delivered with its new bytes,
-    /// and once more with the change.
+    /// without having been added. An item that changes in the meantime is delivered with its new
+    /// bytes, and once more with the change.
     ///
     /// # Errors
     /// The store could not be read. The next call tries again.
@@ -161,12 +162,12 @@ impl View {
         self.mailbox.pause(self.views.current_seq());
     }
 
-    /// Resumes the view, which gets the net effect of what it missed.
+    /// Resumes the view, which gets the net effect of the changes that it missed.
     pub fn resume(&self) {
         self.mailbox.resume();
     }
 
-    /// Begins to deliver what the mailbox has. Returns whether it had anything.
+    /// Begins to deliver the changes in the mailbox. Returns whether there were any.
     fn take_pending(&mut self) -> Result<bool, Error> {
         let (delivered_seq, state) = {
             let mut queue = lock_ignoring_poison(&self.mailbox.queue);
@@ -293,7 +294,7 @@ impl View {
     }
 
     /// Returns an item with the values of its fields and its occurrences, as far as the client
-    /// wants them.
+    /// requests them.
     fn view_item_with_values(
         &self,
         reader: &Reader,
@@ -348,8 +349,8 @@ impl View {
         Ok(None)
     }
 
-    /// Reads the items in these rows as they are now, without those that are removed. What has
-    /// changed since batch `seq` is delivered again.
+    /// Reads the current items in these rows and skips removed ones. Changes after batch `seq` are
+    /// delivered again.
     fn read_view_items(&self, rows: &[ItemRow], seq: Seq) -> Result<Vec<ViewItem>, Error> {
         let wants_occurrences = self.view_query.wants_occurrences();
         if matches!(self.interest, ViewInterest::Rows) && !wants_occurrences {
@@ -377,7 +378,7 @@ impl View {
     }
 }
 
-/// Gives the items in these rows to `each`, without those that are removed.
+/// Calls `each` with the items in these rows and skips removed ones.
 fn read_versions(
     reader: &Reader,
     rows: &[ItemRow],

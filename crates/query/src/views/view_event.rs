@@ -1,7 +1,7 @@
 //! The events of a view, and the items in them.
 //!
-//! Apart from [`View`](super::View) because the parts that collect changes make some of them before
-//! any view delivers them.
+//! Separate from [`View`](super::View) because the parts that collect changes make some of them
+//! before any view delivers them.
 
 use larder_store::{Handle, ItemMeta, ItemOccurrence, ItemRow, Seq};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct ViewItem {
     pub values: Vec<Vec<String>>,
     /// The source bytes, if the view delivers them.
     pub bytes: Option<Arc<[u8]>>,
-    /// The occurrences in the time range of the query, in order, if the query wants them.
+    /// The occurrences in the time range of the query, in order, if the query requests them.
     pub occurrences: Vec<ItemOccurrence>,
 }
 

@@ -1,7 +1,7 @@
 //! A query as it was written, and its resolution at an instant.
 //!
-//! Apart from [`Query`] because the text of a relative query means another time range each day: a
-//! view keeps the text, and resolves it again as the clock moves.
+//! Separate from [`Query`] because the text of a relative query means another time range each day:
+//! a view keeps the text, and resolves it again as the clock moves.
 
 use crate::error::Error;
 use crate::expansion::required_time_range;

@@ -1,7 +1,7 @@
 //! The lines that views write to the query log.
 //!
-//! Apart from the engine so that the form of a line is no concern of what it reports. Without a log
-//! each function is one test of an `Option`.
+//! Separate from the engine so that the engine does not depend on the format of the log. Without a
+//! log each function is one test of an `Option`.
 
 use super::fan_out::FanOutStatistics;
 use super::feed_reader::CollectionTable;

@@ -1,8 +1,8 @@
-//! The thread that waits: for commit notifications, for the clock, and while a view is open for a
-//! second at most.
+//! The thread that waits for commit notifications and for the clock; while a view is open, it waits
+//! at most one second.
 //!
-//! Apart because it is the only part of the views that waits. It has the engine read the change
-//! feed, and knows no view.
+//! A separate module because it is the only part of the views that waits. It makes the engine read
+//! the change feed, and is independent of views.
 
 use super::engine::{ViewsEngine, update_engine};
 use super::mutex::lock_ignoring_poison;
@@ -14,10 +14,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a commit may stay unnoticed whose writer was killed before it could notify.
+/// The longest time for which a commit may stay unnoticed if its writer was killed before the
+/// notification.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The thread, from the first view on; and what the last handle of the views ends with.
+/// The thread, which starts with the first view, and the state that is released with the last
+/// handle of the views.
 pub(super) struct ViewsWatcher {
     watched: Arc<WatchedViews>,
     signal: Arc<WatcherSignal>,
@@ -25,7 +27,8 @@ pub(super) struct ViewsWatcher {
     thread: Option<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// What the thread uses. It has no handle of the views, which end without it.
+/// The data that the thread uses. It contains no handle of the views, so that the thread does not
+/// keep them alive.
 struct WatchedViews {
     engine: Arc<Mutex<ViewsEngine>>,
     readers: Arc<ReaderPool>,
@@ -62,7 +65,7 @@ impl ViewsWatcher {
         }
     }
 
-    /// Has the thread wait for commits, as a view was opened.
+    /// Makes the thread wait for commits, because a view was opened.
     pub(super) fn wake(&self) {
         let Some(thread) = &self.thread else { return };
         let mut flags = lock_ignoring_poison(&self.signal.flags);
@@ -150,10 +153,10 @@ fn run_watcher(views: &WatchedViews, signal: &Arc<WatcherSignal>) {
     let mut timeout = Some(Duration::ZERO);
     while let Some(is_notified) = signal.wait_for_commit(timeout) {
         let seq_before = views.seq();
-        // A client meets the same error in its view; the next poll may succeed.
+        // A client gets the same error from its view; the next poll may succeed.
         let polled = update_engine(&views.engine, ViewsEngine::catch_up);
-        // A commit without a notification may be notified by another file that has replaced the
-        // watched one.
+        // If a commit came without a notification, another file may have replaced the watched
+        // notify file.
         if commit_watcher.is_none() || (!is_notified && views.seq() != seq_before) {
             commit_watcher = watch_commits();
         }

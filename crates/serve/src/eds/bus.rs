@@ -11,7 +11,7 @@ use zbus::message::{Body, Flags, Header};
 use zbus::wire::DynamicDeserialize;
 use zbus::{DynamicType, Message, Variant};
 
-/// The largest message to send: D-Bus closes connections that send larger ones.
+/// The largest message to send: D-Bus closes connections that send larger messages.
 const MAX_MESSAGE_BYTES: usize = 100 << 20;
 /// The largest array to send; the limit of D-Bus is 64 MiB.
 pub(super) const MAX_ARRAY_BYTES: usize = 60 << 20;
@@ -85,7 +85,7 @@ fn is_sendable(message: &Message) -> bool {
     message.data().len() <= MAX_MESSAGE_BYTES
 }
 
-/// Replaces NUL, the one character that D-Bus cannot carry.
+/// Replaces NUL, the only character that a D-Bus string cannot contain.
 pub(super) fn replace_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

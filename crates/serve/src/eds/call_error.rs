@@ -1,4 +1,4 @@
-//! Errors of calls: GLib's errors, as D-Bus carries them.
+//! Errors of calls: GLib's errors in the encoding of D-Bus.
 //!
 //! GLib identifies an error by a domain and a number. On the bus both are encoded in a name, which
 //! the client libraries decode. An error that no GLib program could cause has one of D-Bus' own

@@ -4,7 +4,7 @@
 //! after every change, and one version of the format; the renderer adds these to its output and
 //! never to the stored bytes. REV is the time of the item's last change, with the sequence number
 //! of its batch as the fraction of the second: programs can read it as a time, and no two changes
-//! have the same one.
+//! have the same REV.
 
 use super::bus::replace_nul;
 use larder_format::contact::{Contact, VcardVersion, convert_card};

@@ -1,8 +1,9 @@
 //! An open view of a client, and the signals of its events.
 //!
-//! A view belongs to the client that opened it, and ends with it. It sends nothing until it is
-//! started. Then it sends the items of its query, and after each change of the book the items
-//! added, modified and removed, followed by `Complete`. Its signals go to its client alone.
+//! A view belongs to the client that opened it and ends when the client disconnects. A view sends
+//! nothing until the client starts it. Then it sends the items of its query, and after each change
+//! of the book the items added, modified and removed, followed by `Complete`. Its signals go to its
+//! client alone.
 
 use super::EdsOptions;
 use super::bus::{build_signal, replace_nul};
@@ -64,7 +65,7 @@ impl ReadyViews {
     }
 }
 
-/// The part of each contact that a client wants.
+/// The part of each contact that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CardInterest {
     FullCard,

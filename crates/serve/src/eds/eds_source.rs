@@ -8,8 +8,8 @@
 use super::call_error::{CallError, KEY_FILE_NO_GROUP, KEY_FILE_PARSE};
 use larder_store::{CollectionRow, CollectionType, IndexConfig, Reader};
 
-/// The UID of the address book that every client knows, and its collection: the one to which `add`
-/// and `import` add cards.
+/// The UID of the address book that every client knows, and its collection: the collection to which
+/// `add` and `import` add cards.
 const PERSONAL_BOOK: (&str, &str) = ("system-address-book", "contacts");
 /// The group that every source has.
 const DATA_SOURCE_GROUP: &str = "Data Source";
@@ -52,7 +52,7 @@ const BUILT_IN_SOURCES: &[(&str, &str, &str, &str)] = &[
     ("system-proxy", "Default Proxy Settings", "", "[Proxy]\nMethod=default\n"),
 ];
 
-/// Returns the name of the collection behind the source with this UID.
+/// Returns the name of the collection of the source with this UID.
 pub(super) fn collection_of(uid: &str) -> &str {
     let (personal, collection) = PERSONAL_BOOK;
     if uid == personal { collection } else { uid }
@@ -161,7 +161,7 @@ impl<'t> KeyFile<'t> {
         entries.find(|(of, name, _)| *of == group && *name == key).map(|(.., value)| *value)
     }
 
-    /// Returns whether a change of a contact fails if the contact was changed meanwhile.
+    /// Returns whether a change of a contact fails if the contact was changed in the meantime.
     pub(super) fn has_revision_guards(&self) -> bool {
         self.get("Revision Guards", "Enabled") == Some("true")
     }
@@ -171,7 +171,7 @@ impl<'t> KeyFile<'t> {
     ///
     /// In evolution-data-server a summary names the few fields that have an index. Nearly all
     /// fields have one here, so a summary can only add to them, mainly sort orders. A field without
-    /// an index of its own_text uses the index of the field that it is a part of.
+    /// its own index uses the index of the field that contains it.
     pub(super) fn index_config(&self) -> Option<IndexConfig> {
         let requested = self.get("Backend Summary Setup", "IndexedFields")?;
         let mut words = String::from("default");

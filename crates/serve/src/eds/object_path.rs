@@ -1,6 +1,6 @@
 //! The paths of the objects on the bus.
 //!
-//! The module is apart because the service, the registry, books and views all build paths.
+//! The module is separate because the service, the registry, books and views all build paths.
 
 use larder_store::CollectionRow;
 use zbus::ObjectPath;
@@ -18,8 +18,8 @@ pub(super) fn is_above(path: &str, other: &str) -> bool {
     other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The process id as part of a path. A client that finds another process behind the same bus name
-/// does not mistake its objects for those of this process.
+/// The process id as part of a path. A client that finds another process under the same bus name
+/// does not mistake that process's objects for objects of this process.
 pub(super) fn process_id() -> String {
     std::process::id().to_string()
 }

@@ -174,9 +174,8 @@ impl EdsService {
         Ok(applied)
     }
 
-    /// Publishes the batch just committed. An error does not make the write fail, as it is
-    /// committed: the next caller gets the error, and the changes are published once the cause is
-    /// gone.
+    /// Publishes the batch just committed. The write is committed, so an error of publishing does
+    /// not fail it: the next call reports the error, and a later call publishes the changes.
     pub(super) fn publish_own_write(&mut self) {
         let _recurs = self.publish_changes();
     }

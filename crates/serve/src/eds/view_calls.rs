@@ -1,6 +1,6 @@
 //! The calls of views, and the delivery of view events to their clients.
 //!
-//! The module is apart from `client_view` because it needs the whole service: the store's views,
+//! The module is separate from `client_view` because it needs the whole service: the store's views,
 //! the cards and the queues of messages.
 
 use super::bus::{MethodCall, replace_nul};
@@ -14,7 +14,7 @@ use std::mem;
 use std::sync::Arc;
 use zbus::Message;
 
-/// The flag of a client that wants the items that match when the view is started.
+/// The flag by which a client requests the items that match when the view starts.
 const NOTIFY_INITIAL_FLAG: u32 = 1;
 
 /// The result of delivering one view event.

@@ -1,7 +1,8 @@
 //! Writing the items of a batch: put, update, remove and purge.
 //!
-//! It takes no lock and begins no transaction (`apply` does both). Apart from `collections` and
-//! `item_rows`, because these are the rules of items: conflicts, duplicates, and what is recorded.
+//! It takes no lock and begins no transaction (`apply` does both). Separate from `collections` and
+//! `item_rows` because these are the rules of items: conflicts, duplicates, and the versions to
+//! record.
 
 use super::item_rows::{ItemRowWriter, NewItem, StoredItem, stored_item_from_row};
 use super::{ApplyError, PrefetchedItems, ReplacedSortKeys};
@@ -26,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 /// The item that has the UID of an incoming item.
 enum ExistingItem {
     Item(StoredItem),
-    /// No item has it; this handle is free, if that is known.
+    /// No item has the UID; the handle that is free for it, if it is known.
     Absent(Option<Handle>),
 }
 
@@ -146,7 +147,7 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Writes the gathered changes, and the rows of the batch. Returns the epoch and the number of
+    /// Writes the collected changes, and the rows of the batch. Returns the epoch and the number of
     /// the operation.
     pub(super) fn finish(
         mut self,
@@ -203,8 +204,8 @@ impl<'a> BatchWriter<'a> {
         self.ordinal
     }
 
-    /// Looks up the item that the change at `index` puts, unless that was done before the lock was
-    /// taken.
+    /// Looks up the item that the change at `index` puts, unless the lookup was made before the
+    /// lock was taken.
     fn find_existing(
         &mut self,
         index: usize,
@@ -331,7 +332,8 @@ impl<'a> BatchWriter<'a> {
         Ok(outcome)
     }
 
-    /// Returns whether this operation puts each item once, and has put this one already.
+    /// Returns whether this operation stores each item at most once and has already stored this
+    /// one.
     fn is_repeat_in_operation(&self, item: &StoredItem) -> rusqlite::Result<bool> {
         let Some(dedup) = &self.dedup else { return Ok(false) };
         if item.seq == self.seq || self.unchanged_items.contains(&item.id) {
@@ -340,7 +342,8 @@ impl<'a> BatchWriter<'a> {
         let Some((_, id)) = dedup.first_batch.filter(|(first, _)| item.seq >= *first) else {
             return Ok(false);
         };
-        // In the last batch, or in an earlier one whose item another operation has changed since.
+        // The item was stored by the last batch, or by an earlier batch and then changed by another
+        // operation.
         self.tx
             .prepare_cached(
                 "SELECT EXISTS(SELECT 1 FROM batch WHERE seq = ?1 AND operation = ?3)
@@ -364,7 +367,7 @@ impl<'a> BatchWriter<'a> {
         })
     }
 
-    /// Adds a second item with the UID of another, under a UID made from its bytes.
+    /// Adds a second item with the UID of another item, under a UID made from its bytes.
     fn put_duplicate(
         &mut self,
         collection: &CollectionKey,

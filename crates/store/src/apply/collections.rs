@@ -1,7 +1,7 @@
 //! Writing the collections of a batch: created, renamed, indexed differently, removed and restored,
 //! each with a record of its former state.
 //!
-//! Items are not changed here: a collection is removed only when it is empty. Apart from
+//! This module changes no items: a collection is removed only when it is empty. Separate from
 //! `batch_writer` because a collection has a name and a key but no bytes.
 
 use super::ApplyError;

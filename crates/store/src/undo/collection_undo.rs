@@ -1,6 +1,7 @@
 //! The undo of the changes of collections: which are restored, renamed or removed, and when.
 //!
-//! Nothing is written here. Apart from `item_undo`, as a collection has no versions with bytes.
+//! This module writes nothing. Separate from `item_undo` because a collection has no versions with
+//! bytes.
 
 use crate::CollectionType;
 use crate::batch::{BatchChange, InternalChange};
@@ -43,9 +44,9 @@ pub(super) struct CollectionUndoPlanner<'a> {
 }
 
 impl CollectionUndoPlanner<'_> {
-    /// Plans the changes before the items are restored: of the collections that the items were in,
-    /// and of those that the operation renamed, indexed differently or removed, the newest change
-    /// first.
+    /// Plans the changes before the items are restored: the changes of collections that the items
+    /// were in, and of collections that the operation renamed, indexed differently or removed; the
+    /// newest change comes first.
     pub(super) fn plan_before_items(
         &self,
         item_collections: &BTreeSet<CollectionRow>,
@@ -111,8 +112,8 @@ impl CollectionUndoPlanner<'_> {
         Ok(created.map(|change| BatchChange::RemoveCollection(change.current.name)).collect())
     }
 
-    /// Returns the state of a collection after the operation: the one that the next operation
-    /// replaced, else the current one.
+    /// Returns the state of a collection after the operation: the state that the next operation
+    /// replaced, or the current state if there was none.
     fn find_state_after(&self, change: &CollectionChange) -> rusqlite::Result<CollectionState> {
         let sql = "SELECT f.name, f.removed, f.index_config, f.properties FROM collection_history f
                    WHERE f.collection = ?2 AND f.seq >

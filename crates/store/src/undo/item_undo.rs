@@ -1,7 +1,7 @@
 //! The undo of one item, planned from three states of it: before the operation, after it, and now.
 //!
-//! Nothing is written here. Apart from `collection_undo`, as an item has versions with bytes and a
-//! collection has none.
+//! This module writes nothing. Separate from `collection_undo` because an item has versions with
+//! bytes and a collection has none.
 
 use crate::batch::{BatchChange, ItemPut, Precondition};
 use crate::error::{RowError, RowResult};
@@ -50,7 +50,7 @@ pub(super) struct UndoSurvey {
     pub(super) collections: BTreeSet<CollectionRow>,
 }
 
-/// A version of an item: one that was replaced or removed, or the current one.
+/// A version of an item: a replaced version, a removed version, or the current version.
 #[derive(Debug, Clone)]
 struct ItemState {
     collection: CollectionRow,
@@ -74,7 +74,7 @@ impl ItemState {
 
 /// A version that a batch replaced or removed.
 struct PreviousVersion {
-    /// The batch that made the version, and the one that ended it.
+    /// The batch that made the version; `until` is the batch that ended it.
     since: Seq,
     until: Seq,
     /// `None`: the version was purged.
@@ -163,7 +163,8 @@ impl ItemUndoPlanner<'_> {
                 before = if is_made { None } else { version.state.clone() };
                 is_touched = true;
             }
-            // A version that the operation replaced is followed by the one that it made.
+            // A version that the operation replaced is followed by the version that the operation
+            // made.
             after = if is_ended { None } else { version.state };
         }
         if let Some(item) = item
@@ -231,7 +232,8 @@ impl ItemUndoPlanner<'_> {
     }
 
     fn read_item_state(&self, item: ItemRow) -> RowResult<Option<ItemState>> {
-        // In one statement: another writer may remove the item meanwhile, which is no damage.
+        // A single statement, because another writer may remove the item in the meantime, which is
+        // no damage.
         let sql = "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context
                    FROM item i LEFT JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
                    WHERE i.id = ?1";

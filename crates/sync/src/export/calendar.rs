@@ -1,10 +1,10 @@
 //! Exports calendar components with a calendar around them: its properties, each time zone once,
 //! and as many calendars as needed.
 //!
-//! Usually that is one. Items with different definitions of one TZID, or of different versions,
-//! need different calendars; so does an item with an undefined TZID that another item's calendar
-//! defines. An item without END lasts until its calendar ends, so it gets a calendar of its own.
-//! Apart from `export` because address books need none of it.
+//! Usually one calendar suffices. Items with different definitions of one TZID, or of different
+//! versions, need different calendars; so does an item with an undefined TZID that another item's
+//! calendar defines. An item without END lasts until its calendar ends, so it gets its own
+//! calendar. Separate from `export` because address books need none of it.
 
 use super::{ExportReport, detect_line_end, for_each_item, read_source, write_bytes, write_text};
 use crate::error::Error;
@@ -156,7 +156,8 @@ fn write_item(
     Ok(())
 }
 
-/// Writes an item without END into a calendar of its own, or after one.
+/// Writes an item without END into its own calendar or, if it was outside any calendar, after an
+/// empty calendar.
 fn write_unclosed(
     reader: &Reader,
     heads: &CalendarHeaders,
@@ -253,7 +254,7 @@ fn detect_end(bytes: &[u8]) -> Option<bool> {
 /// The properties of the calendars.
 struct CalendarHeaders {
     own: Option<Vec<u8>>,
-    /// The properties with the name of the calendar: they are repeated in each.
+    /// The properties with the name of the calendar, which are repeated in each calendar.
     names: Vec<u8>,
     /// The line end of lines that are not part of an item.
     line_end: &'static [u8],
@@ -298,7 +299,7 @@ impl CalendarHeaders {
         self.write_line("BEGIN:VCALENDAR", out, summary)?;
         let version =
             if frame.is_vcalendar_1 { CalendarVersion::V1_0 } else { CalendarVersion::V2_0 };
-        // The properties of the first calendar need not hold for the others.
+        // The properties of the first calendar need not apply to the others.
         match self
             .own
             .as_deref()

@@ -1,7 +1,7 @@
-//! A limit on the memory between the thread that reads and the one that writes.
+//! Limits the memory of the data that is in transit between the reading and the writing thread.
 //!
-//! It counts bytes and holds none. Apart from the pipeline because it is the only place where the
-//! reading thread waits for the writing one.
+//! It only counts bytes. It is separate from the pipeline because it is the only place where the
+//! reading thread waits for the writing thread.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -1,8 +1,9 @@
 //! The calendar around the components of a file: its name, purpose and calendar context.
 //!
-//! It is gathered while a file is read, so a component gets what precedes it; what follows it is
-//! known only after a first pass ([`prescan`](super::prescan)). Components outside any calendar
-//! belong to an empty one. Apart from the pipeline because address books have no calendars.
+//! It is collected while a file is read, so a component gets the lines that precede it; lines that
+//! follow it are known only after a first pass ([`prescan`](super::prescan)). Components outside
+//! any calendar belong to an empty calendar. Separate from the pipeline because address books have
+//! no calendars.
 
 use larder_edit::calendar_context_builder::{CalendarContextBuilder, ZoneAddition};
 use larder_format::component::Component;
@@ -37,7 +38,7 @@ pub(crate) struct OpenCalendar {
 
 /// The calendar around a component.
 pub(crate) struct EnclosingCalendar {
-    /// The name of the calendar, else of its file.
+    /// The name of the calendar, or else the name of its file.
     pub(crate) name: Arc<str>,
     /// The calendar context.
     pub(crate) context: Arc<CalendarContext>,
@@ -88,7 +89,7 @@ impl OpenCalendar {
         *self = OpenCalendar::for_file(Arc::clone(&self.stem));
     }
 
-    /// Adds properties of the calendar. Returns the lines that there is no room for.
+    /// Adds properties of the calendar. Returns the lines that exceed the limit.
     pub(crate) fn add_lines<'l>(&mut self, lines: &'l [u8]) -> &'l [u8] {
         if self.is_prescanned {
             return self.context.skip_lines(lines);
@@ -195,7 +196,7 @@ impl ItipMethod {
 
 /// Removes METHOD, which describes a message and not the calendar.
 fn remove_method(head: &[u8]) -> Vec<u8> {
-    // An empty line may stand within a folded one; it is not exported.
+    // A folded line may contain an empty line, which is not exported.
     let whole: Vec<u8> = (head.split_inclusive(|&byte| byte == b'\n'))
         .filter(|line| {
             !line.trim_ascii().is_empty() || line.starts_with(b" ") || line.starts_with(b"\t")

@@ -1,8 +1,8 @@
-//! Messages with METHOD:CANCEL: they mark stored items as cancelled, where any other item of a file
-//! replaces the stored one.
+//! Messages with METHOD:CANCEL: such a message marks stored items as cancelled; any other item of a
+//! file replaces the stored one.
 //!
-//! [`larder_edit::event`] computes the changes. Apart from the writer because it is the only part
-//! of an import that depends on the stored items.
+//! [`larder_edit::event`] computes the changes. Separate from the writer because it is the only
+//! part of an import that depends on the stored items.
 
 use super::{ImportWriter, OLDER_REASON, Provenance};
 use crate::error::Error;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) struct CancelledUids {
     /// The last batch before the import.
     since: Seq,
-    /// The UIDs, by their collections: there before the import.
+    /// The UIDs with their collections; their items were in the store before the import.
     uids: HashSet<(Arc<str>, String)>,
 }
 
@@ -27,9 +27,9 @@ impl CancelledUids {
 }
 
 impl ImportWriter<'_> {
-    /// Marks what a message by METHOD:CANCEL calls off. Gives it back where that was not there
-    /// before this import: then it is taken as it is, so that the same files always give the same
-    /// items.
+    /// Marks the items that a METHOD:CANCEL message cancels. Returns the message if these items
+    /// were not in the store before this import: the message is then imported as an item, so that
+    /// the same files always give the same items.
     pub(super) fn handle_cancellation(
         &mut self,
         place: Provenance,
@@ -43,7 +43,7 @@ impl ImportWriter<'_> {
         if series(self)?.is_none() {
             return Ok(Some((place, prepared)));
         }
-        // What is in the batch may be of the same UID.
+        // The unwritten batch may contain items with the same UID.
         self.write_batch()?;
         if self.poll_stop() {
             return Ok(None);
@@ -70,7 +70,7 @@ impl ImportWriter<'_> {
         Ok(None)
     }
 
-    /// The items of a UID, and what reads them, if there are any.
+    /// Returns the items of a UID and a reader for them; `None` if there are none.
     fn read_uid_items(
         &self,
         collection: &str,
@@ -94,7 +94,7 @@ impl ImportWriter<'_> {
         if self.is_of_this_import(named, any) {
             return Ok(CancelOutcome::NotFound);
         }
-        // The message itself was taken before.
+        // An earlier import stored the message itself.
         for head in heads.iter().filter(|head| head.recurrence_id == prepared.recurrence_id()) {
             if reader
                 .items()
@@ -113,7 +113,8 @@ impl ImportWriter<'_> {
         }
     }
 
-    /// Did this import bring what a message names, or meet it, and did not mark its UID?
+    /// Returns whether this import added, changed or found unchanged an item that the message
+    /// names, and has not cancelled its UID.
     fn is_of_this_import<'h>(
         &self,
         mut named: impl Iterator<Item = &'h ItemMeta>,

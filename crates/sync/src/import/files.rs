@@ -1,6 +1,6 @@
 //! Finds the files to import.
 //!
-//! Reads no content. Apart from the import so that the rules for names, folders and order are in
+//! Reads no content. Separate from the import so that the rules for names, folders and order are in
 //! one place.
 
 use super::{ImportDiagnostic, ImportInput};
@@ -27,7 +27,7 @@ pub(super) enum InputSource {
 }
 
 impl InputSource {
-    /// Returns whether the name is that of a calendar.
+    /// Returns whether the file name has the extension of a calendar.
     pub(super) fn has_calendar_extension(&self) -> bool {
         let InputSource::File(path) = self else { return false };
         has_extension(path, Kind::is_exported_in_calendar)

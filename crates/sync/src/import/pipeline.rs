@@ -1,16 +1,16 @@
 //! From files to parsed items: one thread reads and splits, several parse, and the caller receives
 //! the results in the order of the input.
 //!
-//! Nothing is written or decided here. Apart from the writer so that everything about threads is in
-//! one place:
+//! This module writes and decides nothing. It is separate from the writer so that all code about
+//! threads is in one place:
 //!
 //! * pieces travel in groups, each with a channel for its result; the caller holds the receivers in
 //!   order, so no sorting is needed;
 //! * the reading thread waits only for the input and the [`MemoryBudget`], the parsing threads only
 //!   for work, the caller only for the next result: no deadlock is possible;
 //! * dropping the [`ImportPipeline`] closes the budget and the channels, and so ends every thread.
-//!   They are joined, unless one may be blocked reading a terminal or a pipe: that one ends with
-//!   the process.
+//!   The threads are joined, except a thread that may be blocked reading a terminal or a pipe; it
+//!   ends with the process.
 
 use super::budget::MemoryBudget;
 use super::calendar::{EnclosingCalendar, FinishedCalendar, OpenCalendar};
@@ -40,7 +40,7 @@ const PIECE_OVERHEAD_BYTES: usize = 256;
 /// The index rows of an item are some four times as large as its bytes; but longer text is not
 /// indexed, and photos, which make items large, have no rows.
 const MAX_INDEXED_BYTES: usize = 64 << 10;
-/// The interval at which a caller that waits for a slow input can do other work.
+/// While a caller waits for a slow input, it gets control back at this interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A parsed item and its warnings, or the bytes of an invalid one and the reason.
@@ -69,11 +69,11 @@ pub(super) struct InputPiece<C> {
 
 /// The content of a piece.
 pub(super) enum PieceContent<C> {
-    /// An item, its kind, and the calendar around it if it stands in one.
+    /// An item, its kind, and the calendar that contains it, if any.
     Item(C, Kind, Option<Arc<EnclosingCalendar>>),
     /// The end of a calendar.
     CalendarEnd(FinishedCalendar),
-    /// Rejected bytes: the first of a stretch, with the reason, or more of it.
+    /// Rejected bytes: the first bytes of a range, with the reason, or further bytes of it.
     Skipped { why: Option<String>, bytes: Vec<u8> },
     /// The input could not be read to its end.
     Unreadable(io::Error),
@@ -188,7 +188,7 @@ impl ImportPipeline {
             }
             Err(RecvTimeoutError::Timeout) => Ok(PipelineOutput::Waiting),
             Err(RecvTimeoutError::Disconnected) => {
-                // The reading thread has ended, and with it all others.
+                // The reading thread has ended, and so have all others.
                 self.pending = None;
                 match self.join() {
                     true => Ok(PipelineOutput::End),
@@ -236,7 +236,7 @@ fn run_parser(
     derivers: &ImportExtractors,
 ) {
     loop {
-        // The lock is held while waiting: the other threads wait for the lock instead.
+        // One thread waits for work and holds the lock; the other threads wait for the lock.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(ParseJob { pieces: found, answer }) = job else { return };
         if budget.is_closed() {
@@ -317,7 +317,8 @@ struct InputReader {
     bytes_done: u64,
     /// Whether the caller still waits for results.
     is_wanted: bool,
-    /// Whether the last piece was text between items: more of it belongs to the same stretch.
+    /// Whether the last piece was text between items; following text then continues the same
+    /// rejected range.
     in_stretch: bool,
     /// Whether nothing was found in this input so far.
     empty: bool,
@@ -421,7 +422,8 @@ impl InputReader {
             }
             StreamPiece::Skipped { line, bytes, why, first } => {
                 let between = !matches!(why, SkipReason::TooLarge);
-                // A file of nothing but text and stray END lines is one stretch, however long.
+                // A file that contains only text and stray END lines is one range, whatever its
+                // length.
                 let first = first && !(between && self.in_stretch);
                 self.in_stretch = between;
                 self.add_skipped(line, first.then(|| self.skip_reason(&why)), bytes);
@@ -429,7 +431,7 @@ impl InputReader {
         }
     }
 
-    /// Adds properties of the calendar. Those beyond the limit are left out and reported once.
+    /// Adds properties of the calendar. Properties beyond the limit are left out and reported once.
     fn add_calendar_lines(&mut self, line: u64, bytes: &[u8]) {
         let rest = self.calendar.add_lines(bytes);
         if rest.is_empty() {

@@ -1,9 +1,11 @@
-//! A first pass over a file of calendars, for properties that follow the components that need them.
+//! A first pass over a file of calendars. It finds properties that stand after the components that
+//! need them.
 //!
-//! A calendar may define a time zone, or have its name, after a component (RFC 5545, 3.6, asks for
-//! no order), and a million components cannot wait in memory for it. So a file of calendars is read
-//! twice. A calendar that has everything before its first component, as nearly all do, is not
-//! remembered. A stream is read only once. Apart from the pipeline because it parses no item.
+//! A calendar may define a time zone, or have its name, after a component (RFC 5545, 3.6,
+//! prescribes no order), and a million components cannot be held in memory until it appears. So a
+//! file of calendars is read twice. A calendar that has everything before its first component, as
+//! nearly all do, is not stored. A stream is read only once. Separate from the pipeline because
+//! the prescan parses no items.
 
 use super::calendar::OpenCalendar;
 use larder_format::kind::Kind;
@@ -12,7 +14,8 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// The memory for late calendars of a file. Further ones are treated like those of a stream.
+/// The memory for late calendars of a file. Further calendars are treated like the calendars of a
+/// stream.
 const PRESCAN_LIMIT_BYTES: usize = 32 << 20;
 
 /// The calendars of a file with a property or zone after a component, by their numbers.
@@ -30,7 +33,7 @@ struct Prescan {
     has_pieces: bool,
     /// The rest of [`PRESCAN_LIMIT_BYTES`].
     remaining_bytes: usize,
-    /// Whether the file begins with an item that stands in no calendar, and so has none.
+    /// Whether the file begins with an item outside any calendar; such a file has no calendar.
     has_no_calendar: bool,
 }
 
@@ -72,7 +75,7 @@ impl LateCalendars {
         Ok(LateCalendars { next_number: 0, ..looking.late_calendars })
     }
 
-    /// Returns the next calendar. The first is that of the components before any calendar.
+    /// Returns the next calendar. The first stands for the components before any calendar.
     pub(super) fn next_calendar(&mut self) -> OpenCalendar {
         let number = self.next_number;
         self.next_number += 1;

@@ -1,8 +1,9 @@
 //! The file of rejected input, for a person to correct and import again.
 //!
-//! It contains the bytes as they came, with a line feed only after a stretch that does not end with
-//! one. It is written beside its target under a hidden name and renamed at the end, if it is not
-//! empty: an import without rejects leaves the file of an earlier import alone.
+//! The file contains the rejected bytes unchanged; a line feed is added only after a range that
+//! does not end with one. It is written under a hidden name in the folder of its target and renamed
+//! at the end, unless it is empty, so that an import without rejects keeps the file of an earlier
+//! import.
 
 use crate::error::Error;
 use std::fs::{self, File, OpenOptions};
@@ -19,7 +20,7 @@ pub(super) struct RejectsFile {
     hidden: Option<PathBuf>,
     out: BufWriter<File>,
     has_content: bool,
-    /// Whether the last stretch ended with a line end.
+    /// Whether the last range ended with a line ending.
     is_line_ended: bool,
 }
 
@@ -27,7 +28,7 @@ impl RejectsFile {
     /// Creates the hidden file, so that a folder without write permission is reported before the
     /// import.
     pub(super) fn create(path: &Path) -> Result<RejectsFile, Error> {
-        // The target of a symbolic link is replaced, and not the link.
+        // Replaces the target of a symbolic link, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let open = || match fs::metadata(&target) {
             Ok(meta) if meta.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -45,7 +46,7 @@ impl RejectsFile {
         }
     }
 
-    /// Adds bytes of a new stretch, or more bytes of the last one.
+    /// Adds bytes of a new range, or further bytes of the last range.
     pub(super) fn add(&mut self, bytes: &[u8], first: bool) -> Result<(), Error> {
         if first && !self.is_line_ended {
             self.out.write_all(b"\n").map_err(|source| self.to_error(source))?;
@@ -60,7 +61,7 @@ impl RejectsFile {
         Ok(())
     }
 
-    /// Renames the file to its target and returns that, or removes the file if it is empty.
+    /// Renames the file to its target and returns the target, or removes the file if it is empty.
     pub(super) fn finish(mut self) -> Result<Option<PathBuf>, Error> {
         if !self.has_content {
             return Ok(None);
@@ -89,8 +90,8 @@ impl Drop for RejectsFile {
     }
 }
 
-/// Creates a file beside `target`, readable only by its owner: rejected input is as private as
-/// imported input.
+/// Creates a file in the folder of `target`, readable only by its owner: rejected input is as
+/// private as imported input.
 fn create_hidden_file(target: &Path) -> io::Result<(File, PathBuf)> {
     let Some(name) = target.file_name() else { return Err(io::ErrorKind::InvalidInput.into()) };
     let mut options = OpenOptions::new();

@@ -1,6 +1,6 @@
 //! The events of an import while it runs ([`ImportEvent`]), and its result ([`ImportReport`]).
 //!
-//! Apart from the import because a caller that shows one needs nothing else.
+//! Separate from the import because a caller that shows a report needs nothing else.
 
 use larder_store::{ChangeOutcome, Kind, OperationId};
 use std::fmt;
@@ -24,7 +24,7 @@ pub enum ImportEvent<'a> {
         bytes_done: u64,
         /// The number of bytes to read. `None`: unknown.
         bytes_total: Option<u64>,
-        /// The number of items that are in the store: added, updated, kept beside others, or
+        /// The number of items that are in the store: added, updated, added under a derived UID, or
         /// unchanged.
         items: u64,
     },
@@ -103,7 +103,7 @@ pub struct CollectionCounts {
     pub collection: Arc<str>,
     /// The kind.
     pub kind: Kind,
-    /// The number of new items, with those kept beside another of their UID.
+    /// The number of new items, including items added under a derived UID.
     pub added: u64,
     /// The number of items with new bytes.
     pub updated: u64,

@@ -1,7 +1,7 @@
-//! Chooses the collection of an item: the one that was named, else that of its calendar, or of the
-//! item that a scheduling message refers to.
+//! Chooses the collection of an item: the named collection, or else the collection of its calendar,
+//! or of the item that a scheduling message refers to.
 //!
-//! Apart from the writing of batches, which does not depend on it.
+//! Separate from the writing of batches, which does not depend on routing.
 
 use super::calendar::EnclosingCalendar;
 use super::{ImportDiagnostic, ImportWriter, Provenance, sanitise_text};
@@ -9,7 +9,7 @@ use crate::error::Error;
 use larder_store::{BatchChange, CollectionType, Kind, ParsedItem};
 use std::sync::Arc;
 
-/// The number of UIDs whose collection is remembered.
+/// The number of UIDs whose collection is cached.
 const MAX_MESSAGE_UIDS: usize = 10_000;
 
 impl ImportWriter<'_> {

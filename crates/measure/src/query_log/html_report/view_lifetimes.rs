@@ -15,9 +15,10 @@ use crate::query_log::text_report;
 use crate::query_log::view_lifetimes::{ClientLifetimes, LifetimeReport, ViewEnd, ViewLifetime};
 use std::collections::HashMap;
 
-/// The most lifelines of closed views, and of views that were never closed, in the chart.
+/// The maximum number of lifelines of closed views, and of views that were never closed, in the
+/// chart.
 const MAX_LIFELINES_PER_END: usize = 300;
-/// The most clients with a band of their own.
+/// The maximum number of clients with their own band.
 const MAX_BANDS: usize = 16;
 
 /// Returns the cell for a lifetime, or `-` if the histogram is empty.

@@ -30,7 +30,7 @@ pub(crate) fn time_all_rows(
         let name = group[0].row.as_str();
         time_row(PROGRAM_NAME, n, name, seconds, &group, &mut |search_term| match name {
             "open" => read_bytes(&Reader::open(store)?, search_term),
-            "ids" => read_fields(&reader, search_term, &[]),
+            "ids" => read_uids(&reader, search_term),
             "ids-rev" => read_fields(&reader, search_term, &revision),
             "fields-3" => read_fields(&reader, search_term, &three_fields),
             "uid" => {
@@ -79,6 +79,17 @@ fn read_bytes(reader: &Reader, search_term: &SearchTerm) -> Result<usize> {
         true
     })?;
     Ok(count)
+}
+
+/// Runs a query and reads the UIDs of its hits; returns their number.
+fn read_uids(reader: &Reader, search_term: &SearchTerm) -> Result<usize> {
+    let (mut count, mut length) = (0, 0);
+    find_hits(reader, search_term)?.for_each_uid(reader, &mut |uid| {
+        length += uid.len();
+        count += 1;
+        true
+    })?;
+    Ok(if length > 0 { count } else { 0 })
 }
 
 /// Runs a query and reads the UID and the first values of some fields of its hits; returns their

@@ -47,19 +47,16 @@ pub(crate) struct ChunkBuilder {
     first_term: Vec<u8>,
     last_term: Vec<u8>,
     postings: Vec<u8>,
-    /// The sum of the weights of the postings in the chunk (see [`crate::Fence::rank_delta`]).
-    rank_delta: i64,
 }
 
 impl ChunkBuilder {
-    /// Adds a term with its items, which are ascending and distinct; each posting has this weight.
-    /// Passes each full chunk to `full`: its first term, its bytes, and the sum of its weights.
+    /// Adds a term with its items, which are ascending and distinct. Passes each full chunk to
+    /// `full`: its first term and its bytes.
     pub(crate) fn add<E>(
         &mut self,
         term: &[u8],
         items: &[i64],
-        weight: i64,
-        full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
+        full: &mut impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let bits = (items.len() >= MIN_RICE_POSTINGS).then(|| rice::choose_parameter(items));
         let mut items = items;
@@ -96,7 +93,6 @@ impl ChunkBuilder {
             }
             self.postings = postings;
             self.write_entry(term, count, bits.is_some(), full)?;
-            self.rank_delta += weight * count as i64;
         }
         Ok(())
     }
@@ -106,14 +102,11 @@ impl ChunkBuilder {
         &mut self,
         term: &[u8],
         items: &PackedPostings,
-        weight: i64,
-        full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
+        full: &mut impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.postings.clear();
         self.postings.extend_from_slice(&items.bytes);
-        self.write_entry(term, items.count, items.is_rice, full)?;
-        self.rank_delta += weight * items.count as i64;
-        Ok(())
+        self.write_entry(term, items.count, items.is_rice, full)
     }
 
     fn write_entry<E>(
@@ -121,7 +114,7 @@ impl ChunkBuilder {
         term: &[u8],
         count: u64,
         is_rice: bool,
-        full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
+        full: &mut impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let length = self.chunk.len() + ENTRY_OVERHEAD_BYTES + term.len() + self.postings.len();
         if !self.chunk.is_empty() && length > CHUNK_BYTES {
@@ -149,10 +142,10 @@ impl ChunkBuilder {
     /// Passes the last, partly filled chunk to `full`.
     pub(crate) fn finish<E>(
         &mut self,
-        full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
+        full: &mut impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         if !self.chunk.is_empty() {
-            full(&self.first_term, &self.chunk, mem::take(&mut self.rank_delta))?;
+            full(&self.first_term, &self.chunk)?;
             self.chunk.clear();
         }
         Ok(())
@@ -314,12 +307,12 @@ mod tests {
     fn pack_postings(terms: &[(Vec<u8>, Vec<i64>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut chunks = Vec::new();
         let mut packer = ChunkBuilder::default();
-        let mut full = |first: &[u8], chunk: &[u8], _| {
+        let mut full = |first: &[u8], chunk: &[u8]| {
             chunks.push((first.to_vec(), chunk.to_vec()));
             Ok::<(), ()>(())
         };
         for (term, items) in terms {
-            packer.add(term, items, 0, &mut full).expect("full never fails");
+            packer.add(term, items, &mut full).expect("full never fails");
         }
         packer.finish(&mut full).expect("full never fails");
         chunks

@@ -1,16 +1,18 @@
-//! An inverted index and an interval index over pages that the caller stores.
+//! An inverted index, a sort index and an interval index over pages that the caller stores.
 //!
 //! The inverted index is a log-structured merge tree of posting lists, as in Lucene: each batch of
 //! changes writes one immutable, sorted *segment*, and segments are merged in the background of
 //! later batches. In a B-tree, a batch of random keys changes pages everywhere; here the cost of a
-//! batch depends only on the size of its terms. The interval index (see [`interval`]) gives the
-//! keys of a sorted table, and the ranges of it to read.
+//! batch depends only on the size of its terms. The sort index has items in the order of their sort
+//! keys. The interval index (see [`interval`]) gives the keys of a sorted table, and the ranges of
+//! it to read.
 //!
 //! The crate is independent of files, transactions, items, fields and time zones: an item is a
 //! positive number, a term is a byte string, and pages are reached through [`ReadPages`] and
-//! [`WritePages`], which the caller implements over its storage and calls within its transactions.
+//! [`WritePages`], [`ReadSortPages`] and [`WriteSortPages`], which the caller implements over its
+//! storage and calls within its transactions.
 //!
-//! # Data structure
+//! # Inverted index
 //!
 //! | unit | what it is | size |
 //! |---|---|---|
@@ -22,7 +24,7 @@
 //! | segment | an immutable run of chunks, written by one batch or one merge | any |
 //! | index | all segments under one [`IndexId`], ordered by batch | up to 10 segments when merged |
 //!
-//! # Writing
+//! ## Writing
 //!
 //! A [`SegmentBuffer`] collects the terms of the items that a batch adds, changes or removes, and
 //! [`SegmentBuffer::flush`] writes them as one segment in the transaction of the batch. Then it
@@ -36,7 +38,7 @@
 //! read, and between two steps a lookup finds the terms that have been moved in the target and the
 //! others in the inputs (`Segment::from_term`). The write amplification of merging is about 5.
 //!
-//! # Staleness instead of tombstones
+//! ## Staleness instead of tombstones
 //!
 //! No posting is ever deleted from a segment, and there are no tombstones for single postings. Each
 //! segment lists the items that its batch changed or removed. If a newer segment lists an item as
@@ -45,56 +47,83 @@
 //! its match is valid ([`IndexMatch::valid_until`]), and the caller compares that with the batch
 //! that last changed the item, which it reads anyway.
 //!
-//! # Reading
+//! ## Reading
 //!
 //! [`find_matches`] answers a [`TermQuery`]: a term costs one step into the fences of each segment
 //! and the chunks of its postings. Conjunctions begin with the rarest term, by the counts in front
 //! of the posting lists. Items with too much text to be indexed are listed under
 //! [`OVERSIZED_ITEMS_TERM`] and returned by every lookup as candidates to be verified.
 //!
-//! Sort terms (`sort_term`) turn an index into an order: [`SortIndex`] reads it from any position
-//! in either direction, and sums ranks over fences.
+//! # Sort index
+//!
+//! For each order of a partition, a position is the sort key and the item. The index is an LSM tree
+//! of two levels. Level 1 is one sequence of chunks, whose fences are also counted: it holds each
+//! position once, about 15 bytes each, and is changed in place, like the leaves of a B+-tree. Level
+//! 0 holds the sorted runs of large batches, with tombstones for the positions that items leave.
+//!
+//! [`write_position_changes`] writes a small batch to level 1, and a large one to level 0; when
+//! that has an eighth of level 1, one pass merges it into level 1, and [`compact_level_zero`] does
+//! so when a large job ends. [`SortIndex`] reads both levels as one sequence, from any position in
+//! either direction: a page costs a step into the fences and a chunk or two. A rank is that of
+//! a chunk ([`RankDirectory`]) and a search in it.
+//!
+//! Why not one level: the keys of an import come in no order, so each batch would rewrite nearly
+//! all chunks. Why not segments, as the inverted index has: a scan would have to ask for each item
+//! whether its position is stale, and a rank would need sums of insertions and removals.
 //!
 //! # Modules
 //!
 //! | module | content |
 //! |---|---|
 //! | `pages` | the interface to storage; segments and fences as values |
-//! | `term`, `sort_term` | reserved terms; the terms of orders |
+//! | `term` | reserved terms |
 //! | `chunk`, `rice`, `varint` | the byte format of chunks, gaps and numbers |
 //! | `segment` | reading and writing one segment |
 //! | `segment_buffer` | the changes of a batch in memory, and their segment |
 //! | `merge`, `merge_input` | merging in steps, reading the inputs of a merge |
 //! | `merge_policy` | the choice of the segments to merge |
 //! | `lookup` | queries over terms |
-//! | `sort_index` | positions in an order, and ranks |
 //! | `posting_scan` | all valid postings, for verification |
+//! | `sort_pages` | the interface of the sort index to storage; positions, changes and fences |
+//! | `sort_chunk` | the byte formats of chunks of positions and of runs |
+//! | `level_zero` | the net effect of the runs of level 0 |
+//! | `sort_writer` | writing to level 0 or 1, and compaction |
+//! | `rank_directory` | ranks by fence |
+//! | `sort_reader` | scans and ranks, and their verification |
 //! | `interval` | row classes and buckets of the interval index |
 
 mod chunk;
 pub mod interval;
+mod level_zero;
 mod lookup;
 mod merge;
 mod merge_input;
 mod merge_policy;
 mod pages;
 mod posting_scan;
+mod rank_directory;
 mod rice;
 mod segment;
 mod segment_buffer;
-mod sort_index;
-mod sort_term;
+mod sort_chunk;
+mod sort_pages;
+mod sort_reader;
+mod sort_writer;
 mod term;
 pub mod varint;
 
 pub use crate::chunk::MalformedChunk;
+pub use crate::level_zero::LevelZero;
 pub use crate::lookup::{IndexMatch, Matches, TermQuery, find_matches};
 pub use crate::merge::{compact_step, delete_all, merge_all};
-pub use crate::pages::{
-    ChunkPosition, Fence, IndexId, ReadPages, Segment, SegmentEnd, SegmentId, WritePages,
-};
+pub use crate::pages::{Fence, IndexId, ReadPages, Segment, SegmentId, WritePages};
 pub use crate::posting_scan::for_each_posting;
+pub use crate::rank_directory::RankDirectory;
 pub use crate::segment_buffer::{SegmentBuffer, TermSet, UnpackTerm};
-pub use crate::sort_index::{SortIndex, SortPosition};
-pub use crate::sort_term::{SortOp, sort_term};
+pub use crate::sort_pages::{
+    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, RunVisitor, SortFence,
+    SortPagesError, SortPosition, WriteSortPages,
+};
+pub use crate::sort_reader::{PositionVisitor, SortIndex};
+pub use crate::sort_writer::{compact_level_zero, write_position_changes};
 pub use crate::term::OVERSIZED_ITEMS_TERM;

@@ -130,6 +130,13 @@ impl Matches {
         self.sorted.is_empty()
     }
 
+    /// Returns the match of an item.
+    #[must_use]
+    pub fn find(&self, item: i64) -> Option<&IndexMatch> {
+        let at = self.sorted.binary_search_by_key(&item, |found| found.item).ok()?;
+        self.sorted.get(at)
+    }
+
     /// Returns the matches in the order of their items, from either end.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &IndexMatch> + ExactSizeIterator {
         self.sorted.iter()

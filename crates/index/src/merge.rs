@@ -15,7 +15,6 @@ use crate::merge_input::{MergeInput, MinTerm};
 use crate::merge_policy::{MergePolicy, choose_all, choose_compaction, choose_tier};
 use crate::pages::{IndexId, Segment, SegmentId, WritePages};
 use crate::segment::{SegmentWriter, corruption};
-use crate::sort_term::{DroppedInserts, is_removal_at, sort_sign};
 use std::collections::BTreeMap;
 use std::mem;
 
@@ -124,8 +123,7 @@ fn merge_step<P: WritePages>(
     let mut merged = MergedTerm::default();
     let mut read = 0;
     while let Some(least) = MinTerm::find(&inputs) {
-        // The removals of a sort position are moved together with its insertions.
-        if read >= budget_bytes && !is_removal_at(&merged.term, least.term(&inputs)) {
+        if read >= budget_bytes {
             break;
         }
         read += merged.advance(pages, &mut inputs, least)?;
@@ -153,7 +151,6 @@ struct MergedTerm {
     /// no stale posting, and are moved without being unpacked.
     packed: PackedPostings,
     is_packed: bool,
-    dropped_inserts: DroppedInserts,
 }
 
 impl MergedTerm {
@@ -166,15 +163,12 @@ impl MergedTerm {
         least: MinTerm,
     ) -> Result<i64, P::Error> {
         let term = least.term(inputs);
-        let is_removal = sort_sign(term) < 0;
-        self.dropped_inserts.begin_term(&self.term, term);
         self.term.clear();
         self.term.extend_from_slice(term);
         self.items.clear();
         self.is_packed = false;
         if let Some(input) = inputs.get_mut(least.input)
             && least.is_unique
-            && self.dropped_inserts.is_empty()
             && input.superseded_items().is_empty()
             && let Some(packed) = input.single_small_entry()
         {
@@ -198,7 +192,7 @@ impl MergedTerm {
             for packed in input.packed_postings() {
                 packed.unpack(&mut self.items).ok_or_else(corruption::<P>)?;
             }
-            if !is_removal && !input.superseded_items().is_empty() {
+            if !input.superseded_items().is_empty() {
                 self.drop_stale(from, input.superseded_items());
             }
             read += input.advance(pages)?;
@@ -206,10 +200,7 @@ impl MergedTerm {
         if !self.items.is_sorted() {
             self.items.sort_unstable();
         }
-        match is_removal {
-            true => self.dropped_inserts.cancel(&mut self.items),
-            false => self.items.dedup(),
-        }
+        self.items.dedup();
         Ok(read)
     }
 
@@ -218,12 +209,9 @@ impl MergedTerm {
         let mut end = from;
         for index in from..self.items.len() {
             let item = self.items[index];
-            match superseded.binary_search(&item).is_ok() {
-                true => self.dropped_inserts.push(item),
-                false => {
-                    self.items[end] = item;
-                    end += 1;
-                }
+            if superseded.binary_search(&item).is_err() {
+                self.items[end] = item;
+                end += 1;
             }
         }
         self.items.truncate(end);

@@ -46,26 +46,6 @@ pub struct Fence<'a> {
     pub first_term: &'a [u8],
     /// The number of the chunk.
     pub chunk: i64,
-    /// The sum over all chunks before this one of insertions minus removals of sort terms.
-    pub rank_delta: i64,
-}
-
-/// The end of a segment, where the next chunk is appended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SegmentEnd {
-    /// The number of the next chunk.
-    pub next_chunk: i64,
-    /// The sum over all chunks of insertions minus removals of sort terms.
-    pub rank_delta: i64,
-}
-
-/// The number of a chunk, and the rank delta of the chunks before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChunkPosition {
-    /// The number of the chunk.
-    pub chunk: i64,
-    /// See [`Fence::rank_delta`].
-    pub rank_delta: i64,
 }
 
 /// Reads segments within one consistent view of the storage.
@@ -93,10 +73,7 @@ pub trait ReadPages {
         &self,
         segment: SegmentId,
         term: &[u8],
-    ) -> Result<Option<ChunkPosition>, Self::Error>;
-
-    /// Returns the first fence of a segment; `None` if there is none.
-    fn first_fence(&self, segment: SegmentId) -> Result<Option<ChunkPosition>, Self::Error>;
+    ) -> Result<Option<i64>, Self::Error>;
 }
 
 /// Writes segments within one transaction: all of its effects become visible together or not at
@@ -110,14 +87,14 @@ pub trait WritePages: ReadPages {
         has_oversized: bool,
     ) -> Result<SegmentId, Self::Error>;
 
-    /// Returns the end of a segment as [`WritePages::set_end`] left it.
-    fn end(&self, segment: SegmentId) -> Result<SegmentEnd, Self::Error>;
+    /// Returns the number of the next chunk of a segment, as [`WritePages::set_end`] left it.
+    fn end(&self, segment: SegmentId) -> Result<i64, Self::Error>;
 
-    /// Sets the end of a segment, and adds to its bytes.
+    /// Sets the number of the next chunk of a segment, and adds to its bytes.
     fn set_end(
         &self,
         segment: SegmentId,
-        end: SegmentEnd,
+        next_chunk: i64,
         added_bytes: i64,
     ) -> Result<(), Self::Error>;
 

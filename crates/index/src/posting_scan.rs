@@ -3,7 +3,6 @@
 
 use crate::pages::{IndexId, ReadPages, SegmentId};
 use crate::segment::{SegmentReader, corruption};
-use crate::sort_term::sort_sign;
 use crate::term::CHANGED_ITEMS_TERM;
 use std::collections::HashMap;
 
@@ -35,7 +34,7 @@ pub fn for_each_posting<P: ReadPages>(
             }
             items.clear();
             postings.unpack(&mut items).ok_or_else(corruption::<P>)?;
-            for &item in items.iter().filter(|&&item| sort_sign(term) >= 0 && is_live(item)) {
+            for &item in items.iter().filter(|&&item| is_live(item)) {
                 // Postings that a merge has moved are valid if the postings of the input are: the
                 // changed items of the input are moved last.
                 let known = newest.get(&item).copied();

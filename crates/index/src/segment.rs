@@ -1,11 +1,10 @@
 //! Reading segments in place, and writing them.
 //!
 //! A lookup takes one step into the fences, and then reads chunk by chunk; no segment is ever
-//! loaded whole. Sort ranks, which read fences too, are in `sort_index`.
+//! loaded whole.
 
 use crate::chunk::{ChunkBuilder, ChunkEntries, MalformedChunk, PackedPostings, Postings};
-use crate::pages::{Fence, ReadPages, Segment, SegmentEnd, SegmentId, WritePages};
-use crate::sort_term::sort_sign;
+use crate::pages::{Fence, ReadPages, Segment, SegmentId, WritePages};
 
 /// Returns the error of the storage for a malformed chunk.
 #[inline]
@@ -98,7 +97,7 @@ impl<'a, P: ReadPages> SegmentReader<'a, P> {
             return Ok(chunks.start);
         }
         let position = self.pages.last_fence_before(self.segment.id, term)?;
-        Ok(position.map_or(chunks.start, |position| position.chunk))
+        Ok(position.unwrap_or(chunks.start))
     }
 
     pub(crate) fn read_chunk<T>(
@@ -120,14 +119,14 @@ pub(crate) struct SegmentWriter<'a, P> {
 struct ChunkAppender<'a, P> {
     pages: &'a P,
     segment: SegmentId,
-    end: SegmentEnd,
+    next_chunk: i64,
     added_bytes: i64,
 }
 
 impl<'a, P: WritePages> SegmentWriter<'a, P> {
     /// Begins to write an empty segment.
     pub(crate) fn begin(pages: &'a P, segment: SegmentId) -> SegmentWriter<'a, P> {
-        SegmentWriter::continue_from(pages, segment, SegmentEnd::default())
+        SegmentWriter::continue_from(pages, segment, 0)
     }
 
     /// Continues a segment after its last chunk.
@@ -135,19 +134,17 @@ impl<'a, P: WritePages> SegmentWriter<'a, P> {
         Ok(SegmentWriter::continue_from(pages, segment, pages.end(segment)?))
     }
 
-    fn continue_from(pages: &'a P, segment: SegmentId, end: SegmentEnd) -> SegmentWriter<'a, P> {
+    fn continue_from(pages: &'a P, segment: SegmentId, next_chunk: i64) -> SegmentWriter<'a, P> {
         SegmentWriter {
             builder: ChunkBuilder::default(),
-            appender: ChunkAppender { pages, segment, end, added_bytes: 0 },
+            appender: ChunkAppender { pages, segment, next_chunk, added_bytes: 0 },
         }
     }
 
     /// Adds a term and its items. Terms are added in ascending order, and so are the items of each.
     pub(crate) fn add(&mut self, term: &[u8], items: &[i64]) -> Result<(), P::Error> {
         let appender = &mut self.appender;
-        self.builder.add(term, items, sort_sign(term), &mut |first, chunk, delta| {
-            appender.append(first, chunk, delta)
-        })
+        self.builder.add(term, items, &mut |first, chunk| appender.append(first, chunk))
     }
 
     /// Adds a term whose whole posting list is packed already.
@@ -157,36 +154,28 @@ impl<'a, P: WritePages> SegmentWriter<'a, P> {
         items: &PackedPostings,
     ) -> Result<(), P::Error> {
         let appender = &mut self.appender;
-        self.builder.add_packed(term, items, sort_sign(term), &mut |first, chunk, delta| {
-            appender.append(first, chunk, delta)
-        })
+        self.builder.add_packed(term, items, &mut |first, chunk| appender.append(first, chunk))
     }
 
     /// Writes the last chunk and the end of the segment. Returns the number of bytes that were
     /// added.
     pub(crate) fn finish(mut self) -> Result<i64, P::Error> {
         let appender = &mut self.appender;
-        self.builder.finish(&mut |first, chunk, delta| appender.append(first, chunk, delta))?;
-        appender.pages.set_end(appender.segment, appender.end, appender.added_bytes)?;
+        self.builder.finish(&mut |first, chunk| appender.append(first, chunk))?;
+        appender.pages.set_end(appender.segment, appender.next_chunk, appender.added_bytes)?;
         Ok(appender.added_bytes)
     }
 }
 
 impl<P: WritePages> ChunkAppender<'_, P> {
-    fn append(&mut self, first_term: &[u8], bytes: &[u8], rank_delta: i64) -> Result<(), P::Error> {
-        let (segment, end) = (self.segment, &mut self.end);
-        self.pages.insert_chunk(segment, end.next_chunk, bytes)?;
+    fn append(&mut self, first_term: &[u8], bytes: &[u8]) -> Result<(), P::Error> {
+        let (segment, chunk) = (self.segment, self.next_chunk);
+        self.pages.insert_chunk(segment, chunk, bytes)?;
         // Terms before the first fence are in the first chunk.
-        if end.next_chunk > 0 {
-            self.pages.insert_fence(Fence {
-                segment,
-                first_term,
-                chunk: end.next_chunk,
-                rank_delta: end.rank_delta,
-            })?;
+        if chunk > 0 {
+            self.pages.insert_fence(Fence { segment, first_term, chunk })?;
         }
-        end.next_chunk += 1;
-        end.rank_delta += rank_delta;
+        self.next_chunk += 1;
         self.added_bytes += bytes.len() as i64;
         Ok(())
     }

@@ -6,7 +6,6 @@
 //! | first byte | term | use |
 //! |---|---|---|
 //! | `0x04` | [`OVERSIZED_ITEMS_TERM`] | items that every lookup returns as unverified candidates |
-//! | `0x08` | sort terms (see `sort_term`) | positions in an order |
 //! | `0xff` | [`CHANGED_ITEMS_TERM`] | items that the segment's batches changed |
 
 /// The term of items with more text than is indexed: they are candidates for every lookup.

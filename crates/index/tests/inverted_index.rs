@@ -3,17 +3,13 @@
 use crate::memory_pages::MemoryPages;
 use larder_index::{
     IndexId, MalformedChunk, Matches, OVERSIZED_ITEMS_TERM, ReadPages as _, SegmentBuffer,
-    SortIndex, SortOp, SortPosition, TermQuery, TermSet, compact_step, delete_all, find_matches,
-    for_each_posting, merge_all, sort_term,
+    TermQuery, TermSet, compact_step, delete_all, find_matches, for_each_posting, merge_all,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 const TEXT: IndexId = IndexId(1);
 const OTHER: IndexId = IndexId(2);
-/// The order and the partitions of the sort terms.
-const ORDER: u16 = 7;
-const PARTITIONS: [i64; 2] = [1, 2];
 
 /// A query whose external lookups are given by their items.
 type Query = TermQuery<Vec<i64>>;
@@ -31,9 +27,6 @@ fn packed_term(number: u64) -> Vec<u8> {
     term
 }
 
-/// The position of an item in an order.
-type Placement = Option<(i64, Vec<u8>)>;
-
 /// The state of one item in the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct ModelItem {
@@ -41,14 +34,12 @@ struct ModelItem {
     is_oversized: bool,
     /// The batch that last changed it.
     seq: i64,
-    placement: Placement,
 }
 
-/// A change of one item: its plain and packed terms, whether it is oversized, and its sort key; or
-/// its removal.
+/// A change of one item: its plain and packed terms, and whether it is oversized; or its removal.
 #[derive(Debug, Clone)]
 enum ItemChange {
-    Put(Vec<String>, Vec<u64>, bool, Placement),
+    Put(Vec<String>, Vec<u64>, bool),
     Remove,
 }
 
@@ -72,15 +63,11 @@ impl Tester {
         match step {
             Step::Batch(changes) => self.apply(changes),
             Step::Compact(budget) => {
-                for index in [TEXT, OTHER] {
-                    compact_step(&self.pages, index, *budget).unwrap();
-                }
+                compact_step(&self.pages, TEXT, *budget).unwrap();
             }
             Step::MergeAll => {
-                for index in [TEXT, OTHER] {
-                    merge_all(&self.pages, index).unwrap();
-                    assert!(self.pages.segments(index).unwrap().len() <= 1);
-                }
+                merge_all(&self.pages, TEXT).unwrap();
+                assert!(self.pages.segments(TEXT).unwrap().len() <= 1);
             }
         }
         self.pages.check();
@@ -88,18 +75,14 @@ impl Tester {
 
     fn apply(&mut self, changes: &[(i64, ItemChange)]) {
         self.seq += 1;
-        let (mut text, mut sort) = (SegmentBuffer::default(), SegmentBuffer::default());
+        let mut text = SegmentBuffer::default();
         let changes: BTreeMap<i64, &ItemChange> =
             changes.iter().map(|(item, change)| (*item, change)).collect();
         for (item, change) in changes {
-            let before = self.items.remove(&item).unwrap_or_default().placement;
-            let mut sort_terms: Vec<Vec<u8>> = Vec::new();
-            sort_terms.extend(
-                before.map(|(partition, key)| sort_term(ORDER, partition, &key, SortOp::Remove)),
-            );
+            self.items.remove(&item);
             match change {
                 ItemChange::Remove => text.remove(item),
-                ItemChange::Put(plain, packed, is_oversized, placement) => {
+                ItemChange::Put(plain, packed, is_oversized) => {
                     let plain: Vec<Vec<u8>> =
                         plain.iter().map(|term| [&[1], term.as_bytes()].concat()).collect();
                     let mut terms: BTreeSet<Vec<u8>> = plain.iter().cloned().collect();
@@ -110,22 +93,12 @@ impl Tester {
                     set.for_each(unpack, &mut |term| listed.push(term.to_vec()));
                     assert!(listed.iter().eq(&terms));
                     text.put(item, set);
-                    sort_terms.extend(
-                        placement.as_ref().map(|(partition, key)| {
-                            sort_term(ORDER, *partition, key, SortOp::Insert)
-                        }),
-                    );
-                    let (is_oversized, seq, placement) =
-                        (*is_oversized, self.seq, placement.clone());
-                    self.items.insert(item, ModelItem { terms, is_oversized, seq, placement });
+                    let (is_oversized, seq) = (*is_oversized, self.seq);
+                    self.items.insert(item, ModelItem { terms, is_oversized, seq });
                 }
-            }
-            if !sort_terms.is_empty() {
-                sort.put(item, TermSet::new(sort_terms, Vec::new(), false));
             }
         }
         text.flush(&self.pages, TEXT, self.seq, unpack).unwrap();
-        sort.flush(&self.pages, OTHER, self.seq, unpack).unwrap();
     }
 
     /// Returns the items that a query finds and that are not stale, each with whether it is exact.
@@ -215,46 +188,8 @@ impl Tester {
         assert_eq!(found, BTreeMap::new());
     }
 
-    /// Compares the order from every position, in both directions, with the model.
-    fn check_order(&self) {
-        let index = SortIndex { order: ORDER, partitions: PARTITIONS.to_vec() };
-        let segments = self.pages.segments(OTHER).unwrap();
-        let mut expected: Vec<SortPosition> = self
-            .items
-            .iter()
-            .filter_map(|(row, item)| {
-                let (_, key) = item.placement.clone()?;
-                Some(SortPosition { key, row: *row })
-            })
-            .collect();
-        expected.sort_unstable();
-        let scan = |after: Option<&SortPosition>, is_backwards: bool| {
-            let mut found = Vec::new();
-            index
-                .scan(&self.pages, &segments, after, is_backwards, &mut |position, until| {
-                    let item = self.items.get(&position.row);
-                    if item.is_some_and(|item| item.seq <= until) {
-                        found.push(position);
-                    }
-                    Ok(true)
-                })
-                .unwrap();
-            found
-        };
-        assert_eq!(scan(None, false), expected);
-        assert!(scan(None, true).iter().rev().eq(&expected));
-        // Only some positions of a long order, because each scan reads the whole order.
-        for (place, position) in expected.iter().enumerate().step_by(1 + expected.len() / 50) {
-            assert_eq!(scan(Some(position), false), expected[place + 1..]);
-            assert!(scan(Some(position), true).iter().rev().eq(&expected[..place]));
-            let rank = index.rank(&self.pages, &segments, position).unwrap();
-            assert_eq!(rank, (place as u64, expected.len() as u64), "{position:?}");
-        }
-    }
-
     fn check(&self, words: &[String]) {
         self.check_postings();
-        self.check_order();
         let term = |text: &str| [&[1], text.as_bytes()].concat();
         for word in words {
             self.check_query(&TermQuery::Term(term(word)), false);
@@ -280,13 +215,8 @@ fn words() -> impl Strategy<Value = Vec<String>> {
 }
 
 fn change() -> impl Strategy<Value = ItemChange> {
-    let placement = proptest::option::of((1..=2_i64, "[ab]{0,3}"))
-        .prop_map(|placed| placed.map(|(partition, key)| (partition, key.into_bytes())));
-    let put = (words(), proptest::collection::vec(0..12_u64, 0..8), 0..10_u8, placement).prop_map(
-        |(plain, packed, oversized, placement)| {
-            ItemChange::Put(plain, packed, oversized == 0, placement)
-        },
-    );
+    let put = (words(), proptest::collection::vec(0..12_u64, 0..8), 0..10_u8)
+        .prop_map(|(plain, packed, oversized)| ItemChange::Put(plain, packed, oversized == 0));
     prop_oneof![5 => put, 1 => Just(ItemChange::Remove)]
 }
 
@@ -330,24 +260,17 @@ proptest! {
         let query: Query = TermQuery::Prefix(Vec::new());
         let _found = find_matches(&tester.pages, &segments, &query, &mut |_| Ok(Matches::default()));
         let _postings = for_each_posting(&tester.pages, TEXT, &|_| true, &mut |_, _| {});
-        let index = SortIndex { order: ORDER, partitions: PARTITIONS.to_vec() };
-        let segments = tester.pages.segments(OTHER).unwrap();
-        let position = SortPosition { key: b"a".into(), row: 3 };
-        let _rank = index.rank(&tester.pages, &segments, &position);
-        let _scan = index.scan(&tester.pages, &segments, None, true, &mut |_, _| Ok(true));
         let _merged = merge_all(&tester.pages, TEXT);
-        let _merged = merge_all(&tester.pages, OTHER);
     }
 }
 
-/// Puts items from `first` on into one batch, each with a common word, a rare word, and a position.
+/// Puts items from `first` on into one batch, each with a common word and a rare word.
 fn put_items(tester: &mut Tester, first: i64, count: i64) {
     let changes: Vec<(i64, ItemChange)> = (first..first + count)
         .map(|item| {
             let words = vec!["common".to_string(), format!("rare{item:06}")];
             let numbers = (0..20).map(|n| n * (item as u64 % 7 + 1)).collect();
-            let placement = Some((1, format!("{:06}", item * 7919 % 100_000).into_bytes()));
-            (item, ItemChange::Put(words, numbers, false, placement))
+            (item, ItemChange::Put(words, numbers, false))
         })
         .collect();
     tester.run(&Step::Batch(changes));
@@ -365,7 +288,6 @@ fn merges_of_large_segments_stop_and_continue_anywhere() {
         tester.check_query(&TermQuery::Prefix(b"\x01rare0012".to_vec()), false);
     }
     tester.check_postings();
-    tester.check_order();
 }
 
 #[test]

@@ -1,12 +1,9 @@
 //! Pages in memory: the interface of the index over ordered maps, which checks its rules on the
 //! way.
 
-use larder_index::{
-    ChunkPosition, Fence, IndexId, MalformedChunk, ReadPages, Segment, SegmentEnd, SegmentId,
-    WritePages,
-};
+use larder_index::{Fence, IndexId, MalformedChunk, ReadPages, Segment, SegmentId, WritePages};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The largest chunk that fits into a page of 4,096 bytes.
@@ -20,8 +17,7 @@ type FenceKey = (SegmentId, Vec<u8>, i64);
 pub(crate) struct MemoryPages {
     segments: RefCell<BTreeMap<SegmentId, StoredSegment>>,
     chunks: RefCell<BTreeMap<(SegmentId, i64), Vec<u8>>>,
-    /// The rank delta of each fence.
-    fences: RefCell<BTreeMap<FenceKey, i64>>,
+    fences: RefCell<BTreeSet<FenceKey>>,
     last_id: Cell<i64>,
     chunks_read: Cell<usize>,
 }
@@ -29,7 +25,6 @@ pub(crate) struct MemoryPages {
 struct StoredSegment {
     index: IndexId,
     segment: Segment,
-    rank_delta: i64,
 }
 
 impl MemoryPages {
@@ -50,7 +45,7 @@ impl MemoryPages {
             let chunks = &segments[segment].segment.chunks;
             assert!(chunks.contains(chunk), "chunk {chunk} is not in {chunks:?}");
         }
-        for (segment, _, chunk) in self.fences.borrow().keys() {
+        for (segment, _, chunk) in &*self.fences.borrow() {
             let chunks = &segments[segment].segment.chunks;
             assert!(chunks.contains(chunk), "the fence of chunk {chunk} is not in {chunks:?}");
         }
@@ -59,7 +54,7 @@ impl MemoryPages {
                 assert!(self.chunks.borrow().contains_key(&(*id, chunk)), "chunk {chunk}");
             }
             let fences = self.fences.borrow();
-            let fenced = fences.keys().filter(|(fenced, ..)| fenced == id).count() as i64;
+            let fenced = fences.iter().filter(|(fenced, ..)| fenced == id).count() as i64;
             let unfenced = i64::from(segment.chunks.contains(&0));
             assert_eq!(fenced + unfenced, segment.chunks.end - segment.chunks.start);
             let target = segment.merged_into;
@@ -110,18 +105,11 @@ impl ReadPages for MemoryPages {
         &self,
         segment: SegmentId,
         term: &[u8],
-    ) -> Result<Option<ChunkPosition>, MalformedChunk> {
+    ) -> Result<Option<i64>, MalformedChunk> {
         let (from, to) = ((segment, Vec::new(), 0), (segment, term.to_vec(), 0));
         let fences = self.fences.borrow();
         let last = fences.range(from..to).next_back();
-        Ok(last.map(|((.., chunk), delta)| ChunkPosition { chunk: *chunk, rank_delta: *delta }))
-    }
-
-    fn first_fence(&self, segment: SegmentId) -> Result<Option<ChunkPosition>, MalformedChunk> {
-        let fences = self.fences.borrow();
-        let first = fences.range((segment, Vec::new(), 0)..).next();
-        let first = first.filter(|((found, ..), _)| *found == segment);
-        Ok(first.map(|((.., chunk), delta)| ChunkPosition { chunk: *chunk, rank_delta: *delta }))
+        Ok(last.map(|(.., chunk)| *chunk))
     }
 }
 
@@ -143,27 +131,23 @@ impl WritePages for MemoryPages {
             has_oversized,
             merged_into: None,
         };
-        self.segments.borrow_mut().insert(id, StoredSegment { index, segment, rank_delta: 0 });
+        self.segments.borrow_mut().insert(id, StoredSegment { index, segment });
         Ok(id)
     }
 
-    fn end(&self, segment: SegmentId) -> Result<SegmentEnd, MalformedChunk> {
-        let segments = self.segments.borrow();
-        let stored = &segments[&segment];
-        let next_chunk = stored.segment.chunks.end;
-        Ok(SegmentEnd { next_chunk, rank_delta: stored.rank_delta })
+    fn end(&self, segment: SegmentId) -> Result<i64, MalformedChunk> {
+        Ok(self.segments.borrow()[&segment].segment.chunks.end)
     }
 
     fn set_end(
         &self,
         segment: SegmentId,
-        end: SegmentEnd,
+        next_chunk: i64,
         added_bytes: i64,
     ) -> Result<(), MalformedChunk> {
         self.update(segment, |stored| {
-            stored.segment.chunks.end = end.next_chunk;
+            stored.segment.chunks.end = next_chunk;
             stored.segment.bytes += added_bytes;
-            stored.rank_delta = end.rank_delta;
         });
         Ok(())
     }
@@ -182,8 +166,8 @@ impl WritePages for MemoryPages {
 
     fn insert_fence(&self, fence: Fence<'_>) -> Result<(), MalformedChunk> {
         let key = (fence.segment, fence.first_term.to_vec(), fence.chunk);
-        let before = self.fences.borrow_mut().insert(key, fence.rank_delta);
-        assert!(before.is_none(), "the fence of chunk {} is written twice", fence.chunk);
+        let is_new = self.fences.borrow_mut().insert(key);
+        assert!(is_new, "the fence of chunk {} is written twice", fence.chunk);
         Ok(())
     }
 
@@ -208,7 +192,7 @@ impl WritePages for MemoryPages {
         first_chunk: i64,
         from_term: &[u8],
     ) -> Result<(), MalformedChunk> {
-        self.fences.borrow_mut().retain(|(found, first_term, chunk), _| {
+        self.fences.borrow_mut().retain(|(found, first_term, chunk)| {
             let is_deleted = *found == segment && *chunk < first_chunk;
             assert!(!is_deleted || first_term.as_slice() <= from_term);
             !is_deleted
@@ -222,7 +206,7 @@ impl WritePages for MemoryPages {
 
     fn delete_segment(&self, segment: &Segment) -> Result<(), MalformedChunk> {
         self.delete_chunks(segment.id, segment.chunks.clone())?;
-        self.fences.borrow_mut().retain(|(found, ..), _| *found != segment.id);
+        self.fences.borrow_mut().retain(|(found, ..)| *found != segment.id);
         self.segments.borrow_mut().remove(&segment.id);
         Ok(())
     }

@@ -9,6 +9,8 @@
 mod interval;
 mod inverted_index;
 mod memory_pages;
+mod memory_sort_pages;
+mod sort_index;
 
 #[test]
 fn every_test_file_is_listed() {

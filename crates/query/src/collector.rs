@@ -16,7 +16,7 @@ pub(crate) struct HitCollector<'a> {
     pub(crate) limit: usize,
     /// The position in the order where the result set begins.
     start_bound: SortBound,
-    /// Hits of a search without an order.
+    /// Hits of a search without an order, or that come in it.
     pub(crate) unsorted: Vec<Hit>,
     /// Hits of a search with an order, and their sort keys.
     keyed: Vec<(Vec<u8>, Hit)>,
@@ -29,6 +29,18 @@ impl<'a> HitCollector<'a> {
             sort: request.sort,
             limit: request.limit.unwrap_or(usize::MAX),
             start_bound: resolve_start_bound(reader, request),
+            unsorted: Vec::new(),
+            keyed: Vec::new(),
+        }
+    }
+
+    /// A collector of hits that come in the order of the result.
+    pub(crate) fn in_scan_order(reader: &'a Reader, limit: usize) -> HitCollector<'a> {
+        HitCollector {
+            reader,
+            sort: None,
+            limit,
+            start_bound: SortBound::Start,
             unsorted: Vec::new(),
             keyed: Vec::new(),
         }

@@ -14,13 +14,13 @@ use crate::query::Query;
 use crate::result_set::ResultSet;
 use crate::search_request::{SearchRequest, SortSpec};
 use crate::sort_bound::{ScanDirection, ScanStart, SortBound};
-use crate::sorted_scan::{indexed_order, rank_of_bound};
+use crate::sorted_scan::{
+    MAX_POSITIONS_PER_TX, PositionPage, indexed_order, rank_of_bound, scan_page,
+};
 use larder_format::collate::primary_weights;
 use larder_format::fold::fold;
-use larder_store::{Extractor, IndexedOrder, ItemRow, Reader, SortPosition};
+use larder_store::{Extractor, IndexedOrder, ItemRow, ReadTransaction, Reader, SortPosition};
 
-/// The maximum number of positions read in one transaction.
-const MAX_POSITIONS_PER_TX: usize = 4096;
 /// The maximum number of characters of one letter of an alphabet: `dzs` in Hungarian.
 const MAX_LETTER_CHARS: usize = 3;
 /// Letters under which others are filed: Á under A, Danish aa under Å, が under か, 김 under ㄱ.
@@ -115,21 +115,15 @@ impl SortedCursor {
     /// # Errors
     /// An unknown collection, or an error of the store.
     pub fn step(&mut self, reader: &Reader, count: isize) -> Result<ResultSet, Error> {
-        let result = ResultSet::new(reader, &self.request)?;
         let forward = self.sort.direction();
         let direction = if count < 0 { forward.reverse() } else { forward };
         let (mut rows, wanted) = (Vec::new(), count.unsigned_abs());
-        while rows.len() < wanted {
-            let page_size = MAX_POSITIONS_PER_TX.min(wanted - rows.len());
-            let mut positions = self.read_positions(reader, &result, direction, page_size)?;
-            rows.extend(positions.iter().map(|position| ItemRow::from_number(position.row)));
-            let has_more = positions.len() == page_size;
-            if let Some(last) = positions.pop() {
-                self.advance_past(last, direction);
-            }
-            if !has_more {
-                break;
-            }
+        let (result, transaction) = self.begin_call(reader)?;
+        let mut is_last = self.read_page(reader, &result, direction, wanted, &mut rows)?;
+        drop(transaction);
+        while !is_last && rows.len() < wanted {
+            let left = wanted - rows.len();
+            is_last = self.read_page(reader, &result, direction, left, &mut rows)?;
         }
         Ok(result.with_rows(rows))
     }
@@ -139,7 +133,7 @@ impl SortedCursor {
     /// # Errors
     /// As [`SortedCursor::step`].
     pub fn position(&mut self, reader: &Reader) -> Result<(u64, u64), Error> {
-        let result = ResultSet::new(reader, &self.request)?;
+        let (result, _transaction) = self.begin_call(reader)?;
         self.position_in_result(reader, &result)
     }
 
@@ -162,10 +156,10 @@ impl SortedCursor {
         let (direction, alphabet) = (self.sort.direction(), Alphabet::new(reader.extractor()));
         let mut letters: Vec<FilingLetter> = Vec::new();
         // If the positions come from a search, it runs here, outside a read transaction.
-        self.read_positions(reader, &result, direction, 1)?;
+        self.read_positions(reader, &result, direction, 1, &mut |_| {})?;
         loop {
             let _transaction = reader.begin_read()?;
-            let first = self.read_positions(reader, &result, direction, 1)?.pop();
+            let first = self.read_positions(reader, &result, direction, 1, &mut |_| {})?.last;
             let Some(position) = first else { return Ok(letters) };
             let row = ItemRow::from_number(position.row);
             let source = reader.items().source_bytes(row)?.unwrap_or_default();
@@ -194,32 +188,69 @@ impl SortedCursor {
         self.bound = SortBound::Before(SortPosition { key, row });
     }
 
-    /// Reads the positions that follow the cursor in a direction.
+    /// Begins one read transaction for all reads of a call; none if the positions come from a
+    /// search, which may take long and begins its own.
+    fn begin_call<'r>(
+        &self,
+        reader: &'r Reader,
+    ) -> Result<(ResultSet, Option<ReadTransaction<'r>>), Error> {
+        let transaction = reader.begin_read()?;
+        let result = ResultSet::new(reader, &self.request)?;
+        let is_indexed = match self.indexed_order(reader, &result)? {
+            Some(order) => reader.index().has_order(&order)?,
+            None => false,
+        };
+        Ok((result, is_indexed.then_some(transaction)))
+    }
+
+    /// Appends the rows of the next items to `rows`, at most `wanted`, and moves past them. Returns
+    /// whether there are no more.
+    fn read_page(
+        &mut self,
+        reader: &Reader,
+        result: &ResultSet,
+        direction: ScanDirection,
+        wanted: usize,
+        rows: &mut Vec<ItemRow>,
+    ) -> Result<bool, Error> {
+        let limit = MAX_POSITIONS_PER_TX.min(wanted);
+        let page =
+            self.read_positions(reader, result, direction, limit, &mut |row| rows.push(row))?;
+        if let Some(last) = page.last {
+            self.advance_past(last, direction);
+        }
+        Ok(page.count < limit)
+    }
+
+    /// Passes the rows of at most `limit` items that follow the cursor in a direction to `each`.
     fn read_positions(
         &mut self,
         reader: &Reader,
         result: &ResultSet,
         direction: ScanDirection,
         limit: usize,
-    ) -> Result<Vec<SortPosition>, Error> {
+        each: &mut dyn FnMut(ItemRow),
+    ) -> Result<PositionPage, Error> {
         let after = match self.bound.scan_start(direction) {
             ScanStart::Unbounded => None,
             ScanStart::After(position) => Some(position),
-            ScanStart::Exhausted => return Ok(Vec::new()),
+            ScanStart::Exhausted => return Ok(PositionPage { count: 0, last: None }),
         };
         if let Some(order) = self.indexed_order(reader, result)? {
             let order = IndexedOrder { backwards: direction.is_descending(), ..order };
-            if let Some(positions) = reader.index().sort_positions(&order, after.as_ref(), limit)? {
+            if let Some(page) = scan_page(reader, &order, after.as_ref(), limit, each)? {
                 self.position_list = None;
-                return Ok(positions);
+                return Ok(page);
             }
         }
         let positions = list_positions(&mut self.position_list, reader, &self.request, self.sort)?;
         let (before, behind) = positions.split_at(self.bound.count_before(positions));
-        Ok(match direction {
-            ScanDirection::Descending => before.iter().rev().take(limit).cloned().collect(),
-            ScanDirection::Ascending => behind.iter().take(limit).cloned().collect(),
-        })
+        let page: Vec<&SortPosition> = match direction {
+            ScanDirection::Descending => before.iter().rev().take(limit).collect(),
+            ScanDirection::Ascending => behind.iter().take(limit).collect(),
+        };
+        page.iter().for_each(|position| each(ItemRow::from_number(position.row)));
+        Ok(PositionPage { count: page.len(), last: page.last().copied().cloned() })
     }
 
     fn position_in_result(

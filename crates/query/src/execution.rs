@@ -9,8 +9,9 @@ use crate::plan::Plan;
 use crate::query::Query;
 use crate::result_set::{Hit, Prefetch, ResultSet};
 use crate::search_request::SearchRequest;
-use crate::sorted_scan::collect_sorted;
+use crate::sorted_scan::{INDEXED_ORDER, collect_sorted};
 use crate::time_test::{TimeTest, describe_time_range};
+use crate::top_k::find_top_k;
 use crate::verification::{CandidateScan, scan_items, verify_pending};
 use larder_store::{
     CollectionRow, CollectionType, IndexConfig, IndexMatches, ItemRow, ReadTransaction, Reader,
@@ -74,7 +75,11 @@ fn collect_by_plan(
     result: &mut ResultSet,
 ) -> Result<(), Error> {
     let mut hits = HitCollector::new(reader, request);
-    collect_candidates(reader, transaction, request, result, &mut hits)?;
+    if let Some(first) = collect_candidates(reader, transaction, request, result, &mut hits)? {
+        result.explain.order = INDEXED_ORDER.into();
+        result.hits = first;
+        return Ok(());
+    }
     result.explain.order = hits.order_description();
     result.hits = hits.into_sorted_hits();
     Ok(())
@@ -168,13 +173,14 @@ struct CollectionGroup {
 
 /// Collects the hits of a query, by one plan for each index configuration. An index configuration
 /// describes an index only within one read transaction; the caller passes that transaction in.
+/// Returns the first hits instead if the order was scanned for them.
 fn collect_candidates(
     reader: &Reader,
     transaction: ReadTransaction<'_>,
     request: &SearchRequest,
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
-) -> Result<(), Error> {
+) -> Result<Option<Vec<Hit>>, Error> {
     let groups = group_by_index_config(reader, result)?;
     let is_single_group = groups.len() == 1;
     if !is_single_group {
@@ -198,7 +204,14 @@ fn collect_candidates(
             continue;
         };
         result.explain.plan.push(plan.describe());
-        let is_exact = matches!(plan, Plan::Index { exact: true, .. }) && hits.sort.is_none();
+        let is_exact = matches!(plan, Plan::Index { exact: true, .. });
+        if is_single_group
+            && let Some(first) = find_top_k(reader, request, &matches, is_exact, result)?
+        {
+            return Ok(Some(first));
+        }
+        // An order needs values of the item.
+        let is_exact = is_exact && hits.sort.is_none();
         let collections = if is_single_group { None } else { Some(collections.as_slice()) };
         let scan = CandidateScan { reader, result, hits, collections, is_exact, bytes_read: 0 };
         pending.extend(scan.run(&matches)?);
@@ -210,7 +223,7 @@ fn collect_candidates(
         scan_items(reader, only, result, hits)?;
     }
     hits.unsorted.sort_unstable_by_key(|hit| hit.row);
-    Ok(())
+    Ok(None)
 }
 
 /// Groups the collections of a result set by index configuration: usually into one group, and at

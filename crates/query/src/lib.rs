@@ -33,6 +33,7 @@
 //! | `sort_bound` | bounds between the items of a sorted collection |
 //! | `sorted_scan` | items in an indexed order |
 //! | `time_test` | tests of an item's schedule |
+//! | `top_k` | the first hits in an indexed order |
 //! | `value_matcher` | the test of one value |
 //! | `verification` | the test of candidates |
 //! | [`views`] | queries that stay open and report changes |
@@ -70,6 +71,7 @@ mod sexp;
 mod sort_bound;
 mod sorted_scan;
 mod time_test;
+mod top_k;
 mod value_matcher;
 mod verification;
 pub mod views;

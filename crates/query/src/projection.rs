@@ -6,7 +6,8 @@
 
 use crate::error::Error;
 use crate::item;
-use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet};
+use crate::query::Query;
+use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet, Staleness};
 use larder_format::field::{Field, FieldType};
 use larder_format::parsed_source::ParsedSource;
 use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, StoredFields};
@@ -77,7 +78,86 @@ struct ProjectionPageItem {
     stored_range: Option<Range<usize>>,
 }
 
+/// Rows are sorted by slots if there are no more slots for each hit.
+const MAX_SLOTS_PER_HIT: usize = 4;
+/// The maximum number of UIDs read in one transaction.
+const MAX_UIDS_PER_TX: usize = 1 << 17;
+
+/// Returns the rows of hits, ascending, each with its place in the result.
+fn places_by_row(hits: &[Hit]) -> Vec<(ItemRow, usize)> {
+    let numbers = || hits.iter().map(|hit| hit.row.to_number());
+    let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
+    let span = usize::try_from(last - first).unwrap_or(usize::MAX);
+    if span / MAX_SLOTS_PER_HIT > hits.len() {
+        let mut places: Vec<(ItemRow, usize)> = hits.iter().map(|hit| hit.row).zip(0..).collect();
+        places.sort_unstable();
+        return places;
+    }
+    // Nearly all rows of a range, as in a whole collection: a slot for each takes less time than
+    // comparisons.
+    let mut slots = vec![None; span + 1];
+    for (place, number) in numbers().enumerate() {
+        if let Some(slot) = slots.get_mut((number - first) as usize) {
+            *slot = Some(place);
+        }
+    }
+    let rows = (first..).map(ItemRow::from_number);
+    rows.zip(slots).filter_map(|(row, slot)| Some((row, slot?))).collect()
+}
+
 impl ResultSet {
+    /// Calls `each` with the UID of every item, until it returns false, without reading anything
+    /// else of the items; as [`ResultSet::for_each`] does, without items that were removed since
+    /// the search, or changed so that they no longer match.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn for_each_uid(
+        &self,
+        reader: &Reader,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<(), Error> {
+        let (mut uids, mut ranges) = (String::new(), Vec::new());
+        for hits in self.hits.chunks(MAX_UIDS_PER_TX) {
+            let transaction = reader.begin_read()?;
+            if self.query != Query::All && self.staleness(reader)? != Staleness::Unchanged {
+                drop(transaction);
+                let rest = ResultSet { hits: hits.to_vec(), ..self.clone() };
+                let mut is_wanted = true;
+                rest.for_each_projected(reader, &[], &mut |head, _| {
+                    is_wanted = each(&head.uid);
+                    is_wanted
+                })?;
+                if !is_wanted {
+                    return Ok(());
+                }
+                continue;
+            }
+            // In the sequence of their rows, items are beside each other.
+            let places = places_by_row(hits);
+            let rows: Vec<ItemRow> = places.iter().map(|(row, _)| *row).collect();
+            uids.clear();
+            ranges.clear();
+            ranges.resize(hits.len(), None);
+            reader.items().for_each_uid(&rows, &mut |index, uid| {
+                let start = uids.len();
+                uids.push_str(uid);
+                let range = places.get(index).and_then(|(_, place)| ranges.get_mut(*place));
+                if let Some(range) = range {
+                    *range = Some(start..uids.len());
+                }
+                true
+            })?;
+            drop(transaction);
+            for range in ranges.iter().flatten() {
+                if !uids.get(range.clone()).is_none_or(&mut *each) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `each` with every item and these fields of it, until it returns false; without fields,
     /// with the items alone. Items that were removed since the search, or changed so that they no
     /// longer match, are skipped. No transaction is open during the calls.

@@ -21,6 +21,8 @@ pub(crate) const PAGE_ROWS: usize = 256;
 const SOURCES_PER_TX: usize = 1024;
 /// A page ends with the item that reaches this size.
 const PAGE_BYTES: usize = 1 << 20;
+/// Most items are shorter.
+const TYPICAL_ITEM_BYTES: usize = 1 << 10;
 /// Prefetched items are used for this long before the store is checked for changes again.
 const PREFETCH_MAX_AGE: Duration = Duration::from_millis(10);
 /// The maximum number of items that a search prefetches.
@@ -41,7 +43,7 @@ pub struct Explanation {
     pub rows_read: u64,
     /// Items that were verified.
     pub verified: u64,
-    /// Items that match; without an order, no more than the limit.
+    /// Items that match; no more than the limit if the search stopped there.
     pub matched: u64,
     /// Items in the result.
     pub returned: u64,
@@ -274,9 +276,12 @@ impl ResultSet {
                     || self.prefetch.get(hit.row).is_none()
             });
             let rows: Vec<ItemRow> = run.map(|hit| hit.row).collect();
+            let transaction = reader.begin_read()?;
             let (read, others) = rest.split_at(page.fill(reader, &rows)?);
+            let staleness = self.staleness(reader)?;
+            drop(transaction);
             rest = others;
-            if !self.deliver_page(reader, &page, read, each)? {
+            if !self.deliver_page(reader, &page, read, staleness, each) {
                 return Ok(());
             }
         }
@@ -328,9 +333,9 @@ impl ResultSet {
         reader: &Reader,
         page: &ItemPage,
         hits: &[Hit],
+        staleness: Staleness,
         each: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
-    ) -> Result<bool, Error> {
-        let staleness = self.staleness(reader)?;
+    ) -> bool {
         let mut hits = hits.iter();
         for at in 0..page.items.len() {
             let Some((head, bytes)) = page.get(at) else { break };
@@ -338,10 +343,10 @@ impl ResultSet {
             let is_match = self.is_unchanged(hit, head, staleness)
                 || self.matcher.matches_item(&DecodedItem::new(reader, head, bytes));
             if is_match && !each(head, bytes) {
-                return Ok(false);
+                return false;
             }
         }
-        Ok(true)
+        true
     }
 
     /// Returns whether an item needs no second test: it has not changed since the search, or every
@@ -387,6 +392,8 @@ impl ItemPage {
     pub(crate) fn fill(&mut self, reader: &Reader, rows: &[ItemRow]) -> Result<usize, Error> {
         self.items.clear();
         self.bytes.clear();
+        self.items.reserve(rows.len());
+        self.bytes.reserve((rows.len() * TYPICAL_ITEM_BYTES).min(PAGE_BYTES));
         reader.items().for_each(rows, &mut |head, bytes| {
             self.add(head, bytes);
             self.bytes.len() < PAGE_BYTES

@@ -89,7 +89,7 @@ impl SortBound {
     }
 
     /// Returns the position where a scan in this direction begins, for
-    /// [`larder_store::IndexReader::sort_positions`].
+    /// [`larder_store::IndexReader::for_each_position`].
     pub(crate) fn scan_start(&self, direction: ScanDirection) -> ScanStart {
         match (self, direction) {
             (SortBound::Start, ScanDirection::Ascending)

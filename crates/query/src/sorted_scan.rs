@@ -10,7 +10,9 @@ use crate::sort_bound::{ScanStart, SortBound};
 use larder_store::{IndexedOrder, ItemRow, Reader, SortPosition};
 
 /// The maximum number of positions read in one transaction.
-const MAX_POSITIONS_PER_TX: usize = 4096;
+pub(crate) const MAX_POSITIONS_PER_TX: usize = 1 << 16;
+/// The order of a result that was read from the index, in words.
+pub(crate) const INDEXED_ORDER: &str = "order of the index";
 /// The maximum number of times that an order is read while other processes change it; the last time
 /// within one read transaction.
 const MAX_SORTED_READ_ATTEMPTS: usize = 3;
@@ -51,20 +53,17 @@ pub(crate) fn collect_sorted(
         result.hits.clear();
         while result.hits.len() < limit {
             let wanted = MAX_POSITIONS_PER_TX.min(limit - result.hits.len());
-            let Some(mut positions) =
-                reader.index().sort_positions(&order, last.as_ref(), wanted)?
-            else {
+            // Every item matches, so no hit depends on the version of its item.
+            let hits = &mut result.hits;
+            let mut push = |row| hits.push(Hit { row, seq: 0 });
+            let Some(page) = scan_page(reader, &order, last.as_ref(), wanted, &mut push)? else {
                 result.hits.clear();
                 return Ok(false);
             };
-            // Every item matches, so no hit depends on the version of its item.
-            let rows = positions.iter().map(|position| ItemRow::from_number(position.row));
-            result.hits.extend(rows.map(|row| Hit { row, seq: 0 }));
-            let has_more = positions.len() == wanted;
-            last = positions.pop();
-            if !has_more {
+            if page.count < wanted {
                 break;
             }
+            last = page.last;
         }
         if reader.data_version()? == version {
             break;
@@ -73,8 +72,39 @@ pub(crate) fn collect_sorted(
     result.explain.rows_read = result.hits.len() as u64;
     result.explain.matched = rank.total.saturating_sub(rank.before);
     result.explain.plan = vec![format!("index: all by {}", sort.field.name)];
-    result.explain.order = "order of the index".into();
+    result.explain.order = INDEXED_ORDER.into();
     Ok(true)
+}
+
+/// A page of an order.
+pub(crate) struct PositionPage {
+    /// The number of positions.
+    pub(crate) count: usize,
+    /// The last position.
+    pub(crate) last: Option<SortPosition>,
+}
+
+/// Passes the rows of at most `limit` items after a position to `each`, in one read transaction;
+/// `None` if the index does not have the order.
+pub(crate) fn scan_page(
+    reader: &Reader,
+    order: &IndexedOrder,
+    after: Option<&SortPosition>,
+    limit: usize,
+    each: &mut dyn FnMut(ItemRow),
+) -> Result<Option<PositionPage>, Error> {
+    let (mut count, mut last) = (0, SortPosition { key: Vec::new(), row: 0 });
+    let is_indexed = reader.index().for_each_position(order, after, &mut |key, row| {
+        if count < limit {
+            count += 1;
+            each(row);
+            last.key.clear();
+            last.key.extend_from_slice(key);
+            last.row = row.to_number();
+        }
+        count < limit
+    })?;
+    Ok(is_indexed.then(|| PositionPage { count, last: (count > 0).then_some(last) }))
 }
 
 /// Returns the order of the items in the collections of a result set. The index need not have it.

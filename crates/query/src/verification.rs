@@ -15,7 +15,7 @@ use larder_store::{
 use std::cell::Cell;
 
 /// The maximum number of candidates tested within the transaction of the index.
-const MAX_CANDIDATES_PER_TX: usize = 1000;
+pub(crate) const MAX_CANDIDATES_PER_TX: usize = 1000;
 /// The maximum number of bytes of candidates read within the transaction of the index.
 const MAX_CANDIDATE_BYTES_PER_TX: usize = 4 << 20;
 
@@ -47,7 +47,7 @@ impl CandidateScan<'_, '_> {
         let done =
             self.reader.index().for_each_candidate(matches, 0, with_bytes, &mut |candidate| {
                 tested += 1;
-                error = self.test(candidate).err();
+                error = self.test_and_prefetch(candidate).err();
                 let is_done = tested >= MAX_CANDIDATES_PER_TX
                     || self.bytes_read >= MAX_CANDIDATE_BYTES_PER_TX
                     || (self.is_exact && self.result.prefetch.is_full());
@@ -66,34 +66,39 @@ impl CandidateScan<'_, '_> {
     }
 
     /// Adds a candidate to the hits if it matches, and its bytes to the prefetch if there is room.
-    fn test(&mut self, candidate: &Candidate<'_>) -> Result<(), larder_store::Error> {
+    fn test_and_prefetch(&mut self, candidate: &Candidate<'_>) -> Result<(), larder_store::Error> {
+        let Some(head) = self.test(candidate)? else { return Ok(()) };
+        if self.collections.is_none() && !self.result.prefetch.is_full() {
+            self.result.prefetch.add(head, &candidate.bytes()?);
+        }
+        Ok(())
+    }
+
+    /// Adds a candidate to the hits and returns its metadata if it matches.
+    pub(crate) fn test(
+        &mut self,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<ItemMeta>, larder_store::Error> {
         if !self.is_in_scope(candidate) {
-            return Ok(());
+            return Ok(None);
         }
         let head = candidate.meta()?;
         let hit = Hit { row: candidate.row, seq: candidate.seq };
         if self.is_exact && candidate.exact {
             self.hits.unsorted.push(hit);
-        } else {
-            let fields = candidate.stored_fields();
-            let verdict =
-                verify_stored_fields(self.reader, hit, &head, fields, self.result, self.hits);
-            let is_match = match verdict {
-                Some(is_match) => is_match,
-                None => {
-                    let bytes = candidate.bytes()?;
-                    self.bytes_read += bytes.len();
-                    verify_source(self.reader, hit, &head, &bytes, self.result, self.hits)
-                }
-            };
-            if !is_match {
-                return Ok(());
+            return Ok(Some(head));
+        }
+        let fields = candidate.stored_fields();
+        let verdict = verify_stored_fields(self.reader, hit, &head, fields, self.result, self.hits);
+        let is_match = match verdict {
+            Some(is_match) => is_match,
+            None => {
+                let bytes = candidate.bytes()?;
+                self.bytes_read += bytes.len();
+                verify_source(self.reader, hit, &head, &bytes, self.result, self.hits)
             }
-        }
-        if self.collections.is_none() && !self.result.prefetch.is_full() {
-            self.result.prefetch.add(head, &candidate.bytes()?);
-        }
-        Ok(())
+        };
+        Ok(is_match.then_some(head))
     }
 
     /// Lists the candidates from this position on, until enough hits are certain.

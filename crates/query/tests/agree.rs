@@ -6,7 +6,7 @@ use crate::random::{CALLS, WORDS, one_card, random_request, summary, type_line};
 use larder_format::contact::Contact;
 use larder_format::field::{CONTACT_FIELDS, FieldType, find_contact_field};
 use larder_query::{
-    FieldSelector, FieldTest, MatchOp, Query, ResultSet, SearchRequest, find, full_scan,
+    FieldSelector, FieldTest, MatchOp, Query, ResultSet, SearchRequest, SortSpec, find, full_scan,
 };
 use larder_store::{BatchChange, ItemRow, Precondition, Reader};
 use proptest::collection::vec;
@@ -35,6 +35,15 @@ fn check(reader: &Reader, request: &SearchRequest) {
         })
         .unwrap();
     assert_eq!(given, found.rows());
+    let mut uids = Vec::new();
+    found
+        .for_each_uid(reader, &mut |uid| {
+            uids.push(uid.to_string());
+            true
+        })
+        .unwrap();
+    let expected = given.iter().map(|row| reader.items().find_by_row(*row).unwrap().unwrap().uid);
+    assert_eq!(uids, expected.collect::<Vec<_>>());
     for names in [&[][..], &["uid", "rev", "full_name", "phone"], &["email", "note"]] {
         check_fields(reader, &found, names);
     }
@@ -57,6 +66,46 @@ fn check_fields(reader: &Reader, found: &ResultSet, names: &[&str]) {
         })
         .unwrap();
     assert_eq!(given, found.rows());
+}
+
+/// The first of many hits come from a scan of the order where that is worth it, whatever was changed
+/// since, and wherever the result begins.
+#[test]
+fn the_first_of_many_hits() {
+    let card_of = |n: usize, word: &str| card(&format!("UID:u{n}\nFN:{:03} {word}", n * 37 % 500));
+    let word_of = |n: usize| if n % 5 < 2 { "Anna" } else { "Otto" };
+    let cards: Vec<String> = (0..500).map(|n| card_of(n, word_of(n))).collect();
+    let mut book = Book::with_contacts(cards.iter().map(String::as_str));
+    let lines =
+        ["anna", "full_name:=\"007 otto\"", "anna or otto", "full_name:0*", "has:full_name"];
+    let mut scanned = 0;
+    for _round in 0..2 {
+        let reader = book.reader();
+        for line in lines {
+            for (sort, limit) in ["full_name", "-full_name", "email"]
+                .into_iter()
+                .flat_map(|sort| [1, 20, 400].map(|limit| (sort, limit)))
+            {
+                for start_text in [None, Some("25".to_string())] {
+                    let request = SearchRequest {
+                        sort: Some(SortSpec::parse(sort).unwrap()),
+                        limit: Some(limit),
+                        start_text,
+                        ..search_request(Query::parse(line).unwrap())
+                    };
+                    check(&reader, &request);
+                    let order = find(&reader, &request).unwrap().explain.order;
+                    scanned += usize::from(order == "order of the index");
+                }
+            }
+        }
+        // Items that had the other word are found by it no longer, and those that moved are met at
+        // their new position.
+        let changed: Vec<String> =
+            (0..500).step_by(3).map(|n| card_of(499 - n, word_of(n + 1))).collect();
+        book.put("contacts", changed.iter().map(String::as_str));
+    }
+    assert!(scanned > 20, "{scanned} results from a scan of their order");
 }
 
 fn book(cards: &[String], more: &[String]) -> Book {

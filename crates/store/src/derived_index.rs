@@ -11,6 +11,7 @@ use crate::interval_table;
 use crate::meta::MetaTable;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
+use crate::sort_index_pages::SortIndexPageWriter;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::Extractor;
 use larder_index::IndexId;
@@ -21,7 +22,7 @@ use rusqlite::OptionalExtension as _;
 pub enum DerivedIndex {
     /// Terms for searching; depends on case folding.
     Text = 1,
-    /// Terms for sorting; depends on the locale, too.
+    /// Sort keys; depends on the locale, too.
     Sort = 2,
     /// Schedules and intervals; depends on the time zones, too.
     Schedule = 3,
@@ -30,9 +31,6 @@ pub enum DerivedIndex {
 impl DerivedIndex {
     pub(crate) const ALL: [DerivedIndex; 3] =
         [DerivedIndex::Text, DerivedIndex::Sort, DerivedIndex::Schedule];
-
-    /// The inverted indexes.
-    pub(crate) const INVERTED_INDEXES: [DerivedIndex; 2] = [DerivedIndex::Text, DerivedIndex::Sort];
 
     /// Returns the name in messages.
     #[must_use]
@@ -107,9 +105,10 @@ impl DerivedIndex {
     /// Deletes all rows of the index.
     pub(crate) fn clear(self, tx: &WriteTransaction<'_>) -> RowResult<()> {
         match self {
-            DerivedIndex::Text | DerivedIndex::Sort => {
+            DerivedIndex::Text => {
                 larder_index::delete_all(&IndexPageWriter::new(tx), self.index_id())
             }
+            DerivedIndex::Sort => Ok(SortIndexPageWriter::new(tx).clear()?),
             DerivedIndex::Schedule => Ok(interval_table::clear(tx)?),
         }
     }
@@ -145,11 +144,11 @@ pub(crate) fn invalidate_stale(
     Ok(())
 }
 
-/// Merges each inverted index into one segment, without the terms of removed items.
-pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> RowResult<()> {
-    DerivedIndex::INVERTED_INDEXES
-        .into_iter()
-        .try_for_each(|set| larder_index::merge_all(&IndexPageWriter::new(tx), set.index_id()))
+/// Merges the text index into one segment, without the terms of removed items, and the levels of
+/// the sort index into one.
+pub(crate) fn merge_all_levels(tx: &WriteTransaction<'_>) -> RowResult<()> {
+    larder_index::compact_level_zero(&SortIndexPageWriter::new(tx))?;
+    larder_index::merge_all(&IndexPageWriter::new(tx), DerivedIndex::Text.index_id())
 }
 
 /// Deletes the rows of indexes that this program cannot use: those with another fingerprint, or

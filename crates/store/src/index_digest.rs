@@ -5,12 +5,14 @@ use crate::derived_index::DerivedIndex;
 use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::index_pages::IndexPages;
-use crate::index_updates::{UNPACK_TERM, terms_in_index};
+use crate::index_updates::{UNPACK_TERM, to_term_set};
 use crate::interval_table;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
+use crate::sort_index_pages::SortIndexPages;
 use larder_extract::Extractor;
+use larder_index::{LevelZero, SortIndex};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -43,15 +45,23 @@ pub(crate) fn stored_digest(tx: &ReadTransaction<'_>, set: DerivedIndex) -> RowR
         interval_table::for_each_record(tx, &mut |row| digest.add(row))?;
         return Ok(digest);
     }
+    if set == DerivedIndex::Sort {
+        let pages = SortIndexPages::new(tx);
+        let level_zero = LevelZero::read(&pages)?;
+        SortIndex::new(&pages, &level_zero).verify(&mut |order, key, item| {
+            let (collection, item) =
+                (CollectionRow::from_number(order.partition), ItemRow::from_number(item));
+            digest.add((order.order, collection, key, item));
+        })?;
+        return Ok(digest);
+    }
     let mut live: HashSet<ItemRow> = HashSet::new();
     let mut select = tx.prepare_cached("SELECT id, stored_fields FROM item")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let item = row.get(0)?;
         live.insert(item);
-        if set == DerivedIndex::Text {
-            digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
-        }
+        digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
     }
     let live = |item| live.contains(&ItemRow::from_number(item));
     let pages = IndexPages::new(tx);
@@ -81,10 +91,10 @@ pub(crate) fn expected_digests(
             digests[2].add(row);
         });
         digests[0].add((STORED_FIELDS_TAG, item, entry.stored_fields.as_deref()));
-        for (set, digest) in DerivedIndex::ALL.into_iter().zip(&mut digests) {
-            terms_in_index(set, entry.clone(), collection)
-                .for_each(UNPACK_TERM, &mut |term| digest.add((term, item)));
+        for (field, key) in &entry.sort_keys {
+            digests[1].add((*field, collection, key.as_slice(), item));
         }
+        to_term_set(entry.terms).for_each(UNPACK_TERM, &mut |term| digests[0].add((term, item)));
     }
     Ok(digests)
 }

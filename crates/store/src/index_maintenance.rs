@@ -8,13 +8,14 @@ use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
 use crate::index_pages::IndexPageWriter;
-use crate::index_updates::{UNPACK_TERM, terms_in_index};
+use crate::index_updates::{UNPACK_TERM, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
+use crate::sort_index_pages::SortIndexPageWriter;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq};
@@ -37,8 +38,8 @@ impl Store {
         Ok(set.is_current(&meta, &self.extractor))
     }
 
-    /// Merges the many segments that a large import leaves, in steps that let other writers in
-    /// between, so that readers have few to search.
+    /// Merges the many segments and runs that a large import leaves, in steps that let other
+    /// writers in between, so that readers have few to search.
     pub fn merge_segments(&mut self) -> Result<()> {
         self.ensure_writable()?;
         loop {
@@ -46,7 +47,7 @@ impl Store {
             self.verify_before_write(&lock)?;
             let step = || -> RowResult<bool> {
                 let tx = self.conn.begin_write()?;
-                let more = compact_segments_step(&tx)?;
+                let more = compact_step(&tx)?;
                 tx.commit()?;
                 Ok(more)
             };
@@ -204,16 +205,14 @@ struct ExtractedItem {
     entry: IndexEntry,
 }
 
-/// Moves [`MERGE_STEP_BYTES`] of one of the inverted indexes towards fewer segments. Returns
-/// whether any of them had something to merge.
-fn compact_segments_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
-    for set in DerivedIndex::INVERTED_INDEXES {
-        if larder_index::compact_step(&IndexPageWriter::new(tx), set.index_id(), MERGE_STEP_BYTES)?
-        {
-            return Ok(true);
-        }
+/// Moves level 0 of the sort index into level 1, or [`MERGE_STEP_BYTES`] of the text index towards
+/// fewer segments. Returns whether there was anything to move.
+fn compact_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
+    if larder_index::compact_level_zero(&SortIndexPageWriter::new(tx))? {
+        return Ok(true);
     }
-    Ok(false)
+    let text = DerivedIndex::Text.index_id();
+    larder_index::compact_step(&IndexPageWriter::new(tx), text, MERGE_STEP_BYTES)
 }
 
 fn index_page(
@@ -223,6 +222,7 @@ fn index_page(
     page: &[ExtractedItem],
 ) -> RowResult<()> {
     let (mut gathered, mut extractors) = (SegmentBuffer::default(), ExtractorCache::new(extractor));
+    let mut sort_changes = Vec::new();
     let mut writer = interval_table::IntervalWriter::new(tx, extractor);
     for ExtractedItem { id, seq, index_config: summary, entry } in page {
         let now: Option<(Seq, CollectionRow)> = tx
@@ -255,11 +255,19 @@ fn index_page(
             )?
             .execute((id, &entry.stored_fields, entry.has_uid))?;
         }
-        gathered.put(id.to_number(), terms_in_index(set, entry, collection));
+        match set {
+            DerivedIndex::Sort => {
+                sort_changes.extend(position_changes(*id, collection, entry.sort_keys, true));
+            }
+            _ => gathered.put(id.to_number(), to_term_set(entry.terms)),
+        }
     }
     match set {
         DerivedIndex::Schedule => writer.finish()?,
-        DerivedIndex::Text | DerivedIndex::Sort => {
+        DerivedIndex::Sort => {
+            larder_index::write_position_changes(&SortIndexPageWriter::new(tx), sort_changes)?;
+        }
+        DerivedIndex::Text => {
             let seq = read_meta_number(tx, "last_seq")?;
             gathered.flush(&IndexPageWriter::new(tx), set.index_id(), seq, UNPACK_TERM)?;
         }

@@ -1,4 +1,4 @@
-//! The pages of the inverted indexes as rows of the database: `idx_segment`, `idx_chunk`,
+//! The pages of the inverted index as rows of the database: `idx_segment`, `idx_chunk`,
 //! `idx_fence`.
 //!
 //! Separate from `larder-index`, which does not depend on SQL, and from the tables' description in
@@ -8,10 +8,7 @@
 use crate::error::{RowError, RowResult};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
-use larder_index::{
-    ChunkPosition, Fence, IndexId, MalformedChunk, ReadPages, Segment, SegmentEnd, SegmentId,
-    WritePages,
-};
+use larder_index::{Fence, IndexId, MalformedChunk, ReadPages, Segment, SegmentId, WritePages};
 use rusqlite::OptionalExtension as _;
 use std::ops::Range;
 
@@ -96,35 +93,16 @@ impl ReadPages for IndexPages<'_> {
         read(row.get_ref(0)?.as_blob().map_err(|_| malformed_chunk_error())?)
     }
 
-    fn last_fence_before(
-        &self,
-        segment: SegmentId,
-        term: &[u8],
-    ) -> RowResult<Option<ChunkPosition>> {
+    fn last_fence_before(&self, segment: SegmentId, term: &[u8]) -> RowResult<Option<i64>> {
         self.0
             .prepare_cached(
-                "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1 AND first_term < ?2
+                "SELECT chunk FROM idx_fence WHERE segment = ?1 AND first_term < ?2
                  ORDER BY first_term DESC, chunk DESC LIMIT 1",
             )?
-            .query_row((segment.0, term), chunk_position_from_row)
+            .query_row((segment.0, term), |row| row.get(0))
             .optional()
             .map_err(RowError::from)
     }
-
-    fn first_fence(&self, segment: SegmentId) -> RowResult<Option<ChunkPosition>> {
-        self.0
-            .prepare_cached(
-                "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1
-                 ORDER BY first_term, chunk LIMIT 1",
-            )?
-            .query_row([segment.0], chunk_position_from_row)
-            .optional()
-            .map_err(RowError::from)
-    }
-}
-
-fn chunk_position_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<ChunkPosition> {
-    Ok(ChunkPosition { chunk: row.get(0)?, rank_delta: row.get(1)? })
 }
 
 impl ReadPages for IndexPageWriter<'_> {
@@ -147,16 +125,8 @@ impl ReadPages for IndexPageWriter<'_> {
         self.pages().read_chunk(segment, chunk, read)
     }
 
-    fn last_fence_before(
-        &self,
-        segment: SegmentId,
-        term: &[u8],
-    ) -> RowResult<Option<ChunkPosition>> {
+    fn last_fence_before(&self, segment: SegmentId, term: &[u8]) -> RowResult<Option<i64>> {
         self.pages().last_fence_before(segment, term)
-    }
-
-    fn first_fence(&self, segment: SegmentId) -> RowResult<Option<ChunkPosition>> {
-        self.pages().first_fence(segment)
     }
 }
 
@@ -170,29 +140,26 @@ impl WritePages for IndexPageWriter<'_> {
         self.0
             .prepare_cached(
                 "INSERT INTO idx_segment(derived_index, max_seq, first_chunk, end_chunk, from_term,
-                     bytes, has_oversized, rank_delta)
-                 VALUES(?1, ?2, 0, 0, x'', 0, ?3, 0)",
+                     bytes, has_oversized)
+                 VALUES(?1, ?2, 0, 0, x'', 0, ?3)",
             )?
             .execute((index.0, max_seq, has_oversized))?;
         Ok(SegmentId(self.0.last_insert_rowid()))
     }
 
-    fn end(&self, segment: SegmentId) -> RowResult<SegmentEnd> {
+    fn end(&self, segment: SegmentId) -> RowResult<i64> {
         self.0
-            .prepare_cached("SELECT end_chunk, rank_delta FROM idx_segment WHERE id = ?1")?
-            .query_row([segment.0], |row| {
-                Ok(SegmentEnd { next_chunk: row.get(0)?, rank_delta: row.get(1)? })
-            })
+            .prepare_cached("SELECT end_chunk FROM idx_segment WHERE id = ?1")?
+            .query_row([segment.0], |row| row.get(0))
             .map_err(RowError::from)
     }
 
-    fn set_end(&self, segment: SegmentId, end: SegmentEnd, added_bytes: i64) -> RowResult<()> {
+    fn set_end(&self, segment: SegmentId, next_chunk: i64, added_bytes: i64) -> RowResult<()> {
         self.0
             .prepare_cached(
-                "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3, rank_delta = ?4
-                 WHERE id = ?1",
+                "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3 WHERE id = ?1",
             )?
-            .execute((segment.0, end.next_chunk, added_bytes, end.rank_delta))
+            .execute((segment.0, next_chunk, added_bytes))
             .map_err(RowError::from)
             .map(drop)
     }
@@ -207,8 +174,8 @@ impl WritePages for IndexPageWriter<'_> {
 
     fn insert_fence(&self, fence: Fence<'_>) -> RowResult<()> {
         self.0
-            .prepare_cached("INSERT INTO idx_fence VALUES(?1, ?2, ?3, ?4)")?
-            .execute((fence.segment.0, fence.first_term, fence.chunk, fence.rank_delta))
+            .prepare_cached("INSERT INTO idx_fence VALUES(?1, ?2, ?3)")?
+            .execute((fence.segment.0, fence.first_term, fence.chunk))
             .map_err(RowError::from)
             .map(drop)
     }

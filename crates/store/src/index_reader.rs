@@ -1,43 +1,23 @@
-//! Reading the indexes: the items that match a query, positions in a sort order, time ranges.
+//! Reading the indexes: the items that match a query or that happen in a time range.
 //!
-//! Separate from `item_reader`, which reads the items that an index names.
+//! Separate from `item_reader`, which reads the items that an index names, and from `sorted_reads`,
+//! which reads them in a sort order.
 
 use crate::collection::CollectionMeta;
 use crate::derived_index::DerivedIndex;
 use crate::error::{Result, RowResult, sqlite_error_at};
-use crate::index_pages::IndexPages;
 use crate::index_query::{self, IndexQuery};
 use crate::interval_search::{self, TimeRangeHits};
 use crate::item_meta::{ItemMeta, bytes_from_row, item_meta_of_kind, stored_fields_from_row};
-use crate::read_transaction::ReadTransaction;
+use crate::read_transaction::{ReadStatement, ReadTransaction};
 use crate::reader::Reader;
 use crate::reader_cache::ReaderCache;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::{Kind, Seq, blob};
 use larder_extract::{StoredFields, TimeRange};
-use larder_index::{Matches, Segment, SortIndex, SortPosition};
-use rusqlite::{OptionalExtension as _, Row};
+use larder_index::{IndexMatch, Matches};
+use rusqlite::Row;
 use std::borrow::Cow;
-
-/// A sort order that an index has.
-#[derive(Debug, Clone)]
-pub struct IndexedOrder {
-    /// The number of a field that the index configurations of the collections sort by.
-    pub field: u16,
-    /// The rows of the collections whose items are sorted.
-    pub collections: Vec<CollectionRow>,
-    /// Whether the order is reversed.
-    pub backwards: bool,
-}
-
-impl IndexedOrder {
-    fn sort_index(&self) -> SortIndex {
-        SortIndex {
-            order: self.field,
-            partitions: self.collections.iter().map(|row| row.to_number()).collect(),
-        }
-    }
-}
 
 /// The items that an index lookup named; the caller verifies them.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +38,11 @@ impl IndexMatches {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.matches.is_empty()
+    }
+
+    /// Returns the match of an item.
+    pub(crate) fn find(&self, item: ItemRow) -> Option<&IndexMatch> {
+        self.matches.find(item.to_number())
     }
 }
 
@@ -104,10 +89,69 @@ impl Candidate<'_> {
     }
 }
 
+/// Reads the candidates of a lookup, each by a run of one statement.
+pub(crate) struct CandidateReader<'a> {
+    reader: &'a Reader,
+    tx: &'a ReadTransaction<'a>,
+    cache: &'a ReaderCache,
+    with_bytes: bool,
+    select: ReadStatement<'a>,
+}
+
+impl<'a> CandidateReader<'a> {
+    /// Begins to read, in the read transaction of the cache.
+    pub(crate) fn begin(
+        reader: &'a Reader,
+        tx: &'a ReadTransaction<'a>,
+        cache: &'a ReaderCache,
+        with_bytes: bool,
+    ) -> rusqlite::Result<CandidateReader<'a>> {
+        let select = tx.prepare_cached(match with_bytes {
+            false => concat!(
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
+                "FROM item i WHERE i.id = ?1"
+            ),
+            true => concat!(
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+                "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
+            ),
+        })?;
+        Ok(CandidateReader { reader, tx, cache, with_bytes, select })
+    }
+
+    /// Passes a match to `each` and returns its result; true without a call if the item changed
+    /// after it was indexed.
+    pub(crate) fn read(
+        &mut self,
+        found: &IndexMatch,
+        each: &mut dyn FnMut(&Candidate<'_>) -> bool,
+    ) -> RowResult<bool> {
+        let mut rows = self.select.query([found.item])?;
+        let Some(sql_row) = rows.next()? else { return Ok(true) };
+        let seq: Seq = sql_row.get(6)?;
+        if seq > found.valid_until {
+            return Ok(true);
+        }
+        let Some(kind) = Kind::from_number(sql_row.get(2)?) else { return Ok(true) };
+        Ok(each(&Candidate {
+            reader: self.reader,
+            tx: self.tx,
+            collections: &self.cache.collections,
+            sql_row,
+            with_bytes: self.with_bytes,
+            row: ItemRow::from_number(found.item),
+            collection: sql_row.get(3)?,
+            kind,
+            seq,
+            exact: seq <= found.exact_until,
+        }))
+    }
+}
+
 /// Reads the indexes. Each call is one short read transaction, or part of the open one.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexReader<'a> {
-    reader: &'a Reader,
+    pub(crate) reader: &'a Reader,
 }
 
 impl Reader {
@@ -138,7 +182,7 @@ impl IndexReader<'_> {
         let extractor = self.reader.extractor();
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
-            let Some(segments) = cache.segments(tx, DerivedIndex::Text, extractor)? else {
+            let Some(segments) = cache.text_segments(tx, extractor)? else {
                 return Ok(None);
             };
             if index_query::has_time_range(query) && !cache.is_interval_index_current(extractor) {
@@ -169,37 +213,9 @@ impl IndexReader<'_> {
         self.reader.map_file_for_items(found.len().saturating_sub(start));
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
-            let mut select = tx.prepare_cached(match with_bytes {
-                false => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
-                    "FROM item i WHERE i.id = ?1"
-                ),
-                true => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
-                    "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
-                ),
-            })?;
+            let mut candidates = CandidateReader::begin(self.reader, tx, &cache, with_bytes)?;
             for (at, found_match) in found.matches.iter().enumerate().skip(start) {
-                let mut rows = select.query([found_match.item])?;
-                let Some(sql_row) = rows.next()? else { continue };
-                let seq: Seq = sql_row.get(6)?;
-                if seq > found_match.valid_until {
-                    continue;
-                }
-                let Some(kind) = Kind::from_number(sql_row.get(2)?) else { continue };
-                let candidate = Candidate {
-                    reader: self.reader,
-                    tx,
-                    collections: &cache.collections,
-                    sql_row,
-                    with_bytes,
-                    row: ItemRow::from_number(found_match.item),
-                    collection: sql_row.get(3)?,
-                    kind,
-                    seq,
-                    exact: seq <= found_match.exact_until,
-                };
-                if !each(&candidate) {
+                if !candidates.read(found_match, each)? {
                     return Ok(at + 1);
                 }
             }
@@ -228,69 +244,5 @@ impl IndexReader<'_> {
                 .collect();
             Ok(Some(interval_search::search(tx, extractor, &selected, range)?))
         })
-    }
-
-    /// Returns positions in a sort order: at most `limit`, after `after`, or before it if the order
-    /// is reversed. `None`: a collection has no such index, or it is incomplete or has another
-    /// fingerprint. Reads in one read transaction, without reading the positions in between.
-    pub fn sort_positions(
-        self,
-        order: &IndexedOrder,
-        after: Option<&SortPosition>,
-        limit: usize,
-    ) -> Result<Option<Vec<SortPosition>>> {
-        self.reader.read(|tx| {
-            let cache = self.reader.cache(tx)?;
-            let Some(segments) = self.sort_segments(tx, &cache, order)? else { return Ok(None) };
-            let mut select_seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
-            let mut positions = Vec::new();
-            order.sort_index().scan(
-                &IndexPages::new(tx),
-                segments,
-                after,
-                order.backwards,
-                &mut |position, valid_until| {
-                    if positions.len() >= limit {
-                        return Ok(false);
-                    }
-                    let seq: Option<Seq> =
-                        select_seq.query_row([position.row], |row| row.get(0)).optional()?;
-                    if seq.is_some_and(|seq| seq <= valid_until) {
-                        positions.push(position);
-                    }
-                    Ok(true)
-                },
-            )?;
-            Ok(Some(positions))
-        })
-    }
-
-    /// Returns the number of items before a position in a sort order, whether or not an item is
-    /// there, and the number of all items; both are counted from the beginning even if the order is
-    /// reversed. The time does not depend on the number of items before; only rows of items with
-    /// the same key are read. `None`: as in [`IndexReader::sort_positions`].
-    pub fn rank(self, order: &IndexedOrder, position: &SortPosition) -> Result<Option<(u64, u64)>> {
-        self.reader.read(|tx| {
-            let cache = self.reader.cache(tx)?;
-            let Some(segments) = self.sort_segments(tx, &cache, order)? else { return Ok(None) };
-            Ok(Some(order.sort_index().rank(&IndexPages::new(tx), segments, position)?))
-        })
-    }
-
-    /// Returns the segments of a sort order; `None` if one of its collections has no such index.
-    fn sort_segments<'k>(
-        self,
-        tx: &ReadTransaction<'_>,
-        cache: &'k ReaderCache,
-        order: &IndexedOrder,
-    ) -> RowResult<Option<&'k [Segment]>> {
-        let mut selected = cache
-            .collections
-            .iter()
-            .filter(|collection| order.collections.contains(&collection.collection_key.id));
-        match selected.all(|collection| collection.index_config.has_sort_index(order.field)) {
-            true => cache.segments(tx, DerivedIndex::Sort, self.reader.extractor()),
-            false => Ok(None),
-        }
     }
 }

@@ -13,11 +13,14 @@ use crate::interval_table;
 use crate::meta::MetaTable;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series::{self, ItemLocation};
+use crate::sort_index_pages::SortIndexPageWriter;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::{
     ExtractedTerms, Extractor, IndexEntry, ParsedSchedule, SeriesMember, SortKeys, term,
 };
-use larder_index::{SegmentBuffer, SortOp, TermSet, UnpackTerm, sort_term};
+use larder_index::{
+    PartitionOrder, PositionChange, SegmentBuffer, SortPosition, TermSet, UnpackTerm,
+};
 use std::collections::{BTreeMap, HashSet};
 use std::mem;
 
@@ -49,11 +52,11 @@ enum ScheduleChange {
     Remove,
 }
 
-/// The sort terms that an item loses and gains.
-#[derive(Default)]
+/// The sort keys of an item in its collection: before the batch, and from now on.
 struct SortUpdate {
-    removed_terms: Vec<Vec<u8>>,
-    inserted_terms: Vec<Vec<u8>>,
+    collection: CollectionRow,
+    before: SortKeys,
+    after: SortKeys,
 }
 
 impl IndexUpdates {
@@ -112,19 +115,11 @@ impl IndexUpdates {
         &mut self,
         item: ItemRow,
         collection: CollectionRow,
-        was: SortKeys,
-        is: SortKeys,
+        before: SortKeys,
+        after: SortKeys,
     ) {
-        let terms = |keys: SortKeys, sign| -> Vec<Vec<u8>> {
-            keys.into_iter()
-                .map(|(field, key)| sort_term(field, collection.to_number(), &key, sign))
-                .collect()
-        };
-        let placed = self.sort.entry(item).or_insert_with(|| SortUpdate {
-            removed_terms: terms(was, SortOp::Remove),
-            inserted_terms: Vec::new(),
-        });
-        placed.inserted_terms = terms(is, SortOp::Insert);
+        let new = || SortUpdate { collection, before, after: SortKeys::new() };
+        self.sort.entry(item).or_insert_with(new).after = after;
     }
 
     /// Writes all changes, as of the batch `seq`.
@@ -138,17 +133,14 @@ impl IndexUpdates {
         let pages = IndexPageWriter::new(tx);
         let text = mem::take(&mut self.text);
         text.flush(&pages, DerivedIndex::Text.index_id(), seq, UNPACK_TERM)?;
-        let mut sort = SegmentBuffer::default();
-        for (item, SortUpdate { removed_terms: was, inserted_terms: mut is }) in
-            mem::take(&mut self.sort)
-        {
-            // An item that had no sort key and has none needs no posting.
-            if self.sort_state.has_reached(item) && !(was.is_empty() && is.is_empty()) {
-                is.extend(was);
-                sort.put(item.to_number(), TermSet::new(is, Vec::new(), false));
+        let mut changes = Vec::with_capacity(self.sort.len() * 2);
+        for (item, SortUpdate { collection, before, after }) in mem::take(&mut self.sort) {
+            if self.sort_state.has_reached(item) && before != after {
+                changes.extend(position_changes(item, collection, before, false));
+                changes.extend(position_changes(item, collection, after, true));
             }
         }
-        sort.flush(&pages, DerivedIndex::Sort.index_id(), seq, UNPACK_TERM)
+        larder_index::write_position_changes(&SortIndexPageWriter::new(tx), changes)
     }
 
     /// Writes the schedules of all items with the UID of a changed item: an override changes the
@@ -198,24 +190,21 @@ impl IndexUpdates {
 }
 
 /// Converts the terms of an item to the index's form without a copy.
-fn to_term_set(terms: ExtractedTerms) -> TermSet {
+pub(crate) fn to_term_set(terms: ExtractedTerms) -> TermSet {
     TermSet::from_encoded(terms.encoded_terms, terms.packed_terms, terms.is_oversized)
 }
 
-/// Returns the terms of an item in one index.
-pub(crate) fn terms_in_index(
-    set: DerivedIndex,
-    entry: IndexEntry,
+/// Returns the changes that insert an item at its positions in the orders of its collection, or
+/// remove it from them.
+pub(crate) fn position_changes(
+    item: ItemRow,
     collection: CollectionRow,
-) -> TermSet {
-    match set {
-        DerivedIndex::Text => to_term_set(entry.terms),
-        DerivedIndex::Sort => {
-            let place = |(field, key): (u16, Vec<u8>)| {
-                sort_term(field, collection.to_number(), &key, SortOp::Insert)
-            };
-            TermSet::new(entry.sort_keys.into_iter().map(place).collect(), Vec::new(), false)
-        }
-        DerivedIndex::Schedule => TermSet::default(),
-    }
+    keys: SortKeys,
+    is_insert: bool,
+) -> impl Iterator<Item = PositionChange> {
+    keys.into_iter().map(move |(field, key)| PositionChange {
+        order: PartitionOrder { order: field, partition: collection.to_number() },
+        position: SortPosition { key, row: item.to_number() },
+        is_insert,
+    })
 }

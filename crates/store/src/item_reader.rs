@@ -5,7 +5,6 @@
 //! `index_reader`, which finds the rows.
 
 use crate::collection_reader::Collection;
-use crate::derived_index::DerivedIndex;
 use crate::error::{Result, RowResult};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::{Handle, HandlePrefix};
@@ -21,7 +20,9 @@ use crate::{Kind, blob, calendar_context_table, series, uid_lookup};
 use larder_extract::{CalendarContext, Schedule, StoredFields};
 use larder_format::component::{CalendarVersion, Component};
 use larder_format::parsed_source::ParsedSource;
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension as _, Row, Rows};
+use std::rc::Rc;
 use std::slice;
 use std::sync::Arc;
 
@@ -38,6 +39,13 @@ impl Reader {
         ItemReader { reader: self }
     }
 }
+
+/// Runs of rows without gaps are read by a statement each if they are at least this long on
+/// average; else one statement looks up all rows.
+const MIN_RUN_ROWS: usize = 4;
+/// The greatest distance of two rows that one statement reads although those between are not
+/// wanted.
+const MAX_SKIPPED_ROWS: i64 = 4;
 
 /// Divides ascending rows into runs without gaps, each of which is read by one statement.
 fn contiguous_runs(rows: &[ItemRow]) -> impl Iterator<Item = (ItemRow, ItemRow)> {
@@ -96,8 +104,8 @@ impl ItemReader<'_> {
         let Some(row) = uid_lookup::find_row(tx, &known.collection_key, uid, "")? else {
             return Ok(None);
         };
-        let (mut found, mut run) = (None, std::iter::once((row, row)));
-        for_each_in_runs(tx, &cache, &mut run, &mut |meta, bytes| {
+        let mut found = None;
+        for_each_in_rows(tx, &cache, &[row], &mut |meta, bytes| {
             found = Some((meta, bytes.to_vec()));
             false
         })?;
@@ -258,7 +266,40 @@ impl ItemReader<'_> {
         self.reader.map_file_for_items(rows.len());
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
-            for_each_in_runs(tx, &cache, &mut contiguous_runs(rows), each)
+            for_each_in_rows(tx, &cache, rows, each)
+        })
+    }
+
+    /// Passes the UIDs of the items in these rows to `each`, with the index of each in `rows`, which
+    /// are ascending; without items that do not exist any more, until it returns false. All within
+    /// one read transaction: `each` must not block.
+    pub fn for_each_uid(
+        self,
+        rows: &[ItemRow],
+        each: &mut dyn FnMut(usize, &str) -> bool,
+    ) -> Result<()> {
+        self.reader.map_file_for_items(rows.len());
+        self.reader.read(|tx| {
+            let sql = "SELECT id, uid FROM item WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+            let mut select = tx.prepare_cached(sql)?;
+            let mut index = 0;
+            // To pass over a few rows takes less than another statement.
+            let is_near =
+                |a: &ItemRow, b: &ItemRow| b.to_number() - a.to_number() <= MAX_SKIPPED_ROWS;
+            for run in rows.chunk_by(is_near) {
+                let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+                let mut items = select.query((first, last))?;
+                while let Some(item) = items.next()? {
+                    let row: ItemRow = item.get(0)?;
+                    while rows.get(index).is_some_and(|wanted| *wanted < row) {
+                        index += 1;
+                    }
+                    if rows.get(index) == Some(&row) && !each(index, item.get_ref(1)?.as_str()?) {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
         })
     }
 
@@ -315,8 +356,7 @@ impl ItemReader<'_> {
         self.reader.map_file_for_items(rows.len());
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
-            let segments = cache.segments(tx, DerivedIndex::Text, self.reader.extractor())?;
-            let has_fields = segments.is_some();
+            let has_fields = cache.text_segments(tx, self.reader.extractor())?.is_some();
             let mut select = tx.prepare_cached(concat!(
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
@@ -442,25 +482,38 @@ impl ItemReader<'_> {
     }
 }
 
-fn for_each_in_runs(
+fn for_each_in_rows(
     tx: &ReadTransaction<'_>,
     cache: &ReaderCache,
-    runs: &mut dyn Iterator<Item = (ItemRow, ItemRow)>,
+    rows: &[ItemRow],
     each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
 ) -> RowResult<()> {
+    let mut pass_all = |mut items: Rows<'_>| -> RowResult<bool> {
+        while let Some(item) = items.next()? {
+            let Some(meta) = item_meta_from_row(item, &cache.collections)? else { continue };
+            let bytes = bytes_from_row(tx, item, meta.row)?;
+            if !each(meta, &bytes) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    if contiguous_runs(rows).count() * MIN_RUN_ROWS > rows.len() {
+        let mut select = tx.prepare_cached(concat!(
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+            "FROM rarray(?1) wanted CROSS JOIN item i ON i.id = wanted.value CROSS JOIN source_bytes s ON s.item = i.id"
+        ))?;
+        let rows = rows.iter().map(|row| Value::Integer(row.to_number())).collect();
+        return pass_all(select.query([Rc::<Vec<Value>>::new(rows)])?).map(drop);
+    }
     let mut select = tx.prepare_cached(concat!(
-        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
         "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
         "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
     ))?;
-    for run in runs {
-        let mut rows = select.query(run)?;
-        while let Some(row) = rows.next()? {
-            let Some(meta) = item_meta_from_row(row, &cache.collections)? else { continue };
-            let bytes = bytes_from_row(tx, row, meta.row)?;
-            if !each(meta, &bytes) {
-                return Ok(());
-            }
+    for run in contiguous_runs(rows) {
+        if !pass_all(select.query(run)?)? {
+            break;
         }
     }
     Ok(())

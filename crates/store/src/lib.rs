@@ -26,7 +26,8 @@
 //! | `history` | operations and replaced versions: recording, pruning and erasing them |
 //! | `schedule_intervals`, `interval_entry` | the intervals of a schedule |
 //! | `interval_table` | the interval index in tables |
-//! | `index_pages`, `derived_index` | the inverted index in tables, the state of each index |
+//! | `index_pages`, `sort_index_pages` | the inverted index and the sort index in tables |
+//! | `derived_index` | the state of each index |
 //! | `index_updates`, `index_digest` | the changes of a batch to the indexes, their digests |
 //! | `uid_lookup`, `collection` | finding an item by UID, collections |
 //! | `interval_search`, `index_query` | queries that the indexes answer |
@@ -35,6 +36,7 @@
 //! | `change_feed`, `before_images` | changes after a cursor, items before a change |
 //! | `reader_cache`, `reader` | opening a store for reading, and the cache of a reader |
 //! | `collection_reader`, `item_reader`, `index_reader`, `change_reader` | the four parts of a reader |
+//! | `sorted_reads` | reading in a sort order |
 //! | `store` | opening a store for writing |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `batch`, `apply` | changes, and the one function that writes them |
@@ -85,6 +87,8 @@ mod schedule_intervals;
 mod schema;
 mod series;
 mod series_summary;
+mod sort_index_pages;
+mod sorted_reads;
 mod store;
 mod uid_lookup;
 mod undo;
@@ -108,7 +112,7 @@ pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationRecord, Version};
 pub use crate::index_query::{ExternalQuery, IndexQuery};
-pub use crate::index_reader::{Candidate, IndexMatches, IndexReader, IndexedOrder};
+pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
@@ -119,6 +123,7 @@ pub use crate::reader::Reader;
 pub use crate::reader_cache::DataVersion;
 pub use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
 pub use crate::schedule_intervals::schedule_bounds;
+pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport};
 pub use larder_extract::{

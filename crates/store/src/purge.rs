@@ -119,12 +119,12 @@ fn erase_schedule_history(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
     )
 }
 
-/// Merges each inverted index into one segment, without the terms of deleted items, and rewrites
+/// Merges the indexes, so that they hold no term and no sort key of a deleted item, and rewrites
 /// all pages.
 fn merge_and_vacuum(conn: &WriteConnection, extractor: &Extractor) -> RowResult<()> {
     let tx = conn.begin_write()?;
     derived_index::clear_stale(&tx, extractor)?;
-    derived_index::merge_all_segments(&tx)?;
+    derived_index::merge_all_levels(&tx)?;
     erase_schedule_history(&tx)?;
     history::set_schedule_history_start(&tx, None)?;
     tx.execute(

@@ -32,12 +32,16 @@ pub struct Reader {
     data_version: Cell<Option<i64>>,
     /// Whether the file is mapped into memory.
     is_mapped: Cell<bool>,
+    /// The number of items that were read without the mapping.
+    unmapped_items: Cell<usize>,
     /// The device and inode of the file.
     file_id: Option<(u64, u64)>,
 }
 
-/// From this many items on, a read maps the file into memory.
+/// From this many items on, a read maps the file into memory, and so do small reads that come to
+/// the second number.
 const MMAP_MIN_ITEMS: usize = 64;
+const MMAP_MIN_ITEMS_TOTAL: usize = 512;
 
 fn file_id(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
@@ -86,6 +90,7 @@ impl Reader {
             cache: RefCell::new(Some(Arc::new(known))),
             data_version: Cell::new(None),
             is_mapped: Cell::new(false),
+            unmapped_items: Cell::new(0),
             file_id: file_id(&directory.database_path()),
         })
     }
@@ -102,7 +107,10 @@ impl Reader {
     /// longer. SQLite reads the write-ahead log without the mapping, never writes to it, and maps a
     /// changed file again.
     pub(crate) fn map_file_for_items(&self, items: usize) {
-        if items >= MMAP_MIN_ITEMS && !self.is_mapped.replace(true) {
+        let total = self.unmapped_items.get().saturating_add(items);
+        self.unmapped_items.set(total);
+        let is_worth_it = items >= MMAP_MIN_ITEMS || total >= MMAP_MIN_ITEMS_TOTAL;
+        if is_worth_it && !self.is_mapped.replace(true) {
             self.conn.set_mapped(true);
         }
     }
@@ -110,6 +118,7 @@ impl Reader {
     /// Unmaps the file if a large read mapped it. For readers that read after each batch: SQLite
     /// maps the file again after each change, which takes longer than to read a few pages.
     pub fn unmap_file(&self) {
+        self.unmapped_items.set(0);
         if self.is_mapped.replace(false) {
             self.conn.set_mapped(false);
         }

@@ -8,9 +8,11 @@ use crate::error::RowResult;
 use crate::index_pages::IndexPages;
 use crate::meta::MetaTable;
 use crate::read_transaction::ReadTransaction;
+use crate::sort_index_pages::SortIndexPages;
 use larder_extract::Extractor;
-use larder_index::{ReadPages as _, Segment};
-use std::sync::{Arc, OnceLock};
+use larder_index::{LevelZero, PartitionOrder, RankDirectory, ReadPages as _, Segment};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The version of the data that a reader reads, see
 /// [`Reader::data_version`](crate::Reader::data_version).
@@ -31,9 +33,14 @@ pub(crate) struct ReaderCache {
     pub(crate) meta: MetaTable,
     /// All collections, by row.
     pub(crate) collections: Vec<CollectionMeta>,
-    /// The segments of the indexes, once they were read; `None`: the index is not current.
+    /// The segments of the text index, once they were read; `None`: the index is not current.
     text_segments: OnceLock<Option<Vec<Segment>>>,
-    sort_segments: OnceLock<Option<Vec<Segment>>>,
+    /// Whether the sort index is current, once that was needed.
+    is_sort_index_current: OnceLock<bool>,
+    /// Level 0 of the sort index, once it was read.
+    level_zero: OnceLock<LevelZero>,
+    /// The ranks of the chunks of orders in the sort index, of those that were needed.
+    rank_directories: Mutex<HashMap<PartitionOrder, Arc<RankDirectory>>>,
 }
 
 impl ReaderCache {
@@ -46,29 +53,58 @@ impl ReaderCache {
             meta,
             collections: collection::read_collections(tx)?,
             text_segments: OnceLock::new(),
-            sort_segments: OnceLock::new(),
+            is_sort_index_current: OnceLock::new(),
+            level_zero: OnceLock::new(),
+            rank_directories: Mutex::default(),
         })
     }
 
-    /// Returns the segments of an inverted index; `None` if the index is incomplete or has another
+    /// Returns the segments of the text index; `None` if the index is incomplete or has another
     /// fingerprint. In a read transaction with the data version of the cache.
-    pub(crate) fn segments(
+    pub(crate) fn text_segments(
         &self,
         tx: &ReadTransaction<'_>,
-        index: DerivedIndex,
         extractor: &Extractor,
     ) -> RowResult<Option<&[Segment]>> {
-        let cached = match index {
-            DerivedIndex::Sort => &self.sort_segments,
-            DerivedIndex::Text | DerivedIndex::Schedule => &self.text_segments,
-        };
-        if let Some(segments) = cached.get() {
+        if let Some(segments) = self.text_segments.get() {
             return Ok(segments.as_deref());
         }
-        let is_current = index.is_current(&self.meta, extractor);
+        let is_current = DerivedIndex::Text.is_current(&self.meta, extractor);
         let pages = IndexPages::new(tx);
-        let segments = is_current.then(|| pages.segments(index.index_id())).transpose()?;
-        Ok(cached.get_or_init(|| segments).as_deref())
+        let segments =
+            is_current.then(|| pages.segments(DerivedIndex::Text.index_id())).transpose()?;
+        Ok(self.text_segments.get_or_init(|| segments).as_deref())
+    }
+
+    /// Returns whether the sort index is complete and has the current fingerprint.
+    pub(crate) fn is_sort_index_current(&self, extractor: &Extractor) -> bool {
+        let is_current = || DerivedIndex::Sort.is_current(&self.meta, extractor);
+        *self.is_sort_index_current.get_or_init(is_current)
+    }
+
+    /// Returns level 0 of the sort index, in a read transaction with the data version of the cache.
+    pub(crate) fn level_zero(&self, tx: &ReadTransaction<'_>) -> RowResult<&LevelZero> {
+        if let Some(level_zero) = self.level_zero.get() {
+            return Ok(level_zero);
+        }
+        let level_zero = LevelZero::read(&SortIndexPages::new(tx))?;
+        Ok(self.level_zero.get_or_init(|| level_zero))
+    }
+
+    /// Returns the ranks of the chunks of an order, in a read transaction with the data version of
+    /// the cache.
+    pub(crate) fn rank_directory(
+        &self,
+        tx: &ReadTransaction<'_>,
+        order: PartitionOrder,
+    ) -> RowResult<Arc<RankDirectory>> {
+        let mut directories = self.rank_directories.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = directories.get(&order) {
+            return Ok(Arc::clone(directory));
+        }
+        let directory = Arc::new(RankDirectory::read(&SortIndexPages::new(tx), order)?);
+        directories.insert(order, Arc::clone(&directory));
+        Ok(directory)
     }
 
     /// Returns whether the interval index is complete and has the current fingerprint.

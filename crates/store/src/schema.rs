@@ -63,13 +63,17 @@
 //!   NULL if they would be too long. They are in the row of the item because one seek reads
 //!   both.
 //! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `larder-index` and
-//!   `index_pages`. A segment lists the items of each term of one index (`derived_index` 1: text,
-//!   2: sort) and is valid for items that were last changed by batch `max_seq` or earlier. Terms
-//!   before `from_term` have been merged into the segment `merged_into`. Its chunks are the rows of
+//!   `index_pages`. A segment lists the items of each term of one index (`derived_index` 1: text)
+//!   and is valid for items that were last changed by batch `max_seq` or earlier. Terms before
+//!   `from_term` have been merged into the segment `merged_into`. Its chunks are the rows of
 //!   `idx_chunk` whose `id` is the segment's id times 2^24, plus `first_chunk` up to and without
 //!   `end_chunk`; `idx_fence` has the first term of each chunk but the first. `has_oversized`: the
-//!   segment has items that are always candidates. `rank_delta`: sort terms inserted minus sort
-//!   terms removed, in `idx_segment` of the whole segment, in `idx_fence` of the chunks before.
+//!   segment has items that are always candidates.
+//! * `idx_sort_fence`, `idx_sort_chunk`, `idx_sort_run`: the sort index, see `larder-index` and
+//!   `sort_index_pages`. Each item has a position, its sort key and itself, for each field that its
+//!   collection sorts by. The positions of a field and a collection are in chunks, in their order;
+//!   a fence has the first position of a chunk and the number of its positions. `idx_sort_run` has
+//!   the changes of large batches that are not in the chunks yet; it is empty when an import ends.
 //! * `idx_schedule(item, zone_set, data)`: the schedule of an item, packed by `schedule`.
 //!   `zone_set`: a row of `idx_zone_set`, or NULL if the schedule was computed without a zone.
 //! * `idx_zone_set(id, names, fingerprint)`: system zones by name and zone definitions by hash,
@@ -207,7 +211,6 @@ CREATE TABLE idx_segment(
   from_term BLOB NOT NULL,
   bytes INTEGER NOT NULL,
   has_oversized INTEGER NOT NULL,
-  rank_delta INTEGER NOT NULL,
   merged_into INTEGER
 ) STRICT;
 CREATE TABLE idx_chunk(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
@@ -215,9 +218,23 @@ CREATE TABLE idx_fence(
   segment INTEGER NOT NULL,
   first_term BLOB NOT NULL,
   chunk INTEGER NOT NULL,
-  rank_delta INTEGER NOT NULL,
   PRIMARY KEY(segment, first_term, chunk)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE idx_sort_fence(
+  field INTEGER NOT NULL,
+  collection INTEGER NOT NULL,
+  key BLOB NOT NULL,
+  item INTEGER NOT NULL,
+  position_count INTEGER NOT NULL,
+  chunk INTEGER NOT NULL,
+  PRIMARY KEY(field, collection, key, item)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE idx_sort_chunk(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE idx_sort_run(
+  id INTEGER PRIMARY KEY,
+  change_count INTEGER NOT NULL,
+  data BLOB NOT NULL
+) STRICT;
 CREATE TABLE idx_schedule(item INTEGER PRIMARY KEY, zone_set INTEGER, data BLOB NOT NULL) STRICT;
 CREATE TABLE idx_zone_set(
   id INTEGER PRIMARY KEY,

@@ -1,7 +1,7 @@
 //! Tests of index configurations: their text form, and collections with another configuration than
 //! the default or than before.
 
-use crate::book::{Book, NOW_MS, card, outcome_handle, put};
+use crate::book::{Book, NOW_MS, card, outcome_handle, put, sort_positions};
 use larder_format::field::{CONTACT_FIELDS, find_contact_field};
 use larder_store::{
     BatchChange, ChangeOutcome, CollectionRow, CollectionType, DerivedIndex, Error, FieldIndex,
@@ -162,8 +162,7 @@ fn a_collection_has_the_index_it_was_made_with() {
     let [_bare, contacts, work] = rows[..] else { panic!("three: {rows:?}") };
     let place = |collections: Vec<CollectionRow>| {
         let order = IndexedOrder { field: of("full_name"), collections, backwards: false };
-        let places =
-            reader.index().sort_positions(&order, None, 9).unwrap().map(|places| places.len());
+        let places = sort_positions(&reader, &order, None, 9).map(|places| places.len());
         assert_eq!(
             places.is_some(),
             reader

@@ -19,6 +19,7 @@ mod memory_map;
 mod model;
 mod purge;
 mod retention;
+mod sort_index;
 mod undo;
 mod versions;
 mod zones;

@@ -170,7 +170,7 @@ fn count_ids(reader: &Reader, line: &str) -> Result<usize> {
 
 fn read_bytes(reader: &Reader, line: &str) -> Result<usize> {
     let (mut count, mut all) = (0, 0);
-    run_query(reader, line)?.for_each_source(reader, &mut |bytes| {
+    run_query(reader, line)?.for_each_source_bytes(reader, &mut |bytes| {
         count += 1;
         all += bytes.len();
         true

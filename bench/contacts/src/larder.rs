@@ -74,7 +74,7 @@ fn find_hits(reader: &Reader, search_term: &SearchTerm) -> Result<larder_query::
 /// Runs a query and reads the bytes of its hits; returns their number.
 fn read_bytes(reader: &Reader, search_term: &SearchTerm) -> Result<usize> {
     let mut count = 0;
-    find_hits(reader, search_term)?.for_each_source(reader, &mut |bytes| {
+    find_hits(reader, search_term)?.for_each_source_bytes(reader, &mut |bytes| {
         count += usize::from(!bytes.is_empty());
         true
     })?;

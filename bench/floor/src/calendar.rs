@@ -395,12 +395,12 @@ fn time_all_queries(conn: &Connection, queries: &str, seconds: f64) -> Result<()
 fn for_each_id(
     statement: &mut Statement<'_>,
     range: FloorTimeRange,
-    each: &mut dyn FnMut(i64) -> Result<()>,
+    visit: &mut dyn FnMut(i64) -> Result<()>,
 ) -> Result<usize> {
     let mut rows = statement.query(range)?;
     let mut hits = 0;
     while let Some(row) = rows.next()? {
-        each(row.get(0)?)?;
+        visit(row.get(0)?)?;
         hits += 1;
     }
     Ok(hits)

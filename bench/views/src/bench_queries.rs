@@ -119,12 +119,12 @@ impl SearchTerms {
             if collection.name.starts_with("planted") {
                 continue;
             }
-            for head in reader.items().list_after(&collection, None, 4000)? {
-                search_terms.uids.push(head.uid.clone());
-                if head.kind != Kind::Contact {
+            for meta in reader.items().list_after(&collection, None, 4000)? {
+                search_terms.uids.push(meta.uid.clone());
+                if meta.kind != Kind::Contact {
                     continue;
                 }
-                let card = reader.items().source_bytes(head.row)?.unwrap_or_default();
+                let card = reader.items().source_bytes(meta.row)?.unwrap_or_default();
                 search_terms.add_card(&String::from_utf8_lossy(&card));
             }
         }

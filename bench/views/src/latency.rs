@@ -38,7 +38,7 @@ pub(crate) fn measure_opening(store: &Path, queries: &str, turns: usize) -> Resu
     let idle = measure_overhead()?;
     let interests = [
         ("rows", ViewInterest::Rows),
-        ("heads", ViewInterest::Heads),
+        ("heads", ViewInterest::Meta),
         ("bytes", ViewInterest::Bytes),
     ];
     let mut spent: Vec<ViewTimings> = interests.iter().map(|_| ViewTimings::default()).collect();
@@ -92,7 +92,7 @@ fn open_desktop_views(
     let client: Arc<str> = "bench".into();
     let open = |query: ViewQuery| {
         Ok::<View, Box<dyn std::error::Error>>(
-            open_view(views, query, ViewInterest::Heads, &client)?.0,
+            open_view(views, query, ViewInterest::Meta, &client)?.0,
         )
     };
     let mut affected = Vec::new();
@@ -234,7 +234,7 @@ fn measure_two_letter_views(
     let idle = measure_overhead()?;
     let before = views.count_open_views();
     for query in two_letter_queries(path, TWO_LETTER_VIEWS)? {
-        others.push(open_view(views, query, ViewInterest::Heads, &client)?.0);
+        others.push(open_view(views, query, ViewInterest::Meta, &client)?.0);
     }
     let more = views.count_open_views() - before;
     let planted = planted_items::planted_items();
@@ -366,10 +366,10 @@ pub(crate) fn measure_delivery(path: &Path, number: usize, changes: usize) -> Re
 pub(crate) fn measure_query_log(path: &Path, file: &Path, turns: usize) -> Result<()> {
     let reader = Reader::open_with_zones(path, system_zones())?;
     let collection = reader.collections().list()?.into_iter().find(|of| of.name == "contacts");
-    let heads =
+    let metas =
         reader.items().list_after(&collection.ok_or("no contacts")?, None, QUERIES_PER_TURN)?;
     let uids: Vec<ViewQuery> =
-        heads.iter().map(|head| line_query(&format!("uid:={}", head.uid))).collect();
+        metas.iter().map(|meta| line_query(&format!("uid:={}", meta.uid))).collect();
     let again: Vec<ViewQuery> =
         uids.iter().take(1).cycle().take(QUERIES_PER_TURN).cloned().collect();
     for (name, cache, queries) in [("run", 0, &uids), ("cached", 1 << 20, &again)] {

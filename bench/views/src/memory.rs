@@ -69,7 +69,7 @@ pub(crate) fn measure_browsing(path: &Path, months: i64, times: usize, cache: us
             for back in 0..=months {
                 let next = calendar_view_query(kind, LAST_MONTH_NUMBER - back);
                 let (view, delivered) =
-                    open_view(&views, next, ViewInterest::HeadsAndBytes, &client)?;
+                    open_view(&views, next, ViewInterest::MetaAndBytes, &client)?;
                 items += delivered;
                 // A program closes a view after it has opened the next one.
                 drop(shown.replace(view));
@@ -97,7 +97,7 @@ pub(crate) fn measure_toggling(path: &Path, times: usize) -> Result<()> {
         drop(open_view(
             &views,
             calendar_view_query("month", LAST_MONTH_NUMBER),
-            ViewInterest::HeadsAndBytes,
+            ViewInterest::MetaAndBytes,
             &client,
         )?);
         if time == 1 || time % (times / 10).max(1) == 0 {

@@ -6,7 +6,7 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::output::OutputStream;
 use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
-use larder_query::query_log::{AnswerRecord, QueryLogEvent, QueryLogSink};
+use larder_query::query_log::{QueryLogEvent, QueryLogSink, ResultRecord};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
 use larder_store::{Reader, Store, StoreOptions};
@@ -200,7 +200,7 @@ impl CommandContext {
         if let Some(log) = &self.log {
             let number = self.answer_count.get() + 1;
             self.answer_count.set(number);
-            log.record(&QueryLogEvent::Query(AnswerRecord::from_result_set(
+            log.record(&QueryLogEvent::Query(ResultRecord::from_result_set(
                 client,
                 find,
                 &answer,

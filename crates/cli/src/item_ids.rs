@@ -30,9 +30,9 @@ fn ambiguity_failure(
 ) -> Result<CommandFailure, CommandFailure> {
     let mut failure =
         CommandFailure::new(FailureKind::Usage, format!("the ID {text:?} matches several items"));
-    for head in found.iter().take(MAX_LISTED_ITEMS) {
+    for meta in found.iter().take(MAX_LISTED_ITEMS) {
         let (name, handle, collection) =
-            (display_name(reader, head)?, head.handle, sanitize_line(&head.collection));
+            (display_name(reader, meta)?, meta.handle, sanitize_line(&meta.collection));
         failure = failure.with_hint(format!("{handle}  {name}  (in {collection})"));
     }
     if found.len() > MAX_LISTED_ITEMS {
@@ -67,21 +67,21 @@ fn find_by_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemMeta>, CommandFailu
     let quoted = uid.replace('\\', "\\\\").replace('"', "\\\"");
     let query = Query::parse_sexp(&format!("(is \"uid\" \"{quoted}\")"))?;
     let request = SearchRequest { query, ..SearchRequest::default() };
-    larder_query::find(reader, &request)?.for_each(reader, &mut |head, _| {
-        if !found.contains(head) {
-            found.push(head.clone());
+    larder_query::find(reader, &request)?.for_each(reader, &mut |meta, _| {
+        if !found.contains(meta) {
+            found.push(meta.clone());
         }
         true
     })?;
     // The master stands for its series; overrides have IDs of their own.
     let masters: Vec<_> =
-        found.iter().filter(|head| head.recurrence_id.is_empty()).cloned().collect();
-    let has_master = |head: &ItemMeta| {
+        found.iter().filter(|meta| meta.recurrence_id.is_empty()).cloned().collect();
+    let has_master = |meta: &ItemMeta| {
         let is_master =
-            |master: &ItemMeta| (&master.collection, &master.uid) == (&head.collection, &head.uid);
+            |master: &ItemMeta| (&master.collection, &master.uid) == (&meta.collection, &meta.uid);
         masters.iter().any(is_master)
     };
-    found.retain(|head| head.recurrence_id.is_empty() || !has_master(head));
+    found.retain(|meta| meta.recurrence_id.is_empty() || !has_master(meta));
     Ok(found)
 }
 
@@ -104,8 +104,8 @@ fn not_found_failure(reader: &Reader, text: &str) -> Result<CommandFailure, Comm
 }
 
 /// Returns the name of an item for messages.
-pub(crate) fn display_name(reader: &Reader, head: &ItemMeta) -> Result<String, CommandFailure> {
-    let bytes = reader.items().source_bytes(head.row)?.unwrap_or_default();
+pub(crate) fn display_name(reader: &Reader, meta: &ItemMeta) -> Result<String, CommandFailure> {
+    let bytes = reader.items().source_bytes(meta.row)?.unwrap_or_default();
     Ok(name_from_bytes(&bytes))
 }
 
@@ -131,12 +131,12 @@ pub(crate) fn resolve_items(
     texts: &[String],
 ) -> Result<Vec<ItemMeta>, CommandFailure> {
     let reader = context.open_reader()?;
-    let mut heads = Vec::new();
+    let mut metas = Vec::new();
     for text in texts {
-        let head = resolve_item(&reader, text)?;
-        if !heads.contains(&head) {
-            heads.push(head);
+        let meta = resolve_item(&reader, text)?;
+        if !metas.contains(&meta) {
+            metas.push(meta);
         }
     }
-    Ok(heads)
+    Ok(metas)
 }

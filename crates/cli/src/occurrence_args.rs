@@ -54,7 +54,7 @@ impl OccurrenceArgs {
             .map(|text| parse_occurrence_time(context, text))
             .transpose()?;
         match resolve_item(reader, id) {
-            Ok(head) => Ok((head, OccurrenceSelector { scope, occurrence: named })),
+            Ok(meta) => Ok((meta, OccurrenceSelector { scope, occurrence: named })),
             Err(failure) => {
                 // COLLECTION/UID/RECURRENCE-ID
                 let Some((before, stamp)) = id
@@ -63,9 +63,9 @@ impl OccurrenceArgs {
                 else {
                     return Err(failure);
                 };
-                let head = resolve_item(reader, before).map_err(|_| failure)?;
+                let meta = resolve_item(reader, before).map_err(|_| failure)?;
                 Ok((
-                    head,
+                    meta,
                     OccurrenceSelector {
                         scope,
                         occurrence: named.or(Some(OccurrenceRef::RecurrenceId(stamp))),

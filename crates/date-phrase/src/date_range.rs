@@ -70,7 +70,7 @@ impl DateRange {
                 span
             })),
             failed => match parse_worded_range(text, &words, &context) {
-                Some(window) => window,
+                Some(date_range) => date_range,
                 None => Err(failed
                     .err()
                     .unwrap_or_else(|| phrase_error(text, ExpectedPhrase::DateRange, &context))),

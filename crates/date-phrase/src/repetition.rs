@@ -317,8 +317,8 @@ fn match_first_of_month(
     let after_unit = skip_tokens(words, used);
     let following = context.skip_meaning(after_unit, WordMeaning::OfMonth);
     let mut month = (0..after_unit.len() - following.len()).map(|at| skip_tokens(after_unit, at));
-    let each = month.any(|words| context.match_meaning(words, WordMeaning::Every).is_some());
-    let is_certain = each
+    let visit = month.any(|words| context.match_meaning(words, WordMeaning::Every).is_some());
+    let is_certain = visit
         || is_phrase_end(following, context)
         || match_time_or_ambiguous(following, context).is_some();
     let repeat =
@@ -392,10 +392,10 @@ pub(crate) fn match_count(words: &[PhraseToken], context: &PhraseContext) -> Opt
         }
     };
     let following = skip_tokens(rest, used);
-    let each = context
+    let visit = context
         .match_meaning(following, WordMeaning::One)
         .or_else(|| context.match_meaning(following, WordMeaning::Every));
-    let rate = each.is_some_and(|used| {
+    let rate = visit.is_some_and(|used| {
         match_unit(skip_tokens(following, used), context, MLetter::Months).is_some()
     });
     (count > 0 && !rate).then_some((before + used, count))

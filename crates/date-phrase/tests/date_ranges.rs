@@ -373,9 +373,11 @@ fn errors_name_a_correct_form() {
 #[test]
 fn two_arguments_make_a_range() {
     let read = |from: &str, to: Option<&str>| {
-        let window =
+        let date_range =
             DateRange::parse_bounds(from, to, reference_time(), &Language::from_locale("en_GB"));
-        window.map(|window| format!("{} .. {}", format_civil(window.from), format_civil(window.to)))
+        date_range.map(|date_range| {
+            format!("{} .. {}", format_civil(date_range.from), format_civil(date_range.to))
+        })
     };
     for (from, to, expect) in [
         ("today", None, "2026-03-04 .. 2026-03-05"),
@@ -581,11 +583,11 @@ proptest! {
     ) {
         let text = words.join(gap);
         let language = Language::from_locale(locale);
-        if let Ok(window) = DateRange::parse(&text, now, &language) {
-            prop_assert!(window.from <= window.to, "{text:?}: {window:?}");
-            if !window.is_relative {
+        if let Ok(date_range) = DateRange::parse(&text, now, &language) {
+            prop_assert!(date_range.from <= date_range.to, "{text:?}: {date_range:?}");
+            if !date_range.is_relative {
                 let later = DateRange::parse(&text, CivilTime::from_seconds_clamped(0), &language);
-                prop_assert_eq!(later, Ok(window), "{} says that it is the same always", text);
+                prop_assert_eq!(later, Ok(date_range), "{} says that it is the same always", text);
             }
         }
         drop(PointInTime::parse(&text, now, &language));
@@ -603,8 +605,8 @@ proptest! {
     ) {
         let language = Language::from_locale(locale);
         let printed = language.date(Date::from_day_number(day));
-        let window = DateRange::parse(&printed, now, &language);
-        let read = window.map(|window| (window.from, window.is_relative));
+        let date_range = DateRange::parse(&printed, now, &language);
+        let read = date_range.map(|date_range| (date_range.from, date_range.is_relative));
         prop_assert_eq!(read, Ok((CivilTime::midnight(day), false)), "{} in {}", printed, locale);
         let at = CivilTime::midnight(day).saturating_add(second * 60);
         let text = format!("{printed} {:02}:{:02}", second / 60, second % 60);

@@ -5,7 +5,7 @@
 
 use larder_format::component::CalendarVersion;
 use larder_format::decoding::decode_utf16_lines;
-use larder_store::{CalendarContext, VtimezoneText};
+use larder_store::{CalendarContext, ZoneDefinition};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct CalendarContextBuilder {
     header: Vec<u8>,
     /// The bytes of all properties so far, with those that were left out.
     header_bytes: usize,
-    zones: Vec<Arc<VtimezoneText>>,
+    zones: Vec<Arc<ZoneDefinition>>,
     /// The index of each definition in `zones`, by its TZID.
     zone_positions: HashMap<String, usize>,
 }
@@ -72,7 +72,7 @@ impl CalendarContextBuilder {
 
     /// Adds a time zone definition. The first definition of a TZID is used.
     pub fn add_zone(&mut self, bytes: &[u8]) -> ZoneAddition {
-        let Some(zone) = VtimezoneText::new(bytes) else { return ZoneAddition::WithoutTzid };
+        let Some(zone) = ZoneDefinition::new(bytes) else { return ZoneAddition::WithoutTzid };
         let is_known = self.zone_positions.contains_key(zone.tzid());
         if is_known || self.zones.len() >= MAX_ZONES_PER_CALENDAR {
             return ZoneAddition::Ignored;
@@ -90,7 +90,7 @@ impl CalendarContextBuilder {
 
     /// The time zone definitions.
     #[must_use]
-    pub fn zones(&self) -> &[Arc<VtimezoneText>] {
+    pub fn zones(&self) -> &[Arc<ZoneDefinition>] {
         &self.zones
     }
 

@@ -86,7 +86,7 @@ impl ContactMerge {
         if others.is_empty() {
             return Err(MergeError::TooFew);
         }
-        let _snapshot = reader.begin_read()?;
+        let _transaction = reader.begin_read()?;
         let epoch = reader.epoch()?;
         for (at, item) in items.iter().enumerate() {
             if items.iter().take(at).any(|before| before.handle == item.handle) {

@@ -29,17 +29,17 @@ pub struct AddedItem {
     pub handle: Option<Handle>,
 }
 
-/// Adds items to a collection, which is created if there is none of this name, and calls `each`
+/// Adds items to a collection, which is created if there is none of this name, and calls `visit`
 /// with every result. Returns the number of skipped items.
 ///
 /// # Errors
-/// Errors of the store and of `each`. The batches before the error are kept.
+/// Errors of the store and of `visit`. The batches before the error are kept.
 pub fn add_items<E: From<Error>>(
     store: &mut Store,
     operation: &mut Operation,
     collection: &str,
     items: Vec<ParsedItem>,
-    each: &mut dyn FnMut(&Store, AddedItem) -> Result<(), E>,
+    visit: &mut dyn FnMut(&Store, AddedItem) -> Result<(), E>,
 ) -> Result<u64, E> {
     let collection: Arc<str> = Arc::from(collection);
     let mut skipped = 0;
@@ -75,7 +75,7 @@ pub fn add_items<E: From<Error>>(
                 _ => None,
             };
             skipped += u64::from(handle.is_none());
-            each(store, AddedItem { bytes, uid, handle })?;
+            visit(store, AddedItem { bytes, uid, handle })?;
         }
     }
     Ok(skipped)

@@ -56,8 +56,9 @@ pub(crate) fn calendar(components: &[&str]) -> TestStore {
         })
         .collect();
     let pieces = SplitText::from_bytes(text.as_bytes()).unwrap();
-    let deriver = book.store.extractor_for_collection(CALENDAR, CollectionType::Calendar).unwrap();
-    let typed = pieces.parse_items(&deriver, &mut || Ok([1; 16])).unwrap();
+    let extractor =
+        book.store.extractor_for_collection(CALENDAR, CollectionType::Calendar).unwrap();
+    let typed = pieces.parse_items(&extractor, &mut || Ok([1; 16])).unwrap();
     let mut operation = Operation::new("add", "", 0);
     let mut told = |_: &larder_store::Store, _| Ok::<(), larder_store::Error>(());
     larder_edit::add_items(&mut book.store, &mut operation, CALENDAR, typed.items, &mut told)
@@ -65,7 +66,7 @@ pub(crate) fn calendar(components: &[&str]) -> TestStore {
     book
 }
 
-pub(crate) fn heads(reader: &Reader) -> Vec<ItemMeta> {
+pub(crate) fn metas(reader: &Reader) -> Vec<ItemMeta> {
     let collections = reader.collections().list().unwrap();
     let found = collections.into_iter().find(|collection| collection.name == CALENDAR);
     found.map_or_else(Vec::new, |of| reader.items().list_after(&of, None, 10_000).unwrap())
@@ -81,16 +82,16 @@ fn all(book: &TestStore, from: &str, to: &str, what: TimeTarget) -> Vec<String> 
     let reader = book.store.open_reader().unwrap();
     let local = prague();
     let (from, to) = (local.to_instant(civil(from)), local.to_instant(civil(to)));
-    let window = TimeRange { from, to, local_zone: local.clone(), target: what };
+    let time_range = TimeRange { from, to, local_zone: local.clone(), target: what };
     let mut found = Vec::new();
-    for head in heads(&reader) {
-        let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
+    for meta in metas(&reader) {
+        let bytes = reader.items().source_bytes(meta.row).unwrap().unwrap();
         let summary = Component::parse(&bytes).first_value(find_calendar_field("summary").unwrap());
         let summary = summary.unwrap_or_default();
         reader
             .items()
-            .for_each_schedule(&[head.row], &mut |_, times| {
-                assert!(times.for_each_in(&window, &mut |one| {
+            .for_each_schedule(&[meta.row], &mut |_, times| {
+                assert!(times.for_each_in(&time_range, &mut |one| {
                     let day = if one.is_date { "day " } else { "" };
                     let at = one.alarm.map_or(one.occurrence.start, |(at, _)| at);
                     found.push(format!("{day}{} {summary}", local.to_civil(at)));
@@ -107,8 +108,8 @@ fn all(book: &TestStore, from: &str, to: &str, what: TimeTarget) -> Vec<String> 
 /// The bytes of all items, sorted.
 pub(crate) fn bytes(book: &TestStore) -> Vec<String> {
     let reader = book.store.open_reader().unwrap();
-    let source = |head: &ItemMeta| reader.items().source_bytes(head.row).unwrap().unwrap();
-    let mut all: Vec<_> = heads(&reader).iter().map(source).collect();
+    let source = |meta: &ItemMeta| reader.items().source_bytes(meta.row).unwrap().unwrap();
+    let mut all: Vec<_> = metas(&reader).iter().map(source).collect();
     all.sort();
     all.into_iter().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
 }
@@ -127,17 +128,17 @@ pub(crate) fn act(
     new_uid: &str,
 ) -> Result<EditOutcome, Error> {
     let reader = book.store.open_reader().unwrap();
-    let head = heads(&reader).into_iter().find(|head| head.uid == uid).unwrap();
+    let meta = metas(&reader).into_iter().find(|meta| meta.uid == uid).unwrap();
     drop(reader);
     let mut operation = Operation::new("test", "", 0).all_or_nothing();
     let locale = prague_locale();
     match action {
         Action::Remove => {
-            remove_occurrences(&mut book.store, &mut operation, &head, which, &locale)
+            remove_occurrences(&mut book.store, &mut operation, &meta, which, &locale)
         }
         Action::Change(edit) => {
             let request = OccurrenceEdit { selector: which, edit, new_uid };
-            edit_occurrences(&mut book.store, &mut operation, &head, request, &locale)
+            edit_occurrences(&mut book.store, &mut operation, &meta, request, &locale)
         }
     }
 }
@@ -564,7 +565,7 @@ fn alarms_at_a_moment_ring_once() {
 /// A definition that is made for a new item does what the zone does, for years to come.
 #[test]
 fn zones_are_defined() {
-    let deriver = larder_store::Extractor::new("C");
+    let extractor = larder_store::Extractor::new("C");
     for name in [
         "Europe/Prague",
         "Europe/Dublin",
@@ -585,18 +586,21 @@ fn zones_are_defined() {
         // By another name, so that nothing but the definition says what it is.
         let text = String::from_utf8(defined.bytes().to_vec()).unwrap();
         let text = text.replace(&format!("TZID:{name}"), "TZID:Mine");
-        let frame = CalendarContext {
+        let calendar_context = CalendarContext {
             is_vcalendar_1: false,
             zone_definitions: vec![Arc::new(
-                larder_store::VtimezoneText::new(text.as_bytes()).unwrap(),
+                larder_store::ZoneDefinition::new(text.as_bytes()).unwrap(),
             )],
         };
         for hours in 0..8 * 366 * 4 {
             let at = civil("20260101T003000").saturating_add(hours * 6 * 3600);
             let line = format!("BEGIN:VEVENT\nDTSTART;TZID=Mine:{at}\nEND:VEVENT\n");
             let component = Component::parse(line.as_bytes());
-            let start = deriver
-                .resolve_date_time(&component.time_properties("DTSTART").next().unwrap(), &frame)
+            let start = extractor
+                .resolve_date_time(
+                    &component.time_properties("DTSTART").next().unwrap(),
+                    &calendar_context,
+                )
                 .unwrap();
             let ZoneReference::Zone(mine) = start.zone_reference else { panic!("{name} floats") };
             assert_eq!(mine.to_instant(at), zone.to_instant(at), "{name} at {at}\n{text}");

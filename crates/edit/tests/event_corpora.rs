@@ -1,7 +1,7 @@
 //! Series of other programs, changed in every way: nothing panics, the index is sound, and undo
 //! gives the bytes back.
 
-use crate::event::{CALENDAR, bytes, heads, prague, prague_locale};
+use crate::event::{CALENDAR, bytes, metas, prague, prague_locale};
 use crate::test_store::TestStore;
 use larder_edit::event::{
     EditOutcome, Error, EventEdit, OccurrenceEdit, OccurrenceRef, OccurrenceSelector,
@@ -39,9 +39,9 @@ fn book(files: &[PathBuf]) -> TestStore {
             number += 1;
             Ok([number; 16])
         };
-        let deriver =
+        let extractor =
             book.store.extractor_for_collection(CALENDAR, CollectionType::Calendar).unwrap();
-        let mut items = pieces.parse_items(&deriver, &mut random).unwrap().items;
+        let mut items = pieces.parse_items(&extractor, &mut random).unwrap().items;
         items.retain(|item| item.kind() != larder_store::Kind::Contact);
         let mut operation = Operation::new("add", "", 0);
         let mut told = |_: &Store, _| Ok::<(), larder_store::Error>(());
@@ -52,17 +52,18 @@ fn book(files: &[PathBuf]) -> TestStore {
 }
 
 /// The time of the occurrence of this number, if there are so many.
-fn nth(store: &Store, head: &ItemMeta, number: usize) -> Option<OccurrenceRef> {
+fn nth(store: &Store, meta: &ItemMeta, number: usize) -> Option<OccurrenceRef> {
     let local = prague();
     let (from, to) = (Instant::MIN, Instant::MAX);
-    let window = TimeRange { from, to, local_zone: local.clone(), target: TimeTarget::Occurrences };
+    let time_range =
+        TimeRange { from, to, local_zone: local.clone(), target: TimeTarget::Occurrences };
     let mut found = Vec::new();
     store
         .open_reader()
         .unwrap()
         .items()
-        .for_each_schedule(&[head.row], &mut |_, times| {
-            times.for_each_in(&window, &mut |one| {
+        .for_each_schedule(&[meta.row], &mut |_, times| {
+            times.for_each_in(&time_range, &mut |one| {
                 found.push((one.occurrence.original_civil, one.is_date, one.occurrence.original));
                 found.len() <= number
             });
@@ -80,8 +81,8 @@ fn nth(store: &Store, head: &ItemMeta, number: usize) -> Option<OccurrenceRef> {
     })
 }
 
-fn act(store: &mut Store, head: &ItemMeta, step: usize) -> Option<Result<EditOutcome, Error>> {
-    let at = nth(store, head, step % 3);
+fn act(store: &mut Store, meta: &ItemMeta, step: usize) -> Option<Result<EditOutcome, Error>> {
+    let at = nth(store, meta, step % 3);
     let scope =
         [RecurrenceScope::This, RecurrenceScope::ThisAndFuture, RecurrenceScope::All][step / 3 % 3];
     let at = if scope == RecurrenceScope::All { None } else { Some(at?) };
@@ -89,12 +90,12 @@ fn act(store: &mut Store, head: &ItemMeta, step: usize) -> Option<Result<EditOut
     let mut operation = Operation::new("test", "", 0).all_or_nothing();
     let mut edit = EventEdit { shift: Some("+1 day".into()), ..EventEdit::default() };
     edit.set_field("summary", "Changed").unwrap();
-    let (locale, new_uid) = (prague_locale(), format!("n{}", head.row));
+    let (locale, new_uid) = (prague_locale(), format!("n{}", meta.row));
     Some(if step < 9 {
         let request = OccurrenceEdit { selector: which, edit: &edit, new_uid: &new_uid };
-        edit_occurrences(store, &mut operation, head, request, &locale)
+        edit_occurrences(store, &mut operation, meta, request, &locale)
     } else {
-        remove_occurrences(store, &mut operation, head, which, &locale)
+        remove_occurrences(store, &mut operation, meta, which, &locale)
     })
 }
 
@@ -112,13 +113,13 @@ fn series_of_other_programs() {
     let mut book = book(&some);
     let before = bytes(&book);
     let reader = book.store.open_reader().unwrap();
-    let masters: Vec<ItemMeta> = heads(&reader)
+    let masters: Vec<ItemMeta> = metas(&reader)
         .into_iter()
-        .filter(|head| head.recurrence_id.is_empty() && is_recurring(&reader, head).unwrap())
+        .filter(|meta| meta.recurrence_id.is_empty() && is_recurring(&reader, meta).unwrap())
         .collect();
     drop(reader);
     let (mut done, mut refused) = (0, 0);
-    for head in &masters {
+    for meta in &masters {
         for step in 0..18 {
             // Undo may have given it another row.
             let found = book
@@ -126,10 +127,10 @@ fn series_of_other_programs() {
                 .open_reader()
                 .unwrap()
                 .items()
-                .find_by_uid(Some(CALENDAR), &head.uid)
+                .find_by_uid(Some(CALENDAR), &meta.uid)
                 .unwrap();
-            let head = &found[0];
-            match act(&mut book.store, head, step) {
+            let meta = &found[0];
+            match act(&mut book.store, meta, step) {
                 Some(Ok(EditOutcome { operation: Some(operation), .. })) => {
                     book.store.undo(operation, 0).unwrap();
                     done += 1;

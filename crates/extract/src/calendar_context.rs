@@ -14,29 +14,29 @@ use std::sync::Arc;
 
 /// A time zone definition (VTIMEZONE), unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VtimezoneText {
+pub struct ZoneDefinition {
     tzid: String,
     hash: [u8; 32],
     bytes: Vec<u8>,
 }
 
-impl VtimezoneText {
+impl ZoneDefinition {
     /// Reads the TZID of a VTIMEZONE, from its BEGIN to its END; `None` if it has none.
     #[must_use]
-    pub fn new(bytes: &[u8]) -> Option<VtimezoneText> {
+    pub fn new(bytes: &[u8]) -> Option<ZoneDefinition> {
         let component = Component::parse(bytes);
         let tzid = component
             .properties_named("TZID")
             .map(|tzid| unescape_text(&tzid.text()).trim().to_string());
         let tzid = tzid.into_iter().find(|tzid| !tzid.is_empty())?;
         let hash = Sha256::digest(vtimezone::normalise_definition(bytes)).into();
-        Some(VtimezoneText { tzid, hash, bytes: bytes.to_vec() })
+        Some(ZoneDefinition { tzid, hash, bytes: bytes.to_vec() })
     }
 
     /// Returns the definition from its stored parts.
     #[must_use]
-    pub fn from_parts(tzid: String, hash: [u8; 32], bytes: Vec<u8>) -> VtimezoneText {
-        VtimezoneText { tzid, hash, bytes }
+    pub fn from_parts(tzid: String, hash: [u8; 32], bytes: Vec<u8>) -> ZoneDefinition {
+        ZoneDefinition { tzid, hash, bytes }
     }
 
     /// Returns the name by which items refer to it.
@@ -64,7 +64,7 @@ pub struct CalendarContext {
     /// The calendar is a vCalendar 1.0, not an iCalendar.
     pub is_vcalendar_1: bool,
     /// The time zone definitions; if several have one TZID, the first is used.
-    pub zone_definitions: Vec<Arc<VtimezoneText>>,
+    pub zone_definitions: Vec<Arc<ZoneDefinition>>,
 }
 
 impl CalendarContext {
@@ -72,7 +72,7 @@ impl CalendarContext {
     /// nothing.
     #[must_use]
     pub fn subset_for(&self, tzids: &[String]) -> Option<CalendarContext> {
-        let zones: Vec<Arc<VtimezoneText>> =
+        let zones: Vec<Arc<ZoneDefinition>> =
             tzids.iter().filter_map(|tzid| self.zone_definition(tzid)).map(Arc::clone).collect();
         let version_1 = self.is_vcalendar_1;
         (version_1 || !zones.is_empty())
@@ -81,7 +81,7 @@ impl CalendarContext {
 
     /// Returns the definition of a TZID.
     #[must_use]
-    pub fn zone_definition(&self, tzid: &str) -> Option<&Arc<VtimezoneText>> {
+    pub fn zone_definition(&self, tzid: &str) -> Option<&Arc<ZoneDefinition>> {
         self.zone_definitions.iter().find(|zone| zone.tzid == tzid)
     }
 

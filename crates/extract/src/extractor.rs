@@ -10,7 +10,7 @@ use crate::event::{self, ZoneResolver, ZoneUse};
 use crate::field_extraction::FieldExtractor;
 use crate::index_config::IndexConfig;
 use crate::parsed_item::{
-    IndexEntry, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
+    IndexDocument, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
 };
 use crate::schedule::ParsedSchedule;
 use larder_format::collate::Collator;
@@ -175,7 +175,7 @@ impl Extractor {
     /// Takes the entry out of an item. An entry that was extracted by another index configuration
     /// is extracted again.
     #[must_use]
-    pub fn take_or_extract(&self, item: &mut ParsedItem) -> IndexEntry {
+    pub fn take_or_extract(&self, item: &mut ParsedItem) -> IndexDocument {
         if self.has_index_config(&item.index_config) {
             mem::take(&mut item.entry)
         } else {
@@ -188,7 +188,7 @@ impl Extractor {
 impl Extractor {
     /// Extracts the entry of these bytes, however malformed: stored items are indexed as they are.
     #[must_use]
-    pub fn extract(&self, bytes: &[u8], context: &ItemContext) -> IndexEntry {
+    pub fn extract(&self, bytes: &[u8], context: &ItemContext) -> IndexDocument {
         let source = ParsedSource::parse(context.kind, context.calendar_version(), bytes);
         let default = CalendarContext::default();
         let calendar = context.calendar_context.as_deref().unwrap_or(&default);
@@ -227,10 +227,10 @@ impl Extractor {
         kind: Kind,
         calendar: &CalendarContext,
         warnings: &mut Vec<LineWarning>,
-    ) -> IndexEntry {
+    ) -> IndexDocument {
         let mut entry = match kind.is_searchable() {
             true => self.fields.extract(source, kind.fields()),
-            false => IndexEntry { has_uid: source.uid().is_some(), ..IndexEntry::default() },
+            false => IndexDocument { has_uid: source.uid().is_some(), ..IndexDocument::default() },
         };
         if kind.has_schedule() {
             entry.parsed_schedule = self.parse_schedule(source, kind, calendar, warnings);
@@ -310,7 +310,7 @@ impl Extractor {
 
     /// Returns the fingerprint of schedules, time zones aside.
     #[must_use]
-    pub fn time_fingerprint(&self) -> String {
+    pub fn interval_fingerprint(&self) -> String {
         format!("times {SCHEDULE_VERSION}")
     }
 

@@ -3,7 +3,7 @@
 //! Separate from the modules of the kinds because items of all kinds are indexed by the same means.
 
 use crate::index_config::{FieldIndex, IndexConfig};
-use crate::parsed_item::{IndexEntry, SortKeys};
+use crate::parsed_item::{IndexDocument, SortKeys};
 use crate::stored_fields::{self, is_storable};
 use crate::term_extraction::{TermCollector, prefix_chars};
 use larder_format::collate::Collator;
@@ -34,7 +34,11 @@ impl FieldExtractor {
     }
 
     /// Extracts the entry of an item that has these fields.
-    pub(crate) fn extract(&self, item: &ParsedSource<'_>, fields: &'static [Field]) -> IndexEntry {
+    pub(crate) fn extract(
+        &self,
+        item: &ParsedSource<'_>,
+        fields: &'static [Field],
+    ) -> IndexDocument {
         let mut terms = TermCollector::default();
         let mut stored = Vec::new();
         for field in fields.iter().filter(|field| field.is_indexed) {
@@ -46,7 +50,7 @@ impl FieldExtractor {
                 stored.push((field, values));
             }
         }
-        IndexEntry {
+        IndexDocument {
             terms: terms.into_terms(),
             has_uid: item.uid().is_some(),
             stored_fields: stored_fields::pack(stored),

@@ -19,7 +19,7 @@
 //! | `contact` | contacts that come in |
 //! | `component` | components of a calendar that come in |
 //! | `event` | events, tasks and memos: times and time zones |
-//! | `parsed_item` | the result: [`ParsedItem`], [`IndexEntry`], warnings |
+//! | `parsed_item` | the result: [`ParsedItem`], [`IndexDocument`], warnings |
 //! | `field_extraction` | terms, stored fields and sort keys from the fields of any kind |
 //! | `term_extraction` | the terms of one item |
 //! | `term` | the encoding of terms, which extraction and queries share |
@@ -43,12 +43,12 @@ mod stored_fields;
 pub mod term;
 mod term_extraction;
 
-pub use crate::calendar_context::{CalendarContext, VtimezoneText};
+pub use crate::calendar_context::{CalendarContext, ZoneDefinition};
 pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, is_newer_revision};
 pub use crate::extractor::Extractor;
 pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};
 pub use crate::parsed_item::{
-    IndexEntry, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
+    IndexDocument, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
 };
 pub use crate::schedule::{
     Alarm, ItemOccurrence, Overlap, ParsedSchedule, Schedule, ScheduleForm, TimeRange, TimeTarget,

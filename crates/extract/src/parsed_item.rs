@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct ParsedItem {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) entry: IndexEntry,
+    pub(crate) entry: IndexDocument,
     /// The index configuration that the entry was extracted by.
     pub(crate) index_config: Arc<IndexConfig>,
     pub(crate) uid: Option<String>,
@@ -56,7 +56,7 @@ pub struct ItemContext {
 
 /// The entries of one item in all indexes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct IndexEntry {
+pub struct IndexDocument {
     /// The terms that the item is found by.
     pub terms: ExtractedTerms,
     /// Whether the bytes name a UID.

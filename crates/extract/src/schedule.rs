@@ -71,7 +71,7 @@ pub enum Overlap {
     Yes,
     No,
     /// Unknown: the test would take more work than one query may cause.
-    Unknown,
+    Undecided,
 }
 
 /// An occurrence, or an alarm of one.
@@ -103,7 +103,7 @@ impl Schedule {
             found = Overlap::Yes;
             false
         });
-        if found == Overlap::No && !is_complete { Overlap::Unknown } else { found }
+        if found == Overlap::No && !is_complete { Overlap::Undecided } else { found }
     }
 
     /// Returns the number of occurrences, or alarms, in a time range, and whether all could be

@@ -146,8 +146,8 @@ pub fn packed_word(word: &str) -> u64 {
     first << BITS_PER_CHAR | second
 }
 
-/// Passes the packed form of each of the [`trigrams`] of a text to `each`.
-pub fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
+/// Passes the packed form of each of the [`trigrams`] of a text to `visit`.
+pub fn for_each_packed_trigram(text: &str, visit: &mut impl FnMut(u64)) {
     let (mut packed, mut length) = (0, 0);
     for c in text.chars() {
         if c.is_whitespace() {
@@ -157,7 +157,7 @@ pub fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
         packed = (packed << BITS_PER_CHAR | u64::from(u32::from(c))) & (TRIGRAM_FLAG - 1);
         length += 1;
         if length >= 3 {
-            each(TRIGRAM_FLAG | packed);
+            visit(TRIGRAM_FLAG | packed);
         }
     }
 }

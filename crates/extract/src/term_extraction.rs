@@ -45,9 +45,9 @@ impl ExtractedTerms {
     pub fn plain_terms(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.encoded_terms.as_slice();
         std::iter::from_fn(move || {
-            let (length, behind) = rest.split_first_chunk::<2>()?;
-            let (term, behind) = behind.split_at_checked(u16::from_le_bytes(*length).into())?;
-            rest = behind;
+            let (length, tail) = rest.split_first_chunk::<2>()?;
+            let (term, tail) = tail.split_at_checked(u16::from_le_bytes(*length).into())?;
+            rest = tail;
             Some(term)
         })
     }

@@ -16,19 +16,19 @@ pub fn decode_quoted_printable(value: &[u8]) -> Cow<'_, [u8]> {
     };
     let mut decoded = value[..first].to_vec();
     let mut rest = &value[first..];
-    while let [byte, behind @ ..] = rest {
-        rest = behind;
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
         if *byte != b'=' {
             decoded.push(*byte);
             continue;
         }
         match rest {
             [] => {}
-            [b'\r', b'\n', behind @ ..] | [b'\n', behind @ ..] => rest = behind,
-            [high, low, behind @ ..] => match (hex_digit_value(*high), hex_digit_value(*low)) {
+            [b'\r', b'\n', tail @ ..] | [b'\n', tail @ ..] => rest = tail,
+            [high, low, tail @ ..] => match (hex_digit_value(*high), hex_digit_value(*low)) {
                 (Some(high), Some(low)) => {
                     decoded.push(high << 4 | low);
-                    rest = behind;
+                    rest = tail;
                 }
                 _ => decoded.push(b'='),
             },
@@ -144,8 +144,8 @@ pub fn split_raw(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;
-        let (part, behind) = split_at_unescaped(text, separator);
-        rest = behind;
+        let (part, tail) = split_at_unescaped(text, separator);
+        rest = tail;
         Some(part)
     })
 }

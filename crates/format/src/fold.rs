@@ -57,11 +57,11 @@ fn fold_fast(text: &str) -> Option<String> {
     let mut rest = text;
     loop {
         let plain = rest.bytes().position(|byte| !byte.is_ascii() || byte == 0);
-        let (run, behind) = rest.split_at(plain.unwrap_or(rest.len()));
+        let (run, tail) = rest.split_at(plain.unwrap_or(rest.len()));
         let start = folded.len();
         folded.push_str(run);
         folded[start..].make_ascii_lowercase();
-        let mut chars = behind.chars();
+        let mut chars = tail.chars();
         match chars.next() {
             None => return Some(folded),
             Some('\0') => {}
@@ -135,8 +135,8 @@ pub fn split_words(folded: &str) -> impl Iterator<Item = &str> {
         rest = skip_gap(rest);
         let first = rest.chars().next()?;
         let end = if is_cjk(first) { first.len_utf8() } else { find_word_end(rest) };
-        let (word, behind) = rest.split_at(end);
-        rest = behind;
+        let (word, tail) = rest.split_at(end);
+        rest = tail;
         Some(word)
     })
 }
@@ -157,9 +157,9 @@ fn find_word_end(text: &str) -> usize {
     let plain = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let rest = &text[plain..];
     match rest.as_bytes().first() {
-        Some(byte) if !byte.is_ascii() => rest
-            .find(|c: char| is_cjk(c) || !is_in_word(c))
-            .map_or(text.len(), |behind| plain + behind),
+        Some(byte) if !byte.is_ascii() => {
+            rest.find(|c: char| is_cjk(c) || !is_in_word(c)).map_or(text.len(), |tail| plain + tail)
+        }
         _ => plain,
     }
 }

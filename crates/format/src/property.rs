@@ -343,8 +343,8 @@ impl<'a> Iterator for RawParams<'a> {
                 true => find_unquoted(rest, b';'),
                 false => memchr(b';', rest),
             };
-            let (param, behind) = rest.split_at(end.unwrap_or(rest.len()));
-            self.rest = behind;
+            let (param, tail) = rest.split_at(end.unwrap_or(rest.len()));
+            self.rest = tail;
             let param = param.trim_ascii();
             if param.is_empty() {
                 continue;

@@ -522,8 +522,8 @@ fn parse_marker(content: &[u8], order: Option<Endian>) -> Option<LineMarker> {
 
 /// Returns the name after `keyword:`. White space around the colon and after the name is tolerated.
 fn parse_component_name(content: &[u8], keyword: &[u8]) -> Option<String> {
-    let behind = strip_keyword(content, keyword)?;
-    let name = behind.trim_ascii_start().strip_prefix(b":")?.trim_ascii();
+    let tail = strip_keyword(content, keyword)?;
+    let name = tail.trim_ascii_start().strip_prefix(b":")?.trim_ascii();
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
     if name.is_empty() || !name.iter().all(is_name) {
         return None;
@@ -532,12 +532,12 @@ fn parse_component_name(content: &[u8], keyword: &[u8]) -> Option<String> {
 }
 
 fn parse_agent(content: &[u8]) -> Option<LineMarker> {
-    let behind = strip_keyword(content, b"AGENT")?;
-    if !matches!(behind.first(), Some(b':' | b';')) {
+    let tail = strip_keyword(content, b"AGENT")?;
+    if !matches!(tail.first(), Some(b':' | b';')) {
         return None;
     }
-    let colon = memchr::memchr(b':', behind)?;
-    let value = behind[colon + 1..].trim_ascii();
+    let colon = memchr::memchr(b':', tail)?;
+    let value = tail[colon + 1..].trim_ascii();
     let begins = || parse_component_name(value, b"BEGIN").is_some_and(|name| name == VCARD);
     match value {
         [] => Some(LineMarker::Agent { begins: false }),
@@ -546,8 +546,8 @@ fn parse_agent(content: &[u8]) -> Option<LineMarker> {
 }
 
 fn strip_keyword<'b>(content: &'b [u8], keyword: &[u8]) -> Option<&'b [u8]> {
-    let (start, behind) = content.split_at_checked(keyword.len())?;
-    start.eq_ignore_ascii_case(keyword).then_some(behind)
+    let (start, tail) = content.split_at_checked(keyword.len())?;
+    start.eq_ignore_ascii_case(keyword).then_some(tail)
 }
 
 /// Like [`content_line::find_line_end`], in either encoding.

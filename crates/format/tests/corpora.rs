@@ -53,9 +53,9 @@ fn no_byte_is_lost() {
             |byte: &u8| byte.is_ascii_whitespace() || b"\0\xef\xbb\xbf\xfe\xff".contains(byte);
         for piece in found.iter().filter(|piece| !piece.bytes.is_empty()) {
             let at = rest.windows(piece.bytes.len()).position(|window| window == piece.bytes);
-            let (skipped, behind) = rest.split_at(at.expect("a part of the file"));
+            let (skipped, tail) = rest.split_at(at.expect("a part of the file"));
             assert!(skipped.iter().all(skips), "{}", path.display());
-            rest = &behind[piece.bytes.len()..];
+            rest = &tail[piece.bytes.len()..];
         }
         assert!(rest.iter().all(skips), "{}", path.display());
     }

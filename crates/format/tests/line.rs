@@ -68,9 +68,9 @@ proptest! {
             prop_assert!(line.number > number);
             number = line.number;
             let at = rest.windows(line.raw.len()).position(|window| window == line.raw);
-            let (skipped, behind) = rest.split_at(at.expect("raw is a part of the rest"));
+            let (skipped, tail) = rest.split_at(at.expect("raw is a part of the rest"));
             prop_assert!(skipped.iter().all(u8::is_ascii_whitespace));
-            rest = &behind[line.raw.len()..];
+            rest = &tail[line.raw.len()..];
         }
         prop_assert!(rest.iter().all(u8::is_ascii_whitespace));
     }

@@ -139,8 +139,8 @@ fn every_region_reads_numbers() {
 #[test]
 fn the_fingerprint_names_the_locked_version() {
     let lock = include_str!("../../../Cargo.lock");
-    let (_, behind) = lock.split_once("name = \"rlibphonenumber\"\nversion = \"").expect("locked");
-    let version = behind.split('"').next().expect("a version");
+    let (_, tail) = lock.split_once("name = \"rlibphonenumber\"\nversion = \"").expect("locked");
+    let version = tail.split('"').next().expect("a version");
     assert!(fingerprint().starts_with(&format!("rlibphonenumber {version}, ")), "{version}");
 }
 

@@ -428,9 +428,9 @@ proptest! {
             if rest.is_empty() {
                 break;
             }
-            let (chunk, behind) = rest.split_at((*cut).min(rest.len()));
+            let (chunk, tail) = rest.split_at((*cut).min(rest.len()));
             chunks.push(chunk);
-            rest = behind;
+            rest = tail;
         }
         prop_assert_eq!(&split(chunks, max_item), &whole);
         prop_assert_eq!(&split(bytes.chunks(1), max_item), &whole);
@@ -450,10 +450,10 @@ proptest! {
         let mut rest = &bytes[..];
         for found in whole.iter().filter(|found| !found.bytes.is_empty()) {
             let at = rest.windows(found.bytes.len()).position(|window| window == found.bytes);
-            let (skipped, behind) = rest.split_at(at.expect("a piece is a part of the stream"));
+            let (skipped, tail) = rest.split_at(at.expect("a piece is a part of the stream"));
             let skips = |byte: &u8| byte.is_ascii_whitespace() || [0, 0xef, 0xbb, 0xbf, 0xfe, 0xff].contains(byte);
             prop_assert!(skipped.iter().all(skips));
-            rest = &behind[found.bytes.len()..];
+            rest = &tail[found.bytes.len()..];
         }
     }
 

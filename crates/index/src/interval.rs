@@ -72,9 +72,9 @@ pub enum IntervalLayer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeScale {
     /// The same instants for every reader.
-    Absolute,
+    Utc,
     /// A clock in the reader's zone.
-    Local,
+    Floating,
 }
 
 /// The days on which the intervals of a bucket lie.
@@ -110,7 +110,7 @@ pub fn span_class(layer: IntervalLayer, scale: TimeScale, length_seconds: i64) -
         .iter()
         .position(|max| length_seconds <= *max)
         .unwrap_or(MAX_SPAN_SECONDS.len()) as i64;
-    let class = class + if scale == TimeScale::Local { LOCAL_SPAN_OFFSET } else { 0 };
+    let class = class + if scale == TimeScale::Floating { LOCAL_SPAN_OFFSET } else { 0 };
     class + span_base(layer)
 }
 
@@ -125,7 +125,7 @@ fn span_base(layer: IntervalLayer) -> i64 {
 }
 
 fn bucket_base(layer: IntervalLayer, scale: TimeScale) -> i64 {
-    let local = if scale == TimeScale::Local { LOCAL_BUCKET_OFFSET } else { 0 };
+    let local = if scale == TimeScale::Floating { LOCAL_BUCKET_OFFSET } else { 0 };
     local + if layer == IntervalLayer::Secondary { SECONDARY_BUCKET_OFFSET } else { 0 }
 }
 
@@ -163,8 +163,8 @@ pub fn span_classes(layer: IntervalLayer) -> &'static [i64] {
 #[must_use]
 pub fn span_scale(class: i64) -> TimeScale {
     match class % SECONDARY_SPAN_OFFSET >= LOCAL_SPAN_OFFSET {
-        true => TimeScale::Local,
-        false => TimeScale::Absolute,
+        true => TimeScale::Floating,
+        false => TimeScale::Utc,
     }
 }
 
@@ -201,11 +201,11 @@ impl CivilDay {
 
 /// Which buckets a set of days has to name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DayCoverage {
+enum DayRelation {
     /// All buckets with at least one of the days; a superset is allowed.
-    Touched,
+    Overlaps,
     /// Only buckets whose days in a year are all among the days.
-    Whole,
+    Contains,
 }
 
 /// The buckets that a range has to read.
@@ -232,9 +232,9 @@ impl BucketPlan {
             return BucketPlan { touched: vec![any], whole: Vec::new(), base };
         }
         BucketPlan {
-            touched: buckets_between_days(touched.0, touched.1, DayCoverage::Touched),
+            touched: buckets_between_days(touched.0, touched.1, DayRelation::Overlaps),
             whole: whole.map_or_else(Vec::new, |(first, last)| {
-                buckets_between_days(first, last, DayCoverage::Whole)
+                buckets_between_days(first, last, DayRelation::Contains)
             }),
             base,
         }
@@ -256,7 +256,7 @@ impl BucketPlan {
 fn buckets_between_days(
     first: CivilDay,
     last: CivilDay,
-    coverage: DayCoverage,
+    coverage: DayRelation,
 ) -> Vec<RangeInclusive<i64>> {
     let days = last.number - first.number;
     let mut buckets = vec![ANY_BUCKET_CLASS..=ANY_BUCKET_CLASS];
@@ -274,14 +274,14 @@ fn buckets_between_days(
     // days) or year. For whole buckets: a range of this many days contains every date of any month
     // or year.
     let (all_of_month, all_of_year) = match coverage {
-        DayCoverage::Touched => (27, 364),
-        DayCoverage::Whole => (30, 365),
+        DayRelation::Overlaps => (27, 364),
+        DayRelation::Contains => (30, 365),
     };
     let month_days = MONTH_DAY_BUCKET_CLASS + 1..=MONTH_DAY_BUCKET_CLASS + 31;
     add(days >= all_of_month, month_days, first.month_day(), last.month_day());
     let year_days = YEAR_DAY_BUCKET_CLASS + 32..=YEAR_DAY_BUCKET_CLASS + 13 * 32;
     add(days >= all_of_year, year_days, first.year_day(), last.year_day());
-    if coverage == DayCoverage::Touched && days < all_of_year {
+    if coverage == DayRelation::Overlaps && days < all_of_year {
         // The bucket of any day of the first month.
         let month = DayBucket::YearDay(first.month, 0).class();
         buckets.push(month..=month);

@@ -1,6 +1,6 @@
 //! Level 0 of the sort index in memory: the net effect of the runs that wait for compaction.
 
-use crate::sort_chunk::unpack_run;
+use crate::sort_block::unpack_run;
 use crate::sort_pages::{PartitionOrder, PositionChange, ReadSortPages, SortPosition};
 
 /// The changes that level 0 makes to level 1. It is empty except during a large job, and may be
@@ -46,9 +46,9 @@ impl LevelZero {
         let net = |changes: &[PositionChange]| -> i64 {
             changes.iter().map(|change| if change.is_insert { 1 } else { -1 }).sum()
         };
-        let (before, behind) = changes.split_at(before);
+        let (before, tail) = changes.split_at(before);
         let before = net(before);
-        (before, before + net(behind))
+        (before, before + net(tail))
     }
 }
 

@@ -8,9 +8,9 @@
 //! it to read.
 //!
 //! The crate is independent of files, transactions, items, fields and time zones: an item is a
-//! positive number, a term is a byte string, and pages are reached through [`ReadPages`] and
-//! [`WritePages`], [`ReadSortPages`] and [`WriteSortPages`], which the caller implements over its
-//! storage and calls within its transactions.
+//! positive number, a term is a byte string, and pages are reached through [`ReadSegments`] and
+//! [`WriteSegments`], [`ReadSortPages`] and [`WriteSortPages`], which the caller implements over
+//! its storage and calls within its transactions.
 //!
 //! # Inverted index
 //!
@@ -19,9 +19,9 @@
 //! | term | the key of a lookup, in the caller's encoding | mostly 3-20 bytes, at most 3,500 |
 //! | posting | one item under a term | 1.0-1.2 bytes in a large segment |
 //! | posting list | all items of a term, in varints or Rice codes | entries of up to 3.5 KB |
-//! | chunk | consecutive terms with their posting lists, compressed | at most 4,040 bytes |
-//! | fence | the first term of a chunk, by which a lookup finds it | one for each later chunk |
-//! | segment | an immutable run of chunks, written by one batch or one merge | any |
+//! | block | consecutive terms with their posting lists, compressed | at most 4,040 bytes |
+//! | fence | the first term of a block, by which a lookup finds it | one for each later block |
+//! | segment | an immutable run of blocks, written by one batch or one merge | any |
 //! | index | all segments under one [`IndexId`], ordered by batch | up to 10 segments when merged |
 //!
 //! ## Writing
@@ -33,8 +33,8 @@
 //!
 //! The merge policy is size-tiered: 4 neighbouring segments of a tier (4 KB, 16 KB, 64 KB, ...)
 //! become one segment of the next tier; segments of at least 32 KB, such as a large import writes,
-//! are merged only when there are 64 of them, or by [`compact_step`] at the end of the import. A
-//! merge is done in steps: it moves terms in ascending order and deletes the chunks that it has
+//! are merged only when there are 64 of them, or by [`force_merge_step`] at the end of the import.
+//! A merge is done in steps: it moves terms in ascending order and deletes the blocks that it has
 //! read, and between two steps a lookup finds the terms that have been moved in the target and the
 //! others in the inputs (`Segment::from_term`). The write amplification of merging is about 5.
 //!
@@ -49,35 +49,35 @@
 //!
 //! ## Reading
 //!
-//! [`find_matches`] answers a [`TermQuery`]: a term costs one step into the fences of each segment
-//! and the chunks of its postings. Conjunctions begin with the rarest term, by the counts in front
-//! of the posting lists. Items with too much text to be indexed are listed under
+//! [`find_matches`] answers a [`BooleanQuery`]: a term costs one step into the fences of each
+//! segment and the blocks of its postings. Conjunctions begin with the rarest term, by the counts
+//! in front of the posting lists. Items with too much text to be indexed are listed under
 //! [`OVERSIZED_ITEMS_TERM`] and returned by every lookup as candidates to be verified.
 //!
 //! # Sort index
 //!
 //! For each order of a partition, a position is the sort key and the item. The index is an LSM tree
-//! of two levels. Level 1 is one sequence of chunks, whose fences are also counted: it holds each
+//! of two levels. Level 1 is one sequence of blocks, whose fences are also counted: it holds each
 //! position once, about 15 bytes each, and is changed in place, like the leaves of a B+-tree. Level
 //! 0 holds the sorted runs of large batches, with tombstones for the positions that items leave.
 //!
 //! [`write_position_changes`] writes a small batch to level 1, and a large one to level 0; when
 //! that has an eighth of level 1, one pass merges it into level 1, and [`compact_level_zero`] does
 //! so when a large job ends. [`SortIndex`] reads both levels as one sequence, from any position in
-//! either direction: a page costs a step into the fences and a chunk or two. A rank is that of
-//! a chunk ([`RankDirectory`]) and a search in it.
+//! either direction: a page costs a step into the fences and a block or two. A rank is that of
+//! a block ([`RankDirectory`]) and a search in it.
 //!
 //! Why not one level: the keys of an import come in no order, so each batch would rewrite nearly
-//! all chunks. Why not segments, as the inverted index has: a scan would have to ask for each item
+//! all blocks. Why not segments, as the inverted index has: a scan would have to ask for each item
 //! whether its position is stale, and a rank would need sums of insertions and removals.
 //!
 //! # Modules
 //!
 //! | module | content |
 //! |---|---|
-//! | `pages` | the interface to storage; segments and fences as values |
+//! | `segment_storage` | the interface to storage; segments and fences as values |
 //! | `term` | reserved terms |
-//! | `chunk`, `rice`, `varint` | the byte format of chunks, gaps and numbers |
+//! | `block`, `rice`, `varint` | the byte format of blocks, gaps and numbers |
 //! | `segment` | reading and writing one segment |
 //! | `segment_buffer` | the changes of a batch in memory, and their segment |
 //! | `merge`, `merge_input` | merging in steps, reading the inputs of a merge |
@@ -85,43 +85,43 @@
 //! | `lookup` | queries over terms |
 //! | `posting_scan` | all valid postings, for verification |
 //! | `sort_pages` | the interface of the sort index to storage; positions, changes and fences |
-//! | `sort_chunk` | the byte formats of chunks of positions and of runs |
+//! | `sort_block` | the byte formats of blocks of positions and of runs |
 //! | `level_zero` | the net effect of the runs of level 0 |
 //! | `sort_writer` | writing to level 0 or 1, and compaction |
 //! | `rank_directory` | ranks by fence |
 //! | `sort_reader` | scans and ranks, and their verification |
 //! | `interval` | row classes and buckets of the interval index |
 
-mod chunk;
+mod block;
 pub mod interval;
 mod level_zero;
 mod lookup;
 mod merge;
 mod merge_input;
 mod merge_policy;
-mod pages;
 mod posting_scan;
 mod rank_directory;
 mod rice;
 mod segment;
 mod segment_buffer;
-mod sort_chunk;
+mod segment_storage;
+mod sort_block;
 mod sort_pages;
 mod sort_reader;
 mod sort_writer;
 mod term;
 pub mod varint;
 
-pub use crate::chunk::MalformedChunk;
+pub use crate::block::CorruptBlock;
 pub use crate::level_zero::LevelZero;
-pub use crate::lookup::{IndexMatch, Matches, TermQuery, find_matches};
-pub use crate::merge::{compact_step, delete_all, merge_all};
-pub use crate::pages::{Fence, IndexId, ReadPages, Segment, SegmentId, WritePages};
+pub use crate::lookup::{BooleanQuery, IndexMatch, Matches, find_matches};
+pub use crate::merge::{delete_all, force_merge_step, merge_all};
 pub use crate::posting_scan::for_each_posting;
 pub use crate::rank_directory::RankDirectory;
-pub use crate::segment_buffer::{SegmentBuffer, TermSet, UnpackTerm};
+pub use crate::segment_buffer::{SegmentBuffer, TermDecoder, TermSet};
+pub use crate::segment_storage::{Fence, IndexId, ReadSegments, Segment, SegmentId, WriteSegments};
 pub use crate::sort_pages::{
-    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, RunVisitor, SortFence,
+    BlockSeek, PartitionOrder, PositionChange, ReadSortPages, RunVisitor, SortFence,
     SortPagesError, SortPosition, WriteSortPages,
 };
 pub use crate::sort_reader::{PositionVisitor, SortIndex};

@@ -7,13 +7,13 @@
 //! The result is read through [`Matches::iter`], an iterator from either end, so that it can later
 //! become a stream that stops at a limit, without a change to its callers.
 
-use crate::pages::{ReadPages, Segment};
 use crate::segment::{SegmentReader, corruption};
+use crate::segment_storage::{ReadSegments, Segment};
 use crate::term::OVERSIZED_ITEMS_TERM;
 use std::fmt;
 
 /// A query over terms. `X` is the type of lookups that the caller answers itself.
-pub enum TermQuery<X> {
+pub enum BooleanQuery<X> {
     /// Items that have this term.
     Term(Vec<u8>),
     /// Items with a term that begins with these bytes.
@@ -24,50 +24,56 @@ pub enum TermQuery<X> {
     /// Items that the caller finds by other means.
     External(X),
     /// Items that match all of these.
-    All(Vec<TermQuery<X>>),
+    And(Vec<BooleanQuery<X>>),
     /// Items that match all of these, and perhaps others: queries at the end may be left out.
-    AllApprox(Vec<TermQuery<X>>),
+    ApproximateAnd(Vec<BooleanQuery<X>>),
     /// Items that match any of these.
-    Any(Vec<TermQuery<X>>),
+    Or(Vec<BooleanQuery<X>>),
 }
 
-impl<X: fmt::Debug> fmt::Debug for TermQuery<X> {
+impl<X: fmt::Debug> fmt::Debug for BooleanQuery<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |term: &[u8]| String::from_utf8_lossy(term).into_owned();
         match self {
-            TermQuery::Term(term) => f.debug_tuple("Term").field(&text(term)).finish(),
-            TermQuery::Prefix(prefix) => f.debug_tuple("Prefix").field(&text(prefix)).finish(),
-            TermQuery::PrefixFilter(prefix, _) => {
+            BooleanQuery::Term(term) => f.debug_tuple("Term").field(&text(term)).finish(),
+            BooleanQuery::Prefix(prefix) => f.debug_tuple("Prefix").field(&text(prefix)).finish(),
+            BooleanQuery::PrefixFilter(prefix, _) => {
                 f.debug_tuple("PrefixFilter").field(&text(prefix)).finish()
             }
-            TermQuery::External(query) => query.fmt(f),
-            TermQuery::All(queries) => f.debug_tuple("All").field(queries).finish(),
-            TermQuery::AllApprox(queries) => f.debug_tuple("AllApprox").field(queries).finish(),
-            TermQuery::Any(queries) => f.debug_tuple("Any").field(queries).finish(),
+            BooleanQuery::External(query) => query.fmt(f),
+            BooleanQuery::And(queries) => f.debug_tuple("All").field(queries).finish(),
+            BooleanQuery::ApproximateAnd(queries) => {
+                f.debug_tuple("ApproximateAnd").field(queries).finish()
+            }
+            BooleanQuery::Or(queries) => f.debug_tuple("Any").field(queries).finish(),
         }
     }
 }
 
-impl<X> TermQuery<X> {
+impl<X> BooleanQuery<X> {
     /// Returns whether the query depends on any term.
     fn has_terms(&self) -> bool {
         match self {
-            TermQuery::Term(_) | TermQuery::Prefix(_) | TermQuery::PrefixFilter(..) => true,
-            TermQuery::External(_) => false,
-            TermQuery::All(queries) | TermQuery::AllApprox(queries) | TermQuery::Any(queries) => {
-                queries.iter().any(TermQuery::has_terms)
+            BooleanQuery::Term(_) | BooleanQuery::Prefix(_) | BooleanQuery::PrefixFilter(..) => {
+                true
             }
+            BooleanQuery::External(_) => false,
+            BooleanQuery::And(queries)
+            | BooleanQuery::ApproximateAnd(queries)
+            | BooleanQuery::Or(queries) => queries.iter().any(BooleanQuery::has_terms),
         }
     }
 
     /// Returns whether any external lookup in the query passes a test.
     pub fn has_external(&self, test: &dyn Fn(&X) -> bool) -> bool {
         match self {
-            TermQuery::Term(_) | TermQuery::Prefix(_) | TermQuery::PrefixFilter(..) => false,
-            TermQuery::External(query) => test(query),
-            TermQuery::All(queries) | TermQuery::AllApprox(queries) | TermQuery::Any(queries) => {
-                queries.iter().any(|query| query.has_external(test))
+            BooleanQuery::Term(_) | BooleanQuery::Prefix(_) | BooleanQuery::PrefixFilter(..) => {
+                false
             }
+            BooleanQuery::External(query) => test(query),
+            BooleanQuery::And(queries)
+            | BooleanQuery::ApproximateAnd(queries)
+            | BooleanQuery::Or(queries) => queries.iter().any(|query| query.has_external(test)),
         }
     }
 }
@@ -146,31 +152,31 @@ impl Matches {
 /// Finds the items that match a query in the given segments, which are all segments of an index.
 /// `find_external` answers the external lookups of the query. Returns the matches and the number of
 /// postings that were read.
-pub fn find_matches<P: ReadPages, X>(
+pub fn find_matches<P: ReadSegments, X>(
     pages: &P,
     segments: &[Segment],
-    query: &TermQuery<X>,
+    query: &BooleanQuery<X>,
     find_external: &mut dyn FnMut(&X) -> Result<Matches, P::Error>,
 ) -> Result<(Matches, u64), P::Error> {
-    let mut searcher = IndexSearcher { pages, segments, find_external, entries_read: 0 };
+    let mut searcher = IndexSearcher { pages, segments, find_external, postings_read: 0 };
     let mut matches = searcher.find(query)?;
     if query.has_terms() && segments.iter().any(|segment| segment.has_oversized) {
-        let oversized = searcher.find(&TermQuery::Term(OVERSIZED_ITEMS_TERM.to_vec()))?;
+        let oversized = searcher.find(&BooleanQuery::Term(OVERSIZED_ITEMS_TERM.to_vec()))?;
         matches.extend(oversized.into_iter().map(|found| IndexMatch { exact_until: 0, ..found }));
         sort_and_dedup(&mut matches);
     }
-    Ok((Matches { sorted: matches }, searcher.entries_read))
+    Ok((Matches { sorted: matches }, searcher.postings_read))
 }
 
-struct IndexSearcher<'a, P: ReadPages, X> {
+struct IndexSearcher<'a, P: ReadSegments, X> {
     pages: &'a P,
     segments: &'a [Segment],
     find_external: &'a mut dyn FnMut(&X) -> Result<Matches, P::Error>,
-    entries_read: u64,
+    postings_read: u64,
 }
 
-impl<P: ReadPages, X> IndexSearcher<'_, P, X> {
-    fn find(&mut self, query: &TermQuery<X>) -> Result<Vec<IndexMatch>, P::Error> {
+impl<P: ReadSegments, X> IndexSearcher<'_, P, X> {
+    fn find(&mut self, query: &BooleanQuery<X>) -> Result<Vec<IndexMatch>, P::Error> {
         self.find_among(query, None)
     }
 
@@ -179,27 +185,29 @@ impl<P: ReadPages, X> IndexSearcher<'_, P, X> {
     /// the restriction.
     fn find_among(
         &mut self,
-        query: &TermQuery<X>,
+        query: &BooleanQuery<X>,
         among: Option<&[IndexMatch]>,
     ) -> Result<Vec<IndexMatch>, P::Error> {
         match query {
-            TermQuery::Term(term) => {
+            BooleanQuery::Term(term) => {
                 self.scan_terms(term, among, &|found| found == term.as_slice(), &|_| true)
             }
-            TermQuery::Prefix(prefix) => {
+            BooleanQuery::Prefix(prefix) => {
                 self.scan_terms(prefix, among, &|found| found.starts_with(prefix), &|_| true)
             }
-            TermQuery::PrefixFilter(prefix, test) => {
+            BooleanQuery::PrefixFilter(prefix, test) => {
                 self.scan_terms(prefix, among, &|found| found.starts_with(prefix), &|found| {
                     std::str::from_utf8(&found[prefix.len()..]).is_ok_and(test)
                 })
             }
-            TermQuery::External(query) => Ok((self.find_external)(query)?.sorted),
-            TermQuery::All(queries) => self.intersect_all(queries, 0),
+            BooleanQuery::External(query) => Ok((self.find_external)(query)?.sorted),
+            BooleanQuery::And(queries) => self.intersect_all(queries, 0),
             // A further term costs a step into each segment, which is about the cost of verifying
             // an item.
-            TermQuery::AllApprox(queries) => self.intersect_all(queries, self.segments.len()),
-            TermQuery::Any(queries) => {
+            BooleanQuery::ApproximateAnd(queries) => {
+                self.intersect_all(queries, self.segments.len())
+            }
+            BooleanQuery::Or(queries) => {
                 let (mut matches, mut limit) = (Vec::new(), MAX_UNSORTED_MATCHES);
                 for query in queries {
                     matches.extend(self.find(query)?);
@@ -217,7 +225,7 @@ impl<P: ReadPages, X> IndexSearcher<'_, P, X> {
     /// Intersects the queries, the rarest first, until at most `enough` items are left.
     fn intersect_all(
         &mut self,
-        queries: &[TermQuery<X>],
+        queries: &[BooleanQuery<X>],
         enough: usize,
     ) -> Result<Vec<IndexMatch>, P::Error> {
         let rarest = self.find_rarest(queries)?;
@@ -238,17 +246,17 @@ impl<P: ReadPages, X> IndexSearcher<'_, P, X> {
 
     /// Returns the place of the term with the fewest postings in the largest segment; 0 unless all
     /// queries are terms. Only the counts of postings are read.
-    fn find_rarest(&self, queries: &[TermQuery<X>]) -> Result<usize, P::Error> {
+    fn find_rarest(&self, queries: &[BooleanQuery<X>]) -> Result<usize, P::Error> {
         let largest =
-            self.segments.iter().max_by_key(|segment| segment.chunks.end - segment.chunks.start);
-        let is_term = |query: &TermQuery<X>| matches!(query, TermQuery::Term(_));
+            self.segments.iter().max_by_key(|segment| segment.blocks.end - segment.blocks.start);
+        let is_term = |query: &BooleanQuery<X>| matches!(query, BooleanQuery::Term(_));
         let Some(largest) = largest.filter(|_| queries.len() > 1 && queries.iter().all(is_term))
         else {
             return Ok(0);
         };
         let (mut rarest, mut fewest) = (0, u64::MAX);
         for (place, query) in queries.iter().enumerate() {
-            let TermQuery::Term(term) = query else { continue };
+            let BooleanQuery::Term(term) = query else { continue };
             // A merge has moved this term into another segment.
             if *term < largest.from_term {
                 continue;
@@ -281,7 +289,7 @@ impl<P: ReadPages, X> IndexSearcher<'_, P, X> {
                 if !is_in_range(term) {
                     return Ok(false);
                 }
-                self.entries_read = self.entries_read.saturating_add(postings.count);
+                self.postings_read = self.postings_read.saturating_add(postings.count);
                 if test(term) {
                     items.clear();
                     postings.unpack(&mut items).ok_or_else(corruption::<P>)?;

@@ -1,7 +1,7 @@
 //! Merging segments into larger ones, a range of terms at a time.
 //!
 //! A merge moves terms in ascending order from its inputs into a new segment. Each step moves a
-//! bounded number of bytes within the transaction of a batch, deletes the chunks that have become
+//! bounded number of bytes within the transaction of a batch, deletes the blocks that have become
 //! empty, and notes in each input the first term that remains in it. So no step is long, no space
 //! is needed for a second copy, and the index can be read between any two steps: a lookup reads the
 //! terms before that term in the target and the others in the inputs.
@@ -10,11 +10,11 @@
 //! they are stale. Postings that a segment outside the merge has made stale are left to a later
 //! merge.
 
-use crate::chunk::{CHUNK_BYTES, PackedPostings};
+use crate::block::{BLOCK_BYTES, PackedPostings};
 use crate::merge_input::{MergeInput, MinTerm};
-use crate::merge_policy::{MergePolicy, choose_all, choose_compaction, choose_tier};
-use crate::pages::{IndexId, Segment, SegmentId, WritePages};
+use crate::merge_policy::{MergePolicy, choose_all, choose_force_merge, choose_tier};
 use crate::segment::{SegmentWriter, corruption};
+use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
 use std::collections::BTreeMap;
 use std::mem;
 
@@ -22,11 +22,11 @@ use std::mem;
 const MERGED_BYTES_PER_BATCH_BYTE: i64 = 4;
 /// A batch merges at least this many bytes, if there are as many to merge.
 const MIN_MERGE_INCREMENT_BYTES: i64 = 32 << 10;
-/// Chunks that have been read are deleted in groups of this many.
-const MIN_FREED_CHUNKS: i64 = 16;
+/// Blocks that have been read are deleted in groups of this many.
+const MIN_FREED_BLOCKS: i64 = 16;
 
 /// Merges in proportion to the bytes of the segment that a batch wrote.
-pub(crate) fn merge_increment<P: WritePages>(
+pub(crate) fn merge_increment<P: WriteSegments>(
     pages: &P,
     index: IndexId,
     bytes: i64,
@@ -37,26 +37,26 @@ pub(crate) fn merge_increment<P: WritePages>(
 
 /// Moves about `budget_bytes` towards as few segments as are worth their cost. Returns whether
 /// there was anything to merge; after false, further calls do nothing until the index changes.
-pub fn compact_step<P: WritePages>(
+pub fn force_merge_step<P: WriteSegments>(
     pages: &P,
     index: IndexId,
     budget_bytes: i64,
 ) -> Result<bool, P::Error> {
-    merge_up_to(pages, index, budget_bytes, choose_compaction)
+    merge_up_to(pages, index, budget_bytes, choose_force_merge)
 }
 
 /// Merges all segments into one, which holds no stale posting and no posting of a removed item.
-pub fn merge_all<P: WritePages>(pages: &P, index: IndexId) -> Result<(), P::Error> {
+pub fn merge_all<P: WriteSegments>(pages: &P, index: IndexId) -> Result<(), P::Error> {
     while merge_up_to(pages, index, i64::MAX, choose_all)? {}
     Ok(())
 }
 
 /// Deletes all segments of an index.
-pub fn delete_all<P: WritePages>(pages: &P, index: IndexId) -> Result<(), P::Error> {
+pub fn delete_all<P: WriteSegments>(pages: &P, index: IndexId) -> Result<(), P::Error> {
     pages.segments(index)?.iter().try_for_each(|segment| pages.delete_segment(segment))
 }
 
-fn merge_up_to<P: WritePages>(
+fn merge_up_to<P: WriteSegments>(
     pages: &P,
     index: IndexId,
     budget_bytes: i64,
@@ -83,11 +83,11 @@ fn merge_up_to<P: WritePages>(
 }
 
 fn remaining_bytes(segment: &Segment) -> i64 {
-    (segment.chunks.end - segment.chunks.start) * CHUNK_BYTES as i64
+    (segment.blocks.end - segment.blocks.start) * BLOCK_BYTES as i64
 }
 
 /// Begins the merges that the policy chooses. Returns all segments.
-fn begin_merges<P: WritePages>(
+fn begin_merges<P: WriteSegments>(
     pages: &P,
     index: IndexId,
     choose: MergePolicy,
@@ -112,7 +112,7 @@ fn begin_merges<P: WritePages>(
 }
 
 /// Moves terms of one merge, about `budget_bytes`. Returns the number of bytes that were read.
-fn merge_step<P: WritePages>(
+fn merge_step<P: WriteSegments>(
     pages: &P,
     target: SegmentId,
     segments: Vec<Segment>,
@@ -131,10 +131,10 @@ fn merge_step<P: WritePages>(
             true => writer.add_packed(&merged.term, &merged.packed)?,
             false => writer.add(&merged.term, &merged.items)?,
         }
-        // Deletes the chunks that were read before it writes new ones.
+        // Deletes the blocks that were read before it writes new ones.
         inputs
             .iter_mut()
-            .try_for_each(|input| input.delete_read_chunks(pages, MIN_FREED_CHUNKS))?;
+            .try_for_each(|input| input.delete_read_blocks(pages, MIN_FREED_BLOCKS))?;
     }
     writer.finish()?;
     let next_term = MinTerm::find(&inputs).map(|least| least.term(&inputs));
@@ -156,7 +156,7 @@ struct MergedTerm {
 impl MergedTerm {
     /// Takes the least term from all inputs that are at it. Returns the number of bytes that were
     /// read.
-    fn advance<P: WritePages>(
+    fn advance<P: WriteSegments>(
         &mut self,
         pages: &P,
         inputs: &mut [MergeInput],
@@ -169,7 +169,7 @@ impl MergedTerm {
         self.is_packed = false;
         if let Some(input) = inputs.get_mut(least.input)
             && least.is_unique
-            && input.superseded_items().is_empty()
+            && input.stale_items().is_empty()
             && let Some(packed) = input.single_small_entry()
         {
             self.is_packed = true;
@@ -192,8 +192,8 @@ impl MergedTerm {
             for packed in input.packed_postings() {
                 packed.unpack(&mut self.items).ok_or_else(corruption::<P>)?;
             }
-            if !input.superseded_items().is_empty() {
-                self.drop_stale(from, input.superseded_items());
+            if !input.stale_items().is_empty() {
+                self.drop_stale(from, input.stale_items());
             }
             read += input.advance(pages)?;
         }

@@ -1,12 +1,12 @@
 //! The inputs of a merge: segments read term by term, in step.
 //!
-//! An input reads each of its chunks once, from the first to the last, and holds one chunk and the
+//! An input reads each of its blocks once, from the first to the last, and holds one block and the
 //! packed postings of its current term.
 
-use crate::chunk::{ChunkEntries, PackedPostings, Postings};
-use crate::pages::{ReadPages, Segment, WritePages};
+use crate::block::{BlockEntries, PackedPostings, Postings};
 use crate::segment::{SegmentReader, corruption};
-use crate::term::{CHANGED_ITEMS_TERM, prefix_number};
+use crate::segment_storage::{ReadSegments, Segment, WriteSegments};
+use crate::term::{CHANGED_ITEMS_TERM, prefix_key};
 use std::cmp::Ordering;
 use std::mem;
 
@@ -52,15 +52,15 @@ pub(crate) struct MergeInput {
     segment: Segment,
     /// The items that a newer input of the merge lists as changed, ascending: their postings in
     /// this input are stale.
-    superseded_items: Vec<i64>,
-    /// The chunk that is being read: its number, its bytes, and the offset of the next entry.
-    chunk_number: i64,
-    chunk: Vec<u8>,
+    stale_items: Vec<i64>,
+    /// The block that is being read: its number, its bytes, and the offset of the next entry.
+    block_number: i64,
+    block: Vec<u8>,
     offset: usize,
-    /// The chunk in which the current term begins.
-    term_chunk: i64,
+    /// The block in which the current term begins.
+    term_block: i64,
     term: Vec<u8>,
-    /// See [`prefix_number`].
+    /// See [`prefix_key`].
     term_prefix: u64,
     /// The postings of the current term in the first `entry_count` of these buffers, packed:
     /// unpacked, the postings of a frequent term take eight times the memory.
@@ -71,7 +71,7 @@ pub(crate) struct MergeInput {
 
 impl MergeInput {
     /// Opens the inputs of a merge, the oldest first, each at its first term.
-    pub(crate) fn open<P: ReadPages>(
+    pub(crate) fn open<P: ReadSegments>(
         pages: &P,
         segments: Vec<Segment>,
     ) -> Result<Vec<MergeInput>, P::Error> {
@@ -108,21 +108,21 @@ impl MergeInput {
                 newer.sort_unstable();
                 newer.dedup();
             }
-            let first_chunk = segment.chunks.start;
+            let first_block = segment.blocks.start;
             let mut input = MergeInput {
                 segment,
-                superseded_items: superseded,
-                chunk_number: first_chunk,
-                chunk: Vec::new(),
+                stale_items: superseded,
+                block_number: first_block,
+                block: Vec::new(),
                 offset: 0,
-                term_chunk: first_chunk,
+                term_block: first_block,
                 term: Vec::new(),
                 term_prefix: 0,
                 packed: Vec::new(),
                 entry_count: 0,
                 is_ended: false,
             };
-            input.load_chunk(pages)?;
+            input.load_block(pages)?;
             input.advance(pages)?;
             while !input.is_ended && input.term < input.segment.from_term {
                 input.advance(pages)?;
@@ -138,13 +138,13 @@ impl MergeInput {
         !self.is_ended && self.term == term
     }
 
-    fn load_chunk<P: ReadPages>(&mut self, pages: &P) -> Result<(), P::Error> {
-        self.chunk.clear();
+    fn load_block<P: ReadSegments>(&mut self, pages: &P) -> Result<(), P::Error> {
+        self.block.clear();
         self.offset = 0;
-        if self.chunk_number < self.segment.chunks.end {
-            let (number, chunk) = (self.chunk_number, &mut self.chunk);
-            pages.read_chunk(self.segment.id, number, |bytes| {
-                chunk.extend_from_slice(bytes);
+        if self.block_number < self.segment.blocks.end {
+            let (number, block) = (self.block_number, &mut self.block);
+            pages.read_block(self.segment.id, number, |bytes| {
+                block.extend_from_slice(bytes);
                 Ok(())
             })?;
         }
@@ -152,8 +152,8 @@ impl MergeInput {
     }
 
     /// Returns the items that a newer input lists as changed, ascending.
-    pub(crate) fn superseded_items(&self) -> &[i64] {
-        &self.superseded_items
+    pub(crate) fn stale_items(&self) -> &[i64] {
+        &self.stale_items
     }
 
     /// Returns the postings of the current term.
@@ -181,11 +181,11 @@ impl MergeInput {
     }
 
     /// Advances to the next term. Returns the number of bytes that were read.
-    pub(crate) fn advance<P: ReadPages>(&mut self, pages: &P) -> Result<i64, P::Error> {
+    pub(crate) fn advance<P: ReadSegments>(&mut self, pages: &P) -> Result<i64, P::Error> {
         self.entry_count = 0;
-        self.load_next_if_read(pages)?;
-        let chunk = mem::take(&mut self.chunk);
-        let mut entries = ChunkEntries::new(&chunk[self.offset..]);
+        self.load_next_block_at_end(pages)?;
+        let block = mem::take(&mut self.block);
+        let mut entries = BlockEntries::new(&block[self.offset..]);
         let first = entries.next().map_err(P::corruption)?;
         let left = entries.remaining_bytes();
         if let Some(entry) = first {
@@ -194,27 +194,27 @@ impl MergeInput {
             }
             self.term.truncate(entry.shared);
             self.term.extend_from_slice(entry.suffix);
-            self.term_prefix = prefix_number(&self.term);
+            self.term_prefix = prefix_key(&self.term);
             self.push_entry(&entry.postings);
         }
         self.is_ended = first.is_none();
-        self.chunk = chunk;
-        self.term_chunk = self.chunk_number;
+        self.block = block;
+        self.term_block = self.block_number;
         let mut read = self.advance_offset(left);
         // A frequent term has several entries.
-        while !self.is_ended && self.read_same_term(pages, &mut read)? {}
+        while !self.is_ended && self.extend_current_term(pages, &mut read)? {}
         Ok(read)
     }
 
     /// Adds the next entry if it continues the current term; else returns false.
-    fn read_same_term<P: ReadPages>(
+    fn extend_current_term<P: ReadSegments>(
         &mut self,
         pages: &P,
         read: &mut i64,
     ) -> Result<bool, P::Error> {
-        self.load_next_if_read(pages)?;
-        let chunk = mem::take(&mut self.chunk);
-        let mut entries = ChunkEntries::new(&chunk[self.offset..]);
+        self.load_next_block_at_end(pages)?;
+        let block = mem::take(&mut self.block);
+        let mut entries = BlockEntries::new(&block[self.offset..]);
         let next = match entries.has_more_of_term(&self.term) {
             true => entries.next().map_err(P::corruption)?,
             false => None,
@@ -224,63 +224,63 @@ impl MergeInput {
             self.push_entry(&entry.postings);
         }
         let more = next.is_some();
-        self.chunk = chunk;
+        self.block = block;
         *read += self.advance_offset(left);
         Ok(more)
     }
 
-    /// Loads the next chunk if the current one has been read.
-    fn load_next_if_read<P: ReadPages>(&mut self, pages: &P) -> Result<(), P::Error> {
-        if self.offset == self.chunk.len() && self.chunk_number < self.segment.chunks.end {
-            self.chunk_number += 1;
-            self.load_chunk(pages)?;
-            if self.chunk.is_empty() && self.chunk_number < self.segment.chunks.end {
+    /// Loads the next block if the current one has been read.
+    fn load_next_block_at_end<P: ReadSegments>(&mut self, pages: &P) -> Result<(), P::Error> {
+        if self.offset == self.block.len() && self.block_number < self.segment.blocks.end {
+            self.block_number += 1;
+            self.load_block(pages)?;
+            if self.block.is_empty() && self.block_number < self.segment.blocks.end {
                 return Err(corruption::<P>());
             }
         }
         Ok(())
     }
 
-    /// Moves the offset to where `left` bytes of the chunk remain. Returns the number of bytes
+    /// Moves the offset to where `left` bytes of the block remain. Returns the number of bytes
     /// read.
     fn advance_offset(&mut self, left: usize) -> i64 {
-        let end = self.chunk.len() - left;
+        let end = self.block.len() - left;
         let read = (end - self.offset) as i64;
         self.offset = end;
         read
     }
 
-    /// Returns the first chunk that is still needed: the chunk in which the current term begins.
-    fn first_needed_chunk(&self) -> i64 {
-        if self.is_ended { self.segment.chunks.end } else { self.term_chunk }
+    /// Returns the first block that is still needed: the block in which the current term begins.
+    fn first_needed_block(&self) -> i64 {
+        if self.is_ended { self.segment.blocks.end } else { self.term_block }
     }
 
-    /// Deletes the chunks that have been read if they are at least `min_count`.
+    /// Deletes the blocks that have been read if they are at least `min_count`.
     /// [`MergeInput::finish_step`] has to follow in the same transaction.
-    pub(crate) fn delete_read_chunks<P: WritePages>(
+    pub(crate) fn delete_read_blocks<P: WriteSegments>(
         &mut self,
         pages: &P,
         min_count: i64,
     ) -> Result<(), P::Error> {
-        let end = self.first_needed_chunk();
-        if end - self.segment.chunks.start < min_count {
+        let end = self.first_needed_block();
+        if end - self.segment.blocks.start < min_count {
             return Ok(());
         }
-        pages.delete_chunks(self.segment.id, self.segment.chunks.start..end)?;
-        self.segment.chunks.start = end;
+        pages.delete_blocks(self.segment.id, self.segment.blocks.start..end)?;
+        self.segment.blocks.start = end;
         Ok(())
     }
 
     /// Deletes all that the merge has moved: the terms before `next_term`, or the whole segment if
     /// no term of any input remains.
-    pub(crate) fn finish_step<P: WritePages>(
+    pub(crate) fn finish_step<P: WriteSegments>(
         &self,
         pages: &P,
         next_term: Option<&[u8]>,
     ) -> Result<(), P::Error> {
         let Some(next_term) = next_term else { return pages.delete_segment(&self.segment) };
-        let first_chunk = self.first_needed_chunk();
-        pages.delete_chunks(self.segment.id, self.segment.chunks.start..first_chunk)?;
-        pages.set_start(self.segment.id, first_chunk, next_term)
+        let first_block = self.first_needed_block();
+        pages.delete_blocks(self.segment.id, self.segment.blocks.start..first_block)?;
+        pages.set_start(self.segment.id, first_block, next_term)
     }
 }

@@ -5,7 +5,7 @@
 //! neighbours of a tier become one segment of the next tier. Only neighbours in the order of
 //! batches are merged, since a segment between two inputs may list the same items as changed.
 
-use crate::pages::Segment;
+use crate::segment_storage::Segment;
 use std::ops::Range;
 
 /// The number of neighbouring segments of a tier that are merged into one.
@@ -21,7 +21,7 @@ const SIZE_RATIO: i64 = 2;
 /// Upper bound of the segments of tier 0.
 const SMALLEST_TIER_BYTES: i64 = 4096;
 /// A compaction leaves out a first segment that is this many times larger than all others together.
-const COMPACTION_RATIO: i64 = 8;
+const FORCE_MERGE_RATIO: i64 = 8;
 
 /// Chooses a run of segments to merge among neighbours that take part in no merge yet.
 pub(crate) type MergePolicy = fn(&[Segment]) -> Option<Range<usize>>;
@@ -50,10 +50,10 @@ pub(crate) fn choose_tier(free: &[Segment]) -> Option<Range<usize>> {
 }
 
 /// Chooses all segments, or all but a first one that is much larger than the others together.
-pub(crate) fn choose_compaction(free: &[Segment]) -> Option<Range<usize>> {
+pub(crate) fn choose_force_merge(free: &[Segment]) -> Option<Range<usize>> {
     let (first, rest) = free.split_first()?;
     let rest_bytes: i64 = rest.iter().map(|segment| segment.bytes).sum();
-    let start = usize::from(first.bytes > rest_bytes * COMPACTION_RATIO);
+    let start = usize::from(first.bytes > rest_bytes * FORCE_MERGE_RATIO);
     (free.len() - start > 1).then_some(start..free.len())
 }
 

@@ -1,21 +1,21 @@
 //! Reads all valid postings of an index, so that a check can compare them with the expected
 //! postings.
 
-use crate::pages::{IndexId, ReadPages, SegmentId};
 use crate::segment::{SegmentReader, corruption};
+use crate::segment_storage::{IndexId, ReadSegments, SegmentId};
 use crate::term::CHANGED_ITEMS_TERM;
 use std::collections::HashMap;
 
-/// Passes each term and item that the index holds to `each`, for the items that `is_live` accepts.
+/// Passes each term and item that the index holds to `visit`, for the items that `is_live` accepts.
 /// The order is unspecified.
 ///
 /// Staleness is decided by the segments alone: the valid postings of an item are in the newest
 /// segment that lists it as changed.
-pub fn for_each_posting<P: ReadPages>(
+pub fn for_each_posting<P: ReadSegments>(
     pages: &P,
     index: IndexId,
     is_live: &dyn Fn(i64) -> bool,
-    each: &mut dyn FnMut(&[u8], i64),
+    visit: &mut dyn FnMut(&[u8], i64),
 ) -> Result<(), P::Error> {
     let segments = pages.segments(index)?;
     let (mut items, mut newest) = (Vec::new(), HashMap::new());
@@ -39,7 +39,7 @@ pub fn for_each_posting<P: ReadPages>(
                 // changed items of the input are moved last.
                 let known = newest.get(&item).copied();
                 if known == Some(segment.id) || known.and_then(merge_target) == Some(segment.id) {
-                    each(term, item);
+                    visit(term, item);
                 }
             }
             Ok(true)

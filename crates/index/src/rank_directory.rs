@@ -1,4 +1,4 @@
-//! Ranks by fence: how many positions lie before each chunk of an order.
+//! Ranks by fence: how many positions lie before each block of an order.
 //!
 //! The counts of the fences are summed once, and not for each rank, as the rank directory of a
 //! succinct bit vector has them (Jacobson, 1989).
@@ -9,7 +9,7 @@ use crate::sort_pages::{PartitionOrder, ReadSortPages, SortPosition};
 /// written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RankDirectory {
-    /// The first position of each chunk, and the number of positions before it.
+    /// The first position of each block, and the number of positions before it.
     fences: Vec<(SortPosition, u64)>,
     total: u64,
 }
@@ -28,11 +28,11 @@ impl RankDirectory {
         Ok(directory)
     }
 
-    /// Returns the number of positions before the chunk that has a position, or would have it;
-    /// `None` if the position lies before all chunks.
-    pub(crate) fn rank_of_chunk(&self, position: &SortPosition) -> Option<u64> {
-        let behind = self.fences.partition_point(|(first, _)| first <= position);
-        self.fences.get(behind.checked_sub(1)?).map(|(_, before)| *before)
+    /// Returns the number of positions before the block that has a position, or would have it;
+    /// `None` if the position lies before all blocks.
+    pub(crate) fn rank_of_block(&self, position: &SortPosition) -> Option<u64> {
+        let tail = self.fences.partition_point(|(first, _)| first <= position);
+        self.fences.get(tail.checked_sub(1)?).map(|(_, before)| *before)
     }
 
     /// Returns the number of all positions.

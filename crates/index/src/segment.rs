@@ -1,15 +1,15 @@
 //! Reading segments in place, and writing them.
 //!
-//! A lookup takes one step into the fences, and then reads chunk by chunk; no segment is ever
+//! A lookup takes one step into the fences, and then reads block by block; no segment is ever
 //! loaded whole.
 
-use crate::chunk::{ChunkBuilder, ChunkEntries, MalformedChunk, PackedPostings, Postings};
-use crate::pages::{Fence, ReadPages, Segment, SegmentId, WritePages};
+use crate::block::{BlockBuilder, BlockEntries, CorruptBlock, PackedPostings, Postings};
+use crate::segment_storage::{Fence, ReadSegments, Segment, SegmentId, WriteSegments};
 
-/// Returns the error of the storage for a malformed chunk.
+/// Returns the error of the storage for a malformed block.
 #[inline]
-pub(crate) fn corruption<P: ReadPages>() -> P::Error {
-    P::corruption(MalformedChunk)
+pub(crate) fn corruption<P: ReadSegments>() -> P::Error {
+    P::corruption(CorruptBlock)
 }
 
 /// A function that is called with the term and the postings of each entry, until it returns false.
@@ -21,30 +21,30 @@ pub(crate) struct SegmentReader<'a, P> {
     segment: &'a Segment,
 }
 
-impl<'a, P: ReadPages> SegmentReader<'a, P> {
+impl<'a, P: ReadSegments> SegmentReader<'a, P> {
     pub(crate) fn new(pages: &'a P, segment: &'a Segment) -> SegmentReader<'a, P> {
         SegmentReader { pages, segment }
     }
 
-    /// Passes each entry from the term `from` on to `each`, until that returns false. A frequent
+    /// Passes each entry from the term `from` on to `visit`, until that returns false. A frequent
     /// term has several entries, one after the other.
     pub(crate) fn for_each_entry(
         &self,
         from: &[u8],
-        each: &mut EntryVisitor<'_, P::Error>,
+        visit: &mut EntryVisitor<'_, P::Error>,
     ) -> Result<(), P::Error> {
         let from = from.max(&self.segment.from_term);
         let mut term = Vec::new();
-        for chunk in self.find_chunk_before(from)?..self.segment.chunks.end {
-            let is_continued = self.read_chunk(chunk, |bytes| {
-                let mut entries = ChunkEntries::new(bytes);
+        for block in self.find_block_before(from)?..self.segment.blocks.end {
+            let is_continued = self.read_block(block, |bytes| {
+                let mut entries = BlockEntries::new(bytes);
                 if term.is_empty() {
                     let Some(entry) = entries.seek(from).map_err(P::corruption)? else {
                         return Ok(true);
                     };
                     term.extend_from_slice(from.get(..entry.shared).ok_or_else(corruption::<P>)?);
                     term.extend_from_slice(entry.suffix);
-                    if !each(&term, entry.postings)? {
+                    if !visit(&term, entry.postings)? {
                         return Ok(false);
                     }
                 }
@@ -54,7 +54,7 @@ impl<'a, P: ReadPages> SegmentReader<'a, P> {
                     }
                     term.truncate(entry.shared);
                     term.extend_from_slice(entry.suffix);
-                    if !each(&term, entry.postings)? {
+                    if !visit(&term, entry.postings)? {
                         return Ok(false);
                     }
                 }
@@ -89,62 +89,62 @@ impl<'a, P: ReadPages> SegmentReader<'a, P> {
         Ok(count)
     }
 
-    /// Returns the last chunk whose first term is less than `term`, else the first chunk. The
-    /// postings of `term`, if it has any, begin in this chunk or in the next one.
-    pub(crate) fn find_chunk_before(&self, term: &[u8]) -> Result<i64, P::Error> {
-        let chunks = &self.segment.chunks;
-        if chunks.end - chunks.start <= 1 {
-            return Ok(chunks.start);
+    /// Returns the last block whose first term is less than `term`, else the first block. The
+    /// postings of `term`, if it has any, begin in this block or in the next one.
+    pub(crate) fn find_block_before(&self, term: &[u8]) -> Result<i64, P::Error> {
+        let blocks = &self.segment.blocks;
+        if blocks.end - blocks.start <= 1 {
+            return Ok(blocks.start);
         }
         let position = self.pages.last_fence_before(self.segment.id, term)?;
-        Ok(position.unwrap_or(chunks.start))
+        Ok(position.unwrap_or(blocks.start))
     }
 
-    pub(crate) fn read_chunk<T>(
+    pub(crate) fn read_block<T>(
         &self,
-        chunk: i64,
+        block: i64,
         read: impl FnOnce(&[u8]) -> Result<T, P::Error>,
     ) -> Result<T, P::Error> {
-        self.pages.read_chunk(self.segment.id, chunk, read)
+        self.pages.read_block(self.segment.id, block, read)
     }
 }
 
-/// Appends chunks to a segment.
+/// Appends blocks to a segment.
 pub(crate) struct SegmentWriter<'a, P> {
-    builder: ChunkBuilder,
-    appender: ChunkAppender<'a, P>,
+    builder: BlockBuilder,
+    appender: BlockAppender<'a, P>,
 }
 
 /// The end of a segment that is being written.
-struct ChunkAppender<'a, P> {
+struct BlockAppender<'a, P> {
     pages: &'a P,
     segment: SegmentId,
-    next_chunk: i64,
+    next_block: i64,
     added_bytes: i64,
 }
 
-impl<'a, P: WritePages> SegmentWriter<'a, P> {
+impl<'a, P: WriteSegments> SegmentWriter<'a, P> {
     /// Begins to write an empty segment.
     pub(crate) fn begin(pages: &'a P, segment: SegmentId) -> SegmentWriter<'a, P> {
         SegmentWriter::continue_from(pages, segment, 0)
     }
 
-    /// Continues a segment after its last chunk.
+    /// Continues a segment after its last block.
     pub(crate) fn open(pages: &'a P, segment: SegmentId) -> Result<SegmentWriter<'a, P>, P::Error> {
         Ok(SegmentWriter::continue_from(pages, segment, pages.end(segment)?))
     }
 
-    fn continue_from(pages: &'a P, segment: SegmentId, next_chunk: i64) -> SegmentWriter<'a, P> {
+    fn continue_from(pages: &'a P, segment: SegmentId, next_block: i64) -> SegmentWriter<'a, P> {
         SegmentWriter {
-            builder: ChunkBuilder::default(),
-            appender: ChunkAppender { pages, segment, next_chunk, added_bytes: 0 },
+            builder: BlockBuilder::default(),
+            appender: BlockAppender { pages, segment, next_block, added_bytes: 0 },
         }
     }
 
     /// Adds a term and its items. Terms are added in ascending order, and so are the items of each.
     pub(crate) fn add(&mut self, term: &[u8], items: &[i64]) -> Result<(), P::Error> {
         let appender = &mut self.appender;
-        self.builder.add(term, items, &mut |first, chunk| appender.append(first, chunk))
+        self.builder.add(term, items, &mut |first, block| appender.append(first, block))
     }
 
     /// Adds a term whose whole posting list is packed already.
@@ -154,28 +154,28 @@ impl<'a, P: WritePages> SegmentWriter<'a, P> {
         items: &PackedPostings,
     ) -> Result<(), P::Error> {
         let appender = &mut self.appender;
-        self.builder.add_packed(term, items, &mut |first, chunk| appender.append(first, chunk))
+        self.builder.add_packed(term, items, &mut |first, block| appender.append(first, block))
     }
 
-    /// Writes the last chunk and the end of the segment. Returns the number of bytes that were
+    /// Writes the last block and the end of the segment. Returns the number of bytes that were
     /// added.
     pub(crate) fn finish(mut self) -> Result<i64, P::Error> {
         let appender = &mut self.appender;
-        self.builder.finish(&mut |first, chunk| appender.append(first, chunk))?;
-        appender.pages.set_end(appender.segment, appender.next_chunk, appender.added_bytes)?;
+        self.builder.finish(&mut |first, block| appender.append(first, block))?;
+        appender.pages.set_end(appender.segment, appender.next_block, appender.added_bytes)?;
         Ok(appender.added_bytes)
     }
 }
 
-impl<P: WritePages> ChunkAppender<'_, P> {
+impl<P: WriteSegments> BlockAppender<'_, P> {
     fn append(&mut self, first_term: &[u8], bytes: &[u8]) -> Result<(), P::Error> {
-        let (segment, chunk) = (self.segment, self.next_chunk);
-        self.pages.insert_chunk(segment, chunk, bytes)?;
-        // Terms before the first fence are in the first chunk.
-        if chunk > 0 {
-            self.pages.insert_fence(Fence { segment, first_term, chunk })?;
+        let (segment, block) = (self.segment, self.next_block);
+        self.pages.insert_block(segment, block, bytes)?;
+        // Terms before the first fence are in the first block.
+        if block > 0 {
+            self.pages.insert_fence(Fence { segment, first_term, block })?;
         }
-        self.next_chunk += 1;
+        self.next_block += 1;
         self.added_bytes += bytes.len() as i64;
         Ok(())
     }

@@ -2,9 +2,9 @@
 //! (the memtable of a log-structured merge tree).
 
 use crate::merge;
-use crate::pages::{IndexId, WritePages};
 use crate::segment::SegmentWriter;
-use crate::term::{CHANGED_ITEMS_TERM, OVERSIZED_ITEMS_TERM, prefix_number};
+use crate::segment_storage::{IndexId, WriteSegments};
+use crate::term::{CHANGED_ITEMS_TERM, OVERSIZED_ITEMS_TERM, prefix_key};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 ///
 /// The numbers must compare as their terms do, and each of their terms must be greater than any
 /// plain term of the same index.
-pub type UnpackTerm = fn(u64, &mut Vec<u8>);
+pub type TermDecoder = fn(u64, &mut Vec<u8>);
 
 /// The set of terms of one item.
 ///
@@ -71,22 +71,22 @@ impl TermSet {
     fn plain_terms(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.plain_terms.as_slice();
         std::iter::from_fn(move || {
-            let (length, behind) = rest.split_first_chunk::<2>()?;
-            let (term, behind) = behind.split_at_checked(u16::from_le_bytes(*length).into())?;
-            rest = behind;
+            let (length, tail) = rest.split_first_chunk::<2>()?;
+            let (term, tail) = tail.split_at_checked(u16::from_le_bytes(*length).into())?;
+            rest = tail;
             Some(term)
         })
     }
 
-    /// Passes each distinct term to `each`, in ascending order.
-    pub fn for_each(&self, unpack: UnpackTerm, each: &mut dyn FnMut(&[u8])) {
-        self.plain_terms().for_each(&mut *each);
+    /// Passes each distinct term to `visit`, in ascending order.
+    pub fn for_each(&self, unpack: TermDecoder, visit: &mut dyn FnMut(&[u8])) {
+        self.plain_terms().for_each(&mut *visit);
         let (mut numbers, mut term) = (self.packed_terms.clone(), Vec::new());
         numbers.sort_unstable();
         numbers.dedup();
         for number in numbers {
             unpack(number, &mut term);
-            each(&term);
+            visit(&term);
         }
     }
 }
@@ -111,12 +111,12 @@ impl SegmentBuffer {
 
     /// Writes the segment of the batch `seq`, and then merges in proportion to its bytes (see
     /// `merge`). Nothing is written for a batch without changes.
-    pub fn flush<P: WritePages>(
+    pub fn flush<P: WriteSegments>(
         mut self,
         pages: &P,
         index: IndexId,
         seq: i64,
-        unpack: UnpackTerm,
+        unpack: TermDecoder,
     ) -> Result<(), P::Error> {
         if self.items.is_empty() {
             return Ok(());
@@ -132,14 +132,14 @@ impl SegmentBuffer {
         merge::merge_increment(pages, index, bytes)
     }
 
-    fn write_plain_terms<P: WritePages>(
+    fn write_plain_terms<P: WriteSegments>(
         &self,
         writer: &mut SegmentWriter<'_, P>,
     ) -> Result<(), P::Error> {
         let mut pairs: Vec<(u64, &[u8], i64)> = Vec::new();
         for (&item, terms) in &self.items {
             let terms = terms.iter().flat_map(TermSet::plain_terms);
-            pairs.extend(terms.map(|term| (prefix_number(term), term, item)));
+            pairs.extend(terms.map(|term| (prefix_key(term), term, item)));
         }
         // Most terms differ in their first eight bytes, which are compared as one number.
         pairs.sort_unstable();
@@ -155,9 +155,9 @@ impl SegmentBuffer {
     /// Writes the packed terms: many postings of few distinct numbers. Each number gets a slot, and
     /// the items are distributed over the slots in two passes (a counting sort), instead of sorting
     /// all pairs of number and item.
-    fn write_packed_terms<P: WritePages>(
+    fn write_packed_terms<P: WriteSegments>(
         &mut self,
-        unpack: UnpackTerm,
+        unpack: TermDecoder,
         writer: &mut SegmentWriter<'_, P>,
     ) -> Result<(), P::Error> {
         let mut slot_numbers: HashMap<u64, u64, SeededHasher> =

@@ -1,9 +1,9 @@
-//! The interface between the sort index and its storage: chunks by fence, and level-0 runs.
+//! The interface between the sort index and its storage: blocks by fence, and level-0 runs.
 //!
-//! Separate from `pages`, the interface of the inverted index, because chunks are found by position
+//! Separate from `pages`, the interface of the inverted index, because blocks are found by position
 //! here, and rewritten in place.
 
-use crate::chunk::MalformedChunk;
+use crate::block::CorruptBlock;
 
 /// A position in an order: the sort key, and the item among those with the same key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,20 +42,20 @@ pub struct PositionChange {
     pub is_insert: bool,
 }
 
-/// A chunk of level 1 by its description.
+/// A block of level 1 by its description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortFence {
-    /// The first position in the chunk.
+    /// The first position in the block.
     pub first: SortPosition,
-    /// The number of positions in the chunk.
+    /// The number of positions in the block.
     pub count: u64,
-    /// The number of the chunk.
-    pub chunk: i64,
+    /// The number of the block.
+    pub block: i64,
 }
 
-/// The chunk of an order that a read wants, by its fence.
+/// The block of an order that a read wants, by its fence.
 #[derive(Debug, Clone, Copy)]
-pub enum ChunkSeek<'a> {
+pub enum BlockSeek<'a> {
     /// The first one.
     First,
     /// The last one.
@@ -76,18 +76,18 @@ pub trait ReadSortPages {
     /// The error of the storage.
     type Error;
 
-    /// Converts a malformed or missing chunk into an error of the storage.
-    fn sort_corruption(malformed: MalformedChunk) -> Self::Error;
+    /// Converts a malformed or missing block into an error of the storage.
+    fn sort_corruption(malformed: CorruptBlock) -> Self::Error;
 
-    /// Passes a chunk to `read`, with its fence; `None` if there is no such chunk.
-    fn read_sort_chunk<T>(
+    /// Passes a block to `read`, with its fence; `None` if there is no such block.
+    fn read_sort_block<T>(
         &self,
         order: PartitionOrder,
-        seek: ChunkSeek<'_>,
+        seek: BlockSeek<'_>,
         read: impl FnOnce(SortFence, &[u8]) -> Result<T, Self::Error>,
     ) -> Result<Option<T>, Self::Error>;
 
-    /// Returns the first position of the next chunk: the least fence that is greater than this
+    /// Returns the first position of the next block: the least fence that is greater than this
     /// position.
     fn next_fence(
         &self,
@@ -95,21 +95,21 @@ pub trait ReadSortPages {
         position: &SortPosition,
     ) -> Result<Option<SortPosition>, Self::Error>;
 
-    /// Passes the fences of an order to `each`, ascending.
+    /// Passes the fences of an order to `visit`, ascending.
     fn for_each_fence(
         &self,
         order: PartitionOrder,
-        each: &mut dyn FnMut(SortFence),
+        visit: &mut dyn FnMut(SortFence),
     ) -> Result<(), Self::Error>;
 
-    /// Passes each level-0 run to `each`, the oldest first.
-    fn for_each_run(&self, each: &mut RunVisitor<'_, Self::Error>) -> Result<(), Self::Error>;
+    /// Passes each level-0 run to `visit`, the oldest first.
+    fn for_each_run(&self, visit: &mut RunVisitor<'_, Self::Error>) -> Result<(), Self::Error>;
 
-    /// Returns all orders that have a chunk.
+    /// Returns all orders that have a block.
     fn sort_orders(&self) -> Result<Vec<PartitionOrder>, Self::Error>;
 
-    /// Returns the number of chunks, with or without a fence.
-    fn sort_chunk_count(&self) -> Result<u64, Self::Error>;
+    /// Returns the number of blocks, with or without a fence.
+    fn sort_block_count(&self) -> Result<u64, Self::Error>;
 }
 
 /// The error of the storage that a sort index is written to.
@@ -126,7 +126,7 @@ pub trait WriteSortPages {
     /// Returns the number of changes in all level-0 runs.
     fn level_zero_count(&self) -> Result<u64, SortPagesError<Self>>;
 
-    /// Returns the number of positions in all chunks.
+    /// Returns the number of positions in all blocks.
     fn level_one_count(&self) -> Result<u64, SortPagesError<Self>>;
 
     /// Appends a level-0 run of this many changes.
@@ -135,14 +135,14 @@ pub trait WriteSortPages {
     /// Deletes all level-0 runs.
     fn delete_runs(&self) -> Result<(), SortPagesError<Self>>;
 
-    /// Inserts a chunk and returns its number.
-    fn insert_sort_chunk(&self, bytes: &[u8]) -> Result<i64, SortPagesError<Self>>;
+    /// Inserts a block and returns its number.
+    fn insert_sort_block(&self, bytes: &[u8]) -> Result<i64, SortPagesError<Self>>;
 
-    /// Replaces the bytes of a chunk.
-    fn replace_sort_chunk(&self, chunk: i64, bytes: &[u8]) -> Result<(), SortPagesError<Self>>;
+    /// Replaces the bytes of a block.
+    fn replace_sort_block(&self, block: i64, bytes: &[u8]) -> Result<(), SortPagesError<Self>>;
 
-    /// Deletes a chunk, without its fence.
-    fn delete_sort_chunk(&self, chunk: i64) -> Result<(), SortPagesError<Self>>;
+    /// Deletes a block, without its fence.
+    fn delete_sort_block(&self, block: i64) -> Result<(), SortPagesError<Self>>;
 
     /// Inserts a fence, or replaces the one at the same position.
     fn put_sort_fence(

@@ -1,14 +1,14 @@
 //! Reading the sort index: positions from anywhere on, in either direction; and the rank of a
 //! position, without reading the positions before it.
 //!
-//! A scan merges the chunks of level 1, which it reads one by one, with the changes of level 0, and
-//! the partitions with each other. A rank is a sum over fences, and a search in one chunk.
+//! A scan merges the blocks of level 1, which it reads one by one, with the changes of level 0, and
+//! the partitions with each other. A rank is a sum over fences, and a search in one block.
 
-use crate::chunk::MalformedChunk;
+use crate::block::CorruptBlock;
 use crate::level_zero::LevelZero;
 use crate::rank_directory::RankDirectory;
-use crate::sort_chunk::{PositionBuffer, PositionCursor, count_before};
-use crate::sort_pages::{ChunkSeek, PartitionOrder, PositionChange, ReadSortPages, SortPosition};
+use crate::sort_block::{PositionBuffer, PositionCursor, count_before};
+use crate::sort_pages::{BlockSeek, PartitionOrder, PositionChange, ReadSortPages, SortPosition};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -29,13 +29,13 @@ impl<'a, P: ReadSortPages> SortIndex<'a, P> {
     }
 
     /// Passes each position after `after` (before it if `is_backwards`) in these orders, taken as
-    /// one sequence, to `each`, until that returns false.
+    /// one sequence, to `visit`, until that returns false.
     pub fn scan(
         &self,
         orders: &[PartitionOrder],
         after: Option<&SortPosition>,
         is_backwards: bool,
-        each: &mut PositionVisitor<'_, P::Error>,
+        visit: &mut PositionVisitor<'_, P::Error>,
     ) -> Result<(), P::Error> {
         let mut scans = Vec::with_capacity(orders.len());
         for &order in orders {
@@ -49,7 +49,7 @@ impl<'a, P: ReadSortPages> SortIndex<'a, P> {
             });
             let Some(scan) = next else { return Ok(()) };
             let Some((key, row)) = scan.current() else { return Ok(()) };
-            if !each(key, row)? {
+            if !visit(key, row)? {
                 return Ok(());
             }
             scan.advance(self.pages)?;
@@ -68,35 +68,38 @@ impl<'a, P: ReadSortPages> SortIndex<'a, P> {
             let (net_before, net_total) = self.level_zero.count_net(order, position);
             before += net_before;
             total += directory.total() as i64 + net_total;
-            let Some(rank) = directory.rank_of_chunk(position) else { continue };
-            let seek = ChunkSeek::AtOrBefore(position);
-            let in_chunk = self.pages.read_sort_chunk(order, seek, |_, bytes| {
+            let Some(rank) = directory.rank_of_block(position) else { continue };
+            let seek = BlockSeek::AtOrBefore(position);
+            let in_block = self.pages.read_sort_block(order, seek, |_, bytes| {
                 count_before(bytes, position).map_err(P::sort_corruption)
             })?;
-            before += rank as i64 + in_chunk.unwrap_or_default() as i64;
+            before += rank as i64 + in_block.unwrap_or_default() as i64;
         }
         Ok((before.max(0).unsigned_abs(), total.max(0).unsigned_abs()))
     }
 
-    /// Passes each position of each order to `each`. Fails if a fence is not that of its chunk, a
+    /// Passes each position of each order to `visit`. Fails if a fence is not that of its block, a
     /// position is out of place, or level 0 changes what is not there.
-    pub fn verify(&self, each: &mut dyn FnMut(PartitionOrder, &[u8], i64)) -> Result<(), P::Error> {
-        let malformed = || P::sort_corruption(MalformedChunk);
+    pub fn verify(
+        &self,
+        visit: &mut dyn FnMut(PartitionOrder, &[u8], i64),
+    ) -> Result<(), P::Error> {
+        let malformed = || P::sort_corruption(CorruptBlock);
         let mut orders: BTreeSet<PartitionOrder> = self.pages.sort_orders()?.into_iter().collect();
         orders.extend(self.level_zero.orders());
-        let mut chunks = 0;
+        let mut blocks = 0;
         for order in orders {
             let mut changes = self.level_zero.of_order(order);
             let (mut fence, mut last) = (None, None);
             loop {
                 let mut buffer = PositionBuffer::default();
-                let seek = fence.as_ref().map_or(ChunkSeek::First, ChunkSeek::After);
-                let read = self.pages.read_sort_chunk(order, seek, |fence, bytes| {
+                let seek = fence.as_ref().map_or(BlockSeek::First, BlockSeek::After);
+                let read = self.pages.read_sort_block(order, seek, |fence, bytes| {
                     buffer.unpack(bytes).map_err(P::sort_corruption)?;
                     Ok(fence)
                 })?;
                 let Some(read) = read else { break };
-                chunks += 1;
+                blocks += 1;
                 if read.count != buffer.len() as u64
                     || buffer.position(0).as_ref() != Some(&read.first)
                 {
@@ -111,18 +114,18 @@ impl<'a, P: ReadSortPages> SortIndex<'a, P> {
                     let (Some(position), Some((key, row))) = (&last, buffer.get(index)) else {
                         continue;
                     };
-                    while let Some((change, behind)) = changes.split_first()
+                    while let Some((change, tail)) = changes.split_first()
                         && change.position < *position
                     {
                         if !change.is_insert {
                             return Err(malformed());
                         }
-                        each(order, &change.position.key, change.position.row);
-                        changes = behind;
+                        visit(order, &change.position.key, change.position.row);
+                        changes = tail;
                     }
                     match changes.split_first().filter(|(change, _)| change.position == *position) {
-                        None => each(order, key, row),
-                        Some((change, behind)) if !change.is_insert => changes = behind,
+                        None => visit(order, key, row),
+                        Some((change, tail)) if !change.is_insert => changes = tail,
                         Some(_) => return Err(malformed()),
                     }
                 }
@@ -132,28 +135,28 @@ impl<'a, P: ReadSortPages> SortIndex<'a, P> {
                 if !change.is_insert {
                     return Err(malformed());
                 }
-                each(order, &change.position.key, change.position.row);
+                visit(order, &change.position.key, change.position.row);
             }
         }
-        // A chunk without a fence holds what nobody finds.
-        if chunks == self.pages.sort_chunk_count()? { Ok(()) } else { Err(malformed()) }
+        // A block without a fence holds what nobody finds.
+        if blocks == self.pages.sort_block_count()? { Ok(()) } else { Err(malformed()) }
     }
 }
 
-/// A scan of one order: its next position is in the chunk or among the changes of level 0.
+/// A scan of one order: its next position is in the block or among the changes of level 0.
 struct OrderScan<'a> {
     order: PartitionOrder,
     is_backwards: bool,
     /// The changes that are not passed.
     changes: &'a [PositionChange],
-    chunk: ChunkScan,
-    /// The fence of the chunk; `None`: there is no chunk.
+    block: BlockScan,
+    /// The fence of the block; `None`: there is no block.
     fence: Option<SortPosition>,
     next: NextPosition,
 }
 
-/// The positions of a chunk that are not passed.
-enum ChunkScan {
+/// The positions of a block that are not passed.
+enum BlockScan {
     Forwards(PositionCursor),
     /// Keys are packed forwards, so they are unpacked first; the number of those left.
     Backwards(PositionBuffer, usize),
@@ -161,35 +164,35 @@ enum ChunkScan {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextPosition {
-    InChunk,
+    InBlock,
     InLevelZero,
     None,
 }
 
-impl ChunkScan {
+impl BlockScan {
     #[inline]
     fn current(&self) -> Option<(&[u8], i64)> {
         match self {
-            ChunkScan::Forwards(cursor) => cursor.current(),
-            ChunkScan::Backwards(buffer, left) => buffer.get(left.checked_sub(1)?),
+            BlockScan::Forwards(cursor) => cursor.current(),
+            BlockScan::Backwards(buffer, left) => buffer.get(left.checked_sub(1)?),
         }
     }
 
     #[inline]
-    fn advance(&mut self) -> Result<(), MalformedChunk> {
+    fn advance(&mut self) -> Result<(), CorruptBlock> {
         match self {
-            ChunkScan::Forwards(cursor) => return cursor.advance(),
-            ChunkScan::Backwards(_, left) => *left = left.saturating_sub(1),
+            BlockScan::Forwards(cursor) => return cursor.advance(),
+            BlockScan::Backwards(_, left) => *left = left.saturating_sub(1),
         }
         Ok(())
     }
 
-    /// Begins to read another chunk, after or before a position.
-    fn open(&mut self, bytes: &[u8], after: Option<&SortPosition>) -> Result<(), MalformedChunk> {
+    /// Begins to read another block, after or before a position.
+    fn open(&mut self, bytes: &[u8], after: Option<&SortPosition>) -> Result<(), CorruptBlock> {
         match (self, after) {
-            (ChunkScan::Forwards(cursor), None) => cursor.open(bytes),
-            (ChunkScan::Forwards(cursor), Some(after)) => cursor.open_after(bytes, after),
-            (ChunkScan::Backwards(buffer, left), after) => {
+            (BlockScan::Forwards(cursor), None) => cursor.open(bytes),
+            (BlockScan::Forwards(cursor), Some(after)) => cursor.open_after(bytes, after),
+            (BlockScan::Backwards(buffer, left), after) => {
                 buffer.clear();
                 match after {
                     None => buffer.unpack(bytes)?,
@@ -219,21 +222,21 @@ impl<'a> OrderScan<'a> {
                 changes.split_at(changes.partition_point(|change| change.position < *after)).0
             }
         };
-        let chunk = match is_backwards {
-            false => ChunkScan::Forwards(PositionCursor::default()),
-            true => ChunkScan::Backwards(PositionBuffer::default(), 0),
+        let block = match is_backwards {
+            false => BlockScan::Forwards(PositionCursor::default()),
+            true => BlockScan::Backwards(PositionBuffer::default(), 0),
         };
         let next = NextPosition::None;
-        let mut scan = OrderScan { order, is_backwards, changes, chunk, fence: None, next };
+        let mut scan = OrderScan { order, is_backwards, changes, block, fence: None, next };
         let pages = index.pages;
         match (after, is_backwards) {
-            (None, false) => scan.load(pages, ChunkSeek::First, None)?,
-            (None, true) => scan.load(pages, ChunkSeek::Last, None)?,
-            (Some(end), true) => scan.load(pages, ChunkSeek::Before(end), after)?,
+            (None, false) => scan.load(pages, BlockSeek::First, None)?,
+            (None, true) => scan.load(pages, BlockSeek::Last, None)?,
+            (Some(end), true) => scan.load(pages, BlockSeek::Before(end), after)?,
             (Some(start), false) => {
-                scan.load(pages, ChunkSeek::AtOrBefore(start), after)?;
+                scan.load(pages, BlockSeek::AtOrBefore(start), after)?;
                 if scan.fence.is_none() {
-                    scan.load(pages, ChunkSeek::First, None)?;
+                    scan.load(pages, BlockSeek::First, None)?;
                 }
             }
         }
@@ -245,7 +248,7 @@ impl<'a> OrderScan<'a> {
     #[inline]
     fn current(&self) -> Option<(&[u8], i64)> {
         match self.next {
-            NextPosition::InChunk => self.chunk.current(),
+            NextPosition::InBlock => self.block.current(),
             NextPosition::InLevelZero => self.next_change().map(|change| change.position.as_pair()),
             NextPosition::None => None,
         }
@@ -255,12 +258,12 @@ impl<'a> OrderScan<'a> {
     #[inline]
     fn advance<P: ReadSortPages>(&mut self, pages: &P) -> Result<(), P::Error> {
         match self.next {
-            NextPosition::InChunk => self.chunk.advance().map_err(P::sort_corruption)?,
+            NextPosition::InBlock => self.block.advance().map_err(P::sort_corruption)?,
             NextPosition::InLevelZero => self.skip_change(),
             NextPosition::None => {}
         }
-        if self.changes.is_empty() && self.chunk.current().is_some() {
-            self.next = NextPosition::InChunk;
+        if self.changes.is_empty() && self.block.current().is_some() {
+            self.next = NextPosition::InBlock;
             return Ok(());
         }
         self.find_next(pages)
@@ -268,18 +271,18 @@ impl<'a> OrderScan<'a> {
 
     fn find_next<P: ReadSortPages>(&mut self, pages: &P) -> Result<(), P::Error> {
         loop {
-            while self.chunk.current().is_none()
+            while self.block.current().is_none()
                 && let Some(fence) = self.fence.take()
             {
                 let seek = match self.is_backwards {
-                    true => ChunkSeek::Before(&fence),
-                    false => ChunkSeek::After(&fence),
+                    true => BlockSeek::Before(&fence),
+                    false => BlockSeek::After(&fence),
                 };
                 self.load(pages, seek, None)?;
             }
-            let stored = self.chunk.current();
+            let stored = self.block.current();
             let Some(change) = self.next_change() else {
-                self.next = stored.map_or(NextPosition::None, |_| NextPosition::InChunk);
+                self.next = stored.map_or(NextPosition::None, |_| NextPosition::InBlock);
                 return Ok(());
             };
             let changed = change.position.as_pair();
@@ -290,10 +293,10 @@ impl<'a> OrderScan<'a> {
                 Some(stored) => changed.cmp(&stored),
             };
             match (order, change.is_insert) {
-                (Ordering::Greater, _) => self.next = NextPosition::InChunk,
+                (Ordering::Greater, _) => self.next = NextPosition::InBlock,
                 (Ordering::Less, true) => self.next = NextPosition::InLevelZero,
                 (Ordering::Equal, false) => {
-                    self.chunk.advance().map_err(P::sort_corruption)?;
+                    self.block.advance().map_err(P::sort_corruption)?;
                     self.skip_change();
                     continue;
                 }
@@ -319,16 +322,16 @@ impl<'a> OrderScan<'a> {
         self.changes = split.unwrap_or_default();
     }
 
-    /// Reads another chunk, if there is one.
+    /// Reads another block, if there is one.
     fn load<P: ReadSortPages>(
         &mut self,
         pages: &P,
-        seek: ChunkSeek<'_>,
+        seek: BlockSeek<'_>,
         after: Option<&SortPosition>,
     ) -> Result<(), P::Error> {
-        let chunk = &mut self.chunk;
-        self.fence = pages.read_sort_chunk(self.order, seek, |fence, bytes| {
-            chunk.open(bytes, after).map_err(P::sort_corruption)?;
+        let block = &mut self.block;
+        self.fence = pages.read_sort_block(self.order, seek, |fence, bytes| {
+            block.open(bytes, after).map_err(P::sort_corruption)?;
             Ok(fence.first)
         })?;
         Ok(())

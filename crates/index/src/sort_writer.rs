@@ -1,19 +1,19 @@
 //! Writing the sort index: batches to level 0 or level 1, and the compaction of one into the other.
 //!
 //! The index is an LSM tree of two components (O'Neil et al., 1996). Level 1 is the leaf level of a
-//! B+-tree: each order is one sequence of positions in chunks, and the fences above them, which
-//! the storage keeps in order, are its inner level. A chunk that overflows is divided; one that
+//! B+-tree: each order is one sequence of positions in blocks, and the fences above them, which
+//! the storage keeps in order, are its inner level. A block that overflows is divided; one that
 //! becomes empty is deleted, and only then (free-at-empty; Johnson and Shasha, 1993).
 //!
-//! A small batch changes the chunks that it concerns. A batch of an import would change nearly all
+//! A small batch changes the blocks that it concerns. A batch of an import would change nearly all
 //! of them, as keys come in no order; it appends one sorted run to level 0 instead, until so much
 //! is there that one pass over level 1 is worth it. A removal of a position is a tombstone there.
 
-use crate::chunk::MalformedChunk;
+use crate::block::CorruptBlock;
 use crate::level_zero::{LevelZero, net_changes};
-use crate::sort_chunk::{PositionBuffer, pack_run};
+use crate::sort_block::{PositionBuffer, pack_run};
 use crate::sort_pages::{
-    ChunkSeek, PartitionOrder, PositionChange, ReadSortPages as _, SortFence, SortPagesError,
+    BlockSeek, PartitionOrder, PositionChange, ReadSortPages as _, SortFence, SortPagesError,
     SortPosition, WriteSortPages,
 };
 use std::cmp::Ordering;
@@ -25,9 +25,9 @@ const MAX_LEVEL_ZERO_CHANGES: u64 = 32_768;
 /// ...or more than this share of the positions of level 1: readers sort level 0 in memory, and the
 /// pages that it leaves free make the file larger.
 const MAX_LEVEL_ZERO_SHARE: u64 = 8;
-/// Neighbouring chunks that change are packed anew together, so that they are full afterwards, up
+/// Neighbouring blocks that change are packed anew together, so that they are full afterwards, up
 /// to this many at once.
-const MAX_GROUP_CHUNKS: usize = 32;
+const MAX_GROUP_BLOCKS: usize = 32;
 
 /// Writes the changes of a batch. For each item, a removal from a position comes before an
 /// insertion at the same one.
@@ -41,7 +41,7 @@ pub fn write_position_changes<P: WriteSortPages>(
     }
     let waiting = pages.level_zero_count()?;
     if waiting == 0 && changes.len() < MIN_RUN_CHANGES {
-        return merge_into_chunks(pages, &changes);
+        return merge_into_blocks(pages, &changes);
     }
     let share = pages.level_one_count()? / MAX_LEVEL_ZERO_SHARE;
     let count = changes.len() as u64;
@@ -51,7 +51,7 @@ pub fn write_position_changes<P: WriteSortPages>(
     let mut all = LevelZero::read(pages.reader())?.into_changes();
     all.append(&mut changes);
     net_changes(&mut all);
-    merge_into_chunks(pages, &all)?;
+    merge_into_blocks(pages, &all)?;
     pages.delete_runs()
 }
 
@@ -60,19 +60,19 @@ pub fn compact_level_zero<P: WriteSortPages>(pages: &P) -> Result<bool, SortPage
     if pages.level_zero_count()? == 0 {
         return Ok(false);
     }
-    merge_into_chunks(pages, &LevelZero::read(pages.reader())?.into_changes())?;
+    merge_into_blocks(pages, &LevelZero::read(pages.reader())?.into_changes())?;
     pages.delete_runs()?;
     Ok(true)
 }
 
-/// Makes these changes, which are sorted, in the chunks.
-fn merge_into_chunks<P: WriteSortPages>(
+/// Makes these changes, which are sorted, in the blocks.
+fn merge_into_blocks<P: WriteSortPages>(
     pages: &P,
     changes: &[PositionChange],
 ) -> Result<(), SortPagesError<P>> {
     for of_order in changes.chunk_by(|a, b| a.order == b.order) {
         let Some(PositionChange { order, .. }) = of_order.first() else { continue };
-        let (mut group, mut rest) = (ChunkGroup::new(pages, *order), of_order);
+        let (mut group, mut rest) = (BlockGroup::new(pages, *order), of_order);
         while !rest.is_empty() {
             rest = group.merge_next(rest)?;
         }
@@ -81,8 +81,8 @@ fn merge_into_chunks<P: WriteSortPages>(
     Ok(())
 }
 
-/// Neighbouring chunks of an order that are being changed.
-struct ChunkGroup<'a, P> {
+/// Neighbouring blocks of an order that are being changed.
+struct BlockGroup<'a, P> {
     pages: &'a P,
     order: PartitionOrder,
     /// Their fences, as they are stored.
@@ -91,13 +91,13 @@ struct ChunkGroup<'a, P> {
     positions: PositionBuffer,
     /// The fence behind them.
     end: Option<SortPosition>,
-    /// The stored positions of the chunk that is being merged.
+    /// The stored positions of the block that is being merged.
     stored: PositionBuffer,
 }
 
-impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
-    fn new(pages: &'a P, order: PartitionOrder) -> ChunkGroup<'a, P> {
-        ChunkGroup {
+impl<'a, P: WriteSortPages> BlockGroup<'a, P> {
+    fn new(pages: &'a P, order: PartitionOrder) -> BlockGroup<'a, P> {
+        BlockGroup {
             pages,
             order,
             fences: Vec::new(),
@@ -107,28 +107,28 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
         }
     }
 
-    /// Merges the changes that fall into the chunk of the first one. Returns the others.
+    /// Merges the changes that fall into the block of the first one. Returns the others.
     fn merge_next<'c>(
         &mut self,
         changes: &'c [PositionChange],
     ) -> Result<&'c [PositionChange], SortPagesError<P>> {
         let Some(first) = changes.first() else { return Ok(changes) };
         let is_behind = |end: &SortPosition| first.position >= *end;
-        let mut has_chunk = false;
+        let mut has_block = false;
         if let Some(end) = self.end.take().filter(is_behind) {
-            // Mostly it is the next chunk.
+            // Mostly it is the next block.
             let next = self.pages.reader().next_fence(self.order, &end)?;
             if next.as_ref().is_none_or(|next| first.position < *next)
-                && self.fences.len() < MAX_GROUP_CHUNKS
+                && self.fences.len() < MAX_GROUP_BLOCKS
             {
-                has_chunk = self.load(ChunkSeek::AtOrBefore(&end))?;
+                has_block = self.load(BlockSeek::AtOrBefore(&end))?;
             }
             self.end = next;
         }
-        if !has_chunk {
+        if !has_block {
             self.write()?;
-            if !self.load(ChunkSeek::AtOrBefore(&first.position))? {
-                self.load(ChunkSeek::First)?;
+            if !self.load(BlockSeek::AtOrBefore(&first.position))? {
+                self.load(BlockSeek::First)?;
             }
             self.end = match self.fences.last() {
                 Some(fence) => self.pages.reader().next_fence(self.order, &fence.first)?,
@@ -136,17 +136,17 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
             };
         }
         let end = self.end.as_ref();
-        let in_chunk =
+        let in_block =
             changes.partition_point(|change| end.is_none_or(|end| change.position < *end));
-        let (in_chunk, rest) = changes.split_at(in_chunk);
-        self.merge_stored(in_chunk);
+        let (in_block, rest) = changes.split_at(in_block);
+        self.merge_stored(in_block);
         Ok(rest)
     }
 
-    fn load(&mut self, seek: ChunkSeek<'_>) -> Result<bool, SortPagesError<P>> {
+    fn load(&mut self, seek: BlockSeek<'_>) -> Result<bool, SortPagesError<P>> {
         let stored = &mut self.stored;
         stored.clear();
-        let fence = self.pages.reader().read_sort_chunk(self.order, seek, |fence, bytes| {
+        let fence = self.pages.reader().read_sort_block(self.order, seek, |fence, bytes| {
             stored.unpack(bytes).map_err(P::Reader::sort_corruption)?;
             Ok(fence)
         })?;
@@ -179,7 +179,7 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
         }
     }
 
-    /// Writes the chunks of the group with their fences, and begins another group.
+    /// Writes the blocks of the group with their fences, and begins another group.
     fn write(&mut self) -> Result<(), SortPagesError<P>> {
         let (pages, order) = (self.pages, self.order);
         let mut packed: Vec<(SortPosition, u64, Vec<u8>)> = Vec::new();
@@ -187,7 +187,7 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
         positions.pack(&mut |range, bytes| {
             let first = positions
                 .position(range.start)
-                .ok_or_else(|| P::Reader::sort_corruption(MalformedChunk))?;
+                .ok_or_else(|| P::Reader::sort_corruption(CorruptBlock))?;
             packed.push((first, range.len() as u64, bytes.to_vec()));
             Ok(())
         })?;
@@ -197,19 +197,19 @@ impl<'a, P: WriteSortPages> ChunkGroup<'a, P> {
                 pages.delete_sort_fence(order, &fence.first)?;
             }
             if replacement.is_none() {
-                pages.delete_sort_chunk(fence.chunk)?;
+                pages.delete_sort_block(fence.block)?;
             }
         }
         for (index, (first, count, bytes)) in packed.into_iter().enumerate() {
             let before = self.fences.get(index);
-            let chunk = match before {
+            let block = match before {
                 Some(fence) => {
-                    pages.replace_sort_chunk(fence.chunk, &bytes)?;
-                    fence.chunk
+                    pages.replace_sort_block(fence.block, &bytes)?;
+                    fence.block
                 }
-                None => pages.insert_sort_chunk(&bytes)?,
+                None => pages.insert_sort_block(&bytes)?,
             };
-            let fence = SortFence { first, count, chunk };
+            let fence = SortFence { first, count, block };
             if before != Some(&fence) {
                 pages.put_sort_fence(order, &fence)?;
             }

@@ -17,7 +17,7 @@ pub(crate) const CHANGED_ITEMS_TERM: &[u8] = &[0xff];
 /// Returns the first eight bytes of a term as a number. Numbers compare as the terms do, unless the
 /// terms have the same first eight bytes.
 #[inline]
-pub(crate) fn prefix_number(term: &[u8]) -> u64 {
+pub(crate) fn prefix_key(term: &[u8]) -> u64 {
     let mut prefix = [0; 8];
     let length = term.len().min(8);
     prefix[..length].copy_from_slice(&term[..length]);

@@ -1,5 +1,5 @@
 //! Varints: numbers of seven bits a byte, the lowest bits first (LEB128), and their zigzag form for
-//! numbers of either sign. Packed chunks and packed columns are made of them.
+//! numbers of either sign. Packed blocks and packed columns are made of them.
 //!
 //! `larder-time` has its own, because neither crate may depend on the other. These functions read
 //! from a slice that they advance, which suits the innermost loop over postings.
@@ -23,8 +23,8 @@ pub fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     }
     let (mut number, mut rest) = (u64::from(first & 0x7f), rest);
     for shift in (7..64).step_by(7) {
-        let (&byte, behind) = rest.split_first()?;
-        rest = behind;
+        let (&byte, tail) = rest.split_first()?;
+        rest = tail;
         number |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             *bytes = rest;

@@ -6,7 +6,7 @@ use larder_index::interval::{
 };
 use proptest::prelude::*;
 
-const SCALES: [TimeScale; 2] = [TimeScale::Absolute, TimeScale::Local];
+const SCALES: [TimeScale; 2] = [TimeScale::Utc, TimeScale::Floating];
 const LAYERS: [IntervalLayer; 2] = [IntervalLayer::Primary, IntervalLayer::Secondary];
 
 fn is_leap(year: i64) -> bool {
@@ -76,7 +76,7 @@ proptest! {
         month in 1..=12_u8,
         day in 1..=28_u8,
     ) {
-        let (layer, scale) = (IntervalLayer::Primary, TimeScale::Absolute);
+        let (layer, scale) = (IntervalLayer::Primary, TimeScale::Utc);
         let range = (civil_day(first), civil_day(first + days));
         let plan = BucketPlan::new(layer, scale, range, Some(range));
         for bucket in
@@ -128,8 +128,8 @@ fn classes_of_layers_scales_and_buckets_are_distinct() {
 #[test]
 fn buckets_of_the_secondary_layer_are_not_divided_by_days() {
     let days = (civil_day(100), civil_day(110));
-    let plan = BucketPlan::new(IntervalLayer::Secondary, TimeScale::Local, days, Some(days));
-    let any = bucket_class(IntervalLayer::Secondary, TimeScale::Local, DayBucket::Any);
+    let plan = BucketPlan::new(IntervalLayer::Secondary, TimeScale::Floating, days, Some(days));
+    let any = bucket_class(IntervalLayer::Secondary, TimeScale::Floating, DayBucket::Any);
     assert_eq!(plan.class_ranges().collect::<Vec<_>>(), [any..=any]);
     assert!(!plan.is_whole(any));
 }

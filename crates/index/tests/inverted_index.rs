@@ -2,8 +2,9 @@
 
 use crate::memory_pages::MemoryPages;
 use larder_index::{
-    IndexId, MalformedChunk, Matches, OVERSIZED_ITEMS_TERM, ReadPages as _, SegmentBuffer,
-    TermQuery, TermSet, compact_step, delete_all, find_matches, for_each_posting, merge_all,
+    BooleanQuery, CorruptBlock, IndexId, Matches, OVERSIZED_ITEMS_TERM, ReadSegments as _,
+    SegmentBuffer, TermSet, delete_all, find_matches, for_each_posting, force_merge_step,
+    merge_all,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ const TEXT: IndexId = IndexId(1);
 const OTHER: IndexId = IndexId(2);
 
 /// A query whose external lookups are given by their items.
-type Query = TermQuery<Vec<i64>>;
+type Query = BooleanQuery<Vec<i64>>;
 
 /// Writes the term of a packed number: `0x05` and its eight bytes.
 fn unpack(number: u64, term: &mut Vec<u8>) {
@@ -63,7 +64,7 @@ impl Tester {
         match step {
             Step::Batch(changes) => self.apply(changes),
             Step::Compact(budget) => {
-                compact_step(&self.pages, TEXT, *budget).unwrap();
+                force_merge_step(&self.pages, TEXT, *budget).unwrap();
             }
             Step::MergeAll => {
                 merge_all(&self.pages, TEXT).unwrap();
@@ -129,17 +130,17 @@ impl Tester {
     fn is_match(id: i64, item: &ModelItem, query: &Query) -> bool {
         let mut terms = item.terms.iter();
         match query {
-            TermQuery::Term(term) => item.terms.contains(term),
-            TermQuery::Prefix(prefix) => terms.any(|term| term.starts_with(prefix)),
-            TermQuery::PrefixFilter(prefix, test) => terms.any(|term| {
+            BooleanQuery::Term(term) => item.terms.contains(term),
+            BooleanQuery::Prefix(prefix) => terms.any(|term| term.starts_with(prefix)),
+            BooleanQuery::PrefixFilter(prefix, test) => terms.any(|term| {
                 let rest = term.strip_prefix(prefix.as_slice());
                 rest.is_some_and(|rest| std::str::from_utf8(rest).is_ok_and(test))
             }),
-            TermQuery::External(items) => items.contains(&id),
-            TermQuery::All(queries) | TermQuery::AllApprox(queries) => {
+            BooleanQuery::External(items) => items.contains(&id),
+            BooleanQuery::And(queries) | BooleanQuery::ApproximateAnd(queries) => {
                 !queries.is_empty() && queries.iter().all(|query| Tester::is_match(id, item, query))
             }
-            TermQuery::Any(queries) => {
+            BooleanQuery::Or(queries) => {
                 queries.iter().any(|query| Tester::is_match(id, item, query))
             }
         }
@@ -147,11 +148,13 @@ impl Tester {
 
     fn has_terms(query: &Query) -> bool {
         match query {
-            TermQuery::Term(_) | TermQuery::Prefix(_) | TermQuery::PrefixFilter(..) => true,
-            TermQuery::External(_) => false,
-            TermQuery::All(queries) | TermQuery::AllApprox(queries) | TermQuery::Any(queries) => {
-                queries.iter().any(Tester::has_terms)
+            BooleanQuery::Term(_) | BooleanQuery::Prefix(_) | BooleanQuery::PrefixFilter(..) => {
+                true
             }
+            BooleanQuery::External(_) => false,
+            BooleanQuery::And(queries)
+            | BooleanQuery::ApproximateAnd(queries)
+            | BooleanQuery::Or(queries) => queries.iter().any(Tester::has_terms),
         }
     }
 
@@ -192,20 +195,20 @@ impl Tester {
         self.check_postings();
         let term = |text: &str| [&[1], text.as_bytes()].concat();
         for word in words {
-            self.check_query(&TermQuery::Term(term(word)), false);
-            self.check_query(&TermQuery::Prefix(term(word)), false);
+            self.check_query(&BooleanQuery::Term(term(word)), false);
+            self.check_query(&BooleanQuery::Prefix(term(word)), false);
             let test = |rest: &str| rest.ends_with('b');
-            self.check_query(&TermQuery::PrefixFilter(term(word), Box::new(test)), false);
+            self.check_query(&BooleanQuery::PrefixFilter(term(word), Box::new(test)), false);
         }
-        let all = |queries: Vec<Query>| TermQuery::All(queries);
-        let listed = || words.iter().map(|word| TermQuery::Term(term(word))).collect::<Vec<_>>();
-        let numbers = || (0..3).map(|n| TermQuery::Term(packed_term(n))).collect::<Vec<_>>();
+        let all = |queries: Vec<Query>| BooleanQuery::And(queries);
+        let listed = || words.iter().map(|word| BooleanQuery::Term(term(word))).collect::<Vec<_>>();
+        let numbers = || (0..3).map(|n| BooleanQuery::Term(packed_term(n))).collect::<Vec<_>>();
         self.check_query(&all(listed()), false);
         self.check_query(&all(numbers()), false);
-        self.check_query(&TermQuery::AllApprox(numbers()), true);
-        self.check_query(&TermQuery::Any(listed()), false);
-        self.check_query(&TermQuery::External(vec![1, 3, 5]), false);
-        let mixed = vec![TermQuery::External((1..20).collect()), TermQuery::Any(numbers())];
+        self.check_query(&BooleanQuery::ApproximateAnd(numbers()), true);
+        self.check_query(&BooleanQuery::Or(listed()), false);
+        self.check_query(&BooleanQuery::External(vec![1, 3, 5]), false);
+        let mixed = vec![BooleanQuery::External((1..20).collect()), BooleanQuery::Or(numbers())];
         self.check_query(&all(mixed), false);
     }
 }
@@ -243,7 +246,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_chunks_are_errors_and_never_panic(
+    fn damaged_blocks_are_errors_and_never_panic(
         steps in proptest::collection::vec(step(), 1..8),
         place in 0..400_usize,
         byte: u8,
@@ -252,12 +255,12 @@ proptest! {
         for step in &steps {
             tester.run(step);
         }
-        tester.pages.damage(|chunk| {
-            let length = chunk.len();
-            chunk[place % length] = byte;
+        tester.pages.damage(|block| {
+            let length = block.len();
+            block[place % length] = byte;
         });
         let segments = tester.pages.segments(TEXT).unwrap();
-        let query: Query = TermQuery::Prefix(Vec::new());
+        let query: Query = BooleanQuery::Prefix(Vec::new());
         let _found = find_matches(&tester.pages, &segments, &query, &mut |_| Ok(Matches::default()));
         let _postings = for_each_posting(&tester.pages, TEXT, &|_| true, &mut |_, _| {});
         let _merged = merge_all(&tester.pages, TEXT);
@@ -284,8 +287,8 @@ fn merges_of_large_segments_stop_and_continue_anywhere() {
     }
     for _ in 0..40 {
         tester.run(&Step::Compact(9_000));
-        tester.check_query(&TermQuery::Term(b"\x01common".to_vec()), false);
-        tester.check_query(&TermQuery::Prefix(b"\x01rare0012".to_vec()), false);
+        tester.check_query(&BooleanQuery::Term(b"\x01common".to_vec()), false);
+        tester.check_query(&BooleanQuery::Prefix(b"\x01rare0012".to_vec()), false);
     }
     tester.check_postings();
 }
@@ -299,20 +302,20 @@ fn many_small_batches_leave_few_segments() {
     let segments = tester.pages.segments(TEXT).unwrap();
     assert!(segments.len() <= 20, "{} segments", segments.len());
     tester.check_postings();
-    while compact_step(&tester.pages, TEXT, i64::MAX).unwrap() {}
+    while force_merge_step(&tester.pages, TEXT, i64::MAX).unwrap() {}
     let free = tester.pages.segments(TEXT).unwrap();
     assert!(free.len() <= 2, "{} segments", free.len());
 }
 
 #[test]
-fn a_lookup_reads_few_chunks() {
+fn a_lookup_reads_few_blocks() {
     let mut tester = Tester::default();
     put_items(&mut tester, 1, 5000);
     tester.run(&Step::MergeAll);
-    assert!(tester.pages.chunk_count() > 15, "{} chunks", tester.pages.chunk_count());
-    let before = tester.pages.chunks_read();
-    assert_eq!(tester.find(&TermQuery::Term(b"\x01rare002500".to_vec())), [(2500, true)]);
-    assert!(tester.pages.chunks_read() - before <= 2);
+    assert!(tester.pages.block_count() > 15, "{} blocks", tester.pages.block_count());
+    let before = tester.pages.blocks_read();
+    assert_eq!(tester.find(&BooleanQuery::Term(b"\x01rare002500".to_vec())), [(2500, true)]);
+    assert!(tester.pages.blocks_read() - before <= 2);
 }
 
 #[test]
@@ -322,7 +325,7 @@ fn merging_everything_forgets_stale_and_removed_items() {
     tester.run(&Step::Batch((1..=100).map(|item| (item, ItemChange::Remove)).collect()));
     tester.run(&Step::MergeAll);
     let segments = tester.pages.segments(TEXT).unwrap();
-    let query: Query = TermQuery::Prefix(b"\x01".to_vec());
+    let query: Query = BooleanQuery::Prefix(b"\x01".to_vec());
     let (matches, read) =
         find_matches(&tester.pages, &segments, &query, &mut |_| Ok(Matches::default())).unwrap();
     assert!(matches.is_empty());
@@ -341,21 +344,21 @@ fn indexes_do_not_see_each_other() {
     pages.check();
     assert_eq!(pages.segments(TEXT).unwrap(), []);
     let segments = pages.segments(OTHER).unwrap();
-    let query: Query = TermQuery::Term(b"\x01a".to_vec());
+    let query: Query = BooleanQuery::Term(b"\x01a".to_vec());
     let (matches, _) =
         find_matches(&pages, &segments, &query, &mut |_| Ok(Matches::default())).unwrap();
     assert_eq!(matches.iter().map(|found| found.item).collect::<Vec<_>>(), [2]);
 }
 
 #[test]
-fn a_missing_chunk_is_corruption() {
+fn a_missing_block_is_corruption() {
     let mut tester = Tester::default();
     put_items(&mut tester, 1, 10);
     tester.pages.damage(Vec::clear);
     let segments = tester.pages.segments(TEXT).unwrap();
-    let query: Query = TermQuery::Term(b"\x01common".to_vec());
-    let none: Result<(Matches, u64), MalformedChunk> =
+    let query: Query = BooleanQuery::Term(b"\x01common".to_vec());
+    let none: Result<(Matches, u64), CorruptBlock> =
         find_matches(&tester.pages, &segments, &query, &mut |_| Ok(Matches::default()));
-    // A chunk without a byte has no entries; the postings are missing, and nothing panics.
+    // A block without a byte has no entries; the postings are missing, and nothing panics.
     assert!(none.unwrap().0.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use crate::memory_sort_pages::MemorySortPages;
 use larder_index::{
-    LevelZero, MalformedChunk, PartitionOrder, PositionChange, RankDirectory, SortIndex,
+    CorruptBlock, LevelZero, PartitionOrder, PositionChange, RankDirectory, SortIndex,
     SortPosition, compact_level_zero, write_position_changes,
 };
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn rank(
     pages: &MemorySortPages,
     orders: &[PartitionOrder],
     position: &SortPosition,
-) -> Result<(u64, u64), MalformedChunk> {
+) -> Result<(u64, u64), CorruptBlock> {
     let level_zero = LevelZero::read(pages)?;
     let directories: Vec<RankDirectory> =
         orders.iter().map(|order| RankDirectory::read(pages, *order)).collect::<Result<_, _>>()?;
@@ -114,11 +114,11 @@ impl Tester {
             let expected = self.expected(orders);
             let scan = |after: Option<&SortPosition>, is_backwards: bool, limit: usize| {
                 let mut found = Vec::new();
-                let mut each = |key: &[u8], row| {
+                let mut visit = |key: &[u8], row| {
                     found.push(SortPosition { key: key.to_vec(), row });
                     Ok(found.len() < limit)
                 };
-                index.scan(orders, after, is_backwards, &mut each).unwrap();
+                index.scan(orders, after, is_backwards, &mut visit).unwrap();
                 found
             };
             assert_eq!(scan(None, false, usize::MAX), expected);
@@ -136,10 +136,10 @@ impl Tester {
             }
         }
         let mut found = BTreeSet::new();
-        let mut each = |order, key: &[u8], row| {
+        let mut visit = |order, key: &[u8], row| {
             assert!(found.insert((order, key.to_vec(), row)), "{row} is found twice");
         };
-        index.verify(&mut each).unwrap();
+        index.verify(&mut visit).unwrap();
         let items = self.items.iter();
         let expected: BTreeSet<_> =
             items.map(|(row, (order, key))| (*order, key.clone(), *row)).collect();
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_chunks_of_an_order_are_errors_and_never_panic(
+    fn damaged_blocks_of_an_order_are_errors_and_never_panic(
         steps in proptest::collection::vec(step(), 1..5),
         place in 0..4000_usize,
         byte: u8,
@@ -219,13 +219,13 @@ fn an_import_writes_a_position_few_times() {
     let pages = MemorySortPages::default();
     import(&pages, 60_000);
     compact_level_zero(&pages).unwrap();
-    let chunks = pages.chunk_bytes() / 4000;
-    assert!(pages.chunks_written() < chunks * 10, "{} of {chunks}", pages.chunks_written());
-    assert!(pages.chunk_bytes() < 60_000 * 15, "{} bytes", pages.chunk_bytes());
+    let blocks = pages.block_bytes() / 4000;
+    assert!(pages.blocks_written() < blocks * 10, "{} of {blocks}", pages.blocks_written());
+    assert!(pages.block_bytes() < 60_000 * 15, "{} bytes", pages.block_bytes());
 }
 
 #[test]
-fn pages_and_single_changes_read_few_chunks() {
+fn pages_and_single_changes_read_few_blocks() {
     let pages = MemorySortPages::default();
     import(&pages, 20_000);
     compact_level_zero(&pages).unwrap();
@@ -233,26 +233,26 @@ fn pages_and_single_changes_read_few_chunks() {
     let index = SortIndex::new(&pages, &level_zero);
     let middle = SortPosition { key: b"name 5".into(), row: 0 };
     for is_backwards in [false, true] {
-        let (before, mut found) = (pages.chunks_read(), 0);
-        let mut each = |_: &[u8], _| {
+        let (before, mut found) = (pages.blocks_read(), 0);
+        let mut visit = |_: &[u8], _| {
             found += 1;
             Ok(found < 50)
         };
-        index.scan(&ORDERS[..1], Some(&middle), is_backwards, &mut each).unwrap();
+        index.scan(&ORDERS[..1], Some(&middle), is_backwards, &mut visit).unwrap();
         assert_eq!(found, 50);
-        assert!(pages.chunks_read() - before <= 2);
+        assert!(pages.blocks_read() - before <= 2);
     }
-    let before = pages.chunks_read();
+    let before = pages.blocks_read();
     rank(&pages, &ORDERS[..1], &middle).unwrap();
-    assert_eq!(pages.chunks_read() - before, 1);
-    let (read, written) = (pages.chunks_read(), pages.chunks_written());
+    assert_eq!(pages.blocks_read() - before, 1);
+    let (read, written) = (pages.blocks_read(), pages.blocks_written());
     write_position_changes(&pages, vec![change(ORDERS[0], b"name 5", 50_000, true)]).unwrap();
-    assert_eq!(pages.chunks_read() - read, 1);
-    assert!(pages.chunks_written() - written <= 2);
+    assert_eq!(pages.blocks_read() - read, 1);
+    assert!(pages.blocks_written() - written <= 2);
     assert_eq!(pages.run_count(), 0);
 }
 
-/// A fence is the first position of its chunk, so the key of an item does not outlive it there.
+/// A fence is the first position of its block, so the key of an item does not outlive it there.
 #[test]
 fn removed_keys_are_nowhere() {
     let pages = MemorySortPages::default();
@@ -267,7 +267,7 @@ fn removed_keys_are_nowhere() {
         write_position_changes(&pages, vec![removed]).unwrap();
     }
     assert!(!pages.has_bytes(b"of three"));
-    assert_eq!(pages.chunk_bytes(), 0);
+    assert_eq!(pages.block_bytes(), 0);
 }
 
 #[test]
@@ -290,12 +290,12 @@ fn a_removal_in_level_zero_leaves_with_compaction() {
 }
 
 #[test]
-fn verification_finds_chunks_that_are_not_their_fences() {
+fn verification_finds_blocks_that_are_not_their_fences() {
     let pages = MemorySortPages::default();
     import(&pages, 3000);
     let level_zero = LevelZero::read(&pages).unwrap();
     let index = SortIndex::new(&pages, &level_zero);
     index.verify(&mut |_, _, _| {}).unwrap();
     pages.damage(Vec::clear);
-    assert_eq!(index.verify(&mut |_, _, _| {}), Err(MalformedChunk));
+    assert_eq!(index.verify(&mut |_, _, _| {}), Err(CorruptBlock));
 }

@@ -190,7 +190,7 @@ impl WorkloadClient<'_> {
         }
         let options = ViewOptions {
             client: client.into(),
-            interest: ViewInterest::HeadsAndBytes,
+            interest: ViewInterest::MetaAndBytes,
             ..ViewOptions::default()
         };
         let mut view = self.views.open_view(query, options)?;

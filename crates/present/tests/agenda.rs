@@ -3,7 +3,7 @@
 use larder_date_phrase::DateRange;
 use larder_present::local_time::{format_clock, format_date, format_start};
 use larder_present::{format_free_busy, group_by_day};
-use larder_query::{AgendaEntry, UserLocale, busy_periods, read_agenda, window_to_time_range};
+use larder_query::{AgendaEntry, UserLocale, busy_periods, date_range_to_time_range, read_agenda};
 use larder_store::{
     BatchChange, CalendarContext, ItemPut, Operation, Precondition, Reader, Store, StoreOptions,
     TimeRange, TimeTarget,
@@ -68,7 +68,7 @@ fn time_range(phrase: &str) -> TimeRange {
     let locale = berlin_locale();
     let now = locale.zone.to_civil(locale.now);
     let phrase = DateRange::parse(phrase, now, &locale.language).unwrap();
-    window_to_time_range(&locale, &phrase, TimeTarget::Occurrences)
+    date_range_to_time_range(&locale, &phrase, TimeTarget::Occurrences)
 }
 
 fn agenda_entries(items: &[(&str, &str)], time_range: &TimeRange) -> Vec<AgendaEntry> {
@@ -173,7 +173,7 @@ fn an_occurrence_has_its_recurrence_id() {
     let mut names: Vec<(String, String, String)> = entries
         .iter()
         .map(|entry| {
-            (entry.item.head.uid.clone(), entry.recurrence_id(), format_start(&entry.local_time))
+            (entry.item.meta.uid.clone(), entry.recurrence_id(), format_start(&entry.local_time))
         })
         .collect();
     names.sort();

@@ -11,11 +11,11 @@ fn main() -> Result<(), Error> {
     for_each_name(Path::new(&directory), &query, &mut |name| println!("{name}"))
 }
 
-/// Calls `each` with the name of every contact that matches a search line, sorted.
+/// Calls `visit` with the name of every contact that matches a search line, sorted.
 pub fn for_each_name(
     directory: &Path,
     search_line: &str,
-    each: &mut dyn FnMut(&str),
+    visit: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
     let reader = Reader::open(directory)?;
     let by_name = SortSpec::parse("full_name")?;
@@ -25,7 +25,7 @@ pub fn for_each_name(
         ..SearchRequest::default()
     };
     find(&reader, &request)?.for_each(&reader, &mut |_item, source| {
-        each(&Contact::parse(source).first_value(by_name.field).unwrap_or_default());
+        visit(&Contact::parse(source).first_value(by_name.field).unwrap_or_default());
         true
     })
 }

@@ -25,7 +25,7 @@ const ITEMS_PER_TX: usize = 1024;
 #[derive(Debug, Clone)]
 pub struct ItemSummary {
     /// The item's metadata.
-    pub head: ItemMeta,
+    pub meta: ItemMeta,
     /// SUMMARY.
     pub summary: String,
     /// LOCATION.
@@ -66,7 +66,7 @@ pub struct OccurrenceList {
     pub truncated: bool,
     /// Rows of items whose occurrences, or whose last occurrence by COUNT, were not found within
     /// the budget.
-    pub uncertain_rows: Vec<ItemRow>,
+    pub undecided_rows: Vec<ItemRow>,
 }
 
 impl ItemSummary {
@@ -82,13 +82,13 @@ impl AgendaEntry {
     #[must_use]
     pub fn recurrence_id(&self) -> String {
         let occurrence = &self.occurrence.occurrence;
-        if !self.item.head.recurrence_id.is_empty()
+        if !self.item.meta.recurrence_id.is_empty()
             && (occurrence.is_override || occurrence.tag.is_none())
         {
-            return self.item.head.recurrence_id.clone();
+            return self.item.meta.recurrence_id.clone();
         }
         match (self.item.is_recurring, self.occurrence.is_date, self.occurrence.is_floating) {
-            (false, ..) => self.item.head.recurrence_id.clone(),
+            (false, ..) => self.item.meta.recurrence_id.clone(),
             (true, true, _) => occurrence
                 .original_civil
                 .to_string()
@@ -138,7 +138,7 @@ pub fn list_occurrences(
     Ok(OccurrenceList {
         entries,
         truncated: expansion.truncated,
-        uncertain_rows: expansion.uncertain_rows,
+        undecided_rows: expansion.undecided_rows,
     })
 }
 
@@ -155,17 +155,17 @@ pub fn read_item_summaries(
     let fields: Vec<&'static Field> =
         ["summary", "location", "status", "transp"].into_iter().filter_map(named).collect();
     let mut found: HashMap<ItemRow, ItemSummary> = HashMap::with_capacity(rows.len());
-    ResultSet::from_rows(rows).for_each_projected(reader, &fields, &mut |head, item| {
+    ResultSet::from_rows(rows).for_each_projected(reader, &fields, &mut |meta, item| {
         let mut values = fields.iter().map(|field| item.first(field).unwrap_or_default());
         let mut next = || values.next().unwrap_or_default().trim().to_string();
         let (summary, location) = (next(), next());
         let status = next().to_ascii_uppercase();
         let transparent = next().eq_ignore_ascii_case("TRANSPARENT");
-        let (recurs, done, due) = (!head.recurrence_id.is_empty(), false, false);
-        let (head, zone, first) = (head.clone(), None, None);
-        let row = head.row;
+        let (recurs, done, due) = (!meta.recurrence_id.is_empty(), false, false);
+        let (meta, zone, first) = (meta.clone(), None, None);
+        let row = meta.row;
         let summary_of_item = ItemSummary {
-            head,
+            meta,
             summary,
             location,
             status,
@@ -189,11 +189,11 @@ pub fn read_item_summaries(
     };
     reader.items().for_each_schedule(rows, &mut add_times)?;
     let has_due_time =
-        |row: &&ItemRow| found.get(row).is_some_and(|item| item.head.kind.has_due_time());
+        |row: &&ItemRow| found.get(row).is_some_and(|item| item.meta.kind.has_due_time());
     let tasks: Vec<ItemRow> = rows.iter().filter(has_due_time).copied().collect();
     let fields: Vec<&'static Field> = ["due", "done"].into_iter().filter_map(named).collect();
-    ResultSet::from_rows(&tasks).for_each_projected(reader, &fields, &mut |head, item| {
-        if let (Some(summary_of_item), [due, done]) = (found.get_mut(&head.row), fields.as_slice())
+    ResultSet::from_rows(&tasks).for_each_projected(reader, &fields, &mut |meta, item| {
+        if let (Some(summary_of_item), [due, done]) = (found.get_mut(&meta.row), fields.as_slice())
         {
             summary_of_item.has_due = item.first(due).is_some();
             summary_of_item.is_done = item.first(done).is_some();
@@ -209,8 +209,8 @@ pub fn read_item_summaries(
 ///
 /// # Errors
 /// Errors of the store.
-pub fn find_uncertain_rows(reader: &Reader, result: &ResultSet) -> Result<Vec<ItemRow>, Error> {
-    let mut uncertain = result.uncertain_rows.clone();
+pub fn find_undecided_rows(reader: &Reader, result: &ResultSet) -> Result<Vec<ItemRow>, Error> {
+    let mut uncertain = result.undecided_rows.clone();
     let rows = if has_time_range(&result.query) { result.rows() } else { Vec::new() };
     for page in rows.chunks(ITEMS_PER_TX) {
         reader.items().for_each_schedule(page, &mut |row, schedule| {
@@ -231,7 +231,7 @@ pub struct OccurrenceCount {
     pub number: u64,
     /// Rows of items whose occurrences, or whose last occurrence by COUNT, were not found within
     /// the budget.
-    pub uncertain_rows: Vec<ItemRow>,
+    pub undecided_rows: Vec<ItemRow>,
 }
 
 /// Counts the occurrences, or alarms, of the items of a result in a time range.
@@ -244,7 +244,7 @@ pub fn count_occurrences(
     time_range: &TimeRange,
 ) -> Result<OccurrenceCount, Error> {
     let mut count = OccurrenceCount {
-        uncertain_rows: result.uncertain_rows.clone(),
+        undecided_rows: result.undecided_rows.clone(),
         ..OccurrenceCount::default()
     };
     for page in result.rows().chunks(ITEMS_PER_TX) {
@@ -252,13 +252,13 @@ pub fn count_occurrences(
             let (number, is_complete) = schedule.count_in(time_range);
             count.number += number;
             if !is_complete {
-                count.uncertain_rows.push(row);
+                count.undecided_rows.push(row);
             }
             true
         })?;
     }
-    count.uncertain_rows.sort_unstable();
-    count.uncertain_rows.dedup();
+    count.undecided_rows.sort_unstable();
+    count.undecided_rows.dedup();
     Ok(count)
 }
 
@@ -306,7 +306,7 @@ pub fn read_agenda_with(
     let mut found = list_occurrences(reader, &result, time_range, limit)?;
     let page_days = DayRange::from_time_range(time_range);
     found.entries.retain(|entry| {
-        entry.item.head.kind.is_in_agenda() && entry.agenda_days().overlaps(page_days)
+        entry.item.meta.kind.is_in_agenda() && entry.agenda_days().overlaps(page_days)
     });
     Ok(found)
 }

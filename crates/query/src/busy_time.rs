@@ -25,7 +25,7 @@ pub struct BusyPeriod {
 pub fn busy_periods(entries: &[AgendaEntry], time_range: &TimeRange) -> Vec<BusyPeriod> {
     let busy_entries = entries.iter().filter(|entry| {
         let item = &entry.item;
-        item.head.kind.is_busy_time() && !item.transparent && !item.is_cancelled()
+        item.meta.kind.is_busy_time() && !item.transparent && !item.is_cancelled()
     });
     let periods = busy_entries.map(|entry| {
         let occurrence = &entry.occurrence.occurrence;

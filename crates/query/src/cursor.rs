@@ -66,7 +66,7 @@ pub struct SortedCursor {
 
 /// A letter under which a sorted collection has items.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilingLetter {
+pub struct IndexLabel {
     /// The letter for display: a capital, without accents unless they make another letter. `#`
     /// stands for digits, everything else that is not a letter, and an empty value.
     pub text: String,
@@ -143,7 +143,7 @@ impl SortedCursor {
     ///
     /// # Errors
     /// As [`SortedCursor::step`].
-    pub fn letters(&mut self, reader: &Reader) -> Result<Vec<FilingLetter>, Error> {
+    pub fn letters(&mut self, reader: &Reader) -> Result<Vec<IndexLabel>, Error> {
         let saved_bound = self.bound.clone();
         self.move_to_start();
         let letters = self.read_letters(reader);
@@ -151,10 +151,10 @@ impl SortedCursor {
         letters
     }
 
-    fn read_letters(&mut self, reader: &Reader) -> Result<Vec<FilingLetter>, Error> {
+    fn read_letters(&mut self, reader: &Reader) -> Result<Vec<IndexLabel>, Error> {
         let result = ResultSet::new(reader, &self.request)?;
         let (direction, alphabet) = (self.sort.direction(), Alphabet::new(reader.extractor()));
-        let mut letters: Vec<FilingLetter> = Vec::new();
+        let mut letters: Vec<IndexLabel> = Vec::new();
         // If the positions come from a search, it runs here, outside a read transaction.
         self.read_positions(reader, &result, direction, 1, &mut |_| {})?;
         loop {
@@ -163,13 +163,13 @@ impl SortedCursor {
             let Some(position) = first else { return Ok(letters) };
             let row = ItemRow::from_number(position.row);
             let source = reader.items().source_bytes(row)?.unwrap_or_default();
-            let head = reader.items().find_by_row(row)?;
-            let parsed = head.as_ref().map(|head| reader.items().parse_source(head, &source));
+            let meta = reader.items().find_by_row(row)?;
+            let parsed = meta.as_ref().map(|meta| reader.items().parse_source(meta, &source));
             let value = parsed.and_then(|parsed| parsed.first_value(self.sort.field));
             let (text, prefix) = alphabet.letter_for_key(&position.key, &value.unwrap_or_default());
             if letters.last().is_none_or(|last| last.text != text) {
                 let (before, _) = self.position_in_result(reader, &result)?;
-                letters.push(FilingLetter { text, before });
+                letters.push(IndexLabel { text, before });
             }
             self.bound = match (prefix, direction) {
                 (Some(prefix), ScanDirection::Descending) => SortBound::before_prefix(&prefix),
@@ -222,14 +222,14 @@ impl SortedCursor {
         Ok(page.count < limit)
     }
 
-    /// Passes the rows of at most `limit` items that follow the cursor in a direction to `each`.
+    /// Passes the rows of at most `limit` items that follow the cursor in a direction to `visit`.
     fn read_positions(
         &mut self,
         reader: &Reader,
         result: &ResultSet,
         direction: ScanDirection,
         limit: usize,
-        each: &mut dyn FnMut(ItemRow),
+        visit: &mut dyn FnMut(ItemRow),
     ) -> Result<PositionPage, Error> {
         let after = match self.bound.scan_start(direction) {
             ScanStart::Unbounded => None,
@@ -238,18 +238,18 @@ impl SortedCursor {
         };
         if let Some(order) = self.indexed_order(reader, result)? {
             let order = IndexedOrder { backwards: direction.is_descending(), ..order };
-            if let Some(page) = scan_page(reader, &order, after.as_ref(), limit, each)? {
+            if let Some(page) = scan_page(reader, &order, after.as_ref(), limit, visit)? {
                 self.position_list = None;
                 return Ok(page);
             }
         }
         let positions = list_positions(&mut self.position_list, reader, &self.request, self.sort)?;
-        let (before, behind) = positions.split_at(self.bound.count_before(positions));
+        let (before, tail) = positions.split_at(self.bound.count_before(positions));
         let page: Vec<&SortPosition> = match direction {
             ScanDirection::Descending => before.iter().rev().take(limit).collect(),
-            ScanDirection::Ascending => behind.iter().take(limit).collect(),
+            ScanDirection::Ascending => tail.iter().take(limit).collect(),
         };
-        page.iter().for_each(|position| each(ItemRow::from_number(position.row)));
+        page.iter().for_each(|position| visit(ItemRow::from_number(position.row)));
         Ok(PositionPage { count: page.len(), last: page.last().copied().cloned() })
     }
 
@@ -290,10 +290,10 @@ fn list_positions<'a>(
     let change_cursor = reader.changes().current_cursor()?;
     if list.as_ref().is_none_or(|list| list.change_cursor != change_cursor) {
         let mut positions = Vec::new();
-        find(reader, request)?.for_each(reader, &mut |head, source| {
-            let value = reader.items().parse_source(head, source).first_value(sort.field);
+        find(reader, request)?.for_each(reader, &mut |meta, source| {
+            let value = reader.items().parse_source(meta, source).first_value(sort.field);
             let key = reader.extractor().sort_key(&value.unwrap_or_default());
-            positions.push(SortPosition { key, row: head.row.to_number() });
+            positions.push(SortPosition { key, row: meta.row.to_number() });
             true
         })?;
         positions.sort_unstable();

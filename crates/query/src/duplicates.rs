@@ -342,8 +342,8 @@ impl<'a> DuplicateSearch<'a> {
     fn scan(&mut self) -> Result<(), Error> {
         let (region, values, mut first) = (self.region, &mut self.values, 0);
         for page in self.rows.chunks(CARDS_PER_TX) {
-            self.reader.items().for_each(page, &mut |head, bytes| {
-                let number = first + page.partition_point(|row| *row < head.row);
+            self.reader.items().for_each(page, &mut |meta, bytes| {
+                let number = first + page.partition_point(|row| *row < meta.row);
                 // No collection has more cards.
                 let Ok(number) = u32::try_from(number) else { return false };
                 let facts = MatchKeys::from_card(&Contact::parse(bytes), region);
@@ -466,8 +466,8 @@ impl<'a> DuplicateSearch<'a> {
             new.filter_map(|card| Some((*self.rows.get(card as usize)?, card))).collect();
         let rows: Vec<ItemRow> = new.iter().map(|(row, _)| *row).collect();
         let (kept, region) = (&mut self.cached_keys, self.region);
-        self.reader.items().for_each(&rows, &mut |head, bytes| {
-            if let Ok(at) = new.binary_search_by_key(&head.row, |(row, _)| *row)
+        self.reader.items().for_each(&rows, &mut |meta, bytes| {
+            if let Ok(at) = new.binary_search_by_key(&meta.row, |(row, _)| *row)
                 && let Some((_, card)) = new.get(at)
             {
                 kept.insert(*card, Rc::new(MatchKeys::from_card(&Contact::parse(bytes), region)));

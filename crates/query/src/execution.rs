@@ -154,13 +154,13 @@ fn search_interval_index(
     let Some(matches) = reader.index().find_in_time_range(&collections, time_range)? else {
         return Ok(None);
     };
-    result.explain.rows_read += matches.entries_read;
+    result.explain.rows_read += matches.postings_read;
     result.explain.verified += matches.series_evaluated;
     result.explain.plan.push(format!("index: {}", describe_time_range(time_range)));
     if !matches.undecided.is_empty() {
         let number = matches.undecided.len();
         result.explain.plan.push(format!("{number} items undecided: recurrence budget exceeded"));
-        result.uncertain_rows = matches.undecided;
+        result.undecided_rows = matches.undecided;
     }
     Ok(Some(matches.items))
 }

@@ -22,7 +22,7 @@ pub struct Expansion {
     pub truncated: bool,
     /// Rows of items whose occurrences, or whose last occurrence by COUNT, were not found within
     /// the budget.
-    pub uncertain_rows: Vec<ItemRow>,
+    pub undecided_rows: Vec<ItemRow>,
 }
 
 /// Finds the first `limit` occurrences of the items of a result in a time range.
@@ -36,7 +36,7 @@ pub fn expand_occurrences(
     limit: usize,
 ) -> Result<Expansion, Error> {
     let mut expansion =
-        Expansion { uncertain_rows: result.uncertain_rows.clone(), ..Expansion::default() };
+        Expansion { undecided_rows: result.undecided_rows.clone(), ..Expansion::default() };
     let rows = result.rows();
     for page in rows.chunks(ITEMS_PER_TX) {
         reader.items().for_each_schedule(page, &mut |row, schedule| {
@@ -51,7 +51,7 @@ pub fn expand_occurrences(
                 true
             });
             if !is_complete {
-                expansion.uncertain_rows.push(row);
+                expansion.undecided_rows.push(row);
             }
             // Occurrences after the limit are dropped early to bound the memory.
             if expansion.occurrences.len() > limit.saturating_mul(2) {
@@ -61,8 +61,8 @@ pub fn expand_occurrences(
         })?;
     }
     apply_limit(&mut expansion, limit);
-    expansion.uncertain_rows.sort_unstable();
-    expansion.uncertain_rows.dedup();
+    expansion.undecided_rows.sort_unstable();
+    expansion.undecided_rows.dedup();
     Ok(expansion)
 }
 

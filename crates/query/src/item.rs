@@ -41,14 +41,14 @@ pub(crate) trait ItemFields {
     }
 
     /// Records that the test could not be decided within bounds.
-    fn mark_uncertain(&self) {}
+    fn mark_undecided(&self) {}
 }
 
 /// A parsed item.
 #[derive(Debug)]
 pub struct DecodedItem<'a> {
     pub(crate) reader: &'a Reader,
-    pub(crate) head: &'a ItemMeta,
+    pub(crate) meta: &'a ItemMeta,
     pub(crate) parsed: ParsedSource<'a>,
     pub(crate) schedule_origin: ScheduleOrigin<'a>,
     /// A test could not be decided within bounds.
@@ -69,9 +69,9 @@ pub(crate) enum ScheduleOrigin<'a> {
 impl<'a> DecodedItem<'a> {
     /// Parses the source bytes of an item.
     #[must_use]
-    pub fn new(reader: &'a Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> DecodedItem<'a> {
-        let (parsed, uncertain) = (reader.items().parse_source(head, bytes), Cell::new(false));
-        DecodedItem { reader, head, parsed, schedule_origin: ScheduleOrigin::Stored, uncertain }
+    pub fn new(reader: &'a Reader, meta: &'a ItemMeta, bytes: &'a [u8]) -> DecodedItem<'a> {
+        let (parsed, uncertain) = (reader.items().parse_source(meta, bytes), Cell::new(false));
+        DecodedItem { reader, meta, parsed, schedule_origin: ScheduleOrigin::Stored, uncertain }
     }
 
     /// The first value of a field.
@@ -82,7 +82,7 @@ impl<'a> DecodedItem<'a> {
 
     /// The values of a field; none for an item of a kind that is not searched.
     pub(crate) fn searched_values(&self, field: &Field) -> Vec<String> {
-        if self.head.kind.is_searchable() { self.parsed.values(field) } else { Vec::new() }
+        if self.meta.kind.is_searchable() { self.parsed.values(field) } else { Vec::new() }
     }
 }
 
@@ -101,17 +101,17 @@ impl ItemFields for DecodedItem<'_> {
     }
 
     fn kind(&self) -> Kind {
-        self.head.kind
+        self.meta.kind
     }
 
     fn schedule(&self) -> Option<Cow<'_, Schedule>> {
         match self.schedule_origin {
             ScheduleOrigin::Recomputed => {
-                self.reader.items().recompute_schedule(self.head.row).ok().flatten().map(Cow::Owned)
+                self.reader.items().recompute_schedule(self.meta.row).ok().flatten().map(Cow::Owned)
             }
             ScheduleOrigin::Stored => {
                 // The next read of the search reports an error of the store.
-                read_schedule(self.reader, self.head.row).ok().flatten().map(Cow::Owned)
+                read_schedule(self.reader, self.meta.row).ok().flatten().map(Cow::Owned)
             }
             ScheduleOrigin::Given(times) => times.map(Cow::Borrowed),
         }
@@ -119,37 +119,42 @@ impl ItemFields for DecodedItem<'_> {
 
     fn property_instant(&self, stamp: DateProperty, local: &Zone) -> Option<Instant> {
         let component = self.parsed.component()?;
-        let frame = self
-            .head
+        let calendar_context = self
+            .meta
             .calendar_context
             .and_then(|row| self.reader.items().calendar_context(row).ok().flatten());
-        let frame = frame.unwrap_or_default();
-        self.reader.extractor().resolve_instant(component, &frame, stamp.property_name(), local)
+        let calendar_context = calendar_context.unwrap_or_default();
+        self.reader.extractor().resolve_instant(
+            component,
+            &calendar_context,
+            stamp.property_name(),
+            local,
+        )
     }
 
-    fn is_overdue(&self, window: &TimeRange) -> bool {
+    fn is_overdue(&self, time_range: &TimeRange) -> bool {
         let Some(component) = self.parsed.component() else { return false };
-        let frame = self
-            .head
+        let calendar_context = self
+            .meta
             .calendar_context
             .and_then(|row| self.reader.items().calendar_context(row).ok().flatten());
-        let frame = frame.unwrap_or_default();
-        let (deriver, local) = (self.reader.extractor(), &window.local_zone);
+        let calendar_context = calendar_context.unwrap_or_default();
+        let (extractor, local) = (self.reader.extractor(), &time_range.local_zone);
         let written = |name: &str| component.time_properties(name).next();
-        let start = |name: &str| deriver.resolve_date_time(&written(name)?, &frame);
+        let start = |name: &str| extractor.resolve_date_time(&written(name)?, &calendar_context);
         let due = start("DUE");
-        if !self.head.kind.has_due_time() || (due.is_none() && written("DURATION").is_none()) {
+        if !self.meta.kind.has_due_time() || (due.is_none() && written("DURATION").is_none()) {
             return false;
         }
         // A date is due until the end of that day.
         let day_after = |day: i64| local.to_instant(CivilTime::midnight(day + 1));
-        let times = if self.head.recurrence_id.is_empty() { self.schedule() } else { None };
+        let times = if self.meta.recurrence_id.is_empty() { self.schedule() } else { None };
         if let (Some(due), None) = (&due, times.as_ref().filter(|times| times.is_recurring())) {
             let moment = match due.is_date {
                 true => Some(day_after(due.civil.day_number())),
-                false => deriver.resolve_instant(component, &frame, "DUE", local),
+                false => extractor.resolve_instant(component, &calendar_context, "DUE", local),
             };
-            return moment.is_some_and(|due| due < window.to);
+            return moment.is_some_and(|due| due < time_range.to);
         }
         let days = due.filter(|due| due.is_date).map(|due| {
             due.civil.day_number()
@@ -158,21 +163,21 @@ impl ItemFields for DecodedItem<'_> {
         // All occurrences have the same duration, so the first is due first.
         let mut overdue = None;
         let is_complete = times.or_else(|| self.schedule()).is_none_or(|times| {
-            times.for_each_in(window, &mut |ItemOccurrence { occurrence, .. }| {
+            times.for_each_in(time_range, &mut |ItemOccurrence { occurrence, .. }| {
                 let due = days.map_or(occurrence.end, |days| {
                     day_after(occurrence.start_civil.day_number() + days)
                 });
-                overdue = Some(due < window.to);
+                overdue = Some(due < time_range.to);
                 false
             })
         });
         if overdue.is_none() && !is_complete {
-            self.mark_uncertain();
+            self.mark_undecided();
         }
         overdue.unwrap_or_default()
     }
 
-    fn mark_uncertain(&self) {
+    fn mark_undecided(&self) {
         self.uncertain.set(true);
     }
 }
@@ -180,7 +185,7 @@ impl ItemFields for DecodedItem<'_> {
 /// The stored fields of an item.
 pub(crate) struct StoredFieldsItem<'a> {
     pub(crate) reader: &'a Reader,
-    pub(crate) head: &'a ItemMeta,
+    pub(crate) meta: &'a ItemMeta,
     pub(crate) stored_fields: StoredFields<'a>,
     /// A test could not be decided within bounds.
     pub(crate) uncertain: &'a Cell<bool>,
@@ -202,19 +207,19 @@ impl ItemFields for StoredFieldsItem<'_> {
     }
 
     fn kind(&self) -> Kind {
-        self.head.kind
+        self.meta.kind
     }
 
     fn schedule(&self) -> Option<Cow<'_, Schedule>> {
         // The next read of the search reports an error of the store.
-        read_schedule(self.reader, self.head.row).ok().flatten().map(Cow::Owned)
+        read_schedule(self.reader, self.meta.row).ok().flatten().map(Cow::Owned)
     }
 
     fn property_instant(&self, _: DateProperty, _: &Zone) -> Option<Instant> {
         None
     }
 
-    fn mark_uncertain(&self) {
+    fn mark_undecided(&self) {
         self.uncertain.set(true);
     }
 }

@@ -78,17 +78,17 @@ pub mod views;
 
 pub use crate::agenda::{
     AgendaEntry, ItemSummary, OccurrenceCount, OccurrenceList, count_occurrences,
-    find_uncertain_rows, list_occurrences, read_agenda, read_agenda_with, read_item_summaries,
+    find_undecided_rows, list_occurrences, read_agenda, read_agenda_with, read_item_summaries,
 };
 pub use crate::busy_time::{BusyPeriod, busy_periods};
 pub use crate::calendar_properties::read_calendar_properties;
-pub use crate::cursor::{FilingLetter, SortedCursor};
+pub use crate::cursor::{IndexLabel, SortedCursor};
 pub use crate::duplicates::{DuplicateGroup, DuplicateReason, find_duplicates};
 pub use crate::error::{Error, SyntaxError};
 pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
-pub use crate::local_time::window_to_time_range;
+pub use crate::local_time::date_range_to_time_range;
 pub use crate::matcher::Matcher;
 pub use crate::plan::Plan;
 pub use crate::projection::ProjectedItem;

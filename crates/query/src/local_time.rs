@@ -144,13 +144,13 @@ impl DayRange {
 
 /// Returns the instants that a date phrase of the user covers.
 #[must_use]
-pub fn window_to_time_range(
+pub fn date_range_to_time_range(
     locale: &UserLocale,
-    window: &DateRange,
+    time_range: &DateRange,
     target: TimeTarget,
 ) -> TimeRange {
     let instant = |civil| locale.zone.to_instant(civil);
-    let (from, to) = (instant(window.from), instant(window.to));
+    let (from, to) = (instant(time_range.from), instant(time_range.to));
     TimeRange { from, to, local_zone: locale.zone.clone(), target }
 }
 

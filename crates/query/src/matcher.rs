@@ -94,8 +94,8 @@ impl Matcher {
     /// Returns whether an item matches.
     #[must_use]
     pub fn matches_item(&self, item: &DecodedItem<'_>) -> bool {
-        self.for_item(item.head)
-            .is_some_and(|matcher| matcher.predicate.matches(&item.head.uid, item))
+        self.for_item(item.meta)
+            .is_some_and(|matcher| matcher.predicate.matches(&item.meta.uid, item))
     }
 
     /// Returns whether values of an item that is stored under this UID match.
@@ -104,8 +104,8 @@ impl Matcher {
     }
 
     /// Returns whether values of this item, current or former, match.
-    pub(crate) fn matches_fields(&self, head: &ItemMeta, values: &impl ItemFields) -> bool {
-        self.for_item(head).is_some_and(|matcher| matcher.predicate.matches(&head.uid, values))
+    pub(crate) fn matches_fields(&self, meta: &ItemMeta, values: &impl ItemFields) -> bool {
+        self.for_item(meta).is_some_and(|matcher| matcher.predicate.matches(&meta.uid, values))
     }
 
     /// Returns whether an item matches by its stored fields; `None` if they do not suffice. Sets
@@ -113,22 +113,22 @@ impl Matcher {
     pub(crate) fn matches_stored_fields(
         &self,
         reader: &Reader,
-        head: &ItemMeta,
+        meta: &ItemMeta,
         fields: &StoredFields<'_>,
         is_uncertain: &Cell<bool>,
     ) -> Option<bool> {
         if self.ignores_indexes {
             return None;
         }
-        let Some(matcher) = self.for_item(head) else { return Some(false) };
+        let Some(matcher) = self.for_item(meta) else { return Some(false) };
         let tested =
-            matcher.fields.as_ref().filter(|_| !(matcher.has_uid_test && head.derived_uid))?;
+            matcher.fields.as_ref().filter(|_| !(matcher.has_uid_test && meta.derived_uid))?;
         let item =
-            StoredFieldsItem { reader, head, stored_fields: *fields, uncertain: is_uncertain };
+            StoredFieldsItem { reader, meta, stored_fields: *fields, uncertain: is_uncertain };
         tested
             .iter()
             .all(|field| fields.has_field(field))
-            .then(|| matcher.predicate.matches(&head.uid, &item))
+            .then(|| matcher.predicate.matches(&meta.uid, &item))
     }
 
     /// Returns whether stored fields may decide the test.
@@ -147,8 +147,8 @@ impl Matcher {
         self.ignores_indexes
     }
 
-    fn for_item(&self, head: &ItemMeta) -> Option<&CollectionTypeMatcher> {
-        self.for_kind(head.kind)
+    fn for_item(&self, meta: &ItemMeta) -> Option<&CollectionTypeMatcher> {
+        self.for_kind(meta.kind)
     }
 
     fn for_kind(&self, kind: Kind) -> Option<&CollectionTypeMatcher> {
@@ -178,11 +178,11 @@ impl Predicate {
                 Predicate::Constant(false)
             }
             Query::Kind(_) => Predicate::Constant(false),
-            Query::Time(TimeTest::InRange(window)) => Predicate::InRange(window.clone()),
-            Query::Time(TimeTest::DateInRange(stamp, window)) => {
-                Predicate::DateInRange(*stamp, window.clone())
+            Query::Time(TimeTest::InRange(time_range)) => Predicate::InRange(time_range.clone()),
+            Query::Time(TimeTest::DateInRange(stamp, time_range)) => {
+                Predicate::DateInRange(*stamp, time_range.clone())
             }
-            Query::Time(TimeTest::Overdue(window)) => Predicate::Overdue(window.clone()),
+            Query::Time(TimeTest::Overdue(time_range)) => Predicate::Overdue(time_range.clone()),
             Query::Number(number, comparison, value) => {
                 Predicate::Number(number.clone(), *comparison, *value)
             }
@@ -216,7 +216,7 @@ impl Predicate {
         };
         match &test.subject {
             FieldSelector::Nothing => Predicate::Constant(false),
-            FieldSelector::Field(field) => match fields_matched_by(field, collection_type) {
+            FieldSelector::Field(field) => match searched_fields(field, collection_type) {
                 [] => Predicate::Constant(false),
                 [Field { field_type: FieldType::Uid, .. }] => Predicate::Uid(compare),
                 of => Predicate::Fields(
@@ -294,17 +294,17 @@ impl Predicate {
                     .unwrap_or_default()
             }),
             Predicate::Kind(kind) => item.kind() == *kind,
-            Predicate::InRange(window) => item.schedule().is_some_and(|times| {
-                let verdict = times.overlap(window);
-                if verdict == Overlap::Unknown {
-                    item.mark_uncertain();
+            Predicate::InRange(time_range) => item.schedule().is_some_and(|times| {
+                let verdict = times.overlap(time_range);
+                if verdict == Overlap::Undecided {
+                    item.mark_undecided();
                 }
                 verdict == Overlap::Yes
             }),
-            Predicate::DateInRange(stamp, window) => item
-                .property_instant(*stamp, &window.local_zone)
-                .is_some_and(|at| window.from <= at && at < window.to),
-            Predicate::Overdue(window) => item.is_overdue(window),
+            Predicate::DateInRange(stamp, time_range) => item
+                .property_instant(*stamp, &time_range.local_zone)
+                .is_some_and(|at| time_range.from <= at && at < time_range.to),
+            Predicate::Overdue(time_range) => item.is_overdue(time_range),
             Predicate::Number(number, comparison, value) => {
                 comparison.compare(numeric_value(number, item), *value)
             }
@@ -325,10 +325,10 @@ fn numeric_value(number: &NumericOperand, item: &impl ItemFields) -> i64 {
             found
         }
         NumericOperand::Occurrences(None) => -1,
-        NumericOperand::Occurrences(Some(window)) => item.schedule().map_or(0, |times| {
-            let (count, is_complete) = times.count_in(window);
+        NumericOperand::Occurrences(Some(time_range)) => item.schedule().map_or(0, |times| {
+            let (count, is_complete) = times.count_in(time_range);
             if !is_complete {
-                item.mark_uncertain();
+                item.mark_undecided();
             }
             count as i64
         }),
@@ -378,7 +378,7 @@ pub(crate) fn word_fields(collection_type: CollectionType) -> &'static [&'static
 /// The fields that a test of a field reads in a type of collection: for the full name also the
 /// parts of the name and nicknames; in a later type of collection, the field there with the name of
 /// the field, or else with one of its aliases.
-pub(crate) fn fields_matched_by(
+pub(crate) fn searched_fields(
     one: &'static Field,
     collection_type: CollectionType,
 ) -> &'static [&'static Field] {

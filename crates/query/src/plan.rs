@@ -5,7 +5,7 @@
 //! without an index (a negation, a field that is not indexed) needs a full scan; `--explain` shows
 //! this.
 
-use crate::matcher::{any_fields, fields_matched_by, word_fields};
+use crate::matcher::{any_fields, searched_fields, word_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
 use crate::time_test::TimeTest;
 use crate::value_matcher::{WordPattern, contains_parts, parse_phone_digits, split_phrase};
@@ -86,7 +86,7 @@ enum CandidateSet {
 
 /// The expected number of candidates, from few to many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Selectivity {
+enum CardinalityClass {
     OneValue,
     Substring,
     TimeRange,
@@ -97,7 +97,7 @@ enum Selectivity {
 
 /// A lookup and its properties.
 struct LookupPlan {
-    selectivity: Selectivity,
+    selectivity: CardinalityClass,
     lookup: IndexQuery,
     exact: bool,
     description: String,
@@ -107,7 +107,7 @@ struct LookupPlan {
 
 impl LookupPlan {
     fn single_lookup(
-        selectivity: Selectivity,
+        selectivity: CardinalityClass,
         lookup: IndexQuery,
         exact: bool,
         words: String,
@@ -144,7 +144,7 @@ fn plan_candidates(query: &Query, index_config: &IndexConfig) -> CandidateSet {
         Query::Test(test) => match test.subject {
             FieldSelector::Nothing => CandidateSet::Nothing,
             FieldSelector::Field(field) => plan_fields(
-                fields_matched_by(field, index_config.collection_type()),
+                searched_fields(field, index_config.collection_type()),
                 test,
                 index_config,
             ),
@@ -163,13 +163,13 @@ fn plan_candidates(query: &Query, index_config: &IndexConfig) -> CandidateSet {
         Query::Time(_) | Query::Number(..) if !index_config.collection_type().has_schedules() => {
             CandidateSet::Nothing
         }
-        Query::Time(TimeTest::InRange(window)) => {
-            let lookup = IndexQuery::External(ExternalQuery::TimeRange(window.clone()));
+        Query::Time(TimeTest::InRange(time_range)) => {
+            let lookup = IndexQuery::External(ExternalQuery::TimeRange(time_range.clone()));
             LookupPlan::single_lookup(
-                Selectivity::TimeRange,
+                CardinalityClass::TimeRange,
                 lookup,
                 true,
-                crate::time_test::describe_time_range(window),
+                crate::time_test::describe_time_range(time_range),
             )
         }
         Query::Kind(_)
@@ -199,8 +199,14 @@ fn plan_and(all: &[Query], index_config: &IndexConfig) -> CandidateSet {
         0 => CandidateSet::All,
         1 => CandidateSet::Lookup(LookupPlan { exact, ..parts.remove(0) }),
         _ => {
-            let join = if exact { IndexQuery::All } else { IndexQuery::AllApprox };
-            CandidateSet::Lookup(combine_lookups(parts, exact, " and ", join, Selectivity::min))
+            let join = if exact { IndexQuery::And } else { IndexQuery::ApproximateAnd };
+            CandidateSet::Lookup(combine_lookups(
+                parts,
+                exact,
+                " and ",
+                join,
+                CardinalityClass::min,
+            ))
         }
     }
 }
@@ -230,8 +236,8 @@ fn plan_or(any: impl Iterator<Item = CandidateSet>) -> CandidateSet {
                 parts,
                 exact,
                 " or ",
-                IndexQuery::Any,
-                Selectivity::max,
+                IndexQuery::Or,
+                CardinalityClass::max,
             ))
         }
     }
@@ -243,14 +249,14 @@ fn combine_lookups(
     exact: bool,
     join: &str,
     lookup: fn(Vec<IndexQuery>) -> IndexQuery,
-    selectivity: fn(Selectivity, Selectivity) -> Selectivity,
+    selectivity: fn(CardinalityClass, CardinalityClass) -> CardinalityClass,
 ) -> LookupPlan {
     let selectivity = parts.iter().map(|part| part.selectivity).reduce(selectivity);
     let terms = parts.iter().map(|part| part.terms).sum();
     let (lookups, words): (Vec<_>, Vec<_>) =
         parts.into_iter().map(|part| (part.lookup, part.description)).unzip();
     LookupPlan {
-        selectivity: selectivity.unwrap_or(Selectivity::AnyValue),
+        selectivity: selectivity.unwrap_or(CardinalityClass::AnyValue),
         lookup: lookup(lookups),
         exact,
         description: format!("({})", words.join(join)),
@@ -287,7 +293,7 @@ fn plan_uids(uids: &[String]) -> CandidateSet {
         uids => format!("one of {} UIDs", uids.len()),
     };
     LookupPlan::single_lookup(
-        Selectivity::OneValue,
+        CardinalityClass::OneValue,
         IndexQuery::External(ExternalQuery::Uids(uids.to_vec())),
         true,
         words,
@@ -326,7 +332,7 @@ fn plan_field(field: &'static Field, test: &FieldTest, index_config: &IndexConfi
             let lookup = IndexQuery::Term(term::value(index.id, &folded));
             let words = format!("{name} is {:?}", term::truncate_value(&folded));
             LookupPlan::single_lookup(
-                Selectivity::OneValue,
+                CardinalityClass::OneValue,
                 lookup,
                 is_own && is_untruncated,
                 words,
@@ -352,7 +358,7 @@ fn plan_field(field: &'static Field, test: &FieldTest, index_config: &IndexConfi
                 words,
             )
         }
-        MatchOp::Contains => {
+        MatchOp::ContainsWords => {
             let number = parse_phone_digits(&test.text);
             match if has_text {
                 plan_substring(&folded, number.as_deref())
@@ -366,10 +372,10 @@ fn plan_field(field: &'static Field, test: &FieldTest, index_config: &IndexConfi
             }
         }
         // Without an index of values, trigrams narrow the search.
-        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Includes if has_text => {
+        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Substring if has_text => {
             plan_substring(&folded, None)
         }
-        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Includes => {
+        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Substring => {
             CandidateSet::All
         }
     }
@@ -398,7 +404,7 @@ fn plan_phone(field: &Field, test: &FieldTest) -> CandidateSet {
         any.push(IndexQuery::Prefix(term::short_phone(field.id, shortest)));
         words = format!("{words}, or is short");
     }
-    LookupPlan::single_lookup(Selectivity::Prefix, IndexQuery::Any(any), false, words)
+    LookupPlan::single_lookup(CardinalityClass::Prefix, IndexQuery::Or(any), false, words)
 }
 
 /// Returns the field whose index has the values of a field: itself, or the field that it is a
@@ -417,8 +423,10 @@ fn plan_any_field(test: &FieldTest) -> CandidateSet {
         return CandidateSet::All;
     }
     match test.op {
-        MatchOp::Contains => plan_substring(&folded, parse_phone_digits(&test.text).as_deref()),
-        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Includes => {
+        MatchOp::ContainsWords => {
+            plan_substring(&folded, parse_phone_digits(&test.text).as_deref())
+        }
+        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Substring => {
             plan_substring(&folded, None)
         }
         _ => CandidateSet::All,
@@ -428,7 +436,12 @@ fn plan_any_field(test: &FieldTest) -> CandidateSet {
 /// The index has a term for each field that an item has.
 fn plan_presence(field: &Field, exact: bool) -> CandidateSet {
     let lookup = IndexQuery::Term(term::presence(field.id));
-    LookupPlan::single_lookup(Selectivity::AnyValue, lookup, exact, format!("has {}", field.name))
+    LookupPlan::single_lookup(
+        CardinalityClass::AnyValue,
+        lookup,
+        exact,
+        format!("has {}", field.name),
+    )
 }
 
 fn plan_word_prefix(prefix: &str) -> CandidateSet {
@@ -444,19 +457,19 @@ fn plan_characters(text: &str) -> CandidateSet {
     }
     let exact = text.chars().nth(1).is_none();
     let lookup = |c: char| IndexQuery::Term(term::word(c.encode_utf8(&mut [0; 4])));
-    let lookup = IndexQuery::AllApprox(text.chars().map(lookup).collect());
+    let lookup = IndexQuery::ApproximateAnd(text.chars().map(lookup).collect());
     LookupPlan::single_lookup(
-        Selectivity::Prefix,
+        CardinalityClass::Prefix,
         lookup,
         exact,
         format!("the characters of {text:?}"),
     )
 }
 
-fn prefix_selectivity(prefix: &str) -> Selectivity {
+fn prefix_selectivity(prefix: &str) -> CardinalityClass {
     match prefix.chars().count() {
-        1 => Selectivity::OneLetterPrefix,
-        _ => Selectivity::Prefix,
+        1 => CardinalityClass::OneLetterPrefix,
+        _ => CardinalityClass::Prefix,
     }
 }
 
@@ -466,7 +479,7 @@ fn plan_value_scan(field: &Field, exact: bool, text: &str) -> CandidateSet {
     let pieces = split_phrase(text);
     let test = Box::new(move |value: &str| contains_parts(value, &pieces));
     let lookup = IndexQuery::PrefixFilter(term::value(field.id, ""), test);
-    LookupPlan::single_lookup(Selectivity::AnyValue, lookup, exact, words)
+    LookupPlan::single_lookup(CardinalityClass::AnyValue, lookup, exact, words)
 }
 
 /// Looks up the trigrams of a text, or of a phone number. A text without three characters between
@@ -479,8 +492,8 @@ fn plan_substring(text: &str, number: Option<&str>) -> CandidateSet {
             vec![text, number],
             false,
             " or ",
-            IndexQuery::Any,
-            Selectivity::max,
+            IndexQuery::Or,
+            CardinalityClass::max,
         )),
     }
 }
@@ -497,12 +510,12 @@ fn plan_trigrams(text: &str) -> Option<LookupPlan> {
     let lookup = match terms {
         0 => return None,
         1 => lookups.remove(0),
-        _ => IndexQuery::AllApprox(lookups),
+        _ => IndexQuery::ApproximateAnd(lookups),
     };
     let noun = if terms == 1 { "trigram" } else { "trigrams" };
     let words = format!("{noun} {}", words.join(", "));
     Some(LookupPlan {
-        selectivity: Selectivity::Substring,
+        selectivity: CardinalityClass::Substring,
         lookup,
         exact: false,
         description: words,

@@ -18,7 +18,7 @@ use std::ops::Range;
 /// An item whose requested fields can be read.
 #[derive(Debug)]
 pub struct ProjectedItem<'a> {
-    head: &'a ItemMeta,
+    meta: &'a ItemMeta,
     origin: FieldOrigin<'a>,
 }
 
@@ -32,10 +32,10 @@ enum FieldOrigin<'a> {
 impl<'a> ProjectedItem<'a> {
     /// Parses the source bytes of an item.
     #[must_use]
-    pub fn from_bytes(reader: &Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> ProjectedItem<'a> {
+    pub fn from_bytes(reader: &Reader, meta: &'a ItemMeta, bytes: &'a [u8]) -> ProjectedItem<'a> {
         ProjectedItem {
-            head,
-            origin: FieldOrigin::Parsed(reader.items().parse_source(head, bytes)),
+            meta,
+            origin: FieldOrigin::Parsed(reader.items().parse_source(meta, bytes)),
         }
     }
 }
@@ -46,7 +46,7 @@ impl ProjectedItem<'_> {
     pub fn values(&self, field: &Field) -> Vec<Cow<'_, str>> {
         match &self.origin {
             FieldOrigin::Parsed(item) => item.values(field).into_iter().map(Cow::Owned).collect(),
-            _ if field.field_type == FieldType::Uid => vec![Cow::Borrowed(self.head.uid.as_str())],
+            _ if field.field_type == FieldType::Uid => vec![Cow::Borrowed(self.meta.uid.as_str())],
             FieldOrigin::StoredFields(fields) => fields.values(field).map(Cow::Borrowed).collect(),
             FieldOrigin::Missing => Vec::new(),
         }
@@ -72,7 +72,7 @@ struct ProjectionPage {
 }
 
 struct ProjectionPageItem {
-    head: ItemMeta,
+    meta: ItemMeta,
     hit: Hit,
     /// The stored fields in the buffer; `None` if the item has to be read.
     stored_range: Option<Range<usize>>,
@@ -106,7 +106,7 @@ fn places_by_row(hits: &[Hit]) -> Vec<(ItemRow, usize)> {
 }
 
 impl ResultSet {
-    /// Calls `each` with the UID of every item, until it returns false, without reading anything
+    /// Calls `visit` with the UID of every item, until it returns false, without reading anything
     /// else of the items; as [`ResultSet::for_each`] does, without items that were removed since
     /// the search, or changed so that they no longer match.
     ///
@@ -115,7 +115,7 @@ impl ResultSet {
     pub fn for_each_uid(
         &self,
         reader: &Reader,
-        each: &mut dyn FnMut(&str) -> bool,
+        visit: &mut dyn FnMut(&str) -> bool,
     ) -> Result<(), Error> {
         let (mut uids, mut ranges) = (String::new(), Vec::new());
         for hits in self.hits.chunks(MAX_UIDS_PER_TX) {
@@ -124,8 +124,8 @@ impl ResultSet {
                 drop(transaction);
                 let rest = ResultSet { hits: hits.to_vec(), ..self.clone() };
                 let mut is_wanted = true;
-                rest.for_each_projected(reader, &[], &mut |head, _| {
-                    is_wanted = each(&head.uid);
+                rest.for_each_projected(reader, &[], &mut |meta, _| {
+                    is_wanted = visit(&meta.uid);
                     is_wanted
                 })?;
                 if !is_wanted {
@@ -150,7 +150,7 @@ impl ResultSet {
             })?;
             drop(transaction);
             for range in ranges.iter().flatten() {
-                if !uids.get(range.clone()).is_none_or(&mut *each) {
+                if !uids.get(range.clone()).is_none_or(&mut *visit) {
                     return Ok(());
                 }
             }
@@ -158,9 +158,9 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Calls `each` with every item and these fields of it, until it returns false; without fields,
-    /// with the items alone. Items that were removed since the search, or changed so that they no
-    /// longer match, are skipped. No transaction is open during the calls.
+    /// Calls `visit` with every item and these fields of it, until it returns false; without
+    /// fields, with the items alone. Items that were removed since the search, or changed so that
+    /// they no longer match, are skipped. No transaction is open during the calls.
     ///
     /// # Errors
     /// Errors of the store.
@@ -168,7 +168,7 @@ impl ResultSet {
         &self,
         reader: &Reader,
         fields: &[&Field],
-        each: &mut dyn FnMut(&ItemMeta, &ProjectedItem<'_>) -> bool,
+        visit: &mut dyn FnMut(&ItemMeta, &ProjectedItem<'_>) -> bool,
     ) -> Result<(), Error> {
         let mut page = ProjectionPage::default();
         let mut sources = result_set::ItemPage::default();
@@ -179,12 +179,12 @@ impl ResultSet {
             let unread = page.items.iter().filter(|item| item.stored_range.is_none());
             let unread: Vec<ItemRow> = unread.map(|item| item.hit.row).collect();
             let (mut unread, mut source_count) = (unread.as_slice(), 0);
-            for ProjectionPageItem { head, hit, stored_range } in &page.items {
+            for ProjectionPageItem { meta, hit, stored_range } in &page.items {
                 let stored = stored_range.clone().and_then(|range| page.stored_fields.get(range));
                 if let Some(stored) = stored {
-                    let origin = StoredFields::from_bytes(head.kind, stored)
+                    let origin = StoredFields::from_bytes(meta.kind, stored)
                         .map_or(FieldOrigin::Missing, FieldOrigin::StoredFields);
-                    if !each(head, &ProjectedItem { head, origin }) {
+                    if !visit(meta, &ProjectedItem { meta, origin }) {
                         return Ok(());
                     }
                     continue;
@@ -195,12 +195,12 @@ impl ResultSet {
                 unread = unread.get(1..).unwrap_or_default();
                 source_count -= 1;
                 let staleness = self.staleness(reader)?;
-                let Some((head, source)) = sources.find_row(hit.row) else { continue };
-                let item = item::DecodedItem::new(reader, head, source);
-                if !self.is_unchanged(hit, head, staleness) && !self.matcher.matches_item(&item) {
+                let Some((meta, source)) = sources.find_row(hit.row) else { continue };
+                let item = item::DecodedItem::new(reader, meta, source);
+                if !self.is_unchanged(hit, meta, staleness) && !self.matcher.matches_item(&item) {
                     continue;
                 }
-                if !each(head, &ProjectedItem { head, origin: FieldOrigin::Parsed(item.parsed) }) {
+                if !visit(meta, &ProjectedItem { meta, origin: FieldOrigin::Parsed(item.parsed) }) {
                     return Ok(());
                 }
             }
@@ -223,24 +223,24 @@ impl ResultSet {
         let mut hits = hits.iter();
         let field_types: Vec<CollectionType> =
             fields.iter().map(|field| CollectionType::from_field(field)).collect();
-        reader.items().for_each_with_stored_fields(&rows, &mut |head, stored| {
-            let Some(hit) = hits.find(|hit| hit.row == head.row) else { return false };
+        reader.items().for_each_with_stored_fields(&rows, &mut |meta, stored| {
+            let Some(hit) = hits.find(|hit| hit.row == meta.row) else { return false };
             // `None`: the stored fields do not decide it.
-            let is_match = match self.is_unchanged(hit, &head, staleness) {
+            let is_match = match self.is_unchanged(hit, &meta, staleness) {
                 true => Some(true),
                 false => stored.and_then(|stored| {
-                    self.matcher.matches_stored_fields(reader, &head, &stored, &Cell::default())
+                    self.matcher.matches_stored_fields(reader, &meta, &stored, &Cell::default())
                 }),
             };
             if is_match == Some(false) {
                 return true;
             }
             let is_stored = |field: &Field| match field.field_type {
-                FieldType::Uid => !head.derived_uid,
+                FieldType::Uid => !meta.derived_uid,
                 _ => stored.is_some_and(|stored| stored.has_field(field)),
             };
             // A field of another type of collection has no value here, so it needs no item.
-            let item_type = head.kind.collection_type();
+            let item_type = meta.kind.collection_type();
             let suffices = is_match.is_some()
                 && fields
                     .iter()
@@ -252,7 +252,7 @@ impl ResultSet {
                 page.stored_fields.extend_from_slice(stored.unwrap_or_default());
                 start..page.stored_fields.len()
             });
-            page.items.push(ProjectionPageItem { head, hit: *hit, stored_range });
+            page.items.push(ProjectionPageItem { meta, hit: *hit, stored_range });
             true
         })?;
         Ok(())

@@ -191,7 +191,7 @@ pub enum MatchOp {
     /// The value contains the text; the first space after a word in the text matches any
     /// characters. A phone number also matches by its digits. An empty text matches every contact,
     /// unless the field is a list without values.
-    Contains,
+    ContainsWords,
     /// The value is the text.
     Is,
     /// The value begins with the text.
@@ -199,7 +199,7 @@ pub enum MatchOp {
     /// The value ends with the text.
     EndsWith,
     /// The value contains the text, including its spaces.
-    Includes,
+    Substring,
     /// The field has a value that is not empty.
     Exists,
     /// The first component of the first such property is not empty.
@@ -221,11 +221,11 @@ impl MatchOp {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            MatchOp::Contains => "contains",
+            MatchOp::ContainsWords => "contains",
             MatchOp::Is => "is",
             MatchOp::BeginsWith => "beginswith",
             MatchOp::EndsWith => "endswith",
-            MatchOp::Includes => "includes",
+            MatchOp::Substring => "includes",
             MatchOp::Exists => "exists",
             MatchOp::ExistsVcard => "exists_vcard",
             MatchOp::RegexNormal => "regex_normal",
@@ -298,11 +298,11 @@ impl fmt::Display for Query {
                     NumericOperand::Field(field) => write!(f, "(number {})", quote(field.name))?,
                     NumericOperand::Constant(number) => write!(f, "{number}")?,
                     NumericOperand::Occurrences(None) => f.write_str("(occurrences-count?)")?,
-                    NumericOperand::Occurrences(Some(window)) => {
+                    NumericOperand::Occurrences(Some(time_range)) => {
                         write!(
                             f,
                             "(occurrences-count? {})",
-                            crate::time_test::to_sexp_range(window)
+                            crate::time_test::to_sexp_range(time_range)
                         )?;
                     }
                 }

@@ -26,7 +26,7 @@ pub trait QueryLogSink: Send + Sync + fmt::Debug {
 /// The origin of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum AnswerOrigin {
+pub enum ResultOrigin {
     /// The query was executed.
     Executed,
     /// The answer cache had it.
@@ -65,14 +65,14 @@ pub enum QueryLogEvent<'a> {
     /// A process starts to log.
     Start { version: &'a str, budget: usize },
     /// A query was answered once.
-    Query(AnswerRecord<'a>),
+    Query(ResultRecord<'a>),
     /// A view was opened.
     Open {
         view: u64,
         #[serde(flatten)]
-        answer: AnswerRecord<'a>,
+        answer: ResultRecord<'a>,
     },
-    /// Changes were put into the mailbox of a view.
+    /// Changes were put into the view_queue of a view.
     Notify {
         client: &'a str,
         view: u64,
@@ -104,7 +104,7 @@ pub enum QueryLogEvent<'a> {
 
 /// An answered query.
 #[derive(Debug, Clone, Serialize)]
-pub struct AnswerRecord<'a> {
+pub struct ResultRecord<'a> {
     /// The name of the client.
     pub client: &'a str,
     /// The query, as an S-expression.
@@ -117,7 +117,7 @@ pub struct AnswerRecord<'a> {
     /// The backend of the collection.
     pub backend: &'a str,
     /// The origin of the answer.
-    pub origin: AnswerOrigin,
+    pub origin: ResultOrigin,
     /// The number of the answer in this process.
     pub answer: u64,
     /// Rows of the index, or of the full scan, that were read.
@@ -139,7 +139,7 @@ const QUERY_BYTES: usize = 1536;
 const PATTERN_BYTES: usize = 22 << 10;
 
 /// The memory that a cached answer holds with its query, whose text has `text_bytes`.
-pub(crate) fn cached_answer_bytes(rows: &PackedRowIds, text_bytes: usize, query: &Query) -> usize {
+pub(crate) fn cached_result_bytes(rows: &PackedRowIds, text_bytes: usize, query: &Query) -> usize {
     rows.byte_len() + text_bytes + QUERY_BYTES + count_patterns(query) * PATTERN_BYTES
 }
 
@@ -152,7 +152,7 @@ fn count_patterns(query: &Query) -> usize {
     }
 }
 
-impl<'a> AnswerRecord<'a> {
+impl<'a> ResultRecord<'a> {
     /// The record of a query that [`find`](crate::find()) has answered. `number` is the number of
     /// the answer in this process.
     #[must_use]
@@ -162,21 +162,21 @@ impl<'a> AnswerRecord<'a> {
         answer: &'a ResultSet,
         number: u64,
         elapsed: Duration,
-    ) -> AnswerRecord<'a> {
+    ) -> ResultRecord<'a> {
         let (explain, returned) = (&answer.explain, answer.len());
-        AnswerRecord {
+        ResultRecord {
             client,
             query: &explain.query,
             kind: request.query.required_kind(),
             collection: request.collection.as_deref(),
             backend: "local",
-            origin: AnswerOrigin::Executed,
+            origin: ResultOrigin::Executed,
             answer: number,
             rows_read: explain.rows_read,
             verified: explain.verified,
             returned,
             us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
-            bytes: cached_answer_bytes(
+            bytes: cached_result_bytes(
                 &PackedRowIds::new(&answer.rows()),
                 explain.query.len(),
                 &request.query,

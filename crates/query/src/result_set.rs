@@ -72,7 +72,7 @@ pub struct ResultSet {
     pub(crate) prefetch: Prefetch,
     /// Rows of items for which the query could not be decided within bounds: their recurrence rules
     /// take too many steps.
-    pub uncertain_rows: Vec<ItemRow>,
+    pub undecided_rows: Vec<ItemRow>,
     /// How the query was executed.
     pub explain: Explanation,
 }
@@ -109,14 +109,14 @@ impl Prefetch {
     }
 
     /// Adds an item, unless it is too large. Items are added in the order of their rows.
-    pub(crate) fn add(&mut self, head: ItemMeta, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, meta: ItemMeta, bytes: &[u8]) {
         if !self.is_full() && bytes.len() <= MAX_PREFETCH_BYTES {
-            self.page.add(head, bytes);
+            self.page.add(meta, bytes);
         }
     }
 
     fn get(&self, row: ItemRow) -> Option<(&ItemMeta, &[u8])> {
-        let at = self.page.items.binary_search_by_key(&row, |(head, _)| head.row).ok()?;
+        let at = self.page.items.binary_search_by_key(&row, |(meta, _)| meta.row).ok()?;
         self.page.get(at)
     }
 }
@@ -158,20 +158,20 @@ pub(crate) struct ItemPage {
 }
 
 impl ItemPage {
-    fn add(&mut self, head: ItemMeta, bytes: &[u8]) {
+    fn add(&mut self, meta: ItemMeta, bytes: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
-        self.items.push((head, start..self.bytes.len()));
+        self.items.push((meta, start..self.bytes.len()));
     }
 
     /// Returns the item with this row id.
     pub(crate) fn find_row(&self, row: ItemRow) -> Option<(&ItemMeta, &[u8])> {
-        self.get(self.items.iter().position(|(head, _)| head.row == row)?)
+        self.get(self.items.iter().position(|(meta, _)| meta.row == row)?)
     }
 
     fn get(&self, at: usize) -> Option<(&ItemMeta, &[u8])> {
-        let (head, range) = self.items.get(at)?;
-        Some((head, self.bytes.get(range.clone())?))
+        let (meta, range) = self.items.get(at)?;
+        Some((meta, self.bytes.get(range.clone())?))
     }
 }
 
@@ -199,7 +199,7 @@ impl ResultSet {
             epoch: Arc::from(""),
             found_at: None,
             prefetch: Prefetch::default(),
-            uncertain_rows: Vec::new(),
+            undecided_rows: Vec::new(),
             explain: Explanation::default(),
         }
     }
@@ -227,7 +227,7 @@ impl ResultSet {
     /// Appends the hits of the same query in another collection.
     pub(crate) fn merge(&mut self, other: ResultSet) {
         self.hits.extend(other.hits);
-        self.uncertain_rows.extend(other.uncertain_rows);
+        self.undecided_rows.extend(other.undecided_rows);
     }
 
     /// The number of items.
@@ -248,7 +248,7 @@ impl ResultSet {
         self.hits.iter().map(|hit| hit.row).collect()
     }
 
-    /// Calls `each` with every item and its source bytes, until it returns false. Items that were
+    /// Calls `visit` with every item and its source bytes, until it returns false. Items that were
     /// removed since the search, or changed so that they no longer match, are skipped; a change of
     /// the last hundredth of a second may be missed. No transaction is open during the calls.
     ///
@@ -257,15 +257,15 @@ impl ResultSet {
     pub fn for_each(
         &self,
         reader: &Reader,
-        each: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
+        visit: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
     ) -> Result<(), Error> {
         let mut rest = self.hits.as_slice();
         let mut page = ItemPage::default();
         let mut prefetch = ValidPrefetch::new(reader, &self.prefetch)?;
         while let Some((first, others)) = rest.split_first() {
-            if let Some((head, bytes)) = prefetch.get(first.row)? {
+            if let Some((meta, bytes)) = prefetch.get(first.row)? {
                 rest = others;
-                if !each(head, bytes) {
+                if !visit(meta, bytes) {
                     return Ok(());
                 }
                 continue;
@@ -281,25 +281,25 @@ impl ResultSet {
             let staleness = self.staleness(reader)?;
             drop(transaction);
             rest = others;
-            if !self.deliver_page(reader, &page, read, staleness, each) {
+            if !self.deliver_page(reader, &page, read, staleness, visit) {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Calls `each` with the source bytes of every item, as [`ResultSet::for_each`] does. It is
+    /// Calls `visit` with the source bytes of every item, as [`ResultSet::for_each`] does. It is
     /// faster than [`ResultSet::for_each`], because it does not read the item table.
     ///
     /// # Errors
     /// Errors of the store.
-    pub fn for_each_source(
+    pub fn for_each_source_bytes(
         &self,
         reader: &Reader,
-        each: &mut dyn FnMut(&[u8]) -> bool,
+        visit: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Error> {
         if self.query != Query::All && self.staleness(reader)? != Staleness::Unchanged {
-            return self.for_each(reader, &mut |_, bytes| each(bytes));
+            return self.for_each(reader, &mut |_, bytes| visit(bytes));
         }
         let rows = self.rows();
         let (mut rest, mut bytes, mut ends) = (rows.as_slice(), Vec::new(), Vec::new());
@@ -308,7 +308,7 @@ impl ResultSet {
             ends.clear();
             let mut last = None;
             let page = rest.get(..SOURCES_PER_TX).unwrap_or(rest);
-            reader.items().for_each_source(page, &mut |row, source| {
+            reader.items().for_each_source_bytes(page, &mut |row, source| {
                 bytes.extend_from_slice(source);
                 ends.push(bytes.len());
                 last = (bytes.len() >= PAGE_BYTES).then_some(row);
@@ -318,7 +318,7 @@ impl ResultSet {
             rest = rest.get(last_read.map_or(page.len(), |at| at + 1)..).unwrap_or_default();
             let mut start = 0;
             for &end in &ends {
-                if !bytes.get(start..end).is_none_or(&mut *each) {
+                if !bytes.get(start..end).is_none_or(&mut *visit) {
                     return Ok(());
                 }
                 start = end;
@@ -327,22 +327,22 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Calls `each` with the items of a page that still match. Returns false if `each` did.
+    /// Calls `visit` with the items of a page that still match. Returns false if `visit` did.
     fn deliver_page(
         &self,
         reader: &Reader,
         page: &ItemPage,
         hits: &[Hit],
         staleness: Staleness,
-        each: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
+        visit: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
     ) -> bool {
         let mut hits = hits.iter();
         for at in 0..page.items.len() {
-            let Some((head, bytes)) = page.get(at) else { break };
-            let Some(hit) = hits.find(|hit| hit.row == head.row) else { break };
-            let is_match = self.is_unchanged(hit, head, staleness)
-                || self.matcher.matches_item(&DecodedItem::new(reader, head, bytes));
-            if is_match && !each(head, bytes) {
+            let Some((meta, bytes)) = page.get(at) else { break };
+            let Some(hit) = hits.find(|hit| hit.row == meta.row) else { break };
+            let is_match = self.is_unchanged(hit, meta, staleness)
+                || self.matcher.matches_item(&DecodedItem::new(reader, meta, bytes));
+            if is_match && !visit(meta, bytes) {
                 return false;
             }
         }
@@ -351,10 +351,10 @@ impl ResultSet {
 
     /// Returns whether an item needs no second test: it has not changed since the search, or every
     /// item matches.
-    pub(crate) fn is_unchanged(&self, hit: &Hit, head: &ItemMeta, staleness: Staleness) -> bool {
+    pub(crate) fn is_unchanged(&self, hit: &Hit, meta: &ItemMeta, staleness: Staleness) -> bool {
         match staleness {
             Staleness::Unchanged => true,
-            Staleness::SameStore => hit.seq == head.seq || self.query == Query::All,
+            Staleness::SameStore => hit.seq == meta.seq || self.query == Query::All,
             Staleness::OtherStore => self.query == Query::All,
         }
     }
@@ -394,13 +394,13 @@ impl ItemPage {
         self.bytes.clear();
         self.items.reserve(rows.len());
         self.bytes.reserve((rows.len() * TYPICAL_ITEM_BYTES).min(PAGE_BYTES));
-        reader.items().for_each(rows, &mut |head, bytes| {
-            self.add(head, bytes);
+        reader.items().for_each(rows, &mut |meta, bytes| {
+            self.add(meta, bytes);
             self.bytes.len() < PAGE_BYTES
         })?;
         let is_full = self.bytes.len() >= PAGE_BYTES;
         // The next page continues after the last item of a full page.
-        let last = self.items.last().filter(|_| is_full).map(|(head, _)| head.row);
+        let last = self.items.last().filter(|_| is_full).map(|(meta, _)| meta.row);
         Ok(rows.iter().position(|row| Some(*row) == last).map_or(rows.len(), |at| at + 1))
     }
 }

@@ -100,7 +100,7 @@ impl<'a> SearchLineParser<'a> {
 
     /// Returns whether the next token is this word, unquoted and in any case.
     fn is_keyword(&self, word: &str) -> bool {
-        matches!(self.peek(), Some((_, SearchLineToken::Word { field: None, op: MatchOp::Contains, text, quoted: false }))
+        matches!(self.peek(), Some((_, SearchLineToken::Word { field: None, op: MatchOp::ContainsWords, text, quoted: false }))
             if text.eq_ignore_ascii_case(word))
     }
 
@@ -148,11 +148,12 @@ impl<'a> SearchLineParser<'a> {
     /// that number. Returns the number of words, too.
     fn parse_number_in_words(&self) -> Option<(Query, usize)> {
         let digits = |(_, token): &'a (usize, SearchLineToken)| match token {
-            SearchLineToken::Word { field: None, op: MatchOp::Contains, text, quoted: false }
-                if text.contains(char::is_numeric) && is_number_like(text) =>
-            {
-                Some(text.as_str())
-            }
+            SearchLineToken::Word {
+                field: None,
+                op: MatchOp::ContainsWords,
+                text,
+                quoted: false,
+            } if text.contains(char::is_numeric) && is_number_like(text) => Some(text.as_str()),
             _ => None,
         };
         let words: Vec<&str> = self.tokens[self.next..].iter().map_while(digits).collect();
@@ -240,7 +241,7 @@ impl<'a> SearchLineParser<'a> {
             SearchLineToken::Word { field: Some(name), op, text, quoted } => {
                 let uids =
                     find_any_field(name).is_some_and(|field| field.field_type == FieldType::Uid);
-                if uids && *op == MatchOp::Contains && !quoted && text.contains(',') {
+                if uids && *op == MatchOp::ContainsWords && !quoted && text.contains(',') {
                     let some = text.split(',').filter(|uid| !uid.is_empty());
                     return Ok(Query::from_uids(some.map(str::to_string).collect()));
                 }
@@ -288,13 +289,13 @@ impl<'a> SearchLineParser<'a> {
                 .with_hint("to look for the text itself, quote it"));
         }
         let op = match op {
-            MatchOp::Contains | MatchOp::BeginsWith | MatchOp::EndsWith if text.is_empty() => {
+            MatchOp::ContainsWords | MatchOp::BeginsWith | MatchOp::EndsWith if text.is_empty() => {
                 MatchOp::Exists
             }
             op => op,
         };
         let number = match subject {
-            FieldSelector::Field(field) if matches!(op, MatchOp::Contains | MatchOp::Is) => {
+            FieldSelector::Field(field) if matches!(op, MatchOp::ContainsWords | MatchOp::Is) => {
                 Some(field)
             }
             _ => None,
@@ -367,7 +368,7 @@ fn read_word(line: &str, start: usize) -> Result<(SearchLineToken, usize), Synta
         Some(name) => (Some(name.to_string()), start + name.len() + 1),
         None => (None, start),
     };
-    let mut op = MatchOp::Contains;
+    let mut op = MatchOp::ContainsWords;
     if name.is_some() {
         if line[at..].starts_with('=') {
             (op, at) = (MatchOp::Is, at + 1);
@@ -378,7 +379,7 @@ fn read_word(line: &str, start: usize) -> Result<(SearchLineToken, usize), Synta
         }
     }
     let (mut text, quoted, mut end) = read_text(line, at)?;
-    if name.is_some() && op == MatchOp::Contains {
+    if name.is_some() && op == MatchOp::ContainsWords {
         if quoted && line[end..].starts_with('*') {
             (op, end) = (MatchOp::BeginsWith, end + 1);
         } else if !quoted && text.len() > 1 && text.ends_with('*') {

@@ -131,11 +131,11 @@ impl<'a> SexpParser<'a> {
             return Ok(query);
         }
         Ok(match name {
-            "contains" => self.parse_test(MatchOp::Contains)?,
+            "contains" => self.parse_test(MatchOp::ContainsWords)?,
             "is" => self.parse_test(MatchOp::Is)?,
             "beginswith" => self.parse_test(MatchOp::BeginsWith)?,
             "endswith" => self.parse_test(MatchOp::EndsWith)?,
-            "includes" => self.parse_test(MatchOp::Includes)?,
+            "includes" => self.parse_test(MatchOp::Substring)?,
             "exists" => self.parse_test(MatchOp::Exists)?,
             "exists_vcard" => self.parse_test(MatchOp::ExistsVcard)?,
             "eqphone" => self.parse_test(MatchOp::EqPhone)?,

@@ -84,20 +84,20 @@ pub(crate) struct PositionPage {
     pub(crate) last: Option<SortPosition>,
 }
 
-/// Passes the rows of at most `limit` items after a position to `each`, in one read transaction;
+/// Passes the rows of at most `limit` items after a position to `visit`, in one read transaction;
 /// `None` if the index does not have the order.
 pub(crate) fn scan_page(
     reader: &Reader,
     order: &IndexedOrder,
     after: Option<&SortPosition>,
     limit: usize,
-    each: &mut dyn FnMut(ItemRow),
+    visit: &mut dyn FnMut(ItemRow),
 ) -> Result<Option<PositionPage>, Error> {
     let (mut count, mut last) = (0, SortPosition { key: Vec::new(), row: 0 });
     let is_indexed = reader.index().for_each_position(order, after, &mut |key, row| {
         if count < limit {
             count += 1;
-            each(row);
+            visit(row);
             last.key.clear();
             last.key.extend_from_slice(key);
             last.row = row.to_number();

@@ -52,7 +52,7 @@ pub(crate) fn find_top_k(
         ScanStart::After(position) => Some(position),
         ScanStart::Exhausted => return Ok(Some(Vec::new())),
     };
-    let (explain, uncertain) = (result.explain.clone(), result.uncertain_rows.len());
+    let (explain, uncertain) = (result.explain.clone(), result.undecided_rows.len());
     let mut hits = HitCollector::in_scan_order(reader, limit);
     let (mut error, mut tested) = (None, 0);
     let mut scan = CandidateScan {
@@ -84,10 +84,10 @@ pub(crate) fn find_top_k(
         && read.is_complete
         && tested < MAX_CANDIDATES_PER_TX
     {
-        result.explain.rows_read += matches.entries_read + read.positions_read as u64;
+        result.explain.rows_read += matches.postings_read + read.positions_read as u64;
         return Ok(Some(hits.into_sorted_hits()));
     }
     result.explain = explain;
-    result.uncertain_rows.truncate(uncertain);
+    result.undecided_rows.truncate(uncertain);
     Ok(None)
 }

@@ -46,7 +46,7 @@ impl ValueMatcher {
         if let FieldSelector::Field(Field { field_type: FieldType::Uid, .. }) = &test.subject
             && matches!(
                 test.op,
-                MatchOp::Contains | MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith
+                MatchOp::ContainsWords | MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith
             )
         {
             return Some(ValueMatcher::Raw(test.op, test.text.clone()));
@@ -57,13 +57,13 @@ impl ValueMatcher {
             ValueMatcher::Phone(PhonePattern { text, region, number: OnceLock::new() }, wanted)
         };
         Some(match test.op {
-            MatchOp::Contains => {
+            MatchOp::ContainsWords => {
                 ValueMatcher::Contains(split_phrase(&folded()), parse_phone_digits(&test.text))
             }
             MatchOp::Is => ValueMatcher::Is(folded()),
             MatchOp::BeginsWith => ValueMatcher::BeginsWith(folded()),
             MatchOp::EndsWith => ValueMatcher::EndsWith(folded()),
-            MatchOp::Includes => ValueMatcher::Includes(folded()),
+            MatchOp::Substring => ValueMatcher::Includes(folded()),
             MatchOp::Exists => ValueMatcher::Exists,
             MatchOp::ExistsVcard => ValueMatcher::FirstExists,
             MatchOp::RegexNormal => ValueMatcher::FoldedRegex(compile_pattern(&test.text).ok()?),
@@ -87,7 +87,7 @@ impl ValueMatcher {
     pub(crate) fn matches(&self, value: &str) -> bool {
         match self {
             ValueMatcher::Exists | ValueMatcher::FirstExists => !value.is_empty(),
-            ValueMatcher::Raw(MatchOp::Contains, text) => value.contains(text.as_str()),
+            ValueMatcher::Raw(MatchOp::ContainsWords, text) => value.contains(text.as_str()),
             ValueMatcher::Raw(MatchOp::BeginsWith, text) => value.starts_with(text.as_str()),
             ValueMatcher::Raw(MatchOp::EndsWith, text) => value.ends_with(text.as_str()),
             ValueMatcher::Raw(_, text) => value == text,

@@ -35,7 +35,7 @@ pub(crate) struct CandidateScan<'a, 'b> {
 impl CandidateScan<'_, '_> {
     /// Tests the first candidates, and returns the others.
     pub(crate) fn run(mut self, matches: &IndexMatches) -> Result<Vec<PendingCandidate>, Error> {
-        self.result.explain.rows_read += matches.entries_read;
+        self.result.explain.rows_read += matches.postings_read;
         if self.hits.is_full() {
             return Ok(Vec::new());
         }
@@ -67,9 +67,9 @@ impl CandidateScan<'_, '_> {
 
     /// Adds a candidate to the hits if it matches, and its bytes to the prefetch if there is room.
     fn test_and_prefetch(&mut self, candidate: &Candidate<'_>) -> Result<(), larder_store::Error> {
-        let Some(head) = self.test(candidate)? else { return Ok(()) };
+        let Some(meta) = self.test(candidate)? else { return Ok(()) };
         if self.collections.is_none() && !self.result.prefetch.is_full() {
-            self.result.prefetch.add(head, &candidate.bytes()?);
+            self.result.prefetch.add(meta, &candidate.bytes()?);
         }
         Ok(())
     }
@@ -82,23 +82,23 @@ impl CandidateScan<'_, '_> {
         if !self.is_in_scope(candidate) {
             return Ok(None);
         }
-        let head = candidate.meta()?;
+        let meta = candidate.meta()?;
         let hit = Hit { row: candidate.row, seq: candidate.seq };
         if self.is_exact && candidate.exact {
             self.hits.unsorted.push(hit);
-            return Ok(Some(head));
+            return Ok(Some(meta));
         }
         let fields = candidate.stored_fields();
-        let verdict = verify_stored_fields(self.reader, hit, &head, fields, self.result, self.hits);
+        let verdict = verify_stored_fields(self.reader, hit, &meta, fields, self.result, self.hits);
         let is_match = match verdict {
             Some(is_match) => is_match,
             None => {
                 let bytes = candidate.bytes()?;
                 self.bytes_read += bytes.len();
-                verify_source(self.reader, hit, &head, &bytes, self.result, self.hits)
+                verify_source(self.reader, hit, &meta, &bytes, self.result, self.hits)
             }
         };
-        Ok(is_match.then_some(head))
+        Ok(is_match.then_some(meta))
     }
 
     /// Lists the candidates from this position on, until enough hits are certain.
@@ -161,18 +161,18 @@ fn verify_page(
 ) -> Result<(), Error> {
     if result.matcher.can_use_stored_fields() {
         let mut undecided = Vec::new();
-        reader.items().for_each_with_stored_fields(&rows, &mut |head, fields| {
-            let hit = Hit { row: head.row, seq: head.seq };
-            if verify_stored_fields(reader, hit, &head, fields, result, hits).is_none() {
-                undecided.push(head.row);
+        reader.items().for_each_with_stored_fields(&rows, &mut |meta, fields| {
+            let hit = Hit { row: meta.row, seq: meta.seq };
+            if verify_stored_fields(reader, hit, &meta, fields, result, hits).is_none() {
+                undecided.push(meta.row);
             }
             true
         })?;
         rows = undecided;
     }
-    reader.items().for_each(&rows, &mut |head, bytes| {
-        let hit = Hit { row: head.row, seq: head.seq };
-        verify_source(reader, hit, &head, bytes, result, hits);
+    reader.items().for_each(&rows, &mut |meta, bytes| {
+        let hit = Hit { row: meta.row, seq: meta.seq };
+        verify_source(reader, hit, &meta, bytes, result, hits);
         true
     })?;
     Ok(())
@@ -229,7 +229,7 @@ pub(crate) fn scan_items(
 fn verify_source(
     reader: &Reader,
     hit: Hit,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     bytes: &[u8],
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
@@ -239,10 +239,10 @@ fn verify_source(
     } else {
         ScheduleOrigin::Stored
     };
-    let item = DecodedItem { schedule_origin, ..DecodedItem::new(reader, head, bytes) };
+    let item = DecodedItem { schedule_origin, ..DecodedItem::new(reader, meta, bytes) };
     result.explain.verified += 1;
     let is_match = result.matcher.matches_item(&item);
-    result.uncertain_rows.extend(item.uncertain.get().then_some(hit.row));
+    result.undecided_rows.extend(item.uncertain.get().then_some(hit.row));
     if is_match {
         hits.add(hit, |field| item.first(field));
     }
@@ -253,7 +253,7 @@ fn verify_source(
 fn verify_stored_fields(
     reader: &Reader,
     hit: Hit,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     fields: Option<StoredFields<'_>>,
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
@@ -264,8 +264,8 @@ fn verify_stored_fields(
     };
     let fields = fields.filter(has_sort_value)?;
     let is_uncertain = Cell::new(false);
-    let is_match = result.matcher.matches_stored_fields(reader, head, &fields, &is_uncertain)?;
-    result.uncertain_rows.extend(is_uncertain.get().then_some(hit.row));
+    let is_match = result.matcher.matches_stored_fields(reader, meta, &fields, &is_uncertain)?;
+    result.undecided_rows.extend(is_uncertain.get().then_some(hit.row));
     result.explain.verified += 1;
     if is_match {
         hits.add(hit, |field| fields.first(field).map(str::to_string));

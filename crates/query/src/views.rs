@@ -17,8 +17,8 @@
 //! | `query_registry` | the registered queries, by id and by deadline |
 //! | `subscription_index` | finds the queries that a changed item may affect |
 //! | `required_terms` | the terms that every item in an answer has |
-//! | `answer_cache` | the row ids of answers, within a budget |
-//! | `mailbox` | the bounded queues of the views |
+//! | `query_cache` | the row ids of answers, within a budget |
+//! | `view_queue` | the bounded queues of the views |
 //! | `fan_out` | tests the changes of one poll against the queries that they may affect |
 //! | `item_version` | a version of a changed item, and the effect of a change on an answer |
 //! | `pending_changes` | changes on their way to a view |
@@ -32,21 +32,20 @@
 //! | `options` | the options of all these |
 //! | `mutex` | locking that ignores poisoning |
 //!
-//! At most two locks are held at a time: the engine's lock and, within it, the lock of a mailbox or
-//! of the reader pool. A query is run, and the items of its answer are read, without the engine's
-//! lock and with a reader of the pool. The engine's lock is held while the change feed is polled,
-//! while the changes that a lagging view missed are read, and while the clock changes an answer.
-//! Live views are separate from the execution of a query, which does not depend on them.
+//! At most two locks are held at a time: the engine's lock and, within it, the lock of a view_queue
+//! or of the reader pool. A query is run, and the items of its answer are read, without the
+//! engine's lock and with a reader of the pool. The engine's lock is held while the change feed is
+//! polled, while the changes that a lagging view missed are read, and while the clock changes an
+//! answer. Live views are separate from the execution of a query, which does not depend on them.
 
-mod answer_cache;
 mod engine;
 mod fan_out;
 mod feed_reader;
 mod item_version;
-mod mailbox;
 mod mutex;
 mod options;
 mod pending_changes;
+mod query_cache;
 mod query_registry;
 mod reader_pool;
 mod required_terms;
@@ -55,6 +54,7 @@ mod time_changes;
 mod view;
 mod view_event;
 mod view_query;
+mod view_queue;
 mod views_log;
 mod watcher;
 
@@ -67,7 +67,7 @@ use self::engine::{ViewsEngine, answer_query, update_engine};
 use self::mutex::lock_ignoring_poison;
 use self::reader_pool::ReaderPool;
 use self::subscription_index::QueryId;
-use self::views_log::{TracedAnswer, ViewsLog};
+use self::views_log::{TracedResult, ViewsLog};
 use self::watcher::ViewsWatcher;
 use crate::error::Error;
 use crate::execution::find;
@@ -126,9 +126,9 @@ impl Views {
     }
 
     /// Answers a query once, from the cache if possible, and passes each item with its bytes to
-    /// `each` until that returns false. Returns the number of items in the answer.
+    /// `visit` until that returns false. Returns the number of items in the answer.
     ///
-    /// The items are read without a lock: `each` delays no view, and may use the views. An item
+    /// The items are read without a lock: `visit` delays no view, and may use the views. An item
     /// that is removed before its turn is skipped.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl Views {
         &self,
         query: ViewQuery,
         client: &str,
-        each: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
+        visit: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
     ) -> Result<usize, Error> {
         let rows = self.with_registered(query, |id| {
             self.answer(id, |engine, answer| {
@@ -146,12 +146,12 @@ impl Views {
                 Ok(answer.rows)
             })
         })?;
-        self.readers.with_reader(|reader| ResultSet::from_rows(&rows).for_each(reader, each))?;
+        self.readers.with_reader(|reader| ResultSet::from_rows(&rows).for_each(reader, visit))?;
         Ok(rows.len())
     }
 
     /// Reads the commits since the last poll and the clock. When this returns, the changes
-    /// are in the mailboxes of the views. A writer calls it after a commit to notify the views of
+    /// are in the view_queues of the views. A writer calls it after a commit to notify the views of
     /// its process immediately. Returns the last batch.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl Views {
     fn answer<T>(
         &self,
         id: QueryId,
-        publish: impl FnOnce(&mut ViewsEngine, Result<TracedAnswer, Error>) -> Result<T, Error>,
+        publish: impl FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         answer_query(&self.engine, &self.readers, id, &find, publish)
     }

@@ -41,10 +41,10 @@ fn an_event_without_duration_is_on_one_day() {
             let find = SearchRequest { query, ..SearchRequest::default() };
             let answers = [larder_query::find, larder_query::full_scan].map(|run| {
                 let answer = run(&book.reader(), &find).unwrap();
-                let window = larder_query::required_time_range(&find.query).unwrap();
+                let time_range = larder_query::required_time_range(&find.query).unwrap();
                 let count =
-                    larder_query::count_occurrences(&book.reader(), &answer, window).unwrap();
-                (answer.rows().len(), count.number, count.uncertain_rows.len())
+                    larder_query::count_occurrences(&book.reader(), &answer, time_range).unwrap();
+                (answer.rows().len(), count.number, count.undecided_rows.len())
             });
             assert_eq!(answers, [(found, found as u64, 0); 2], "{rule} on {day}");
         }

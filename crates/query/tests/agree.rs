@@ -28,9 +28,9 @@ fn check(reader: &Reader, request: &SearchRequest) {
     assert_eq!(parsed.as_ref(), Ok(&request.query));
     let mut given = Vec::new();
     found
-        .for_each(reader, &mut |head, bytes| {
-            assert_eq!(reader.items().source_bytes(head.row).unwrap().as_deref(), Some(bytes));
-            given.push(head.row);
+        .for_each(reader, &mut |meta, bytes| {
+            assert_eq!(reader.items().source_bytes(meta.row).unwrap().as_deref(), Some(bytes));
+            given.push(meta.row);
             true
         })
         .unwrap();
@@ -54,22 +54,22 @@ fn check_fields(reader: &Reader, found: &ResultSet, names: &[&str]) {
     let fields: Vec<_> = names.iter().map(|name| find_contact_field(name).unwrap()).collect();
     let mut given = Vec::new();
     found
-        .for_each_projected(reader, &fields, &mut |head, of| {
-            let card = reader.items().source_bytes(head.row).unwrap().unwrap();
+        .for_each_projected(reader, &fields, &mut |meta, of| {
+            let card = reader.items().source_bytes(meta.row).unwrap().unwrap();
             let card = Contact::parse(&card);
             for field in &fields {
                 assert_eq!(of.values(field), card.values(field), "{}", field.name);
                 assert_eq!(of.first(field).as_deref(), card.first_value(field).as_deref());
             }
-            given.push(head.row);
+            given.push(meta.row);
             true
         })
         .unwrap();
     assert_eq!(given, found.rows());
 }
 
-/// The first of many hits come from a scan of the order where that is worth it, whatever was changed
-/// since, and wherever the result begins.
+/// The first of many hits come from a scan of the order where that is worth it, whatever was
+/// changed since, and wherever the result begins.
 #[test]
 fn the_first_of_many_hits() {
     let card_of = |n: usize, word: &str| card(&format!("UID:u{n}\nFN:{:03} {word}", n * 37 % 500));
@@ -133,10 +133,14 @@ fn queries_for_values(cards: &[String]) -> Vec<Query> {
                     test(MatchOp::Is, &value),
                     test(MatchOp::BeginsWith, &part(0, 3)),
                     test(MatchOp::EndsWith, &part(last, chars.len())),
-                    test(MatchOp::Contains, &part(1, 5)),
+                    test(MatchOp::ContainsWords, &part(1, 5)),
                     test(MatchOp::Exists, ""),
                     test(MatchOp::EqPhoneShort, &value),
-                    Query::Test(FieldTest::new(FieldSelector::Any, MatchOp::Contains, part(1, 5))),
+                    Query::Test(FieldTest::new(
+                        FieldSelector::Any,
+                        MatchOp::ContainsWords,
+                        part(1, 5),
+                    )),
                     Query::Test(FieldTest::new(FieldSelector::Any, MatchOp::Is, value.as_str())),
                     Query::Word(part(0, 2)),
                     Query::Word(part(1, 5)),

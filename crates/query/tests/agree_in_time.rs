@@ -30,7 +30,7 @@ fn midnight(day: &str) -> i64 {
 }
 
 /// Generates a time range of any size, near a day on which clocks change.
-fn window(what: TimeTarget) -> impl Strategy<Value = TimeRange> {
+fn time_range(what: TimeTarget) -> impl Strategy<Value = TimeRange> {
     let lengths = &[
         0,
         1,
@@ -111,12 +111,12 @@ fn leaf() -> impl Strategy<Value = Query> {
         "rule",
     ];
     let ops = &[
-        MatchOp::Contains,
+        MatchOp::ContainsWords,
         MatchOp::Is,
         MatchOp::BeginsWith,
         MatchOp::EndsWith,
         MatchOp::Exists,
-        MatchOp::Includes,
+        MatchOp::Substring,
     ];
     let test = (select(&fields[..]), select(&ops[..]), text()).prop_map(|(field, op, text)| {
         let text = if op == MatchOp::Exists { "" } else { text };
@@ -143,16 +143,16 @@ fn leaf() -> impl Strategy<Value = Query> {
                 value,
             )
         });
-    let count = (window(TimeTarget::Occurrences), select(&comparisons[..]), 0..4i64).prop_map(
-        |(window, comparison, value)| {
-            Query::Number(NumericOperand::Occurrences(Some(window)), comparison, value)
+    let count = (time_range(TimeTarget::Occurrences), select(&comparisons[..]), 0..4i64).prop_map(
+        |(time_range, comparison, value)| {
+            Query::Number(NumericOperand::Occurrences(Some(time_range)), comparison, value)
         },
     );
     prop_oneof![
-        8 => window(TimeTarget::Occurrences).prop_map(|window| Query::Time(TimeTest::InRange(window))),
-        3 => window(TimeTarget::Alarms).prop_map(|window| Query::Time(TimeTest::InRange(window))),
-        2 => (select(&stamps[..]), window(TimeTarget::Occurrences))
-            .prop_map(|(stamp, window)| Query::Time(TimeTest::DateInRange(stamp, window))),
+        8 => time_range(TimeTarget::Occurrences).prop_map(|time_range| Query::Time(TimeTest::InRange(time_range))),
+        3 => time_range(TimeTarget::Alarms).prop_map(|time_range| Query::Time(TimeTest::InRange(time_range))),
+        2 => (select(&stamps[..]), time_range(TimeTarget::Occurrences))
+            .prop_map(|(stamp, time_range)| Query::Time(TimeTest::DateInRange(stamp, time_range))),
         5 => test,
         2 => text().prop_map(|text| Query::Word(text.to_string())),
         1 => number,
@@ -210,15 +210,15 @@ fn book(components: &[String], more: &[String]) -> Book {
 
 /// Checks that an expansion equals the part of a larger one in its time range.
 #[track_caller]
-fn check_expansion(reader: &Reader, window: &TimeRange, all: &TimeRange) {
+fn check_expansion(reader: &Reader, time_range: &TimeRange, all: &TimeRange) {
     let everything = find(reader, &SearchRequest::default()).unwrap();
-    let few = expand_occurrences(reader, &everything, window, 1 << 20).unwrap();
+    let few = expand_occurrences(reader, &everything, time_range, 1 << 20).unwrap();
     let many = expand_occurrences(reader, &everything, all, 1 << 20).unwrap();
     if few.truncated || many.truncated {
         return;
     }
     let inside = |start: Instant, end: Instant| {
-        let (from, to) = (window.from, window.to);
+        let (from, to) = (time_range.from, time_range.to);
         start < to && (end > from || (start == end && start >= from)) && from < to
     };
     let mut expect: Vec<_> = many
@@ -241,10 +241,10 @@ fn check_expansion(reader: &Reader, window: &TimeRange, all: &TimeRange) {
         .collect();
     expect.sort();
     given.sort();
-    assert_eq!(given, expect, "{window:?}");
+    assert_eq!(given, expect, "{time_range:?}");
     // A time range finds an item exactly if it has an occurrence there.
     let request = SearchRequest {
-        query: Query::Time(TimeTest::InRange(window.clone())),
+        query: Query::Time(TimeTest::InRange(time_range.clone())),
         ..SearchRequest::default()
     };
     let mut rows: Vec<ItemRow> = expect.into_iter().map(|(row, ..)| row).collect();
@@ -262,7 +262,7 @@ fn check_expansion(reader: &Reader, window: &TimeRange, all: &TimeRange) {
         open
     };
     let found: Vec<ItemRow> = found.into_iter().filter(|row| !open(row)).collect();
-    assert_eq!(found, rows, "{window:?}");
+    assert_eq!(found, rows, "{time_range:?}");
 }
 
 proptest! {
@@ -323,15 +323,15 @@ proptest! {
     #[test]
     fn an_expansion_is_a_part_of_a_larger_one(
         components in vec(random_component(), 1..8),
-        windows in vec(prop_oneof![3 => window(TimeTarget::Occurrences), 1 => window(TimeTarget::Alarms)], 1..12),
+        windows in vec(prop_oneof![3 => time_range(TimeTarget::Occurrences), 1 => time_range(TimeTarget::Alarms)], 1..12),
     ) {
         let book = book(&components, &[]);
         let reader = book.reader();
-        for window in &windows {
+        for time_range in &windows {
             let (from, to) = (midnight("20230101"), midnight("20380101"));
             let (from, to) = (Instant::from_seconds_clamped(from), Instant::from_seconds_clamped(to));
-            let all = TimeRange { from, to, ..window.clone() };
-            check_expansion(&reader, window, &all);
+            let all = TimeRange { from, to, ..time_range.clone() };
+            check_expansion(&reader, time_range, &all);
         }
     }
 }

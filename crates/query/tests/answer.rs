@@ -112,8 +112,8 @@ fn items_that_changed_since_the_search_are_left_out() {
     let given = |answer: &larder_query::ResultSet, most: usize| {
         let mut given = Vec::new();
         answer
-            .for_each(&reader, &mut |head, _| {
-                given.push(head.uid.clone());
+            .for_each(&reader, &mut |meta, _| {
+                given.push(meta.uid.clone());
                 given.len() < most
             })
             .unwrap();
@@ -127,11 +127,12 @@ fn items_that_changed_since_the_search_are_left_out() {
         let field = larder_query::find_contact_field(name).unwrap();
         let given = |answer: &larder_query::ResultSet| {
             let mut given = Vec::new();
-            let each = &mut |head: &larder_query::ItemMeta, _: &larder_query::ProjectedItem<'_>| {
-                given.push(head.uid.clone());
+            let visit = &mut |meta: &larder_query::ItemMeta,
+                              _: &larder_query::ProjectedItem<'_>| {
+                given.push(meta.uid.clone());
                 true
             };
-            answer.for_each_projected(&reader, &[field], each).unwrap();
+            answer.for_each_projected(&reader, &[field], visit).unwrap();
             given
         };
         assert_eq!(given(&answer), ["Anna 1", "Anna 4"], "{name}");
@@ -142,8 +143,8 @@ fn items_that_changed_since_the_search_are_left_out() {
         cards += 1;
         true
     };
-    everything.for_each_source(&reader, counted).unwrap();
-    answer.for_each_source(&reader, counted).unwrap();
+    everything.for_each_source_bytes(&reader, counted).unwrap();
+    answer.for_each_source_bytes(&reader, counted).unwrap();
     assert_eq!(cards, 3 + 2);
 }
 
@@ -160,11 +161,11 @@ fn large_items_are_read_one_at_a_time() {
     let second = reader.items().find_by_uid(None, "Anna 2").unwrap()[0].handle;
     let mut given = Vec::new();
     answer
-        .for_each(&reader, &mut |head, _| {
+        .for_each(&reader, &mut |meta, _| {
             if given.is_empty() {
                 book.apply(vec![BatchChange::Remove(second, Precondition::Any)]);
             }
-            given.push(head.uid.clone());
+            given.push(meta.uid.clone());
             true
         })
         .unwrap();
@@ -267,7 +268,7 @@ fn formerly_wrong_plans_agree_with_the_full_scan() {
     }
     // Folding composes letters.
     let uid = card("UID:ka\u{304b}\u{3099}\nFN:A");
-    for op in [MatchOp::BeginsWith, MatchOp::Contains, MatchOp::EndsWith, MatchOp::Is] {
+    for op in [MatchOp::BeginsWith, MatchOp::ContainsWords, MatchOp::EndsWith, MatchOp::Is] {
         check(std::slice::from_ref(&uid), "uid", op, "ka\u{304b}", None);
     }
     // Numbers may have long dialling prefixes.

@@ -129,8 +129,8 @@ pub(crate) fn uids(reader: &Reader, request: &SearchRequest) -> Vec<String> {
     let mut uids = Vec::new();
     find(reader, request)
         .unwrap()
-        .for_each(reader, &mut |head, _| {
-            uids.push(head.uid.clone());
+        .for_each(reader, &mut |meta, _| {
+            uids.push(meta.uid.clone());
             true
         })
         .unwrap();

@@ -3,7 +3,7 @@
 use crate::book::Book;
 use larder_format::contact::derive_uid;
 use larder_store::{
-    BatchChange, CalendarContext, CollectionType, ItemPut, Precondition, VtimezoneText,
+    BatchChange, CalendarContext, CollectionType, ItemPut, Precondition, ZoneDefinition,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -39,12 +39,13 @@ impl Book {
         collection: &str,
         components: impl IntoIterator<Item = &'a str>,
     ) {
-        let zones = vec![Arc::new(VtimezoneText::new(OWN_ZONE.as_bytes()).unwrap())];
-        let frame = CalendarContext { is_vcalendar_1: false, zone_definitions: zones };
-        let deriver =
+        let zones = vec![Arc::new(ZoneDefinition::new(OWN_ZONE.as_bytes()).unwrap())];
+        let calendar_context = CalendarContext { is_vcalendar_1: false, zone_definitions: zones };
+        let extractor =
             self.store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
         let changes = components.into_iter().map(|bytes| {
-            let prepared = deriver.parse_component(bytes.into(), &frame).expect("a component");
+            let prepared =
+                extractor.parse_component(bytes.into(), &calendar_context).expect("a component");
             let named = prepared.uid().map(str::to_string);
             BatchChange::Put(ItemPut {
                 collection: Arc::from(collection),

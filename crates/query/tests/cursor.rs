@@ -3,7 +3,7 @@
 use crate::book::{Book, Stale, card, search_request, small};
 use larder_format::collate::primary_weights;
 use larder_format::contact::Contact;
-use larder_query::{Error, FilingLetter, Query, SearchRequest, SortSpec, SortedCursor, full_scan};
+use larder_query::{Error, IndexLabel, Query, SearchRequest, SortSpec, SortedCursor, full_scan};
 use larder_store::{BatchChange, ItemRow, Kind, Precondition, Reader, Store, StoreOptions};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -179,7 +179,7 @@ fn a_cursor_has_a_query_and_a_collection() {
     cursor.move_to_text(&reader, "C");
     assert_eq!(cursor.position(&reader).unwrap(), (2, 5));
     let letters = cursor.letters(&reader).unwrap();
-    assert_eq!(letters[2], FilingLetter { text: "C".into(), before: 2 });
+    assert_eq!(letters[2], IndexLabel { text: "C".into(), before: 2 });
     // Reading the letters does not move the cursor.
     assert_eq!(names(&mut cursor, &reader, 1), "Chess Club");
     let mut cursor = SortedCursor::new(Query::All, Some("work"), sort);
@@ -237,8 +237,8 @@ impl ExpectedPosition {
             |a: (&[u8], ItemRow), b: (&[u8], ItemRow)| if sort.descending { a > b } else { a < b };
         match self {
             ExpectedPosition::End(end) => *end,
-            ExpectedPosition::Item(at, of, behind) => {
-                less((key, row), (at, *of)) || (*behind && (key, row) == (at, *of))
+            ExpectedPosition::Item(at, of, tail) => {
+                less((key, row), (at, *of)) || (*tail && (key, row) == (at, *of))
             }
             ExpectedPosition::Text(text) => {
                 let key = primary_weights(key);
@@ -299,9 +299,9 @@ fn check(actions: &[CursorAction], request: &SearchRequest) {
             CursorAction::Step(count) => {
                 let all = sort_names(&reader, request);
                 let at = all.partition_point(|(key, row)| expected.has_passed(key, *row, sort));
-                let (before, behind) = all.split_at(at);
+                let (before, tail) = all.split_at(at);
                 let met: Vec<&(Vec<u8>, ItemRow)> = match count {
-                    0.. => behind.iter().take(count.unsigned_abs()).collect(),
+                    0.. => tail.iter().take(count.unsigned_abs()).collect(),
                     _ => before.iter().rev().take(count.unsigned_abs()).collect(),
                 };
                 let rows: Vec<ItemRow> = met.iter().map(|(_, row)| *row).collect();

@@ -25,7 +25,7 @@ fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
     let components: Vec<String> = all.collect();
     let book = Book::calendar(components.iter().map(String::as_str));
     let reader = book.store.open_reader().unwrap();
-    let window = TimeRange {
+    let time_range = TimeRange {
         from: seconds(from),
         to: seconds(to),
         local_zone: zone(local),
@@ -34,15 +34,15 @@ fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
     let collections = reader.collections().list_rows(None).unwrap();
     let found = reader
         .index()
-        .find_in_time_range(&collections, &window)
+        .find_in_time_range(&collections, &time_range)
         .unwrap()
         .expect("the index is whole");
     let collection = reader.collections().list().unwrap().remove(0);
     let mut truth = Vec::new();
-    for head in reader.items().list_after(&collection, None, 10).unwrap() {
-        let times = reader.items().recompute_schedule(head.row).unwrap();
-        if times.is_some_and(|times| times.overlap(&window) == Overlap::Yes) {
-            truth.push(head.row);
+    for meta in reader.items().list_after(&collection, None, 10).unwrap() {
+        let times = reader.items().recompute_schedule(meta.row).unwrap();
+        if times.is_some_and(|times| times.overlap(&time_range) == Overlap::Yes) {
+            truth.push(meta.row);
         }
     }
     assert_eq!(found.items, truth, "{lines:?} from {from} to {to} in {local}");

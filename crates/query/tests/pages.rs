@@ -67,8 +67,8 @@ fn results_across_boundaries_are_complete() {
                     if limit.is_none_or(|l| l > 60) || collection.is_none() {
                         let mut given = Vec::new();
                         found
-                            .for_each(&reader, &mut |head, _| {
-                                given.push(head.row);
+                            .for_each(&reader, &mut |meta, _| {
+                                given.push(meta.row);
                                 true
                             })
                             .unwrap();

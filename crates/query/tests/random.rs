@@ -176,7 +176,7 @@ fn one_test() -> impl Strategy<Value = Query> {
         1 => Just(FieldSelector::Nothing),
     ];
     let op = select(vec![
-        MatchOp::Contains,
+        MatchOp::ContainsWords,
         MatchOp::Is,
         MatchOp::BeginsWith,
         MatchOp::EndsWith,

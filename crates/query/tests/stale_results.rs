@@ -18,13 +18,13 @@ fn a_prefetched_item_that_was_removed_is_not_returned() {
     let first = Reader::open(&book.dir()).unwrap();
     let request = search_request(Query::parse_sexp("(is \"id\" \"a\")").unwrap());
     let answer = find(&first, &request).unwrap();
-    let (head, _) = first.items().get("contacts", "a").unwrap().unwrap();
-    book.apply(vec![BatchChange::Remove(head.handle, Precondition::Any)]);
+    let (meta, _) = first.items().get("contacts", "a").unwrap().unwrap();
+    book.apply(vec![BatchChange::Remove(meta.handle, Precondition::Any)]);
     let second = Reader::open(&book.dir()).unwrap();
     let mut given = Vec::new();
     answer
-        .for_each(&second, &mut |head, _| {
-            given.push(head.uid.clone());
+        .for_each(&second, &mut |meta, _| {
+            given.push(meta.uid.clone());
             true
         })
         .unwrap();
@@ -69,8 +69,8 @@ fn a_lookup_after_a_restore_finds_the_new_collection() {
     assert!(reader.items().get("contacts", "a").unwrap().is_some());
     let (_keep, from) = other_store();
     book.store.restore(&from).unwrap();
-    let (head, _) = reader.items().get("contacts", "a").unwrap().unwrap();
-    assert_eq!(&*head.collection, "contacts");
+    let (meta, _) = reader.items().get("contacts", "a").unwrap().unwrap();
+    assert_eq!(&*meta.collection, "contacts");
 }
 
 #[test]

@@ -103,12 +103,12 @@ pub(crate) fn start() -> i64 {
 fn interest(n: usize) -> ViewInterest {
     match n {
         0 => ViewInterest::Rows,
-        1 => ViewInterest::Heads,
+        1 => ViewInterest::Meta,
         2 => ViewInterest::Bytes,
         3 => ViewInterest::Fields(
             [find_contact_field("full_name").unwrap(), find_contact_field("email").unwrap()].into(),
         ),
-        _ => ViewInterest::HeadsAndBytes,
+        _ => ViewInterest::MetaAndBytes,
     }
 }
 
@@ -157,7 +157,7 @@ impl TestQuery {
             };
         let mut items = BTreeMap::new();
         answer
-            .for_each(reader, &mut |head, bytes| {
+            .for_each(reader, &mut |meta, bytes| {
                 let mut occurrences = Vec::new();
                 if let Some(time_range) = &time_range {
                     let collect = |_, schedule: &larder_store::Schedule| {
@@ -166,21 +166,21 @@ impl TestQuery {
                             occurrences.len() < 1000
                         })
                     };
-                    reader.items().for_each_schedule(&[head.row], &mut { collect }).unwrap();
+                    reader.items().for_each_schedule(&[meta.row], &mut { collect }).unwrap();
                 }
                 let values = match interest {
                     ViewInterest::Fields(fields) => {
-                        fields.iter().map(|field| values(head.kind, bytes, field)).collect()
+                        fields.iter().map(|field| values(meta.kind, bytes, field)).collect()
                     }
                     _ => Vec::new(),
                 };
                 let (handle, bytes) = match interest {
                     ViewInterest::Rows => (None, None),
-                    ViewInterest::Heads | ViewInterest::Fields(_) => (Some(head.handle), None),
+                    ViewInterest::Meta | ViewInterest::Fields(_) => (Some(meta.handle), None),
                     ViewInterest::Bytes => (None, Some(bytes.to_vec())),
-                    ViewInterest::HeadsAndBytes => (Some(head.handle), Some(bytes.to_vec())),
+                    ViewInterest::MetaAndBytes => (Some(meta.handle), Some(bytes.to_vec())),
                 };
-                items.insert(head.row, (handle, bytes, values, occurrences));
+                items.insert(meta.row, (handle, bytes, values, occurrences));
                 true
             })
             .unwrap();
@@ -286,7 +286,7 @@ impl Client {
 
 fn known_item(item: ViewItem) -> KnownItem {
     let bytes = item.bytes.map(|bytes| bytes.to_vec());
-    (item.head.map(|head| head.handle), bytes, item.values, item.occurrences)
+    (item.meta.map(|meta| meta.handle), bytes, item.values, item.occurrences)
 }
 
 impl ViewsScenario {
@@ -377,8 +377,8 @@ impl ViewsScenario {
     fn find(&mut self, query: &TestQuery) {
         let mut found = Vec::new();
         let answer =
-            self.views.find(query.view_query(self.current_second()), "test", &mut |head, bytes| {
-                found.push((head.row, (Some(head.handle), Some(bytes.to_vec()))));
+            self.views.find(query.view_query(self.current_second()), "test", &mut |meta, bytes| {
+                found.push((meta.row, (Some(meta.handle), Some(bytes.to_vec()))));
                 true
             });
         match answer {
@@ -387,7 +387,7 @@ impl ViewsScenario {
         }
         let query = TestQuery { occurrences: false, ..query.clone() };
         let answer =
-            query.execute(&self.reader(), self.current_second(), &ViewInterest::HeadsAndBytes);
+            query.execute(&self.reader(), self.current_second(), &ViewInterest::MetaAndBytes);
         let answer = answer.into_iter().map(|(row, (handle, bytes, ..))| (row, (handle, bytes)));
         assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), answer.collect(), "{query:?}");
         self.executed.push(query);

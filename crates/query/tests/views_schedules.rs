@@ -66,7 +66,7 @@ impl ViewFixture {
 
     /// Opens a view, whose first answer is not read yet.
     fn open(&self, query: ViewQuery) -> FollowedView {
-        let options = ViewOptions { interest: ViewInterest::Heads, ..ViewOptions::default() };
+        let options = ViewOptions { interest: ViewInterest::Meta, ..ViewOptions::default() };
         let view = self.views.open_view(query, options).unwrap();
         FollowedView { view, rows: BTreeSet::new() }
     }
@@ -107,8 +107,8 @@ impl ViewFixture {
     fn find(&self, query: ViewQuery) -> BTreeSet<ItemRow> {
         let mut rows = BTreeSet::new();
         self.views
-            .find(query, "test", &mut |head, _| {
-                rows.insert(head.row);
+            .find(query, "test", &mut |meta, _| {
+                rows.insert(meta.row);
                 true
             })
             .unwrap();

@@ -47,14 +47,14 @@ pub(crate) fn book() -> Book {
 fn handles(book: &Book) -> Vec<Handle> {
     let reader = book.reader();
     let all = reader.collections().list().unwrap().into_iter();
-    let heads = all.flat_map(|of| reader.items().list_after(&of, None, 9999).unwrap());
-    heads.map(|head| head.handle).collect()
+    let metas = all.flat_map(|of| reader.items().list_after(&of, None, 9999).unwrap());
+    metas.map(|meta| meta.handle).collect()
 }
 
 /// Returns whether a collection of this name and type exists.
-fn has_collection(book: &Book, n: usize, family: CollectionType) -> bool {
+fn has_collection(book: &Book, n: usize, collection_type: CollectionType) -> bool {
     let collections = book.reader().collections().list().unwrap();
-    collections.iter().any(|of| of.name == COLLECTIONS[n] && of.collection_type == family)
+    collections.iter().any(|of| of.name == COLLECTIONS[n] && of.collection_type == collection_type)
 }
 
 /// Applies a change that may be refused: an unknown collection, a name in use.
@@ -126,7 +126,7 @@ fn drop_collection(book: &mut Book, name: &str) {
     };
     let items = reader.items().list_after(&of, None, 9999).unwrap().into_iter();
     let mut changes: Vec<BatchChange> =
-        items.map(|head| BatchChange::Remove(head.handle, Precondition::Any)).collect();
+        items.map(|meta| BatchChange::Remove(meta.handle, Precondition::Any)).collect();
     changes.push(BatchChange::RemoveCollection(name.into()));
     book.apply(changes);
 }

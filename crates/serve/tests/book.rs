@@ -139,8 +139,8 @@ fn changes_of_other_processes_are_signalled() {
     let client = bus.client();
     let book = client.new_book("friends", "");
     let mut store = bus.store();
-    let deriver = store.extractor_for_collection("friends", CollectionType::AddressBook).unwrap();
-    let prepared = deriver.parse_contact(card("a", "Anna").into_bytes()).unwrap();
+    let extractor = store.extractor_for_collection("friends", CollectionType::AddressBook).unwrap();
+    let prepared = extractor.parse_contact(card("a", "Anna").into_bytes()).unwrap();
     let put = ItemPut {
         collection: "friends".into(),
         uid: "a".into(),
@@ -180,7 +180,8 @@ fn every_stored_card_is_sent_as_version_3() {
     let client = bus.client();
     let book = client.open("system-address-book");
     let mut store = bus.store();
-    let deriver = store.extractor_for_collection("contacts", CollectionType::AddressBook).unwrap();
+    let extractor =
+        store.extractor_for_collection("contacts", CollectionType::AddressBook).unwrap();
     let long = format!("BEGIN:VCARD\nUID:long\nNOTE:{}\nEND:VCARD", "x".repeat(1 << 20));
     let cards: [&[u8]; 7] = [
         b"BEGIN:VCARD\nVERSION:2.1\nUID:old\nN;ENCODING=QUOTED-PRINTABLE:=C3=96;J\nEND:VCARD",
@@ -192,7 +193,7 @@ fn every_stored_card_is_sent_as_version_3() {
         long.as_bytes(),
     ];
     let puts = cards.iter().map(|card| {
-        let prepared = deriver.parse_contact(card.to_vec()).unwrap();
+        let prepared = extractor.parse_contact(card.to_vec()).unwrap();
         let uid = prepared.uid().unwrap().to_string();
         let collection = "contacts".into();
         BatchChange::Put(ItemPut {

@@ -32,13 +32,13 @@ fn the_service_ends_although_the_bus_accepts_nothing() {
     // More bytes than the socket between the service and the bus can buffer.
     let note = format!("NOTE:{}\r\nEND:", "x".repeat(4 << 20));
     let mut store = bus.store();
-    let deriver = store.extractor_for_collection("friends", CollectionType::AddressBook).unwrap();
+    let extractor = store.extractor_for_collection("friends", CollectionType::AddressBook).unwrap();
     let text = card("a", "Anna").replace("END:", &note);
     let put = ItemPut {
         collection: "friends".into(),
         uid: "a".into(),
         derived_uid: false,
-        parsed: deriver.parse_contact(text.into_bytes()).unwrap(),
+        parsed: extractor.parse_contact(text.into_bytes()).unwrap(),
         precondition: Precondition::Absent,
     };
     store.apply(&mut Operation::new("add", "", 0), vec![BatchChange::Put(put)]).unwrap();

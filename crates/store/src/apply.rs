@@ -10,7 +10,7 @@ mod item_rows;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::derived_index;
-use crate::error::{Error, Result, RowError, sqlite_error_at};
+use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::meta::MetaTable;
@@ -51,12 +51,12 @@ struct ReplacedSortKeys {
 /// The reason why a change could not be made.
 enum ApplyError {
     /// A row could not be read or written.
-    Row(RowError),
+    Row(DatabaseError),
     /// The change is refused.
     Store(Error),
 }
 
-impl<E: Into<RowError>> From<E> for ApplyError {
+impl<E: Into<DatabaseError>> From<E> for ApplyError {
     fn from(error: E) -> ApplyError {
         ApplyError::Row(error.into())
     }

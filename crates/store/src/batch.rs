@@ -55,11 +55,11 @@ impl Operation {
     }
 
     /// Stores each UID once: if a later item of the operation has the same UID and other bytes, it
-    /// is added as a duplicate, see [`Precondition::DuplicateInImport`], unless
+    /// is added as a duplicate, see [`Precondition::DeriveUidOnConflict`], unless
     /// [`Precondition::UnchangedSince`] names the first. Items that a put left unchanged are known
     /// only within their batch.
     #[must_use]
-    pub fn treat_repeats_as_duplicates(self) -> Operation {
+    pub fn derive_uid_on_conflict(self) -> Operation {
         Operation { puts_each_once: true, ..self }
     }
 
@@ -148,7 +148,7 @@ pub enum Precondition {
     Any,
     /// None, but an earlier item of the same import has this UID: other bytes are added under a
     /// derived UID.
-    DuplicateInImport,
+    DeriveUidOnConflict,
     /// No item has this UID, or it has the same bytes.
     Absent,
     /// No item with this UID is newer: a component with a higher SEQUENCE, or with the same
@@ -169,9 +169,9 @@ pub enum ChangeOutcome {
     /// The bytes were the same: nothing was written.
     Unchanged(Handle),
     /// An item with the UID of another item was added under a derived UID.
-    AddedAsDuplicate(Handle),
+    AddedWithDerivedUid(Handle),
     /// That duplicate exists already: nothing was written.
-    UnchangedDuplicate(Handle),
+    UnchangedWithDerivedUid(Handle),
     /// The item was removed.
     Removed(Handle),
     /// The precondition failed: nothing was written. The item, and its last change, if it exists.

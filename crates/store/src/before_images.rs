@@ -5,7 +5,7 @@
 //! `change_feed` because this module reads `item_history`, and so works only within its retention.
 //! `change_reader` has the methods that call both.
 
-use crate::error::{RowError, RowResult};
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::handle::Handle;
 use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names, kind_condition};
 use crate::read_transaction::ReadTransaction;
@@ -41,7 +41,7 @@ pub struct ItemVersion {
 
 /// Version stamps of a store; equal stamps mean that nothing changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StoreStamp {
+pub struct StoreState {
     /// The last batch.
     pub seq: Seq,
     /// The last batch that added, removed or renamed a collection.
@@ -82,7 +82,7 @@ struct ChangedItems {
 impl ChangedItems {
     /// Returns the entry of the item whose handle is in the first column, and adds it if there is
     /// none.
-    fn entry(&mut self, row: &Row<'_>) -> RowResult<&mut BeforeImageRef> {
+    fn entry(&mut self, row: &Row<'_>) -> DatabaseResult<&mut BeforeImageRef> {
         let handle = Handle::from_bytes(row.get_ref(0)?.as_blob()?);
         let next = self.items.len();
         let position = *self.positions.entry(handle).or_insert(next);
@@ -109,7 +109,7 @@ const SCHEDULE_COLUMN: usize = 10;
 
 /// Reads the version stamps of the store. One statement reads them all, because they are read after
 /// each batch.
-pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreStamp> {
+pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreState> {
     let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'),
                       (SELECT max(seq) FROM collection),
                       (SELECT value FROM meta WHERE key = 'epoch') || ';' ||
@@ -117,7 +117,7 @@ pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreStam
                       (SELECT value FROM meta WHERE key = 'zone_data_version')";
     tx.query_row(sql, [], |row| {
         let (collection_seq, texts): (Option<Seq>, Option<String>) = (row.get(1)?, row.get(2)?);
-        Ok(StoreStamp {
+        Ok(StoreState {
             seq: row.get(0)?,
             collection_seq: collection_seq.unwrap_or(0),
             epoch_and_zones: texts.unwrap_or_default(),
@@ -133,14 +133,14 @@ pub(crate) struct ImageReader<'a> {
 }
 
 impl ImageReader<'_> {
-    /// Passes each item that a batch after `after` changed to `each`, in the order of the first
+    /// Passes each item that a batch after `after` changed to `visit`, in the order of the first
     /// changes. Passes none if there are more than `limit`.
     pub(crate) fn for_each_change(
         &self,
         after: Seq,
         limit: usize,
-        each: &mut dyn FnMut(ItemChange),
-    ) -> RowResult<FeedResult> {
+        visit: &mut dyn FnMut(ItemChange),
+    ) -> DatabaseResult<FeedResult> {
         let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
         let known_from: Seq =
             self.tx.query_row(sql, [history::SCHEDULE_HISTORY_FROM_KEY], |row| row.get(0))?;
@@ -153,7 +153,7 @@ impl ImageReader<'_> {
         for image in changed {
             let after_image = self.read_after_image(&image)?;
             let before_image = self.read_before_image(&image, after_image.as_ref())?;
-            each(ItemChange { handle: image.handle, before: before_image, after: after_image });
+            visit(ItemChange { handle: image.handle, before: before_image, after: after_image });
         }
         Ok(FeedResult::Complete)
     }
@@ -164,7 +164,7 @@ impl ImageReader<'_> {
         &self,
         after: Seq,
         limit: usize,
-    ) -> RowResult<Option<Vec<BeforeImageRef>>> {
+    ) -> DatabaseResult<Option<Vec<BeforeImageRef>>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
         // The first replaced version of an item is its before-image, if it existed at all.
         let sql =
@@ -208,7 +208,7 @@ impl ImageReader<'_> {
         &self,
         image: &BeforeImageRef,
         after_image: Option<&ItemVersion>,
-    ) -> RowResult<Option<ItemVersion>> {
+    ) -> DatabaseResult<Option<ItemVersion>> {
         let (replaced_at, version) = match image.previous_version {
             Some((_, None)) => return Ok(None),
             Some((seq, Some(row))) => match self.read_previous_version(row)? {
@@ -230,7 +230,7 @@ impl ImageReader<'_> {
     }
 
     /// Reads the after-image of an item.
-    fn read_after_image(&self, image: &BeforeImageRef) -> RowResult<Option<ItemVersion>> {
+    fn read_after_image(&self, image: &BeforeImageRef) -> DatabaseResult<Option<ItemVersion>> {
         let row = match (image.row, image.previous_version) {
             (Some(row), _) => row,
             // A batch removed the item, and no batch added it again.
@@ -253,7 +253,7 @@ impl ImageReader<'_> {
         );
         let version =
             self.tx.query_row(&sql, [row], |row| self.version_from_row(row)).optional()?;
-        let version = version.ok_or_else(|| RowError::missing_source_bytes(row))?;
+        let version = version.ok_or_else(|| DatabaseError::missing_source_bytes(row))?;
         let Some(mut version) = version else { return Ok(None) };
         if version.bytes.is_empty() {
             version.bytes = blob::require_source_bytes(self.tx, version.meta.row)?.into();
@@ -278,7 +278,7 @@ impl ImageReader<'_> {
         Ok(Some(ItemVersion { meta, bytes, schedule }))
     }
 
-    fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> RowResult<Option<Schedule>> {
+    fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> DatabaseResult<Option<Schedule>> {
         let sql = "SELECT schedule FROM schedule_history WHERE seq = ?1 AND handle = ?2";
         let packed: Option<Vec<u8>> = self
             .tx

@@ -1,7 +1,7 @@
 //! Source bytes in the database: the bytes of most items have their own row, large ones are in a
 //! shared row of `blob`.
 
-use crate::error::{RowError, RowResult};
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
 use crate::write_transaction::WriteTransaction;
@@ -73,6 +73,9 @@ pub(crate) fn read_source_bytes(
 }
 
 /// Reads the bytes of an item that exists: if there are none, the store is damaged.
-pub(crate) fn require_source_bytes(tx: &ReadTransaction<'_>, item: ItemRow) -> RowResult<Vec<u8>> {
-    read_source_bytes(tx, item)?.ok_or_else(|| RowError::missing_source_bytes(item))
+pub(crate) fn require_source_bytes(
+    tx: &ReadTransaction<'_>,
+    item: ItemRow,
+) -> DatabaseResult<Vec<u8>> {
+    read_source_bytes(tx, item)?.ok_or_else(|| DatabaseError::missing_source_bytes(item))
 }

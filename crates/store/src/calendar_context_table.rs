@@ -7,7 +7,7 @@
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, ZoneDefinitionRow};
 use crate::write_transaction::WriteTransaction;
-use larder_extract::{CalendarContext, VtimezoneText};
+use larder_extract::{CalendarContext, ZoneDefinition};
 use rusqlite::OptionalExtension as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,19 +75,21 @@ fn find_or_insert(
     let version = if context.is_vcalendar_1 { VCALENDAR_1_NUMBER } else { ICALENDAR_NUMBER };
     let key = (version, zones.join(" "));
     let known = tx
-        .prepare_cached("SELECT id FROM calendar_context WHERE icalendar_version = ?1 AND zone_definitions = ?2")?
+        .prepare_cached(
+            "SELECT id FROM calendar_context WHERE calendar_version = ?1 AND zone_definitions = ?2",
+        )?
         .query_row((key.0, &key.1), |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
         return Ok(known);
     }
-    tx.execute("INSERT INTO calendar_context(icalendar_version, zone_definitions, ref_count) VALUES(?1, ?2, 0)", key)?;
+    tx.execute("INSERT INTO calendar_context(calendar_version, zone_definitions, ref_count) VALUES(?1, ?2, 0)", key)?;
     Ok(CalendarContextRow::from_number(tx.last_insert_rowid()))
 }
 
 fn find_or_insert_zone(
     tx: &WriteTransaction<'_>,
-    zone: &VtimezoneText,
+    zone: &ZoneDefinition,
 ) -> rusqlite::Result<ZoneDefinitionRow> {
     let known = tx
         .prepare_cached("SELECT id FROM zone_definition WHERE hash = ?1")?
@@ -155,7 +157,7 @@ pub(crate) fn read_context(
 ) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
     let found: Option<(i64, String)> = tx
         .prepare_cached(
-            "SELECT icalendar_version, zone_definitions FROM calendar_context WHERE id = ?1",
+            "SELECT calendar_version, zone_definitions FROM calendar_context WHERE id = ?1",
         )?
         .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
@@ -176,7 +178,7 @@ pub(crate) fn is_vcalendar_1(
     row: CalendarContextRow,
 ) -> rusqlite::Result<bool> {
     let version: Option<i64> = tx
-        .prepare_cached("SELECT icalendar_version FROM calendar_context WHERE id = ?1")?
+        .prepare_cached("SELECT calendar_version FROM calendar_context WHERE id = ?1")?
         .query_row([row], |row| row.get(0))
         .optional()?;
     Ok(version == Some(VCALENDAR_1_NUMBER))
@@ -185,10 +187,10 @@ pub(crate) fn is_vcalendar_1(
 fn read_zone(
     tx: &ReadTransaction<'_>,
     row: ZoneDefinitionRow,
-) -> rusqlite::Result<Option<VtimezoneText>> {
+) -> rusqlite::Result<Option<ZoneDefinition>> {
     tx.prepare_cached("SELECT tzid, hash, bytes FROM zone_definition WHERE id = ?1")?
         .query_row([row], |row| {
-            Ok(VtimezoneText::from_parts(row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok(ZoneDefinition::from_parts(row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()
 }
@@ -199,9 +201,9 @@ mod tests {
     use crate::connection::WriteConnection;
     use std::path::Path;
 
-    fn zone_named(tzid: &str) -> Arc<VtimezoneText> {
+    fn zone_named(tzid: &str) -> Arc<ZoneDefinition> {
         let bytes = format!("BEGIN:VTIMEZONE\r\nTZID:{tzid}\r\nEND:VTIMEZONE\r\n");
-        Arc::new(VtimezoneText::new(bytes.as_bytes()).expect("a definition with a name"))
+        Arc::new(ZoneDefinition::new(bytes.as_bytes()).expect("a definition with a name"))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Separate from `change_reader`, which has the methods that readers call.
 
-use crate::error::RowResult;
+use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::history;
 use crate::meta::read_meta_number;
@@ -68,7 +68,7 @@ pub enum NetEffect {
 
 impl ChangeCursor {
     /// Reads the cursor after all changes so far.
-    pub(crate) fn read_current(tx: &ReadTransaction<'_>) -> RowResult<ChangeCursor> {
+    pub(crate) fn read_current(tx: &ReadTransaction<'_>) -> DatabaseResult<ChangeCursor> {
         let epoch = history::read_epoch(tx)?;
         let seq = read_meta_number(tx, "last_seq")?;
         Ok(ChangeCursor { epoch, position: (seq, i64::MAX), start_seq: None })
@@ -87,7 +87,7 @@ pub(crate) fn read_changes(
     tx: &ReadTransaction<'_>,
     cursor: &ChangeCursor,
     limit: usize,
-) -> RowResult<Option<(Vec<ChangeRecord>, ChangeCursor)>> {
+) -> DatabaseResult<Option<(Vec<ChangeRecord>, ChangeCursor)>> {
     let now = ChangeCursor::read_current(tx)?;
     let oldest = read_meta_number(tx, "history_from")?;
     // A cursor in the middle of a batch needs the rest of that batch.
@@ -130,7 +130,7 @@ pub(crate) fn read_last_collection_change(
     tx: &ReadTransaction<'_>,
     collection: CollectionRow,
     after: Seq,
-) -> RowResult<Option<Seq>> {
+) -> DatabaseResult<Option<Seq>> {
     let last_pruned = read_meta_number(tx, "history_from")? - 1;
     // Searches from the last batch backwards, because most requested collections changed recently.
     let sql = "SELECT max(

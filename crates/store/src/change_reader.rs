@@ -6,7 +6,7 @@
 
 use crate::Seq;
 use crate::before_images::{
-    self, CollectionNames, FeedResult, ImageReader, ItemChange, StoreStamp,
+    self, CollectionNames, FeedResult, ImageReader, ItemChange, StoreState,
 };
 use crate::change_feed::{self, ChangeCursor, ChangeRecord};
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ impl ChangeReader<'_> {
     }
 
     /// Returns the version stamps of the store.
-    pub fn stamp(self) -> Result<StoreStamp> {
+    pub fn stamp(self) -> Result<StoreState> {
         self.reader.read_statement(|tx| Ok(before_images::read_stamp(tx)?))
     }
 
@@ -70,7 +70,7 @@ impl ChangeReader<'_> {
         changes.ok_or(Error::CursorExpired)
     }
 
-    /// Passes each item that a batch after `after` changed to `each`, with its before-image and
+    /// Passes each item that a batch after `after` changed to `visit`, with its before-image and
     /// after-image, in the order of the first changes. Passes none if there are more than `limit`.
     /// Everything happens in one read transaction; its duration depends on the number of items.
     /// `names`: the names of the collections, from
@@ -80,10 +80,10 @@ impl ChangeReader<'_> {
         after: Seq,
         limit: usize,
         names: CollectionNames<'_>,
-        each: &mut dyn FnMut(ItemChange),
+        visit: &mut dyn FnMut(ItemChange),
     ) -> Result<FeedResult> {
         let zones = self.reader.extractor().zone_resolver();
-        self.reader.read(|tx| ImageReader { tx, zones, names }.for_each_change(after, limit, each))
+        self.reader.read(|tx| ImageReader { tx, zones, names }.for_each_change(after, limit, visit))
     }
 
     /// Returns the last batch after `after` that changed anything in a collection; `None`: none

@@ -36,7 +36,7 @@ pub enum Fault {
     Page(String),
     /// Rows whose references do not match.
     #[error("{count} {what}")]
-    Orphans {
+    Inconsistent {
         /// The rows, and their fault.
         what: &'static str,
         /// The number of rows.
@@ -75,7 +75,7 @@ pub enum Fault {
 }
 
 /// Queries that count faulty rows.
-const ORPHAN_CHECKS: &[(&str, &str)] = &[
+const REFERENCE_CHECKS: &[(&str, &str)] = &[
     (
         "items without source bytes",
         "SELECT count(*) FROM item WHERE id NOT IN (SELECT item FROM source_bytes)",
@@ -169,11 +169,11 @@ impl Store {
             faults: page_faults.into_iter().map(Fault::Page).collect(),
             ..CheckReport::default()
         };
-        for (what, sql) in ORPHAN_CHECKS {
+        for (what, sql) in REFERENCE_CHECKS {
             let count: i64 =
                 tx.query_row(sql, [], |row| row.get(0)).map_err(sqlite_error_at(path))?;
             if count > 0 {
-                report.faults.push(Fault::Orphans { what, count: count.unsigned_abs() });
+                report.faults.push(Fault::Inconsistent { what, count: count.unsigned_abs() });
             }
         }
         let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));

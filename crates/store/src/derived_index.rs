@@ -4,9 +4,9 @@
 //! a rebuild, `meta` has its progress. Separate from `index_maintenance`, which refills indexes,
 //! because readers need only the state.
 
-use crate::error::RowResult;
+use crate::error::DatabaseResult;
 use crate::history;
-use crate::index_pages::IndexPageWriter;
+use crate::index_tables::IndexTableWriter;
 use crate::interval_table;
 use crate::meta::MetaTable;
 use crate::read_transaction::ReadTransaction;
@@ -25,12 +25,12 @@ pub enum DerivedIndex {
     /// Sort keys; depends on the locale, too.
     Sort = 2,
     /// Schedules and intervals; depends on the time zones, too.
-    Schedule = 3,
+    Interval = 3,
 }
 
 impl DerivedIndex {
     pub(crate) const ALL: [DerivedIndex; 3] =
-        [DerivedIndex::Text, DerivedIndex::Sort, DerivedIndex::Schedule];
+        [DerivedIndex::Text, DerivedIndex::Sort, DerivedIndex::Interval];
 
     /// Returns the name in messages.
     #[must_use]
@@ -38,7 +38,7 @@ impl DerivedIndex {
         match self {
             DerivedIndex::Text => "text",
             DerivedIndex::Sort => "sort",
-            DerivedIndex::Schedule => "interval",
+            DerivedIndex::Interval => "interval",
         }
     }
 
@@ -46,7 +46,7 @@ impl DerivedIndex {
         match self {
             DerivedIndex::Text => "fingerprint:text",
             DerivedIndex::Sort => "fingerprint:sort",
-            DerivedIndex::Schedule => "fingerprint:schedule",
+            DerivedIndex::Interval => "fingerprint:schedule",
         }
     }
 
@@ -54,7 +54,7 @@ impl DerivedIndex {
         match self {
             DerivedIndex::Text => extractor.text_fingerprint(),
             DerivedIndex::Sort => extractor.sort_fingerprint(),
-            DerivedIndex::Schedule => extractor.time_fingerprint(),
+            DerivedIndex::Interval => extractor.interval_fingerprint(),
         }
     }
 
@@ -70,7 +70,7 @@ impl DerivedIndex {
         state: &str,
     ) -> rusqlite::Result<()> {
         // While the interval index is incomplete, replaced versions are stored without schedules.
-        if self == DerivedIndex::Schedule {
+        if self == DerivedIndex::Interval {
             history::set_schedule_history_start(tx, None)?;
         }
         tx.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", (self.meta_key(), state)).map(drop)
@@ -84,7 +84,7 @@ impl DerivedIndex {
     /// Returns whether the index is complete and has the current fingerprint.
     pub(crate) fn is_current(self, meta: &MetaTable, extractor: &Extractor) -> bool {
         meta.text(self.meta_key()) == self.fingerprint(extractor)
-            && (self != DerivedIndex::Schedule
+            && (self != DerivedIndex::Interval
                 || meta.text(interval_table::ZONE_DATA_VERSION_KEY)
                     == extractor.zone_database().data_version())
     }
@@ -103,13 +103,13 @@ impl DerivedIndex {
     }
 
     /// Deletes all rows of the index.
-    pub(crate) fn clear(self, tx: &WriteTransaction<'_>) -> RowResult<()> {
+    pub(crate) fn clear(self, tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
         match self {
             DerivedIndex::Text => {
-                larder_index::delete_all(&IndexPageWriter::new(tx), self.index_id())
+                larder_index::delete_all(&IndexTableWriter::new(tx), self.index_id())
             }
             DerivedIndex::Sort => Ok(SortIndexPageWriter::new(tx).clear()?),
-            DerivedIndex::Schedule => Ok(interval_table::clear(tx)?),
+            DerivedIndex::Interval => Ok(interval_table::clear(tx)?),
         }
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn invalidate_stale(
 ) -> rusqlite::Result<()> {
     for set in DerivedIndex::ALL {
         let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(extractor));
-        let others = set == DerivedIndex::Schedule
+        let others = set == DerivedIndex::Interval
             && meta.text(interval_table::ZONE_DATA_VERSION_KEY)
                 != extractor.zone_database().data_version();
         if others || IndexState::parse(state, &fingerprint) == IndexState::Stale {
@@ -146,14 +146,14 @@ pub(crate) fn invalidate_stale(
 
 /// Merges the text index into one segment, without the terms of removed items, and the levels of
 /// the sort index into one.
-pub(crate) fn merge_all_levels(tx: &WriteTransaction<'_>) -> RowResult<()> {
+pub(crate) fn merge_all_levels(tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
     larder_index::compact_level_zero(&SortIndexPageWriter::new(tx))?;
-    larder_index::merge_all(&IndexPageWriter::new(tx), DerivedIndex::Text.index_id())
+    larder_index::merge_all(&IndexTableWriter::new(tx), DerivedIndex::Text.index_id())
 }
 
 /// Deletes the rows of indexes that this program cannot use: those with another fingerprint, or
 /// whose rebuild has not begun.
-pub(crate) fn clear_stale(tx: &WriteTransaction<'_>, extractor: &Extractor) -> RowResult<()> {
+pub(crate) fn clear_stale(tx: &WriteTransaction<'_>, extractor: &Extractor) -> DatabaseResult<()> {
     for set in DerivedIndex::ALL {
         let state = set.read_state(tx)?.unwrap_or_default();
         let fingerprint = set.fingerprint(extractor);

@@ -211,39 +211,39 @@ pub enum Error {
 }
 
 /// The result of functions that do not know the path of the file, see [`sqlite_error_at`].
-pub(crate) type RowResult<T> = std::result::Result<T, RowError>;
+pub(crate) type DatabaseResult<T> = std::result::Result<T, DatabaseError>;
 
 /// An error of a function that does not know the path of the file.
 #[derive(Debug)]
-pub(crate) enum RowError {
+pub(crate) enum DatabaseError {
     /// An error that SQLite reports.
     Sqlite(rusqlite::Error),
     /// The file is damaged: a row that others require is missing, or pages contradict each other.
     Damaged(String),
 }
 
-impl RowError {
+impl DatabaseError {
     /// The error of a key of `meta` that every store has.
-    pub(crate) fn missing_meta(key: &str) -> RowError {
-        RowError::Damaged(format!("missing key {key:?} in table meta"))
+    pub(crate) fn missing_meta(key: &str) -> DatabaseError {
+        DatabaseError::Damaged(format!("missing key {key:?} in table meta"))
     }
 
     /// The error of an item without source bytes.
-    pub(crate) fn missing_source_bytes(item: ItemRow) -> RowError {
-        RowError::Damaged(format!("the source bytes of item row {item} are missing"))
+    pub(crate) fn missing_source_bytes(item: ItemRow) -> DatabaseError {
+        DatabaseError::Damaged(format!("the source bytes of item row {item} are missing"))
     }
 
     /// The error of a collection of an unknown type, in a file whose version this program may
     /// write.
-    pub(crate) fn unknown_collection_type(collection: CollectionRow, number: i64) -> RowError {
-        RowError::Damaged(format!("collection row {collection} has the unknown type {number}"))
+    pub(crate) fn unknown_collection_type(collection: CollectionRow, number: i64) -> DatabaseError {
+        DatabaseError::Damaged(format!("collection row {collection} has the unknown type {number}"))
     }
 
     /// Returns whether the file is damaged, or no database at all.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
-            RowError::Damaged(_) => true,
-            RowError::Sqlite(error) => matches!(
+            DatabaseError::Damaged(_) => true,
+            DatabaseError::Sqlite(error) => matches!(
                 error.sqlite_error_code(),
                 Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
             ),
@@ -251,26 +251,26 @@ impl RowError {
     }
 }
 
-impl From<rusqlite::Error> for RowError {
-    fn from(error: rusqlite::Error) -> RowError {
-        RowError::Sqlite(error)
+impl From<rusqlite::Error> for DatabaseError {
+    fn from(error: rusqlite::Error) -> DatabaseError {
+        DatabaseError::Sqlite(error)
     }
 }
 
-impl From<rusqlite::types::FromSqlError> for RowError {
-    fn from(error: rusqlite::types::FromSqlError) -> RowError {
-        RowError::Sqlite(error.into())
+impl From<rusqlite::types::FromSqlError> for DatabaseError {
+    fn from(error: rusqlite::types::FromSqlError) -> DatabaseError {
+        DatabaseError::Sqlite(error.into())
     }
 }
 
 /// Adds the path of the file to an error of a row or of SQLite, and maps the errors that users can
 /// act on to their own variants.
-pub(crate) fn sqlite_error_at<E: Into<RowError>>(
+pub(crate) fn sqlite_error_at<E: Into<DatabaseError>>(
     path: &std::path::Path,
 ) -> impl Fn(E) -> Error + '_ {
     move |error| match error.into() {
-        RowError::Damaged(what) => Error::Damaged { path: path.to_path_buf(), what },
-        RowError::Sqlite(source) => name_sqlite_error(path, source),
+        DatabaseError::Damaged(what) => Error::Damaged { path: path.to_path_buf(), what },
+        DatabaseError::Sqlite(source) => name_sqlite_error(path, source),
     }
 }
 

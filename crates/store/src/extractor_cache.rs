@@ -8,7 +8,7 @@ use crate::blob;
 use crate::calendar_context_table;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
-use larder_extract::{CalendarContext, Extractor, IndexConfig, IndexEntry, ItemContext};
+use larder_extract::{CalendarContext, Extractor, IndexConfig, IndexDocument, ItemContext};
 use larder_format::collection_type::CollectionType;
 use larder_format::kind::Kind;
 use rusqlite::OptionalExtension as _;
@@ -118,7 +118,7 @@ impl<'a> ExtractorCache<'a> {
         &mut self,
         tx: &ReadTransaction<'_>,
         item: &ItemRecord,
-    ) -> rusqlite::Result<IndexEntry> {
+    ) -> rusqlite::Result<IndexDocument> {
         Ok(self.for_collection(tx, item.collection)?.extract(&item.bytes, &item.context))
     }
 

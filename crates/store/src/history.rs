@@ -109,7 +109,7 @@ pub(crate) fn set_schedule_history_start(
 }
 
 /// Records the schedule of an item that a batch changes without changing the item.
-pub(crate) fn log_schedule(
+pub(crate) fn record_schedule(
     tx: &WriteTransaction<'_>,
     seq: Seq,
     item: ItemRow,
@@ -165,7 +165,7 @@ pub(crate) fn is_undone(tx: &ReadTransaction<'_>, id: OperationId) -> rusqlite::
 }
 
 /// The verb of an operation that purged items.
-pub(crate) const PURGE_VERB: &str = "purge";
+pub(crate) const PURGE_COMMAND: &str = "purge";
 
 pub(crate) const OPERATION_COLUMNS: &str =
     "o.id, o.verb, o.detail, o.started_ms, o.added, o.updated, o.removed, o.undoes, o.undone_by";

@@ -2,10 +2,10 @@
 //! from the source bytes.
 
 use crate::derived_index::DerivedIndex;
-use crate::error::RowResult;
+use crate::error::DatabaseResult;
 use crate::extractor_cache::ExtractorCache;
-use crate::index_pages::IndexPages;
-use crate::index_updates::{UNPACK_TERM, to_term_set};
+use crate::index_tables::IndexTables;
+use crate::index_updates::{TERM_DECODER, to_term_set};
 use crate::interval_table;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -39,9 +39,12 @@ const STORED_FIELDS_TAG: &str = "kept";
 
 /// Returns the digest of an index as it is stored; the digest of the text index includes the stored
 /// fields.
-pub(crate) fn stored_digest(tx: &ReadTransaction<'_>, set: DerivedIndex) -> RowResult<TableDigest> {
+pub(crate) fn stored_digest(
+    tx: &ReadTransaction<'_>,
+    set: DerivedIndex,
+) -> DatabaseResult<TableDigest> {
     let mut digest = TableDigest::default();
-    if set == DerivedIndex::Schedule {
+    if set == DerivedIndex::Interval {
         interval_table::for_each_record(tx, &mut |row| digest.add(row))?;
         return Ok(digest);
     }
@@ -64,7 +67,7 @@ pub(crate) fn stored_digest(tx: &ReadTransaction<'_>, set: DerivedIndex) -> RowR
         digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
     }
     let live = |item| live.contains(&ItemRow::from_number(item));
-    let pages = IndexPages::new(tx);
+    let pages = IndexTables::new(tx);
     larder_index::for_each_posting(&pages, set.index_id(), &live, &mut |term, item| {
         digest.add((term, ItemRow::from_number(item)));
     })?;
@@ -94,7 +97,7 @@ pub(crate) fn expected_digests(
         for (field, key) in &entry.sort_keys {
             digests[1].add((*field, collection, key.as_slice(), item));
         }
-        to_term_set(entry.terms).for_each(UNPACK_TERM, &mut |term| digests[0].add((term, item)));
+        to_term_set(entry.terms).for_each(TERM_DECODER, &mut |term| digests[0].add((term, item)));
     }
     Ok(digests)
 }

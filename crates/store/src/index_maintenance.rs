@@ -4,11 +4,11 @@
 //! a short time only, so that other writers come in between.
 
 use crate::derived_index::{DerivedIndex, IndexState};
-use crate::error::{Result, RowResult, sqlite_error_at};
+use crate::error::{DatabaseResult, Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_pages::IndexPageWriter;
-use crate::index_updates::{UNPACK_TERM, position_changes, to_term_set};
+use crate::index_tables::IndexTableWriter;
+use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::meta::{MetaTable, read_meta_number};
@@ -19,7 +19,7 @@ use crate::sort_index_pages::SortIndexPageWriter;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq};
-use larder_extract::{Extractor, IndexConfig, IndexEntry};
+use larder_extract::{Extractor, IndexConfig, IndexDocument};
 use larder_index::SegmentBuffer;
 use rusqlite::OptionalExtension as _;
 use std::sync::Arc;
@@ -45,9 +45,9 @@ impl Store {
         loop {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
-            let step = || -> RowResult<bool> {
+            let step = || -> DatabaseResult<bool> {
                 let tx = self.conn.begin_write()?;
-                let more = compact_step(&tx)?;
+                let more = force_merge_step(&tx)?;
                 tx.commit()?;
                 Ok(more)
             };
@@ -122,7 +122,7 @@ impl Store {
         };
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
-        let step = || -> RowResult<u64> {
+        let step = || -> DatabaseResult<u64> {
             let tx = self.conn.begin_write()?;
             if set.read_state(&tx)?.unwrap_or_default() != state
                 || history::read_epoch(&tx)? != epoch
@@ -132,7 +132,7 @@ impl Store {
             let IndexState::Rebuilding(last) = progress else {
                 set.clear(&tx)?;
                 set.write_state(&tx, &IndexState::format_rebuild(None, &fingerprint))?;
-                if set == DerivedIndex::Schedule {
+                if set == DerivedIndex::Interval {
                     interval_table::write_zone_data_version(&tx, &self.extractor)?;
                 }
                 tx.commit()?;
@@ -168,7 +168,7 @@ impl Store {
         last: Option<ItemRow>,
         limit: usize,
     ) -> rusqlite::Result<Vec<ExtractedItem>> {
-        let is_in_index = |kind: Kind| set != DerivedIndex::Schedule || kind.has_schedule();
+        let is_in_index = |kind: Kind| set != DerivedIndex::Interval || kind.has_schedule();
         let sql = format!(
             "SELECT i.id, i.seq, i.collection FROM item i WHERE i.id > coalesce(?1, 0) AND {}
              ORDER BY i.id LIMIT ?2",
@@ -184,7 +184,7 @@ impl Store {
             let entry = match set {
                 // Computed when it is written: it depends on other items, which other writers may
                 // change.
-                DerivedIndex::Schedule => None,
+                DerivedIndex::Interval => None,
                 _ => {
                     let stored = extractors.read_item(tx, id)?;
                     stored.map(|stored| extractors.extract(tx, &stored)).transpose()?
@@ -202,17 +202,17 @@ struct ExtractedItem {
     id: ItemRow,
     seq: Seq,
     index_config: Arc<IndexConfig>,
-    entry: IndexEntry,
+    entry: IndexDocument,
 }
 
 /// Moves level 0 of the sort index into level 1, or [`MERGE_STEP_BYTES`] of the text index towards
 /// fewer segments. Returns whether there was anything to move.
-fn compact_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
+fn force_merge_step(tx: &WriteTransaction<'_>) -> DatabaseResult<bool> {
     if larder_index::compact_level_zero(&SortIndexPageWriter::new(tx))? {
         return Ok(true);
     }
     let text = DerivedIndex::Text.index_id();
-    larder_index::compact_step(&IndexPageWriter::new(tx), text, MERGE_STEP_BYTES)
+    larder_index::force_merge_step(&IndexTableWriter::new(tx), text, MERGE_STEP_BYTES)
 }
 
 fn index_page(
@@ -220,7 +220,7 @@ fn index_page(
     set: DerivedIndex,
     extractor: &Extractor,
     page: &[ExtractedItem],
-) -> RowResult<()> {
+) -> DatabaseResult<()> {
     let (mut gathered, mut extractors) = (SegmentBuffer::default(), ExtractorCache::new(extractor));
     let mut sort_changes = Vec::new();
     let mut writer = interval_table::IntervalWriter::new(tx, extractor);
@@ -230,7 +230,7 @@ fn index_page(
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((now, collection)) = now else { continue };
-        if set == DerivedIndex::Schedule {
+        if set == DerivedIndex::Interval {
             // The schedule depends on other items of the UID.
             let times = series::compute_schedule(tx, &mut extractors, *id)?;
             writer.put(collection, *id, times.as_ref(), false)?;
@@ -263,13 +263,13 @@ fn index_page(
         }
     }
     match set {
-        DerivedIndex::Schedule => writer.finish()?,
+        DerivedIndex::Interval => writer.finish()?,
         DerivedIndex::Sort => {
             larder_index::write_position_changes(&SortIndexPageWriter::new(tx), sort_changes)?;
         }
         DerivedIndex::Text => {
             let seq = read_meta_number(tx, "last_seq")?;
-            gathered.flush(&IndexPageWriter::new(tx), set.index_id(), seq, UNPACK_TERM)?;
+            gathered.flush(&IndexTableWriter::new(tx), set.index_id(), seq, TERM_DECODER)?;
         }
     }
     Ok(())

@@ -5,17 +5,17 @@
 //! lookups.
 
 use crate::collection::CollectionMeta;
-use crate::error::RowResult;
-use crate::index_pages::IndexPages;
+use crate::error::DatabaseResult;
+use crate::index_tables::IndexTables;
 use crate::interval_search;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
 use crate::{series, uid_lookup};
 use larder_extract::{Extractor, TimeRange};
-use larder_index::{IndexMatch, Matches, Segment, TermQuery};
+use larder_index::{BooleanQuery, IndexMatch, Matches, Segment};
 
 /// A query that the indexes answer.
-pub type IndexQuery = TermQuery<ExternalQuery>;
+pub type IndexQuery = BooleanQuery<ExternalQuery>;
 
 /// The part of an [`IndexQuery`] that looks up no terms.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) fn find_matches(
     segments: &[Segment],
     collections: &[&CollectionMeta],
     query: &IndexQuery,
-) -> RowResult<(Matches, u64)> {
+) -> DatabaseResult<(Matches, u64)> {
     let mut external_entries = 0;
     let mut find_external = |query: &ExternalQuery| match query {
         ExternalQuery::Uids(uids) => {
@@ -49,16 +49,16 @@ pub(crate) fn find_matches(
         }
         ExternalQuery::TimeRange(range) => {
             let hits = interval_search::search(tx, extractor, collections, range)?;
-            external_entries += hits.entries_read + hits.series_evaluated;
+            external_entries += hits.postings_read + hits.series_evaluated;
             let exact = hits.items.into_iter().map(exact_match);
             let undecided = hits.undecided.into_iter().map(candidate_match);
             Ok(Matches::from_unsorted(exact.chain(undecided).collect()))
         }
     };
-    let pages = IndexPages::new(tx);
-    let (matches, entries_read) =
+    let pages = IndexTables::new(tx);
+    let (matches, postings_read) =
         larder_index::find_matches(&pages, segments, query, &mut find_external)?;
-    Ok((matches, entries_read + external_entries))
+    Ok((matches, postings_read + external_entries))
 }
 
 fn exact_match(item: ItemRow) -> IndexMatch {
@@ -75,7 +75,7 @@ fn find_uids(
     tx: &ReadTransaction<'_>,
     collections: &[&CollectionMeta],
     uids: &[String],
-) -> RowResult<Matches> {
+) -> DatabaseResult<Matches> {
     let mut matches = Vec::with_capacity(uids.len());
     for collection in collections {
         let key = &collection.collection_key;

@@ -5,7 +5,7 @@
 
 use crate::collection::CollectionMeta;
 use crate::derived_index::DerivedIndex;
-use crate::error::{Result, RowResult, sqlite_error_at};
+use crate::error::{DatabaseResult, Result, sqlite_error_at};
 use crate::index_query::{self, IndexQuery};
 use crate::interval_search::{self, TimeRangeHits};
 use crate::item_meta::{ItemMeta, bytes_from_row, item_meta_of_kind, stored_fields_from_row};
@@ -24,7 +24,7 @@ use std::borrow::Cow;
 pub struct IndexMatches {
     matches: Matches,
     /// The number of index entries that were read.
-    pub entries_read: u64,
+    pub postings_read: u64,
 }
 
 impl IndexMatches {
@@ -119,13 +119,13 @@ impl<'a> CandidateReader<'a> {
         Ok(CandidateReader { reader, tx, cache, with_bytes, select })
     }
 
-    /// Passes a match to `each` and returns its result; true without a call if the item changed
+    /// Passes a match to `visit` and returns its result; true without a call if the item changed
     /// after it was indexed.
     pub(crate) fn read(
         &mut self,
         found: &IndexMatch,
-        each: &mut dyn FnMut(&Candidate<'_>) -> bool,
-    ) -> RowResult<bool> {
+        visit: &mut dyn FnMut(&Candidate<'_>) -> bool,
+    ) -> DatabaseResult<bool> {
         let mut rows = self.select.query([found.item])?;
         let Some(sql_row) = rows.next()? else { return Ok(true) };
         let seq: Seq = sql_row.get(6)?;
@@ -133,7 +133,7 @@ impl<'a> CandidateReader<'a> {
             return Ok(true);
         }
         let Some(kind) = Kind::from_number(sql_row.get(2)?) else { return Ok(true) };
-        Ok(each(&Candidate {
+        Ok(visit(&Candidate {
             reader: self.reader,
             tx: self.tx,
             collections: &self.cache.collections,
@@ -193,29 +193,29 @@ impl IndexReader<'_> {
             };
             let selected: Vec<&CollectionMeta> =
                 cache.collections.iter().filter(is_selected).collect();
-            let (matches, entries_read) =
+            let (matches, postings_read) =
                 index_query::find_matches(tx, extractor, segments, &selected, query)?;
-            Ok(Some(IndexMatches { matches, entries_read }))
+            Ok(Some(IndexMatches { matches, postings_read }))
         })
     }
 
-    /// Passes the matches from number `start` on to `each`, in the order of their rows and without
+    /// Passes the matches from number `start` on to `visit`, in the order of their rows and without
     /// items that changed after they were indexed, until it returns false. `with_bytes`: whether
     /// the source bytes are read in the same statement. Call it in the read transaction of the
-    /// lookup; `each` must not block. Returns the number of matches that were processed.
+    /// lookup; `visit` must not block. Returns the number of matches that were processed.
     pub fn for_each_candidate(
         self,
         found: &IndexMatches,
         start: usize,
         with_bytes: bool,
-        each: &mut dyn FnMut(&Candidate<'_>) -> bool,
+        visit: &mut dyn FnMut(&Candidate<'_>) -> bool,
     ) -> Result<usize> {
         self.reader.map_file_for_items(found.len().saturating_sub(start));
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
             let mut candidates = CandidateReader::begin(self.reader, tx, &cache, with_bytes)?;
             for (at, found_match) in found.matches.iter().enumerate().skip(start) {
-                if !candidates.read(found_match, each)? {
+                if !candidates.read(found_match, visit)? {
                     return Ok(at + 1);
                 }
             }

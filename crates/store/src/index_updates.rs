@@ -5,10 +5,10 @@
 
 use crate::Seq;
 use crate::derived_index::{DerivedIndex, IndexState};
-use crate::error::RowResult;
+use crate::error::DatabaseResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_pages::IndexPageWriter;
+use crate::index_tables::IndexTableWriter;
 use crate::interval_table;
 use crate::meta::MetaTable;
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -16,16 +16,16 @@ use crate::series::{self, ItemLocation};
 use crate::sort_index_pages::SortIndexPageWriter;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::{
-    ExtractedTerms, Extractor, IndexEntry, ParsedSchedule, SeriesMember, SortKeys, term,
+    ExtractedTerms, Extractor, IndexDocument, ParsedSchedule, SeriesMember, SortKeys, term,
 };
 use larder_index::{
-    PartitionOrder, PositionChange, SegmentBuffer, SortPosition, TermSet, UnpackTerm,
+    PartitionOrder, PositionChange, SegmentBuffer, SortPosition, TermDecoder, TermSet,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::mem;
 
 /// Unpacks a packed term.
-pub(crate) const UNPACK_TERM: UnpackTerm = term::unpack_term;
+pub(crate) const TERM_DECODER: TermDecoder = term::unpack_term;
 
 /// The changes of a batch to the indexes.
 pub(crate) struct IndexUpdates {
@@ -70,7 +70,7 @@ impl IndexUpdates {
             schedules: BTreeMap::new(),
             text_state: state(DerivedIndex::Text),
             sort_state: state(DerivedIndex::Sort),
-            schedule_state: state(DerivedIndex::Schedule),
+            schedule_state: state(DerivedIndex::Interval),
         }
     }
 
@@ -85,7 +85,7 @@ impl IndexUpdates {
         item: ItemRow,
         location: ItemLocation,
         was: SortKeys,
-        entry: IndexEntry,
+        entry: IndexDocument,
     ) {
         if self.text_state.has_reached(item) {
             self.text.put(item.to_number(), to_term_set(entry.terms));
@@ -128,11 +128,11 @@ impl IndexUpdates {
         tx: &WriteTransaction<'_>,
         extractors: &mut ExtractorCache<'_>,
         seq: Seq,
-    ) -> RowResult<()> {
+    ) -> DatabaseResult<()> {
         self.write_schedules(tx, extractors, seq)?;
-        let pages = IndexPageWriter::new(tx);
+        let pages = IndexTableWriter::new(tx);
         let text = mem::take(&mut self.text);
-        text.flush(&pages, DerivedIndex::Text.index_id(), seq, UNPACK_TERM)?;
+        text.flush(&pages, DerivedIndex::Text.index_id(), seq, TERM_DECODER)?;
         let mut changes = Vec::with_capacity(self.sort.len() * 2);
         for (item, SortUpdate { collection, before, after }) in mem::take(&mut self.sort) {
             if self.sort_state.has_reached(item) && before != after {
@@ -180,7 +180,7 @@ impl IndexUpdates {
             {
                 // The former schedule of a changed item is in `item_history`.
                 if !changed_items.contains(&item) {
-                    history::log_schedule(tx, seq, item)?;
+                    history::record_schedule(tx, seq, item)?;
                 }
                 writer.put(collection, item, times.as_ref(), new.contains(&item))?;
             }

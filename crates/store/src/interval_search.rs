@@ -39,13 +39,13 @@ pub struct TimeRangeHits {
     /// The rows of items that could not be decided within bounded work.
     pub undecided: Vec<ItemRow>,
     /// The number of index rows that were read.
-    pub entries_read: u64,
+    pub postings_read: u64,
     /// The number of series that were evaluated.
     pub series_evaluated: u64,
 }
 
 /// A time range on one time scale: seconds in UTC, or seconds of a clock in the local zone.
-struct LocalRange {
+struct SecondsRange {
     /// The seconds that may be in the range, and the seconds that certainly are. They differ
     /// because the UTC offset of a zone changes.
     outer: (i64, i64),
@@ -54,14 +54,14 @@ struct LocalRange {
     time_pattern: TimePattern,
 }
 
-impl LocalRange {
-    fn from_time_range(range: &TimeRange, is_floating: bool) -> LocalRange {
+impl SecondsRange {
+    fn from_time_range(range: &TimeRange, is_floating: bool) -> SecondsRange {
         let (from, to) = (range.from.seconds(), range.to.seconds());
         let (low, high) = if is_floating { range.local_zone.offset_bounds() } else { (0, 0) };
         let (low, high) = (i64::from(low), i64::from(high));
         let outer = (from.saturating_add(low), to.saturating_add(high));
         let inner = (from.saturating_add(high), to.saturating_add(low));
-        LocalRange { outer, inner, time_pattern: TimePattern::from_time_range(outer.0, outer.1) }
+        SecondsRange { outer, inner, time_pattern: TimePattern::from_time_range(outer.0, outer.1) }
     }
 
     /// Returns the greatest change of the offset from UTC.
@@ -100,7 +100,7 @@ impl LocalRange {
 }
 
 /// The interval of a row as instants.
-struct LocalSpan {
+struct InstantSpan {
     start: i64,
     end: i64,
     /// It may end before the range.
@@ -114,8 +114,8 @@ struct IntervalSearcher<'a> {
     range: &'a TimeRange,
     hits: TimeRangeHits,
     /// The range in UTC and on the floating clock.
-    utc_range: LocalRange,
-    floating_range: LocalRange,
+    utc_range: SecondsRange,
+    floating_range: SecondsRange,
     /// Items whose series has to be evaluated, and the place of its packed schedule in
     /// `pending_bytes`; an empty place: it is read from `idx_schedule`.
     pending_series: Vec<(ItemRow, Range<usize>)>,
@@ -137,8 +137,8 @@ pub(crate) fn search(
         extractor,
         range,
         hits: TimeRangeHits::default(),
-        utc_range: LocalRange::from_time_range(range, false),
-        floating_range: LocalRange::from_time_range(range, true),
+        utc_range: SecondsRange::from_time_range(range, false),
+        floating_range: SecondsRange::from_time_range(range, true),
         pending_series: Vec::new(),
         pending_bytes: Vec::new(),
         zone_cache: Vec::new(),
@@ -173,7 +173,7 @@ impl IntervalSearcher<'_> {
     ) -> rusqlite::Result<()> {
         let (from, to) = self.range_seconds();
         for &class in collection.span_classes(self.tx, self.range.target)? {
-            let is_floating = span_scale(class) == TimeScale::Local;
+            let is_floating = span_scale(class) == TimeScale::Floating;
             let slack = if is_floating { MAX_UTC_OFFSET_SECONDS } else { 0 };
             let first = max_span_seconds(class).map_or(i64::MIN, |max| from - slack - max);
             let row_class = row_class(collection.collection_key.id.to_number(), class);
@@ -243,7 +243,7 @@ impl IntervalSearcher<'_> {
         is_floating: bool,
         has_whole_day: &dyn Fn() -> bool,
     ) -> rusqlite::Result<()> {
-        self.hits.entries_read += 1;
+        self.hits.postings_read += 1;
         let (from, to) = self.range_seconds();
         let end: i64 = row.get(0)?;
         let span = match is_floating {
@@ -262,7 +262,7 @@ impl IntervalSearcher<'_> {
                 self.test_series(item, series, &span, true, has_whole_day);
             }
             (Some(series), None) => {
-                let span = LocalSpan { start: row.get(3)?, end, is_end_uncertain: false };
+                let span = InstantSpan { start: row.get(3)?, end, is_end_uncertain: false };
                 self.test_series(item, series, &span, false, has_whole_day);
             }
         }
@@ -270,13 +270,13 @@ impl IntervalSearcher<'_> {
     }
 
     /// Converts a floating interval to instants in the local zone.
-    fn to_local_span(&self, start: i64, end: i64) -> LocalSpan {
+    fn to_local_span(&self, start: i64, end: i64) -> InstantSpan {
         let instant = |seconds| {
             self.range.local_zone.to_instant(CivilTime::from_seconds_clamped(seconds)).seconds()
         };
         let start = instant(start);
         if end == i64::MAX {
-            return LocalSpan { start, end, is_end_uncertain: false };
+            return InstantSpan { start, end, is_end_uncertain: false };
         }
         let (from, change) = (self.range.from.seconds(), self.floating_range.max_offset_change());
         let end = instant(end).max(start + 1);
@@ -284,7 +284,7 @@ impl IntervalSearcher<'_> {
         // during it.
         let is_end_uncertain = start < from && end - change <= from && from < end + change;
         let end = if is_end_uncertain { end.max(from + 1) } else { end };
-        LocalSpan { start, end, is_end_uncertain }
+        InstantSpan { start, end, is_end_uncertain }
     }
 
     /// Decides by its summary whether a series that overlaps the range has an occurrence in it, or
@@ -293,7 +293,7 @@ impl IntervalSearcher<'_> {
         &mut self,
         item: ItemRow,
         mut series: &[u8],
-        span: &LocalSpan,
+        span: &InstantSpan,
         is_floating: bool,
         has_whole_day: &dyn Fn() -> bool,
     ) {
@@ -351,7 +351,7 @@ impl IntervalSearcher<'_> {
             match schedule.map(|schedule| schedule.overlap(self.range)) {
                 Some(Overlap::Yes) => self.hits.items.push(item),
                 Some(Overlap::No) => {}
-                Some(Overlap::Unknown) | None => self.hits.undecided.push(item),
+                Some(Overlap::Undecided) | None => self.hits.undecided.push(item),
             }
         }
         Ok(())

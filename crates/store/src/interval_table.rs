@@ -38,7 +38,7 @@ pub(crate) fn layer(target: TimeTarget) -> IntervalLayer {
 
 /// Returns the time scale of floating times, or of those in UTC.
 pub(crate) fn time_scale(is_floating: bool) -> TimeScale {
-    if is_floating { TimeScale::Local } else { TimeScale::Absolute }
+    if is_floating { TimeScale::Floating } else { TimeScale::Utc }
 }
 
 /// Returns the row class of an entry of an item of this collection.
@@ -250,39 +250,39 @@ pub(crate) enum DigestRecord<'a> {
     Interval([i64; 3], ItemRow, Option<&'a [u8]>),
 }
 
-/// Passes all rows of the tables to `each`.
+/// Passes all rows of the tables to `visit`.
 pub(crate) fn for_each_record(
     tx: &ReadTransaction<'_>,
-    each: &mut dyn FnMut(DigestRecord<'_>),
+    visit: &mut dyn FnMut(DigestRecord<'_>),
 ) -> rusqlite::Result<()> {
     let mut select = tx.prepare_cached("SELECT item, data FROM idx_schedule")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        each(DigestRecord::Schedule(row.get(0)?, row.get_ref(1)?.as_blob()?));
+        visit(DigestRecord::Schedule(row.get(0)?, row.get_ref(1)?.as_blob()?));
     }
     let mut select =
         tx.prepare_cached("SELECT row_class, start, end, item, series_summary FROM idx_interval")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let numbers = [row.get(0)?, row.get(1)?, row.get(2)?];
-        each(DigestRecord::Interval(numbers, row.get(3)?, row.get_ref(4)?.as_blob_or_null()?));
+        visit(DigestRecord::Interval(numbers, row.get(3)?, row.get_ref(4)?.as_blob_or_null()?));
     }
     Ok(())
 }
 
-/// Passes the rows that the tables should have of an item to `each`.
+/// Passes the rows that the tables should have of an item to `visit`.
 pub(crate) fn for_each_expected_record(
     collection: CollectionRow,
     item: ItemRow,
     schedule: Option<&Schedule>,
-    each: &mut dyn FnMut(DigestRecord<'_>),
+    visit: &mut dyn FnMut(DigestRecord<'_>),
 ) {
     let Some(schedule) = schedule else { return };
     let data = schedule.pack();
-    each(DigestRecord::Schedule(item, &data));
+    visit(DigestRecord::Schedule(item, &data));
     for entry in interval_entries(schedule) {
         let numbers = [entry_row_class(collection, &entry), entry.start, entry.end];
         let series = pack_series_column(entry.target, entry.series_summary.as_ref(), &data);
-        each(DigestRecord::Interval(numbers, item, series.as_deref()));
+        visit(DigestRecord::Interval(numbers, item, series.as_deref()));
     }
 }

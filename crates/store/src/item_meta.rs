@@ -3,7 +3,7 @@
 //! Separate from `item_reader` because every module that reads the table `item` makes these.
 
 use crate::collection::CollectionMeta;
-use crate::error::RowResult;
+use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
@@ -123,7 +123,7 @@ pub(crate) fn bytes_from_row<'a>(
     tx: &ReadTransaction<'_>,
     row: &'a Row<'_>,
     item: ItemRow,
-) -> RowResult<Cow<'a, [u8]>> {
+) -> DatabaseResult<Cow<'a, [u8]>> {
     Ok(match row.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
         Some(bytes) => Cow::Borrowed(bytes),
         None => Cow::Owned(blob::require_source_bytes(tx, item)?),

@@ -5,7 +5,7 @@
 //! `index_reader`, which finds the rows.
 
 use crate::collection_reader::Collection;
-use crate::error::{Result, RowResult};
+use crate::error::{DatabaseResult, Result};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::{Handle, HandlePrefix};
 use crate::item_meta::{
@@ -69,7 +69,7 @@ impl ItemReader<'_> {
         tx: &ReadTransaction<'_>,
         collection: &str,
         uid: &str,
-    ) -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
+    ) -> DatabaseResult<Option<(ItemMeta, Vec<u8>)>> {
         // A collection never changes its key, so even an outdated cache leads to the item or to
         // none.
         let cache = self.reader.outdated_cache();
@@ -97,7 +97,7 @@ impl ItemReader<'_> {
         tx: &ReadTransaction<'_>,
         collection: &str,
         uid: &str,
-    ) -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
+    ) -> DatabaseResult<Option<(ItemMeta, Vec<u8>)>> {
         let cache = self.reader.cache(tx)?;
         let known = cache.collections.iter().find(|known| *known.name == *collection);
         let Some(known) = known else { return Ok(None) };
@@ -186,7 +186,7 @@ impl ItemReader<'_> {
         self.reader.read(|tx| self.query_meta(tx, &sql, (collection.row, after, limit as i64)))
     }
 
-    fn read_meta(self, tx: &ReadTransaction<'_>, row: ItemRow) -> RowResult<Option<ItemMeta>> {
+    fn read_meta(self, tx: &ReadTransaction<'_>, row: ItemRow) -> DatabaseResult<Option<ItemMeta>> {
         let sql = format!("SELECT {ITEM_META_COLUMNS} FROM item i WHERE i.id = ?1");
         Ok(self.query_meta(tx, &sql, [row])?.pop())
     }
@@ -196,7 +196,7 @@ impl ItemReader<'_> {
         tx: &ReadTransaction<'_>,
         sql: &str,
         params: impl rusqlite::Params,
-    ) -> RowResult<Vec<ItemMeta>> {
+    ) -> DatabaseResult<Vec<ItemMeta>> {
         let cache = self.reader.cache(tx)?;
         let mut select = tx.prepare_cached(sql)?;
         let rows = select.query_map(params, |row| item_meta_from_row(row, &cache.collections))?;
@@ -255,28 +255,28 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Passes the items in these rows with their bytes to `each`, in the order of `rows` and
+    /// Passes the items in these rows with their bytes to `visit`, in the order of `rows` and
     /// without items that do not exist any more, until it returns false. All within one read
-    /// transaction: `each` must not block.
+    /// transaction: `visit` must not block.
     pub fn for_each(
         self,
         rows: &[ItemRow],
-        each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
+        visit: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> Result<()> {
         self.reader.map_file_for_items(rows.len());
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
-            for_each_in_rows(tx, &cache, rows, each)
+            for_each_in_rows(tx, &cache, rows, visit)
         })
     }
 
-    /// Passes the UIDs of the items in these rows to `each`, with the index of each in `rows`, which
-    /// are ascending; without items that do not exist any more, until it returns false. All within
-    /// one read transaction: `each` must not block.
+    /// Passes the UIDs of the items in these rows to `visit`, with the index of each in `rows`,
+    /// which are ascending; without items that do not exist any more, until it returns false. All
+    /// within one read transaction: `visit` must not block.
     pub fn for_each_uid(
         self,
         rows: &[ItemRow],
-        each: &mut dyn FnMut(usize, &str) -> bool,
+        visit: &mut dyn FnMut(usize, &str) -> bool,
     ) -> Result<()> {
         self.reader.map_file_for_items(rows.len());
         self.reader.read(|tx| {
@@ -294,7 +294,7 @@ impl ItemReader<'_> {
                     while rows.get(index).is_some_and(|wanted| *wanted < row) {
                         index += 1;
                     }
-                    if rows.get(index) == Some(&row) && !each(index, item.get_ref(1)?.as_str()?) {
+                    if rows.get(index) == Some(&row) && !visit(index, item.get_ref(1)?.as_str()?) {
                         return Ok(());
                     }
                 }
@@ -303,12 +303,12 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Passes the rows and bytes of the items to `each`, like [`ItemReader::for_each`], without
+    /// Passes the rows and bytes of the items to `visit`, like [`ItemReader::for_each`], without
     /// reading their metadata.
-    pub fn for_each_source(
+    pub fn for_each_source_bytes(
         self,
         rows: &[ItemRow],
-        each: &mut dyn FnMut(ItemRow, &[u8]) -> bool,
+        visit: &mut dyn FnMut(ItemRow, &[u8]) -> bool,
     ) -> Result<()> {
         self.reader.map_file_for_items(rows.len());
         self.reader.read(|tx| {
@@ -318,10 +318,10 @@ impl ItemReader<'_> {
             let sql =
                 "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut select_run = tx.prepare_cached(sql)?;
-            let mut pass = |item: ItemRow, row: &Row<'_>| -> RowResult<bool> {
+            let mut pass = |item: ItemRow, row: &Row<'_>| -> DatabaseResult<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
-                    Some(bytes) => each(item, bytes),
-                    None => each(item, &blob::require_source_bytes(tx, item)?),
+                    Some(bytes) => visit(item, bytes),
+                    None => visit(item, &blob::require_source_bytes(tx, item)?),
                 })
             };
             for (first, last) in contiguous_runs(rows) {
@@ -345,13 +345,13 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Passes the items in these rows with their stored fields to `each`, in the order of `rows`
+    /// Passes the items in these rows with their stored fields to `visit`, in the order of `rows`
     /// and without items that do not exist any more, until it returns false. Items without valid
-    /// stored fields come without them. All within one read transaction: `each` must not block.
+    /// stored fields come without them. All within one read transaction: `visit` must not block.
     pub fn for_each_with_stored_fields(
         self,
         rows: &[ItemRow],
-        each: &mut dyn FnMut(ItemMeta, Option<StoredFields<'_>>) -> bool,
+        visit: &mut dyn FnMut(ItemMeta, Option<StoredFields<'_>>) -> bool,
     ) -> Result<()> {
         self.reader.map_file_for_items(rows.len());
         self.reader.read(|tx| {
@@ -366,7 +366,7 @@ impl ItemReader<'_> {
                 while let Some(row) = rows.next()? {
                     let fields = if has_fields { stored_fields_from_row(row) } else { None };
                     let Some(meta) = item_meta_from_row(row, &cache.collections)? else { continue };
-                    if !each(meta, fields) {
+                    if !visit(meta, fields) {
                         return Ok(());
                     }
                 }
@@ -375,12 +375,12 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Passes the schedules of the items in these rows to `each`, in the order of `rows` and
+    /// Passes the schedules of the items in these rows to `visit`, in the order of `rows` and
     /// without items that have none, until it returns false. All within one read transaction.
     pub fn for_each_schedule(
         self,
         rows: &[ItemRow],
-        each: &mut dyn FnMut(ItemRow, &Schedule) -> bool,
+        visit: &mut dyn FnMut(ItemRow, &Schedule) -> bool,
     ) -> Result<()> {
         let extractor = self.reader.extractor();
         self.reader.read(|tx| {
@@ -398,7 +398,7 @@ impl ItemReader<'_> {
                         .flatten(),
                     false => series::compute_schedule(tx, &mut extractors, item)?,
                 };
-                if schedule.is_some_and(|schedule| !each(item, &schedule)) {
+                if schedule.is_some_and(|schedule| !visit(item, &schedule)) {
                     break;
                 }
             }
@@ -486,13 +486,13 @@ fn for_each_in_rows(
     tx: &ReadTransaction<'_>,
     cache: &ReaderCache,
     rows: &[ItemRow],
-    each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
-) -> RowResult<()> {
-    let mut pass_all = |mut items: Rows<'_>| -> RowResult<bool> {
+    visit: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
+) -> DatabaseResult<()> {
+    let mut pass_all = |mut items: Rows<'_>| -> DatabaseResult<bool> {
         while let Some(item) = items.next()? {
             let Some(meta) = item_meta_from_row(item, &cache.collections)? else { continue };
             let bytes = bytes_from_row(tx, item, meta.row)?;
-            if !each(meta, &bytes) {
+            if !visit(meta, &bytes) {
                 return Ok(false);
             }
         }

@@ -26,7 +26,7 @@
 //! | `history` | operations and replaced versions: recording, pruning and erasing them |
 //! | `schedule_intervals`, `interval_entry` | the intervals of a schedule |
 //! | `interval_table` | the interval index in tables |
-//! | `index_pages`, `sort_index_pages` | the inverted index and the sort index in tables |
+//! | `index_tables`, `sort_index_pages` | the inverted index and the sort index in tables |
 //! | `derived_index` | the state of each index |
 //! | `index_updates`, `index_digest` | the changes of a batch to the indexes, their digests |
 //! | `uid_lookup`, `collection` | finding an item by UID, collections |
@@ -65,9 +65,9 @@ mod handle;
 mod history;
 mod index_digest;
 mod index_maintenance;
-mod index_pages;
 mod index_query;
 mod index_reader;
+mod index_tables;
 mod index_updates;
 mod interval_entry;
 mod interval_search;
@@ -100,7 +100,7 @@ pub use crate::backup::RestoreReport;
 pub use crate::batch::{
     AppliedBatch, BatchChange, ChangeOutcome, ItemPut, Operation, Precondition,
 };
-pub use crate::before_images::{FeedResult, ItemChange, ItemVersion, StoreStamp};
+pub use crate::before_images::{FeedResult, ItemChange, ItemVersion, StoreState};
 pub use crate::change_feed::{ChangeCursor, ChangeRecord, NetEffect};
 pub use crate::change_reader::ChangeReader;
 pub use crate::check::{CheckReport, Fault};
@@ -129,7 +129,7 @@ pub use crate::undo::{UndoConflict, UndoReport};
 pub use larder_extract::{
     Alarm, CalendarContext, Extractor, FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence,
     LineWarning, MIN_LONG_NUMBER_DIGITS, Overlap, ParsedItem, RejectedItem, Schedule, StoredFields,
-    TimeRange, TimeTarget, Trigger, VtimezoneText, WORD_PREFIX_CHARS, ZoneResolver, ZoneUse,
+    TimeRange, TimeTarget, Trigger, WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver, ZoneUse,
     is_newer_revision, is_storable, term as term_encoding,
 };
 pub use larder_format::collection_type::CollectionType;

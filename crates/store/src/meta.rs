@@ -2,18 +2,18 @@
 //!
 //! Separate from `store` because every module that reads or writes uses it.
 
-use crate::error::{RowError, RowResult};
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::OptionalExtension as _;
 use rusqlite::types::Value;
 
 /// Reads the number with this key.
-pub(crate) fn read_meta_number(tx: &ReadTransaction<'_>, key: &str) -> RowResult<i64> {
+pub(crate) fn read_meta_number(tx: &ReadTransaction<'_>, key: &str) -> DatabaseResult<i64> {
     tx.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
         .query_row([key], |row| row.get(0))
         .optional()?
-        .ok_or_else(|| RowError::missing_meta(key))
+        .ok_or_else(|| DatabaseError::missing_meta(key))
 }
 
 /// Writes the number with this key, which is there already.
@@ -48,17 +48,17 @@ impl MetaTable {
     }
 
     /// Returns the number with this key.
-    pub(crate) fn number(&self, key: &str) -> RowResult<i64> {
+    pub(crate) fn number(&self, key: &str) -> DatabaseResult<i64> {
         match self.value(key) {
             Some(Value::Integer(number)) => Ok(*number),
-            _ => Err(RowError::missing_meta(key)),
+            _ => Err(DatabaseError::missing_meta(key)),
         }
     }
 }
 
 /// Reads the locale of the sort keys.
-pub(crate) fn read_locale(tx: &ReadTransaction<'_>) -> RowResult<String> {
+pub(crate) fn read_locale(tx: &ReadTransaction<'_>) -> DatabaseResult<String> {
     tx.query_row("SELECT value FROM meta WHERE key = 'collation_locale'", [], |row| row.get(0))
         .optional()?
-        .ok_or_else(|| RowError::missing_meta("collation_locale"))
+        .ok_or_else(|| DatabaseError::missing_meta("collation_locale"))
 }

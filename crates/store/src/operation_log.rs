@@ -4,7 +4,9 @@
 //! `change_reader`, which has the methods that readers call.
 
 use crate::handle::{Handle, HandlePrefix};
-use crate::history::{OPERATION_COLUMNS, OperationRecord, PURGE_VERB, Version, operation_from_row};
+use crate::history::{
+    OPERATION_COLUMNS, OperationRecord, PURGE_COMMAND, Version, operation_from_row,
+};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{ItemRow, OperationId};
 use crate::{Seq, blob};
@@ -38,7 +40,7 @@ pub(crate) fn last_undoable_operation(
 ) -> rusqlite::Result<Option<OperationRecord>> {
     let sql = format!(
         "SELECT {OPERATION_COLUMNS} FROM operation o WHERE undone_by IS NULL AND undoes IS NULL
-           AND verb <> '{PURGE_VERB}'
+           AND verb <> '{PURGE_COMMAND}'
          ORDER BY id DESC LIMIT 1"
     );
     tx.query_row(&sql, [], operation_from_row).optional()

@@ -8,7 +8,7 @@
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
 use crate::calendar_context_table;
 use crate::connection::{WriteConnection, run_quick_check};
-use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
+use crate::error::{DatabaseError, DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::meta::{read_meta_number, set_meta};
 use crate::store::Store;
@@ -92,7 +92,7 @@ impl Store {
                 purge_copy(&copy, handles, deleted)?;
             }
         }
-        let run = || -> RowResult<bool> {
+        let run = || -> DatabaseResult<bool> {
             merge_and_vacuum(&self.conn, &self.extractor)?;
             if !self.conn.empty_wal(PURGE_READER_TIMEOUT)? {
                 return Ok(false);
@@ -121,7 +121,7 @@ fn erase_schedule_history(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
 
 /// Merges the indexes, so that they hold no term and no sort key of a deleted item, and rewrites
 /// all pages.
-fn merge_and_vacuum(conn: &WriteConnection, extractor: &Extractor) -> RowResult<()> {
+fn merge_and_vacuum(conn: &WriteConnection, extractor: &Extractor) -> DatabaseResult<()> {
     let tx = conn.begin_write()?;
     derived_index::clear_stale(&tx, extractor)?;
     derived_index::merge_all_levels(&tx)?;
@@ -132,7 +132,7 @@ fn merge_and_vacuum(conn: &WriteConnection, extractor: &Extractor) -> RowResult<
         [],
     )?;
     tx.commit()?;
-    conn.vacuum().map_err(RowError::from)
+    conn.vacuum().map_err(DatabaseError::from)
 }
 
 /// Erases the items from a copy, or deletes the copy if it is damaged: a repair set it aside, and
@@ -158,11 +158,11 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
 }
 
 /// Erases the items from a copy. Its indexes are emptied; a restore refills them.
-fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
+fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> DatabaseResult<()> {
     let conn = WriteConnection::open(copy)?;
     // In an inconsistent file, bytes of the items may be in pages that no query finds.
     if let Some(finding) = run_quick_check(&conn.autocommit_read())? {
-        return Err(RowError::Damaged(finding));
+        return Err(DatabaseError::Damaged(finding));
     }
     conn.set_secure_delete(true)?;
     let tx = conn.begin_write()?;
@@ -202,5 +202,5 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     }
     tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'fingerprint:%'", [])?;
     tx.commit()?;
-    conn.vacuum().map_err(RowError::from)
+    conn.vacuum().map_err(DatabaseError::from)
 }

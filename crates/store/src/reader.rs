@@ -6,7 +6,7 @@
 
 use crate::connection::{ReadConnection, check_sqlite_version};
 use crate::data_directory::DataDirectory;
-use crate::error::{Error, Result, RowResult, file_error_at, sqlite_error_at};
+use crate::error::{DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
 use crate::meta::read_locale;
 use crate::read_transaction::ReadTransaction;
 use crate::reader_cache::{DataVersion, ReaderCache};
@@ -161,7 +161,7 @@ impl Reader {
     /// Reads in the open transaction, or in a new one if none is open.
     pub(crate) fn read<T>(
         &self,
-        read: impl FnOnce(&ReadTransaction<'_>) -> RowResult<T>,
+        read: impl FnOnce(&ReadTransaction<'_>) -> DatabaseResult<T>,
     ) -> Result<T> {
         let read_in_transaction = || read(&self.begin_or_join()?);
         read_in_transaction().map_err(sqlite_error_at(&self.path))
@@ -171,7 +171,7 @@ impl Reader {
     /// would take longer than the statement.
     pub(crate) fn read_statement<T>(
         &self,
-        read: impl FnOnce(&ReadTransaction<'_>) -> RowResult<T>,
+        read: impl FnOnce(&ReadTransaction<'_>) -> DatabaseResult<T>,
     ) -> Result<T> {
         read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))
     }

@@ -4,13 +4,13 @@
 
 use crate::collection::{self, CollectionMeta};
 use crate::derived_index::DerivedIndex;
-use crate::error::RowResult;
-use crate::index_pages::IndexPages;
+use crate::error::DatabaseResult;
+use crate::index_tables::IndexTables;
 use crate::meta::MetaTable;
 use crate::read_transaction::ReadTransaction;
 use crate::sort_index_pages::SortIndexPages;
 use larder_extract::Extractor;
-use larder_index::{LevelZero, PartitionOrder, RankDirectory, ReadPages as _, Segment};
+use larder_index::{LevelZero, PartitionOrder, RankDirectory, ReadSegments as _, Segment};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -39,7 +39,7 @@ pub(crate) struct ReaderCache {
     is_sort_index_current: OnceLock<bool>,
     /// Level 0 of the sort index, once it was read.
     level_zero: OnceLock<LevelZero>,
-    /// The ranks of the chunks of orders in the sort index, of those that were needed.
+    /// The ranks of the blocks of orders in the sort index, of those that were needed.
     rank_directories: Mutex<HashMap<PartitionOrder, Arc<RankDirectory>>>,
 }
 
@@ -65,12 +65,12 @@ impl ReaderCache {
         &self,
         tx: &ReadTransaction<'_>,
         extractor: &Extractor,
-    ) -> RowResult<Option<&[Segment]>> {
+    ) -> DatabaseResult<Option<&[Segment]>> {
         if let Some(segments) = self.text_segments.get() {
             return Ok(segments.as_deref());
         }
         let is_current = DerivedIndex::Text.is_current(&self.meta, extractor);
-        let pages = IndexPages::new(tx);
+        let pages = IndexTables::new(tx);
         let segments =
             is_current.then(|| pages.segments(DerivedIndex::Text.index_id())).transpose()?;
         Ok(self.text_segments.get_or_init(|| segments).as_deref())
@@ -83,7 +83,7 @@ impl ReaderCache {
     }
 
     /// Returns level 0 of the sort index, in a read transaction with the data version of the cache.
-    pub(crate) fn level_zero(&self, tx: &ReadTransaction<'_>) -> RowResult<&LevelZero> {
+    pub(crate) fn level_zero(&self, tx: &ReadTransaction<'_>) -> DatabaseResult<&LevelZero> {
         if let Some(level_zero) = self.level_zero.get() {
             return Ok(level_zero);
         }
@@ -91,13 +91,13 @@ impl ReaderCache {
         Ok(self.level_zero.get_or_init(|| level_zero))
     }
 
-    /// Returns the ranks of the chunks of an order, in a read transaction with the data version of
+    /// Returns the ranks of the blocks of an order, in a read transaction with the data version of
     /// the cache.
     pub(crate) fn rank_directory(
         &self,
         tx: &ReadTransaction<'_>,
         order: PartitionOrder,
-    ) -> RowResult<Arc<RankDirectory>> {
+    ) -> DatabaseResult<Arc<RankDirectory>> {
         let mut directories = self.rank_directories.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(directory) = directories.get(&order) {
             return Ok(Arc::clone(directory));
@@ -109,6 +109,6 @@ impl ReaderCache {
 
     /// Returns whether the interval index is complete and has the current fingerprint.
     pub(crate) fn is_interval_index_current(&self, extractor: &Extractor) -> bool {
-        DerivedIndex::Schedule.is_current(&self.meta, extractor)
+        DerivedIndex::Interval.is_current(&self.meta, extractor)
     }
 }

@@ -34,7 +34,7 @@
 //! * `source_bytes(item, bytes, blob_hash)`: the bytes of an item as they came. Source bytes above
 //!   64 KB are stored once in `blob`, under their SHA-256, which `blob_hash` contains.
 //!   `blob.ref_count` counts the rows of `source_bytes` and `item_history` that refer to the blob.
-//! * `calendar_context(id, icalendar_version, zone_definitions, ref_count)`: the data of the
+//! * `calendar_context(id, calendar_version, zone_definitions, ref_count)`: the data of the
 //!   enclosing calendar that a component needs: the version of the format (1 or 2), and the
 //!   definitions of the time zones that the component names, as row ids of `zone_definition`
 //!   separated by spaces. An item that needs nothing has none. `ref_count` counts the rows of
@@ -62,18 +62,18 @@
 //!   not parse source bytes. They are filled together with the text index and valid only with it;
 //!   NULL if they would be too long. They are in the row of the item because one seek reads
 //!   both.
-//! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `larder-index` and
-//!   `index_pages`. A segment lists the items of each term of one index (`derived_index` 1: text)
+//! * `idx_segment`, `idx_block`, `idx_fence`: the inverted index, see `larder-index` and
+//!   `index_tables`. A segment lists the items of each term of one index (`derived_index` 1: text)
 //!   and is valid for items that were last changed by batch `max_seq` or earlier. Terms before
-//!   `from_term` have been merged into the segment `merged_into`. Its chunks are the rows of
-//!   `idx_chunk` whose `id` is the segment's id times 2^24, plus `first_chunk` up to and without
-//!   `end_chunk`; `idx_fence` has the first term of each chunk but the first. `has_oversized`: the
+//!   `from_term` have been merged into the segment `merged_into`. Its blocks are the rows of
+//!   `idx_block` whose `id` is the segment's id times 2^24, plus `first_block` up to and without
+//!   `end_block`; `idx_fence` has the first term of each block but the first. `has_oversized`: the
 //!   segment has items that are always candidates.
-//! * `idx_sort_fence`, `idx_sort_chunk`, `idx_sort_run`: the sort index, see `larder-index` and
+//! * `idx_sort_fence`, `idx_sort_block`, `idx_sort_run`: the sort index, see `larder-index` and
 //!   `sort_index_pages`. Each item has a position, its sort key and itself, for each field that its
-//!   collection sorts by. The positions of a field and a collection are in chunks, in their order;
-//!   a fence has the first position of a chunk and the number of its positions. `idx_sort_run` has
-//!   the changes of large batches that are not in the chunks yet; it is empty when an import ends.
+//!   collection sorts by. The positions of a field and a collection are in blocks, in their order;
+//!   a fence has the first position of a block and the number of its positions. `idx_sort_run` has
+//!   the changes of large batches that are not in the blocks yet; it is empty when an import ends.
 //! * `idx_schedule(item, zone_set, data)`: the schedule of an item, packed by `schedule`.
 //!   `zone_set`: a row of `idx_zone_set`, or NULL if the schedule was computed without a zone.
 //! * `idx_zone_set(id, names, fingerprint)`: system zones by name and zone definitions by hash,
@@ -127,7 +127,7 @@ CREATE TABLE item(
 CREATE UNIQUE INDEX item_handle ON item(handle);
 CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
 CREATE INDEX item_collection ON item(collection);
-CREATE INDEX item_duplicate_uid ON item(id) WHERE uid_origin = 2;
+CREATE INDEX item_uid_conflict ON item(id) WHERE uid_origin = 2;
 CREATE INDEX item_override ON item(collection, uid) WHERE recurrence_id <> '';
 CREATE TABLE handle_collision(
   collection INTEGER NOT NULL,
@@ -143,10 +143,10 @@ CREATE TABLE blob(
 ) STRICT;
 CREATE TABLE calendar_context(
   id INTEGER PRIMARY KEY,
-  icalendar_version INTEGER NOT NULL,
+  calendar_version INTEGER NOT NULL,
   zone_definitions TEXT NOT NULL,
   ref_count INTEGER NOT NULL,
-  UNIQUE(icalendar_version, zone_definitions)
+  UNIQUE(calendar_version, zone_definitions)
 ) STRICT;
 CREATE TABLE zone_definition(
   id INTEGER PRIMARY KEY,
@@ -206,19 +206,19 @@ CREATE TABLE idx_segment(
   id INTEGER PRIMARY KEY,
   derived_index INTEGER NOT NULL,
   max_seq INTEGER NOT NULL,
-  first_chunk INTEGER NOT NULL,
-  end_chunk INTEGER NOT NULL,
+  first_block INTEGER NOT NULL,
+  end_block INTEGER NOT NULL,
   from_term BLOB NOT NULL,
   bytes INTEGER NOT NULL,
   has_oversized INTEGER NOT NULL,
   merged_into INTEGER
 ) STRICT;
-CREATE TABLE idx_chunk(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE idx_block(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE idx_fence(
   segment INTEGER NOT NULL,
   first_term BLOB NOT NULL,
-  chunk INTEGER NOT NULL,
-  PRIMARY KEY(segment, first_term, chunk)
+  block INTEGER NOT NULL,
+  PRIMARY KEY(segment, first_term, block)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE idx_sort_fence(
   field INTEGER NOT NULL,
@@ -226,10 +226,10 @@ CREATE TABLE idx_sort_fence(
   key BLOB NOT NULL,
   item INTEGER NOT NULL,
   position_count INTEGER NOT NULL,
-  chunk INTEGER NOT NULL,
+  block INTEGER NOT NULL,
   PRIMARY KEY(field, collection, key, item)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE idx_sort_chunk(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE idx_sort_block(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE idx_sort_run(
   id INTEGER PRIMARY KEY,
   change_count INTEGER NOT NULL,

@@ -25,7 +25,7 @@ pub struct IndexedOrder {
 pub struct SortedScan {
     /// The number of positions that were read.
     pub positions_read: usize,
-    /// Whether it came to its end, or `each` ended it; false: it was given up.
+    /// Whether it came to its end, or `visit` ended it; false: it was given up.
     pub is_complete: bool,
 }
 
@@ -54,15 +54,15 @@ impl IndexReader<'_> {
             && cache.is_sort_index_current(self.reader.extractor())
     }
 
-    /// Passes the key and the row of each item in a sort order to `each`, after `after`, or before
+    /// Passes the key and the row of each item in a sort order to `visit`, after `after`, or before
     /// it if the order is reversed, until it returns false. Returns false, without a call of
-    /// `each`, if a collection has no such index, or it is incomplete or has another fingerprint.
-    /// All within one read transaction: `each` must not block. No item is read.
+    /// `visit`, if a collection has no such index, or it is incomplete or has another fingerprint.
+    /// All within one read transaction: `visit` must not block. No item is read.
     pub fn for_each_position(
         self,
         order: &IndexedOrder,
         after: Option<&SortPosition>,
-        each: &mut dyn FnMut(&[u8], ItemRow) -> bool,
+        visit: &mut dyn FnMut(&[u8], ItemRow) -> bool,
     ) -> Result<bool> {
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
@@ -74,7 +74,7 @@ impl IndexReader<'_> {
                 &order.partitions(),
                 after,
                 order.backwards,
-                &mut |key, row| Ok(each(key, ItemRow::from_number(row))),
+                &mut |key, row| Ok(visit(key, ItemRow::from_number(row))),
             )?;
             Ok(true)
         })
@@ -100,7 +100,7 @@ impl IndexReader<'_> {
         })
     }
 
-    /// Passes matches to `each` as [`IndexReader::for_each_candidate`] does, but in a sort order
+    /// Passes matches to `visit` as [`IndexReader::for_each_candidate`] does, but in a sort order
     /// and after a position, until it returns false. Scans the order for them, and gives up after
     /// `max_positions`. `None`: as in [`IndexReader::for_each_position`].
     pub fn for_each_sorted_candidate(
@@ -109,7 +109,7 @@ impl IndexReader<'_> {
         order: &IndexedOrder,
         after: Option<&SortPosition>,
         max_positions: usize,
-        each: &mut dyn FnMut(&Candidate<'_>) -> bool,
+        visit: &mut dyn FnMut(&Candidate<'_>) -> bool,
     ) -> Result<Option<SortedScan>> {
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
@@ -130,7 +130,7 @@ impl IndexReader<'_> {
                     }
                     scan.positions_read += 1;
                     match matches.find(ItemRow::from_number(row)) {
-                        Some(found) => candidates.read(found, each),
+                        Some(found) => candidates.read(found, visit),
                         None => Ok(true),
                     }
                 },

@@ -2,7 +2,7 @@
 
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
-use crate::error::{Error, Result, RowResult, sqlite_error_at};
+use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
 use crate::meta::{read_locale, read_meta_number};
 use crate::read_transaction::ReadTransaction;
@@ -278,7 +278,7 @@ fn create_or_migrate(
 }
 
 /// Sets the locale of the sort order. Writes nothing if the store has it already.
-fn set_locale(conn: &WriteConnection, locale: &str) -> RowResult<()> {
+fn set_locale(conn: &WriteConnection, locale: &str) -> DatabaseResult<()> {
     if read_locale(&conn.autocommit_read())? == locale {
         return Ok(());
     }

@@ -10,9 +10,9 @@ mod item_undo;
 
 use crate::Seq;
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
-use crate::error::{Error, Result, RowResult, sqlite_error_at};
+use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::handle::Handle;
-use crate::history::{self, OperationRecord, PURGE_VERB};
+use crate::history::{self, OperationRecord, PURGE_COMMAND};
 use crate::meta::read_meta_number;
 use crate::operation_log;
 use crate::row_ids::OperationId;
@@ -70,7 +70,7 @@ impl Store {
         let undone = self.find_undoable_operation(id)?;
         let handles = self.item_undo_planner(id).find_touched_items();
         let handles = handles.map_err(sqlite_error_at(&self.path))?;
-        let survey = self.item_undo_planner(id).survey_items(&handles);
+        let survey = self.item_undo_planner(id).check_for_conflicts(&handles);
         let survey = survey.map_err(sqlite_error_at(&self.path))?;
         if !survey.conflicts.is_empty() {
             return Ok(UndoReport { conflicts: survey.conflicts, ..UndoReport::default() });
@@ -161,7 +161,7 @@ impl Store {
         if let Some(by) = operation.undone_by {
             return Err(Error::AlreadyUndone { id, by });
         }
-        if operation.verb == PURGE_VERB {
+        if operation.verb == PURGE_COMMAND {
             return Err(Error::PurgeNotUndoable { id });
         }
         self.ensure_history_kept(id)?;
@@ -171,7 +171,7 @@ impl Store {
     /// Fails if versions that the operation replaced were pruned.
     fn ensure_history_kept(&self, id: OperationId) -> Result<()> {
         let tx = self.autocommit_read();
-        let is_pruned = || -> RowResult<bool> {
+        let is_pruned = || -> DatabaseResult<bool> {
             let sql = "SELECT min(seq) FROM batch WHERE operation = ?1";
             let first: Option<Seq> = tx.query_row(sql, [id], |row| row.get(0))?;
             let oldest = read_meta_number(&tx, "history_from")?;

@@ -33,7 +33,7 @@ impl Store {
     /// Recomputes the schedules of up to `limit` items whose time zones have changed. Returns how
     /// many there were; `None`: nothing is left to do.
     pub(crate) fn update_zones_step(&mut self, limit: usize) -> Result<Option<u64>> {
-        if self.is_index_current(DerivedIndex::Schedule)? {
+        if self.is_index_current(DerivedIndex::Interval)? {
             return Ok(None);
         }
         let lock = self.lock_files.acquire()?;

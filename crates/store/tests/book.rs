@@ -72,8 +72,8 @@ pub(crate) fn outcome_handle(outcome: &ChangeOutcome) -> Handle {
         ChangeOutcome::Added(handle)
         | ChangeOutcome::Updated(handle)
         | ChangeOutcome::Unchanged(handle)
-        | ChangeOutcome::AddedAsDuplicate(handle)
-        | ChangeOutcome::UnchangedDuplicate(handle)
+        | ChangeOutcome::AddedWithDerivedUid(handle)
+        | ChangeOutcome::UnchangedWithDerivedUid(handle)
         | ChangeOutcome::Removed(handle) => *handle,
         other => panic!("{other:?} names no item"),
     }
@@ -223,11 +223,11 @@ pub(crate) fn sort_positions(
     limit: usize,
 ) -> Option<Vec<SortPosition>> {
     let mut positions = Vec::new();
-    let mut each = |key: &[u8], row: ItemRow| {
+    let mut visit = |key: &[u8], row: ItemRow| {
         positions.push(SortPosition { key: key.to_vec(), row: row.to_number() });
         positions.len() < limit
     };
-    reader.index().for_each_position(order, after, &mut each).unwrap().then_some(positions)
+    reader.index().for_each_position(order, after, &mut visit).unwrap().then_some(positions)
 }
 
 /// Asserts that a sort order equals the sorted items, in both directions, page by page, and that
@@ -237,12 +237,12 @@ fn assert_sort_order(reader: &Reader, collection: &Collection, field: &'static F
     let mut expect = Vec::new();
     let mut after = None;
     while let Some(last) = reader.items().list_after(collection, after, 100).unwrap().last() {
-        for head in reader.items().list_after(collection, after, 100).unwrap() {
-            let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
+        for meta in reader.items().list_after(collection, after, 100).unwrap() {
+            let bytes = reader.items().source_bytes(meta.row).unwrap().unwrap();
             let name = Contact::parse(&bytes).first_value(field).unwrap_or_default();
             expect.push(SortPosition {
                 key: reader.extractor().sort_key(&name),
-                row: head.row.to_number(),
+                row: meta.row.to_number(),
             });
         }
         after = Some(last.row);

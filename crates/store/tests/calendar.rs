@@ -7,7 +7,7 @@ use larder_format::contact::derive_uid;
 use larder_store::{
     BatchChange, CalendarContext, CollectionType, FeedResult, Handle, ItemChange, ItemPut,
     ItemVersion, Kind, Operation, OperationId, Precondition, Reader, Store, TimeRange, TimeTarget,
-    VtimezoneText,
+    ZoneDefinition,
 };
 use larder_time::civil::Instant;
 use larder_time::value::IcalDateTime;
@@ -30,13 +30,13 @@ pub(crate) fn component(lines: &str) -> Vec<u8> {
 }
 
 /// The definition of a zone that no system has, with this offset from UTC in minutes.
-pub(crate) fn zone(tzid: &str, east: i32) -> Arc<VtimezoneText> {
+pub(crate) fn zone(tzid: &str, east: i32) -> Arc<ZoneDefinition> {
     let (hours, minutes) = (east / 60, east % 60);
     let bytes = component(&format!(
         "VTIMEZONE\nTZID:{tzid}\nBEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:+{hours:02}{minutes:02}
          TZOFFSETTO:+{hours:02}{minutes:02}\nEND:STANDARD"
     ));
-    Arc::new(VtimezoneText::new(&bytes).unwrap())
+    Arc::new(ZoneDefinition::new(&bytes).unwrap())
 }
 
 /// Calendar contexts: none, one zone, that zone and another, the first zone with another
@@ -58,8 +58,8 @@ pub(crate) fn put(
     context: &CalendarContext,
     expect: Precondition,
 ) -> BatchChange {
-    let deriver = store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
-    let prepared = deriver.parse_component(bytes.to_vec(), context).expect("a component");
+    let extractor = store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
+    let prepared = extractor.parse_component(bytes.to_vec(), context).expect("a component");
     let named = prepared.uid().map(str::to_string);
     BatchChange::Put(ItemPut {
         collection: Arc::from(collection),
@@ -84,13 +84,13 @@ type Contents = BTreeMap<(String, String, String), Item>;
 fn contents(reader: &Reader) -> Contents {
     let mut contents = Contents::new();
     for collection in reader.collections().list().unwrap() {
-        for head in reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap() {
-            let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
-            let context = head
+        for meta in reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap() {
+            let bytes = reader.items().source_bytes(meta.row).unwrap().unwrap();
+            let context = meta
                 .calendar_context
                 .map(|row| reader.items().calendar_context(row).unwrap().expect("a context"));
-            let key = (head.collection.to_string(), head.uid, head.recurrence_id);
-            let item = Item { handle: head.handle, kind: head.kind, bytes, context };
+            let key = (meta.collection.to_string(), meta.uid, meta.recurrence_id);
+            let item = Item { handle: meta.handle, kind: meta.kind, bytes, context };
             assert_eq!(contents.insert(key, item), None, "one item twice");
         }
     }
@@ -156,18 +156,18 @@ fn describe_version(then: &ItemVersion) -> String {
 fn read_all_versions(reader: &Reader) -> BTreeMap<Handle, String> {
     let mut all = BTreeMap::new();
     for collection in reader.collections().list().unwrap() {
-        for head in reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap() {
-            let bytes = reader.items().source_bytes(head.row).unwrap().unwrap().into();
+        for meta in reader.items().list_after(&collection, None, usize::MAX >> 1).unwrap() {
+            let bytes = reader.items().source_bytes(meta.row).unwrap().unwrap().into();
             let mut times = None;
             reader
                 .items()
-                .for_each_schedule(&[head.row], &mut |_, of| {
+                .for_each_schedule(&[meta.row], &mut |_, of| {
                     times = Some(of.clone());
                     true
                 })
                 .unwrap();
-            let handle = head.handle;
-            let then = ItemVersion { meta: head, bytes, schedule: times };
+            let handle = meta.handle;
+            let then = ItemVersion { meta, bytes, schedule: times };
             all.insert(handle, describe_version(&then));
         }
     }
@@ -341,7 +341,7 @@ fn component_text() -> impl Strategy<Value = String> {
 
 fn change_strategy() -> impl Strategy<Value = TestChange> {
     let expect =
-        prop_oneof![5 => Just(Precondition::Any), 1 => Just(Precondition::DuplicateInImport)];
+        prop_oneof![5 => Just(Precondition::Any), 1 => Just(Precondition::DeriveUidOnConflict)];
     prop_oneof![
         6 => (0..6usize, component_text(), 0..5usize, expect).prop_map(|(calendar, text, context, expect)| {
             TestChange::Put { calendar: calendar.saturating_sub(3), text, context, expect }
@@ -400,15 +400,15 @@ pub(crate) fn starts(reader: &Reader) -> BTreeMap<String, String> {
         TimeRange { from, to, local_zone: zone::Zone::UTC, target: TimeTarget::Occurrences };
     let mut starts = BTreeMap::new();
     for collection in reader.collections().list().unwrap() {
-        for head in reader.items().list_after(&collection, None, 999).unwrap() {
+        for meta in reader.items().list_after(&collection, None, 999).unwrap() {
             reader
                 .items()
-                .for_each_schedule(&[head.row], &mut |_, times| {
+                .for_each_schedule(&[meta.row], &mut |_, times| {
                     times.for_each_in(&window, &mut |occurring| {
                         let civil = occurring.occurrence.start.to_civil(0);
                         let start =
                             IcalDateTime { civil, is_date: false, is_utc: true }.to_string();
-                        starts.insert(head.uid.clone(), start);
+                        starts.insert(meta.uid.clone(), start);
                         false
                     });
                     true

@@ -143,7 +143,7 @@ fn a_read_transaction_sees_one_state() {
     let reader = book.reader();
     let cursor = reader.changes().current_cursor().unwrap();
     book.put(&card("a", "Anna", ""));
-    let _snapshot = reader.begin_read().unwrap();
+    let _transaction = reader.begin_read().unwrap();
     assert_eq!(reader.changes().list_after(&cursor, 10).unwrap().0.len(), 1);
 }
 

@@ -11,8 +11,8 @@ fn outcome_names(outcomes: &[ChangeOutcome]) -> Vec<&'static str> {
         ChangeOutcome::Added(_) => "added",
         ChangeOutcome::Updated(_) => "updated",
         ChangeOutcome::Unchanged(_) => "unchanged",
-        ChangeOutcome::AddedAsDuplicate(_) => "added beside",
-        ChangeOutcome::UnchangedDuplicate(_) => "unchanged beside",
+        ChangeOutcome::AddedWithDerivedUid(_) => "added beside",
+        ChangeOutcome::UnchangedWithDerivedUid(_) => "unchanged beside",
         ChangeOutcome::Removed(_) => "removed",
         ChangeOutcome::Conflict(..) => "conflict",
         _ => "done",
@@ -27,7 +27,7 @@ fn import(book: &mut Book, cards: &[&[u8]]) -> Vec<ChangeOutcome> {
 
 /// Imports cards in several batches.
 fn import_batches(book: &mut Book, batches: &[&[&[u8]]]) -> Vec<ChangeOutcome> {
-    let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
+    let mut operation = Operation::new("import", "a test", 0).derive_uid_on_conflict();
     let mut outcomes = Vec::new();
     for cards in batches {
         let put = |bytes: &&[u8]| put(&book.store, "contacts", bytes, Precondition::Any);
@@ -71,7 +71,7 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
     let expect = ["added", "added beside", "unchanged", "added beside", "unchanged beside"];
     assert_eq!(outcome_names(&import_batches(&mut book, batches)), expect);
     // Batches of other operations in between are not part of the import.
-    let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
+    let mut operation = Operation::new("import", "a test", 0).derive_uid_on_conflict();
     let of = |book: &Book, bytes| vec![put(&book.store, "contacts", bytes, Precondition::Any)];
     let mut outcomes = Vec::new();
     let other = crate::book::card("y", "Emma", "");
@@ -83,7 +83,7 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
     book.assert_sound();
     // The first item stays the first one even if another operation has changed it since: that
     // change is not overwritten.
-    let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
+    let mut operation = Operation::new("import", "a test", 0).derive_uid_on_conflict();
     let mut outcomes = Vec::new();
     for of_z in &[crate::book::card("z", "Frida", ""), crate::book::card("z", "Greta", "")] {
         outcomes.extend(book.store.apply(&mut operation, of(&book, of_z)).unwrap().outcomes);

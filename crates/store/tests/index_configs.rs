@@ -37,7 +37,7 @@ fn stored_config(reader: &Reader, name: &str) -> String {
 
 /// Returns the number of items with this term.
 fn count_by_term(reader: &Reader, term: Vec<u8>) -> usize {
-    let _snapshot = reader.begin_read().unwrap();
+    let _transaction = reader.begin_read().unwrap();
     let found = reader.index().look_up(&IndexQuery::Term(term), &[]).unwrap().unwrap();
     let mut items = 0;
     let counted = reader.index().for_each_candidate(&found, 0, false, &mut |_| {

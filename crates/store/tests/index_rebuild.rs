@@ -105,7 +105,7 @@ fn terms_of_a_long_card_are_bounded() {
         let mut book = Book::new();
         book.put(&card("u", "Anna", lines));
         let conn = Connection::open(book.data()).unwrap();
-        let sql = "SELECT sum(length(data)) FROM idx_chunk";
+        let sql = "SELECT sum(length(data)) FROM idx_block";
         let bytes: i64 = conn.query_row(sql, [], |row| row.get(0)).unwrap();
         assert!(bytes < 1000, "{bytes} bytes of index");
         book.assert_sound();
@@ -260,12 +260,12 @@ fn faults_are_named() {
     check("UPDATE idx_sort_fence SET key = x'7f'", "the sort index is malformed");
     check("UPDATE idx_sort_fence SET position_count = 4", "the sort index is malformed");
     check("DELETE FROM idx_sort_fence", "the sort index is malformed");
-    check("DELETE FROM idx_sort_chunk", "the sort index is malformed");
+    check("DELETE FROM idx_sort_block", "the sort index is malformed");
     check(
-        "DELETE FROM idx_sort_chunk; DELETE FROM idx_sort_fence",
+        "DELETE FROM idx_sort_block; DELETE FROM idx_sort_fence",
         "the sort index does not match",
     );
-    check("UPDATE idx_sort_chunk SET data = x'ff'", "the sort index is malformed");
+    check("UPDATE idx_sort_block SET data = x'ff'", "the sort index is malformed");
     check("UPDATE idx_sort_fence SET collection = 2", "the sort index does not match");
     // A removal of what is not there, and an insertion of what is.
     check(
@@ -277,8 +277,8 @@ fn faults_are_named() {
         "the sort index does not match",
     );
     check("INSERT INTO idx_sort_run VALUES(1, 1, x'ff')", "the sort index is malformed");
-    check("DELETE FROM idx_chunk", "the text index is malformed");
-    check("UPDATE idx_chunk SET data = x'ff'", "the text index is malformed");
+    check("DELETE FROM idx_block", "the text index is malformed");
+    check("UPDATE idx_block SET data = x'ff'", "the text index is malformed");
     check("UPDATE item SET uid = 'u2'", "duplicate UIDs in one collection");
 }
 
@@ -301,9 +301,9 @@ fn a_report_counts() {
 #[test]
 fn bytes_that_are_no_contact_are_given_back() {
     let book = Book::new();
-    let deriver = book.store.extractor();
+    let extractor = book.store.extractor();
     for bytes in [&b"nonsense"[..], b"", b"BEGIN:VCARD\r\nVERSION:3.0\r\nEND:VCARD\r\n"] {
-        let rejected = deriver.parse_contact(bytes.to_vec()).unwrap_err();
+        let rejected = extractor.parse_contact(bytes.to_vec()).unwrap_err();
         assert_eq!(rejected.bytes, bytes);
     }
 }
@@ -358,26 +358,26 @@ fn a_purge_leaves_nothing_in_any_set() {
     check(&|whole| format!("rebuilding 11 {whole}"));
 }
 
-/// Reading a chunk with any bytes gives an answer or an error.
+/// Reading a block with any bytes gives an answer or an error.
 #[test]
-fn damaged_chunks_are_no_panic() {
+fn damaged_blocks_are_no_panic() {
     let mut book = Book::new();
     put_numbered(&mut book, 0..3);
-    damage_each_byte(&mut book, "idx_chunk");
-    damage_each_byte(&mut book, "idx_sort_chunk");
+    damage_each_byte(&mut book, "idx_block");
+    damage_each_byte(&mut book, "idx_sort_block");
 }
 
-/// Changes each byte of the chunks in a table, and reads.
+/// Changes each byte of the blocks in a table, and reads.
 fn damage_each_byte(book: &mut Book, table: &str) {
     let conn = Connection::open(book.data()).unwrap();
-    let chunks: Vec<(i64, Vec<u8>)> = conn
+    let blocks: Vec<(i64, Vec<u8>)> = conn
         .prepare(&format!("SELECT id, data FROM {table} ORDER BY id"))
         .unwrap()
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    assert!(!chunks.is_empty());
+    assert!(!blocks.is_empty());
     let write = |id: i64, data: &[u8]| {
         let sql = format!("UPDATE {table} SET data = ?2 WHERE id = ?1");
         conn.execute(&sql, (id, data)).unwrap();
@@ -387,7 +387,7 @@ fn damage_each_byte(book: &mut Book, table: &str) {
         collections: vec![CollectionRow::from_number(1)],
         backwards,
     });
-    for (id, data) in chunks {
+    for (id, data) in blocks {
         for at in 0..data.len() {
             let mut broken = data.clone();
             broken[at] ^= 0x91;

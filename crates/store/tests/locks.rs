@@ -225,7 +225,7 @@ fn an_operation_that_goes_on_after_a_restore_is_another() {
     assert_ne!(import.id(), early);
     let log = book.reader().changes().list_operations(None, 9).unwrap();
     let seen: Vec<_> = log.iter().map(|row| (row.verb.as_str(), row.counts)).collect();
-    let each = [1, 0, 0];
-    assert_eq!(seen, [("import", each), ("add", each), ("test", each)]);
+    let visit = [1, 0, 0];
+    assert_eq!(seen, [("import", visit), ("add", visit), ("test", visit)]);
     book.assert_sound();
 }

@@ -19,11 +19,11 @@ fn read(reader: &Reader) -> Vec<Vec<u8>> {
     let collection = reader.collections().list_rows(None).unwrap()[0];
     let rows = reader.items().list_rows(collection, None, usize::MAX >> 1).unwrap();
     let mut all = Vec::new();
-    let mut each = |_, bytes: &[u8]| {
+    let mut visit = |_, bytes: &[u8]| {
         all.push(bytes.to_vec());
         true
     };
-    reader.items().for_each_source(&rows, &mut each).unwrap();
+    reader.items().for_each_source_bytes(&rows, &mut visit).unwrap();
     all
 }
 

@@ -257,11 +257,11 @@ impl StoreAndModel {
                         assert_eq!(there, Some(bytes));
                         return false;
                     }
-                    ChangeOutcome::AddedAsDuplicate(_) => {
+                    ChangeOutcome::AddedWithDerivedUid(_) => {
                         assert!(there.is_some() && beside.is_none());
                         derived
                     }
-                    ChangeOutcome::UnchangedDuplicate(_) => {
+                    ChangeOutcome::UnchangedWithDerivedUid(_) => {
                         assert!(there.is_some() && beside.is_some());
                         return false;
                     }
@@ -461,7 +461,7 @@ impl StoreAndModel {
 
 fn change_strategy() -> impl Strategy<Value = TestChange> {
     let expect =
-        prop_oneof![4 => Just(Precondition::Any), 1 => Just(Precondition::DuplicateInImport)];
+        prop_oneof![4 => Just(Precondition::Any), 1 => Just(Precondition::DeriveUidOnConflict)];
     let body = prop_oneof![12 => 0..3usize, 1 => 3..5usize, 8 => 5..9usize];
     prop_oneof![
         6 => (prop_oneof![4 => Just(0usize), 2 => 1..4usize], 0..6usize, body, expect)

@@ -7,10 +7,10 @@ use larder_store::{
 use std::ops::Range;
 
 /// Puts numbered contacts in one batch, whose names come in no order.
-fn put_batch(book: &mut Book, numbers: Range<u64>, family: &str) -> Vec<ChangeOutcome> {
+fn put_batch(book: &mut Book, numbers: Range<u64>, collection_type: &str) -> Vec<ChangeOutcome> {
     let changes = numbers
         .map(|n| {
-            let name = format!("{family} {:05}", n * 7919 % 10_007);
+            let name = format!("{collection_type} {:05}", n * 7919 % 10_007);
             put(&book.store, "contacts", &card(&format!("u{n}"), &name, ""), Precondition::Any)
         })
         .collect();

@@ -185,7 +185,7 @@ fn a_second_item_of_one_uid_comes_back_under_its_derived_uid() {
     let mut book = Book::new();
     book.put(&card("x", "Anna", ""));
     let beside =
-        put(&book.store, "contacts", &card("x", "Berta", ""), Precondition::DuplicateInImport);
+        put(&book.store, "contacts", &card("x", "Berta", ""), Precondition::DeriveUidOnConflict);
     let outcome = book.apply(vec![beside]).1.outcomes[0];
     let before = book.contents();
     let removal = book.remove(outcome_handle(&outcome));

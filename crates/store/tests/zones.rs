@@ -4,7 +4,7 @@
 use crate::book::{Book, NOW_MS, create_options};
 use crate::calendar::{calendar_context, component, put, starts, zone};
 use larder_store::{
-    CalendarContext, DerivedIndex, Operation, Precondition, Reader, StoreOptions, VtimezoneText,
+    CalendarContext, DerivedIndex, Operation, Precondition, Reader, StoreOptions, ZoneDefinition,
 };
 use larder_time::zone::ZoneDatabase;
 use std::collections::BTreeMap;
@@ -62,17 +62,18 @@ fn zones_live_as_long_as_their_users() {
 #[test]
 fn zone_names_are_resolved() {
     let book = Book::new();
-    let check = |tzid: &str, zones: Vec<Arc<VtimezoneText>>, expect: &str, said: &str| {
+    let check = |tzid: &str, zones: Vec<Arc<ZoneDefinition>>, expect: &str, said: &str| {
         let bytes = component(&format!("VEVENT\nUID:a\nDTSTART;TZID={tzid}:20260705T120000"));
-        let frame = CalendarContext { is_vcalendar_1: false, zone_definitions: zones };
-        let parsed = book.store.extractor().parse_component(bytes.clone(), &frame).unwrap();
+        let calendar_context = CalendarContext { is_vcalendar_1: false, zone_definitions: zones };
+        let parsed =
+            book.store.extractor().parse_component(bytes.clone(), &calendar_context).unwrap();
         assert_eq!(parsed.problems(), [], "{tzid}");
         let warnings = parsed.warnings().iter();
         let notes: Vec<String> =
             warnings.map(|warning| format!("{}: {}", warning.line, warning.text)).collect();
         assert_eq!(notes.join("; "), said, "{tzid}");
         let mut book = Book::new();
-        let change = put(&book.store, "home", &bytes, &frame, Precondition::Any);
+        let change = put(&book.store, "home", &bytes, &calendar_context, Precondition::Any);
         book.apply(vec![change]);
         assert_eq!(starts(&book.reader())["a"], expect, "{tzid}");
     };
@@ -92,7 +93,7 @@ fn zone_names_are_resolved() {
     // A definition with too many changes is evaluated up to a limit.
     let hostile = "BEGIN:VTIMEZONE\r\nTZID:Own\r\nBEGIN:STANDARD\r\nDTSTART:20000101T000000\r\nTZOFFSETFROM:+0100\r\n\
                    TZOFFSETTO:+0200\r\nRRULE:FREQ=SECONDLY;BYHOUR=0;COUNT=5000000\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n";
-    let hostile = Arc::new(VtimezoneText::new(hostile.as_bytes()).unwrap());
+    let hostile = Arc::new(ZoneDefinition::new(hostile.as_bytes()).unwrap());
     let said = "3: the definition of \"Own\" has too many changes to follow them all";
     check("Own", vec![hostile], "20260705T100000Z", said);
 }
@@ -178,11 +179,11 @@ fn another_version_of_the_zones() {
     // A reader with other zones does not use this index, and its answers are right all the same.
     let other = options("b", 5);
     let reader = Reader::open_with_zones(&book.dir(), Arc::clone(&other.zones)).unwrap();
-    assert!(!reader.index().is_current(DerivedIndex::Schedule).unwrap());
+    assert!(!reader.index().is_current(DerivedIndex::Interval).unwrap());
     assert_eq!(starts(&reader)["u0"], "20260305T070000Z");
 
     let book = book.reopen(&other);
-    assert!(book.reader().index().is_current(DerivedIndex::Schedule).unwrap());
+    assert!(book.reader().index().is_current(DerivedIndex::Interval).unwrap());
     assert_eq!(starts_of(&book)["u0"], "20260305T070000Z");
     assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
     assert_eq!(book.store.check().unwrap().faults, []);
@@ -196,7 +197,7 @@ fn another_version_of_the_zones() {
                 WHERE key = 'zone_data_version'";
     rusqlite::Connection::open(book.data()).unwrap().execute(half, []).unwrap();
     let book = book.reopen(&options("c", 7));
-    assert!(book.reader().index().is_current(DerivedIndex::Schedule).unwrap());
+    assert!(book.reader().index().is_current(DerivedIndex::Interval).unwrap());
     let (before, after) = (after, data(&book));
     let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
     assert_eq!(changed, ["u2"]);

@@ -49,8 +49,8 @@ pub fn export(
     let mut out = BufWriter::with_capacity(64 << 10, out);
     let mut summary = ExportReport::default();
     if !collection.collection_type.is_exported_in_calendar() {
-        let all = for_each_item(reader, collection, &mut summary, &mut |summary, head| {
-            let Some(bytes) = read_source(reader, head.row, summary) else { return Ok(()) };
+        let all = for_each_item(reader, collection, &mut summary, &mut |summary, meta| {
+            let Some(bytes) = read_source(reader, meta.row, summary) else { return Ok(()) };
             write_text(&bytes, &mut out, summary)?;
             summary.items += 1;
             Ok(())
@@ -63,13 +63,13 @@ pub fn export(
     Ok(summary)
 }
 
-/// Calls `each` with every item. Returns the number of items in the collection, at the end or when
+/// Calls `visit` with every item. Returns the number of items in the collection, at the end or when
 /// an error ended the reading early.
 fn for_each_item(
     reader: &Reader,
     collection: &Collection,
     summary: &mut ExportReport,
-    each: &mut dyn FnMut(&mut ExportReport, &ItemMeta) -> Result<(), Error>,
+    visit: &mut dyn FnMut(&mut ExportReport, &ItemMeta) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let mut after = None;
     // If a page cannot be read, its items are read one by one up to the damaged one.
@@ -86,9 +86,9 @@ fn for_each_item(
                 }
             },
             Ok(page) => {
-                for head in &page {
-                    after = Some(head.row);
-                    each(summary, head)?;
+                for meta in &page {
+                    after = Some(meta.row);
+                    visit(summary, meta)?;
                 }
             }
             Err(_) if limit > 1 => limit = 1,
@@ -120,7 +120,7 @@ fn count_at_end(
 ) -> larder_store::Result<Option<u64>> {
     // The count and the page are read in one transaction, so that a new item is not counted as
     // unreadable.
-    let _snapshot = reader.begin_read()?;
+    let _transaction = reader.begin_read()?;
     if !reader.items().list_after(collection, after, 1)?.is_empty() {
         return Ok(None);
     }

@@ -142,7 +142,7 @@ pub fn import(
     events: &mut dyn FnMut(ImportEvent<'_>),
 ) -> Result<ImportReport, Error> {
     let operation = Operation::new("import", files::describe_inputs(&inputs), options.at)
-        .treat_repeats_as_duplicates();
+        .derive_uid_on_conflict();
     let files = InputFiles::find(inputs);
     let rejects = match &options.rejects {
         Some(path) if files.contains(path) => {
@@ -415,8 +415,10 @@ impl ImportWriter<'_> {
             return Ok(());
         }
         let bytes = prepared.bytes().len();
-        let zones =
-            prepared.calendar_context().into_iter().flat_map(|frame| &frame.zone_definitions);
+        let zones = prepared
+            .calendar_context()
+            .into_iter()
+            .flat_map(|calendar_context| &calendar_context.zone_definitions);
         self.used_zones.extend(zones.map(|zone| *zone.hash()));
         if self.batch_bytes + bytes > MAX_BATCH_BYTES {
             self.write_batch()?;
@@ -431,7 +433,7 @@ impl ImportWriter<'_> {
         place.hash = self.unchanged_keys.hash([&*collection, &uid, prepared.recurrence_id()]);
         place.uid.clone_from(&uid);
         let met = self.unchanged_keys.hashes.contains(&place.hash);
-        let expect = if met { Precondition::DuplicateInImport } else { expect };
+        let expect = if met { Precondition::DeriveUidOnConflict } else { expect };
         self.record_collection(&collection);
         self.changes.push(BatchChange::Put(ItemPut {
             collection,
@@ -474,14 +476,16 @@ impl ImportWriter<'_> {
         }
         for (outcome, place) in applied.outcomes.iter().zip(places) {
             self.report.count_outcome(&place.collection, place.kind, outcome);
-            if matches!(outcome, ChangeOutcome::Unchanged(_) | ChangeOutcome::UnchangedDuplicate(_))
-            {
+            if matches!(
+                outcome,
+                ChangeOutcome::Unchanged(_) | ChangeOutcome::UnchangedWithDerivedUid(_)
+            ) {
                 self.unchanged_keys.hashes.insert(place.hash);
             }
             match outcome {
                 ChangeOutcome::Added(_) => self.report.added += 1,
                 ChangeOutcome::Updated(_) => self.report.updated += 1,
-                ChangeOutcome::AddedAsDuplicate(_) => self.warn_duplicate(&place),
+                ChangeOutcome::AddedWithDerivedUid(_) => self.warn_duplicate(&place),
                 ChangeOutcome::Conflict(..) => self.reject_conflict(place)?,
                 _ => self.report.unchanged += 1,
             }
@@ -514,7 +518,7 @@ impl ImportWriter<'_> {
     }
 
     fn warn_duplicate(&mut self, place: &Provenance) {
-        self.report.duplicate_uids += 1;
+        self.report.uid_conflicts += 1;
         let uid = sanitise_text(&place.uid, MAX_UID_CHARS);
         let reason = format!("second item with UID {uid}: added under a derived UID");
         self.warn(&ImportDiagnostic { file: place.file.to_string(), line: place.line, reason });

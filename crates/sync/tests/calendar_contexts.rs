@@ -322,12 +322,12 @@ fn items_with_contexts(book: &Book, name: &str) -> Vec<(Vec<u8>, bool, Vec<[u8; 
         .iter()
         .map(|head| {
             let bytes = reader.items().source_bytes(head.row).unwrap().unwrap();
-            let frame = head
+            let calendar_context = head
                 .calendar_context
                 .and_then(|row| reader.items().calendar_context(row).unwrap())
                 .unwrap_or_default();
-            let zones = frame.zone_definitions.iter().map(|zone| *zone.hash()).collect();
-            (bytes.trim_ascii_end().to_vec(), frame.is_vcalendar_1, zones)
+            let zones = calendar_context.zone_definitions.iter().map(|zone| *zone.hash()).collect();
+            (bytes.trim_ascii_end().to_vec(), calendar_context.is_vcalendar_1, zones)
         })
         .collect();
     all.sort();

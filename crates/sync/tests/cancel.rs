@@ -76,7 +76,7 @@ fn check(stored: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3]
     assert_eq!(format_items(&book), expect, "{components:?}");
     let summary = &outcome.summary;
     assert_eq!([summary.cancelled, summary.unchanged, summary.rejected], counts, "{outcome:?}");
-    assert_eq!(summary.added + summary.updated + summary.duplicate_uids, 0, "{outcome:?}");
+    assert_eq!(summary.added + summary.updated + summary.uid_conflicts, 0, "{outcome:?}");
     assert_eq!(summary.collections.len(), usize::from(counts[0] + counts[1] > 0));
     // The same message a second time changes nothing.
     let again = take(&mut book, &text).summary;
@@ -182,18 +182,14 @@ fn messages_of_the_same_import_stay_apart() {
     let mut book = Book::new();
     let text = [message("REQUEST", &[DAILY]), message("CANCEL", &["SEQUENCE:3"])].concat();
     let outcome = take(&mut book, &text).summary;
-    assert_eq!(
-        (outcome.added, outcome.duplicate_uids, outcome.cancelled),
-        (1, 1, 0),
-        "{outcome:?}"
-    );
+    assert_eq!((outcome.added, outcome.uid_conflicts, outcome.cancelled), (1, 1, 0), "{outcome:?}");
     let again = take(&mut book, &text).summary;
     assert_eq!((again.unchanged, again.has_changes()), (2, false), "{again:?}");
     // One message about a whole series and one of its overrides.
     let mut book = calendar(&[DAILY, MOVED]);
     let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:3";
     let outcome = take(&mut book, &message("CANCEL", &["SEQUENCE:2", id, id])).summary;
-    let counts = (outcome.cancelled, outcome.unchanged, outcome.added, outcome.duplicate_uids);
+    let counts = (outcome.cancelled, outcome.unchanged, outcome.added, outcome.uid_conflicts);
     assert_eq!(counts, (2, 1, 0, 0), "{outcome:?}");
     let ends = ["Daily CANCELLED 2", "Moved CANCELLED 3"];
     assert!(format_items(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
@@ -240,7 +236,7 @@ fn a_message_finds_its_calendar() {
     let both = [coloured.as_str(), &unnamed].concat();
     let outcome = book.take(&both, &anywhere).summary;
     assert_eq!(
-        (outcome.duplicate_uids, &outcome.collections[..]),
+        (outcome.uid_conflicts, &outcome.collections[..]),
         (1, &["Club".to_string()][..]),
         "{outcome:?}"
     );
@@ -251,7 +247,7 @@ fn a_message_finds_its_calendar() {
     let both = [message("REQUEST", &[LUNCH]), message("REQUEST", &[&newer])].concat();
     let outcome = book.take(both, &anywhere).summary;
     assert_eq!(
-        (outcome.added, outcome.duplicate_uids, outcome.collections.len()),
+        (outcome.added, outcome.uid_conflicts, outcome.collections.len()),
         (1, 1, 1),
         "{outcome:?}"
     );

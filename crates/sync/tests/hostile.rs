@@ -121,12 +121,12 @@ fn malformed_properties_are_reported() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn list(name: &str, count: i64, each: i64) -> String {
+fn list(name: &str, count: i64, visit: i64) -> String {
     let start = instant("20260301T000000").seconds();
     let mut line = format!("{name}:");
     for number in 0..count {
         let stamp = IcalDateTime {
-            civil: Instant::from_seconds_clamped(start + number * each).to_civil(0),
+            civil: Instant::from_seconds_clamped(start + number * visit).to_civil(0),
             is_date: false,
             is_utc: true,
         };

@@ -482,12 +482,12 @@ fn gaps_and_exceptions_bound_a_series() {
     let gap = |text: &str| compile_series(text).max_gap_seconds();
     assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY"), Some(7 * DAY_SECONDS));
     assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nRDATE 20270112T090000Z"), None);
-    let behind = |text: &str| compile_series(text).complete_after();
+    let tail = |text: &str| compile_series(text).complete_after();
     let excluded = utc("20260112T090000Z").seconds();
-    assert_eq!(behind("START 20260105T090000Z\nRRULE FREQ=WEEKLY"), Some(i64::MIN));
+    assert_eq!(tail("START 20260105T090000Z\nRRULE FREQ=WEEKLY"), Some(i64::MIN));
     let text = "START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXDATE 20260112T090000Z";
-    assert_eq!(behind(text), Some(excluded + DAY_SECONDS));
-    assert_eq!(behind("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXRULE FREQ=YEARLY"), None);
+    assert_eq!(tail(text), Some(excluded + DAY_SECONDS));
+    assert_eq!(tail("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXRULE FREQ=YEARLY"), None);
     let weekly = |text: &str| compile_series(text).is_gapless_weekly();
     assert!(weekly("START 20260105T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO,FR"));
     assert!(!weekly("START 20260105T090000Z\nRRULE FREQ=WEEKLY;INTERVAL=2"));

@@ -1,7 +1,7 @@
 //! `larder agenda`.
 
 use super::find::occurrence_list::{
-    DEFAULT_MAX_OCCURRENCES, finish_possibly_empty, note_more_occurrences, warn_of_uncertain_items,
+    DEFAULT_MAX_OCCURRENCES, finish_possibly_empty, note_more_occurrences, warn_of_undecided_items,
 };
 use super::show::item_format;
 use crate::args::OutputFormat;
@@ -64,7 +64,7 @@ impl AgendaArgs {
     }
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let window = self.parse_time_range(context)?;
+        let time_range = self.parse_time_range(context)?;
         let reader = context.open_reader()?;
         let found = {
             let mut ask = |find: &SearchRequest| context.run_query("larder agenda", &reader, find);
@@ -72,26 +72,26 @@ impl AgendaArgs {
                 &mut ask,
                 &reader,
                 &self.collections,
-                &window,
+                &time_range,
                 self.limit,
             )?
         };
         if found.truncated {
             note_more_occurrences(context, self.limit);
         }
-        warn_of_uncertain_items(context, &reader, &found.uncertain_rows)?;
+        warn_of_undecided_items(context, &reader, &found.undecided_rows)?;
         if self.busy {
-            return print_busy(context, &found, &window);
+            return print_busy(context, &found, &time_range);
         }
         match context.format {
             OutputFormat::Json => {
                 for entry in &found.entries {
                     context
                         .out
-                        .print_json(&item_format::occurrence_json(entry, &window.local_zone))?;
+                        .print_json(&item_format::occurrence_json(entry, &time_range.local_zone))?;
                 }
             }
-            _ => print_days(context, &reader, &found, &window)?,
+            _ => print_days(context, &reader, &found, &time_range)?,
         }
         finish_possibly_empty(context, found.entries.is_empty(), "no events")
     }
@@ -112,7 +112,7 @@ impl AgendaArgs {
         };
         let phrase = DateRange::parse_bounds(from, to, now, &user_locale.language)
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-        Ok(larder_query::window_to_time_range(user_locale, &phrase, TimeTarget::Occurrences))
+        Ok(larder_query::date_range_to_time_range(user_locale, &phrase, TimeTarget::Occurrences))
     }
 }
 
@@ -120,10 +120,10 @@ fn print_days(
     context: &mut CommandContext,
     reader: &Reader,
     found: &OccurrenceList,
-    window: &TimeRange,
+    time_range: &TimeRange,
 ) -> Result<(), CommandFailure> {
     let width = context.out.line_width();
-    let days = larder_present::group_by_day(&found.entries, window);
+    let days = larder_present::group_by_day(&found.entries, time_range);
     let lines = format_days(reader, &context.settings.user_locale.language, &days, width)?;
     for (place, (row, line)) in lines.iter().enumerate() {
         match row {
@@ -146,9 +146,9 @@ pub(super) fn format_days(
     width: Option<usize>,
 ) -> Result<Vec<(Option<ItemRow>, String)>, CommandFailure> {
     let entries = || days.iter().flat_map(|day| &day.entries);
-    let colours = calendar_styles(reader, entries().map(|on| &*on.entry.item.head.collection))?;
-    let first = entries().next().map(|on| &on.entry.item.head.collection);
-    let several = entries().any(|on| Some(&on.entry.item.head.collection) != first);
+    let colours = calendar_styles(reader, entries().map(|on| &*on.entry.item.meta.collection))?;
+    let first = entries().next().map(|on| &on.entry.item.meta.collection);
+    let several = entries().any(|on| Some(&on.entry.item.meta.collection) != first);
     let rows: Vec<AgendaRow> = entries().map(|on| entry_row(on, several)).collect();
     let width = width.map(|width| width.saturating_sub(INDENT.len()));
     let mut cells = pad_cells(&rows, [11, 40, 32, 0], width).into_iter();
@@ -157,7 +157,7 @@ pub(super) fn format_days(
         lines.push((None, format!("{STRONG_STYLE}{}{STRONG_STYLE:#}", language.date(day.date))));
         for (on, [time, what, place, calendar]) in day.entries.iter().zip(&mut cells) {
             let item = &on.entry.item;
-            let colour = colours.get(&*item.head.collection).copied().unwrap_or_default();
+            let colour = colours.get(&*item.meta.collection).copied().unwrap_or_default();
             let style = if item.is_cancelled() || item.is_done { CANCELLED_STYLE } else { colour };
             let cells = [
                 (Style::new(), time.as_str()),
@@ -165,7 +165,7 @@ pub(super) fn format_days(
                 (FAINT_STYLE, place.as_str()),
                 (colour, calendar.as_str()),
             ];
-            lines.push((Some(item.head.row), style_cells(&cells)));
+            lines.push((Some(item.meta.row), style_cells(&cells)));
         }
     }
     Ok(lines)
@@ -191,7 +191,7 @@ fn calendar_styles<'e>(
 
 fn entry_row(on: &DayEntry<'_>, several: bool) -> AgendaRow {
     let item = &on.entry.item;
-    let mut what = display_title(item.head.kind, &item.summary);
+    let mut what = display_title(item.meta.kind, &item.summary);
     let marks = item_format::status_marks(item).into_iter().map(String::from).chain(on.part_text());
     let marks: Vec<String> = marks.collect();
     if !marks.is_empty() {
@@ -199,19 +199,19 @@ fn entry_row(on: &DayEntry<'_>, several: bool) -> AgendaRow {
     }
     let place = item_format::first_location_line(&item.location);
     let place = if place.is_empty() { place } else { format!("({place})") };
-    let calendar = if several { sanitize_line(&item.head.collection) } else { String::new() };
+    let calendar = if several { sanitize_line(&item.meta.collection) } else { String::new() };
     [on.time_text(), what, place, calendar]
 }
 
 fn print_busy(
     context: &mut CommandContext,
     found: &OccurrenceList,
-    window: &TimeRange,
+    time_range: &TimeRange,
 ) -> Result<CommandStatus, CommandFailure> {
-    let busy = larder_query::busy_periods(&found.entries, window);
+    let busy = larder_query::busy_periods(&found.entries, time_range);
     if context.format == OutputFormat::Raw {
         let at = Instant::from_seconds_clamped(now_milliseconds() / 1000);
-        let text = larder_present::format_free_busy(&busy, window, at);
+        let text = larder_present::format_free_busy(&busy, time_range, at);
         context.out.print_bytes(text.as_bytes())?;
         return Ok(CommandStatus::Done);
     }
@@ -219,22 +219,22 @@ fn print_busy(
     for span in &busy {
         if context.format == OutputFormat::Json {
             let (from, to) = (
-                local_time::format_instant(span.from, &window.local_zone),
-                local_time::format_instant(span.to, &window.local_zone),
+                local_time::format_instant(span.from, &time_range.local_zone),
+                local_time::format_instant(span.to, &time_range.local_zone),
             );
             context
                 .out
                 .print_json(&json!({ "from": from, "to": to, "tentative": span.tentative }))?;
             continue;
         }
-        let day = window.local_zone.to_civil(span.from).date();
+        let day = time_range.local_zone.to_civil(span.from).date();
         if last != Some(day) {
             let gap = if last.is_some() { "\n" } else { "" };
             let heading = context.settings.user_locale.language.date(day);
             context.out.print_line(format!("{gap}{STRONG_STYLE}{heading}{STRONG_STYLE:#}"))?;
             last = Some(day);
         }
-        let line = format_busy_line(context, span, window, day);
+        let line = format_busy_line(context, span, time_range, day);
         context.out.print_line(line)?;
     }
     finish_possibly_empty(context, busy.is_empty(), "no busy times")
@@ -244,10 +244,11 @@ fn print_busy(
 fn format_busy_line(
     context: &CommandContext,
     span: &BusyPeriod,
-    window: &TimeRange,
+    time_range: &TimeRange,
     day: Date,
 ) -> String {
-    let (from, to) = (window.local_zone.to_civil(span.from), window.local_zone.to_civil(span.to));
+    let (from, to) =
+        (time_range.local_zone.to_civil(span.from), time_range.local_zone.to_civil(span.to));
     let ends = to.saturating_add(-1).date();
     let until = local_time::format_end_clock(to);
     let ends = match ends == day {

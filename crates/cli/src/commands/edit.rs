@@ -148,19 +148,19 @@ struct EditedItem {
 impl EditArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        let (head, which) = self.occurrences.resolve_item(context, &reader, &self.id)?;
+        let (meta, which) = self.occurrences.resolve_item(context, &reader, &self.id)?;
         let wrong = |error| edit_failure(error, "edit", &self.id);
         let edit = self.changes.to_edit().map_err(wrong)?;
         if !edit.is_empty() {
-            return self.edit_by_options(context, &reader, &head, which, &edit);
+            return self.edit_by_options(context, &reader, &meta, which, &edit);
         }
         if which != OccurrenceSelector::default() {
             return Err(CommandFailure::new(FailureKind::Usage, "no change given").with_hint(
                 "add an option such as --set FIELD=TEXT, --start TIME or --move DURATION",
             ));
         }
-        let before = reader.items().source_bytes(head.row)?.unwrap_or_default();
-        let calendar_context = head
+        let before = reader.items().source_bytes(meta.row)?.unwrap_or_default();
+        let calendar_context = meta
             .calendar_context
             .map(|row| reader.items().calendar_context(row))
             .transpose()?
@@ -169,18 +169,18 @@ impl EditArgs {
             OriginalItem { bytes: before, calendar_context: calendar_context.unwrap_or_default() };
         let mut store = context.open_store()?;
         let extractor =
-            store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
+            store.extractor_for_collection(&meta.collection, meta.kind.collection_type())?;
         let edited = match &self.from {
-            Some(file) => Some(read_edited_file(&extractor, &head, &before, file)?),
-            None => edit_interactively(context, &extractor, &head, &before)?,
+            Some(file) => Some(read_edited_file(&extractor, &meta, &before, file)?),
+            None => edit_interactively(context, &extractor, &meta, &before)?,
         };
         let Some(EditedItem { item: card, remarks, file }) = edited else {
-            return print_unchanged(context, &head);
+            return print_unchanged(context, &meta);
         };
         let text = card.bytes().to_vec();
-        let detail = format!("{} in {}", head.handle, head.collection);
+        let detail = format!("{} in {}", meta.handle, meta.collection);
         let mut operation = Operation::new("edit", detail, now_milliseconds());
-        let applied = match replace_item(&mut store, &mut operation, &head, card) {
+        let applied = match replace_item(&mut store, &mut operation, &meta, card) {
             Ok(applied) => applied,
             Err(error) => {
                 let failure = CommandFailure::from(error);
@@ -195,10 +195,10 @@ impl EditArgs {
         }
         match applied.outcomes.first() {
             Some(ChangeOutcome::Updated(_)) => {
-                print_changed(context, &reader, &head, &text, &applied)
+                print_changed(context, &reader, &meta, &text, &applied)
             }
-            Some(ChangeOutcome::Unchanged(_)) => print_unchanged(context, &head),
-            _ => Err(self.conflict_failure(&head, file, &text)?),
+            Some(ChangeOutcome::Unchanged(_)) => print_unchanged(context, &meta),
+            _ => Err(self.conflict_failure(&meta, file, &text)?),
         }
     }
 
@@ -207,28 +207,28 @@ impl EditArgs {
         &self,
         context: &mut CommandContext,
         reader: &Reader,
-        head: &ItemMeta,
+        meta: &ItemMeta,
         which: OccurrenceSelector,
         edit: &event::EventEdit,
     ) -> Result<CommandStatus, CommandFailure> {
-        if !head.kind.has_field_edits() {
+        if !meta.kind.has_field_edits() {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
-                format!("options cannot change {}", head.kind.plural()),
+                format!("options cannot change {}", meta.kind.plural()),
             )
             .with_hint(format!("to change it in an editor: larder edit {}", self.id)));
         }
         let uid = random_bytes().map_err(|error| CommandFailure::new(FailureKind::Store, error))?;
         let uid = uid_from_random(uid);
         let mut store = context.open_store()?;
-        let detail = format!("{} in {}", head.handle, head.collection);
+        let detail = format!("{} in {}", meta.handle, meta.collection);
         let mut operation = Operation::new("edit", detail, now_milliseconds()).all_or_nothing();
         let request = event::OccurrenceEdit { selector: which, edit, new_uid: &uid };
         let locale = &context.settings.user_locale;
-        let done = event::edit_occurrences(&mut store, &mut operation, head, request, locale);
+        let done = event::edit_occurrences(&mut store, &mut operation, meta, request, locale);
         let done = done.map_err(|error| edit_failure(error, "edit", &self.id))?;
         check_not_outdated(&done)?;
-        let Some(operation) = done.operation else { return print_unchanged(context, head) };
+        let Some(operation) = done.operation else { return print_unchanged(context, meta) };
         if done.orphaned_overrides > 0 {
             let kept = format_count(done.orphaned_overrides as u64, "override");
             context.print_warning(format!("kept {kept} that the new rule does not contain"));
@@ -238,9 +238,9 @@ impl EditArgs {
             context.print_warning(format!("{kept}: values that differ from the series are kept"));
         }
         // A moved override is another item.
-        let is_removed = done.removed.contains(&head.handle);
+        let is_removed = done.removed.contains(&meta.handle);
         let replacement = done.changed.first().or(done.added.first()).filter(|_| is_removed);
-        let handle = replacement.copied().unwrap_or(head.handle);
+        let handle = replacement.copied().unwrap_or(meta.handle);
         let new: Vec<String> = done.added.iter().map(ToString::to_string).collect();
         if context.format == OutputFormat::Json {
             let object = json!({
@@ -254,7 +254,7 @@ impl EditArgs {
         let letters = after.items().unique_prefix_len(handle)?;
         context
             .out
-            .print_line(format!("{handle:.letters$}  {}  changed", display_name(reader, head)?))?;
+            .print_line(format!("{handle:.letters$}  {}  changed", display_name(reader, meta)?))?;
         for handle in done.added.iter().chain(&done.changed) {
             print_new_time(context, &after, *handle)?;
         }
@@ -264,13 +264,13 @@ impl EditArgs {
     /// The failure for an item that another program changed first. Keeps the text.
     fn conflict_failure(
         &self,
-        head: &ItemMeta,
+        meta: &ItemMeta,
         file: Option<TempPath>,
         text: &[u8],
     ) -> Result<CommandFailure, CommandFailure> {
         let kept = match file.map(TempPath::keep) {
             Some(Ok(path)) => path,
-            _ => keep_text(head, text)?,
+            _ => keep_text(meta, text)?,
         };
         let (id, kept) = (&self.id, kept.display());
         let what = "conflict: another program modified the item";
@@ -287,12 +287,12 @@ fn print_new_time(
     handle: Handle,
 ) -> Result<(), CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(&handle.to_string()) else { return Ok(()) };
-    let Some(head) = reader.items().find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
+    let Some(meta) = reader.items().find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
     let letters = reader.items().unique_prefix_len(handle)?;
-    let event::ItemTimes { start, end } = event::read_item_times(reader, &head)?;
+    let event::ItemTimes { start, end } = event::read_item_times(reader, &meta)?;
     let user_locale = &context.settings.user_locale;
-    let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), user_locale);
-    let rule = event::read_rrule(reader, &head)?;
+    let when = time_display::format_times(meta.kind, start.as_ref(), end.as_ref(), user_locale);
+    let rule = event::read_rrule(reader, &meta)?;
     let rule = rule
         .map(|rule| format!(", {}", time_display::format_rule(&rule, start.as_ref(), user_locale)));
     let rule = rule.unwrap_or_default();
@@ -309,19 +309,19 @@ struct OriginalItem {
 /// Parses an edited text, if it may replace the previous version.
 fn parse_edited(
     extractor: &Extractor,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     before: &OriginalItem,
     text: &[u8],
 ) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_edit::item_text::Error> {
     let now = larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000);
     let OriginalItem { bytes, calendar_context } = before;
-    let base = EditBase { kind: head.kind, uid: &head.uid, bytes, context: calendar_context };
+    let base = EditBase { kind: meta.kind, uid: &meta.uid, bytes, context: calendar_context };
     parse_edited_item(extractor, base, text, now)
 }
 
 fn read_edited_file(
     extractor: &Extractor,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     before: &OriginalItem,
     file: &Path,
 ) -> Result<EditedItem, CommandFailure> {
@@ -334,7 +334,7 @@ fn read_edited_file(
         }
     };
     read.map_err(|error| CommandFailure::from_file_error(file, &error))?;
-    match parse_edited(extractor, head, before, &bytes) {
+    match parse_edited(extractor, meta, before, &bytes) {
         Ok((card, remarks)) => Ok(EditedItem { item: card, remarks, file: None }),
         Err(what) => Err(CommandFailure::new(FailureKind::Input, format!("{name}: {what}"))
             .with_hint("nothing was changed; correct the text and run the command again")),
@@ -344,14 +344,14 @@ fn read_edited_file(
 fn print_changed(
     context: &mut CommandContext,
     reader: &Reader,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     text: &[u8],
     applied: &AppliedBatch,
 ) -> Result<CommandStatus, CommandFailure> {
     if context.format == OutputFormat::Json {
-        print_result_json(context, head, true, applied.seq)?;
+        print_result_json(context, meta, true, applied.seq)?;
     } else {
-        let (handle, letters) = (head.handle, reader.items().unique_prefix_len(head.handle)?);
+        let (handle, letters) = (meta.handle, reader.items().unique_prefix_len(meta.handle)?);
         context
             .out
             .print_line(format!("{handle:.letters$}  {}  changed", name_from_bytes(text)))?;
@@ -361,10 +361,10 @@ fn print_changed(
 
 fn print_unchanged(
     context: &mut CommandContext,
-    head: &ItemMeta,
+    meta: &ItemMeta,
 ) -> Result<CommandStatus, CommandFailure> {
     if context.format == OutputFormat::Json {
-        print_result_json(context, head, false, head.seq)?;
+        print_result_json(context, meta, false, meta.seq)?;
     } else {
         context.print_note("no changes");
     }
@@ -373,11 +373,11 @@ fn print_unchanged(
 
 fn print_result_json(
     context: &mut CommandContext,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     changed: bool,
     seq: Seq,
 ) -> Result<(), CommandFailure> {
-    let id = head.handle.to_string();
+    let id = meta.handle.to_string();
     Ok(context.out.print_json(&json!({ "id": id, "changed": changed, "seq": seq }))?)
 }
 
@@ -386,16 +386,16 @@ fn print_result_json(
 fn edit_interactively(
     context: &CommandContext,
     extractor: &Extractor,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     before: &OriginalItem,
 ) -> Result<Option<EditedItem>, CommandFailure> {
     let editor = match &context.editor {
         Some(editor) => editor.clone(),
         // An editor set by the user may not need a terminal.
         None if std::io::stdin().is_terminal() => OsString::from("vi"),
-        None => return Err(no_editor_failure(head)),
+        None => return Err(no_editor_failure(meta)),
     };
-    let file = create_temp_file(head, &before.bytes).map_err(|error| {
+    let file = create_temp_file(meta, &before.bytes).map_err(|error| {
         CommandFailure::new(FailureKind::Source, format!("cannot create a temporary file: {error}"))
             .with_hint("TMPDIR sets the directory for temporary files")
     })?;
@@ -415,7 +415,7 @@ fn edit_interactively(
         if text == before.bytes {
             return Ok(None);
         }
-        match parse_edited(extractor, head, before, &text) {
+        match parse_edited(extractor, meta, before, &text) {
             Ok((card, remarks)) => {
                 return Ok(Some(EditedItem { item: card, remarks, file: Some(file) }));
             }
@@ -431,9 +431,9 @@ fn edit_interactively(
 }
 
 /// The failure for an edit without a terminal.
-fn no_editor_failure(head: &ItemMeta) -> CommandFailure {
+fn no_editor_failure(meta: &ItemMeta) -> CommandFailure {
     let failure = CommandFailure::new(FailureKind::Usage, "cannot open an editor: not a terminal");
-    let failure = match head.kind.has_field_edits() {
+    let failure = match meta.kind.has_field_edits() {
         true => failure.with_hint(
             "change events, tasks and memos with --set FIELD=TEXT, --start TIME and other options",
         ),
@@ -503,15 +503,15 @@ fn confirm_edit_again() -> bool {
 }
 
 /// Keeps a text that was not stored in a file.
-fn keep_text(head: &ItemMeta, text: &[u8]) -> Result<PathBuf, CommandFailure> {
-    let path = create_temp_file(head, text)?.keep().map_err(|error| error.error)?;
+fn keep_text(meta: &ItemMeta, text: &[u8]) -> Result<PathBuf, CommandFailure> {
+    let path = create_temp_file(meta, text)?.keep().map_err(|error| error.error)?;
     Ok(path)
 }
 
 /// Creates a temporary file with this text; its name contains the item's ID.
-fn create_temp_file(head: &ItemMeta, text: &[u8]) -> std::io::Result<TempPath> {
-    let name = format!("larder-edit-{:.8}-", head.handle);
-    let extension = head.kind.file_extensions().first().unwrap_or(&"txt");
+fn create_temp_file(meta: &ItemMeta, text: &[u8]) -> std::io::Result<TempPath> {
+    let name = format!("larder-edit-{:.8}-", meta.handle);
+    let extension = meta.kind.file_extensions().first().unwrap_or(&"txt");
     let suffix = format!(".{extension}");
     let mut file = tempfile::Builder::new().prefix(&name).suffix(&suffix).tempfile()?;
     file.write_all(text)?;

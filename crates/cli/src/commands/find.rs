@@ -116,10 +116,10 @@ impl FindArgs {
             self.set_default_sort(&reader, &mut request)?;
         }
         let answer = context.run_query("larder find", &reader, &request)?;
-        occurrence_list::warn_of_uncertain_items(
+        occurrence_list::warn_of_undecided_items(
             context,
             &reader,
-            &larder_query::find_uncertain_rows(&reader, &answer)?,
+            &larder_query::find_undecided_rows(&reader, &answer)?,
         )?;
         if self.explain {
             print_explanation(context, &answer)?;
@@ -205,7 +205,7 @@ impl FindArgs {
             // It comes first, as its range is the one that the answer is expanded in.
             all.insert(
                 0,
-                Query::Time(TimeTest::InRange(larder_query::window_to_time_range(
+                Query::Time(TimeTest::InRange(larder_query::date_range_to_time_range(
                     user_locale,
                     &phrase,
                     TimeTarget::Alarms,
@@ -293,10 +293,10 @@ pub(super) fn print_answer(
     let (format, out, local) =
         (context.format, &mut context.out, &context.settings.user_locale.zone);
     let (mut failed, mut left) = (None, answer.len());
-    answer.for_each(reader, &mut |head, bytes| {
+    answer.for_each(reader, &mut |meta, bytes| {
         left = left.saturating_sub(1);
         let printed = match format {
-            OutputFormat::Json => item_format::item_json(reader, local, head, bytes)
+            OutputFormat::Json => item_format::item_json(reader, local, meta, bytes)
                 .and_then(|object| Ok(out.print_json(&object)?)),
             _ => item_format::print_raw(out, bytes, left == 0),
         };
@@ -348,19 +348,19 @@ fn print_table(
     let list_fields = ListFields::new();
     let (local, out) = (&context.settings.user_locale.zone, &mut context.out);
     let (mut failed, mut waiting, mut last_layout) = (None, RowBuffer::default(), None);
-    answer.for_each_projected(reader, list_fields.all(), &mut |head, item| {
+    answer.for_each_projected(reader, list_fields.all(), &mut |meta, item| {
         let mut take = || -> Result<(), CommandFailure> {
-            let layout = head.kind.list_layout();
+            let layout = meta.kind.list_layout();
             if last_layout.replace(layout).is_some_and(|last| last != layout) {
                 waiting.flush(reader, out, local)?;
             }
-            match list_fields.for_kind(head.kind) {
+            match list_fields.for_kind(meta.kind) {
                 Some(fields) => {
-                    let row = field_list::list_row(reader, head, item, fields)?;
+                    let row = field_list::list_row(reader, meta, item, fields)?;
                     waiting.bytes += row.iter().map(String::len).sum::<usize>();
                     waiting.rows.push(row);
                 }
-                None => waiting.items.push(head.row),
+                None => waiting.items.push(meta.row),
             }
             let number = waiting.rows.len().max(waiting.items.len());
             if number < MAX_BUFFERED_ROWS && waiting.bytes < MAX_BUFFERED_BYTES {
@@ -388,16 +388,16 @@ fn print_columns(
     let (format, out, local) =
         (context.format, &mut context.out, &context.settings.user_locale.zone);
     let (fields, mut failed) = (OutputColumn::fields_of_columns(columns), None);
-    answer.for_each_projected(reader, &fields, &mut |head, item| {
+    answer.for_each_projected(reader, &fields, &mut |meta, item| {
         let mut print = || -> Result<(), CommandFailure> {
             if format == OutputFormat::Json {
                 return Ok(out.print_json(&item_format::item_columns_json(
-                    reader, local, head, item, columns,
+                    reader, local, meta, item, columns,
                 )?)?);
             }
-            let letters = reader.items().unique_prefix_len(head.handle)?;
-            let handle = format!("{:.letters$}", head.handle);
-            let cells = item_format::column_cells(reader, local, head, item, columns)?;
+            let letters = reader.items().unique_prefix_len(meta.handle)?;
+            let handle = format!("{:.letters$}", meta.handle);
+            let cells = item_format::column_cells(reader, local, meta, item, columns)?;
             Ok(out.print_line(format!(
                 "{FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{}",
                 cells.join("\t")

@@ -172,7 +172,7 @@ impl ImportArgs {
             context.out.print_json(&json!({
                 "collection": summary.collections.first(), "collections": summary.collections,
                 "added": summary.added, "updated": summary.updated, "cancelled": summary.cancelled,
-                "unchanged": summary.unchanged, "uid_conflicts": summary.duplicate_uids, "rejected": summary.rejected,
+                "unchanged": summary.unchanged, "uid_conflicts": summary.uid_conflicts, "rejected": summary.rejected,
                 "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
                 "operation": summary.operation.map(OperationId::to_number), "counts": counts_json(summary),
                 "zones_defined": summary.zones_defined, "zones_stored": summary.zones_kept,

@@ -52,9 +52,9 @@ impl PurgeArgs {
             } else if let Some(handle) = find_purged_handle(&reader, id)? {
                 (handle, format!("an item that was purged earlier ({handle:.8})"))
             } else {
-                let head = resolve_item(&reader, id)?;
-                let (handle, name) = (head.handle, display_name(&reader, &head)?);
-                (handle, format!("{name} ({handle:.8}, in {})", sanitize_line(&head.collection)))
+                let meta = resolve_item(&reader, id)?;
+                let (handle, name) = (meta.handle, display_name(&reader, &meta)?);
+                (handle, format!("{name} ({handle:.8}, in {})", sanitize_line(&meta.collection)))
             };
             handles.push(handle);
             names.push(name);

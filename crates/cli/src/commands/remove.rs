@@ -45,8 +45,8 @@ struct RemovalTarget {
 }
 
 impl RemovalTarget {
-    fn new(head: &ItemMeta, name: String) -> RemovalTarget {
-        RemovalTarget { handle: head.handle, seq: head.seq, kind: head.kind, name }
+    fn new(meta: &ItemMeta, name: String) -> RemovalTarget {
+        RemovalTarget { handle: meta.handle, seq: meta.seq, kind: meta.kind, name }
     }
 }
 
@@ -89,47 +89,47 @@ impl RemoveArgs {
         let reader = context.open_reader()?;
         let mut named = Vec::new();
         for id in &self.ids {
-            let (head, which) = self.occurrences.resolve_item(context, &reader, id)?;
-            named.push((id, head, which));
+            let (meta, which) = self.occurrences.resolve_item(context, &reader, id)?;
+            named.push((id, meta, which));
         }
         let recurs =
-            |head: &ItemMeta, which: &OccurrenceSelector| -> Result<bool, CommandFailure> {
+            |meta: &ItemMeta, which: &OccurrenceSelector| -> Result<bool, CommandFailure> {
                 let is_selected = which.scope.is_some() || which.occurrence.is_some();
-                Ok(head.kind.has_field_edits()
-                    && (is_selected || larder_edit::event::is_recurring(&reader, head)?))
+                Ok(meta.kind.has_field_edits()
+                    && (is_selected || larder_edit::event::is_recurring(&reader, meta)?))
             };
         let mut recurring_id = None;
-        for (id, head, which) in &named {
-            if recurring_id.is_none() && recurs(head, which)? {
+        for (id, meta, which) in &named {
+            if recurring_id.is_none() && recurs(meta, which)? {
                 recurring_id = Some(id);
             }
         }
         let Some(recurring_id) = recurring_id else { return Ok(None) };
-        let [(id, head, which)] = &named[..] else {
+        let [(id, meta, which)] = &named[..] else {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
                 format!("{recurring_id} recurs: remove it with a command of its own"),
             ));
         };
-        let name = display_name(&reader, head)?;
-        let found = [RemovalTarget::new(head, name.clone())];
+        let name = display_name(&reader, meta)?;
+        let found = [RemovalTarget::new(meta, name.clone())];
         if self.dry_run {
             return print_dry_run(context, &found).map(Some);
         }
         let mut store = context.open_store()?;
         let mut operation =
-            Operation::new("remove", head.handle.to_string(), now_milliseconds()).all_or_nothing();
+            Operation::new("remove", meta.handle.to_string(), now_milliseconds()).all_or_nothing();
         let locale = &context.settings.user_locale;
         let done = larder_edit::event::remove_occurrences(
             &mut store,
             &mut operation,
-            head,
+            meta,
             *which,
             locale,
         );
         let done = done.map_err(|error| edit_failure(error, "remove", id))?;
         check_not_outdated(&done)?;
-        if !head.recurrence_id.is_empty() && which.scope.is_none() {
+        if !meta.recurrence_id.is_empty() && which.scope.is_none() {
             context
                 .print_note("removed only this occurrence; use --scope all to remove all of them");
         }
@@ -145,7 +145,7 @@ impl RemoveArgs {
             });
             context.out.print_json(&object)?;
         } else {
-            let (handle, what) = (head.handle, removed_scope_text(*which, head));
+            let (handle, what) = (meta.handle, removed_scope_text(*which, meta));
             let line = format!("Removed {what} of {handle:.8}  {name}. Undo: larder undo {id}");
             context.out.print_line(line)?;
         }
@@ -168,9 +168,9 @@ impl RemoveArgs {
     fn find_targets(&self, context: &CommandContext) -> Result<Vec<RemovalTarget>, CommandFailure> {
         let reader = context.open_reader()?;
         let Some(line) = &self.query else {
-            let heads = resolve_items(context, &self.ids)?;
+            let metas = resolve_items(context, &self.ids)?;
             let named =
-                heads.iter().map(|head| Ok(RemovalTarget::new(head, display_name(&reader, head)?)));
+                metas.iter().map(|meta| Ok(RemovalTarget::new(meta, display_name(&reader, meta)?)));
             return named.collect();
         };
         if line.trim().is_empty() {
@@ -189,11 +189,11 @@ impl RemoveArgs {
         context.run_query("larder remove", &reader, &request)?.for_each_projected(
             &reader,
             &fields,
-            &mut |head, item| {
-                let field = head.kind.collection_type().title_field();
+            &mut |meta, item| {
+                let field = meta.kind.collection_type().title_field();
                 let field = field.filter(|_| found.len() < 2 || self.dry_run);
                 let title = field.and_then(|field| item.first(field)).unwrap_or_default();
-                found.push(RemovalTarget::new(head, display_title(head.kind, &title)));
+                found.push(RemovalTarget::new(meta, display_title(meta.kind, &title)));
                 true
             },
         )?;
@@ -202,11 +202,11 @@ impl RemoveArgs {
 }
 
 /// Returns the removed occurrences as text.
-fn removed_scope_text(which: OccurrenceSelector, head: &ItemMeta) -> &'static str {
+fn removed_scope_text(which: OccurrenceSelector, meta: &ItemMeta) -> &'static str {
     match which.scope {
         Some(RecurrenceScope::ThisAndFuture) => "this and future occurrences",
         Some(RecurrenceScope::This) => "one occurrence",
-        None if which.occurrence.is_some() || !head.recurrence_id.is_empty() => "one occurrence",
+        None if which.occurrence.is_some() || !meta.recurrence_id.is_empty() => "one occurrence",
         _ => "all occurrences",
     }
 }

@@ -36,19 +36,19 @@ impl ShowArgs {
         }
         let reader = context.open_reader()?;
         let user_locale = context.settings.user_locale.clone();
-        let heads = resolve_items(context, &self.ids)?;
-        for (place, head) in heads.iter().enumerate() {
-            let bytes = reader.items().source_bytes(head.row)?.unwrap_or_default();
+        let metas = resolve_items(context, &self.ids)?;
+        for (place, meta) in metas.iter().enumerate() {
+            let bytes = reader.items().source_bytes(meta.row)?.unwrap_or_default();
             match context.format {
                 OutputFormat::Raw => {
-                    item_format::print_raw(&mut context.out, &bytes, place + 1 == heads.len())?;
+                    item_format::print_raw(&mut context.out, &bytes, place + 1 == metas.len())?;
                 }
                 OutputFormat::Json => {
                     let mut object =
-                        item_format::item_json(&reader, &user_locale.zone, head, &bytes)?;
-                    if head.kind.is_exported_in_calendar() {
+                        item_format::item_json(&reader, &user_locale.zone, meta, &bytes)?;
+                    if meta.kind.is_exported_in_calendar() {
                         object["zones"] =
-                            json!(calendar_item::zone_uses_json(&reader, head, &bytes)?);
+                            json!(calendar_item::zone_uses_json(&reader, meta, &bytes)?);
                     }
                     object["source_bytes"] = json!(String::from_utf8_lossy(&bytes));
                     context.out.print_json(&object)?;
@@ -57,7 +57,7 @@ impl ShowArgs {
                     if place > 0 {
                         context.out.print_line("")?;
                     }
-                    print_item_page(&mut context.out, &reader, &user_locale, head, &bytes)?;
+                    print_item_page(&mut context.out, &reader, &user_locale, meta, &bytes)?;
                 }
             }
         }
@@ -94,26 +94,26 @@ fn print_item_page(
     out: &mut OutputStream,
     reader: &Reader,
     user_locale: &UserLocale,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     bytes: &[u8],
 ) -> Result<(), CommandFailure> {
-    let letters = reader.items().unique_prefix_len(head.handle)?;
+    let letters = reader.items().unique_prefix_len(meta.handle)?;
     out.print_line(format!(
         "{STRONG_STYLE}{}{STRONG_STYLE:#}",
         crate::item_ids::name_from_bytes(bytes)
     ))?;
-    let derived = if head.derived_uid { "  (assigned by Larder)" } else { "" };
+    let derived = if meta.derived_uid { "  (assigned by Larder)" } else { "" };
     let about = [
-        ("id", format!("{:.letters$}", head.handle)),
-        ("collection", sanitize_line(&head.collection)),
-        ("uid", format!("{}{derived}", sanitize_line(&head.uid))),
+        ("id", format!("{:.letters$}", meta.handle)),
+        ("collection", sanitize_line(&meta.collection)),
+        ("uid", format!("{}{derived}", sanitize_line(&meta.uid))),
     ];
-    let (values, pictures) = match head.kind.list_layout() {
+    let (values, pictures) = match meta.kind.list_layout() {
         ListLayout::Schedule => {
-            (calendar_item::page_rows(reader, user_locale, head, bytes)?, Vec::new())
+            (calendar_item::page_rows(reader, user_locale, meta, bytes)?, Vec::new())
         }
         ListLayout::Fields(_) => {
-            field_page_rows(head.kind, &reader.items().parse_source(head, bytes))
+            field_page_rows(meta.kind, &reader.items().parse_source(meta, bytes))
         }
     };
     let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());

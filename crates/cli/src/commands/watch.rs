@@ -114,7 +114,7 @@ impl WatchArgs {
         };
         let views = Views::open(&context.dir, options)?;
         let (signals, wake) = WakeSignals::new();
-        let interest = if is_list { ViewInterest::Rows } else { ViewInterest::HeadsAndBytes };
+        let interest = if is_list { ViewInterest::Rows } else { ViewInterest::MetaAndBytes };
         let options =
             ViewOptions { client: "larder watch".into(), interest, wake, ..ViewOptions::default() };
         let view = views.open_view(watch_options.to_live_query(&context.settings), options)?;

@@ -86,7 +86,7 @@ impl<'d> UidGroup<'d> {
             overrides: Vec::new(),
             has_vcalendar_1: false,
         };
-        let _snapshot = reader.begin_read()?;
+        let _transaction = reader.begin_read()?;
         // Overrides are resolved by the schedule of the master, which may be read after them.
         let mut overrides = Vec::new();
         for item in reader.items().find_series_of_item(item)? {

@@ -6,7 +6,7 @@
 
 use super::rule_text::WEEKDAY_CODES;
 use larder_format::writer::{ComponentBuilder, escape_text};
-use larder_store::VtimezoneText;
+use larder_store::ZoneDefinition;
 use larder_time::civil::{
     CivilTime, DAY_SECONDS, Instant, Weekday, days_in_month, first_day_of_year,
 };
@@ -23,7 +23,7 @@ const LISTED_YEARS: i32 = 16;
 /// Builds the definition of a zone for an item that starts in a year. Returns `None` for UTC, which
 /// needs none.
 #[must_use]
-pub fn build_vtimezone(zone: &Zone, year: i32) -> Option<VtimezoneText> {
+pub fn build_vtimezone(zone: &Zone, year: i32) -> Option<ZoneDefinition> {
     if *zone == Zone::UTC {
         return None;
     }
@@ -37,7 +37,7 @@ pub fn build_vtimezone(zone: &Zone, year: i32) -> Option<VtimezoneText> {
         (true, true) => draft.add_subcomponent(fixed_offset_observance(zone, since)),
         (_, false) => add_listed_onsets(zone, year, draft),
     };
-    VtimezoneText::new(draft.finish().as_bytes())
+    ZoneDefinition::new(draft.finish().as_bytes())
 }
 
 /// A change of the offset.

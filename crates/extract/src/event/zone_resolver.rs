@@ -3,7 +3,7 @@
 //! `larder-time` decides; the resolver caches the decisions. A zone that is not a system zone is
 //! stored under the hash of its definition, and `larder-store` finds the definition by this hash.
 
-use crate::calendar_context::VtimezoneText;
+use crate::calendar_context::ZoneDefinition;
 use larder_format::vtimezone as text;
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::rule::Rule;
@@ -102,7 +102,7 @@ impl ZoneResolver {
     pub(crate) fn resolve(
         &self,
         tzid: &str,
-        definition: Option<&VtimezoneText>,
+        definition: Option<&ZoneDefinition>,
         first: CivilTime,
     ) -> Option<ResolvedZone> {
         // Without a definition there is nothing to compare.
@@ -124,7 +124,7 @@ impl ZoneResolver {
     fn resolve_uncached(
         &self,
         tzid: &str,
-        definition: Option<&VtimezoneText>,
+        definition: Option<&ZoneDefinition>,
         year: i64,
     ) -> Option<ResolvedZone> {
         let defined = definition.and_then(|definition| self.defined_zone(definition));
@@ -148,7 +148,7 @@ impl ZoneResolver {
     }
 
     /// Returns the zone of a definition, which is evaluated once.
-    fn defined_zone(&self, definition: &VtimezoneText) -> Option<DefinedZone> {
+    fn defined_zone(&self, definition: &ZoneDefinition) -> Option<DefinedZone> {
         let name = definition_name(definition.hash());
         let known =
             self.defined_zones.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();

@@ -377,8 +377,8 @@ pub(super) fn convert_params(
         }
         let mut values: Vec<String> = param.values.iter().map(|value| value.to_string()).collect();
         if is("TYPE") {
-            let each = values.iter().flat_map(|value| value.split(','));
-            values = each.map(|value| value.trim().to_string()).collect();
+            let visit = values.iter().flat_map(|value| value.split(','));
+            values = visit.map(|value| value.trim().to_string()).collect();
             values.retain(|value| !value.is_empty());
         } else if is("VALUE") {
             values = values.iter().filter_map(|value| convert_value_type(value, to)).collect();

@@ -63,14 +63,14 @@ fn add_section(
     page: &mut HtmlPage,
     logs: &[NamedReport<'_>],
     title: &str,
-    each: &dyn Fn(&mut HtmlPage, &QueryLogReport),
+    visit: &dyn Fn(&mut HtmlPage, &QueryLogReport),
 ) {
     page.add_heading(title);
     for (name, report) in logs {
         if logs.len() > 1 {
             page.add_subheading(name);
         }
-        each(page, report);
+        visit(page, report);
     }
 }
 

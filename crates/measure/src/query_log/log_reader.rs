@@ -246,7 +246,7 @@ fn format_json_error(error: serde_json::Error) -> String {
 /// Any error of reading the source.
 pub fn read_lines(
     source: &mut dyn BufRead,
-    each: &mut dyn FnMut(&str, LogLine) -> io::Result<()>,
+    visit: &mut dyn FnMut(&str, LogLine) -> io::Result<()>,
 ) -> io::Result<BadLines> {
     let (mut broken, mut bytes, mut number) = (BadLines::default(), Vec::new(), 0);
     loop {
@@ -260,7 +260,7 @@ pub fn read_lines(
         match LogLine::parse(text) {
             _ if !whole => broken.add(number, format!("longer than {MAX_LINE_BYTES} bytes")),
             _ if text.is_empty() => {}
-            Ok(line) => each(text, line)?,
+            Ok(line) => visit(text, line)?,
             Err(reason) => broken.add(number, reason),
         }
     }

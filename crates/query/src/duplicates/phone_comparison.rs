@@ -83,8 +83,8 @@ impl DialledNumber {
     pub(super) fn lookup_suffixes(&self) -> impl Iterator<Item = &str> {
         let digits = self.digits();
         let end = |number: usize| digits.get(digits.len().checked_sub(number)?..);
-        let behind = digits.len() - MIN_DIGITS;
-        let few = behind == 0 || (self.has_country_code() && COUNTRY_CODE_DIGITS.contains(&behind));
+        let tail = digits.len() - MIN_DIGITS;
+        let few = tail == 0 || (self.has_country_code() && COUNTRY_CODE_DIGITS.contains(&tail));
         end(LOOKUP_DIGITS).into_iter().chain(end(MIN_DIGITS).filter(|_| few))
     }
 

@@ -36,7 +36,7 @@ impl SearchLineParser<'_> {
     ) -> Result<Option<Query>, SyntaxError> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         Ok(Some(match DateProperty::from_search_name(name) {
-            _ if op != MatchOp::Contains => return Ok(None),
+            _ if op != MatchOp::ContainsWords => return Ok(None),
             _ if is("is") => self.parse_state(at, text)?,
             _ if is("when") => {
                 time_range_query(self.parse_time_range(at, text, TimeTarget::Occurrences)?)

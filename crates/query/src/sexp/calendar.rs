@@ -121,7 +121,7 @@ impl SexpParser<'_> {
 
     fn parse_contains(&mut self, at: usize) -> Result<Query, SyntaxError> {
         let (name, text) = (self.parse_string()?, self.parse_string()?);
-        let includes = |name: &str| self.field_query(name, MatchOp::Includes, text.clone());
+        let includes = |name: &str| self.field_query(name, MatchOp::Substring, text.clone());
         Ok(match name.as_str() {
             "any" => {
                 Query::Or(["comment", "description", "summary", "location"].map(includes).into())
@@ -317,16 +317,18 @@ fn property_exists_query(property: &str) -> Query {
 
 /// Gives each `(occurrences-count?)` without a range the time range of the query.
 pub(super) fn fill_occurrence_counts(mut query: Query) -> Query {
-    if let Some(window) = first_time_range(&query) {
-        fill_counts(&mut query, &window);
+    if let Some(time_range) = first_time_range(&query) {
+        fill_counts(&mut query, &time_range);
     }
     query
 }
 
 fn first_time_range(query: &Query) -> Option<TimeRange> {
     match query {
-        Query::Time(TimeTest::InRange(window)) if window.target == TimeTarget::Occurrences => {
-            Some(window.clone())
+        Query::Time(TimeTest::InRange(time_range))
+            if time_range.target == TimeTarget::Occurrences =>
+        {
+            Some(time_range.clone())
         }
         Query::And(parts) | Query::Or(parts) => parts.iter().find_map(first_time_range),
         Query::Not(query) => first_time_range(query),
@@ -334,13 +336,15 @@ fn first_time_range(query: &Query) -> Option<TimeRange> {
     }
 }
 
-fn fill_counts(query: &mut Query, window: &TimeRange) {
+fn fill_counts(query: &mut Query, time_range: &TimeRange) {
     match query {
-        Query::Number(NumericOperand::Occurrences(open @ None), ..) => *open = Some(window.clone()),
-        Query::And(parts) | Query::Or(parts) => {
-            parts.iter_mut().for_each(|query| fill_counts(query, window));
+        Query::Number(NumericOperand::Occurrences(open @ None), ..) => {
+            *open = Some(time_range.clone())
         }
-        Query::Not(query) => fill_counts(query, window),
+        Query::And(parts) | Query::Or(parts) => {
+            parts.iter_mut().for_each(|query| fill_counts(query, time_range));
+        }
+        Query::Not(query) => fill_counts(query, time_range),
         _ => {}
     }
 }

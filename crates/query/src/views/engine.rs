@@ -1,27 +1,27 @@
 //! The engine of the views, which connects the parts; each part owns its own state.
 //!
 //! A poll reads the change feed, finds the queries that each change affects, evicts their cached
-//! answers and puts the changes into the mailboxes of their views. Opening a view registers its
+//! answers and puts the changes into the view_queues of their views. Opening a view registers its
 //! query and answers it, from the cache if possible. Everything in [`ViewsEngine`] happens under
 //! one lock, in short steps. A query is run without it, by [`answer_query`], which takes the lock
 //! again to publish the answer if the store has not changed in the meantime.
 
-use super::answer_cache::{AnswerCache, CachedAnswer};
 use super::fan_out::ChangeFanOut;
 use super::feed_reader::{ChangeFeedReader, FeedPoll};
 use super::item_version::{LazyVersion, classify_change};
-use super::mailbox::{DeliveryState, Mailbox, Mailboxes};
 use super::mutex::lock_ignoring_poison;
 use super::options::{ViewOptions, ViewsOptions};
 use super::pending_changes::{PendingChanges, PendingRows, RowCollector};
+use super::query_cache::{CachedResult, QueryCache};
 use super::query_registry::{QueryRegistry, RegisteredQuery};
 use super::reader_pool::ReaderPool;
 use super::subscription_index::QueryId;
 use super::time_changes::diff_answers;
 use super::view_query::{ResolvedQuery, ViewQuery};
-use super::views_log::{TracedAnswer, ViewsLog, elapsed_micros};
+use super::view_queue::{DeliveryState, ViewQueue, ViewQueues};
+use super::views_log::{TracedResult, ViewsLog, elapsed_micros};
 use crate::error::Error;
-use crate::query_log::{AnswerOrigin, EvictionReason, ResetReason, cached_answer_bytes};
+use crate::query_log::{EvictionReason, ResetReason, ResultOrigin, cached_result_bytes};
 use crate::result_set::ResultSet;
 use crate::search_request::SearchRequest;
 use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
@@ -41,8 +41,8 @@ pub(super) struct ViewsEngine {
     readers: Arc<ReaderPool>,
     feed: ChangeFeedReader,
     registry: QueryRegistry,
-    cache: AnswerCache,
-    mailboxes: Mailboxes,
+    cache: QueryCache,
+    view_queues: ViewQueues,
     log: ViewsLog,
     clock: Arc<dyn Fn() -> Instant + Send + Sync>,
     /// The time of the clock when relative queries were last resolved.
@@ -55,7 +55,7 @@ pub(super) struct ViewsEngine {
 
 /// A view that was opened, and its first answer.
 pub(super) struct OpenedView {
-    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) view_queue: Arc<ViewQueue>,
     pub(super) query_id: QueryId,
     pub(super) view_query: Arc<ViewQuery>,
     pub(super) rows: Arc<PendingRows>,
@@ -78,7 +78,7 @@ pub(super) struct QueryRun {
 
 /// The answer to a query, or the run that it needs.
 enum AnswerStart {
-    Cached(TracedAnswer),
+    Cached(TracedResult),
     Run(QueryRun),
 }
 
@@ -102,9 +102,9 @@ pub(super) fn update_engine<T>(
 }
 
 fn wake_clients(mut locked: MutexGuard<'_, ViewsEngine>) {
-    let woken = locked.mailboxes.take_woken();
+    let woken = locked.view_queues.take_to_wake();
     drop(locked);
-    woken.iter().for_each(|mailbox| mailbox.wake());
+    woken.iter().for_each(|view_queue| view_queue.wake());
 }
 
 /// Answers a registered query, from the cache if possible; otherwise `run` reads the answer without
@@ -121,7 +121,7 @@ pub(super) fn answer_query<T, F>(
     mut publish: F,
 ) -> Result<T, Error>
 where
-    F: FnOnce(&mut ViewsEngine, Result<TracedAnswer, Error>) -> Result<T, Error>,
+    F: FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
 {
     for _ in 0..UNLOCKED_RUNS {
         let step = update_engine(engine, |engine, reader| {
@@ -135,7 +135,7 @@ where
             AnswerStep::Run(query_run, publish) => (query_run, publish),
         };
         let step = readers.with_reader(|reader| {
-            let _snapshot = reader.begin_read()?;
+            let _transaction = reader.begin_read()?;
             let found = run(reader, &query_run.request);
             let mut locked = lock_ignoring_poison(engine);
             if !locked.is_run_current(reader, &query_run)? {
@@ -154,7 +154,7 @@ where
         AnswerStart::Cached(answer) => publish(engine, Ok(answer)),
         AnswerStart::Run(query_run) => {
             let found =
-                engine.with_current_snapshot(reader, |_| Ok(run(reader, &query_run.request)))?;
+                engine.in_current_transaction(reader, |_| Ok(run(reader, &query_run.request)))?;
             engine.publish_run(&query_run, found, publish)
         }
     })
@@ -171,8 +171,8 @@ impl ViewsEngine {
             feed: readers.with_reader(|reader| ChangeFeedReader::new(reader, limits.changes))?,
             readers,
             registry: QueryRegistry::default(),
-            cache: AnswerCache::new(options.cache_bytes),
-            mailboxes: Mailboxes::new(limits),
+            cache: QueryCache::new(options.cache_bytes),
+            view_queues: ViewQueues::new(limits),
             log,
             clock: options.clock,
             now: Instant::MIN,
@@ -187,7 +187,7 @@ impl ViewsEngine {
     }
 
     pub(super) fn count_open_views(&self) -> usize {
-        self.mailboxes.open_count()
+        self.view_queues.open_count()
     }
 
     /// Returns whether `reader` sees the store as of batch `seq`, with nothing after it.
@@ -201,8 +201,8 @@ impl ViewsEngine {
     }
 
     /// Returns the time until the clock may change an answer; `None` if no view is open.
-    pub(super) fn quiet_time(&self, at_most: Duration) -> Option<Duration> {
-        if self.mailboxes.open_count() == 0 {
+    pub(super) fn time_to_next_deadline(&self, at_most: Duration) -> Option<Duration> {
+        if self.view_queues.open_count() == 0 {
             return None;
         }
         let Some(deadline) = self.registry.next_deadline() else { return Some(at_most) };
@@ -230,15 +230,15 @@ impl ViewsEngine {
     pub(super) fn open_view(
         &mut self,
         id: QueryId,
-        answer: TracedAnswer,
+        answer: TracedResult,
         options: &ViewOptions,
     ) -> Result<OpenedView, Error> {
-        let mailbox = self.mailboxes.open(id, options, self.feed.seq());
+        let view_queue = self.view_queues.open(id, options, self.feed.seq());
         let query = self.registry.get(id)?;
         let view_query = Arc::clone(&query.view_query);
-        self.log.record_answer(query, &options.client, Some(mailbox.number), &answer);
+        self.log.record_answer(query, &options.client, Some(view_queue.number), &answer);
         let rows = PendingRows::from_answer(self.feed.seq(), answer.rows);
-        Ok(OpenedView { mailbox, query_id: id, view_query, rows: Arc::new(rows) })
+        Ok(OpenedView { view_queue, query_id: id, view_query, rows: Arc::new(rows) })
     }
 
     /// Opens a view on a registered query without a first answer.
@@ -249,12 +249,12 @@ impl ViewsEngine {
         options: &ViewOptions,
     ) -> Result<OpenedView, Error> {
         self.poll(reader)?;
-        self.open_view(id, TracedAnswer::empty(), options)
+        self.open_view(id, TracedResult::empty(), options)
     }
 
-    pub(super) fn close_view(&mut self, id: QueryId, mailbox: &Arc<Mailbox>) {
-        self.log.record_close(mailbox);
-        self.mailboxes.close(id, mailbox);
+    pub(super) fn close_view(&mut self, id: QueryId, view_queue: &Arc<ViewQueue>) {
+        self.log.record_close(view_queue);
+        self.view_queues.close(id, view_queue);
         self.remove_if_unused(id);
     }
 
@@ -263,7 +263,7 @@ impl ViewsEngine {
         &self,
         id: QueryId,
         client: &str,
-        answer: &TracedAnswer,
+        answer: &TracedResult,
     ) -> Result<(), Error> {
         self.log.record_answer(self.registry.get(id)?, client, None, answer);
         Ok(())
@@ -281,10 +281,10 @@ impl ViewsEngine {
         &mut self,
         reader: &Reader,
         id: QueryId,
-        mailbox: &Mailbox,
+        view_queue: &ViewQueue,
         since: Seq,
     ) -> Result<MissedChanges, Error> {
-        let rows = self.with_current_snapshot(reader, |engine| {
+        let rows = self.in_current_transaction(reader, |engine| {
             let Ok(query) = engine.registry.get(id) else { return Ok(None) };
             let mut rows = RowCollector::default();
             let is_complete = engine.feed.read_since(reader, since, &mut |change| {
@@ -298,11 +298,11 @@ impl ViewsEngine {
             Ok(is_complete.then(|| rows.into_rows(engine.feed.seq())))
         })?;
         // A poll may have found that the view needs a reset for another reason.
-        Ok(match (mailbox.delivery_state(), rows) {
+        Ok(match (view_queue.delivery_state(), rows) {
             (DeliveryState::Reset(reason), _) => MissedChanges::Reset(reason),
             (_, None) => MissedChanges::Reset(ResetReason::Expired),
             (_, Some(rows)) => {
-                mailbox.mark_up_to_date(rows.seq);
+                view_queue.mark_up_to_date(rows.seq);
                 MissedChanges::Rows(rows)
             }
         })
@@ -311,9 +311,9 @@ impl ViewsEngine {
     /// Records that a view which is reset has its full answer.
     pub(super) fn finish_reset(
         &self,
-        mailbox: &Mailbox,
+        view_queue: &ViewQueue,
         reason: ResetReason,
-        answer: Result<TracedAnswer, Error>,
+        answer: Result<TracedResult, Error>,
     ) -> Result<PendingRows, Error> {
         let (rows, micros) = match answer {
             Ok(answer) => (answer.rows, answer.micros),
@@ -322,14 +322,14 @@ impl ViewsEngine {
             Err(error) => return Err(error),
         };
         let seq = self.feed.seq();
-        self.log.record_reset(mailbox, seq, reason, rows.len(), micros);
-        mailbox.mark_up_to_date(seq);
+        self.log.record_reset(view_queue, seq, reason, rows.len(), micros);
+        view_queue.mark_up_to_date(seq);
         Ok(PendingRows::from_answer(seq, rows))
     }
 
     /// Removes a query that has neither views nor a cached answer.
     fn remove_if_unused(&mut self, id: QueryId) {
-        if self.mailboxes.get(id).is_empty() && !self.cache.has_answer(id) {
+        if self.view_queues.get(id).is_empty() && !self.cache.has_answer(id) {
             self.registry.remove(id);
         }
     }
@@ -343,10 +343,10 @@ impl ViewsEngine {
             let request = self.registry.get(id)?.search_request();
             return Ok(AnswerStart::Run(QueryRun { id, request, began }));
         };
-        let is_shared = !self.mailboxes.get(id).is_empty();
-        Ok(AnswerStart::Cached(TracedAnswer {
+        let is_shared = !self.view_queues.get(id).is_empty();
+        Ok(AnswerStart::Cached(TracedResult {
             rows: cached.rows.to_vec().into(),
-            origin: if is_shared { AnswerOrigin::Shared } else { AnswerOrigin::Cache },
+            origin: if is_shared { ResultOrigin::Shared } else { ResultOrigin::Cache },
             number: cached.number,
             rows_read: 0,
             verified: 0,
@@ -367,20 +367,20 @@ impl ViewsEngine {
         &mut self,
         run: &QueryRun,
         found: Result<ResultSet, Error>,
-        publish: impl FnOnce(&mut ViewsEngine, Result<TracedAnswer, Error>) -> Result<T, Error>,
+        publish: impl FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let answer = found.and_then(|found| self.cache_run(run, &found));
         publish(self, answer)
     }
 
-    fn cache_run(&mut self, run: &QueryRun, found: &ResultSet) -> Result<TracedAnswer, Error> {
+    fn cache_run(&mut self, run: &QueryRun, found: &ResultSet) -> Result<TracedResult, Error> {
         self.last_answer += 1;
         let (rows, number): (Arc<[ItemRow]>, _) = (found.rows().into(), self.last_answer);
         let micros = elapsed_micros(run.began);
-        Ok(TracedAnswer {
+        Ok(TracedResult {
             bytes: self.cache_answer(run.id, number, &rows)?,
             rows,
-            origin: AnswerOrigin::Executed,
+            origin: ResultOrigin::Executed,
             number,
             rows_read: found.explain.rows_read,
             verified: found.explain.verified,
@@ -397,7 +397,7 @@ impl ViewsEngine {
         let query = self.registry.get(id)?;
         let rows = PackedRowIds::new(rows);
         let text_bytes = query.view_query.text().len();
-        let bytes = cached_answer_bytes(&rows, text_bytes, &query.resolved.query);
+        let bytes = cached_result_bytes(&rows, text_bytes, &query.resolved.query);
         for (evicted, answer) in self.cache.insert(id, number, rows, bytes) {
             self.finish_eviction(evicted, &answer, EvictionReason::Budget);
         }
@@ -411,12 +411,12 @@ impl ViewsEngine {
         }
     }
 
-    fn finish_eviction(&mut self, id: QueryId, answer: &CachedAnswer, reason: EvictionReason) {
+    fn finish_eviction(&mut self, id: QueryId, answer: &CachedResult, reason: EvictionReason) {
         self.log.record_eviction(answer.number, reason, answer.bytes);
         self.remove_if_unused(id);
     }
 
-    /// Reads the change feed and delivers its changes to the mailboxes. Returns the last batch.
+    /// Reads the change feed and delivers its changes to the view_queues. Returns the last batch.
     fn poll(&mut self, reader: &Reader) -> Result<Seq, Error> {
         let began = Timer::now();
         let (registry, has_log) = (&self.registry, self.log.is_enabled());
@@ -477,7 +477,7 @@ impl ViewsEngine {
         resets
     }
 
-    /// Puts changes into the mailboxes of a query, and evicts its cached answer if the set of
+    /// Puts changes into the view_queues of a query, and evicts its cached answer if the set of
     /// matching items has changed. Returns the number of its views.
     fn deliver(&mut self, id: QueryId, changes: PendingChanges, before: Seq) -> usize {
         let began = self.log.is_enabled().then(Timer::now);
@@ -486,31 +486,31 @@ impl ViewsEngine {
         if added + removed > 0 || is_sorted {
             self.evict_stale_answer(id);
         }
-        self.mailboxes.enqueue(id, changes, before);
-        let mailboxes = self.mailboxes.get(id);
+        self.view_queues.enqueue(id, changes, before);
+        let view_queues = self.view_queues.get(id);
         if let Some(began) = began {
             let (seq, log) = (self.feed.seq(), &self.log);
-            mailboxes.iter().for_each(|mailbox| {
-                log.record_delivery(mailbox, seq, counts, elapsed_micros(began));
+            view_queues.iter().for_each(|view_queue| {
+                log.record_delivery(view_queue, seq, counts, elapsed_micros(began));
             });
         }
-        mailboxes.len()
+        view_queues.len()
     }
 
     fn reset_views(&mut self, id: QueryId, reason: ResetReason) {
         self.evict_stale_answer(id);
-        self.mailboxes.reset(id, reason);
+        self.view_queues.reset(id, reason);
     }
 
     /// Runs `read` in a read transaction of the state that the last poll has left.
-    fn with_current_snapshot<T>(
+    fn in_current_transaction<T>(
         &mut self,
         reader: &Reader,
         read: impl Fn(&ViewsEngine) -> Result<T, Error>,
     ) -> Result<T, Error> {
         loop {
             {
-                let _snapshot = reader.begin_read()?;
+                let _transaction = reader.begin_read()?;
                 if self.feed.is_current(reader)? {
                     return read(self);
                 }
@@ -564,14 +564,14 @@ impl ViewsEngine {
             return Ok(());
         }
         let difference =
-            self.with_current_snapshot(reader, |engine| match engine.registry.get(id) {
-                Ok(query) if !engine.mailboxes.get(id).is_empty() => {
+            self.in_current_transaction(reader, |engine| match engine.registry.get(id) {
+                Ok(query) if !engine.view_queues.get(id).is_empty() => {
                     diff_answers(reader, query, &resolved, engine.feed.seq())
                 }
                 _ => Ok(PendingRows::default()),
             })?;
         self.registry.set_resolved(id, resolved);
-        self.mailboxes.mark_query_change(id);
+        self.view_queues.mark_query_change(id);
         self.evict_stale_answer(id);
         if !difference.is_empty() {
             let before = self.feed.seq();
@@ -627,7 +627,7 @@ mod tests {
         };
         for expected_runs in [1, 1] {
             let publish =
-                |_: &mut ViewsEngine, answer: Result<TracedAnswer, Error>| Ok(answer?.rows.len());
+                |_: &mut ViewsEngine, answer: Result<TracedResult, Error>| Ok(answer?.rows.len());
             let (engine, readers) = (&fixture.engine, &fixture.readers);
             let count = answer_query(engine, readers, fixture.query, &run, publish).unwrap();
             assert_eq!((count, runs.get()), (0, expected_runs), "the second answer is cached");

@@ -63,7 +63,9 @@ impl<'a> ChangeFanOut<'a> {
         let after = change.after.as_ref().map(|after| LazyVersion::new(self.reader, after));
         self.affected.clear();
         let versions = before.as_ref().zip(after.as_ref());
-        match versions.and_then(|(before, after)| LazyVersionPair::from_same_scope(before, after)) {
+        match versions
+            .and_then(|(before, after)| LazyVersionPair::from_same_partition(before, after))
+        {
             Some(pair) => self.registry.find_affected(&pair, &mut self.affected),
             None => before
                 .iter()

@@ -6,7 +6,7 @@
 
 use crate::error::Error;
 use larder_store::{
-    CollectionRow, DataVersion, DerivedIndex, FeedResult, ItemChange, Reader, Seq, StoreStamp,
+    CollectionRow, DataVersion, DerivedIndex, FeedResult, ItemChange, Reader, Seq, StoreState,
 };
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(super) struct ChangeFeedReader {
     max_changes: usize,
     /// The data version at the last poll.
     data_version: DataVersion,
-    stamp: StoreStamp,
+    stamp: StoreState,
     epoch: Arc<str>,
     collections: CollectionTable,
     /// Whether the schedules of items are known, so that former schedules are, too.
@@ -66,14 +66,14 @@ pub(super) struct FeedPoll {
 impl ChangeFeedReader {
     /// Begins at the end of the feed.
     pub(super) fn new(reader: &Reader, max_changes: usize) -> Result<ChangeFeedReader, Error> {
-        let _snapshot = reader.begin_read()?;
+        let _transaction = reader.begin_read()?;
         Ok(ChangeFeedReader {
             max_changes,
             data_version: reader.data_version()?,
             stamp: reader.changes().stamp()?,
             epoch: reader.epoch()?,
             collections: CollectionTable(reader.collections().list_names()?),
-            has_schedules: reader.index().is_current(DerivedIndex::Schedule)?,
+            has_schedules: reader.index().is_current(DerivedIndex::Interval)?,
         })
     }
 
@@ -98,14 +98,14 @@ impl ChangeFeedReader {
         Ok(self.is_current(reader)? || self.stamp == reader.changes().stamp()?)
     }
 
-    /// Reads the changes since the last poll. `each` gets the changed items, if
+    /// Reads the changes since the last poll. `visit` gets the changed items, if
     /// `reads_changes`. Returns `None` if nothing happened. After an error the position is
     /// unchanged.
     pub(super) fn poll(
         &mut self,
         reader: &Reader,
         reads_changes: bool,
-        each: &mut dyn FnMut(ItemChange),
+        visit: &mut dyn FnMut(ItemChange),
     ) -> Result<Option<FeedPoll>, Error> {
         let snapshot = reader.begin_read()?;
         let data_version = reader.data_version()?;
@@ -119,7 +119,7 @@ impl ChangeFeedReader {
         let has_schedules = if is_same {
             self.has_schedules
         } else {
-            reader.index().is_current(DerivedIndex::Schedule)?
+            reader.index().is_current(DerivedIndex::Interval)?
         };
         let collections = if is_same && stamp.collection_seq == self.stamp.collection_seq {
             None
@@ -134,7 +134,7 @@ impl ChangeFeedReader {
             true
         } else {
             let names = collections.as_ref().unwrap_or(&self.collections);
-            match reader.changes().for_each(self.stamp.seq, self.max_changes, &names.0, each) {
+            match reader.changes().for_each(self.stamp.seq, self.max_changes, &names.0, visit) {
                 Ok(result) => result == FeedResult::Complete,
                 // A damaged item must not hide the changes of all others: views are reset.
                 Err(larder_store::Error::Damaged { .. }) => false,
@@ -156,16 +156,16 @@ impl ChangeFeedReader {
         Ok(Some(poll))
     }
 
-    /// Calls `each` with each item that changed after `since`, up to the last poll. Returns whether
-    /// all were given.
+    /// Calls `visit` with each item that changed after `since`, up to the last poll. Returns
+    /// whether all were given.
     pub(super) fn read_since(
         &self,
         reader: &Reader,
         since: Seq,
-        each: &mut dyn FnMut(ItemChange),
+        visit: &mut dyn FnMut(ItemChange),
     ) -> Result<bool, Error> {
         let result =
-            reader.changes().for_each(since, self.max_changes, &self.collections.0, each)?;
+            reader.changes().for_each(since, self.max_changes, &self.collections.0, visit)?;
         Ok(result == FeedResult::Complete)
     }
 }

@@ -3,9 +3,9 @@
 //! Separate from the fan-out because a lagging view is brought up to date by the same comparison.
 //! It does not depend on views.
 
-use super::pending_changes::ViewChangeKind;
+use super::pending_changes::ViewEffect;
 use super::query_registry::RegisteredQuery;
-use super::subscription_index::ItemProbe;
+use super::subscription_index::ItemTerms;
 use crate::item::{DecodedItem, ItemFields, ScheduleOrigin};
 use crate::time_test::DateProperty;
 use larder_format::field::Field;
@@ -58,7 +58,7 @@ impl<'a> LazyVersion<'a> {
 fn decode_item<'a>(reader: &'a Reader, version: &'a ItemVersion) -> DecodedItem<'a> {
     DecodedItem {
         reader,
-        head: &version.meta,
+        meta: &version.meta,
         parsed: reader.items().parse_source(&version.meta, &version.bytes),
         schedule_origin: ScheduleOrigin::Given(version.schedule.as_ref()),
         uncertain: Cell::new(false),
@@ -105,14 +105,14 @@ impl ItemFields for LazyVersion<'_> {
     }
 }
 
-impl ItemProbe for LazyVersion<'_> {
+impl ItemTerms for LazyVersion<'_> {
     fn scope(&self) -> (CollectionRow, Kind) {
         (self.version.meta.collection_row, self.version.meta.kind)
     }
 
-    fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
+    fn for_each_value(&self, field: &'static Field, visit: &mut dyn FnMut(&str)) {
         self.any_value(field, &mut |value| {
-            each(value);
+            visit(value);
             false
         });
     }
@@ -139,7 +139,7 @@ pub(super) struct LazyVersionPair<'v, 'a> {
 
 impl<'v, 'a> LazyVersionPair<'v, 'a> {
     /// Returns `None` if the versions are in different collections or of different kinds.
-    pub(super) fn from_same_scope(
+    pub(super) fn from_same_partition(
         before: &'v LazyVersion<'a>,
         after: &'v LazyVersion<'a>,
     ) -> Option<LazyVersionPair<'v, 'a>> {
@@ -157,20 +157,20 @@ impl<'v, 'a> LazyVersionPair<'v, 'a> {
     }
 }
 
-impl ItemProbe for LazyVersionPair<'_, '_> {
+impl ItemTerms for LazyVersionPair<'_, '_> {
     fn scope(&self) -> (CollectionRow, Kind) {
         self.after.scope()
     }
 
-    fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
-        self.before.for_each_value(field, each);
+    fn for_each_value(&self, field: &'static Field, visit: &mut dyn FnMut(&str)) {
+        self.before.for_each_value(field, visit);
         let mut new = self.new_values.borrow_mut();
         let known = new.iter().position(|(id, _)| *id == field.id);
         if known.is_none() {
             new.push((field.id, self.new_values(field)));
         }
         let values = known.map_or_else(|| new.last(), |at| new.get(at));
-        values.into_iter().flat_map(|(_, values)| values).for_each(|value| each(value));
+        values.into_iter().flat_map(|(_, values)| values).for_each(|value| visit(value));
     }
 
     fn uids(&self) -> [Option<&str>; 4] {
@@ -194,17 +194,17 @@ pub(super) fn classify_change(
     change: &ItemChange,
     matched: bool,
     matches: bool,
-) -> &'static [ViewChangeKind] {
+) -> &'static [ViewEffect] {
     let row = |version: &Option<ItemVersion>| version.as_ref().map(|version| version.meta.row);
     match (matched, matches) {
         (false, false) => &[],
-        (false, true) => &[ViewChangeKind::Added],
-        (true, false) => &[ViewChangeKind::Removed],
+        (false, true) => &[ViewEffect::Added],
+        (true, false) => &[ViewEffect::Removed],
         // The item was removed and stored again: it has its handle, but another row.
         (true, true) if row(&change.before) != row(&change.after) => {
-            &[ViewChangeKind::Removed, ViewChangeKind::Added]
+            &[ViewEffect::Removed, ViewEffect::Added]
         }
-        (true, true) if is_visible_change(query, change) => &[ViewChangeKind::Modified],
+        (true, true) if is_visible_change(query, change) => &[ViewEffect::Modified],
         (true, true) => &[],
     }
 }

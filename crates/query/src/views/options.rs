@@ -31,7 +31,7 @@ pub struct ViewsOptions {
     /// Whether a thread waits for commits. Without it the program calls
     /// [`Views::catch_up`](super::Views::catch_up).
     pub watch: bool,
-    /// The bounds of the mailboxes.
+    /// The bounds of the view_queues.
     pub limits: ViewLimits,
 }
 
@@ -87,13 +87,13 @@ pub enum ViewInterest {
     Rows,
     /// The metadata, without the source bytes.
     #[default]
-    Heads,
+    Meta,
     /// The metadata and the values of these fields.
     Fields(Arc<[&'static Field]>),
     /// The row and the source bytes.
     Bytes,
     /// The metadata and the source bytes.
-    HeadsAndBytes,
+    MetaAndBytes,
 }
 
 /// The options of one view.

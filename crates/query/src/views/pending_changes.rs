@@ -2,7 +2,7 @@
 //!
 //! They are items as they were at a batch, or rows whose items are read when they are delivered:
 //! for a first answer, for changes by the clock, and when the items would take too much memory.
-//! Separate from the mailboxes, which hold them, and from the fan-out, which finds them.
+//! Separate from the view_queues, which hold them, and from the fan-out, which finds them.
 
 use super::subscription_index::QueryId;
 use super::view_event::RemovedItem;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The effect of a change on an answer, in the order of delivery: removals come first, so that an
 /// item that was removed and added again ends up in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ViewChangeKind {
+pub(super) enum ViewEffect {
     Removed,
     Added,
     Modified,
@@ -23,7 +23,7 @@ pub(super) enum ViewChangeKind {
 #[derive(Debug, Clone)]
 pub(super) enum PendingChanges {
     /// Items with the bytes that they had at this batch.
-    Items(Seq, Vec<(ViewChangeKind, Arc<ItemChange>)>),
+    Items(Seq, Vec<(ViewEffect, Arc<ItemChange>)>),
     /// Rows whose items are read when they are delivered.
     Rows(Arc<PendingRows>),
 }
@@ -93,11 +93,7 @@ impl PendingChanges {
         match self {
             PendingChanges::Items(_, items) => {
                 let count = |kind| items.iter().filter(|(other, _)| *other == kind).count();
-                [
-                    count(ViewChangeKind::Added),
-                    count(ViewChangeKind::Modified),
-                    count(ViewChangeKind::Removed),
-                ]
+                [count(ViewEffect::Added), count(ViewEffect::Modified), count(ViewEffect::Removed)]
             }
             PendingChanges::Rows(rows) => {
                 [rows.added.len(), rows.modified.len(), rows.removed.len()]
@@ -117,7 +113,7 @@ fn change_bytes(change: &ItemChange) -> usize {
 pub(super) struct ChangeCollector {
     max_bytes: usize,
     bytes: usize,
-    items: HashMap<QueryId, Vec<(ViewChangeKind, Arc<ItemChange>)>>,
+    items: HashMap<QueryId, Vec<(ViewEffect, Arc<ItemChange>)>>,
     rows: HashMap<QueryId, RowCollector>,
 }
 
@@ -139,7 +135,7 @@ impl ChangeCollector {
     pub(super) fn add(
         &mut self,
         query: QueryId,
-        effects: &'static [ViewChangeKind],
+        effects: &'static [ViewEffect],
         change: &Arc<ItemChange>,
     ) {
         if self.bytes > self.max_bytes {
@@ -183,14 +179,14 @@ impl ChangeCollector {
 
 impl RowCollector {
     /// Adds the effects of a change.
-    pub(super) fn add(&mut self, effects: &[ViewChangeKind], change: &ItemChange) {
+    pub(super) fn add(&mut self, effects: &[ViewEffect], change: &ItemChange) {
         for effect in effects {
             match (effect, &change.before, &change.after) {
-                (ViewChangeKind::Removed, Some(before), _) => {
-                    self.removed.push(RemovedItem::from_head(&before.meta));
+                (ViewEffect::Removed, Some(before), _) => {
+                    self.removed.push(RemovedItem::from_meta(&before.meta));
                 }
-                (ViewChangeKind::Added, _, Some(after)) => self.added.push(after.meta.row),
-                (ViewChangeKind::Modified, _, Some(after)) => self.modified.push(after.meta.row),
+                (ViewEffect::Added, _, Some(after)) => self.added.push(after.meta.row),
+                (ViewEffect::Modified, _, Some(after)) => self.modified.push(after.meta.row),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@
 //! without a cached answer.
 
 use super::feed_reader::CollectionTable;
-use super::subscription_index::{CollectionTarget, ItemProbe, QueryId, SubscriptionIndex};
+use super::subscription_index::{CollectionTarget, ItemTerms, QueryId, SubscriptionIndex};
 use super::view_query::{ResolvedQuery, ViewQuery, is_time_dependent};
 use crate::error::Error;
 use crate::matcher::Matcher;
@@ -133,7 +133,7 @@ impl QueryRegistry {
     }
 
     /// Adds the queries whose answers a change of an item may affect to `ids`.
-    pub(super) fn find_affected(&self, item: &dyn ItemProbe, ids: &mut Vec<QueryId>) {
+    pub(super) fn find_affected(&self, item: &dyn ItemTerms, ids: &mut Vec<QueryId>) {
         self.subscriptions.find(item, ids);
     }
 

@@ -4,7 +4,7 @@
 //! item with one of the terms may be in the answer; an item without any is not. Separate from the
 //! query planner, whose candidates depend on the index configuration of the store.
 
-use crate::matcher::{any_fields, fields_matched_by, word_fields};
+use crate::matcher::{any_fields, searched_fields, word_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
 use crate::time_test::TimeTest;
 use crate::value_matcher::{WordPattern, parse_phone_digits, split_phrase};
@@ -81,12 +81,12 @@ pub(super) fn required_terms(query: &Query, kind: Option<Kind>) -> Option<Vec<Re
     (terms.len() <= MAX_REQUIRED_TERMS).then_some(terms)
 }
 
-/// Calls `each` with each trigram of a text.
-pub(super) fn for_each_trigram(text: &str, each: &mut dyn FnMut([char; 3])) {
+/// Calls `visit` with each trigram of a text.
+pub(super) fn for_each_trigram(text: &str, visit: &mut dyn FnMut([char; 3])) {
     let mut chars = text.chars();
     let (Some(mut a), Some(mut b)) = (chars.next(), chars.next()) else { return };
     for c in chars {
-        each([a, b, c]);
+        visit([a, b, c]);
         (a, b) = (b, c);
     }
 }
@@ -171,7 +171,7 @@ fn require_for_test(test: &FieldTest, collection_type: CollectionType) -> TermRe
                 _ => TermRequirement::AnyItem,
             };
         }
-        FieldSelector::Field(field) => fields_matched_by(field, collection_type),
+        FieldSelector::Field(field) => searched_fields(field, collection_type),
         FieldSelector::Any => any_fields(collection_type),
     };
     if fields.is_empty() {
@@ -180,7 +180,7 @@ fn require_for_test(test: &FieldTest, collection_type: CollectionType) -> TermRe
     // An empty text matches items without the field, and the digits of a phone number match it
     // however it is punctuated.
     if folded.is_empty()
-        || (test.op == MatchOp::Contains && parse_phone_digits(&test.text).is_some())
+        || (test.op == MatchOp::ContainsWords && parse_phone_digits(&test.text).is_some())
     {
         return TermRequirement::AnyItem;
     }
@@ -191,12 +191,12 @@ fn require_for_test(test: &FieldTest, collection_type: CollectionType) -> TermRe
     match test.op {
         MatchOp::Is if is_one_field => each_field(RequiredTerm::Value),
         MatchOp::BeginsWith if is_one_field => each_field(RequiredTerm::Prefix),
-        MatchOp::Contains => {
+        MatchOp::ContainsWords => {
             let longest =
                 split_phrase(&folded).into_iter().max_by_key(String::len).unwrap_or_default();
             require_trigram(fields, &longest)
         }
-        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Includes => {
+        MatchOp::Is | MatchOp::BeginsWith | MatchOp::EndsWith | MatchOp::Substring => {
             require_trigram(fields, &folded)
         }
         _ => TermRequirement::AnyItem,

@@ -43,11 +43,11 @@ impl CollectionTarget {
 }
 
 /// The terms of a changed item, before and after the change.
-pub(super) trait ItemProbe {
+pub(super) trait ItemTerms {
     /// Returns the row of the collection, and the kind.
     fn scope(&self) -> (CollectionRow, Kind);
-    /// Calls `each` with the values of a field.
-    fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str));
+    /// Calls `visit` with the values of a field.
+    fn for_each_value(&self, field: &'static Field, visit: &mut dyn FnMut(&str));
     /// Returns the UIDs under which the item is found.
     fn uids(&self) -> [Option<&str>; 4];
     /// Returns the time spans that the item covers.
@@ -55,17 +55,17 @@ pub(super) trait ItemProbe {
 }
 
 /// The items that a query can match: the items of one kind in one collection.
-type QueryScope = (CollectionTarget, Option<Kind>);
+type QueryPartition = (CollectionTarget, Option<Kind>);
 
 /// The registered queries by the terms that their answers require.
 #[derive(Debug, Default)]
 pub(super) struct SubscriptionIndex {
-    scopes: HashMap<QueryScope, ScopeSubscriptions>,
+    scopes: HashMap<QueryPartition, PartitionSubscriptions>,
 }
 
 /// The queries of one scope.
 #[derive(Debug, Default)]
-struct ScopeSubscriptions {
+struct PartitionSubscriptions {
     uids: HashMap<String, QueryIdSet>,
     fields: BTreeMap<u16, FieldSubscriptions>,
     trigrams: TrigramSubscriptions,
@@ -181,31 +181,31 @@ impl SubscriptionIndex {
     /// Removes a query that was added with the same arguments.
     pub(super) fn remove(&mut self, id: QueryId, query: &Query, target: CollectionTarget) {
         let scope = self.for_each_term(query, target, &mut |scope, term| scope.remove(term, id));
-        if self.scopes.get(&scope).is_some_and(ScopeSubscriptions::is_empty) {
+        if self.scopes.get(&scope).is_some_and(PartitionSubscriptions::is_empty) {
             self.scopes.remove(&scope);
         }
     }
 
-    /// Calls `each` with the subscriptions of the query's scope and each required term; once with
+    /// Calls `visit` with the subscriptions of the query's scope and each required term; once with
     /// `None` if there is no such term. Returns the scope.
     fn for_each_term(
         &mut self,
         query: &Query,
         target: CollectionTarget,
-        each: &mut dyn FnMut(&mut ScopeSubscriptions, Option<&RequiredTerm>),
-    ) -> QueryScope {
+        visit: &mut dyn FnMut(&mut PartitionSubscriptions, Option<&RequiredTerm>),
+    ) -> QueryPartition {
         let kind = query.required_kind();
         let scope = (target, kind);
         let subscriptions = self.scopes.entry(scope).or_default();
         match required_terms(query, kind) {
-            Some(terms) => terms.iter().for_each(|term| each(subscriptions, Some(term))),
-            None => each(subscriptions, None),
+            Some(terms) => terms.iter().for_each(|term| visit(subscriptions, Some(term))),
+            None => visit(subscriptions, None),
         }
         scope
     }
 
     /// Adds the queries that a change of an item may concern to `found`, some perhaps twice.
-    pub(super) fn find(&self, item: &dyn ItemProbe, found: &mut Vec<QueryId>) {
+    pub(super) fn find(&self, item: &dyn ItemTerms, found: &mut Vec<QueryId>) {
         let (collection, kind) = item.scope();
         for target in [CollectionTarget::All, CollectionTarget::Row(collection)] {
             for scope in [(target, None), (target, Some(kind))] {
@@ -217,7 +217,7 @@ impl SubscriptionIndex {
     }
 }
 
-impl ScopeSubscriptions {
+impl PartitionSubscriptions {
     fn add(&mut self, term: Option<&RequiredTerm>, query: QueryId) {
         match term {
             None => self.unindexed.push(query),
@@ -315,7 +315,7 @@ impl ScopeSubscriptions {
 
     fn find(
         &self,
-        item: &dyn ItemProbe,
+        item: &dyn ItemTerms,
         collection_type: CollectionType,
         found: &mut Vec<QueryId>,
     ) {
@@ -490,15 +490,15 @@ mod tests {
     use larder_format::contact::Contact;
 
     /// A contact in the collection of row 1.
-    struct ContactProbe(Contact<'static>);
+    struct ContactTerms(Contact<'static>);
 
-    impl ItemProbe for ContactProbe {
+    impl ItemTerms for ContactTerms {
         fn scope(&self) -> (CollectionRow, Kind) {
             (CollectionRow::from_number(1), Kind::Contact)
         }
 
-        fn for_each_value(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
-            self.0.values(field).iter().for_each(|value| each(value));
+        fn for_each_value(&self, field: &'static Field, visit: &mut dyn FnMut(&str)) {
+            self.0.values(field).iter().for_each(|value| visit(value));
         }
 
         fn uids(&self) -> [Option<&str>; 4] {
@@ -513,7 +513,7 @@ mod tests {
     fn find(index: &SubscriptionIndex) -> Vec<QueryId> {
         let card = b"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Anna Schmidt\r\nEND:VCARD\r\n";
         let mut found = Vec::new();
-        index.find(&ContactProbe(Contact::parse(card)), &mut found);
+        index.find(&ContactTerms(Contact::parse(card)), &mut found);
         found.sort_unstable();
         found.dedup();
         found

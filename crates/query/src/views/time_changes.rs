@@ -29,8 +29,8 @@ pub(super) fn diff_answers(
     let after = after.into_iter().collect::<HashSet<ItemRow>>();
     let mut removed: Vec<ItemRow> = before.difference(&after).copied().collect();
     removed.sort_unstable();
-    reader.items().for_each(&removed, &mut |head, _| {
-        changes.removed.push(RemovedItem::from_head(&head));
+    reader.items().for_each(&removed, &mut |meta, _| {
+        changes.removed.push(RemovedItem::from_meta(&meta));
         true
     })?;
     if let (Some(previous), Some(next)) = (&query.resolved.occurrence_range, &next.occurrence_range)

@@ -1,20 +1,19 @@
 //! An open view: it delivers the changes of an answer to its client, as fast as the client reads
 //! them.
 //!
-//! Changes wait in the mailbox of the view. A view whose mailbox was full gets the net effect of
-//! the missed changes from the store, so a slow client uses no memory. Items are read here,
-//! with a reader of the view's own, and without the engine's lock: a large answer delays no other
-//! view.
+//! Changes wait in the view_queue of the view. A view whose view_queue was full gets the net effect
+//! of the missed changes from the store, so a slow client uses no memory. Items are read here, with
+//! a reader of the view's own, and without the engine's lock: a large answer delays no other view.
 
 use super::Views;
 use super::engine::{MissedChanges, OpenedView};
-use super::mailbox::{DeliveryState, Mailbox};
 use super::mutex::lock_ignoring_poison;
 use super::options::{ViewInterest, ViewOptions};
-use super::pending_changes::{PendingChanges, PendingRows, ViewChangeKind};
+use super::pending_changes::{PendingChanges, PendingRows, ViewEffect};
 use super::subscription_index::QueryId;
 use super::view_event::{RemovedItem, ViewEvent, ViewItem};
 use super::view_query::ViewQuery;
+use super::view_queue::{DeliveryState, ViewQueue};
 use crate::error::Error;
 
 use crate::query_log::ResetReason;
@@ -30,7 +29,7 @@ const MAX_OCCURRENCES_PER_ITEM: usize = 1000;
 /// Changes that are being delivered; `at` is the number of changes already delivered.
 enum Delivery {
     Rows { rows: Arc<PendingRows>, at: usize },
-    Items { seq: Seq, items: Vec<(ViewChangeKind, Arc<ItemChange>)>, at: usize },
+    Items { seq: Seq, items: Vec<(ViewEffect, Arc<ItemChange>)>, at: usize },
 }
 
 impl Delivery {
@@ -45,7 +44,7 @@ impl Delivery {
 /// An open view. Dropping it closes it.
 pub struct View {
     views: Views,
-    mailbox: Arc<Mailbox>,
+    view_queue: Arc<ViewQueue>,
     query_id: QueryId,
     view_query: Arc<ViewQuery>,
     interest: ViewInterest,
@@ -58,7 +57,7 @@ pub struct View {
 impl fmt::Debug for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("View")
-            .field("number", &self.mailbox.number)
+            .field("number", &self.view_queue.number)
             .field("view_query", &self.view_query)
             .finish_non_exhaustive()
     }
@@ -68,7 +67,7 @@ impl View {
     pub(super) fn new(views: Views, opened: OpenedView, options: ViewOptions) -> View {
         let mut view = View {
             views,
-            mailbox: opened.mailbox,
+            view_queue: opened.view_queue,
             query_id: opened.query_id,
             view_query: opened.view_query,
             interest: options.interest,
@@ -89,7 +88,7 @@ impl View {
     /// The number of the view in this process.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.mailbox.number
+        self.view_queue.number
     }
 
     /// The query that the view is open on.
@@ -131,20 +130,20 @@ impl View {
             if let Some(event) = self.try_next()? {
                 return Ok(Some(event));
             }
-            let queue = lock_ignoring_poison(&self.mailbox.queue);
+            let queue = lock_ignoring_poison(&self.view_queue.queue);
             if queue.is_ready() {
                 continue;
             }
             match deadline {
                 None => {
-                    let woken = self.mailbox.changed.wait(queue);
+                    let woken = self.view_queue.changed.wait(queue);
                     drop(woken.unwrap_or_else(PoisonError::into_inner));
                 }
                 Some(deadline) => {
                     let Some(left) = deadline.checked_duration_since(Instant::now()) else {
                         return Ok(None);
                     };
-                    let woken = self.mailbox.changed.wait_timeout(queue, left);
+                    let woken = self.view_queue.changed.wait_timeout(queue, left);
                     drop(woken.unwrap_or_else(PoisonError::into_inner));
                 }
             }
@@ -154,23 +153,23 @@ impl View {
     /// Returns whether [`View::try_next`] has an event.
     #[must_use]
     pub fn has_pending_events(&self) -> bool {
-        self.delivery.is_some() || self.pending_reset.is_some() || self.mailbox.has_pending()
+        self.delivery.is_some() || self.pending_reset.is_some() || self.view_queue.has_pending()
     }
 
-    /// Suspends the view: its mailbox accepts no changes.
+    /// Suspends the view: its view_queue accepts no changes.
     pub fn pause(&self) {
-        self.mailbox.pause(self.views.current_seq());
+        self.view_queue.pause(self.views.current_seq());
     }
 
     /// Resumes the view, which gets the net effect of the changes that it missed.
     pub fn resume(&self) {
-        self.mailbox.resume();
+        self.view_queue.resume();
     }
 
-    /// Begins to deliver the changes in the mailbox. Returns whether there were any.
+    /// Begins to deliver the changes in the view_queue. Returns whether there were any.
     fn take_pending(&mut self) -> Result<bool, Error> {
         let (delivered_seq, state) = {
-            let mut queue = lock_ignoring_poison(&self.mailbox.queue);
+            let mut queue = lock_ignoring_poison(&self.view_queue.queue);
             if queue.is_paused {
                 return Ok(false);
             }
@@ -193,9 +192,10 @@ impl View {
 
     /// Begins to deliver the net effect of all batches after `since`.
     fn catch_up(&mut self, since: Seq) -> Result<(), Error> {
-        let (id, mailbox) = (self.query_id, &self.mailbox);
-        let missed =
-            self.views.update(|engine, reader| engine.read_missed(reader, id, mailbox, since))?;
+        let (id, view_queue) = (self.query_id, &self.view_queue);
+        let missed = self
+            .views
+            .update(|engine, reader| engine.read_missed(reader, id, view_queue, since))?;
         match missed {
             MissedChanges::Rows(rows) => self.begin_delivery(Arc::new(rows)),
             MissedChanges::Reset(reason) => self.pending_reset = Some(reason),
@@ -205,9 +205,10 @@ impl View {
 
     /// Begins to deliver the full answer.
     fn restart(&mut self, reason: ResetReason) -> Result<(), Error> {
-        let (id, mailbox) = (self.query_id, &self.mailbox);
-        let rows =
-            self.views.answer(id, |engine, answer| engine.finish_reset(mailbox, reason, answer))?;
+        let (id, view_queue) = (self.query_id, &self.view_queue);
+        let rows = self
+            .views
+            .answer(id, |engine, answer| engine.finish_reset(view_queue, reason, answer))?;
         self.pending_reset = None;
         self.begin_delivery(Arc::new(rows));
         Ok(())
@@ -233,7 +234,7 @@ impl View {
     /// Returns the next items with the same effect.
     fn next_item_event(
         &self,
-        items: &[(ViewChangeKind, Arc<ItemChange>)],
+        items: &[(ViewEffect, Arc<ItemChange>)],
         at: &mut usize,
     ) -> Result<Option<ViewEvent>, Error> {
         let rest = items.get(*at..).unwrap_or_default();
@@ -242,23 +243,20 @@ impl View {
         let length = same_kind.take(self.items_per_event).count();
         let page = rest.get(..length).unwrap_or_default();
         let event = match kind {
-            ViewChangeKind::Removed => {
+            ViewEffect::Removed => {
                 let removed = page.iter().filter_map(|(_, change)| change.before.as_ref());
                 ViewEvent::Removed(
-                    removed.map(|before| RemovedItem::from_head(&before.meta)).collect(),
+                    removed.map(|before| RemovedItem::from_meta(&before.meta)).collect(),
                 )
             }
-            ViewChangeKind::Added => ViewEvent::Added(self.view_items(page)?),
-            ViewChangeKind::Modified => ViewEvent::Modified(self.view_items(page)?),
+            ViewEffect::Added => ViewEvent::Added(self.view_items(page)?),
+            ViewEffect::Modified => ViewEvent::Modified(self.view_items(page)?),
         };
         *at += length;
         Ok(Some(event))
     }
 
-    fn view_items(
-        &self,
-        items: &[(ViewChangeKind, Arc<ItemChange>)],
-    ) -> Result<Vec<ViewItem>, Error> {
+    fn view_items(&self, items: &[(ViewEffect, Arc<ItemChange>)]) -> Result<Vec<ViewItem>, Error> {
         let versions = items.iter().filter_map(|(_, change)| change.after.as_ref());
         if !matches!(self.interest, ViewInterest::Fields(_)) && !self.view_query.wants_occurrences()
         {
@@ -282,14 +280,14 @@ impl View {
 
     /// Returns the parts of an item that need no other data.
     fn view_item(&self, version: &ItemVersion) -> ViewItem {
-        let head = || Some(ItemMeta::clone(&version.meta));
+        let meta = || Some(ItemMeta::clone(&version.meta));
         let bytes = || Some(Arc::clone(&version.bytes));
         let item = ViewItem::from_row(version.meta.row);
         match self.interest {
             ViewInterest::Rows => item,
-            ViewInterest::Heads | ViewInterest::Fields(_) => ViewItem { head: head(), ..item },
+            ViewInterest::Meta | ViewInterest::Fields(_) => ViewItem { meta: meta(), ..item },
             ViewInterest::Bytes => ViewItem { bytes: bytes(), ..item },
-            ViewInterest::HeadsAndBytes => ViewItem { head: head(), bytes: bytes(), ..item },
+            ViewInterest::MetaAndBytes => ViewItem { meta: meta(), bytes: bytes(), ..item },
         }
     }
 
@@ -363,7 +361,7 @@ impl View {
                 && !wants_occurrences
                 && lock_ignoring_poison(&self.views.engine).is_at(reader, seq)?
             {
-                reader.items().for_each_source(rows, &mut |row, bytes| {
+                reader.items().for_each_source_bytes(rows, &mut |row, bytes| {
                     let bytes = Some(bytes.into());
                     items.push(ViewItem { bytes, ..ViewItem::from_row(row) });
                     true
@@ -378,14 +376,14 @@ impl View {
     }
 }
 
-/// Calls `each` with the items in these rows and skips removed ones.
+/// Calls `visit` with the items in these rows and skips removed ones.
 fn read_versions(
     reader: &Reader,
     rows: &[ItemRow],
     has_schedules: bool,
-    each: &mut dyn FnMut(&ItemVersion),
+    visit: &mut dyn FnMut(&ItemVersion),
 ) -> Result<(), Error> {
-    let _snapshot = reader.begin_read()?;
+    let _transaction = reader.begin_read()?;
     let mut schedules = HashMap::new();
     if has_schedules {
         reader.items().for_each_schedule(rows, &mut |row, schedule| {
@@ -393,9 +391,9 @@ fn read_versions(
             true
         })?;
     }
-    reader.items().for_each(rows, &mut |head, bytes| {
-        let (bytes, schedule) = (bytes.into(), schedules.remove(&head.row));
-        each(&ItemVersion { meta: head, bytes, schedule });
+    reader.items().for_each(rows, &mut |meta, bytes| {
+        let (bytes, schedule) = (bytes.into(), schedules.remove(&meta.row));
+        visit(&ItemVersion { meta, bytes, schedule });
         true
     })?;
     Ok(())
@@ -403,6 +401,6 @@ fn read_versions(
 
 impl Drop for View {
     fn drop(&mut self) {
-        lock_ignoring_poison(&self.views.engine).close_view(self.query_id, &self.mailbox);
+        lock_ignoring_poison(&self.views.engine).close_view(self.query_id, &self.view_queue);
     }
 }

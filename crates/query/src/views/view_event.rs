@@ -27,7 +27,7 @@ pub struct ViewItem {
     /// The row, which identifies the item for the lifetime of the store.
     pub row: ItemRow,
     /// The metadata, if the view delivers it.
-    pub head: Option<ItemMeta>,
+    pub meta: Option<ItemMeta>,
     /// The values of the fields of interest, in their order.
     pub values: Vec<Vec<String>>,
     /// The source bytes, if the view delivers them.
@@ -39,7 +39,7 @@ pub struct ViewItem {
 impl ViewItem {
     /// An item of which only the row is delivered.
     pub(super) fn from_row(row: ItemRow) -> ViewItem {
-        ViewItem { row, head: None, values: Vec::new(), bytes: None, occurrences: Vec::new() }
+        ViewItem { row, meta: None, values: Vec::new(), bytes: None, occurrences: Vec::new() }
     }
 }
 
@@ -57,12 +57,12 @@ pub struct RemovedItem {
 }
 
 impl RemovedItem {
-    pub(super) fn from_head(head: &ItemMeta) -> RemovedItem {
+    pub(super) fn from_meta(meta: &ItemMeta) -> RemovedItem {
         RemovedItem {
-            row: head.row,
-            handle: head.handle,
-            uid: head.uid.clone(),
-            recurrence_id: head.recurrence_id.clone(),
+            row: meta.row,
+            handle: meta.handle,
+            uid: meta.uid.clone(),
+            recurrence_id: meta.recurrence_id.clone(),
         }
     }
 }

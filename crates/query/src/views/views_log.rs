@@ -5,10 +5,10 @@
 
 use super::fan_out::FanOutStatistics;
 use super::feed_reader::CollectionTable;
-use super::mailbox::Mailbox;
 use super::query_registry::RegisteredQuery;
+use super::view_queue::ViewQueue;
 use crate::query_log::{
-    AnswerOrigin, AnswerRecord, EvictionReason, QueryLogEvent, QueryLogSink, ResetReason,
+    EvictionReason, QueryLogEvent, QueryLogSink, ResetReason, ResultOrigin, ResultRecord,
 };
 use larder_store::{ItemRow, Seq};
 use std::sync::Arc;
@@ -22,9 +22,9 @@ const LOCAL_BACKEND: &str = "local";
 pub(super) struct ViewsLog(Option<Arc<dyn QueryLogSink>>);
 
 /// An answer, and how it was obtained.
-pub(super) struct TracedAnswer {
+pub(super) struct TracedResult {
     pub(super) rows: Arc<[ItemRow]>,
-    pub(super) origin: AnswerOrigin,
+    pub(super) origin: ResultOrigin,
     /// The number of the answer in this process; 0 if the query was not answered.
     pub(super) number: u64,
     pub(super) rows_read: u64,
@@ -34,12 +34,12 @@ pub(super) struct TracedAnswer {
     pub(super) bytes: usize,
 }
 
-impl TracedAnswer {
+impl TracedResult {
     /// The answer of a view that begins without one.
-    pub(super) fn empty() -> TracedAnswer {
-        TracedAnswer {
+    pub(super) fn empty() -> TracedResult {
+        TracedResult {
             rows: Arc::from([]),
-            origin: AnswerOrigin::Executed,
+            origin: ResultOrigin::Executed,
             number: 0,
             rows_read: 0,
             verified: 0,
@@ -89,13 +89,13 @@ impl ViewsLog {
         query: &RegisteredQuery,
         client: &str,
         view: Option<u64>,
-        found: &TracedAnswer,
+        found: &TracedResult,
     ) {
         if self.0.is_none() {
             return;
         }
         let text = query.resolved.query.to_string();
-        let answer = AnswerRecord {
+        let answer = ResultRecord {
             client,
             query: &text,
             kind: query.view_query.kind(),
@@ -115,30 +115,30 @@ impl ViewsLog {
         });
     }
 
-    pub(super) fn record_close(&self, mailbox: &Mailbox) {
-        self.record(&QueryLogEvent::Close { client: &mailbox.client, view: mailbox.number });
+    pub(super) fn record_close(&self, view_queue: &ViewQueue) {
+        self.record(&QueryLogEvent::Close { client: &view_queue.client, view: view_queue.number });
     }
 
     pub(super) fn record_delivery(
         &self,
-        mailbox: &Mailbox,
+        view_queue: &ViewQueue,
         seq: Seq,
         [added, modified, removed]: [usize; 3],
         us: u64,
     ) {
-        let (client, view) = (&*mailbox.client, mailbox.number);
+        let (client, view) = (&*view_queue.client, view_queue.number);
         self.record(&QueryLogEvent::Notify { client, view, seq, added, modified, removed, us });
     }
 
     pub(super) fn record_reset(
         &self,
-        mailbox: &Mailbox,
+        view_queue: &ViewQueue,
         seq: Seq,
         reason: ResetReason,
         returned: usize,
         us: u64,
     ) {
-        let (client, view) = (&*mailbox.client, mailbox.number);
+        let (client, view) = (&*view_queue.client, view_queue.number);
         self.record(&QueryLogEvent::Reset { client, view, seq, reason, returned, us });
     }
 

@@ -164,8 +164,10 @@ fn run_watcher(views: &WatchedViews, signal: &Arc<WatcherSignal>) {
         // Both under one lock: a view that is opened in between finds the thread asleep, and wakes
         // it.
         let mut flags = lock_ignoring_poison(&signal.flags);
-        let quiet_time = lock_ignoring_poison(&views.engine).quiet_time(POLL_INTERVAL);
-        timeout = quiet_time.map(|time| if polled.is_err() { POLL_INTERVAL } else { time });
+        let time_to_next_deadline =
+            lock_ignoring_poison(&views.engine).time_to_next_deadline(POLL_INTERVAL);
+        timeout =
+            time_to_next_deadline.map(|time| if polled.is_err() { POLL_INTERVAL } else { time });
         flags.is_awake = timeout.is_some();
     }
 }

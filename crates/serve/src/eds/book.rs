@@ -270,12 +270,12 @@ impl EdsService {
             let Some(uid) = prepared.uid().map(str::to_string) else {
                 return Err(CallError::new(OTHER, "No UID in the contact"));
             };
-            let (head, _) = self.read_item(book, &uid)?;
-            if guards && !self.is_current(&prepared, &head)? {
+            let (meta, _) = self.read_item(book, &uid)?;
+            if guards && !self.is_current(&prepared, &meta)? {
                 return Err(out_of_sync_error());
             }
             let expect =
-                if guards { Precondition::UnchangedSince(head.seq) } else { Precondition::Any };
+                if guards { Precondition::UnchangedSince(meta.seq) } else { Precondition::Any };
             changes.insert(uid, book.put_change(prepared, expect));
         }
         let changes = changes.into_values().collect();
@@ -288,22 +288,22 @@ impl EdsService {
 
     fn remove_contacts(&mut self, book: &AddressBook, uids: &[String]) -> Result<(), CallError> {
         let mut changes: Vec<BatchChange> = Vec::new();
-        let mut heads: Vec<ItemMeta> = Vec::new();
+        let mut metas: Vec<ItemMeta> = Vec::new();
         for uid in uids {
-            let (head, _) = self.read_item(book, uid)?;
-            if !heads.iter().any(|known| known.row == head.row) {
-                changes.push(BatchChange::Remove(head.handle, Precondition::Any));
-                heads.push(head);
+            let (meta, _) = self.read_item(book, uid)?;
+            if !metas.iter().any(|known| known.row == meta.row) {
+                changes.push(BatchChange::Remove(meta.handle, Precondition::Any));
+                metas.push(meta);
             }
         }
         self.write("remove", &book.name, changes).map(drop)
     }
 
     /// Returns whether a card has the current revision of its item.
-    fn is_current(&mut self, card: &ParsedItem, head: &ItemMeta) -> Result<bool, CallError> {
+    fn is_current(&mut self, card: &ParsedItem, meta: &ItemMeta) -> Result<bool, CallError> {
         let contact = Contact::parse(card.bytes());
         let revision = contact.properties().iter().find(|property| property.has_name("REV"));
-        let rev = self.cards.rev(&self.reader, head.seq)?;
+        let rev = self.cards.rev(&self.reader, meta.seq)?;
         Ok(revision.is_some_and(|revision| revision.text().trim() == rev))
     }
 
@@ -328,8 +328,8 @@ impl EdsService {
     }
 
     fn read_card(&mut self, book: &AddressBook, uid: &str) -> Result<String, CallError> {
-        let (head, bytes) = self.read_item(book, uid)?;
-        Ok(self.cards.render(&self.reader, &head, &bytes)?)
+        let (meta, bytes) = self.read_item(book, uid)?;
+        Ok(self.cards.render(&self.reader, &meta, &bytes)?)
     }
 
     fn list_cards(
@@ -341,8 +341,8 @@ impl EdsService {
         let view_query = self.view_query(book, query)?;
         let (mut all, mut size, mut failed) = (Vec::new(), 0, None);
         let (cards, reader) = (&mut self.cards, &self.reader);
-        self.store_views.find(view_query, client, &mut |head, bytes| {
-            match cards.render(reader, head, bytes) {
+        self.store_views.find(view_query, client, &mut |meta, bytes| {
+            match cards.render(reader, meta, bytes) {
                 Ok(card) => {
                     size += card.len() + 8;
                     all.push(card);
@@ -368,8 +368,8 @@ impl EdsService {
         client: &str,
     ) -> Result<Vec<String>, CallError> {
         let (view_query, mut uids) = (self.view_query(book, query)?, Vec::new());
-        self.store_views.find(view_query, client, &mut |head, _| {
-            uids.push(replace_nul(&head.uid));
+        self.store_views.find(view_query, client, &mut |meta, _| {
+            uids.push(replace_nul(&meta.uid));
             true
         })?;
         Ok(uids)

@@ -24,27 +24,27 @@ impl CardRenderer {
     pub(super) fn render(
         &mut self,
         reader: &Reader,
-        head: &ItemMeta,
+        meta: &ItemMeta,
         bytes: &[u8],
     ) -> Result<String, Error> {
-        let rev = self.rev(reader, head.seq)?;
+        let rev = self.rev(reader, meta.seq)?;
         let contact = Contact::parse(bytes);
         let keep = |name: &str| name != "UID" && name != "REV";
         let text = convert_card(&contact, VcardVersion::V3_0, "\r\n", &|property| {
             keep(property.name().to_ascii_uppercase().as_str())
         });
-        Ok(append_lines(&text, &[("UID", &escape_text(&head.uid)), ("REV", rev)]))
+        Ok(append_lines(&text, &[("UID", &escape_text(&meta.uid)), ("REV", rev)]))
     }
 
     /// Renders a card with UID and REV only.
     pub(super) fn render_short(
         &mut self,
         reader: &Reader,
-        head: &ItemMeta,
+        meta: &ItemMeta,
     ) -> Result<String, Error> {
-        let rev = self.rev(reader, head.seq)?;
+        let rev = self.rev(reader, meta.seq)?;
         let text = "BEGIN:VCARD\r\nVERSION:3.0\r\nEND:VCARD\r\n";
-        Ok(append_lines(text, &[("UID", &escape_text(&head.uid)), ("REV", rev)]))
+        Ok(append_lines(text, &[("UID", &escape_text(&meta.uid)), ("REV", rev)]))
     }
 
     /// Returns the REV of the items that a batch wrote.

@@ -140,7 +140,7 @@ impl ClientView {
         };
         let (mut texts, mut bytes) = (Vec::new(), 0);
         for item in items {
-            let Some(head) = item.head else { continue };
+            let Some(meta) = item.meta else { continue };
             if bytes >= MAX_SIGNAL_CARD_BYTES {
                 out.extend(self.build_view_signal(number, member, &mem::take(&mut texts)));
                 bytes = 0;
@@ -150,7 +150,7 @@ impl ClientView {
                 &mut texts,
                 cards,
                 reader,
-                &head,
+                &meta,
                 item.bytes.as_deref().unwrap_or_default(),
             )?;
             bytes += texts.iter().skip(before).map(String::len).sum::<usize>();
@@ -165,15 +165,15 @@ impl ClientView {
         texts: &mut Vec<String>,
         cards: &mut CardRenderer,
         reader: &Reader,
-        head: &ItemMeta,
+        meta: &ItemMeta,
         bytes: &[u8],
     ) -> Result<(), CallError> {
         match self.interest {
-            CardInterest::FullCard => texts.push(cards.render(reader, head, bytes)?),
-            CardInterest::UidAndRev => texts.push(cards.render_short(reader, head)?),
+            CardInterest::FullCard => texts.push(cards.render(reader, meta, bytes)?),
+            CardInterest::UidAndRev => texts.push(cards.render_short(reader, meta)?),
             CardInterest::Uids => {}
         }
-        texts.push(replace_nul(&head.uid));
+        texts.push(replace_nul(&meta.uid));
         Ok(())
     }
 }

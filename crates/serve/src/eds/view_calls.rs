@@ -93,8 +93,8 @@ impl EdsService {
         let options = ViewOptions {
             client: Arc::clone(&view.client),
             interest: match view.interest {
-                CardInterest::FullCard => views::ViewInterest::HeadsAndBytes,
-                CardInterest::UidAndRev | CardInterest::Uids => views::ViewInterest::Heads,
+                CardInterest::FullCard => views::ViewInterest::MetaAndBytes,
+                CardInterest::UidAndRev | CardInterest::Uids => views::ViewInterest::Meta,
             },
             initial: view.initial,
             wake: Some(wake),

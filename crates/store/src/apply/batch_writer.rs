@@ -8,7 +8,7 @@ use super::item_rows::{ItemRowWriter, NewItem, StoredItem, stored_item_from_row}
 use super::{ApplyError, PrefetchedItems, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::calendar_context_table;
-use crate::error::RowResult;
+use crate::error::DatabaseResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::index_updates::IndexUpdates;
@@ -79,7 +79,7 @@ impl<'a> BatchWriter<'a> {
         prefetched: &'a PrefetchedItems,
         operation: &Operation,
         meta: &MetaTable,
-    ) -> RowResult<BatchWriter<'a>> {
+    ) -> DatabaseResult<BatchWriter<'a>> {
         let seq = meta.number("last_seq")? + 1;
         Ok(BatchWriter {
             tx,
@@ -296,7 +296,7 @@ impl<'a> BatchWriter<'a> {
             }
         };
         let is_repeat = match put.precondition {
-            Precondition::DuplicateInImport => true,
+            Precondition::DeriveUidOnConflict => true,
             Precondition::UnchangedSince(_) => false,
             _ => self.is_repeat_in_operation(&item)?,
         };
@@ -318,7 +318,7 @@ impl<'a> BatchWriter<'a> {
             }
             Precondition::UnchangedSince(_) => ChangeOutcome::Updated(item.handle),
             _ => match self.find_duplicate(&collection, &item, &put)? {
-                Some(duplicate) => ChangeOutcome::UnchangedDuplicate(duplicate),
+                Some(duplicate) => ChangeOutcome::UnchangedWithDerivedUid(duplicate),
                 None => ChangeOutcome::Updated(item.handle),
             },
         };
@@ -376,9 +376,9 @@ impl<'a> BatchWriter<'a> {
         put.uid = derive_uid(put.parsed.bytes());
         put.derived_uid = true;
         Ok(match self.find_by_uid(collection, &put.uid, put.parsed.recurrence_id())? {
-            ExistingItem::Item(item) => ChangeOutcome::UnchangedDuplicate(item.handle),
+            ExistingItem::Item(item) => ChangeOutcome::UnchangedWithDerivedUid(item.handle),
             ExistingItem::Absent(free_handle) => {
-                ChangeOutcome::AddedAsDuplicate(self.add_item(collection, put, free_handle)?)
+                ChangeOutcome::AddedWithDerivedUid(self.add_item(collection, put, free_handle)?)
             }
         })
     }

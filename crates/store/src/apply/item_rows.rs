@@ -5,7 +5,7 @@
 
 use crate::batch::ItemPut;
 use crate::calendar_context_table::ContextRefCounts;
-use crate::error::RowResult;
+use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::item_meta::kind_condition;
 use crate::meta::MetaTable;
@@ -13,7 +13,7 @@ use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use crate::series::ItemLocation;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq, blob, uid_lookup};
-use larder_extract::IndexEntry;
+use larder_extract::IndexDocument;
 use rusqlite::CachedStatement;
 use std::sync::LazyLock;
 
@@ -105,7 +105,7 @@ impl<'a> ItemRowWriter<'a> {
         tx: &'a WriteTransaction<'a>,
         seq: Seq,
         meta: &MetaTable,
-    ) -> RowResult<ItemRowWriter<'a>> {
+    ) -> DatabaseResult<ItemRowWriter<'a>> {
         Ok(ItemRowWriter {
             tx,
             seq,
@@ -127,7 +127,7 @@ impl<'a> ItemRowWriter<'a> {
         &mut self,
         item: &NewItem,
         put: ItemPut,
-        entry: &IndexEntry,
+        entry: &IndexDocument,
     ) -> rusqlite::Result<()> {
         let context = self.acquire_calendar_context(&put)?;
         self.inserts.item(self.tx)?.execute((
@@ -154,7 +154,7 @@ impl<'a> ItemRowWriter<'a> {
         item: ItemRow,
         ordinal: i64,
         put: ItemPut,
-        entry: &IndexEntry,
+        entry: &IndexDocument,
     ) -> rusqlite::Result<()> {
         let (kind, context) = (put.parsed.kind(), self.acquire_calendar_context(&put)?);
         let stored = blob::store_bytes(self.tx, put.parsed.into_bytes())?;

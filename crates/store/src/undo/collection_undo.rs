@@ -5,7 +5,7 @@
 
 use crate::CollectionType;
 use crate::batch::{BatchChange, InternalChange};
-use crate::error::{RowError, RowResult};
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, OperationId};
 use larder_extract::IndexConfig;
@@ -50,7 +50,7 @@ impl CollectionUndoPlanner<'_> {
     pub(super) fn plan_before_items(
         &self,
         item_collections: &BTreeSet<CollectionRow>,
-    ) -> RowResult<CollectionPlan> {
+    ) -> DatabaseResult<CollectionPlan> {
         let mut changes = self.plan_restores(item_collections)?;
         for change in self.find_changes()? {
             let after = self.find_state_after(&change)?;
@@ -92,7 +92,10 @@ impl CollectionUndoPlanner<'_> {
     }
 
     /// Returns the changes that restore the removed ones of these collections.
-    fn plan_restores(&self, collections: &BTreeSet<CollectionRow>) -> RowResult<Vec<BatchChange>> {
+    fn plan_restores(
+        &self,
+        collections: &BTreeSet<CollectionRow>,
+    ) -> DatabaseResult<Vec<BatchChange>> {
         let mut changes = Vec::new();
         for &collection in collections {
             let sql = "SELECT removed FROM collection WHERE id = ?1";
@@ -106,7 +109,7 @@ impl CollectionUndoPlanner<'_> {
 
     /// Plans the removals of the collections that did not exist before the operation, after their
     /// items are removed.
-    pub(super) fn plan_removals(&self) -> RowResult<Vec<BatchChange>> {
+    pub(super) fn plan_removals(&self) -> DatabaseResult<Vec<BatchChange>> {
         let changes = self.find_changes()?.into_iter();
         let created = changes.filter(|change| change.before.is_none() && !change.current.removed);
         Ok(created.map(|change| BatchChange::RemoveCollection(change.current.name)).collect())
@@ -134,7 +137,7 @@ impl CollectionUndoPlanner<'_> {
         Ok(next.unwrap_or_else(|| change.current.clone()))
     }
 
-    fn find_changes(&self) -> RowResult<Vec<CollectionChange>> {
+    fn find_changes(&self) -> DatabaseResult<Vec<CollectionChange>> {
         let sql = "SELECT f.collection, c.type, iif(f.removed, NULL, f.name), f.index_config, f.properties,
                           c.name, c.removed, c.index_config, c.properties
                    FROM batch b JOIN collection_history f ON f.seq = b.seq
@@ -155,10 +158,10 @@ impl CollectionUndoPlanner<'_> {
     }
 }
 
-fn collection_change_from_row(row: &Row<'_>) -> RowResult<CollectionChange> {
+fn collection_change_from_row(row: &Row<'_>) -> DatabaseResult<CollectionChange> {
     let (collection, number) = (row.get(0)?, row.get(1)?);
     let collection_type = CollectionType::from_number(number)
-        .ok_or_else(|| RowError::unknown_collection_type(collection, number))?;
+        .ok_or_else(|| DatabaseError::unknown_collection_type(collection, number))?;
     let name_before: Option<String> = row.get(2)?;
     let before = match name_before {
         Some(name) => Some(CollectionState {

@@ -4,7 +4,7 @@
 //! bytes and a collection has none.
 
 use crate::batch::{BatchChange, ItemPut, Precondition};
-use crate::error::{RowError, RowResult};
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
 use crate::read_transaction::ReadTransaction;
@@ -44,7 +44,7 @@ pub(super) struct ItemUndo {
 
 /// The states of the items that an operation touched, as seen before anything is undone.
 #[derive(Default)]
-pub(super) struct UndoSurvey {
+pub(super) struct ConflictCheck {
     pub(super) conflicts: Vec<UndoConflict>,
     /// The collections that removed items return to.
     pub(super) collections: BTreeSet<CollectionRow>,
@@ -111,8 +111,8 @@ impl ItemUndoPlanner<'_> {
     }
 
     /// Finds the conflicts, and the collections that get items back.
-    pub(super) fn survey_items(&self, handles: &[Handle]) -> RowResult<UndoSurvey> {
-        let mut survey = UndoSurvey::default();
+    pub(super) fn check_for_conflicts(&self, handles: &[Handle]) -> DatabaseResult<ConflictCheck> {
+        let mut survey = ConflictCheck::default();
         for &handle in handles {
             // An item that this operation changed last has no conflict, and its collection exists.
             if let Some(item) = self.find_current_item(handle)?
@@ -131,7 +131,7 @@ impl ItemUndoPlanner<'_> {
 
     /// Returns the conflict of an item that could not be restored, with its current bytes. Even if
     /// these are again the after-image, the undo has to be run once more.
-    pub(super) fn find_refused_conflict(&self, handle: Handle) -> RowResult<UndoConflict> {
+    pub(super) fn find_refused_conflict(&self, handle: Handle) -> DatabaseResult<UndoConflict> {
         if let UndoStep::Conflict(conflict) = self.plan_step(handle)? {
             return Ok(conflict);
         }
@@ -143,7 +143,7 @@ impl ItemUndoPlanner<'_> {
     }
 
     /// Plans the undo of an item.
-    pub(super) fn plan_step(&self, handle: Handle) -> RowResult<UndoStep> {
+    pub(super) fn plan_step(&self, handle: Handle) -> DatabaseResult<UndoStep> {
         let item = self.find_current_item(handle)?;
         let current = match item {
             Some(item) => self.read_item_state(item.row)?,
@@ -198,14 +198,18 @@ impl ItemUndoPlanner<'_> {
         Ok(UndoStep::Change(Box::new(ItemUndo { change, bytes, collection })))
     }
 
-    fn build_put(&self, state: ItemState, precondition: Precondition) -> RowResult<BatchChange> {
+    fn build_put(
+        &self,
+        state: ItemState,
+        precondition: Precondition,
+    ) -> DatabaseResult<BatchChange> {
         let sql = "SELECT name, index_config, type FROM collection WHERE id = ?1";
         let (name, config, number): (String, String, i64) =
             self.tx.query_row(sql, [state.collection], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
         let collection_type = CollectionType::from_number(number)
-            .ok_or_else(|| RowError::unknown_collection_type(state.collection, number))?;
+            .ok_or_else(|| DatabaseError::unknown_collection_type(state.collection, number))?;
         let config = IndexConfig::from_stored(&config, collection_type);
         let extractor = self.extractor.with_index_config(config);
         Ok(BatchChange::Put(ItemPut {
@@ -231,7 +235,7 @@ impl ItemUndoPlanner<'_> {
         Ok(operation == Some(self.operation))
     }
 
-    fn read_item_state(&self, item: ItemRow) -> RowResult<Option<ItemState>> {
+    fn read_item_state(&self, item: ItemRow) -> DatabaseResult<Option<ItemState>> {
         // A single statement, because another writer may remove the item in the meantime, which is
         // no damage.
         let sql = "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context
@@ -247,7 +251,7 @@ impl ItemUndoPlanner<'_> {
             collection: row.get(0)?,
             uid: row.get(1)?,
             derived_uid: row.get(2)?,
-            bytes: bytes.ok_or_else(|| RowError::missing_source_bytes(item))?,
+            bytes: bytes.ok_or_else(|| DatabaseError::missing_source_bytes(item))?,
             context,
         }))
     }

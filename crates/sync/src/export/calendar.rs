@@ -14,7 +14,7 @@ use larder_format::decoding::decode_utf16;
 use larder_format::property::Property;
 use larder_format::splitter::{Splitter, StreamPiece};
 use larder_store::{
-    CalendarContext, CalendarContextRow, Collection, ItemRow, Reader, VtimezoneText,
+    CalendarContext, CalendarContextRow, Collection, ItemRow, Reader, ZoneDefinition,
 };
 use larder_time::zone::ZoneMatch;
 use std::collections::{BTreeMap, HashMap};
@@ -38,44 +38,45 @@ pub(super) fn export_calendar(
         objects.assign_context(reader, row, 0)?;
     }
     objects.ensure_not_empty();
-    let heads = CalendarHeaders::read(reader, collection)?;
+    let metas = CalendarHeaders::read(reader, collection)?;
     let first = objects.list.first().map(|object| object.context.clone()).unwrap_or_default();
-    heads.write_begin(&first, true, out, summary)?;
+    metas.write_begin(&first, true, out, summary)?;
     let mut rest = DeferredItems::default();
-    let mut all = for_each_item(reader, collection, summary, &mut |summary, head| {
-        let at = match objects.by_context.get(&head.calendar_context) {
+    let mut all = for_each_item(reader, collection, summary, &mut |summary, meta| {
+        let at = match objects.by_context.get(&meta.calendar_context) {
             Some(at) => *at,
             // It was added during the export, after the zones of the first calendar were written.
-            None => objects.assign_context(reader, head.calendar_context, 1)?,
+            None => objects.assign_context(reader, meta.calendar_context, 1)?,
         };
         match objects.list.get_mut(at) {
             Some(first) if at == 0 => {
                 write_item(
                     reader,
-                    (head.row, head.calendar_context),
+                    (meta.row, meta.calendar_context),
                     &first.zone_hashes,
                     &mut rest,
                     out,
                     summary,
                 )?;
             }
-            Some(object) => object.rows.push(head.row),
+            Some(object) => object.rows.push(meta.row),
             None => {}
         }
         Ok(())
     })?;
-    heads.write_end(out, summary)?;
+    metas.write_end(out, summary)?;
     let mut gone = 0;
     for object in objects.list.into_iter().skip(1) {
-        gone += write_further_calendar(reader, &heads, object, &mut rest, out, summary)?;
+        gone += write_further_calendar(reader, &metas, object, &mut rest, out, summary)?;
     }
-    for (frame, rows) in std::mem::take(&mut rest.floating) {
-        let frame = CalendarContext::clone(&*read_context(reader, frame)?);
-        let object = OutputCalendar { context: frame, rows, ..OutputCalendar::default() };
-        gone += write_further_calendar(reader, &heads, object, &mut rest, out, summary)?;
+    for (calendar_context, rows) in std::mem::take(&mut rest.floating) {
+        let calendar_context = CalendarContext::clone(&*read_context(reader, calendar_context)?);
+        let object =
+            OutputCalendar { context: calendar_context, rows, ..OutputCalendar::default() };
+        gone += write_further_calendar(reader, &metas, object, &mut rest, out, summary)?;
     }
     for unclosed in rest.unclosed {
-        write_unclosed(reader, &heads, unclosed, out, summary)?;
+        write_unclosed(reader, &metas, unclosed, out, summary)?;
     }
     all = all.saturating_sub(gone);
     summary.unreadable = all.saturating_sub(summary.items);
@@ -105,19 +106,19 @@ struct UnclosedItem {
 /// between.
 fn write_further_calendar(
     reader: &Reader,
-    heads: &CalendarHeaders,
+    metas: &CalendarHeaders,
     object: OutputCalendar,
     rest: &mut DeferredItems,
     out: &mut impl Write,
     summary: &mut ExportReport,
 ) -> Result<u64, Error> {
     let mut gone = 0;
-    heads.write_begin(&object.context, false, out, summary)?;
+    metas.write_begin(&object.context, false, out, summary)?;
     for row in object.rows {
         match reader.items().find_by_row(row) {
-            Ok(Some(head)) => write_item(
+            Ok(Some(meta)) => write_item(
                 reader,
-                (row, head.calendar_context),
+                (row, meta.calendar_context),
                 &object.zone_hashes,
                 rest,
                 out,
@@ -127,23 +128,24 @@ fn write_further_calendar(
             Err(error) => summary.error = Some(error),
         }
     }
-    heads.write_end(out, summary)?;
+    metas.write_end(out, summary)?;
     Ok(gone)
 }
 
 /// Writes an item into a calendar with these zones, or defers it.
 fn write_item(
     reader: &Reader,
-    (row, frame): (ItemRow, Option<CalendarContextRow>),
+    (row, calendar_context): (ItemRow, Option<CalendarContextRow>),
     known: &HashMap<String, [u8; 32]>,
     rest: &mut DeferredItems,
     out: &mut impl Write,
     summary: &mut ExportReport,
 ) -> Result<(), Error> {
     let Some(bytes) = read_source(reader, row, summary) else { return Ok(()) };
-    if !known.is_empty() && detect_zone_gain(reader, &bytes, frame, known, &mut rest.last_context)?
+    if !known.is_empty()
+        && detect_zone_gain(reader, &bytes, calendar_context, known, &mut rest.last_context)?
     {
-        rest.floating.entry(frame).or_default().push(row);
+        rest.floating.entry(calendar_context).or_default().push(row);
         return Ok(());
     }
     match detect_end(&bytes) {
@@ -151,7 +153,11 @@ fn write_item(
             write_text(&bytes, out, summary)?;
             summary.items += 1;
         }
-        not => rest.unclosed.push(UnclosedItem { row, context: frame, is_bare: not.is_none() }),
+        not => rest.unclosed.push(UnclosedItem {
+            row,
+            context: calendar_context,
+            is_bare: not.is_none(),
+        }),
     }
     Ok(())
 }
@@ -160,24 +166,24 @@ fn write_item(
 /// empty calendar.
 fn write_unclosed(
     reader: &Reader,
-    heads: &CalendarHeaders,
-    UnclosedItem { row, context: frame, is_bare: bare }: UnclosedItem,
+    metas: &CalendarHeaders,
+    UnclosedItem { row, context: calendar_context, is_bare: bare }: UnclosedItem,
     out: &mut impl Write,
     summary: &mut ExportReport,
 ) -> Result<(), Error> {
     let Some(bytes) = read_source(reader, row, summary) else { return Ok(()) };
-    let frame = read_context(reader, frame)?;
+    let calendar_context = read_context(reader, calendar_context)?;
     if bare {
         // The item ends where the next calendar begins.
-        heads.write_begin(&CalendarContext::default(), false, out, summary)?;
-        heads.write_end(out, summary)?;
-        write_zones(&frame, out, summary)?;
+        metas.write_begin(&CalendarContext::default(), false, out, summary)?;
+        metas.write_end(out, summary)?;
+        write_zones(&calendar_context, out, summary)?;
     } else {
-        heads.write_begin(&frame, false, out, summary)?;
+        metas.write_begin(&calendar_context, false, out, summary)?;
     }
     write_text(&bytes, out, summary)?;
     summary.items += 1;
-    if bare { Ok(()) } else { heads.write_end(out, summary) }
+    if bare { Ok(()) } else { metas.write_end(out, summary) }
 }
 
 fn read_context(
@@ -192,11 +198,11 @@ fn read_context(
 }
 
 fn write_zones(
-    frame: &CalendarContext,
+    calendar_context: &CalendarContext,
     out: &mut impl Write,
     summary: &mut ExportReport,
 ) -> Result<(), Error> {
-    for zone in &frame.zone_definitions {
+    for zone in &calendar_context.zone_definitions {
         write_text(zone.bytes(), out, summary)?;
         summary.zones += 1;
     }
@@ -216,16 +222,17 @@ fn detect_zone_gain(
     if !tzids.iter().any(|tzid| known.contains_key(&**tzid)) {
         return Ok(false);
     }
-    let frame = match last {
-        Some((of, frame)) if *of == row => Arc::clone(frame),
+    let calendar_context = match last {
+        Some((of, calendar_context)) if *of == row => Arc::clone(calendar_context),
         _ => read_context(reader, row)?,
     };
-    *last = Some((row, Arc::clone(&frame)));
-    let is_new = |tzid: &str| known.contains_key(tzid) && frame.zone_definition(tzid).is_none();
+    *last = Some((row, Arc::clone(&calendar_context)));
+    let is_new =
+        |tzid: &str| known.contains_key(tzid) && calendar_context.zone_definition(tzid).is_none();
     if !tzids.iter().any(|tzid| is_new(tzid)) {
         return Ok(false);
     }
-    let uses = reader.extractor().zone_uses(&component, &frame);
+    let uses = reader.extractor().zone_uses(&component, &calendar_context);
     Ok(uses.iter().any(|zone| zone.zone_match == ZoneMatch::Floating && is_new(&zone.tzid)))
 }
 
@@ -291,14 +298,17 @@ impl CalendarHeaders {
     /// Writes the beginning of a calendar with this context.
     fn write_begin(
         &self,
-        frame: &CalendarContext,
+        calendar_context: &CalendarContext,
         first: bool,
         out: &mut impl Write,
         summary: &mut ExportReport,
     ) -> Result<(), Error> {
         self.write_line("BEGIN:VCALENDAR", out, summary)?;
-        let version =
-            if frame.is_vcalendar_1 { CalendarVersion::V1_0 } else { CalendarVersion::V2_0 };
+        let version = if calendar_context.is_vcalendar_1 {
+            CalendarVersion::V1_0
+        } else {
+            CalendarVersion::V2_0
+        };
         // The properties of the first calendar need not apply to the others.
         match self
             .own
@@ -312,7 +322,7 @@ impl CalendarHeaders {
                 write_bytes(out, summary, &self.names)?;
             }
         }
-        write_zones(frame, out, summary)
+        write_zones(calendar_context, out, summary)
     }
 
     fn write_end(&self, out: &mut impl Write, summary: &mut ExportReport) -> Result<(), Error> {
@@ -371,36 +381,43 @@ impl OutputCalendars {
         row: Option<CalendarContextRow>,
         from: usize,
     ) -> Result<usize, Error> {
-        let frame = read_context(reader, row)?;
-        let holders = frame
+        let calendar_context = read_context(reader, row)?;
+        let holders = calendar_context
             .zone_definitions
             .iter()
             .filter_map(|zone| self.by_definition.get(zone.hash()))
             .copied();
-        let behind =
-            frame.zone_definitions.iter().filter_map(|zone| self.last_by_tzid.get(zone.tzid()));
+        let behind = calendar_context
+            .zone_definitions
+            .iter()
+            .filter_map(|zone| self.last_by_tzid.get(zone.tzid()));
         let behind = behind.max().map_or(0, |last| last + 1).max(from);
         let mut likely: Vec<usize> = holders.filter(|holder| *holder >= from).collect();
         likely.extend(behind..behind + MAX_CALENDARS_TRIED);
-        let fits = |at: &usize| self.list.get(*at).is_some_and(|object| object.has_room(&frame));
+        let fits = |at: &usize| {
+            self.list.get(*at).is_some_and(|object| object.has_room(&calendar_context))
+        };
         let at = match likely.into_iter().find(fits) {
             Some(at) => at,
             None => {
-                let frame = CalendarContext {
-                    is_vcalendar_1: frame.is_vcalendar_1,
+                let calendar_context = CalendarContext {
+                    is_vcalendar_1: calendar_context.is_vcalendar_1,
                     ..CalendarContext::default()
                 };
-                self.list.push(OutputCalendar { context: frame, ..OutputCalendar::default() });
+                self.list.push(OutputCalendar {
+                    context: calendar_context,
+                    ..OutputCalendar::default()
+                });
                 self.list.len() - 1
             }
         };
-        for zone in &frame.zone_definitions {
+        for zone in &calendar_context.zone_definitions {
             self.by_definition.entry(*zone.hash()).or_insert(at);
             let last = self.last_by_tzid.entry(zone.tzid().to_string()).or_default();
             *last = (*last).max(at);
         }
         if let Some(object) = self.list.get_mut(at) {
-            object.add_zones(&frame.zone_definitions);
+            object.add_zones(&calendar_context.zone_definitions);
         }
         self.by_context.insert(row, at);
         Ok(at)
@@ -408,15 +425,15 @@ impl OutputCalendars {
 }
 
 impl OutputCalendar {
-    fn has_room(&self, frame: &CalendarContext) -> bool {
-        let same = |zone: &Arc<VtimezoneText>| {
+    fn has_room(&self, calendar_context: &CalendarContext) -> bool {
+        let same = |zone: &Arc<ZoneDefinition>| {
             self.zone_hashes.get(zone.tzid()).is_none_or(|known| known == zone.hash())
         };
-        self.context.is_vcalendar_1 == frame.is_vcalendar_1
-            && frame.zone_definitions.iter().all(same)
+        self.context.is_vcalendar_1 == calendar_context.is_vcalendar_1
+            && calendar_context.zone_definitions.iter().all(same)
     }
 
-    fn add_zones(&mut self, zones: &[Arc<VtimezoneText>]) {
+    fn add_zones(&mut self, zones: &[Arc<ZoneDefinition>]) {
         for zone in zones {
             if self.zone_hashes.insert(zone.tzid().to_string(), *zone.hash()).is_none() {
                 self.context.zone_definitions.push(Arc::clone(zone));

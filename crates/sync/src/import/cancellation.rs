@@ -80,33 +80,33 @@ impl ImportWriter<'_> {
             return Ok(None);
         }
         let reader = self.store.open_reader()?;
-        let heads = reader.items().find_series(collection, uid)?;
-        Ok(Some((reader, heads)).filter(|(_, heads)| !heads.is_empty()))
+        let metas = reader.items().find_series(collection, uid)?;
+        Ok(Some((reader, metas)).filter(|(_, metas)| !metas.is_empty()))
     }
 
     fn compute_cancel_outcome(
         &self,
-        (reader, heads): (Reader, Vec<ItemMeta>),
+        (reader, metas): (Reader, Vec<ItemMeta>),
         prepared: &ParsedItem,
     ) -> Result<CancelOutcome, Error> {
-        let Some(any) = heads.first() else { return Ok(CancelOutcome::NotFound) };
-        let named = heads.iter().filter(|head| head.recurrence_id == prepared.recurrence_id());
+        let Some(any) = metas.first() else { return Ok(CancelOutcome::NotFound) };
+        let named = metas.iter().filter(|meta| meta.recurrence_id == prepared.recurrence_id());
         if self.is_of_this_import(named, any) {
             return Ok(CancelOutcome::NotFound);
         }
         // An earlier import stored the message itself.
-        for head in heads.iter().filter(|head| head.recurrence_id == prepared.recurrence_id()) {
+        for meta in metas.iter().filter(|meta| meta.recurrence_id == prepared.recurrence_id()) {
             if reader
                 .items()
-                .source_bytes(head.row)?
+                .source_bytes(meta.row)?
                 .is_some_and(|there| is_same_card(&there, prepared.bytes()))
             {
                 return Ok(CancelOutcome::NotFound);
             }
         }
-        let deriver =
+        let extractor =
             self.store.extractor_for_collection(&any.collection, any.kind.collection_type())?;
-        match UidGroup::read(&reader, &deriver, any) {
+        match UidGroup::read(&reader, &extractor, any) {
             Ok(whole) => Ok(compute_cancellation(&whole, prepared)),
             Err(larder_edit::event::Error::Store(error)) => Err(error.into()),
             Err(_) => Ok(CancelOutcome::NotFound),
@@ -122,10 +122,10 @@ impl ImportWriter<'_> {
     ) -> bool {
         let was_marked =
             self.cancelled_uids.uids.contains(&(Arc::clone(&any.collection), any.uid.clone()));
-        let met = |head: &ItemMeta| {
+        let met = |meta: &ItemMeta| {
             let hash =
-                self.unchanged_keys.hash([&*head.collection, &head.uid, &head.recurrence_id]);
-            head.seq > self.cancelled_uids.since || self.unchanged_keys.hashes.contains(&hash)
+                self.unchanged_keys.hash([&*meta.collection, &meta.uid, &meta.recurrence_id]);
+            meta.seq > self.cancelled_uids.since || self.unchanged_keys.hashes.contains(&hash)
         };
         named.any(met) && !was_marked
     }

@@ -71,7 +71,7 @@ pub struct ImportReport {
     pub unchanged: u64,
     /// The number of new items whose UID another item of this import has, and that are kept under a
     /// UID derived from their bytes.
-    pub duplicate_uids: u64,
+    pub uid_conflicts: u64,
     /// The number of rejected stretches of the input.
     pub rejected: u64,
     /// The number of warnings about imported items, and about empty files and folders.
@@ -122,7 +122,7 @@ impl ImportReport {
         outcome: &ChangeOutcome,
     ) {
         self.count(collection, kind, |taken| match outcome {
-            ChangeOutcome::Added(_) | ChangeOutcome::AddedAsDuplicate(_) => taken.added += 1,
+            ChangeOutcome::Added(_) | ChangeOutcome::AddedWithDerivedUid(_) => taken.added += 1,
             ChangeOutcome::Updated(_) => taken.updated += 1,
             ChangeOutcome::Conflict(..) => {}
             _ => taken.unchanged += 1,
@@ -161,12 +161,12 @@ impl ImportReport {
     /// Returns the number of items of the input that are in the store.
     #[must_use]
     pub fn item_count(&self) -> u64 {
-        self.added + self.updated + self.cancelled + self.unchanged + self.duplicate_uids
+        self.added + self.updated + self.cancelled + self.unchanged + self.uid_conflicts
     }
 
     /// Returns whether the store changed.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        self.added + self.updated + self.cancelled + self.duplicate_uids > 0
+        self.added + self.updated + self.cancelled + self.uid_conflicts > 0
     }
 }

@@ -71,9 +71,10 @@ impl ImportWriter<'_> {
         if let Some(known) = self.families.get(collection) {
             return Ok(*known);
         }
-        let family = self.store.collection_type(collection)?.unwrap_or(first.collection_type());
-        self.families.insert(Arc::clone(collection), family);
-        Ok(family)
+        let collection_type =
+            self.store.collection_type(collection)?.unwrap_or(first.collection_type());
+        self.families.insert(Arc::clone(collection), collection_type);
+        Ok(collection_type)
     }
 
     /// Records that an item went to a collection.

@@ -59,9 +59,9 @@ impl Rule {
     /// Returns the occurrence with `count - 1` occurrences before it.
     fn last_by_count(&self, count: u64, start: CivilTime, budget: StepBudget) -> LastOccurrence {
         let mut all = self.occurrences_from(start, start).with_budget(budget);
-        if let Some(each) = constant_period_size(all.parts()).filter(|each| *each > 0) {
+        if let Some(visit) = constant_period_size(all.parts()).filter(|visit| *visit > 0) {
             return all
-                .nth_by_constant_size(each, count.saturating_sub(1))
+                .nth_by_constant_size(visit, count.saturating_sub(1))
                 .map_or(LastOccurrence::Endless, LastOccurrence::At);
         }
         let mut left = all.skip_whole_sets(count);

@@ -164,8 +164,8 @@ impl<'r> RuleOccurrences<'r> {
     /// Seeks to the first period or step of the interval at or after this one.
     fn seek_to_period(&mut self, number: i64) {
         let interval = i64::from(self.parts.rule.interval);
-        let behind = (number - self.origin).max(0);
-        let count = (behind + interval - 1) / interval;
+        let tail = (number - self.origin).max(0);
+        let count = (tail + interval - 1) / interval;
         self.next = self.origin.saturating_add(count.saturating_mul(interval));
     }
 
@@ -324,14 +324,14 @@ impl<'r> RuleOccurrences<'r> {
         count
     }
 
-    /// Returns the occurrence with `before` others before it if each period has `each`; `None` if
+    /// Returns the occurrence with `before` others before it if each period has `visit`; `None` if
     /// the calendar ends first.
-    pub(super) fn nth_by_constant_size(&mut self, each: u64, before: u64) -> Option<CivilTime> {
+    pub(super) fn nth_by_constant_size(&mut self, visit: u64, before: u64) -> Option<CivilTime> {
         let earlier = self.set_of_unit(self.origin)?.count_before(self.floor);
         let place = before.checked_add(earlier)?;
-        let periods = i64::try_from(place / each).ok()?;
+        let periods = i64::try_from(place / visit).ok()?;
         let number = periods.checked_mul(self.parts.rule.interval.into())?;
-        self.set_of_unit(self.origin.checked_add(number)?)?.nth(place % each)
+        self.set_of_unit(self.origin.checked_add(number)?)?.nth(place % visit)
     }
 
     /// Returns the set of a period or step, whether or not the interval selects it.

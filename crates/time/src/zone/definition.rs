@@ -236,8 +236,8 @@ impl VtimezoneEvaluation {
 
     /// Keeps a rule with transitions after the table, if they can be found within the budget.
     fn add_open_rule(&mut self, number: usize, part: &ZoneObservance, rule: Rule) {
-        let behind = Instant::from_seconds_clamped(TABLE_END_SECONDS + 8 * 366 * DAY_SECONDS);
-        let soon = |rule: &Rule| part.last_transition(rule, behind).is_some();
+        let tail = Instant::from_seconds_clamped(TABLE_END_SECONDS + 8 * 366 * DAY_SECONDS);
+        let soon = |rule: &Rule| part.last_transition(rule, tail).is_some();
         match rule.with_resolved_end(part.onset, OPEN_RULE_BUDGET).filter(soon) {
             Some(rule) if self.open_rules.len() < MAX_OPEN_RULES => {
                 self.open_rules.push(OpenRule { observance: number, rule });

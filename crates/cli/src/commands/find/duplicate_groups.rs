@@ -56,16 +56,16 @@ fn group_json(
     match columns {
         Some(columns) => {
             let fields = OutputColumn::fields_of_columns(columns);
-            group.result_set().for_each_projected(reader, &fields, &mut |head, item| {
-                match item_format::item_columns_json(reader, local, head, item, columns) {
+            group.result_set().for_each_projected(reader, &fields, &mut |meta, item| {
+                match item_format::item_columns_json(reader, local, meta, item, columns) {
                     Ok(object) => items.push(object),
                     Err(failure) => failed = Some(failure),
                 }
                 failed.is_none()
             })?;
         }
-        None => group.result_set().for_each(reader, &mut |head, bytes| {
-            match item_format::item_json(reader, local, head, bytes) {
+        None => group.result_set().for_each(reader, &mut |meta, bytes| {
+            match item_format::item_json(reader, local, meta, bytes) {
                 Ok(object) => items.push(object),
                 Err(failure) => failed = Some(failure),
             }

@@ -50,26 +50,26 @@ impl ListFields {
 /// photos of megabytes.
 pub(crate) fn list_row(
     reader: &Reader,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     item: &ProjectedItem<'_>,
     fields: &[&'static Field],
 ) -> Result<FieldListRow, CommandFailure> {
     let mut cells = item_format::field_cells(item, fields);
     // A list shows one title; `show` shows all.
     if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
-        *cell = display_title(head.kind, &item.first(field).unwrap_or_default());
+        *cell = display_title(meta.kind, &item.first(field).unwrap_or_default());
     }
-    row_with_cells(reader, head, cells)
+    row_with_cells(reader, meta, cells)
 }
 
 /// Returns the row of an item with these cells.
 pub(crate) fn row_with_cells(
     reader: &Reader,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     cells: Vec<String>,
 ) -> Result<FieldListRow, CommandFailure> {
-    let letters = reader.items().unique_prefix_len(head.handle)?;
-    let mut cells = std::iter::once(format!("{:.letters$}", head.handle)).chain(cells);
+    let letters = reader.items().unique_prefix_len(meta.handle)?;
+    let mut cells = std::iter::once(format!("{:.letters$}", meta.handle)).chain(cells);
     Ok(std::array::from_fn(|_| cells.next().unwrap_or_default()))
 }
 

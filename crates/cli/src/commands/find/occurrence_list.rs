@@ -45,7 +45,7 @@ pub(crate) fn print_occurrences(
     let answer = context.run_query("larder find", reader, &request)?;
     if options.count {
         let count = larder_query::count_occurrences(reader, &answer, time_range)?;
-        warn_of_uncertain_items(context, reader, &count.uncertain_rows)?;
+        warn_of_undecided_items(context, reader, &count.undecided_rows)?;
         let number = count.number;
         print_count(context, limit.map_or(number, |limit| number.min(limit as u64)))?;
         return Ok(if number == 0 { CommandStatus::NothingFound } else { CommandStatus::Done });
@@ -59,7 +59,7 @@ pub(crate) fn print_occurrences(
     if found.truncated && limit.is_none() {
         note_more_occurrences(context, DEFAULT_MAX_OCCURRENCES);
     }
-    warn_of_uncertain_items(context, reader, &found.uncertain_rows)?;
+    warn_of_undecided_items(context, reader, &found.undecided_rows)?;
     if let Some(columns) =
         options.columns.as_deref().filter(|_| context.format != OutputFormat::Raw)
     {
@@ -111,7 +111,7 @@ const MAX_NAMED_ITEMS: usize = 3;
 
 /// Warns about items whose recurrence rules were not fully expanded, so that their occurrences may
 /// be incomplete.
-pub(crate) fn warn_of_uncertain_items(
+pub(crate) fn warn_of_undecided_items(
     context: &CommandContext,
     reader: &Reader,
     rows: &[ItemRow],
@@ -120,11 +120,11 @@ pub(crate) fn warn_of_uncertain_items(
     let summaries =
         larder_query::read_item_summaries(reader, named, &context.settings.user_locale.zone)?;
     for summary in named.iter().filter_map(|row| summaries.get(row)) {
-        let letters = reader.items().unique_prefix_len(summary.head.handle)?;
+        let letters = reader.items().unique_prefix_len(summary.meta.handle)?;
         context.print_warning(format!(
             "{:.letters$}, {}: occurrences may be missing, because the recurrence rule takes too long to expand",
-            summary.head.handle,
-            display_title(summary.head.kind, &summary.summary)
+            summary.meta.handle,
+            display_title(summary.meta.kind, &summary.summary)
         ));
     }
     if rows.len() > named.len() {
@@ -146,22 +146,22 @@ fn print_columns(
     answer.for_each_projected(
         reader,
         &OutputColumn::fields_of_columns(columns),
-        &mut |head, item| {
-            written.insert(head.row, OutputColumn::item_values(columns, head, item));
+        &mut |meta, item| {
+            written.insert(meta.row, OutputColumn::item_values(columns, meta, item));
             true
         },
     )?;
     for entry in entries {
-        let head = &entry.item.head;
-        let Some(written) = written.get(&head.row).cloned() else { continue };
+        let meta = &entry.item.meta;
+        let Some(written) = written.get(&meta.row).cloned() else { continue };
         if context.format == OutputFormat::Json {
             context
                 .out
                 .print_json(&item_format::occurrence_columns_json(entry, columns, written))?;
             continue;
         }
-        let letters = reader.items().unique_prefix_len(head.handle)?;
-        let handle = format!("{:.letters$}", head.handle);
+        let letters = reader.items().unique_prefix_len(meta.handle)?;
+        let handle = format!("{:.letters$}", meta.handle);
         let cells = item_format::occurrence_cells(entry, columns, written).join("\t");
         context.out.print_line(format!("{FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{cells}"))?;
     }
@@ -176,7 +176,7 @@ fn print_raw(
 ) -> Result<(), CommandFailure> {
     let mut printed = std::collections::BTreeSet::new();
     for entry in entries {
-        let row = entry.item.head.row;
+        let row = entry.item.meta.row;
         if printed.insert(row) {
             let bytes = reader.items().source_bytes(row)?.unwrap_or_default();
             item_format::print_raw(&mut context.out, &bytes, false)?;
@@ -232,16 +232,16 @@ pub(crate) fn item_list_row(
     place: String,
     is_item: bool,
 ) -> Result<ItemListRow, CommandFailure> {
-    let letters = reader.items().unique_prefix_len(item.head.handle)?;
+    let letters = reader.items().unique_prefix_len(item.meta.handle)?;
     let mut marks = item_format::status_marks(item);
-    if !item.head.kind.is_main_kind() {
-        marks.insert(0, item.head.kind.name());
+    if !item.meta.kind.is_main_kind() {
+        marks.insert(0, item.meta.kind.name());
     }
-    if is_item && item.is_recurring && item.head.recurrence_id.is_empty() {
+    if is_item && item.is_recurring && item.meta.recurrence_id.is_empty() {
         marks.push("repeats");
     }
-    let handle = format!("{:.letters$}", item.head.handle);
-    Ok([handle, when, display_title(item.head.kind, &item.summary), place, marks.join(", ")])
+    let handle = format!("{:.letters$}", item.meta.handle);
+    Ok([handle, when, display_title(item.meta.kind, &item.summary), place, marks.join(", ")])
 }
 
 /// Prints rows in columns.

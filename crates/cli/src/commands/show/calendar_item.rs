@@ -40,17 +40,17 @@ const MAX_LISTED_EXCEPTIONS: usize = 10;
 pub(super) fn page_rows(
     reader: &Reader,
     user_locale: &UserLocale,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Vec<PageRow>, CommandFailure> {
-    let component = reader.items().parse_component(head, bytes);
-    let times = read_schedule(reader, head.row)?;
+    let component = reader.items().parse_component(meta, bytes);
+    let times = read_schedule(reader, meta.row)?;
     let mut rows = Vec::new();
     if let Some(when) = times
         .as_ref()
         .and_then(|times| LocalTimeSpan::from_first_occurrence(times, &user_locale.zone))
     {
-        let due = head.kind == ItemKind::Task && component.properties_named("DUE").next().is_some();
+        let due = meta.kind == ItemKind::Task && component.properties_named("DUE").next().is_some();
         if !due || component.properties_named("DTSTART").next().is_some() {
             rows.push(("when", local_time::describe_span(&when, &user_locale.language)));
         }
@@ -66,8 +66,8 @@ pub(super) fn page_rows(
         "recurrence",
         component.time_properties("RRULE").map(|timed| rule(&timed.text)).collect(),
     );
-    if !head.recurrence_id.is_empty() {
-        let replaced = recurrence_id_text(reader, user_locale, head, &component)?;
+    if !meta.recurrence_id.is_empty() {
+        let replaced = recurrence_id_text(reader, user_locale, meta, &component)?;
         rows.push(("replaces", sanitize_line(&replaced)));
     }
     let exceptions = component.time_properties("EXDATE").flat_map(|timed| {
@@ -87,7 +87,7 @@ pub(super) fn page_rows(
         exceptions.push(format!("... and {more} more"));
     }
     add_values(&mut rows, "exceptions", exceptions);
-    let zones = zone_uses(reader, head, &component)?;
+    let zones = zone_uses(reader, meta, &component)?;
     add_values(&mut rows, "time zone", zones.iter().map(description::describe_zone).collect());
     let shown = |field: &&Field| {
         field.field_type != FieldType::Binary && !SEPARATELY_SHOWN_FIELDS.contains(&field.name)
@@ -120,7 +120,7 @@ pub(super) fn page_rows(
     }
     let alarms = times.iter().flat_map(|times| times.alarms());
     let alarms = alarms.map(|alarm| {
-        description::describe_alarm(alarm, head.kind, &user_locale.zone, &user_locale.language)
+        description::describe_alarm(alarm, meta.kind, &user_locale.zone, &user_locale.language)
     });
     add_values(&mut rows, "alarms", alarms.collect());
     Ok(rows)
@@ -130,10 +130,10 @@ pub(super) fn page_rows(
 fn recurrence_id_text(
     reader: &Reader,
     user_locale: &UserLocale,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     component: &Component<'_>,
 ) -> Result<String, CommandFailure> {
-    let calendar_context = head
+    let calendar_context = meta
         .calendar_context
         .map(|row| reader.items().calendar_context(row))
         .transpose()?
@@ -145,9 +145,9 @@ fn recurrence_id_text(
         "RECURRENCE-ID",
         &user_locale.zone,
     );
-    let stamp = match moment.filter(|_| head.recurrence_id.contains('T')) {
+    let stamp = match moment.filter(|_| meta.recurrence_id.contains('T')) {
         Some(moment) => format!("{}Z", moment.to_civil(0)),
-        None => head.recurrence_id.clone(),
+        None => meta.recurrence_id.clone(),
     };
     Ok(description::describe_stamp(&stamp, &user_locale.zone, &user_locale.language))
 }
@@ -155,10 +155,10 @@ fn recurrence_id_text(
 /// Returns the time zones that the item uses, and how each was resolved.
 fn zone_uses(
     reader: &Reader,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     component: &Component<'_>,
 ) -> Result<Vec<ZoneUse>, CommandFailure> {
-    let calendar_context = head
+    let calendar_context = meta
         .calendar_context
         .map(|row| reader.items().calendar_context(row))
         .transpose()?
@@ -171,10 +171,10 @@ fn zone_uses(
 /// file's definition differs.
 pub(super) fn zone_uses_json(
     reader: &Reader,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Vec<Value>, CommandFailure> {
-    let zones = zone_uses(reader, head, &reader.items().parse_component(head, bytes))?;
+    let zones = zone_uses(reader, meta, &reader.items().parse_component(meta, bytes))?;
     let object = |zone: &ZoneUse| {
         let used = if zone.zone_match == ZoneMatch::Floating {
             "none"

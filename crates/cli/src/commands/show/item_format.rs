@@ -56,23 +56,23 @@ impl OutputColumn {
     /// Returns the values of an item in each column, as its source has them.
     pub(crate) fn item_values(
         columns: &[OutputColumn],
-        head: &ItemMeta,
+        meta: &ItemMeta,
         item: &ProjectedItem<'_>,
     ) -> Vec<Vec<String>> {
         let values = |field| item.values(field).into_iter().map(Cow::into_owned).collect();
         columns
             .iter()
-            .map(|column| column.field_for_kind(head.kind).map_or_else(Vec::new, values))
+            .map(|column| column.field_for_kind(meta.kind).map_or_else(Vec::new, values))
             .collect()
     }
 
     /// Returns the values of an occurrence; `written` are those of its item.
     fn occurrence_values(&self, entry: &AgendaEntry, written: Vec<String>) -> Vec<String> {
         let text = match self {
-            OutputColumn::RecurrenceId => entry.item.head.recurrence_id.clone(),
+            OutputColumn::RecurrenceId => entry.item.meta.recurrence_id.clone(),
             OutputColumn::Occurrence => entry.recurrence_id(),
             OutputColumn::Field(_) => {
-                let field = self.field_for_kind(entry.item.head.kind);
+                let field = self.field_for_kind(entry.item.meta.kind);
                 return field.map_or_else(Vec::new, |field| {
                     localize_values(field, written, Some(&entry.local_time))
                 });
@@ -91,14 +91,14 @@ fn is_time_field(field: &Field) -> bool {
 /// Returns the times of an item if one of these fields needs them.
 fn item_times(
     reader: &Reader,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     local: &Zone,
     fields: &[&'static Field],
 ) -> Result<Option<(Schedule, LocalTimeSpan)>, CommandFailure> {
     if !fields.iter().any(|field| is_time_field(field)) {
         return Ok(None);
     }
-    let times = read_schedule(reader, head.row)?;
+    let times = read_schedule(reader, meta.row)?;
     Ok(times.and_then(|times| {
         LocalTimeSpan::from_first_occurrence(&times, local).map(|when| (times, when))
     }))
@@ -123,16 +123,16 @@ fn localize_values(
 pub(crate) fn item_json(
     reader: &Reader,
     local: &Zone,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Value, CommandFailure> {
-    let source = reader.items().parse_source(head, bytes);
-    let fields = head.kind.fields().iter().filter(|field| {
+    let source = reader.items().parse_source(meta, bytes);
+    let fields = meta.kind.fields().iter().filter(|field| {
         field.field_type != FieldType::Binary && field.name != "uid" && is_in_json_by_default(field)
     });
     let fields: Vec<&Field> = fields.collect();
-    let when = item_times(reader, head, local, &fields)?;
-    let mut object = item_json_head(head);
+    let when = item_times(reader, meta, local, &fields)?;
+    let mut object = item_json_head(meta);
     for field in fields {
         let values =
             localize_values(field, source.values(field), when.as_ref().map(|(_, when)| when));
@@ -148,14 +148,14 @@ pub(crate) fn item_json(
 pub(crate) fn item_columns_json(
     reader: &Reader,
     local: &Zone,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     item: &ProjectedItem<'_>,
     columns: &[OutputColumn],
 ) -> Result<Value, CommandFailure> {
-    let fields = columns.iter().filter_map(|column| column.field_for_kind(head.kind));
+    let fields = columns.iter().filter_map(|column| column.field_for_kind(meta.kind));
     let fields: Vec<&Field> = fields.filter(|field| field.name != "uid").collect();
-    let when = item_times(reader, head, local, &fields)?;
-    let mut object = item_json_head(head);
+    let when = item_times(reader, meta, local, &fields)?;
+    let mut object = item_json_head(meta);
     for field in fields {
         let written = item.values(field).into_iter().map(Cow::into_owned).collect();
         let values = localize_values(field, written, when.as_ref().map(|(_, when)| when));
@@ -178,16 +178,16 @@ fn insert_field(object: &mut Map<String, Value>, field: &Field, mut values: Vec<
 }
 
 /// Returns the first keys of every item's object.
-fn item_json_head(head: &ItemMeta) -> Map<String, Value> {
+fn item_json_head(meta: &ItemMeta) -> Map<String, Value> {
     let mut object = Map::new();
-    object.insert("id".into(), json!(head.handle.to_string()));
-    object.insert("kind".into(), json!(head.kind.name()));
-    object.insert("collection".into(), json!(*head.collection));
-    object.insert("uid".into(), json!(head.uid));
-    if !head.recurrence_id.is_empty() {
-        object.insert("recurrence_id".into(), json!(head.recurrence_id));
+    object.insert("id".into(), json!(meta.handle.to_string()));
+    object.insert("kind".into(), json!(meta.kind.name()));
+    object.insert("collection".into(), json!(*meta.collection));
+    object.insert("uid".into(), json!(meta.uid));
+    if !meta.recurrence_id.is_empty() {
+        object.insert("recurrence_id".into(), json!(meta.recurrence_id));
     }
-    object.insert("seq".into(), json!(head.seq));
+    object.insert("seq".into(), json!(meta.seq));
     object
 }
 
@@ -200,7 +200,7 @@ fn is_in_json_by_default(field: &Field) -> bool {
 /// Returns an occurrence, or an alarm of one, as a JSON object; docs/output.md documents it.
 pub(crate) fn occurrence_json(entry: &AgendaEntry, local: &Zone) -> Value {
     let (item, when) = (&entry.item, &entry.local_time);
-    let mut object = item_json_head(&item.head);
+    let mut object = item_json_head(&item.meta);
     let mut set = |name: &str, value: Value| drop(object.insert(name.into(), value));
     set("occurrence", json!(entry.recurrence_id()));
     for (name, text) in
@@ -221,7 +221,7 @@ pub(crate) fn occurrence_json(entry: &AgendaEntry, local: &Zone) -> Value {
     set("all_day", json!(when.all_day));
     set("recurring", json!(item.is_recurring));
     set("transparent", json!(item.transparent));
-    if item.head.kind.has_due_time() {
+    if item.meta.kind.has_due_time() {
         set("done", json!(item.is_done));
     }
     if let Some((at, _)) = entry.occurrence.alarm {
@@ -250,10 +250,10 @@ pub(crate) fn occurrence_columns_json(
     columns: &[OutputColumn],
     written: Vec<Vec<String>>,
 ) -> Value {
-    let mut object = item_json_head(&entry.item.head);
+    let mut object = item_json_head(&entry.item.meta);
     object.insert("occurrence".into(), json!(entry.recurrence_id()));
     for (column, written) in columns.iter().zip(written) {
-        let field = column.field_for_kind(entry.item.head.kind).filter(|field| field.name != "uid");
+        let field = column.field_for_kind(entry.item.meta.kind).filter(|field| field.name != "uid");
         if let Some(field) = field {
             insert_field(&mut object, field, column.occurrence_values(entry, written));
         }
@@ -285,18 +285,18 @@ pub(crate) fn field_cells(item: &ProjectedItem<'_>, fields: &[&'static Field]) -
 pub(crate) fn column_cells(
     reader: &Reader,
     local: &Zone,
-    head: &ItemMeta,
+    meta: &ItemMeta,
     item: &ProjectedItem<'_>,
     columns: &[OutputColumn],
 ) -> Result<Vec<String>, CommandFailure> {
     let fields: Vec<&Field> =
-        columns.iter().filter_map(|column| column.field_for_kind(head.kind)).collect();
-    let when = item_times(reader, head, local, &fields)?;
+        columns.iter().filter_map(|column| column.field_for_kind(meta.kind)).collect();
+    let when = item_times(reader, meta, local, &fields)?;
     let when = when.as_ref().map(|(_, when)| when);
     let cell = |column: &OutputColumn| {
-        let Some(field) = column.field_for_kind(head.kind) else {
+        let Some(field) = column.field_for_kind(meta.kind) else {
             let is_field = matches!(column, OutputColumn::Field(_));
-            return if is_field { String::new() } else { head.recurrence_id.clone() };
+            return if is_field { String::new() } else { meta.recurrence_id.clone() };
         };
         let written = item.values(field).into_iter().map(Cow::into_owned).collect();
         sanitize_line(&localize_values(field, written, when).join(", "))

@@ -312,10 +312,10 @@ fn visible_counts(sizes: &[usize], room: usize) -> Vec<usize> {
 
 /// Returns the number of items with their kind, or the bare number if the kinds differ.
 fn count_items(found: &OccurrenceList) -> Result<String, u64> {
-    let heads = || found.entries.iter().map(|entry| &entry.item.head);
-    let number = heads().map(|head| head.row).collect::<HashSet<ItemRow>>().len() as u64;
-    let first = heads().next().map(|head| head.kind).ok_or(number)?;
-    match heads().all(|head| head.kind == first) {
+    let metas = || found.entries.iter().map(|entry| &entry.item.meta);
+    let number = metas().map(|meta| meta.row).collect::<HashSet<ItemRow>>().len() as u64;
+    let first = metas().next().map(|meta| meta.kind).ok_or(number)?;
+    match metas().all(|meta| meta.kind == first) {
         true => Ok(format_count(number, first.name())),
         false => Err(number),
     }
@@ -333,13 +333,13 @@ fn column_lines(
     let (fields, local) =
         (OutputColumn::fields_of_columns(columns), &context.settings.user_locale.zone);
     let (mut lines, mut failed) = (Vec::new(), None);
-    answer.for_each_projected(reader, &fields, &mut |head, item| {
+    answer.for_each_projected(reader, &fields, &mut |meta, item| {
         let line = || -> Result<ScreenLine, CommandFailure> {
-            let letters = reader.items().unique_prefix_len(head.handle)?;
-            let cells = item_format::column_cells(reader, local, head, item, columns)?;
-            let handle = format!("{:.letters$}", head.handle);
+            let letters = reader.items().unique_prefix_len(meta.handle)?;
+            let cells = item_format::column_cells(reader, local, meta, item, columns)?;
+            let handle = format!("{:.letters$}", meta.handle);
             let cells = shorten_to_width(&cells.join("  "), width.saturating_sub(letters + 2));
-            Ok((Some(head.row), format!("{FAINT_STYLE}{handle}{FAINT_STYLE:#}  {cells}")))
+            Ok((Some(meta.row), format!("{FAINT_STYLE}{handle}{FAINT_STYLE:#}  {cells}")))
         };
         match line() {
             Ok(line) => lines.push(line),
@@ -359,27 +359,27 @@ fn default_lines(
     width: usize,
 ) -> Result<Vec<ScreenLine>, CommandFailure> {
     let list_fields = ListFields::new();
-    let (mut heads, mut field_rows, mut failed) = (Vec::new(), Vec::new(), None);
-    answer.for_each_projected(reader, list_fields.all(), &mut |head, item| {
-        let fields = list_fields.for_kind(head.kind);
+    let (mut metas, mut field_rows, mut failed) = (Vec::new(), Vec::new(), None);
+    answer.for_each_projected(reader, list_fields.all(), &mut |meta, item| {
+        let fields = list_fields.for_kind(meta.kind);
         if let Some(fields) = fields {
-            match field_list::list_row(reader, head, item, fields) {
+            match field_list::list_row(reader, meta, item, fields) {
                 Ok(row) => field_rows.push(row),
                 Err(failure) => failed = Some(failure),
             }
         }
-        heads.push((head.row, fields.is_none()));
-        failed.is_none() && heads.len() < room
+        metas.push((meta.row, fields.is_none()));
+        failed.is_none() && metas.len() < room
     })?;
     if let Some(failure) = failed {
         return Err(failure);
     }
     let items: Vec<ItemRow> =
-        heads.iter().filter(|(_, is_item)| *is_item).map(|(row, _)| *row).collect();
+        metas.iter().filter(|(_, is_item)| *is_item).map(|(row, _)| *row).collect();
     let summaries =
         larder_query::read_item_summaries(reader, &items, &context.settings.user_locale.zone)?;
     // Items removed in the meantime are left out.
-    heads.retain(|(row, is_item)| !is_item || summaries.contains_key(row));
+    metas.retain(|(row, is_item)| !is_item || summaries.contains_key(row));
     let of_items = items
         .iter()
         .filter_map(|row| summaries.get(row))
@@ -391,7 +391,7 @@ fn default_lines(
         let line = if is_item { items.next() } else { field_rows.next() };
         (Some(row), line.unwrap_or_default())
     };
-    Ok(heads.into_iter().map(line).collect())
+    Ok(metas.into_iter().map(line).collect())
 }
 
 #[cfg(test)]

@@ -113,12 +113,12 @@ impl StreamPrinter {
         item: &ViewItem,
     ) -> Result<(), CommandFailure> {
         let local = context.settings.user_locale.zone.clone();
-        let ViewItem { head: Some(head), bytes: Some(bytes), .. } = item else { return Ok(()) };
+        let ViewItem { meta: Some(meta), bytes: Some(bytes), .. } = item else { return Ok(()) };
         let keys = match &self.watch_query.columns {
-            None => item_format::item_json(reader, &local, head, bytes)?,
+            None => item_format::item_json(reader, &local, meta, bytes)?,
             Some(columns) => {
-                let projected = ProjectedItem::from_bytes(reader, head, bytes);
-                item_format::item_columns_json(reader, &local, head, &projected, columns)?
+                let projected = ProjectedItem::from_bytes(reader, meta, bytes);
+                item_format::item_columns_json(reader, &local, meta, &projected, columns)?
             }
         };
         let mut object = Map::new();
@@ -142,15 +142,15 @@ impl StreamPrinter {
     ) -> Result<(), CommandFailure> {
         let list_fields = ListFields::new();
         let is_item = |item: &&ViewItem| {
-            item.head.as_ref().is_some_and(|head| list_fields.for_kind(head.kind).is_none())
+            item.meta.as_ref().is_some_and(|meta| list_fields.for_kind(meta.kind).is_none())
         };
         let mut field_rows = Vec::new();
         for item in items {
-            if let (Some(head), Some(bytes)) = (&item.head, &item.bytes)
-                && let Some(fields) = list_fields.for_kind(head.kind)
+            if let (Some(meta), Some(bytes)) = (&item.meta, &item.bytes)
+                && let Some(fields) = list_fields.for_kind(meta.kind)
             {
-                let projected = ProjectedItem::from_bytes(reader, head, bytes);
-                field_rows.push(field_list::list_row(reader, head, &projected, fields)?);
+                let projected = ProjectedItem::from_bytes(reader, meta, bytes);
+                field_rows.push(field_list::list_row(reader, meta, &projected, fields)?);
             }
         }
         let local = &context.settings.user_locale.zone;
@@ -215,14 +215,14 @@ fn print_columns(
     item: &ViewItem,
     columns: &[OutputColumn],
 ) -> Result<(), CommandFailure> {
-    let ViewItem { head: Some(head), bytes: Some(bytes), .. } = item else { return Ok(()) };
-    let letters = reader.items().unique_prefix_len(head.handle)?;
-    let handle = format!("{:.letters$}", head.handle);
-    let projected = ProjectedItem::from_bytes(reader, head, bytes);
+    let ViewItem { meta: Some(meta), bytes: Some(bytes), .. } = item else { return Ok(()) };
+    let letters = reader.items().unique_prefix_len(meta.handle)?;
+    let handle = format!("{:.letters$}", meta.handle);
+    let projected = ProjectedItem::from_bytes(reader, meta, bytes);
     let cells = item_format::column_cells(
         reader,
         &context.settings.user_locale.zone,
-        head,
+        meta,
         &projected,
         columns,
     )?;

@@ -86,9 +86,9 @@ pub(super) fn add_lifetimes(page: &mut HtmlPage, it: &LifetimeReport, clock: Utc
 fn add_lifeline_chart(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffsetFn<'_>) {
     // Of too many views every second, third, ... is drawn, so that their growth over time is
     // visible.
-    let each = it.unclosed.len().div_ceil(MAX_LIFELINES_PER_END).max(1);
+    let visit = it.unclosed.len().div_ceil(MAX_LIFELINES_PER_END).max(1);
     let shown =
-        || it.unclosed.iter().step_by(each).chain(it.longest.iter().take(MAX_LIFELINES_PER_END));
+        || it.unclosed.iter().step_by(visit).chain(it.longest.iter().take(MAX_LIFELINES_PER_END));
     let line = |life: &&ViewLifetime| Lifeline {
         start: life.opened_at as f64,
         end: life.ended_at as f64,
@@ -116,7 +116,7 @@ fn add_lifeline_chart(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffset
     if number < it.opened {
         let all = text_report::format_count(it.opened, "view");
         about.push_str(&format!(" Shown are {number} of {all}: "));
-        about.push_str(match each {
+        about.push_str(match visit {
             1 => "the views that were never closed, and the longest of the others.",
             _ => "a sample of the views that were never closed, and the longest of the others.",
         });

@@ -1,6 +1,6 @@
 //! The answer cache: the row ids of answers, kept within a budget.
 //!
-//! [`AnswerCache`] evicts the least recently used answer when the budget is exceeded. It is
+//! [`QueryCache`] evicts the least recently used answer when the budget is exceeded. It is
 //! independent of queries and the store: the engine removes an answer when a change makes it stale.
 
 use super::subscription_index::QueryId;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A cached answer.
 #[derive(Debug)]
-pub(super) struct CachedAnswer {
+pub(super) struct CachedResult {
     pub(super) rows: PackedRowIds,
     /// The number of the answer in the query log.
     pub(super) number: u64,
@@ -21,19 +21,19 @@ pub(super) struct CachedAnswer {
 
 /// Answers by query, least recently used first.
 #[derive(Debug)]
-pub(super) struct AnswerCache {
+pub(super) struct QueryCache {
     budget_bytes: usize,
     used_bytes: usize,
-    answers: FxHashMap<QueryId, CachedAnswer>,
+    answers: FxHashMap<QueryId, CachedResult>,
     /// The queries by the time of their last use.
     by_use: BTreeMap<u64, QueryId>,
     /// A count of uses, which serves as their time.
     last_use: u64,
 }
 
-impl AnswerCache {
-    pub(super) fn new(budget_bytes: usize) -> AnswerCache {
-        AnswerCache {
+impl QueryCache {
+    pub(super) fn new(budget_bytes: usize) -> QueryCache {
+        QueryCache {
             budget_bytes,
             used_bytes: 0,
             answers: FxHashMap::default(),
@@ -57,7 +57,7 @@ impl AnswerCache {
     }
 
     /// Returns the answer to a query, and notes that it was used.
-    pub(super) fn get(&mut self, query: QueryId) -> Option<&CachedAnswer> {
+    pub(super) fn get(&mut self, query: QueryId) -> Option<&CachedResult> {
         let answer = self.answers.get_mut(&query)?;
         self.by_use.remove(&answer.last_use);
         self.last_use += 1;
@@ -74,14 +74,14 @@ impl AnswerCache {
         number: u64,
         rows: PackedRowIds,
         bytes: usize,
-    ) -> Vec<(QueryId, CachedAnswer)> {
+    ) -> Vec<(QueryId, CachedResult)> {
         let mut evicted = Vec::new();
         if !self.has_room_for(bytes) {
             return evicted;
         }
         evicted.extend(self.remove(query).map(|previous| (query, previous)));
         self.last_use += 1;
-        self.answers.insert(query, CachedAnswer { rows, number, bytes, last_use: self.last_use });
+        self.answers.insert(query, CachedResult { rows, number, bytes, last_use: self.last_use });
         self.by_use.insert(self.last_use, query);
         self.used_bytes += bytes;
         while self.used_bytes > self.budget_bytes
@@ -93,7 +93,7 @@ impl AnswerCache {
     }
 
     /// Removes the answer to a query.
-    pub(super) fn remove(&mut self, query: QueryId) -> Option<CachedAnswer> {
+    pub(super) fn remove(&mut self, query: QueryId) -> Option<CachedResult> {
         let answer = self.answers.remove(&query)?;
         self.by_use.remove(&answer.last_use);
         self.used_bytes -= answer.bytes;
@@ -110,14 +110,14 @@ mod tests {
         [1, 2].map(ItemRow::from_number)
     }
 
-    fn insert(cache: &mut AnswerCache, query: QueryId, bytes: usize) -> Vec<QueryId> {
+    fn insert(cache: &mut QueryCache, query: QueryId, bytes: usize) -> Vec<QueryId> {
         let evicted = cache.insert(query, u64::from(query), PackedRowIds::new(&rows()), bytes);
         evicted.into_iter().map(|(query, _)| query).collect()
     }
 
     #[test]
     fn the_least_recently_used_answer_is_evicted() {
-        let mut cache = AnswerCache::new(100);
+        let mut cache = QueryCache::new(100);
         assert!(insert(&mut cache, 1, 40).is_empty());
         assert!(insert(&mut cache, 2, 40).is_empty());
         assert_eq!(cache.get(1).unwrap().rows.to_vec(), rows());
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_budget_counts_removed_answers_no_more() {
-        let mut cache = AnswerCache::new(100);
+        let mut cache = QueryCache::new(100);
         insert(&mut cache, 1, 100);
         assert_eq!(cache.remove(1).unwrap().bytes, 100);
         assert!(cache.remove(1).is_none());

@@ -1,6 +1,6 @@
-//! The byte formats of the sort index: chunks of positions, and level-0 runs of changes.
+//! The byte formats of the sort index: blocks of positions, and level-0 runs of changes.
 //!
-//! An entry of a chunk is:
+//! An entry of a block is:
 //!
 //! | part | encoding |
 //! |---|---|
@@ -9,24 +9,24 @@
 //! | the item | varint |
 //!
 //! A run has for each order its two numbers, the number of its changes, and these as entries, in
-//! which the item is doubled; odd if the item is removed. A chunk fills a page, as those of the
+//! which the item is doubled; odd if the item is removed. A block fills a page, as those of the
 //! inverted index do, unless a single key is longer.
 
-use crate::chunk::{CHUNK_BYTES, MalformedChunk};
+use crate::block::{BLOCK_BYTES, CorruptBlock};
 use crate::sort_pages::{PartitionOrder, PositionChange, SortPosition};
 use crate::varint::{read_varint, write_varint};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Keys take about this many times the bytes of their chunk.
+/// Keys take about this many times the bytes of their block.
 const EXPECTED_KEY_RATIO: usize = 3;
 /// Most entries are at least this long.
 const MIN_EXPECTED_ENTRY_BYTES: usize = 8;
 
-/// A function that is called with the indexes of the positions of a chunk, and its bytes.
-type ChunkVisitor<'a, E> = dyn FnMut(Range<usize>, &[u8]) -> Result<(), E> + 'a;
+/// A function that is called with the indexes of the positions of a block, and its bytes.
+type BlockVisitor<'a, E> = dyn FnMut(Range<usize>, &[u8]) -> Result<(), E> + 'a;
 
-/// The positions of one chunk or of several neighbours, unpacked: keys in one buffer, so that a
+/// The positions of one block or of several neighbours, unpacked: keys in one buffer, so that a
 /// position takes no allocation.
 #[derive(Debug, Default)]
 pub(crate) struct PositionBuffer {
@@ -67,71 +67,71 @@ impl PositionBuffer {
         before.map_or(0, |(end, _)| *end)
     }
 
-    /// Appends the positions of a chunk.
-    pub(crate) fn unpack(&mut self, chunk: &[u8]) -> Result<(), MalformedChunk> {
-        self.reserve_for(chunk);
-        let (mut rest, mut previous) = (chunk, 0..0);
+    /// Appends the positions of a block.
+    pub(crate) fn unpack(&mut self, block: &[u8]) -> Result<(), CorruptBlock> {
+        self.reserve_for(block);
+        let (mut rest, mut previous) = (block, 0..0);
         while !rest.is_empty() {
-            previous = unpack_key(&mut rest, &mut self.keys, previous).ok_or(MalformedChunk)?;
-            self.entries.push((previous.end, unpack_row(&mut rest).ok_or(MalformedChunk)?));
+            previous = unpack_key(&mut rest, &mut self.keys, previous).ok_or(CorruptBlock)?;
+            self.entries.push((previous.end, unpack_row(&mut rest).ok_or(CorruptBlock)?));
         }
         Ok(())
     }
 
-    /// Appends the positions of a chunk that are less than `end`.
+    /// Appends the positions of a block that are less than `end`.
     pub(crate) fn unpack_before(
         &mut self,
-        chunk: &[u8],
+        block: &[u8],
         end: &SortPosition,
-    ) -> Result<(), MalformedChunk> {
-        self.reserve_for(chunk);
-        let (mut rest, mut previous) = (chunk, 0..0);
-        for _ in 0..count_before(chunk, end)? {
-            previous = unpack_key(&mut rest, &mut self.keys, previous).ok_or(MalformedChunk)?;
-            self.entries.push((previous.end, unpack_row(&mut rest).ok_or(MalformedChunk)?));
+    ) -> Result<(), CorruptBlock> {
+        self.reserve_for(block);
+        let (mut rest, mut previous) = (block, 0..0);
+        for _ in 0..count_before(block, end)? {
+            previous = unpack_key(&mut rest, &mut self.keys, previous).ok_or(CorruptBlock)?;
+            self.entries.push((previous.end, unpack_row(&mut rest).ok_or(CorruptBlock)?));
         }
         Ok(())
     }
 
-    fn reserve_for(&mut self, chunk: &[u8]) {
-        self.keys.reserve(chunk.len() * EXPECTED_KEY_RATIO);
-        self.entries.reserve(chunk.len() / MIN_EXPECTED_ENTRY_BYTES);
+    fn reserve_for(&mut self, block: &[u8]) {
+        self.keys.reserve(block.len() * EXPECTED_KEY_RATIO);
+        self.entries.reserve(block.len() / MIN_EXPECTED_ENTRY_BYTES);
     }
 
-    /// Packs the positions into as few chunks as hold them, evenly filled. Passes each to `each`:
+    /// Packs the positions into as few blocks as hold them, evenly filled. Passes each to `visit`:
     /// the index of its first position, and its bytes.
-    pub(crate) fn pack<E>(&self, each: &mut ChunkVisitor<'_, E>) -> Result<(), E> {
-        let (mut chunks, mut bytes) = (0, 0);
-        self.pack_up_to::<E>(CHUNK_BYTES, &mut |_, chunk| {
-            chunks += 1;
-            bytes += chunk.len();
+    pub(crate) fn pack<E>(&self, visit: &mut BlockVisitor<'_, E>) -> Result<(), E> {
+        let (mut blocks, mut bytes) = (0, 0);
+        self.pack_up_to::<E>(BLOCK_BYTES, &mut |_, block| {
+            blocks += 1;
+            bytes += block.len();
             Ok(())
         })?;
-        // A chunk ends with the entry that reaches its share.
-        let share = if chunks < 2 { CHUNK_BYTES } else { bytes / chunks };
-        self.pack_up_to(share, each)
+        // A block ends with the entry that reaches its share.
+        let share = if blocks < 2 { BLOCK_BYTES } else { bytes / blocks };
+        self.pack_up_to(share, visit)
     }
 
-    fn pack_up_to<E>(&self, share: usize, each: &mut ChunkVisitor<'_, E>) -> Result<(), E> {
-        let (mut chunk, mut entry) = (Vec::with_capacity(CHUNK_BYTES), Vec::new());
+    fn pack_up_to<E>(&self, share: usize, visit: &mut BlockVisitor<'_, E>) -> Result<(), E> {
+        let (mut block, mut entry) = (Vec::with_capacity(BLOCK_BYTES), Vec::new());
         let (mut first, mut last_key): (usize, &[u8]) = (0, &[]);
         for index in 0..self.len() {
             let Some((key, row)) = self.get(index) else { break };
             entry.clear();
             pack_entry(&mut entry, last_key, key, row.unsigned_abs());
-            if !chunk.is_empty()
-                && (chunk.len() >= share || chunk.len() + entry.len() > CHUNK_BYTES)
+            if !block.is_empty()
+                && (block.len() >= share || block.len() + entry.len() > BLOCK_BYTES)
             {
-                each(first..index, &chunk)?;
-                chunk.clear();
+                visit(first..index, &block)?;
+                block.clear();
                 first = index;
                 entry.clear();
                 pack_entry(&mut entry, &[], key, row.unsigned_abs());
             }
-            chunk.extend_from_slice(&entry);
+            block.extend_from_slice(&entry);
             last_key = key;
         }
-        if chunk.is_empty() { Ok(()) } else { each(first..self.len(), &chunk) }
+        if block.is_empty() { Ok(()) } else { visit(first..self.len(), &block) }
     }
 }
 
@@ -169,10 +169,10 @@ fn unpack_row(bytes: &mut &[u8]) -> Option<i64> {
     read_varint(bytes).and_then(|row| i64::try_from(row).ok())
 }
 
-/// A cursor over the positions of a chunk, ascending. It holds one key.
+/// A cursor over the positions of a block, ascending. It holds one key.
 #[derive(Debug, Default)]
 pub(crate) struct PositionCursor {
-    chunk: Vec<u8>,
+    block: Vec<u8>,
     offset: usize,
     key: Vec<u8>,
     row: i64,
@@ -180,31 +180,31 @@ pub(crate) struct PositionCursor {
 }
 
 impl PositionCursor {
-    /// Begins to read a chunk, at its first position.
-    pub(crate) fn open(&mut self, chunk: &[u8]) -> Result<(), MalformedChunk> {
-        self.chunk.clear();
-        self.chunk.extend_from_slice(chunk);
+    /// Begins to read a block, at its first position.
+    pub(crate) fn open(&mut self, block: &[u8]) -> Result<(), CorruptBlock> {
+        self.block.clear();
+        self.block.extend_from_slice(block);
         self.offset = 0;
         self.key.clear();
         self.has_current = true;
         self.advance()
     }
 
-    /// Begins to read a chunk, at its first position that is greater than `after`.
+    /// Begins to read a block, at its first position that is greater than `after`.
     pub(crate) fn open_after(
         &mut self,
-        chunk: &[u8],
+        block: &[u8],
         after: &SortPosition,
-    ) -> Result<(), MalformedChunk> {
+    ) -> Result<(), CorruptBlock> {
         let is_found = |key: Ordering, row: i64| key.then_with(|| row.cmp(&after.row)).is_gt();
-        let found = seek(chunk, &after.key, is_found)?;
-        self.chunk.clear();
-        self.chunk.extend_from_slice(chunk);
+        let found = seek(block, &after.key, is_found)?;
+        self.block.clear();
+        self.block.extend_from_slice(block);
         self.has_current = !found.is_end;
         self.offset = found.offset;
         self.row = found.row;
         self.key.clear();
-        self.key.extend_from_slice(after.key.get(..found.shared).ok_or(MalformedChunk)?);
+        self.key.extend_from_slice(after.key.get(..found.shared).ok_or(CorruptBlock)?);
         self.key.extend_from_slice(found.suffix);
         Ok(())
     }
@@ -217,14 +217,14 @@ impl PositionCursor {
 
     /// Moves to the next position.
     #[inline]
-    pub(crate) fn advance(&mut self) -> Result<(), MalformedChunk> {
-        let mut rest = self.chunk.get(self.offset..).unwrap_or_default();
+    pub(crate) fn advance(&mut self) -> Result<(), CorruptBlock> {
+        let mut rest = self.block.get(self.offset..).unwrap_or_default();
         self.has_current = !rest.is_empty();
         if self.has_current {
             let length = rest.len();
-            let entry = unpack_entry(&mut rest).ok_or(MalformedChunk)?;
+            let entry = unpack_entry(&mut rest).ok_or(CorruptBlock)?;
             if entry.shared > self.key.len() {
-                return Err(MalformedChunk);
+                return Err(CorruptBlock);
             }
             self.key.truncate(entry.shared);
             self.key.extend_from_slice(entry.suffix);
@@ -235,13 +235,13 @@ impl PositionCursor {
     }
 }
 
-/// Returns the number of positions in a chunk that are less than `end`.
-pub(crate) fn count_before(chunk: &[u8], end: &SortPosition) -> Result<usize, MalformedChunk> {
+/// Returns the number of positions in a block that are less than `end`.
+pub(crate) fn count_before(block: &[u8], end: &SortPosition) -> Result<usize, CorruptBlock> {
     let is_found = |key: Ordering, row: i64| key.then_with(|| row.cmp(&end.row)).is_ge();
-    seek(chunk, &end.key, is_found).map(|found| found.index)
+    seek(block, &end.key, is_found).map(|found| found.index)
 }
 
-/// An entry of a chunk, in place.
+/// An entry of a block, in place.
 struct PackedPosition<'a> {
     shared: usize,
     suffix: &'a [u8],
@@ -257,7 +257,7 @@ fn unpack_entry<'a>(bytes: &mut &'a [u8]) -> Option<PackedPosition<'a>> {
     Some(PackedPosition { shared, suffix, row: unpack_row(bytes)? })
 }
 
-/// The first entry of a chunk that a search wanted.
+/// The first entry of a block that a search wanted.
 struct FoundPosition<'a> {
     /// The number of entries before it.
     index: usize,
@@ -275,26 +275,26 @@ struct FoundPosition<'a> {
 /// its item. No key is assembled: an entry that shares more with the entry before than that has in
 /// common with the target has the same order to the target.
 fn seek<'a>(
-    chunk: &'a [u8],
+    block: &'a [u8],
     target: &[u8],
     is_found: impl Fn(Ordering, i64) -> bool,
-) -> Result<FoundPosition<'a>, MalformedChunk> {
-    let (mut rest, mut index, mut common) = (chunk, 0, 0);
+) -> Result<FoundPosition<'a>, CorruptBlock> {
+    let (mut rest, mut index, mut common) = (block, 0, 0);
     while !rest.is_empty() {
-        let entry = unpack_entry(&mut rest).ok_or(MalformedChunk)?;
+        let entry = unpack_entry(&mut rest).ok_or(CorruptBlock)?;
         if entry.shared <= common {
-            let behind = target.get(entry.shared..).ok_or(MalformedChunk)?;
-            let same = entry.suffix.iter().zip(behind).take_while(|(a, b)| a == b).count();
-            if is_found(entry.suffix.get(same..).cmp(&behind.get(same..)), entry.row) {
+            let tail = target.get(entry.shared..).ok_or(CorruptBlock)?;
+            let same = entry.suffix.iter().zip(tail).take_while(|(a, b)| a == b).count();
+            if is_found(entry.suffix.get(same..).cmp(&tail.get(same..)), entry.row) {
                 let PackedPosition { shared, suffix, row } = entry;
-                let offset = chunk.len() - rest.len();
+                let offset = block.len() - rest.len();
                 return Ok(FoundPosition { index, is_end: false, shared, suffix, row, offset });
             }
             common = entry.shared + same;
         }
         index += 1;
     }
-    let offset = chunk.len();
+    let offset = block.len();
     Ok(FoundPosition { index, is_end: true, shared: 0, suffix: &[], row: 0, offset })
 }
 
@@ -320,9 +320,9 @@ pub(crate) fn pack_run(changes: &[PositionChange]) -> Vec<u8> {
 pub(crate) fn unpack_run(
     mut bytes: &[u8],
     changes: &mut Vec<PositionChange>,
-) -> Result<(), MalformedChunk> {
+) -> Result<(), CorruptBlock> {
     while !bytes.is_empty() {
-        unpack_order(&mut bytes, changes).ok_or(MalformedChunk)?;
+        unpack_order(&mut bytes, changes).ok_or(CorruptBlock)?;
     }
     Ok(())
 }
@@ -349,10 +349,10 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn unpacked(chunks: &[Vec<u8>]) -> Vec<(Vec<u8>, i64)> {
+    fn unpacked(blocks: &[Vec<u8>]) -> Vec<(Vec<u8>, i64)> {
         let mut buffer = PositionBuffer::default();
-        for chunk in chunks {
-            buffer.unpack(chunk).expect("a packed chunk");
+        for block in blocks {
+            buffer.unpack(block).expect("a packed block");
         }
         contents(&buffer)
     }
@@ -373,39 +373,39 @@ mod tests {
                 positions.into_iter().map(|(key, row)| (key.into_bytes(), row)).collect();
             let mut buffer = PositionBuffer::default();
             positions.iter().for_each(|(key, row)| buffer.push(key, *row));
-            let (mut chunks, mut next) = (Vec::new(), 0);
+            let (mut blocks, mut next) = (Vec::new(), 0);
             buffer
-                .pack(&mut |range, chunk| {
+                .pack(&mut |range, block| {
                     assert_eq!(range.start, next);
-                    assert!(chunk.len() <= CHUNK_BYTES, "{} bytes", chunk.len());
+                    assert!(block.len() <= BLOCK_BYTES, "{} bytes", block.len());
                     next = range.end;
-                    chunks.push(chunk.to_vec());
+                    blocks.push(block.to_vec());
                     Ok::<(), ()>(())
                 })
                 .expect("nothing fails");
             assert_eq!(next, positions.len());
-            let bytes: usize = chunks.iter().map(Vec::len).sum();
-            let most = bytes / CHUNK_BYTES + 2;
-            assert!(chunks.len() <= most, "{} chunks of {bytes} bytes", chunks.len());
-            assert_eq!(unpacked(&chunks), positions);
-            let Some(chunk) = chunks.first() else { return Ok(()) };
-            let in_chunk = unpacked(&chunks[..1]);
+            let bytes: usize = blocks.iter().map(Vec::len).sum();
+            let most = bytes / BLOCK_BYTES + 2;
+            assert!(blocks.len() <= most, "{} blocks of {bytes} bytes", blocks.len());
+            assert_eq!(unpacked(&blocks), positions);
+            let Some(block) = blocks.first() else { return Ok(()) };
+            let in_block = unpacked(&blocks[..1]);
             let anywhere = [(b"b".to_vec(), 500), (Vec::new(), i64::MIN), (vec![0xff], 1)];
             for (key, row) in positions.iter().step_by(7).chain(&anywhere) {
                 let position = SortPosition { key: key.clone(), row: *row };
-                let before = in_chunk.partition_point(|other| other < &(key.clone(), *row));
-                let passed = in_chunk.partition_point(|other| other <= &(key.clone(), *row));
-                assert_eq!(count_before(chunk, &position), Ok(before));
+                let before = in_block.partition_point(|other| other < &(key.clone(), *row));
+                let passed = in_block.partition_point(|other| other <= &(key.clone(), *row));
+                assert_eq!(count_before(block, &position), Ok(before));
                 let mut buffer = PositionBuffer::default();
-                buffer.unpack_before(chunk, &position).expect("a packed chunk");
-                assert_eq!(contents(&buffer), in_chunk[..before]);
+                buffer.unpack_before(block, &position).expect("a packed block");
+                assert_eq!(contents(&buffer), in_block[..before]);
                 let (mut cursor, mut found) = (PositionCursor::default(), Vec::new());
-                cursor.open_after(chunk, &position).expect("a packed chunk");
+                cursor.open_after(block, &position).expect("a packed block");
                 while let Some((key, row)) = cursor.current() {
                     found.push((key.to_vec(), row));
-                    cursor.advance().expect("a packed chunk");
+                    cursor.advance().expect("a packed block");
                 }
-                assert_eq!(found, in_chunk[passed..]);
+                assert_eq!(found, in_block[passed..]);
             }
         }
 
@@ -444,7 +444,7 @@ mod tests {
         }
     }
 
-    /// A key that is longer than a page has a chunk of its own.
+    /// A key that is longer than a page has a block of its own.
     #[test]
     fn long_keys_are_packed() {
         let mut buffer = PositionBuffer::default();

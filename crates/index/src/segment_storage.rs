@@ -1,12 +1,12 @@
-//! The interface between the index and its storage: segments, chunks and fences by number.
+//! The interface between the index and its storage: segments, blocks and fences by number.
 //!
-//! The index reads and writes whole chunks, each of which fits into a page, and never more than a
-//! few at a time. It does not depend on files or transactions: the caller implements [`ReadPages`]
-//! and [`WritePages`] over its storage, opens a transaction where one is needed, and gets its own
-//! error type back. Calls are dispatched statically, and a chunk is lent to a closure, so that an
-//! implementation over a database copies nothing.
+//! The index reads and writes whole blocks, each of which fits into a page, and never more than a
+//! few at a time. It does not depend on files or transactions: the caller implements
+//! [`ReadSegments`] and [`WriteSegments`] over its storage, opens a transaction where one is
+//! needed, and gets its own error type back. Calls are dispatched statically, and a block is lent
+//! to a closure, so that an implementation over a database copies nothing.
 
-use crate::chunk::MalformedChunk;
+use crate::block::CorruptBlock;
 use std::ops::Range;
 
 /// The number of one inverted index; several share a storage without knowing each other.
@@ -17,7 +17,7 @@ pub struct IndexId(pub i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentId(pub i64);
 
-/// The description of a segment: an immutable run of terms in chunks that are numbered in order.
+/// The description of a segment: an immutable run of terms in blocks that are numbered in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Its number.
@@ -25,11 +25,11 @@ pub struct Segment {
     /// The newest batch whose postings it holds. Its postings of an item that a later batch changed
     /// are stale.
     pub max_seq: i64,
-    /// The numbers of its chunks.
-    pub chunks: Range<i64>,
+    /// The numbers of its blocks.
+    pub blocks: Range<i64>,
     /// Terms before this one have been moved into the segment that it is merged into.
     pub from_term: Vec<u8>,
-    /// The bytes of its chunks when it was written.
+    /// The bytes of its blocks when it was written.
     pub bytes: i64,
     /// It has items that are always candidates (see [`crate::OVERSIZED_ITEMS_TERM`]).
     pub has_oversized: bool,
@@ -37,38 +37,38 @@ pub struct Segment {
     pub merged_into: Option<SegmentId>,
 }
 
-/// The fence of a chunk: the first term of it. The first chunk of a segment needs none.
+/// The fence of a block: the first term of it. The first block of a segment needs none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence<'a> {
     /// The segment.
     pub segment: SegmentId,
-    /// The first term of the chunk. Chunks of one frequent term have the same fence.
+    /// The first term of the block. Blocks of one frequent term have the same fence.
     pub first_term: &'a [u8],
-    /// The number of the chunk.
-    pub chunk: i64,
+    /// The number of the block.
+    pub block: i64,
 }
 
 /// Reads segments within one consistent view of the storage.
-pub trait ReadPages {
+pub trait ReadSegments {
     /// The error of the storage.
     type Error;
 
-    /// Converts a malformed or missing chunk into an error of the storage.
-    fn corruption(malformed: MalformedChunk) -> Self::Error;
+    /// Converts a malformed or missing block into an error of the storage.
+    fn corruption(malformed: CorruptBlock) -> Self::Error;
 
     /// Returns all segments of an index, ordered by `(max_seq, id)`: the oldest first.
     fn segments(&self, index: IndexId) -> Result<Vec<Segment>, Self::Error>;
 
-    /// Passes the bytes of a chunk to `read`. A chunk that is missing is
+    /// Passes the bytes of a block to `read`. A block that is missing is
     /// [corruption](Self::corruption).
-    fn read_chunk<T>(
+    fn read_block<T>(
         &self,
         segment: SegmentId,
-        chunk: i64,
+        block: i64,
         read: impl FnOnce(&[u8]) -> Result<T, Self::Error>,
     ) -> Result<T, Self::Error>;
 
-    /// Returns the last chunk whose fence is less than `term`; `None` if there is none.
+    /// Returns the last block whose fence is less than `term`; `None` if there is none.
     fn last_fence_before(
         &self,
         segment: SegmentId,
@@ -78,8 +78,8 @@ pub trait ReadPages {
 
 /// Writes segments within one transaction: all of its effects become visible together or not at
 /// all.
-pub trait WritePages: ReadPages {
-    /// Creates a segment without chunks.
+pub trait WriteSegments: ReadSegments {
+    /// Creates a segment without blocks.
     fn create_segment(
         &self,
         index: IndexId,
@@ -87,19 +87,19 @@ pub trait WritePages: ReadPages {
         has_oversized: bool,
     ) -> Result<SegmentId, Self::Error>;
 
-    /// Returns the number of the next chunk of a segment, as [`WritePages::set_end`] left it.
+    /// Returns the number of the next block of a segment, as [`WriteSegments::set_end`] left it.
     fn end(&self, segment: SegmentId) -> Result<i64, Self::Error>;
 
-    /// Sets the number of the next chunk of a segment, and adds to its bytes.
+    /// Sets the number of the next block of a segment, and adds to its bytes.
     fn set_end(
         &self,
         segment: SegmentId,
-        next_chunk: i64,
+        next_block: i64,
         added_bytes: i64,
     ) -> Result<(), Self::Error>;
 
-    /// Inserts a chunk.
-    fn insert_chunk(&self, segment: SegmentId, chunk: i64, bytes: &[u8])
+    /// Inserts a block.
+    fn insert_block(&self, segment: SegmentId, block: i64, bytes: &[u8])
     -> Result<(), Self::Error>;
 
     /// Inserts a fence.
@@ -108,19 +108,19 @@ pub trait WritePages: ReadPages {
     /// Marks a segment as an input of the merge into `target`.
     fn set_merge_target(&self, segment: SegmentId, target: SegmentId) -> Result<(), Self::Error>;
 
-    /// Deletes these chunks, without their fences.
-    fn delete_chunks(&self, segment: SegmentId, chunks: Range<i64>) -> Result<(), Self::Error>;
+    /// Deletes these blocks, without their fences.
+    fn delete_blocks(&self, segment: SegmentId, blocks: Range<i64>) -> Result<(), Self::Error>;
 
-    /// Sets the first term of a segment to `from_term`, which is in the chunk `first_chunk`, and
-    /// deletes the fences of the chunks before that chunk. The chunks themselves are deleted with
-    /// [`WritePages::delete_chunks`].
+    /// Sets the first term of a segment to `from_term`, which is in the block `first_block`, and
+    /// deletes the fences of the blocks before that block. The blocks themselves are deleted with
+    /// [`WriteSegments::delete_blocks`].
     fn set_start(
         &self,
         segment: SegmentId,
-        first_chunk: i64,
+        first_block: i64,
         from_term: &[u8],
     ) -> Result<(), Self::Error>;
 
-    /// Deletes a segment with its fences and its remaining chunks.
+    /// Deletes a segment with its fences and its remaining blocks.
     fn delete_segment(&self, segment: &Segment) -> Result<(), Self::Error>;
 }

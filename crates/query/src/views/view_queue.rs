@@ -1,9 +1,9 @@
-//! The mailboxes of the views: bounded queues of changes.
+//! The view_queues of the views: bounded queues of changes.
 //!
-//! A [`Mailbox`] is shared by the engine, which puts changes into it, and one view, which takes
-//! them out. A view that is too slow for its mailbox lags: its changes are dropped, and on its next
-//! read it gets the net effect from the store. [`Mailboxes`] owns the mailboxes of all open views,
-//! by query. Other modules find and deliver the changes.
+//! A [`ViewQueue`] is shared by the engine, which puts changes into it, and one view, which takes
+//! them out. A view that is too slow for its view_queue lags: its changes are dropped, and on its
+//! next read it gets the net effect from the store. [`ViewQueues`] owns the view_queues of all open
+//! views, by query. Other modules find and deliver the changes.
 
 use super::mutex::lock_ignoring_poison;
 use super::options::{ViewLimits, ViewOptions};
@@ -16,17 +16,17 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex};
 
 /// The queue of one view.
-pub(super) struct Mailbox {
+pub(super) struct ViewQueue {
     pub(super) number: u64,
     pub(super) client: Arc<str>,
     wake: Option<Arc<dyn Fn() + Send + Sync>>,
-    pub(super) queue: Mutex<MailboxQueue>,
+    pub(super) queue: Mutex<QueueState>,
     pub(super) changed: Condvar,
 }
 
-/// The changes in a mailbox, and the state of its view.
+/// The changes in a view_queue, and the state of its view.
 #[derive(Default)]
-pub(super) struct MailboxQueue {
+pub(super) struct QueueState {
     pending: VecDeque<PendingChanges>,
     items: usize,
     bytes: usize,
@@ -48,13 +48,13 @@ pub(super) enum DeliveryState {
     Reset(ResetReason),
 }
 
-impl Mailbox {
-    fn new(number: u64, options: &ViewOptions, delivered_seq: Seq) -> Mailbox {
-        Mailbox {
+impl ViewQueue {
+    fn new(number: u64, options: &ViewOptions, delivered_seq: Seq) -> ViewQueue {
+        ViewQueue {
             number,
             client: Arc::clone(&options.client),
             wake: options.wake.clone(),
-            queue: Mutex::new(MailboxQueue { delivered_seq, ..MailboxQueue::default() }),
+            queue: Mutex::new(QueueState { delivered_seq, ..QueueState::default() }),
             changed: Condvar::new(),
         }
     }
@@ -138,7 +138,7 @@ impl Mailbox {
     }
 }
 
-impl MailboxQueue {
+impl QueueState {
     /// Notes that no change up to this batch concerns the view.
     fn advance_to(&mut self, seq: Seq) {
         if self.state == DeliveryState::UpToDate && self.pending.is_empty() && !self.is_paused {
@@ -164,26 +164,26 @@ impl MailboxQueue {
     }
 }
 
-impl fmt::Debug for Mailbox {
+impl fmt::Debug for ViewQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mailbox").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("ViewQueue").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
-/// The mailboxes of all open views, by query.
-pub(super) struct Mailboxes {
+/// The view_queues of all open views, by query.
+pub(super) struct ViewQueues {
     limits: ViewLimits,
     /// By query id: ids are small and used again.
-    by_query: Vec<Vec<Arc<Mailbox>>>,
+    by_query: Vec<Vec<Arc<ViewQueue>>>,
     open_count: usize,
     last_number: u64,
-    /// The mailboxes that received changes since they were last read.
-    to_wake: Vec<Arc<Mailbox>>,
+    /// The view_queues that received changes since they were last read.
+    to_wake: Vec<Arc<ViewQueue>>,
 }
 
-impl Mailboxes {
-    pub(super) fn new(limits: ViewLimits) -> Mailboxes {
-        Mailboxes {
+impl ViewQueues {
+    pub(super) fn new(limits: ViewLimits) -> ViewQueues {
+        ViewQueues {
             limits,
             by_query: Vec::new(),
             open_count: 0,
@@ -197,66 +197,73 @@ impl Mailboxes {
         self.open_count
     }
 
-    /// The mailboxes of the views that are open on a query.
-    pub(super) fn get(&self, query: QueryId) -> &[Arc<Mailbox>] {
+    /// The view_queues of the views that are open on a query.
+    pub(super) fn get(&self, query: QueryId) -> &[Arc<ViewQueue>] {
         self.by_query.get(query as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Makes the mailbox of a view that has everything up to `seq`.
-    pub(super) fn open(&mut self, query: QueryId, options: &ViewOptions, seq: Seq) -> Arc<Mailbox> {
+    /// Makes the view_queue of a view that has everything up to `seq`.
+    pub(super) fn open(
+        &mut self,
+        query: QueryId,
+        options: &ViewOptions,
+        seq: Seq,
+    ) -> Arc<ViewQueue> {
         self.last_number += 1;
-        let mailbox = Arc::new(Mailbox::new(self.last_number, options, seq));
+        let view_queue = Arc::new(ViewQueue::new(self.last_number, options, seq));
         let at = query as usize;
         if self.by_query.len() <= at {
             self.by_query.resize_with(at + 1, Vec::new);
         }
-        if let Some(mailboxes) = self.by_query.get_mut(at) {
+        if let Some(view_queues) = self.by_query.get_mut(at) {
             // Most queries have one view.
-            if mailboxes.is_empty() {
-                mailboxes.reserve_exact(1);
+            if view_queues.is_empty() {
+                view_queues.reserve_exact(1);
             }
-            mailboxes.push(Arc::clone(&mailbox));
+            view_queues.push(Arc::clone(&view_queue));
             self.open_count += 1;
         }
-        mailbox
+        view_queue
     }
 
-    pub(super) fn close(&mut self, query: QueryId, mailbox: &Arc<Mailbox>) {
-        let Some(mailboxes) = self.by_query.get_mut(query as usize) else { return };
-        let Some(at) = mailboxes.iter().position(|open| Arc::ptr_eq(open, mailbox)) else { return };
-        mailboxes.remove(at);
-        mailboxes.shrink_to_fit();
+    pub(super) fn close(&mut self, query: QueryId, view_queue: &Arc<ViewQueue>) {
+        let Some(view_queues) = self.by_query.get_mut(query as usize) else { return };
+        let Some(at) = view_queues.iter().position(|open| Arc::ptr_eq(open, view_queue)) else {
+            return;
+        };
+        view_queues.remove(at);
+        view_queues.shrink_to_fit();
         self.open_count -= 1;
         if self.open_count == 0 {
             self.by_query = Vec::new();
         }
     }
 
-    /// Puts changes into the mailboxes of a query. `before` is the last batch that is not among
+    /// Puts changes into the view_queues of a query. `before` is the last batch that is not among
     /// them.
     pub(super) fn enqueue(&mut self, query: QueryId, changes: PendingChanges, before: Seq) {
-        let Some(mailboxes) = self.by_query.get(query as usize) else { return };
-        if let Some((last, others)) = mailboxes.split_last() {
+        let Some(view_queues) = self.by_query.get(query as usize) else { return };
+        if let Some((last, others)) = view_queues.split_last() {
             others.iter().for_each(|other| other.enqueue(changes.clone(), before, self.limits));
             last.enqueue(changes, before, self.limits);
         }
-        self.to_wake.extend_from_slice(mailboxes);
+        self.to_wake.extend_from_slice(view_queues);
     }
 
     /// Resets the views of a query.
     pub(super) fn reset(&mut self, query: QueryId, reason: ResetReason) {
-        let Some(mailboxes) = self.by_query.get(query as usize) else { return };
-        mailboxes.iter().for_each(|mailbox| mailbox.reset(reason));
-        self.to_wake.extend_from_slice(mailboxes);
+        let Some(view_queues) = self.by_query.get(query as usize) else { return };
+        view_queues.iter().for_each(|view_queue| view_queue.reset(reason));
+        self.to_wake.extend_from_slice(view_queues);
     }
 
     /// Notes that a query now means a different time range.
     pub(super) fn mark_query_change(&self, query: QueryId) {
-        self.get(query).iter().for_each(|mailbox| mailbox.mark_query_change());
+        self.get(query).iter().for_each(|view_queue| view_queue.mark_query_change());
     }
 
-    /// Takes the mailboxes whose clients are to be woken.
-    pub(super) fn take_woken(&mut self) -> Vec<Arc<Mailbox>> {
+    /// Takes the view_queues whose clients are to be woken.
+    pub(super) fn take_to_wake(&mut self) -> Vec<Arc<ViewQueue>> {
         std::mem::take(&mut self.to_wake)
     }
 }
@@ -276,56 +283,56 @@ mod tests {
         }))
     }
 
-    fn mailboxes(items: usize) -> (Mailboxes, Arc<Mailbox>) {
+    fn view_queues(items: usize) -> (ViewQueues, Arc<ViewQueue>) {
         let limits = ViewLimits { items, ..ViewLimits::default() };
-        let mut mailboxes = Mailboxes::new(limits);
-        let mailbox = mailboxes.open(3, &ViewOptions::default(), 1);
-        (mailboxes, mailbox)
+        let mut view_queues = ViewQueues::new(limits);
+        let view_queue = view_queues.open(3, &ViewOptions::default(), 1);
+        (view_queues, view_queue)
     }
 
     #[test]
     fn a_full_mailbox_lags_from_the_last_delivered_batch() {
-        let (mut mailboxes, mailbox) = mailboxes(2);
-        mailboxes.enqueue(3, changes(5, 1, false), 4);
-        assert_eq!(mailbox.queue.lock().unwrap().take_next().unwrap().seq(), 5);
-        mailboxes.enqueue(3, changes(6, 2, false), 5);
-        assert_eq!(mailbox.delivery_state(), DeliveryState::UpToDate);
-        mailboxes.enqueue(3, changes(7, 1, false), 6);
-        assert_eq!(mailbox.delivery_state(), DeliveryState::Lagging);
-        let mut queue = mailbox.queue.lock().unwrap();
+        let (mut view_queues, view_queue) = view_queues(2);
+        view_queues.enqueue(3, changes(5, 1, false), 4);
+        assert_eq!(view_queue.queue.lock().unwrap().take_next().unwrap().seq(), 5);
+        view_queues.enqueue(3, changes(6, 2, false), 5);
+        assert_eq!(view_queue.delivery_state(), DeliveryState::UpToDate);
+        view_queues.enqueue(3, changes(7, 1, false), 6);
+        assert_eq!(view_queue.delivery_state(), DeliveryState::Lagging);
+        let mut queue = view_queue.queue.lock().unwrap();
         assert!(queue.take_next().is_none(), "a lagging view holds no memory");
         assert_eq!(queue.delivered_seq, 5);
     }
 
     #[test]
     fn dropped_changes_of_the_clock_need_a_reset() {
-        let (mut mailboxes, mailbox) = mailboxes(2);
-        mailboxes.enqueue(3, changes(1, 1, true), 1);
-        mailboxes.enqueue(3, changes(2, 2, false), 1);
-        assert_eq!(mailbox.delivery_state(), DeliveryState::Reset(ResetReason::Expired));
-        mailbox.mark_up_to_date(2);
-        mailbox.pause(2);
-        mailboxes.enqueue(3, changes(3, 1, false), 2);
-        assert_eq!(mailbox.delivery_state(), DeliveryState::Lagging);
-        mailboxes.mark_query_change(3);
-        assert_eq!(mailbox.delivery_state(), DeliveryState::Reset(ResetReason::Expired));
-        assert!(!mailbox.has_pending(), "the view is paused");
-        mailbox.resume();
-        assert!(mailbox.has_pending());
+        let (mut view_queues, view_queue) = view_queues(2);
+        view_queues.enqueue(3, changes(1, 1, true), 1);
+        view_queues.enqueue(3, changes(2, 2, false), 1);
+        assert_eq!(view_queue.delivery_state(), DeliveryState::Reset(ResetReason::Expired));
+        view_queue.mark_up_to_date(2);
+        view_queue.pause(2);
+        view_queues.enqueue(3, changes(3, 1, false), 2);
+        assert_eq!(view_queue.delivery_state(), DeliveryState::Lagging);
+        view_queues.mark_query_change(3);
+        assert_eq!(view_queue.delivery_state(), DeliveryState::Reset(ResetReason::Expired));
+        assert!(!view_queue.has_pending(), "the view is paused");
+        view_queue.resume();
+        assert!(view_queue.has_pending());
     }
 
     #[test]
     fn only_the_views_of_the_query_are_woken() {
-        let (mut mailboxes, mailbox) = mailboxes(9);
-        let other = mailboxes.open(0, &ViewOptions::default(), 1);
-        assert_eq!(mailboxes.open_count(), 2);
-        mailboxes.enqueue(3, changes(2, 1, false), 1);
-        mailboxes.enqueue(8, changes(2, 1, false), 1);
-        let woken = mailboxes.take_woken();
-        assert!(matches!(&woken[..], [only] if Arc::ptr_eq(only, &mailbox)));
-        mailboxes.close(3, &mailbox);
-        mailboxes.close(0, &other);
-        assert_eq!(mailboxes.open_count(), 0);
-        assert!(mailboxes.get(3).is_empty());
+        let (mut view_queues, view_queue) = view_queues(9);
+        let other = view_queues.open(0, &ViewOptions::default(), 1);
+        assert_eq!(view_queues.open_count(), 2);
+        view_queues.enqueue(3, changes(2, 1, false), 1);
+        view_queues.enqueue(8, changes(2, 1, false), 1);
+        let woken = view_queues.take_to_wake();
+        assert!(matches!(&woken[..], [only] if Arc::ptr_eq(only, &view_queue)));
+        view_queues.close(3, &view_queue);
+        view_queues.close(0, &other);
+        assert_eq!(view_queues.open_count(), 0);
+        assert!(view_queues.get(3).is_empty());
     }
 }

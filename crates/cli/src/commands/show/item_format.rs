@@ -95,7 +95,7 @@ fn item_times(
     local: &Zone,
     fields: &[&'static Field],
 ) -> Result<Option<(Schedule, LocalTimeSpan)>, CommandFailure> {
-    if !fields.iter().any(|field| is_time_field(field)) {
+    if !meta.kind.has_schedule() || !fields.iter().any(|field| is_time_field(field)) {
         return Ok(None);
     }
     let times = read_schedule(reader, meta.row)?;
@@ -111,6 +111,7 @@ fn localize_values(
     when: Option<&LocalTimeSpan>,
 ) -> Vec<String> {
     match (field.name, when) {
+        (_, None) => written,
         _ if !is_time_field(field) => written,
         ("start", Some(when)) => vec![local_time::format_start(when)],
         ("end", Some(when)) => vec![local_time::format_end(when)],

@@ -98,7 +98,7 @@ impl Tester {
         self.items.remove(&row).map(|(order, key)| change(order, &key, row, false))
     }
 
-    fn expected(&self, orders: &[PartitionOrder]) -> Vec<SortPosition> {
+    fn expected_positions(&self, orders: &[PartitionOrder]) -> Vec<SortPosition> {
         let items = self.items.iter().filter(|(_, (order, _))| orders.contains(order));
         let mut expected: Vec<SortPosition> =
             items.map(|(row, (_, key))| SortPosition { key: key.clone(), row: *row }).collect();
@@ -111,7 +111,7 @@ impl Tester {
         let level_zero = LevelZero::read(&self.pages).unwrap();
         let index = SortIndex::new(&self.pages, &level_zero);
         for orders in [&ORDERS[..], &ORDERS[..1], &ORDERS[1..], &[]] {
-            let expected = self.expected(orders);
+            let expected = self.expected_positions(orders);
             let scan = |after: Option<&SortPosition>, is_backwards: bool, limit: usize| {
                 let mut found = Vec::new();
                 let mut visit = |key: &[u8], row| {

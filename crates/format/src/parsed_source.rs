@@ -1,7 +1,7 @@
 //! The parsed source of an item of any kind. Only this module chooses a parser.
 //!
 //! The later stages read values and problems here, and name the parser of a kind only in the module
-//! of that kind. The parsers implement [`ItemSource`] here, so that a further one is added in this
+//! of that kind. The parsers implement `ItemSource` here, so that a further one is added in this
 //! file alone.
 
 #[cfg(feature = "toy-kind")]
@@ -101,7 +101,7 @@ trait ItemSource<'a> {
     fn fatal_problem(&self) -> Option<&Problem>;
 }
 
-/// Implements [`ItemSource`] by the methods of the same names.
+/// Implements `ItemSource` by the methods of the same names.
 macro_rules! implement_item_source {
     ($parser:ident) => {
         impl<'a> ItemSource<'a> for $parser<'a> {

@@ -339,7 +339,7 @@ fn first_time_range(query: &Query) -> Option<TimeRange> {
 fn fill_counts(query: &mut Query, time_range: &TimeRange) {
     match query {
         Query::Number(NumericOperand::Occurrences(open @ None), ..) => {
-            *open = Some(time_range.clone())
+            *open = Some(time_range.clone());
         }
         Query::And(parts) | Query::Or(parts) => {
             parts.iter_mut().for_each(|query| fill_counts(query, time_range));

@@ -68,7 +68,7 @@ fn bookmarks_are_found_by_words_and_fields() {
     assert_eq!(uids(&home, &["when:2026-03"]), ["club"]);
     assert_eq!(uids(&home, &["when:2026-03 is:bookmark"]), [""; 0]);
     let explained = home.ok(&["find", "--explain", "--kind", "bookmark", "title:recurrence"]);
-    assert!(explained.contains("visited   1 row"), "{explained}");
+    assert!(explained.contains("read      1 row"), "{explained}");
     // The plan agrees with a scan without indexes.
     home.ok(&["collections", "index", "bookmarks", "--index", "none"]);
     assert_eq!(uids(&home, &["arger apfelgarten"]), ["apples"]);
@@ -161,7 +161,7 @@ fn bookmarks_are_edited_and_undone() {
         assert!(failed.stderr().contains(refusal), "{}", failed.stderr());
     }
     let failed = home.code(&["edit", "uid:rules", "--set", "summary=x"], 2);
-    assert!(failed.stderr().contains("bookmarks can only be changed in an editor so far"));
+    assert!(failed.stderr().contains("options cannot change bookmarks"));
     home.ok(&["remove", "uid:rules"]);
     home.ok(&["undo"]);
     assert_eq!(home.ok(&["show", "uid:rules", "--raw"]), before);

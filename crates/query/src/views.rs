@@ -32,7 +32,7 @@
 //! | `options` | the options of all these |
 //! | `mutex` | locking that ignores poisoning |
 //!
-//! At most two locks are held at a time: the engine's lock and, within it, the lock of a view_queue
+//! At most two locks are held at a time: the engine's lock and, within it, the lock of a queue
 //! or of the reader pool. A query is run, and the items of its answer are read, without the
 //! engine's lock and with a reader of the pool. The engine's lock is held while the change feed is
 //! polled, while the changes that a lagging view missed are read, and while the clock changes an
@@ -151,7 +151,7 @@ impl Views {
     }
 
     /// Reads the commits since the last poll and the clock. When this returns, the changes
-    /// are in the view_queues of the views. A writer calls it after a commit to notify the views of
+    /// are in the queues of the views. A writer calls it after a commit to notify the views of
     /// its process immediately. Returns the last batch.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The engine of the views, which connects the parts; each part owns its own state.
 //!
 //! A poll reads the change feed, finds the queries that each change affects, evicts their cached
-//! answers and puts the changes into the view_queues of their views. Opening a view registers its
+//! answers and puts the changes into the queues of their views. Opening a view registers its
 //! query and answers it, from the cache if possible. Everything in [`ViewsEngine`] happens under
 //! one lock, in short steps. A query is run without it, by [`answer_query`], which takes the lock
 //! again to publish the answer if the store has not changed in the meantime.
@@ -416,7 +416,7 @@ impl ViewsEngine {
         self.remove_if_unused(id);
     }
 
-    /// Reads the change feed and delivers its changes to the view_queues. Returns the last batch.
+    /// Reads the change feed and delivers its changes to the queues. Returns the last batch.
     fn poll(&mut self, reader: &Reader) -> Result<Seq, Error> {
         let began = Timer::now();
         let (registry, has_log) = (&self.registry, self.log.is_enabled());
@@ -477,7 +477,7 @@ impl ViewsEngine {
         resets
     }
 
-    /// Puts changes into the view_queues of a query, and evicts its cached answer if the set of
+    /// Puts changes into the queues of a query, and evicts its cached answer if the set of
     /// matching items has changed. Returns the number of its views.
     fn deliver(&mut self, id: QueryId, changes: PendingChanges, before: Seq) -> usize {
         let began = self.log.is_enabled().then(Timer::now);

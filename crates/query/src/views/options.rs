@@ -31,7 +31,7 @@ pub struct ViewsOptions {
     /// Whether a thread waits for commits. Without it the program calls
     /// [`Views::catch_up`](super::Views::catch_up).
     pub watch: bool,
-    /// The bounds of the view_queues.
+    /// The bounds of the queues.
     pub limits: ViewLimits,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! They are items as they were at a batch, or rows whose items are read when they are delivered:
 //! for a first answer, for changes by the clock, and when the items would take too much memory.
-//! Separate from the view_queues, which hold them, and from the fan-out, which finds them.
+//! Separate from the queues, which hold them, and from the fan-out, which finds them.
 
 use super::subscription_index::QueryId;
 use super::view_event::RemovedItem;

@@ -1,7 +1,7 @@
 //! An open view: it delivers the changes of an answer to its client, as fast as the client reads
 //! them.
 //!
-//! Changes wait in the view_queue of the view. A view whose view_queue was full gets the net effect
+//! Changes wait in the queue of the view. A view whose queue was full gets the net effect
 //! of the missed changes from the store, so a slow client uses no memory. Items are read here, with
 //! a reader of the view's own, and without the engine's lock: a large answer delays no other view.
 
@@ -156,7 +156,7 @@ impl View {
         self.delivery.is_some() || self.pending_reset.is_some() || self.view_queue.has_pending()
     }
 
-    /// Suspends the view: its view_queue accepts no changes.
+    /// Suspends the view: its queue accepts no changes.
     pub fn pause(&self) {
         self.view_queue.pause(self.views.current_seq());
     }
@@ -166,7 +166,7 @@ impl View {
         self.view_queue.resume();
     }
 
-    /// Begins to deliver the changes in the view_queue. Returns whether there were any.
+    /// Begins to deliver the changes in the queue. Returns whether there were any.
     fn take_pending(&mut self) -> Result<bool, Error> {
         let (delivered_seq, state) = {
             let mut queue = lock_ignoring_poison(&self.view_queue.queue);

@@ -1,8 +1,8 @@
-//! The view_queues of the views: bounded queues of changes.
+//! The queues of the views: bounded queues of changes.
 //!
 //! A [`ViewQueue`] is shared by the engine, which puts changes into it, and one view, which takes
-//! them out. A view that is too slow for its view_queue lags: its changes are dropped, and on its
-//! next read it gets the net effect from the store. [`ViewQueues`] owns the view_queues of all open
+//! them out. A view that is too slow for its queue lags: its changes are dropped, and on its
+//! next read it gets the net effect from the store. [`ViewQueues`] owns the queues of all open
 //! views, by query. Other modules find and deliver the changes.
 
 use super::mutex::lock_ignoring_poison;
@@ -24,7 +24,7 @@ pub(super) struct ViewQueue {
     pub(super) changed: Condvar,
 }
 
-/// The changes in a view_queue, and the state of its view.
+/// The changes in a queue, and the state of its view.
 #[derive(Default)]
 pub(super) struct QueueState {
     pending: VecDeque<PendingChanges>,
@@ -170,14 +170,14 @@ impl fmt::Debug for ViewQueue {
     }
 }
 
-/// The view_queues of all open views, by query.
+/// The queues of all open views, by query.
 pub(super) struct ViewQueues {
     limits: ViewLimits,
     /// By query id: ids are small and used again.
     by_query: Vec<Vec<Arc<ViewQueue>>>,
     open_count: usize,
     last_number: u64,
-    /// The view_queues that received changes since they were last read.
+    /// The queues that received changes since they were last read.
     to_wake: Vec<Arc<ViewQueue>>,
 }
 
@@ -197,12 +197,12 @@ impl ViewQueues {
         self.open_count
     }
 
-    /// The view_queues of the views that are open on a query.
+    /// The queues of the views that are open on a query.
     pub(super) fn get(&self, query: QueryId) -> &[Arc<ViewQueue>] {
         self.by_query.get(query as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Makes the view_queue of a view that has everything up to `seq`.
+    /// Makes the queue of a view that has everything up to `seq`.
     pub(super) fn open(
         &mut self,
         query: QueryId,
@@ -239,7 +239,7 @@ impl ViewQueues {
         }
     }
 
-    /// Puts changes into the view_queues of a query. `before` is the last batch that is not among
+    /// Puts changes into the queues of a query. `before` is the last batch that is not among
     /// them.
     pub(super) fn enqueue(&mut self, query: QueryId, changes: PendingChanges, before: Seq) {
         let Some(view_queues) = self.by_query.get(query as usize) else { return };
@@ -262,7 +262,7 @@ impl ViewQueues {
         self.get(query).iter().for_each(|view_queue| view_queue.mark_query_change());
     }
 
-    /// Takes the view_queues whose clients are to be woken.
+    /// Takes the queues whose clients are to be woken.
     pub(super) fn take_to_wake(&mut self) -> Vec<Arc<ViewQueue>> {
         std::mem::take(&mut self.to_wake)
     }

@@ -213,20 +213,23 @@ impl Store {
 
     /// Compares the stored indexes with the source bytes.
     fn compare_indexes(&self, tx: &ReadTransaction<'_>, report: &mut CheckReport) -> Result<()> {
-        let mut stale = false;
+        let mut stale = Vec::new();
         let meta = MetaTable::read(tx).map_err(sqlite_error_at(&self.path))?;
         for index in DerivedIndex::ALL {
             if !index.is_current(&meta, &self.extractor) {
-                stale = true;
+                stale.push(index);
                 report.faults.push(Fault::Stale { index: index.name() });
             }
         }
-        if stale {
+        if stale.len() == DerivedIndex::ALL.len() {
             return Ok(());
         }
         let expected = index_digest::expected_digests(tx, &self.extractor)
             .map_err(sqlite_error_at(&self.path))?;
         for (index, expected) in DerivedIndex::ALL.into_iter().zip(expected) {
+            if stale.contains(&index) {
+                continue;
+            }
             let fault = match index_digest::stored_digest(tx, index) {
                 Ok(stored) if stored == expected => continue,
                 Ok(stored) => {

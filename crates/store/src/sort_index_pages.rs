@@ -72,8 +72,8 @@ fn fence_from_row(row: &Row<'_>) -> rusqlite::Result<SortFence> {
 macro_rules! select_block {
     ($condition:literal) => {
         concat!(
-            "SELECT f.key, f.item, f.position_count, f.block, c.data ",
-            "FROM idx_sort_fence f LEFT JOIN idx_sort_block c ON c.id = f.block ",
+            "SELECT f.key, f.item, f.position_count, f.block, b.data ",
+            "FROM idx_sort_fence f LEFT JOIN idx_sort_block b ON b.id = f.block ",
             "WHERE f.field = ?1 AND f.collection = ?2 ",
             $condition,
             " LIMIT 1"
@@ -157,7 +157,7 @@ impl ReadSortPages for SortIndexPages<'_> {
         let mut select = self.0.prepare_cached("SELECT data FROM idx_sort_run ORDER BY id")?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
-            visit(row.get_ref(0)?.as_blob()?)?;
+            visit(row.get_ref(0)?.as_blob().map_err(|_| malformed_error())?)?;
         }
         Ok(())
     }

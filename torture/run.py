@@ -21,11 +21,14 @@ from harness.fixtures import Fixtures
 from harness.preload import Preload
 from harness.report import print_table
 from harness.runner import Lab, Step, Summary, run_step
+from steps.clock import ClockStep
 from steps.io_error import IoErrorStep
 from steps.kill import KillStep
+from steps.power_cut import PowerCutStep
+from steps.restore import RestoreStep
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STEPS: list[type[Step]] = [KillStep, IoErrorStep]
+STEPS: list[type[Step]] = [PowerCutStep, KillStep, IoErrorStep, RestoreStep, ClockStep]
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -21,14 +21,17 @@ from harness.fixtures import Fixtures
 from harness.preload import Preload
 from harness.report import print_table
 from harness.runner import Lab, Step, Summary, run_step
+from steps.bit_flip import BitFlipStep
 from steps.clock import ClockStep
 from steps.io_error import IoErrorStep
 from steps.kill import KillStep
+from steps.model import ModelStep
 from steps.power_cut import PowerCutStep
 from steps.restore import RestoreStep
+from steps.zeroed_page import ZeroedPageStep
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STEPS: list[type[Step]] = [PowerCutStep, KillStep, IoErrorStep, RestoreStep, ClockStep]
+STEPS: list[type[Step]] = [PowerCutStep, KillStep, IoErrorStep, RestoreStep, ClockStep, BitFlipStep, ZeroedPageStep, ModelStep]
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -37,9 +37,16 @@ def print_failures(summary: Summary) -> None:
     """Prints the kinds of failures of a step, each with a point that shows it."""
     kinds: dict[str, list[str]] = collections.defaultdict(list)
     for point, failure in summary.failures:
-        kinds[re.sub("[0-9]+", "N", failure.strip().splitlines()[-1])].append(point)
+        kinds[mask(failure)].append(point)
     for kind, points in sorted(kinds.items(), key=lambda entry: -len(entry[1])):
         groups = sorted({point.split(":")[0] for point in points})
         print(f"{len(points):,} x {kind}")
         print(f"      {', '.join(groups)}")
         print(f"      torture/run.py {summary.step} --point {points[0]} --keep")
+
+
+def mask(failure: str) -> str:
+    """Returns a failure without the parts that differ between points, so that it names a kind."""
+    text = failure.strip().splitlines()[-1]
+    text = re.sub(r"\b[0-9a-z]{8} in \S+", "ID in COLLECTION", text)
+    return re.sub("[0-9]+", "N", text)

@@ -23,6 +23,7 @@ from harness.report import print_table
 from harness.runner import Lab, Step, Summary, run_step
 from steps.bit_flip import BitFlipStep
 from steps.clock import ClockStep
+from steps.full_disk import FullDiskStep, FullExt4Step
 from steps.io_error import IoErrorStep
 from steps.kill import KillStep
 from steps.model import ModelStep
@@ -31,7 +32,7 @@ from steps.restore import RestoreStep
 from steps.zeroed_page import ZeroedPageStep
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STEPS: list[type[Step]] = [PowerCutStep, KillStep, IoErrorStep, RestoreStep, ClockStep, BitFlipStep, ZeroedPageStep, ModelStep]
+STEPS: list[type[Step]] = [PowerCutStep, KillStep, IoErrorStep, FullDiskStep, FullExt4Step, RestoreStep, ClockStep, BitFlipStep, ZeroedPageStep, ModelStep]
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -33,13 +33,13 @@ class Sandbox:
     def fill(self, start: Start) -> None:
         """Makes the sandbox equal to a start."""
         self.clear()
-        self.case.mkdir(parents=True)
+        self.case.mkdir(parents=True, exist_ok=True)
         shutil.copytree(start.out, self.out)
         if start.store:
             copy_store(start.store, self.store)
 
     def clear(self) -> None:
-        """Removes the store and the outputs."""
+        """Removes the store and the outputs; a file system that is mounted there stays."""
         shutil.rmtree(self.case, ignore_errors=True)
 
     def larder(self, *arguments: str, extra: dict[str, str] | None = None, stdin: bytes = b"") -> Run:

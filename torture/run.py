@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+if sys.version_info < (3, 10):
+    sys.exit("error: torture/run.py needs Python 3.10 or newer")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 # The source tree stays as it is.
 sys.dont_write_bytecode = True
@@ -22,17 +24,23 @@ from harness.preload import Preload
 from harness.report import print_table
 from harness.runner import Lab, Step, Summary, run_step
 from steps.bit_flip import BitFlipStep
+from steps.cargo_tests import FuzzStep, ImportStep, ViewStep
 from steps.clock import ClockStep
+from steps.concurrency import ConcurrencyStep
 from steps.full_disk import FullDiskStep, FullExt4Step
 from steps.io_error import IoErrorStep
 from steps.kill import KillStep
 from steps.model import ModelStep
 from steps.power_cut import PowerCutStep
 from steps.restore import RestoreStep
+from steps.waiting import WaitingStep
 from steps.zeroed_page import ZeroedPageStep
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STEPS: list[type[Step]] = [PowerCutStep, KillStep, IoErrorStep, FullDiskStep, FullExt4Step, RestoreStep, ClockStep, BitFlipStep, ZeroedPageStep, ModelStep]
+STEPS: list[type[Step]] = [
+    PowerCutStep, KillStep, RestoreStep, IoErrorStep, FullDiskStep, FullExt4Step, BitFlipStep, ZeroedPageStep,
+    ClockStep, ModelStep, ConcurrencyStep, WaitingStep, ImportStep, ViewStep, FuzzStep,
+]
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -48,7 +56,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="keep the directories of the run, and print where they are")
     parser.add_argument("--seed", type=int, default=1, help="the seed of everything random [default: 1]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="points at a time [default: processors]")
-    parser.add_argument("--items", type=int, default=10_000, help="items of the steps that measure [default: 10000]")
+    parser.add_argument("--items", type=int, help="items of the steps that measure [default: 10000; quick: 1000]")
     parser.add_argument("--larder", type=pathlib.Path, metavar="FILE", help="the program to attack [default: build it]")
     arguments = parser.parse_args()
     unknown = set(arguments.step) - {step.name for step in STEPS}
@@ -79,13 +87,14 @@ def run_steps(arguments: argparse.Namespace, scratch: pathlib.Path) -> list[Summ
     shutil.copy(program, copy)
     results = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "torture"
     lab = Lab(copy, scratch, results, arguments.seed, arguments.jobs, Fixtures(scratch / "fixtures", copy),
-              Preload(scratch / "preload"), arguments.quick, arguments.items)
+              Preload(scratch / "preload"), arguments.quick, arguments.items or (1000 if arguments.quick else 10_000))
     lab.fixtures.make()
     if not Preload.missing():
         lab.preload.build()
     summaries = []
     for step_type in STEPS:
-        if arguments.step and step_type.name not in arguments.step:
+        is_chosen = step_type.name in arguments.step if arguments.step else not arguments.quick or step_type.quick_points
+        if not is_chosen:
             continue
         number = step_type.quick_points if arguments.quick else step_type.full_points
         if arguments.points is not None:

@@ -24,7 +24,7 @@
 //! | `item_version` | a version of a changed item, and the effect of a change on an answer |
 //! | `pending_changes` | changes on their way to a view |
 //! | `time_changes` | the effect of the clock on an answer |
-//! | `reader_pool` | the readers of the store, one for each thread that reads |
+//! | `reader_pool` | the readers of the store: one for the change feed, one for each thread that reads |
 //! | `view` | an open view: reads items and delivers events |
 //! | `view_event` | the events of a view, and the items in them |
 //! | `view_query` | a query as it was written, resolved again as the clock moves |

@@ -108,7 +108,7 @@ pub(super) fn update_engine<T>(
 ) -> Result<T, Error> {
     let mut locked = lock_ignoring_poison(engine);
     let readers = Arc::clone(&locked.readers);
-    let result = readers.with_current_reader(|reader| act(&mut locked, reader));
+    let result = readers.with_feed_reader(|reader| act(&mut locked, reader));
     wake_clients(locked);
     result
 }
@@ -214,7 +214,8 @@ impl ViewsEngine {
     ) -> Result<ViewsEngine, Error> {
         let limits = options.limits;
         Ok(ViewsEngine {
-            feed: readers.with_reader(|reader| ChangeFeedReader::new(reader, limits.changes))?,
+            feed: readers
+                .with_feed_reader(|reader| ChangeFeedReader::new(reader, limits.changes))?,
             readers,
             registry: QueryRegistry::default(),
             cache: QueryCache::new(options.cache_bytes),
@@ -238,7 +239,7 @@ impl ViewsEngine {
 
     /// Returns whether `reader` sees the store as of batch `seq`, with nothing after it.
     pub(super) fn is_at(&self, reader: &Reader, seq: Seq) -> Result<bool, Error> {
-        Ok(self.feed.seq() == seq && self.feed.is_current(reader)?)
+        Ok(self.feed.seq() == seq && self.feed.is_same_state(reader)?)
     }
 
     /// The time range whose occurrences the views of a query deliver.

@@ -86,16 +86,15 @@ impl ChangeFeedReader {
         &self.collections
     }
 
-    /// Returns whether `reader` sees the store as it was at the last poll. For a reader other than
-    /// the reader of that poll, the result may be false although the store has not changed.
+    /// Returns whether `reader`, which made the last poll, sees the store as it was then. Data
+    /// versions of different readers differ: for any other reader the result is false.
     pub(super) fn is_current(&self, reader: &Reader) -> Result<bool, Error> {
         Ok(self.data_version == reader.data_version()?)
     }
 
-    /// As [`ChangeFeedReader::is_current`], for a reader that may not have made the last poll, in a
-    /// read transaction.
+    /// Returns whether `reader`, which is another one, sees the store as it was at the last poll.
     pub(super) fn is_same_state(&self, reader: &Reader) -> Result<bool, Error> {
-        Ok(self.is_current(reader)? || self.stamp == reader.changes().stamp()?)
+        Ok(self.stamp == reader.changes().stamp()?)
     }
 
     /// Returns the last batch that `reader` sees in its read transaction, if the changes from there

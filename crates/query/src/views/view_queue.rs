@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_mailbox_lags_from_the_last_delivered_batch() {
+    fn a_full_queue_lags_from_the_last_delivered_batch() {
         let (mut view_queues, view_queue) = view_queues(2);
         view_queues.enqueue(3, changes(5, 1, false), 4);
         assert_eq!(view_queue.queue.lock().unwrap().take_next().unwrap().seq(), 5);

@@ -37,15 +37,20 @@ impl TableDigest {
 /// The tag that distinguishes stored fields from terms in a digest.
 const STORED_FIELDS_TAG: &str = "kept";
 
-/// Returns the digest of an index as it is stored; the digest of the text index includes the stored
-/// fields.
+/// Returns the digest of an index as it is stored, without these items; the digest of the text
+/// index includes the stored fields.
 pub(crate) fn stored_digest(
     tx: &ReadTransaction<'_>,
     set: DerivedIndex,
+    except: &HashSet<ItemRow>,
 ) -> DatabaseResult<TableDigest> {
     let mut digest = TableDigest::default();
     if set == DerivedIndex::Interval {
-        interval_table::for_each_record(tx, &mut |row| digest.add(row))?;
+        interval_table::for_each_record(tx, &mut |row| {
+            if !except.contains(&row.item()) {
+                digest.add(row);
+            }
+        })?;
         return Ok(digest);
     }
     if set == DerivedIndex::Sort {
@@ -54,7 +59,9 @@ pub(crate) fn stored_digest(
         SortIndex::new(&pages, &level_zero).verify(&mut |order, key, item| {
             let (collection, item) =
                 (CollectionRow::from_number(order.partition), ItemRow::from_number(item));
-            digest.add((order.order, collection, key, item));
+            if !except.contains(&item) {
+                digest.add((order.order, collection, key, item));
+            }
         })?;
         return Ok(digest);
     }
@@ -63,6 +70,9 @@ pub(crate) fn stored_digest(
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let item = row.get(0)?;
+        if except.contains(&item) {
+            continue;
+        }
         live.insert(item);
         digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
     }
@@ -74,11 +84,12 @@ pub(crate) fn stored_digest(
     Ok(digest)
 }
 
-/// Returns the digests that the indexes should have, computed from the source bytes, in the order
-/// of [`DerivedIndex::ALL`].
+/// Returns the digests that the indexes should have, computed from the source bytes, without these
+/// items, in the order of [`DerivedIndex::ALL`].
 pub(crate) fn expected_digests(
     tx: &ReadTransaction<'_>,
     extractor: &Extractor,
+    except: &HashSet<ItemRow>,
 ) -> rusqlite::Result<[TableDigest; 3]> {
     let (mut digests, mut extractors) =
         ([TableDigest::default(); 3], ExtractorCache::new(extractor));
@@ -86,6 +97,9 @@ pub(crate) fn expected_digests(
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (item, collection): (ItemRow, CollectionRow) = (row.get(0)?, row.get(1)?);
+        if except.contains(&item) {
+            continue;
+        }
         let stored = extractors.read_item(tx, item)?;
         let entry = stored.map(|stored| extractors.extract(tx, &stored)).transpose()?;
         let entry = entry.unwrap_or_default();

@@ -4,6 +4,7 @@
 //! `reader_cache` has the data that stay the same until the next write. Separate from
 //! `index_reader`, which finds the rows.
 
+use crate::checksum::verify_item;
 use crate::collection_reader::Collection;
 use crate::error::{DatabaseResult, Result};
 use crate::extractor_cache::ExtractorCache;
@@ -78,7 +79,7 @@ impl ItemReader<'_> {
             return Ok(None);
         };
         let mut select = tx.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes, s.checksum ",
             "FROM item i CROSS JOIN source_bytes s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
             "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
         ))?;
@@ -314,13 +315,16 @@ impl ItemReader<'_> {
         self.reader.read(|tx| {
             // Most runs have one row: the statement for it does not step again.
             let mut select_one =
-                tx.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
-            let sql =
-                "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
+                tx.prepare_cached("SELECT bytes, checksum FROM source_bytes WHERE item = ?1")?;
+            let sql = "SELECT bytes, checksum, item FROM source_bytes
+                       WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut select_run = tx.prepare_cached(sql)?;
             let mut pass = |item: ItemRow, row: &Row<'_>| -> DatabaseResult<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
-                    Some(bytes) => visit(item, bytes),
+                    Some(bytes) => {
+                        verify_item(tx, item, bytes, row.get(1)?)?;
+                        visit(item, bytes)
+                    }
                     None => visit(item, &blob::require_source_bytes(tx, item)?),
                 })
             };
@@ -336,7 +340,7 @@ impl ItemReader<'_> {
                 }
                 let mut sources = select_run.query((first, last))?;
                 while let Some(row) = sources.next()? {
-                    if !pass(row.get(1)?, row)? {
+                    if !pass(row.get(2)?, row)? {
                         return Ok(());
                     }
                 }
@@ -395,6 +399,7 @@ impl ItemReader<'_> {
                             Ok(unpack_schedule(tx, extractor.zone_resolver(), packed))
                         })
                         .optional()?
+                        .transpose()?
                         .flatten(),
                     false => series::compute_schedule(tx, &mut extractors, item)?,
                 };
@@ -417,12 +422,12 @@ impl ItemReader<'_> {
 
     /// Returns the source bytes of the item in this row.
     pub fn source_bytes(self, row: ItemRow) -> Result<Option<Vec<u8>>> {
-        self.reader.read_statement(|tx| Ok(blob::read_source_bytes(tx, row)?))
+        self.reader.read_statement(|tx| blob::read_source_bytes(tx, row))
     }
 
     /// Returns the calendar context in this row.
     pub fn calendar_context(self, row: CalendarContextRow) -> Result<Option<Arc<CalendarContext>>> {
-        self.reader.read_statement(|tx| Ok(calendar_context_table::read_context(tx, row)?))
+        self.reader.read_statement(|tx| calendar_context_table::read_context(tx, row))
     }
 
     /// Returns the calendar contexts of a collection's items, each once; `None`: some have none.
@@ -500,14 +505,14 @@ fn for_each_in_rows(
     };
     if contiguous_runs(rows).count() * MIN_RUN_ROWS > rows.len() {
         let mut select = tx.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes, s.checksum ",
             "FROM rarray(?1) wanted CROSS JOIN item i ON i.id = wanted.value CROSS JOIN source_bytes s ON s.item = i.id"
         ))?;
         let rows = rows.iter().map(|row| Value::Integer(row.to_number())).collect();
         return pass_all(select.query([Rc::<Vec<Value>>::new(rows)])?).map(drop);
     }
     let mut select = tx.prepare_cached(concat!(
-        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes, s.checksum ",
         "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
         "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
     ))?;

@@ -1,6 +1,6 @@
 //! Tests of files of other versions and of other programs.
 
-use crate::book::{Book, NOW_MS, card, create_options, put};
+use crate::book::{Book, NOW_MS, card, create_options, put, write_meta};
 use larder_store::{Error, Operation, Precondition, Reader, Store, StoreOptions};
 use rusqlite::Connection;
 use std::fs;
@@ -174,12 +174,14 @@ fn a_store_of_a_development_version_is_refused() {
         ALTER TABLE item_history RENAME TO former;
         ALTER TABLE collection RENAME COLUMN properties TO head;
         PRAGMA user_version = 1005;";
-    let states = ["UPDATE meta SET value = 7 WHERE key = 'schema_digest'", older_files];
-    for state in states {
+    let other_script = |conn: &Connection| write_meta(conn, "schema_digest", 7);
+    let older_files = |conn: &Connection| conn.execute_batch(older_files).unwrap();
+    let states: [&dyn Fn(&Connection); 2] = [&other_script, &older_files];
+    for make_state in states {
         let mut book = Book::new();
         book.put(&card("a", "Anna", ""));
         let (scratch, before) = book.with_store_closed(|dir| {
-            Connection::open(dir.join("data.db")).unwrap().execute_batch(state).unwrap();
+            make_state(&Connection::open(dir.join("data.db")).unwrap());
             fs::read(dir.join("data.db")).unwrap()
         });
         let dir = scratch.path().join("data");

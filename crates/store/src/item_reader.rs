@@ -10,7 +10,8 @@ use crate::error::{DatabaseResult, Result};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::{Handle, HandlePrefix};
 use crate::item_meta::{
-    ITEM_META_COLUMNS, ItemMeta, bytes_from_row, item_meta_from_row, stored_fields_from_row,
+    ITEM_META_COLUMNS, ItemMeta, bytes_from_row, item_meta_from_row, kind_condition,
+    stored_fields_from_row,
 };
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -172,17 +173,20 @@ impl ItemReader<'_> {
     }
 
     /// Returns the items of a collection after the item in row `after`, in the order of their
-    /// creation, at most `limit`: one step of an export.
+    /// creation, at most `limit`: one step of an export. Items of unknown kinds are skipped; fewer
+    /// than `limit` items: there are no more.
     pub fn list_after(
         self,
         collection: &Collection,
         after: Option<ItemRow>,
         limit: usize,
     ) -> Result<Vec<ItemMeta>> {
-        // The plus keeps SQLite from sorting the whole collection for each page.
+        // The plus keeps SQLite from sorting the whole collection for each page. Unknown kinds are
+        // skipped before the limit: a page of them alone would look like the end.
         let sql = format!(
             "SELECT {ITEM_META_COLUMNS} FROM item i
-             WHERE +i.collection = ?1 AND i.id > coalesce(?2, 0) ORDER BY i.id LIMIT ?3"
+             WHERE +i.collection = ?1 AND i.id > coalesce(?2, 0) AND {} ORDER BY i.id LIMIT ?3",
+            kind_condition(|_| true)
         );
         self.reader.read(|tx| self.query_meta(tx, &sql, (collection.row, after, limit as i64)))
     }
@@ -234,20 +238,23 @@ impl ItemReader<'_> {
                 let (item, collection) = (row.get(0)?, row.get(1)?);
                 Ok(Kind::from_number(row.get(2)?).map(|kind| (item, collection, kind)))
             };
+            // Unknown kinds are skipped before the limit.
+            let is_known = kind_condition(|_| true);
             let rows: rusqlite::Result<_> = match collection {
                 Some(collection) => tx
-                    .prepare_cached(
-                        "SELECT id, collection, kind FROM item INDEXED BY item_collection
-                         WHERE collection = ?1 AND id > coalesce(?2, 0) ORDER BY id LIMIT ?3",
-                    )?
+                    .prepare_cached(&format!(
+                        "SELECT id, collection, kind FROM item i INDEXED BY item_collection
+                         WHERE collection = ?1 AND id > coalesce(?2, 0) AND {is_known}
+                         ORDER BY id LIMIT ?3"
+                    ))?
                     .query_map((collection, after, limit as i64), read_row)?
                     .filter_map(rusqlite::Result::transpose)
                     .collect(),
                 None => tx
-                    .prepare_cached(
-                        "SELECT id, collection, kind FROM item WHERE id > coalesce(?1, 0)
-                         ORDER BY id LIMIT ?2",
-                    )?
+                    .prepare_cached(&format!(
+                        "SELECT id, collection, kind FROM item i
+                         WHERE id > coalesce(?1, 0) AND {is_known} ORDER BY id LIMIT ?2"
+                    ))?
                     .query_map((after, limit as i64), read_row)?
                     .filter_map(rusqlite::Result::transpose)
                     .collect(),

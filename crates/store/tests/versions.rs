@@ -202,3 +202,38 @@ fn a_store_of_a_development_version_is_refused() {
         other.assert_sound();
     }
 }
+
+/// Items of kinds that only a newer version knows come between known ones, also as whole pages of a
+/// list.
+#[test]
+fn unknown_kinds_do_not_end_a_list() {
+    let mut book = Book::new();
+    let uids: Vec<String> = (0..10).map(|n| format!("u{n}")).collect();
+    let changes = uids.iter().map(|uid| {
+        put(&book.store, "contacts", &card(uid, "Name", ""), larder_store::Precondition::Any)
+    });
+    let changes = changes.collect();
+    book.apply(changes);
+    let conn = Connection::open(book.data()).unwrap();
+    conn.execute("UPDATE item SET kind = 99 WHERE id BETWEEN 3 AND 8", []).unwrap();
+    let reader = book.reader();
+    let collection = &reader.collections().list().unwrap()[0];
+    let (mut listed, mut after) = (Vec::new(), None);
+    loop {
+        let page = reader.items().list_after(collection, after, 2).unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.row);
+        listed.extend(page.iter().map(|meta| meta.uid.clone()));
+    }
+    assert_eq!(listed, ["u0", "u1", "u8", "u9"]);
+    for collection in [None, Some(collection.row)] {
+        let (mut rows, mut after) = (Vec::new(), None);
+        loop {
+            let page = reader.items().list_rows_with_kind(collection, after, 2).unwrap();
+            let Some((last, ..)) = page.last() else { break };
+            after = Some(*last);
+            rows.extend(page.iter().map(|(row, ..)| row.to_number()));
+        }
+        assert_eq!(rows, [1, 2, 9, 10]);
+    }
+}

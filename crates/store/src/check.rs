@@ -98,9 +98,9 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
     ),
     (
         "blobs with a wrong reference count",
-        "SELECT count(*) FROM blob b WHERE ref_count <>
-           (SELECT count(*) FROM source_bytes WHERE blob_hash = b.hash)
-           + (SELECT count(*) FROM item_history WHERE blob_hash = b.hash)",
+        "SELECT count(*) FROM blob WHERE ref_count <>
+           (SELECT count(*) FROM source_bytes WHERE blob_hash = blob.hash)
+           + (SELECT count(*) FROM item_history WHERE blob_hash = blob.hash)",
     ),
     (
         "items without a collection",
@@ -125,8 +125,9 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
     ),
     (
         "calendar contexts with a wrong reference count",
-        "SELECT count(*) FROM calendar_context f WHERE ref_count <>
-           (SELECT count(*) FROM item WHERE calendar_context = f.id) + (SELECT count(*) FROM item_history WHERE calendar_context = f.id)",
+        "SELECT count(*) FROM calendar_context context WHERE ref_count <>
+           (SELECT count(*) FROM item WHERE calendar_context = context.id)
+           + (SELECT count(*) FROM item_history WHERE calendar_context = context.id)",
     ),
     (
         "items and versions whose calendar context is missing",
@@ -146,6 +147,11 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
          WHERE value NOT IN (SELECT id FROM zone_definition)",
     ),
     (
+        "handle collisions without an item",
+        "SELECT count(*) FROM handle_collision WHERE NOT EXISTS
+           (SELECT 1 FROM item WHERE id = handle_collision.item AND collection = handle_collision.collection)",
+    ),
+    (
         "entries of the interval index without an item",
         "SELECT (SELECT count(*) FROM idx_schedule WHERE item NOT IN (SELECT id FROM item))
            + (SELECT count(*) FROM idx_interval WHERE item NOT IN (SELECT item FROM idx_schedule))",
@@ -154,8 +160,8 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
 
 /// The number of bytes in `item_history`.
 const COUNT_HISTORY_BYTES: &str =
-    "SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
-     FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash";
+    "SELECT coalesce(sum(coalesce(length(version.bytes), length(blob.bytes), 0)), 0)
+     FROM item_history version LEFT JOIN blob ON blob.hash = version.blob_hash";
 
 impl Store {
     /// Verifies the whole store without changing it.

@@ -250,7 +250,11 @@ fn faults_are_named() {
         "UPDATE meta SET value = 1 WHERE key = 'last_seq'",
         "2 batches after the last sequence number",
     );
-    check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index does not match");
+    check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index is malformed");
+    check(
+        "DELETE FROM idx_segment; DELETE FROM idx_block; DELETE FROM idx_fence",
+        "the text index does not match",
+    );
     check("UPDATE idx_sort_fence SET item = item + 1", "the sort index is malformed");
     check("UPDATE idx_sort_fence SET key = x'7f'", "the sort index is malformed");
     check("UPDATE idx_sort_fence SET position_count = 4", "the sort index is malformed");
@@ -272,6 +276,22 @@ fn faults_are_named() {
         "the sort index does not match",
     );
     check("INSERT INTO idx_sort_run VALUES(1, 1, x'ff')", "the sort index is malformed");
+    check(
+        "INSERT INTO idx_sort_run VALUES(1, 2, x'04010100016102')",
+        "the sort index is malformed",
+    );
+    check("INSERT INTO idx_sort_block VALUES(99, x'00')", "the sort index is malformed");
+    check(
+        "INSERT INTO idx_sort_fence SELECT field + 9, collection, key, item, position_count, block FROM idx_sort_fence",
+        "the sort index is malformed",
+    );
+    check("INSERT INTO idx_block VALUES(9999 << 24, x'00')", "the text index is malformed");
+    check("INSERT INTO idx_fence VALUES(9999, x'61', 1)", "the text index is malformed");
+    check(
+        "INSERT INTO handle_collision VALUES(1, 'nobody', 99)",
+        "1 handle collisions without an item",
+    );
+    check("INSERT INTO idx_schedule VALUES(1, 77, x'00')", "the interval index is malformed");
     check("DELETE FROM idx_block", "the text index is malformed");
     check("UPDATE idx_block SET data = x'ff'", "the text index is malformed");
     check("UPDATE item SET uid = 'u2'", "duplicate UIDs in one collection");

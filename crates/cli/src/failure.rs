@@ -163,7 +163,7 @@ impl From<larder_store::Error> for CommandFailure {
             }
             Error::DiskFull { .. } => failure(FailureKind::Store)
                 .with_hint("committed changes are safe: free some space, then run the command again"),
-            Error::Damaged { path, .. } => {
+            Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => {
                 let failure = failure(FailureKind::Store).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );

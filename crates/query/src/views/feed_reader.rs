@@ -146,7 +146,7 @@ impl ChangeFeedReader {
             match reader.changes().for_each(self.stamp.seq, self.max_changes, &names.0, visit) {
                 Ok(result) => result == FeedResult::Complete,
                 // A damaged item must not hide the changes of all others: views are reset.
-                Err(larder_store::Error::Damaged { .. }) => false,
+                Err(error) if error.damaged_file().is_some() => false,
                 Err(error) => return Err(error.into()),
             }
         };

@@ -196,13 +196,31 @@ def judge_output(sandbox: Sandbox, expectation: Expectation, ended: bool) -> lis
     return [f"{name} is {'missing' if found is None else 'neither the old nor the new one'}"]
 
 
-def judge_erasure(sandbox: Sandbox, verb: Verb) -> list[str]:
-    """Judges that no file of the store has what was erased."""
+def judge_erasure(sandbox: Sandbox, expectation: Expectation, ended: bool) -> list[str]:
+    """Judges a purge. One that was stopped after its commit is reported by a check, and finished without an ID."""
+    now = read_contents(sandbox.store / "data.db")
+    left = find_erased(sandbox.store, expectation.verb)
+    if not left or now is None or not ended and expectation.before and now.same_items(expectation.before):
+        return []
+    if ended:
+        return [f"reported success, but {left[0]}"]
+    check = sandbox.larder("check")
+    if "purge" not in check.text:
+        return [f"{left[0]}, and check does not mention the interrupted purge"]
+    finish = sandbox.larder("purge")
+    left = find_erased(sandbox.store, expectation.verb)
+    if finish.code != 0 or left:
+        return [f"purge without ID: exit code {finish.code}: {finish.error}; {', '.join(left)}"]
+    return []
+
+
+def find_erased(store: pathlib.Path, verb: Verb) -> list[str]:
+    """Returns which files of the store have which texts that the verb erases."""
     found = []
-    for path in sorted(sandbox.store.iterdir()):
+    for path in sorted(store.iterdir()):
         content = path.read_bytes().lower()
         found += [f"{path.name} still has {secret.decode()}" for secret in verb.erased if secret in content]
-    return found[:3]
+    return found
 
 
 def judge_repetition(sandbox: Sandbox, expectation: Expectation, stdin: bytes) -> list[str]:

@@ -70,5 +70,9 @@ class VerbStep(Step):
         failures = oracle.judge_store(sandbox, expectation, ended)
         if not failures:
             failures += oracle.judge_output(sandbox, expectation, ended)
+            if expectation.verb.erased:
+                failures += oracle.judge_erasure(sandbox, expectation, ended)
             failures += oracle.judge_repetition(sandbox, expectation, stdin_of(sandbox, expectation.verb))
+            if expectation.verb.erased and not failures:
+                failures += oracle.judge_erasure(sandbox, expectation, ended=True)
         return Outcome(failures)

@@ -86,7 +86,7 @@ def run_steps(arguments: argparse.Namespace, scratch: pathlib.Path) -> list[Summ
     copy = scratch / "larder"
     shutil.copy(program, copy)
     results = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "torture"
-    lab = Lab(copy, scratch, results, arguments.seed, arguments.jobs, Fixtures(scratch / "fixtures", copy),
+    lab = Lab(copy, scratch, results, arguments.seed, arguments.jobs, Fixtures(scratch / "fixtures", copy, arguments.quick),
               Preload(scratch / "preload"), arguments.quick, arguments.items or (1000 if arguments.quick else 10_000))
     lab.fixtures.make()
     if not Preload.missing():
@@ -121,7 +121,8 @@ def main() -> int:
         summaries = run_steps(arguments, scratch)
         print_table(summaries)
         report_left_out(summaries)
-        return 1 if any(summary.failed for summary in summaries) else 0
+        needs_all = os.environ.get("LARDER_REQUIRE_ALL") == "1"
+        return int(any(summary.failed or needs_all and summary.left_out for summary in summaries))
     finally:
         if arguments.keep:
             print(f"kept: {scratch}")

@@ -14,7 +14,9 @@ from harness.sandbox import Start, copy_store, split_words
 # Texts of the item that the verb `purge` erases; they occur in no other item. Each is indexed in a way of its own.
 SECRETS = [b"zqxjkvnam", b"wvyqxmail", b"qqzztitl", b"xkcdnote77", b"jjwwnick", b"431998877665", b"pphhoottoo"]
 
-CONTACTS, MORE_CONTACTS, COMPONENTS = 200, 300, 120
+# Generated items: contacts, contacts of other files, components of a calendar. A quick run has fewer, because it runs
+# an unoptimised program.
+SIZES, QUICK_SIZES = (200, 300, 120), (40, 60, 30)
 
 STANDARD_HISTORY = [
     'import {inputs}/contacts.vcf',
@@ -78,8 +80,9 @@ KNOWN_INPUTS = {
 class Fixtures:
     """The folders of inputs and stores."""
 
-    def __init__(self, root: pathlib.Path, program_path: pathlib.Path):
+    def __init__(self, root: pathlib.Path, program_path: pathlib.Path, quick: bool):
         self.root = root
+        self.sizes = QUICK_SIZES if quick else SIZES
         self.inputs = root / "inputs"
         self.out = root / "out"
         self.standard = root / "standard"
@@ -100,10 +103,11 @@ class Fixtures:
     def make_inputs(self) -> None:
         """Writes the generated and the known inputs."""
         generate = "measure generate"
-        for name, number, seed in [("contacts", CONTACTS, 5), ("more", MORE_CONTACTS, 6), ("club", MORE_CONTACTS, 7)]:
+        contacts, more, components = self.sizes
+        for name, number, seed in [("contacts", contacts, 5), ("more", more, 6), ("club", more, 7)]:
             self.run(f"{generate} contacts {number} --seed {seed} --output {{inputs}}/{name}.vcf", self.standard)
         for name, seed in [("calendar", 5), ("more", 6)]:
-            self.run(f"{generate} calendar {COMPONENTS} --seed {seed} --output {{inputs}}/{name}.ics", self.standard)
+            self.run(f"{generate} calendar {components} --seed {seed} --output {{inputs}}/{name}.ics", self.standard)
         contacts = (self.inputs / "contacts.vcf").read_bytes()
         changed = re.sub(rb"(?m)^END:VCARD", b"X-CHANGED:yes\r\nEND:VCARD", contacts)
         (self.inputs / "changed.vcf").write_bytes(changed)

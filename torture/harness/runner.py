@@ -181,7 +181,8 @@ def run_step(step: Step, number: int | None, again: bool, only: list[str]) -> Su
     points = step.points()
     chosen = only or choose(points, number, step.lab.random(step.name))
     header = {"step": step.name, "program": step.lab.program_digest(), "seed": step.lab.seed, "items": step.lab.items}
-    path = step.lab.results / f"{step.name}{'.quick' if step.lab.quick else ''}.jsonl"
+    kind = ".points" if only else ".quick" if step.lab.quick else ""
+    path = step.lab.results / f"{step.name}{kind}.jsonl"
     if again or only:
         path.unlink(missing_ok=True)
     journal = Journal(path, header)

@@ -122,14 +122,15 @@ impl CalendarVersion {
         }
     }
 
-    /// Returns the version of a calendar, given its own property lines with or without BEGIN.
+    /// Returns the version of a calendar, given its own property lines in UTF-8 with or without
+    /// BEGIN.
     #[must_use]
     pub fn from_calendar_lines(lines: &[u8]) -> CalendarVersion {
         let is_old = |line| {
             let property = Property::parse(line);
             property.has_name("VERSION") && property.value().trim_ascii().starts_with(b"1")
         };
-        match crate::content_line::content_lines(&utf16::narrow_lines(lines)).any(is_old) {
+        match crate::content_line::content_lines(lines).any(is_old) {
             true => CalendarVersion::V1_0,
             false => CalendarVersion::V2_0,
         }

@@ -124,13 +124,6 @@ pub fn decode_utf16(item: &[u8]) -> Option<String> {
     Endian::detect(item).map(|order| utf16::decode(item, order))
 }
 
-/// Returns the text of lines from inside a calendar, which have no byte-order mark, if they are
-/// UTF-16.
-#[must_use]
-pub fn decode_utf16_lines(lines: &[u8]) -> Option<String> {
-    utf16::detect_line_endian(lines).map(|order| utf16::decode(lines, order))
-}
-
 /// Removes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:` of older
 /// programs. Any other backslash is literal.
 #[must_use]

@@ -20,7 +20,7 @@
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
 //! | `schema`, `meta` | the schema with its migrations, single values |
 //! | `blob` | source bytes |
-//! | `extractor_cache` | the extractors of the collections |
+//! | `extractor_cache`, `combined_schedules` | the extractors of the collections, schedules of a series |
 //! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
 //! | `series`, `series_summary` | schedules of the items with one UID, and their summaries |
 //! | `history` | operations and replaced versions: recording, pruning and erasing them |
@@ -54,6 +54,7 @@ mod change_reader;
 mod check;
 mod collection;
 mod collection_reader;
+mod combined_schedules;
 mod commit_notification;
 mod connection;
 mod data_directory;

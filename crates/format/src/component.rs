@@ -288,10 +288,11 @@ impl<'a> Component<'a> {
         self.properties.has_value(&["COMPLETED"]) || self.properties_named("STATUS").any(completed)
     }
 
+    /// Returns whether the start is a date, or the due time of a task that has no start.
     fn is_all_day(&self) -> bool {
-        self.time_properties("DTSTART")
-            .next()
-            .is_some_and(|start| !start.text.is_empty() && !start.text.contains(['T', 't', ' ']))
+        let first_value = |name| self.time_properties(name).find(|time| !time.text.is_empty());
+        let due = || first_value("DUE").filter(|_| self.kind == ComponentKind::Task);
+        first_value("DTSTART").or_else(due).is_some_and(|time| !time.text.contains(['T', 't', ' ']))
     }
 
     /// Returns the first value of a field.

@@ -90,7 +90,9 @@ pub(crate) fn compute_schedule(
     }
     let parsed_schedule = extract_schedule(extractors, &item);
     let is_master = item.context.recurrence_id.is_empty();
-    if !is_master && !is_this_and_future(parsed_schedule.as_deref()) {
+    let depends_on_series =
+        parsed_schedule.as_deref().is_some_and(ParsedSchedule::depends_on_series);
+    if !is_master && !depends_on_series {
         return Ok(parsed_schedule.and_then(|schedule| schedule.into_standalone_schedule()));
     }
     let recurrence_id = item.context.recurrence_id;
@@ -121,10 +123,6 @@ fn extract_schedule(
     item: &ItemRecord,
 ) -> Option<Box<ParsedSchedule>> {
     extractors.base().extract_schedule(&item.bytes, &item.context)
-}
-
-fn is_this_and_future(schedule: Option<&ParsedSchedule>) -> bool {
-    schedule.is_some_and(ParsedSchedule::is_this_and_future)
 }
 
 /// Returns the rows and recurrence-ids of the overrides of a UID.

@@ -14,7 +14,7 @@ use crate::row_ids::ItemRow;
 use crate::sort_index_pages::SortIndexPageWriter;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::Extractor;
-use larder_index::IndexId;
+use larder_index::{FullMerge, IndexId};
 use rusqlite::OptionalExtension as _;
 
 /// An index with its own fingerprint, which is rebuilt as a whole.
@@ -144,11 +144,20 @@ pub(crate) fn invalidate_stale(
     Ok(())
 }
 
-/// Merges the text index into one segment, without the terms of removed items, and the levels of
-/// the sort index into one.
-pub(crate) fn merge_all_levels(tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
-    larder_index::compact_level_zero(&SortIndexPageWriter::new(tx))?;
-    larder_index::merge_all(&IndexTableWriter::new(tx), DerivedIndex::Text.index_id())
+/// Moves the sort keys of all levels of the sort index into one level.
+pub(crate) fn compact_sort_index(tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
+    larder_index::compact_level_zero(&SortIndexPageWriter::new(tx)).map(drop)
+}
+
+/// Moves about this many bytes of a merge of the text index that leaves no term of items that were
+/// removed before it. Returns whether there is more to do.
+pub(crate) fn full_merge_step(
+    tx: &WriteTransaction<'_>,
+    merge: &mut FullMerge,
+    bytes: usize,
+) -> DatabaseResult<bool> {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    merge.step(&IndexTableWriter::new(tx), DerivedIndex::Text.index_id(), bytes)
 }
 
 /// Deletes the rows of indexes that this program cannot use: those with another fingerprint, or

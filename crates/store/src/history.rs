@@ -221,15 +221,3 @@ pub(crate) fn erase_item_history(
     )?;
     Ok((erased, bytes))
 }
-
-pub(crate) fn has_pending_rewrite(tx: &ReadTransaction<'_>) -> rusqlite::Result<bool> {
-    let mark = "SELECT 1 FROM meta WHERE key = 'purge_pending'";
-    Ok(tx.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
-}
-
-/// Marks, in the transaction that deletes an item, that the file has to be rewritten without its
-/// bytes.
-pub(crate) fn mark_rewrite_pending(tx: &WriteTransaction<'_>, batch: Seq) -> rusqlite::Result<()> {
-    tx.prepare_cached("INSERT OR REPLACE INTO meta VALUES('purge_pending', 1)")?.execute([])?;
-    set_schedule_history_start(tx, Some(batch))
-}

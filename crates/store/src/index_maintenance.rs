@@ -11,6 +11,7 @@ use crate::index_tables::IndexTableWriter;
 use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
+use crate::lock::WorkLock;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -60,9 +61,33 @@ impl Store {
     }
 
     /// Refills the indexes that have another fingerprint or index configuration, or whose rebuild
-    /// was interrupted, in steps that let other writers in between. Returns the number of items
-    /// that were extracted again.
+    /// was interrupted, in steps that let other writers in between. Waits for another process that
+    /// refills them. Returns the number of items that were extracted again.
     pub fn refresh(&mut self) -> Result<u64> {
+        if self.are_indexes_current()? {
+            return Ok(0);
+        }
+        let work = self.lock_files.acquire_work_lock()?;
+        self.refresh_in_steps(&work)
+    }
+
+    /// The same when the store is opened: if another process refills the indexes, this one leaves
+    /// it to that process and does not wait.
+    pub(crate) fn refresh_when_opened(&mut self) -> Result<()> {
+        if !self.are_indexes_current()?
+            && let Some(work) = self.lock_files.try_work_lock()?
+        {
+            self.refresh_in_steps(&work)?;
+        }
+        Ok(())
+    }
+
+    fn are_indexes_current(&self) -> Result<bool> {
+        let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
+        Ok(DerivedIndex::ALL.into_iter().all(|set| set.is_current(&meta, &self.extractor)))
+    }
+
+    fn refresh_in_steps(&mut self, _work: &WorkLock) -> Result<u64> {
         let mut derived = 0;
         while let Some(more) = self.refresh_step(REBUILD_STEP_ITEMS)? {
             derived += more;
@@ -90,6 +115,7 @@ impl Store {
     /// Deletes and refills all derived data.
     pub fn rebuild(&mut self) -> Result<u64> {
         self.ensure_writable()?;
+        let work = self.lock_files.acquire_work_lock()?;
         {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
@@ -99,7 +125,7 @@ impl Store {
             }
             tx.commit().map_err(sqlite_error_at(&self.path))?;
         }
-        self.refresh()
+        self.refresh_in_steps(&work)
     }
 
     /// Refills an index with the next items. Items are parsed before the lock is taken, except for

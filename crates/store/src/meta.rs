@@ -39,6 +39,19 @@ impl MetaTable {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
+    /// Returns whether there is a value with this key.
+    pub(crate) fn has_key(&self, key: &str) -> bool {
+        self.value(key).is_some()
+    }
+
+    /// Returns the bytes with this key; `None`: there are none.
+    pub(crate) fn bytes(&self, key: &str) -> Option<&[u8]> {
+        match self.value(key) {
+            Some(Value::Blob(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Returns the text with this key, or an empty text if there is none.
     pub(crate) fn text(&self, key: &str) -> &str {
         match self.value(key) {

@@ -127,7 +127,7 @@ impl ChangeReader<'_> {
     /// Returns the versions of an item, oldest first, as far as they are not pruned. The last one
     /// may be the current version.
     pub fn list_versions(self, handle: Handle) -> Result<Vec<Version>> {
-        self.reader.read(|tx| Ok(operation_log::list_versions(tx, handle)?))
+        self.reader.read(|tx| operation_log::list_versions(tx, handle))
     }
 
     /// Returns the handles of removed items that begin with this prefix and have a version in the

@@ -6,7 +6,7 @@
 //! from `database_copy`, which copies from one to another. Only this module and the two transaction
 //! types name `rusqlite::Connection`, so no other statement runs outside of a transaction.
 
-use crate::error::{DatabaseError, DatabaseResult, Error, Result, sqlite_error_at};
+use crate::error::{Error, Result, sqlite_error_at};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::backup::Backup;
@@ -234,11 +234,9 @@ impl WriteConnection {
     }
 
     /// Writes the content, without unused bytes, into an empty file.
-    pub(crate) fn vacuum_into(&self, to: &Path) -> DatabaseResult<()> {
-        let name = to.to_str().ok_or_else(|| {
-            DatabaseError::Damaged("the name of the data directory is not UTF-8".into())
-        })?;
-        self.conn.0.execute("VACUUM INTO ?1", [name]).map(drop).map_err(DatabaseError::from)
+    pub(crate) fn vacuum_into(&self, to: &Path) -> rusqlite::Result<()> {
+        let name = to.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(to.to_path_buf()))?;
+        self.conn.0.execute("VACUUM INTO ?1", [name]).map(drop)
     }
 
     /// Begins to replace the content of the file by the content of another file, which may be in

@@ -12,15 +12,17 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `error`, `handle` | errors, the public ids of items |
+//! | `handle` | the public ids of items |
 //! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
+//! | `damaged_object`, `error` | the objects that have a checksum, errors |
 //! | `data_directory` | the files of a store |
 //! | `lock_holder`, `lock` | who holds a lock, the fair write lock |
 //! | `commit_notification` | watching for commits |
 //! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
-//! | `schema`, `meta` | the schema with its migrations, single values |
+//! | `checksum` | checksums of stored bytes |
+//! | `meta`, `schema` | single values, the schema with its migrations |
 //! | `blob` | source bytes |
 //! | `extractor_cache` | the extractors of the collections |
 //! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
@@ -45,6 +47,7 @@
 //! | `pending_work`, `step_size` | work of many transactions: its records, the size of its steps |
 //! | `undo` | undoing an operation |
 //! | `page_layout`, `page_eraser`, `purge` | the layout of pages, overwriting their unused bytes, erasing items |
+//! | `damage_scan` | comparing a store with its checksums |
 //! | `check`, `backup` | verifying a store, backup and restore |
 
 mod apply;
@@ -56,11 +59,14 @@ mod calendar_context_table;
 mod change_feed;
 mod change_reader;
 mod check;
+mod checksum;
 mod collection;
 mod collection_reader;
 mod commit_notification;
 mod commit_record;
 mod connection;
+mod damage_scan;
+mod damaged_object;
 mod data_directory;
 mod database_copy;
 mod derived_index;
@@ -116,6 +122,7 @@ pub use crate::change_reader::ChangeReader;
 pub use crate::check::{CheckReport, Fault};
 pub use crate::collection_reader::{Collection, CollectionProperties, CollectionReader};
 pub use crate::commit_notification::CommitWatcher;
+pub use crate::damaged_object::DamagedObject;
 pub use crate::data_directory::DataDirectory;
 pub use crate::derived_index::DerivedIndex;
 pub use crate::error::{Error, Result};

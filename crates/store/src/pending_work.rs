@@ -10,11 +10,10 @@ use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::lock;
-use crate::meta::MetaTable;
+use crate::meta::{MetaTable, delete_meta, has_meta, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::Extractor;
-use rusqlite::OptionalExtension as _;
 use std::fmt;
 
 /// The key in `meta` of the items of a purge: their handles, eight bytes each.
@@ -47,8 +46,10 @@ impl PendingWork {
         directory: &DataDirectory,
     ) -> Vec<PendingWork> {
         let is_rebuilding = |index: DerivedIndex| {
-            let state =
-                IndexState::parse(meta.text(index.meta_key()), &index.fingerprint(extractor));
+            let state = IndexState::parse(
+                meta.index_state(index.meta_key()),
+                &index.fingerprint(extractor),
+            );
             matches!(state, IndexState::Rebuilding(_))
         };
         let mut found = Vec::new();
@@ -78,25 +79,29 @@ impl fmt::Display for PendingWork {
     }
 }
 
-/// Returns the items of the purge that is not finished; `None`: there is none.
+/// Returns the items of the purge that is not finished; `None`: there is none. If the record is
+/// damaged, no items: those that were not deleted yet remain.
 pub(crate) fn read_purge(meta: &MetaTable) -> Option<Vec<Handle>> {
-    let handles = meta.bytes(PURGE_KEY)?.chunks_exact(size_of::<Handle>());
-    Some(handles.map(Handle::from_bytes).collect())
+    let handles = meta.bytes(PURGE_KEY).unwrap_or_default().chunks_exact(size_of::<Handle>());
+    meta.has_key(PURGE_KEY).then(|| handles.map(Handle::from_bytes).collect())
 }
 
 /// Returns whether a purge is not finished.
 pub(crate) fn has_purge(tx: &ReadTransaction<'_>) -> rusqlite::Result<bool> {
-    let mut select = tx.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?;
-    Ok(select.query_row([PURGE_KEY], |_| Ok(())).optional()?.is_some())
+    has_meta(tx, PURGE_KEY)
 }
 
-/// Records the items of a purge; without items, deletes the record.
-pub(crate) fn write_purge(tx: &WriteTransaction<'_>, handles: &[Handle]) -> DatabaseResult<()> {
-    if handles.is_empty() {
-        tx.execute("DELETE FROM meta WHERE key = ?1", [PURGE_KEY])?;
-        return Ok(());
+/// Records the items of a purge; `None`: deletes the record.
+pub(crate) fn write_purge(
+    tx: &WriteTransaction<'_>,
+    handles: Option<&[Handle]>,
+) -> DatabaseResult<()> {
+    match handles {
+        Some(handles) => {
+            let bytes: Vec<u8> = handles.iter().flat_map(|handle| handle.to_bytes()).collect();
+            write_meta(tx, PURGE_KEY, bytes)?;
+        }
+        None => delete_meta(tx, PURGE_KEY)?,
     }
-    let bytes: Vec<u8> = handles.iter().flat_map(|handle| handle.to_bytes()).collect();
-    tx.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", (PURGE_KEY, bytes))?;
     Ok(())
 }

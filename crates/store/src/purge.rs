@@ -11,11 +11,11 @@ use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::calendar_context_table;
 use crate::connection::{ReadConnection, quick_check};
 use crate::database_copy::{copy_raw, create_private_file, sync_and_rename, with_suffix};
-use crate::derived_index;
+use crate::derived_index::{self, DerivedIndex};
 use crate::error::{DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::history;
-use crate::meta::{MetaTable, read_meta_number, set_meta};
+use crate::meta::{MetaTable, read_meta_number, write_meta};
 use crate::page_eraser::PageEraser;
 use crate::pending_work;
 use crate::step_size::StepSize;
@@ -62,20 +62,20 @@ impl Store {
         self.ensure_writable()?;
         let _work = self.lock_files.acquire_work_lock()?;
         let before = self.read_pending_purge()?;
-        let mut purged = PurgeReport { completed: !before.is_empty(), ..PurgeReport::default() };
-        let new = handles.iter().filter(|handle| !before.contains(handle));
-        let all: Vec<Handle> = before.iter().chain(new).copied().collect();
-        if all.is_empty() {
+        let mut purged = PurgeReport { completed: before.is_some(), ..PurgeReport::default() };
+        if before.is_none() && handles.is_empty() {
             return Ok(purged);
         }
-        self.record_purge(&all)?;
+        let mut all = before.clone().unwrap_or_default();
+        all.extend(handles.iter().filter(|handle| !all.contains(handle)).collect::<Vec<_>>());
+        self.record_purge(Some(&all))?;
         // Copies come first, so that nothing is purged if one of them cannot be.
         let copies = self.directory.list_copies()?;
         for copy in &copies {
             if let Err(error) = purge_copy(copy, &all, &mut purged.deleted) {
                 // Without the record of what was not begun. If it cannot be written, the purge
                 // stays pending.
-                let _pending = self.record_purge(&before);
+                let _pending = self.record_purge(before.as_deref());
                 return Err(error);
             }
         }
@@ -102,12 +102,12 @@ impl Store {
         Ok(())
     }
 
-    fn read_pending_purge(&self) -> Result<Vec<Handle>> {
+    fn read_pending_purge(&self) -> Result<Option<Vec<Handle>>> {
         let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
-        Ok(pending_work::read_purge(&meta).unwrap_or_default())
+        Ok(pending_work::read_purge(&meta))
     }
 
-    fn record_purge(&mut self, handles: &[Handle]) -> Result<()> {
+    fn record_purge(&mut self, handles: Option<&[Handle]>) -> Result<()> {
         self.write_step(|tx| pending_work::write_purge(tx, handles))
     }
 
@@ -198,7 +198,7 @@ impl Store {
                 return Ok(false);
             }
             let tx = self.conn.begin_write()?;
-            pending_work::write_purge(&tx, &[])?;
+            pending_work::write_purge(&tx, None)?;
             tx.commit()?;
             Ok(true)
         };
@@ -230,7 +230,7 @@ fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool
 /// it may have the items' bytes.
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
     match rewrite_copy(copy, handles) {
-        Err(Error::Damaged { .. }) => {}
+        Err(error) if error.damaged_file().is_some() => {}
         done => return done,
     }
     for end in ["-wal", "-shm", "-journal", ""] {
@@ -276,7 +276,7 @@ fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
 fn erase_items_from_copy(tx: &WriteTransaction<'_>, handles: &[Handle]) -> DatabaseResult<()> {
     for &handle in handles {
         let (_, bytes) = history::erase_item_history(tx, handle)?;
-        set_meta(tx, "history_bytes", read_meta_number(tx, "history_bytes")? - bytes)?;
+        write_meta(tx, "history_bytes", read_meta_number(tx, "history_bytes")? - bytes)?;
         tx.execute(
             "UPDATE blob SET ref_count = ref_count - 1 WHERE hash IN (SELECT blob_hash FROM source_bytes
                WHERE item IN (SELECT id FROM item WHERE handle = ?1))",
@@ -308,7 +308,9 @@ fn erase_items_from_copy(tx: &WriteTransaction<'_>, handles: &[Handle]) -> Datab
     for table in tables {
         tx.execute(&format!("DELETE FROM {table}"), [])?;
     }
-    tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'fingerprint:%'", [])?;
+    for index in DerivedIndex::ALL {
+        write_meta(tx, index.meta_key(), "emptied".to_string())?;
+    }
     // The copy may be one of a store whose purge was interrupted.
-    pending_work::write_purge(tx, &[])
+    pending_work::write_purge(tx, None)
 }

@@ -6,7 +6,7 @@ use crate::data_directory::DataDirectory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
 use crate::lock_holder::LockRequester;
-use crate::meta::{MetaTable, read_locale, read_meta_number};
+use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
 use crate::pending_work::{self, PendingWork};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -313,14 +313,14 @@ fn create_or_migrate(
         SchemaState::Empty => {
             let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
             let locale = locale.unwrap_or("und");
-            let make = || -> rusqlite::Result<()> {
+            let make = || -> DatabaseResult<()> {
                 let tx = conn.begin_write()?;
                 schema::create_tables(&tx, locale)?;
                 derived_index::mark_complete(
                     &tx,
                     &Extractor::with_zones(locale, options.zones.clone()),
                 )?;
-                tx.commit()
+                Ok(tx.commit()?)
             };
             make().map_err(sqlite_error_at(&path))?;
         }
@@ -341,6 +341,6 @@ fn set_locale(conn: &WriteConnection, locale: &str) -> DatabaseResult<()> {
         return Ok(());
     }
     let tx = conn.begin_write()?;
-    tx.execute("UPDATE meta SET value = ?1 WHERE key = 'collation_locale'", [locale])?;
+    write_meta(&tx, LOCALE_KEY, locale.to_string())?;
     Ok(tx.commit()?)
 }

@@ -12,8 +12,8 @@ use std::path::Path;
 
 /// Check the store for damage
 ///
-/// Checks the database pages and the references between tables, and compares the indexes with the
-/// items.
+/// Checks the database pages and the references between tables, compares all items and former
+/// versions with their checksums, and compares the indexes with the items.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Rebuild all indexes from the items and compare
@@ -43,7 +43,7 @@ impl CheckArgs {
     }
 }
 
-/// Adds hints on what to do: indexes can be rebuilt, items cannot.
+/// Adds hints on what to do: indexes can be rebuilt from the items, the items cannot.
 fn with_next_step(
     mut failure: CommandFailure,
     dir: &Path,
@@ -68,6 +68,12 @@ fn with_next_step(
     }
     if report.faults.iter().all(|fault| index(fault) || fault.pending_work().is_some()) {
         return failure.with_hint("only indexes are damaged, no items");
+    }
+    let has_changed = |fault: &Fault| matches!(fault, Fault::Checksum(_));
+    if report.faults.iter().any(has_changed) {
+        failure = failure.with_hint(
+            "the bytes of the named items have changed: import them again from another copy, or",
+        );
     }
     let failure = failure
         .with_hint("export every collection that can still be read: larder export NAME -o FILE")
@@ -138,5 +144,9 @@ mod tests {
         check(&[purge, page], false, "larder restore FILE", "no items");
         check(&[purge, index], false, "no items", "larder restore");
         check(&[index, page], false, "Recovery", "no items");
+        let key = "epoch".to_string();
+        let changed = &Fault::Checksum(larder_store::DamagedObject::MetaValue { key });
+        check(&[changed], false, "larder restore FILE", "--rebuild");
+        check(&[changed], true, "have changed", "have been repaired");
     }
 }

@@ -6,7 +6,7 @@
 //! looks for records.
 
 use crate::data_directory::DataDirectory;
-use crate::derived_index::{DerivedIndex, IndexState};
+use crate::derived_index::DerivedIndex;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::lock;
@@ -45,18 +45,11 @@ impl PendingWork {
         extractor: &Extractor,
         directory: &DataDirectory,
     ) -> Vec<PendingWork> {
-        let is_rebuilding = |index: DerivedIndex| {
-            let state = IndexState::parse(
-                meta.index_state(index.meta_key()),
-                &index.fingerprint(extractor),
-            );
-            matches!(state, IndexState::Rebuilding(_))
-        };
         let mut found = Vec::new();
         if meta.has_key(PURGE_KEY) {
             found.push(PendingWork::Purge);
         }
-        if DerivedIndex::ALL.into_iter().any(is_rebuilding) {
+        if DerivedIndex::ALL.into_iter().any(|index| index.is_being_rebuilt(meta, extractor)) {
             found.push(PendingWork::Rebuild);
         }
         if !found.is_empty() && lock::is_work_running(directory) {

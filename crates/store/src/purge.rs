@@ -34,6 +34,8 @@ const MAX_ITEMS_PER_BATCH: usize = 500;
 const MAX_ERASED_SCHEDULES_PER_TX: i64 = 2000;
 /// The number of bytes of the text index that one step merges.
 const MERGE_STEP_BYTES: StepSize = StepSize::new(1 << 20, 64 << 10..=2 << 20);
+/// The number of rows of an index that is not in use that one step deletes.
+const CLEARED_ROWS: StepSize = StepSize::new(500, 100..=5000);
 /// The number of pages that one step overwrites.
 const ERASED_PAGES: StepSize = StepSize::new(256, 16..=1024);
 
@@ -152,8 +154,10 @@ impl Store {
     /// as those of a series depend on all of its items, and terms and sort keys in the indexes.
     fn erase_derived_data(&mut self) -> Result<()> {
         let extractor = self.extractor.clone();
+        self.write_steps(CLEARED_ROWS, |tx, rows| {
+            derived_index::clear_stale_step(tx, &extractor, rows)
+        })?;
         let begin = |tx: &WriteTransaction<'_>| {
-            derived_index::clear_stale(tx, &extractor)?;
             derived_index::compact_sort_index(tx)?;
             history::set_schedule_history_start(tx, None)?;
             tx.execute(
@@ -161,7 +165,7 @@ impl Store {
                    (SELECT zone_set FROM idx_schedule WHERE zone_set IS NOT NULL)",
                 [],
             )?;
-            Ok(read_meta_number(tx, history::SCHEDULE_HISTORY_FROM_KEY)?)
+            read_meta_number(tx, history::SCHEDULE_HISTORY_FROM_KEY)
         };
         let schedules_from = self.write_step(begin)?;
         while self.write_step(|tx| Ok(erase_schedules(tx, schedules_from)?))? {}

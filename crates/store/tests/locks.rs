@@ -273,8 +273,12 @@ fn a_writer_that_waits_is_told_who_holds_the_lock() {
 fn work_that_runs_is_not_pending() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
-    let pending = "UPDATE meta SET value = 'rebuilding 0 ' || value WHERE key = 'fingerprint:text'";
-    rusqlite::Connection::open(book.data()).unwrap().execute(pending, []).unwrap();
+    let conn = rusqlite::Connection::open(book.data()).unwrap();
+    let key = "fingerprint:text";
+    let whole: String =
+        conn.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0)).unwrap();
+    crate::book::write_meta(&conn, key, format!("rebuilding 0 {whole}"));
+    drop(conn);
     let work = fs::File::create(book.dir().join("data.lock-work")).unwrap();
     work.lock().unwrap();
     let opened = open(&book.dir());

@@ -3,7 +3,7 @@
 
 use crate::connection::{ReadConnection, WriteConnection};
 use crate::data_directory::DataDirectory;
-use crate::database_copy::{TempCopy, copy_atomically, verify_integrity, with_suffix};
+use crate::database_copy::{TempCopy, copy_atomically, verify_content, with_suffix};
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::lock::LockFiles;
 use crate::read_transaction::ReadTransaction;
@@ -42,11 +42,7 @@ impl Store {
         self.verify_before_write(&lock)?;
         let staged = stage_backup(&self.directory, from)?;
         let before = self.directory.unused_copy_path("restore");
-        copy_atomically(&self.conn, &self.path, &before).map_err(|error| match error {
-            // Report the damage as damage of the store, not of the copy.
-            Error::Damaged { what, .. } => Error::Damaged { path: self.path.clone(), what },
-            error => error,
-        })?;
+        copy_atomically(&self.conn, &self.path, &before)?;
         let mut put = || -> rusqlite::Result<u64> {
             let backup = self.conn.begin_copy(&staged.conn)?;
             backup.run_to_completion(i32::MAX, Duration::ZERO, None)?;
@@ -74,7 +70,7 @@ impl DataDirectory {
     pub fn restore(&self, options: &StoreOptions, from: &Path) -> Result<RestoreReport> {
         let restored = Store::open(self.path(), options).and_then(|mut store| store.restore(from));
         match restored {
-            Err(Error::Damaged { path, .. }) if path == self.database_path() => {
+            Err(error) if error.damaged_file() == Some(&self.database_path()) => {
                 self.replace_damaged(from)
             }
             restored => restored,
@@ -134,7 +130,7 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
         }
         SchemaState::Current | SchemaState::Older(..) => {}
     }
-    verify_integrity(&source, from)?;
+    verify_content(&source, from)?;
     let path = directory.path().join("data.db.restore.partial");
     let _none = fs::remove_file(&path);
     copy_atomically(&source, from, &path)?;
@@ -145,8 +141,7 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     }
     let set_epoch = || -> rusqlite::Result<()> {
         let tx = staged.conn.begin_write()?;
-        let sql = "UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'epoch'";
-        tx.execute(sql, [])?;
+        crate::meta::write_new_epoch(&tx)?;
         tx.commit()
     };
     set_epoch().map_err(sqlite_error_at(&staged.path))?;

@@ -3,6 +3,7 @@
 //! Separate from `backup`, which restores from them, because a migration copies the store first.
 
 use crate::connection::{ReadConnection, WriteConnection, integrity_check};
+use crate::damage_scan;
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use std::fs::{self, File};
@@ -42,15 +43,18 @@ pub(crate) fn with_suffix(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Fails with the first finding of a full integrity check.
-pub(crate) fn verify_integrity(conn: &ReadConnection, path: &Path) -> Result<()> {
-    match integrity_check(&conn.autocommit_read())
-        .map_err(sqlite_error_at(path))?
-        .into_iter()
-        .next()
-    {
+/// Fails with the first finding of a full integrity check, and with the first object that does not
+/// match its checksum.
+pub(crate) fn verify_content(conn: &ReadConnection, path: &Path) -> Result<()> {
+    let tx = conn.begin_read().map_err(sqlite_error_at(path))?;
+    let findings = integrity_check(&tx).map_err(sqlite_error_at(path))?;
+    if let Some(what) = findings.into_iter().next() {
+        return Err(Error::Damaged { path: path.to_path_buf(), what });
+    }
+    let damage = damage_scan::find_damage(&tx).map_err(sqlite_error_at(path))?;
+    match damage.objects.into_iter().next() {
         None => Ok(()),
-        Some(what) => Err(Error::Damaged { path: path.to_path_buf(), what }),
+        Some(object) => Err(Error::DamagedObject { path: path.to_path_buf(), object }),
     }
 }
 
@@ -73,7 +77,8 @@ pub(crate) fn copy_atomically(conn: &ReadConnection, from: &Path, to: &Path) -> 
 
 fn copy_and_verify(conn: &ReadConnection, from: &Path, partial: &Path) -> Result<()> {
     let copy = copy_raw(conn, from, partial)?;
-    verify_integrity(&copy, partial)
+    // The copy has every page of the source, so damage in it is damage of the source.
+    verify_content(&copy, from)
 }
 
 fn copy_raw(conn: &ReadConnection, from: &Path, partial: &Path) -> Result<WriteConnection> {

@@ -27,7 +27,11 @@ impl BackupArgs {
             );
         }
         let bytes = context.open_store()?.backup(&self.file).map_err(|error| match error {
-            Error::Damaged { path, .. } | Error::NotAStore { path, .. } if path == self.file => {
+            Error::Damaged { path, .. }
+            | Error::DamagedObject { path, .. }
+            | Error::NotAStore { path, .. }
+                if path == self.file =>
+            {
                 let path = sanitize_line(&path.display().to_string());
                 CommandFailure::new(
                     FailureKind::Source,

@@ -27,7 +27,9 @@ impl RestoreArgs {
         let restored = DataDirectory::new(&context.dir)
             .restore(&context.store_options(true), &self.file)
             .map_err(|error| match &error {
-                Error::Damaged { path, .. } | Error::NotAStore { path, .. }
+                Error::Damaged { path, .. }
+                | Error::DamagedObject { path, .. }
+                | Error::NotAStore { path, .. }
                     if *path == self.file =>
                 {
                     CommandFailure::new(FailureKind::Source, &error).with_hint(

@@ -97,6 +97,16 @@ impl ChangeFeedReader {
         Ok(self.stamp == reader.changes().stamp()?)
     }
 
+    /// Returns the last batch that `reader` sees in its read transaction, if the changes from there
+    /// to the last poll are in the feed and concern items only.
+    pub(super) fn seq_within_feed(&self, reader: &Reader) -> Result<Option<Seq>, Error> {
+        let stamp = reader.changes().stamp()?;
+        let is_before = stamp.seq <= self.stamp.seq
+            && stamp.collection_seq == self.stamp.collection_seq
+            && stamp.epoch_and_zones == self.stamp.epoch_and_zones;
+        Ok(is_before.then_some(stamp.seq))
+    }
+
     /// Reads the changes since the last poll. `visit` gets the changed items, if
     /// `reads_changes`. Returns `None` if nothing happened. After an error the position is
     /// unchanged.
@@ -136,7 +146,7 @@ impl ChangeFeedReader {
             match reader.changes().for_each(self.stamp.seq, self.max_changes, &names.0, visit) {
                 Ok(result) => result == FeedResult::Complete,
                 // A damaged item must not hide the changes of all others: views are reset.
-                Err(larder_store::Error::Damaged { .. }) => false,
+                Err(error) if error.damaged_file().is_some() => false,
                 Err(error) => return Err(error.into()),
             }
         };

@@ -160,8 +160,8 @@ fn read_single_item(path: &Path) -> SingleItem {
     let mut uids: Vec<Option<String>> = Vec::new();
     let mut calendar = OpenCalendar::for_file(Arc::new(InputOrigin::default()));
     let mut handle = |piece: StreamPiece<'_>| match piece {
-        StreamPiece::CalendarLines { bytes, .. } => {
-            calendar.add_lines(bytes);
+        StreamPiece::CalendarLines { bytes, utf16_text, .. } => {
+            calendar.add_lines(bytes, utf16_text);
         }
         StreamPiece::Component { name, bytes, .. } if name != "VTIMEZONE" => {
             let uid = Component::parse(bytes)

@@ -175,7 +175,7 @@ class PowerCutStep(Step):
         outputs = [name for name, digest in before.outputs.items()
                    if not is_whole(sandbox.out / name, {digest, after.outputs.get(name)})]
         failures = [f"during {verb.name}: the output {name} is lost or damaged" for name in outputs]
-        check = sandbox.larder("check")
+        check = oracle.check_store(sandbox)
         now = oracle.read_contents(sandbox.store / "data.db")
         if check.code != 0 and not (before.contents is None and now is None and oracle.has_no_store(sandbox, check)):
             return failures + [f"during {verb.name}: check: exit code {check.code}: {check.error}"]

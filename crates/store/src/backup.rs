@@ -85,6 +85,14 @@ impl DataDirectory {
         let staged = stage_backup(self, from)?;
         let items = count_items(&staged.conn.autocommit_read());
         let items = items.map_err(sqlite_error_at(&staged.path))?;
+        let before = self.replace_database(&staged.path)?;
+        lock.mark_clean();
+        Ok(RestoreReport { previous_copy: before, items })
+    }
+
+    /// Puts a new file in the place of the database, and returns the name that the former file gets.
+    /// The caller holds the write lock.
+    pub(crate) fn replace_database(&self, new: &Path) -> Result<PathBuf> {
         let (data, before) = (self.database_path(), self.unused_copy_path("damaged"));
         // A hard link first, so that a store exists at every moment; then the write-ahead log,
         // which may have data to be rescued and must not be read into the backup.
@@ -94,12 +102,11 @@ impl DataDirectory {
             fs::rename(&wal, with_suffix(&before, "-wal")).map_err(file_error_at(&wal))?;
         }
         let _none = fs::remove_file(with_suffix(&data, "-shm"));
-        fs::rename(&staged.path, &data).map_err(file_error_at(&data))?;
+        fs::rename(new, &data).map_err(file_error_at(&data))?;
         File::open(self.path())
             .and_then(|dir| dir.sync_all())
             .map_err(file_error_at(self.path()))?;
-        lock.mark_clean();
-        Ok(RestoreReport { previous_copy: before, items })
+        Ok(before)
     }
 }
 

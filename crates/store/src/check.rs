@@ -13,6 +13,7 @@ use crate::row_ids::ItemRow;
 use crate::store::Store;
 use std::collections::HashSet;
 use std::fs;
+use std::path::PathBuf;
 
 /// The result of a check.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,16 @@ pub struct CheckReport {
     pub wal_bytes: u64,
     /// The number of items that a rebuild extracted again.
     pub rebuilt_items: u64,
+    /// The former file, if a rebuild replaced a damaged one.
+    pub damaged_copy: Option<PathBuf>,
+}
+
+impl CheckReport {
+    /// Returns whether pages of the file are damaged.
+    #[must_use]
+    pub fn has_damaged_pages(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault, Fault::Page(_)))
+    }
 }
 
 /// A fault of a store.
@@ -218,9 +229,13 @@ impl Store {
     }
 
     /// Rebuilds all indexes, then verifies the store. A difference between the old and the new
-    /// indexes is reported as a fault that the rebuild has repaired.
+    /// indexes is reported as a fault that the rebuild has repaired. If pages are damaged, nothing
+    /// is written to the file, see [`DataDirectory::rebuild_and_check`](crate::DataDirectory::rebuild_and_check).
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
+        if before.has_damaged_pages() {
+            return Ok(before);
+        }
         let rebuilt = self.rebuild()?;
         let mut report = self.check()?;
         report.rebuilt_items = rebuilt;

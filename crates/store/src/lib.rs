@@ -45,6 +45,7 @@
 //! | `undo`, `purge` | undoing an operation, erasing items |
 //! | `damage_scan` | comparing a store with its checksums |
 //! | `check`, `backup` | verifying a store, backup and restore |
+//! | `salvage` | copying the readable rows of a damaged store |
 
 mod apply;
 mod backup;
@@ -89,6 +90,7 @@ mod read_transaction;
 mod reader;
 mod reader_cache;
 mod row_ids;
+mod salvage;
 mod schedule_intervals;
 mod schema;
 mod series;
@@ -129,6 +131,7 @@ pub use crate::read_transaction::ReadTransaction;
 pub use crate::reader::Reader;
 pub use crate::reader_cache::DataVersion;
 pub use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
+pub use crate::salvage::{SalvageLoss, SalvageReport};
 pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};

@@ -43,7 +43,8 @@ pub struct Reader {
 const MMAP_MIN_ITEMS: usize = 64;
 const MMAP_MIN_ITEMS_TOTAL: usize = 512;
 
-fn file_id(path: &Path) -> Option<(u64, u64)> {
+/// Returns the device and inode of a file.
+pub(crate) fn file_id(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }

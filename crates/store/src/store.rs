@@ -6,7 +6,7 @@ use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
 use crate::meta::{LOCALE_KEY, read_locale, read_meta_number, write_meta};
 use crate::read_transaction::ReadTransaction;
-use crate::reader::Reader;
+use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
 use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
 use larder_extract::Extractor;
@@ -57,6 +57,8 @@ pub struct Store {
     pub(crate) lock_files: LockFiles,
     pub(crate) extractor: Extractor,
     newer_schema: Option<String>,
+    /// The device and inode of the open file.
+    file_id: Option<(u64, u64)>,
 }
 
 impl Store {
@@ -84,8 +86,16 @@ impl Store {
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
-        let mut store =
-            Store { directory, path, conn, lock_files: locks, extractor, newer_schema: read_only };
+        let file_id = file_id(&path);
+        let mut store = Store {
+            directory,
+            path,
+            conn,
+            lock_files: locks,
+            extractor,
+            newer_schema: read_only,
+            file_id,
+        };
         if store.newer_schema.is_none() {
             store.refresh()?;
         }
@@ -215,8 +225,12 @@ impl Store {
 
     /// Verifies the store before a write. If the last writer died during one, SQLite rolls its
     /// transaction back; this checks that nothing else is damaged. A newer program may also have
-    /// migrated the store since it was opened here.
+    /// migrated the store since it was opened here, or replaced its file: what was written to the
+    /// former file would be lost.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
+        if file_id(&self.path) != self.file_id {
+            return Err(Error::StoreRestored);
+        }
         if let SchemaState::NewerMinor(major, minor) =
             schema::read_schema_state(&self.autocommit_read(), &self.path)?
         {

@@ -7,7 +7,7 @@
 use crate::query::Query;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasher;
+use std::hash::BuildHasher as _;
 
 /// The number of a sub-expression in its query.
 pub(crate) type ExpressionNumber = usize;

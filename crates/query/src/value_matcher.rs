@@ -296,7 +296,7 @@ pub(crate) fn contains_parts(folded: &str, parts: &[String]) -> bool {
 
 /// Returns whether folding only makes letters lower case: values are then compared without a copy.
 fn is_ascii_foldable(value: &str) -> bool {
-    value.bytes().all(|byte| byte.is_ascii() && byte != 0)
+    value.is_ascii() && !value.as_bytes().contains(&0)
 }
 
 /// Finds a folded part in an [ASCII](is_ascii_foldable) text.

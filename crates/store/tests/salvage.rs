@@ -167,3 +167,59 @@ fn a_salvaged_store_goes_on() {
     store.undo(operation.id().unwrap(), 1).unwrap();
     assert_eq!(store.check().unwrap().faults, []);
 }
+
+/// Where nothing is lost, a rebuild mends the store, whichever page is destroyed; else it leaves the
+/// file to salvage.
+#[test]
+fn a_rebuild_mends_every_page_without_data_of_its_own() {
+    let book = large_book();
+    let before = book.contents();
+    let (scratch, dir) = book.with_store_closed(Path::to_path_buf);
+    let good = fs::read(dir.join("data.db")).unwrap();
+    let directory = DataDirectory::new(&dir);
+    let mut mended = 0;
+    for page in (0..good.len() / PAGE_BYTES).rev().step_by(2) {
+        for copy in fs::read_dir(&dir).unwrap() {
+            let path = copy.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if name.starts_with("data.db") {
+                fs::remove_file(path).unwrap();
+            }
+        }
+        let mut file = good.clone();
+        file[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
+        fs::write(dir.join("data.db"), &file).unwrap();
+        let out = scratch.path().join(format!("{page}.db"));
+        let report = directory.salvage(&create_options(), &out).unwrap();
+        let rebuilt = directory.rebuild_and_check(&create_options());
+        if !report.losses.is_empty() {
+            let is_clean = rebuilt.is_ok_and(|report| report.faults.is_empty());
+            assert!(!is_clean, "page {page} has items, and the rebuild finds nothing");
+            continue;
+        }
+        let rebuilt = rebuilt.unwrap();
+        if let Some(copy) = &rebuilt.damaged_copy {
+            assert!(fs::read(copy).unwrap() == file, "page {page}");
+            assert!(!rebuilt.faults.is_empty(), "page {page}: the former damage is reported");
+        }
+        let store = Store::open(&dir, &create_options()).unwrap();
+        assert_eq!(store.check().unwrap().faults, [], "page {page}");
+        let contents = crate::book::read_contents(&store.open_reader().unwrap());
+        assert!(contents == before, "page {page}");
+        mended += 1;
+    }
+    assert!(mended > 12, "{mended}");
+}
+
+/// A writer that has the former file open writes nothing into it.
+#[test]
+fn a_writer_notices_that_the_file_was_replaced() {
+    let mut book = large_book();
+    let dir = book.dir();
+    let replacement = dir.join("new.db");
+    fs::copy(book.data(), &replacement).unwrap();
+    fs::rename(&replacement, book.data()).unwrap();
+    let change = put(&book.store, "contacts", &card("x", "X", ""), Precondition::Any);
+    let applied = book.store.apply(&mut Operation::new("add", "", 0), vec![change]);
+    assert!(matches!(applied, Err(larder_store::Error::StoreRestored)), "{applied:?}");
+}

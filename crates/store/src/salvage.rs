@@ -12,7 +12,8 @@ mod repair;
 mod table_spec;
 
 use crate::check::{CheckReport, Fault};
-use crate::connection::WriteConnection;
+use crate::commit_record::CommittedState;
+use crate::connection::{ReadConnection, WriteConnection};
 use crate::damaged_object::DamagedObject;
 use crate::data_directory::DataDirectory;
 use crate::database_copy::{verify_content, with_suffix};
@@ -77,7 +78,7 @@ pub enum SalvageLoss {
         items: u64,
     },
     /// Rows of a table, in an unknown number.
-    #[error("rows of table {table}")]
+    #[error("an unknown number of rows of table {table}")]
     Rows {
         /// The table.
         table: &'static str,
@@ -108,7 +109,7 @@ impl DataDirectory {
         }
         let database = self.database_path();
         self.ensure_store_exists()?;
-        let locks = LockFiles::open(self)?;
+        let locks = LockFiles::open(self, options.requester.clone())?;
         let _lock = locks.acquire()?;
         let pages =
             PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
@@ -151,7 +152,7 @@ impl DataDirectory {
     /// Replaces the database by a new file with the same rows, and returns the name that the old
     /// file gets. `None`: some rows cannot be read, and nothing was changed.
     fn rewrite_database(&self, options: &StoreOptions) -> Result<Option<PathBuf>> {
-        let locks = LockFiles::open(self)?;
+        let locks = LockFiles::open(self, options.requester.clone())?;
         let lock = locks.acquire()?;
         let database = self.database_path();
         let pages =
@@ -163,7 +164,11 @@ impl DataDirectory {
             let _left = fs::remove_file(&partial);
             return report.map(|_| None);
         }
-        let damaged_copy = self.replace_database(&partial)?;
+        let state = {
+            let conn = ReadConnection::open(&partial).map_err(sqlite_error_at(&partial))?;
+            CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&partial))?
+        };
+        let damaged_copy = self.replace_database(&locks, &partial, &state)?;
         lock.mark_clean();
         Ok(Some(damaged_copy))
     }

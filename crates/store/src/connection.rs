@@ -12,8 +12,10 @@ use crate::write_transaction::WriteTransaction;
 use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use std::ffi::OsString;
 use std::ops::Deref;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
@@ -50,6 +52,17 @@ pub(crate) struct ReadConnection(Connection);
 #[derive(Debug)]
 pub(crate) struct WriteConnection(ReadConnection);
 
+/// The place of the index of the write-ahead log, which connections share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SharedMemory {
+    /// A file beside the database.
+    File,
+    /// That file if another process has made it, otherwise the memory of this process.
+    Heap,
+    /// There is no write-ahead log, and nobody writes.
+    None,
+}
+
 /// The state of the write-ahead log.
 #[derive(Debug, Clone, Copy)]
 struct WalPages {
@@ -72,6 +85,20 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     Ok(ReadConnection(conn))
 }
 
+/// Returns the URI of a file with a parameter.
+fn uri(path: &Path, parameter: &str) -> PathBuf {
+    let mut uri = b"file:".to_vec();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02x}").bytes()),
+            byte => uri.push(byte),
+        }
+    }
+    uri.push(b'?');
+    uri.extend(parameter.bytes());
+    PathBuf::from(OsString::from_vec(uri))
+}
+
 impl ReadConnection {
     /// Opens a file read-only.
     pub(crate) fn open(path: &Path) -> rusqlite::Result<ReadConnection> {
@@ -83,6 +110,20 @@ impl ReadConnection {
     /// Opens a file read-only. Its page cache has no size yet, because setting it reads the file.
     pub(crate) fn open_without_cache(path: &Path) -> rusqlite::Result<ReadConnection> {
         open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    }
+
+    /// As [`ReadConnection::open_without_cache`], with the shared memory at this place.
+    pub(crate) fn open_with_shared_memory(
+        path: &Path,
+        shared_memory: SharedMemory,
+    ) -> rusqlite::Result<ReadConnection> {
+        let parameter = match shared_memory {
+            SharedMemory::File => return ReadConnection::open_without_cache(path),
+            SharedMemory::Heap => "readonly_shm=1",
+            SharedMemory::None => "immutable=1",
+        };
+        let access = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        open(&uri(path, parameter), access)
     }
 
     /// Sets the size of the page cache of a reader.
@@ -137,6 +178,11 @@ impl WriteConnection {
         let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         conn.set_cache_size()?;
         Ok(WriteConnection(conn))
+    }
+
+    /// Wraps a connection that only reads, for a store that cannot be written.
+    pub(crate) fn from_read_only(conn: ReadConnection) -> WriteConnection {
+        WriteConnection(conn)
     }
 
     /// Begins a write transaction.

@@ -16,9 +16,11 @@
 //! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
 //! | `damaged_object`, `error` | the objects that have a checksum, errors |
 //! | `data_directory`, `lock` | the files of a store, the fair write lock |
+//! | `disk_state` | whether the disk can be written |
 //! | `commit_notification` | watching for commits |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
+//! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum` | checksums of stored bytes |
 //! | `meta`, `schema` | single values, the schema with its migrations |
 //! | `blob` | source bytes |
@@ -65,6 +67,7 @@ mod damaged_object;
 mod data_directory;
 mod database_copy;
 mod derived_index;
+mod disk_state;
 mod error;
 mod extractor_cache;
 mod handle;
@@ -85,6 +88,7 @@ mod meta;
 mod operation_log;
 mod packed_row_ids;
 mod purge;
+mod read_access;
 mod read_transaction;
 mod reader;
 mod reader_cache;

@@ -23,8 +23,11 @@ pub(crate) struct CheckArgs {
 
 impl CheckArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let mut store = context.open_store()?;
-        let report = if self.rebuild { store.rebuild_and_check()? } else { store.check()? };
+        let report = if self.rebuild {
+            context.open_store()?.rebuild_and_check()?
+        } else {
+            context.open_store_to_copy()?.check()?
+        };
         print_report(context, &report)?;
         for fault in &report.faults {
             print_message("error", fault);

@@ -196,6 +196,20 @@ impl From<larder_store::Error> for CommandFailure {
                     .fold(failure, |failure, copy| failure.with_hint(copy))
                     .with_hint(RECOVERY_DOC_HINT)
             }
+            Error::BatchesMissing { path, .. } | Error::StoreReplaced { path } => {
+                let record = path.with_file_name("data.notify");
+                let record = sanitize_line(&record.display().to_string());
+                failure(FailureKind::Store)
+                    .with_hint("restore the last backup (a file that `larder backup` wrote): larder restore FILE")
+                    .with_hint("`larder export NAME -o FILE` still exports the items that are there")
+                    .with_hint(format!("to go on without what is missing, delete {record}"))
+            }
+            Error::PurgePending { .. } => {
+                failure(FailureKind::Store).with_hint("to finish the purge: larder purge")
+            }
+            Error::ReaderBlocksPurge => failure(FailureKind::Store).with_hint(
+                "close the programs that read the store, then finish the purge: larder purge",
+            ),
             Error::NetworkFileSystem { .. } => failure(FailureKind::Store)
                 .with_hint("choose a directory on a local disk with --data-dir DIR; `larder backup` can write to the network"),
             Error::DevelopmentSchema { .. } => failure(FailureKind::Store).with_hint(

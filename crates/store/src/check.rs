@@ -8,6 +8,7 @@ use crate::derived_index::DerivedIndex;
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::index_digest;
 use crate::meta::{MetaTable, read_meta_number};
+use crate::pending_work::PendingWork;
 use crate::read_access::is_unwritable;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
@@ -74,12 +75,26 @@ pub enum Fault {
         /// The name of the index.
         index: &'static str,
     },
+    /// Work was interrupted.
+    #[error("{0}")]
+    Pending(PendingWork),
     /// An index has another fingerprint, and is not used until it is rebuilt.
     #[error("the {index} index is out of date and not used")]
     Stale {
         /// The name of the index.
         index: &'static str,
     },
+}
+
+impl Fault {
+    /// Returns the work that was interrupted, if that is the fault.
+    #[must_use]
+    pub fn pending_work(&self) -> Option<PendingWork> {
+        match self {
+            Fault::Pending(work) => Some(*work),
+            _ => None,
+        }
+    }
 }
 
 /// Queries that count faulty rows.
@@ -205,6 +220,9 @@ impl Store {
             Err(error) => return Err(sqlite_error_at(path)(error)),
         }
         self.compare_indexes(&tx, &damage.affected_items, &mut report)?;
+        // The index of an interrupted rebuild is stale, which is a fault already.
+        let pending = self.pending_work()?.into_iter().filter(|work| *work != PendingWork::Rebuild);
+        report.faults.extend(pending.map(Fault::Pending));
         report.items =
             count("SELECT count(*) FROM item").map_err(sqlite_error_at(path))?.unsigned_abs();
         report.history = (

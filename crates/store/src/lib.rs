@@ -15,16 +15,18 @@
 //! | `handle` | the public ids of items |
 //! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
 //! | `damaged_object`, `error` | the objects that have a checksum, errors |
-//! | `data_directory`, `lock` | the files of a store, the fair write lock |
+//! | `data_directory` | the files of a store |
+//! | `lock_holder`, `lock` | who holds a lock, the fair write lock |
 //! | `disk_state` | whether the disk can be written |
 //! | `commit_notification` | watching for commits |
+//! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
 //! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum` | checksums of stored bytes |
 //! | `meta`, `schema` | single values, the schema with its migrations |
 //! | `blob` | source bytes |
-//! | `extractor_cache` | the extractors of the collections |
+//! | `extractor_cache`, `combined_schedules` | the extractors of the collections, schedules of a series |
 //! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
 //! | `series`, `series_summary` | schedules of the items with one UID, and their summaries |
 //! | `history` | operations and replaced versions: recording, pruning and erasing them |
@@ -44,7 +46,9 @@
 //! | `store` | opening a store for writing |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `batch`, `apply` | changes, and the one function that writes them |
-//! | `undo`, `purge` | undoing an operation, erasing items |
+//! | `pending_work`, `step_size` | work of many transactions: its records, the size of its steps |
+//! | `undo` | undoing an operation |
+//! | `page_layout`, `page_eraser`, `purge` | the layout of pages, overwriting their unused bytes, erasing items |
 //! | `damage_scan` | comparing a store with its checksums |
 //! | `check`, `backup` | verifying a store, backup and restore |
 
@@ -60,7 +64,9 @@ mod check;
 mod checksum;
 mod collection;
 mod collection_reader;
+mod combined_schedules;
 mod commit_notification;
+mod commit_record;
 mod connection;
 mod damage_scan;
 mod damaged_object;
@@ -84,9 +90,13 @@ mod interval_table;
 mod item_meta;
 mod item_reader;
 mod lock;
+mod lock_holder;
 mod meta;
 mod operation_log;
 mod packed_row_ids;
+mod page_eraser;
+mod page_layout;
+mod pending_work;
 mod purge;
 mod read_access;
 mod read_transaction;
@@ -99,6 +109,7 @@ mod series;
 mod series_summary;
 mod sort_index_pages;
 mod sorted_reads;
+mod step_size;
 mod store;
 mod uid_lookup;
 mod undo;
@@ -127,7 +138,9 @@ pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
+pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
 pub use crate::packed_row_ids::PackedRowIds;
+pub use crate::pending_work::PendingWork;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::ReadTransaction;
 pub use crate::reader::Reader;

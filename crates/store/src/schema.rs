@@ -12,9 +12,9 @@
 //!   `history_from`: the first batch whose replaced versions are all kept. `schedule_history_from`:
 //!   the first batch whose replaced schedules are all known; a purge erases the schedules of
 //!   earlier batches, and while the interval index is incomplete none are recorded.
-//!   `history_bytes`: the bytes that `item_history` holds. `purge_pending`: present from a purge
-//!   until the file has been rewritten without the purged bytes. `schema_digest`: a digest of the
-//!   SQL script that made the tables. `fingerprint:SET`: the fingerprint with which an index was
+//!   `history_bytes`: the bytes that `item_history` holds. `pending_purge`: the handles of the
+//!   items that a purge erases, from its beginning to its end. `schema_digest`: a digest of the SQL
+//!   script that made the tables. `fingerprint:SET`: the fingerprint with which an index was
 //!   filled, or its state, see `index_maintenance`. `zone_data_version`: the zone data of the
 //!   schedules, or their state.
 //! * `collection`: a named set of items of one type (1: address book, 2: calendar). `handle_key` is

@@ -1,11 +1,14 @@
 //! Opening a store for writing, and its connection.
 
+use crate::commit_record::{self, CommittedState};
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
 use crate::disk_state::fill_shared_memory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
-use crate::meta::{LOCALE_KEY, read_locale, read_meta_number, write_meta};
+use crate::lock_holder::LockRequester;
+use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
+use crate::pending_work::{self, PendingWork};
 use crate::read_access::{ensure_writable_disk, is_unwritable, open_for_reading};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -15,16 +18,24 @@ use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::OptionalExtension as _;
+use std::cell::Cell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// A writer checkpoints, after it has released the lock, if the write-ahead log has this many
-/// pages: 4 MB.
+/// A writer checkpoints, after it has released the lock, if the write-ahead log has this many pages
+/// that are not in the database yet: 4 MB.
 const CHECKPOINT_PAGES: i64 = 1 << 10;
-/// If writers follow each other so fast that the log was never empty in between, one of them
-/// checkpoints before it releases the lock.
-const CHECKPOINT_UNDER_LOCK_PAGES: i64 = 3 << 10;
+/// SQLite begins the log anew when no reader uses it. If readers or writers follow each other so
+/// fast that this never happens, the log grows; from this size on (10 MB), a writer waits under the
+/// lock until all readers have left it. New readers then read the database only.
+const WAL_RESTART_PAGES: i64 = 5 << 9;
+/// After a vain attempt, the log has to grow by this before the next one.
+const WAL_RESTART_RETRY_PAGES: i64 = 1 << 8;
+/// The time that a writer waits for readers; a read transaction is shorter.
+const WAL_READER_PATIENCE: Duration = Duration::from_millis(200);
+
 /// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
@@ -36,16 +47,19 @@ pub struct StoreOptions {
     pub locale_if_new: Option<String>,
     /// The time-zone database.
     pub zones: Arc<ZoneDatabase>,
+    /// The program, which others see while they wait for it.
+    pub requester: LockRequester,
 }
 
 impl Default for StoreOptions {
-    /// Creates no store, keeps the locale, and uses the bundled time zones.
+    /// Creates no store, keeps the locale, uses the bundled time zones, and is nameless.
     fn default() -> StoreOptions {
         StoreOptions {
             create: false,
             locale: None,
             locale_if_new: None,
             zones: ZoneDatabase::open_bundled(),
+            requester: LockRequester::default(),
         }
     }
 }
@@ -62,6 +76,8 @@ pub struct Store {
     read_only: Option<ReadOnlyReason>,
     /// Keeps writers away from a file that is read as if it never changed.
     _write_lock: Option<File>,
+    /// The size of the write-ahead log from which on it is begun anew.
+    wal_restart_pages: Cell<i64>,
 }
 
 /// The reason why a store that is open is not written.
@@ -71,6 +87,16 @@ enum ReadOnlyReason {
     NewerSchema(String),
     /// The disk is full, or cannot be written.
     Disk,
+}
+
+impl Drop for Store {
+    /// Completes the database, so that a copy of `data.db` alone has every batch. SQLite does this
+    /// itself if no other connection is open.
+    fn drop(&mut self) {
+        if self.read_only.is_none() && self.conn.wal_pages().backlog() > 0 {
+            self.conn.checkpoint_fully(WAL_READER_PATIENCE);
+        }
+    }
 }
 
 impl Store {
@@ -85,17 +111,22 @@ impl Store {
         directory.ensure_directory()?;
         ensure_writable_disk(directory.path())?;
         directory.check_is_file()?;
-        let locks = LockFiles::open(&directory)?;
+        let locks = LockFiles::open(&directory, options.requester.clone())?;
         let path = directory.database_path();
         let (conn, read_only) = {
             let lock = locks.acquire()?;
             directory.create_database_file()?;
+            let record = commit_record::read_record(&directory);
             let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
+            // Until the store is verified, its write-ahead log, which may belong to another store,
+            // must not be copied into it.
+            conn.set_checkpoint_on_close(false).map_err(sqlite_error_at(&path))?;
             if lock.unclean {
                 quick_check(&conn.autocommit_read(), &path)?;
                 lock.mark_clean();
             }
-            let read_only = create_or_migrate(&conn, &directory, options)?;
+            let read_only = create_or_migrate(&conn, &directory, options, &record)?;
+            conn.set_checkpoint_on_close(true).map_err(sqlite_error_at(&path))?;
             (conn, read_only)
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
@@ -109,9 +140,10 @@ impl Store {
             extractor,
             read_only: read_only.map(ReadOnlyReason::NewerSchema),
             _write_lock: None,
+            wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         };
         if store.read_only.is_none() {
-            store.refresh()?;
+            store.refresh_when_opened()?;
         }
         Ok(store)
     }
@@ -139,13 +171,14 @@ impl Store {
             read_locale(&tx).map_err(sqlite_error_at(&path))
         })?;
         Ok(Store {
-            lock_files: LockFiles::open_read_only(&directory)?,
+            lock_files: LockFiles::open_read_only(&directory, options.requester.clone())?,
             conn: WriteConnection::from_read_only(access.conn),
             extractor: Extractor::with_zones(&locale, options.zones.clone()),
             directory,
             path,
             read_only: Some(ReadOnlyReason::Disk),
             _write_lock: access.write_lock,
+            wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         })
     }
 
@@ -243,6 +276,12 @@ impl Store {
         read_meta_number(&self.autocommit_read(), "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
+    /// Returns the work that was interrupted in this store.
+    pub fn pending_work(&self) -> Result<Vec<PendingWork>> {
+        let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
+        Ok(PendingWork::list(&meta, &self.extractor, &self.directory))
+    }
+
     /// Returns a transaction in which each statement is a separate transaction. The store changes
     /// between them if others write.
     pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
@@ -250,16 +289,29 @@ impl Store {
     }
 
     /// Releases the lock, and checkpoints the write-ahead log if it is large. Others may write
-    /// during the checkpoint.
+    /// during the checkpoint, unless the log has reached [`WAL_RESTART_PAGES`].
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
-        let uncopied = self.conn.wal_backlog_pages();
-        if uncopied >= CHECKPOINT_UNDER_LOCK_PAGES {
+        let log = self.conn.wal_pages();
+        if log.all >= self.wal_restart_pages.get() {
+            let has_restarted = self.conn.restart_wal(WAL_READER_PATIENCE);
+            // A reader that stays is not waited for after each batch.
+            let again = if has_restarted { 0 } else { log.all + WAL_RESTART_RETRY_PAGES };
+            self.wal_restart_pages.set(again.max(WAL_RESTART_PAGES));
+            return;
+        }
+        if log.backlog() >= WAL_RESTART_PAGES {
             self.conn.checkpoint();
         }
         drop(lock);
-        if (CHECKPOINT_PAGES..CHECKPOINT_UNDER_LOCK_PAGES).contains(&uncopied) {
+        if (CHECKPOINT_PAGES..WAL_RESTART_PAGES).contains(&log.backlog()) {
             self.conn.checkpoint();
         }
+    }
+
+    /// Returns whether the store can be written.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.read_only.is_none()
     }
 
     /// Fails if the store cannot be written, or has a newer minor schema version.
@@ -277,7 +329,8 @@ impl Store {
 
     /// Verifies the store before a write. If the last writer died during one, SQLite rolls its
     /// transaction back; this checks that nothing else is damaged. A newer program may also have
-    /// migrated the store since it was opened here.
+    /// migrated the store since it was opened here. While a purge is pending, deleted bytes are
+    /// overwritten, see `page_eraser`.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
         if let SchemaState::NewerMinor(major, minor) =
             schema::read_schema_state(&self.autocommit_read(), &self.path)?
@@ -289,7 +342,10 @@ impl Store {
             quick_check(&self.autocommit_read(), &self.path)?;
             lock.mark_clean();
         }
-        Ok(())
+        let tx = self.autocommit_read();
+        pending_work::has_purge(&tx)
+            .and_then(|is_secure| self.conn.set_secure_delete(is_secure))
+            .map_err(sqlite_error_at(&self.path))
     }
 }
 
@@ -299,6 +355,7 @@ fn create_or_migrate(
     conn: &WriteConnection,
     directory: &DataDirectory,
     options: &StoreOptions,
+    record: &[CommittedState],
 ) -> Result<Option<String>> {
     let path = directory.database_path();
     let schema_state = schema::read_schema_state(&conn.autocommit_read(), &path)?;
@@ -306,10 +363,12 @@ fn create_or_migrate(
     if let SchemaState::NewerMinor(major, minor) = schema_state {
         return Ok(Some(format!("{major}.{minor}")));
     }
-    conn.set_write_pragmas().map_err(sqlite_error_at(&path))?;
     if schema_state == SchemaState::Empty {
         directory.check_not_truncated()?;
+    } else {
+        commit_record::compare_with_store(record, &conn.autocommit_read(), directory)?;
     }
+    conn.set_write_pragmas().map_err(sqlite_error_at(&path))?;
     match schema_state {
         SchemaState::Empty if !options.create => {
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });

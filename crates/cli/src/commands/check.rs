@@ -23,11 +23,15 @@ pub(crate) struct CheckArgs {
 
 impl CheckArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let report = if self.rebuild {
-            context.open_store()?.rebuild_and_check()?
-        } else {
-            context.open_store_to_copy()?.check()?
-        };
+        // The report has interrupted work.
+        context.without_work_warnings();
+        let mut store =
+            if self.rebuild { context.open_store()? } else { context.open_store_to_copy()? };
+        if store.is_writable() {
+            // Waits for a process that is refilling the indexes.
+            store.refresh()?;
+        }
+        let report = if self.rebuild { store.rebuild_and_check()? } else { store.check()? };
         print_report(context, &report)?;
         for fault in &report.faults {
             print_message("error", fault);
@@ -49,6 +53,13 @@ fn with_next_step(
     report: &CheckReport,
     rebuilt: bool,
 ) -> CommandFailure {
+    for work in report.faults.iter().filter_map(Fault::pending_work) {
+        failure =
+            failure.with_hint(format!("to finish the interrupted work: larder {}", work.command()));
+    }
+    if report.faults.iter().all(|fault| fault.pending_work().is_some()) {
+        return failure;
+    }
     let index = |fault: &Fault| {
         matches!(fault, Fault::Index { .. } | Fault::Malformed { .. } | Fault::Stale { .. })
     };
@@ -58,7 +69,7 @@ fn with_next_step(
         failure =
             failure.with_hint("to rebuild the indexes from the items: larder check --rebuild");
     }
-    if report.faults.iter().all(index) {
+    if report.faults.iter().all(|fault| index(fault) || fault.pending_work().is_some()) {
         return failure.with_hint("only indexes are damaged, no items");
     }
     let has_changed = |fault: &Fault| matches!(fault, Fault::Checksum(_));
@@ -89,7 +100,12 @@ fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<()
         return Ok(());
     }
     let out = &mut context.out;
-    let verdict = if report.faults.is_empty() { "OK" } else { "damaged" };
+    let is_damaged = report.faults.iter().any(|fault| fault.pending_work().is_none());
+    let verdict = match is_damaged {
+        true => "damaged",
+        false if report.faults.is_empty() => "OK",
+        false => "unfinished",
+    };
     out.print_line(format!("{verdict}: {} checked", format_count(report.items, "item")))?;
     out.print_line(format!(
         "previous versions  {} of {}",
@@ -107,6 +123,7 @@ fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use larder_store::PendingWork;
 
     #[test]
     fn hints_depend_on_the_faults() {
@@ -124,6 +141,11 @@ mod tests {
         check(&[index, stale], false, "larder check --rebuild", "larder restore");
         check(&[index, stale], true, "have been repaired", "--rebuild");
         check(&[page], false, "larder restore FILE", "--rebuild");
+        let purge = &Fault::Pending(PendingWork::Purge);
+        check(&[purge], false, "larder purge", "larder restore");
+        check(&[purge, page], false, "larder purge", "no items");
+        check(&[purge, page], false, "larder restore FILE", "no items");
+        check(&[purge, index], false, "no items", "larder restore");
         check(&[index, page], false, "Recovery", "no items");
         let key = "epoch".to_string();
         let changed = &Fault::Checksum(larder_store::DamagedObject::MetaValue { key });

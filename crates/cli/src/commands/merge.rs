@@ -6,7 +6,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{name_from_bytes, resolve_item};
 use crate::machine_time::now_milliseconds;
-use crate::output::format_count;
+use crate::output::{format_count, sanitize_line};
 use larder_edit::{MergeError, MergeOutcome, write_merge};
 use larder_store::{ItemMeta, Operation, Reader};
 use serde_json::json;
@@ -77,7 +77,11 @@ fn print_dry_run(
             object["source_bytes"] = json!(source);
             context.out.print_json(&object)?;
         }
-        _ => item_format::print_raw(&mut context.out, merge.card(), false)?,
+        _ => {
+            for line in String::from_utf8_lossy(merge.card()).lines() {
+                context.out.print_line(sanitize_line(line))?;
+            }
+        }
     }
     Ok(CommandStatus::Done)
 }

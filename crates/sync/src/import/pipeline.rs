@@ -15,6 +15,7 @@
 use super::budget::MemoryBudget;
 use super::calendar::{EnclosingCalendar, FinishedCalendar, OpenCalendar};
 use super::files::{InputFiles, InputSource};
+use super::input_origin::InputOrigin;
 use super::prescan::LateCalendars;
 use crate::error::Error;
 use larder_edit::calendar_context_builder::{MAX_HEADER_BYTES, NO_TZID_REASON};
@@ -60,8 +61,8 @@ pub(super) type ImportExtractors = [Extractor; COLLECTION_TYPES.len()];
 
 /// A piece of an input. `C` is an item: first its bytes, later the result of parsing.
 pub(super) struct InputPiece<C> {
-    /// The input's name.
-    pub(super) file: Arc<str>,
+    /// The input.
+    pub(super) file: Arc<InputOrigin>,
     /// The first line, from 1.
     pub(super) line: u64,
     pub(super) content: PieceContent<C>,
@@ -154,7 +155,7 @@ impl ImportPipeline {
             pending: send_ticket,
             jobs: send_job,
             keep_rejects: settings.keep_rejects,
-            file: Arc::from(""),
+            file: Arc::default(),
             pieces: Vec::new(),
             cost: 0,
             bytes_done: 0,
@@ -166,6 +167,7 @@ impl ImportPipeline {
             is_header_full: false,
             late_calendars: LateCalendars::default(),
             calendar: OpenCalendar::default(),
+            nesting_calendars: Vec::new(),
         };
         pipeline.spawn("read", move || reading.run(files.sources))?;
         Ok(pipeline)
@@ -310,7 +312,7 @@ struct InputReader {
     keep_rejects: bool,
     max_item: usize,
     /// The input that is being read.
-    file: Arc<str>,
+    file: Arc<InputOrigin>,
     /// The pieces of the next group, and their cost.
     pieces: Vec<InputPiece<Vec<u8>>>,
     cost: usize,
@@ -330,16 +332,25 @@ struct InputReader {
     late_calendars: LateCalendars,
     /// The calendar that is open.
     calendar: OpenCalendar,
+    /// The lines at which a calendar that contains nothing was followed by another one, which may
+    /// be inside it: without an END at the end of the input, it is incomplete.
+    nesting_calendars: Vec<u64>,
 }
 
 impl InputReader {
     fn run(mut self, sources: Vec<InputSource>) {
         let mut chunk = vec![0; READ_BUFFER_BYTES];
         for source in sources {
-            self.file = Arc::from(source.to_string());
+            self.file = Arc::new(source.origin());
             (self.in_stretch, self.empty) = (false, true);
             self.has_calendars = source.has_calendar_extension();
-            match self.read_input(source, &mut chunk) {
+            let origin = Arc::clone(&self.file);
+            let result = self.read_input(source, &mut chunk);
+            for line in std::mem::take(&mut self.nesting_calendars) {
+                let ended = OpenCalendar::for_file(Arc::clone(&origin)).finish(false);
+                self.add_piece(line, PieceContent::CalendarEnd(ended));
+            }
+            match result {
                 Ok(()) => self.add_piece(0, PieceContent::InputEnd { empty: self.empty }),
                 Err(error) => self.add_piece(0, PieceContent::Unreadable(error)),
             }
@@ -353,15 +364,15 @@ impl InputReader {
     /// Reads one input. After a read error the rest in the splitter is an incomplete item, which is
     /// dropped rather than written over the complete one.
     fn read_input(&mut self, source: InputSource, chunk: &mut [u8]) -> io::Result<()> {
-        let stem = Arc::from(source.stem());
-        self.late_calendars = LateCalendars::for_stream(Arc::clone(&stem));
+        let origin = Arc::clone(&self.file);
+        self.late_calendars = LateCalendars::for_stream(Arc::clone(&origin));
         let mut input: Box<dyn Read> = match source {
-            InputSource::File(path) => {
+            InputSource::File { path, .. } => {
                 let mut file = File::open(path)?;
                 if file.metadata()?.is_file() {
                     let wanted = || !self.budget.is_closed();
                     self.late_calendars =
-                        LateCalendars::scan_file(&mut file, stem, self.max_item, chunk, &wanted)?;
+                        LateCalendars::scan_file(&mut file, origin, self.max_item, chunk, &wanted)?;
                     file.rewind()?;
                 }
                 Box::new(file)
@@ -414,14 +425,22 @@ impl InputReader {
                 (self.in_stretch, self.has_calendars) = (false, true);
                 self.begin_calendar();
             }
-            StreamPiece::CalendarLines { line, bytes } => self.add_calendar_lines(line, bytes),
-            StreamPiece::CalendarEnds { line, closed, .. } => {
-                let ended = self.calendar.finish(closed);
+            StreamPiece::CalendarLines { line, bytes, utf16_text } => {
+                self.add_calendar_lines(line, bytes, utf16_text);
+            }
+            StreamPiece::CalendarEnds { line, closed, before_calendar, .. } => {
+                let mut ended = self.calendar.finish(closed);
+                if before_calendar && std::mem::take(&mut ended.is_truncated) {
+                    self.nesting_calendars.push(line);
+                }
                 self.begin_calendar();
                 self.add_piece(line, PieceContent::CalendarEnd(ended));
             }
+            StreamPiece::Skipped { why: SkipReason::NestedCalendarEnd, .. } => {
+                self.nesting_calendars.pop();
+            }
             StreamPiece::Skipped { line, bytes, why, first } => {
-                let between = !matches!(why, SkipReason::TooLarge);
+                let between = matches!(why, SkipReason::Outside | SkipReason::EndWithoutBegin);
                 // A file that contains only text and stray END lines is one range, whatever its
                 // length.
                 let first = first && !(between && self.in_stretch);
@@ -432,8 +451,8 @@ impl InputReader {
     }
 
     /// Adds properties of the calendar. Properties beyond the limit are left out and reported once.
-    fn add_calendar_lines(&mut self, line: u64, bytes: &[u8]) {
-        let rest = self.calendar.add_lines(bytes);
+    fn add_calendar_lines(&mut self, line: u64, bytes: &[u8], utf16_text: Option<&str>) {
+        let rest = self.calendar.add_lines(bytes, utf16_text);
         if rest.is_empty() {
             return;
         }
@@ -458,7 +477,12 @@ impl InputReader {
             (SkipReason::TooLarge, _) => {
                 format!("item larger than {} (--max-item)", format_size(self.max_item))
             }
-            (SkipReason::EndWithoutBegin, _) => "END without BEGIN".into(),
+            (SkipReason::EndWithoutBegin | SkipReason::NestedCalendarEnd, _) => {
+                "END without BEGIN".into()
+            }
+            (SkipReason::DamagedBegin, _) => {
+                "the BEGIN line is damaged: the component cannot be read".into()
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::lock_holder::LockRequester;
 use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
 use crate::pending_work::{self, PendingWork};
 use crate::read_transaction::ReadTransaction;
-use crate::reader::Reader;
+use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
 use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
 use larder_extract::Extractor;
@@ -71,6 +71,8 @@ pub struct Store {
     pub(crate) lock_files: LockFiles,
     pub(crate) extractor: Extractor,
     newer_schema: Option<String>,
+    /// The device and inode of the open file.
+    file_id: Option<(u64, u64)>,
     /// The size of the write-ahead log from which on it is begun anew.
     wal_restart_pages: Cell<i64>,
 }
@@ -115,6 +117,7 @@ impl Store {
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
+        let file_id = file_id(&path);
         let mut store = Store {
             directory,
             path,
@@ -122,6 +125,7 @@ impl Store {
             lock_files: locks,
             extractor,
             newer_schema: read_only,
+            file_id,
             wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         };
         if store.newer_schema.is_none() {
@@ -266,9 +270,13 @@ impl Store {
 
     /// Verifies the store before a write. If the last writer died during one, SQLite rolls its
     /// transaction back; this checks that nothing else is damaged. A newer program may also have
-    /// migrated the store since it was opened here. While a purge is pending, deleted bytes are
-    /// overwritten, see `page_eraser`.
+    /// migrated the store since it was opened here, or replaced its file: what was written to the
+    /// former file would be lost. While a purge is pending, deleted bytes are overwritten, see
+    /// `page_eraser`.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
+        if file_id(&self.path) != self.file_id {
+            return Err(Error::StoreRestored);
+        }
         if let SchemaState::NewerMinor(major, minor) =
             schema::read_schema_state(&self.autocommit_read(), &self.path)?
         {

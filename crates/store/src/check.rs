@@ -38,8 +38,8 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Returns whether pages of the file are damaged, or its schema is foreign: then a rebuild copies
-    /// the items into a new file.
+    /// Returns whether pages of the file are damaged, or its schema is foreign: then a rebuild
+    /// copies the items into a new file.
     #[must_use]
     pub fn has_damaged_pages(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault, Fault::Page(_) | Fault::Schema(_)))
@@ -256,7 +256,8 @@ impl Store {
 
     /// Rebuilds all indexes, then verifies the store. A difference between the old and the new
     /// indexes is reported as a fault that the rebuild has repaired. If pages are damaged, nothing
-    /// is written to the file, see [`DataDirectory::rebuild_and_check`](crate::DataDirectory::rebuild_and_check).
+    /// is written to the file, see
+    /// [`DataDirectory::rebuild_and_check`](crate::DataDirectory::rebuild_and_check).
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
         if before.has_damaged_pages() {

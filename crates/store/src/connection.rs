@@ -97,11 +97,13 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     // Temporary tables have data of items, and must not be in a directory that others can read.
     conn.pragma_update(None, "temp_store", "memory")?;
     // The schema of a file that others made must not run anything: no trigger, no view, no function
-    // in an expression of it, and no statement that changes it past its checks.
+    // in an expression of it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // Writers overwrite pages after a purge, see `page_eraser`.
+    let is_reader = access.contains(OpenFlags::SQLITE_OPEN_READ_ONLY);
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, is_reader)?;
     // A statement over a list of rows, `rarray(?)`, costs less than one for each row.
     rusqlite::vtab::array::load_module(&conn)?;
     Ok(ReadConnection(conn))

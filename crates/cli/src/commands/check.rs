@@ -16,8 +16,8 @@ use std::path::Path;
 /// versions with their checksums, and compares the indexes with the items.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Rebuild all indexes from the items and compare; if pages of indexes are damaged, the store is
-    /// written anew, and the damaged file is kept
+    /// Rebuild all indexes from the items and compare; if pages of indexes are damaged, the store
+    /// is written anew, and the damaged file is kept
     #[arg(long)]
     rebuild: bool,
 }

@@ -301,12 +301,7 @@ fn owned_dependencies_are_named_by_their_crate_only() {
 }
 
 /// Words of code that belongs into a library: it splits, validates and writes items.
-const LIBRARY_WORDS: &[&str] = &[
-    "Splitter",
-    "ItemPut",
-    "Precondition",
-    "chunks",
-];
+const LIBRARY_WORDS: &[&str] = &["Splitter", "ItemPut", "Precondition", "chunks"];
 
 /// The module of a subcommand parses arguments, calls a library and prints. There is one for each
 /// subcommand, and none contains SQL.

@@ -82,6 +82,10 @@ impl Drop for Store {
     /// itself if no other connection is open.
     fn drop(&mut self) {
         if self.conn.wal_pages().backlog() > 0 {
+            self.conn.checkpoint();
+        }
+        // A reader of an older state was in the way. Others cannot write while this waits for it.
+        if self.conn.wal_pages().backlog() > 0 {
             self.conn.checkpoint_fully(WAL_READER_PATIENCE);
         }
     }

@@ -71,9 +71,11 @@ pub(crate) fn compare(
     directory: &DataDirectory,
 ) -> Result<()> {
     let path = directory.database_path();
-    match record.iter().find(|recorded| recorded.epoch == store.epoch) {
-        Some(recorded) if recorded.seq > store.seq => {
-            Err(Error::BatchesMissing { path, batches: recorded.seq.abs_diff(store.seq) })
+    // After a power cut, the end of a longer record may be left behind a shorter one.
+    let recorded = record.iter().filter(|recorded| recorded.epoch == store.epoch);
+    match recorded.map(|recorded| recorded.seq).min() {
+        Some(seq) if seq > store.seq => {
+            Err(Error::BatchesMissing { path, batches: seq.abs_diff(store.seq) })
         }
         Some(_) => Ok(()),
         None if record.is_empty() => Ok(()),
@@ -122,6 +124,7 @@ mod tests {
         check("7 aa 2 bb", "2 bb", "sound");
         check("7 aa 2 bb", "7 aa", "sound");
         check("7 aa 2 bb", "7 cc", replaced);
+        check("7 aa\n0 aa", "1 aa", "sound");
     }
 
     #[test]

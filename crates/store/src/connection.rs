@@ -240,6 +240,11 @@ impl WriteConnection {
         Ok(())
     }
 
+    /// Sets whether pages can be written directly, which the page eraser does.
+    pub(crate) fn set_pages_writable(&self, is_set: bool) -> rusqlite::Result<()> {
+        self.conn.0.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, !is_set).map(drop)
+    }
+
     /// Returns the pages in the write-ahead log; none if that is unknown.
     pub(crate) fn wal_pages(&self) -> WalPages {
         let pages = || -> rusqlite::Result<WalPages> {

@@ -178,7 +178,10 @@ impl Store {
     /// Overwrites the unused bytes of the file.
     fn erase_pages(&mut self) -> Result<()> {
         let mut eraser = PageEraser::default();
-        self.write_steps(ERASED_PAGES, |tx, pages| eraser.step(tx, pages))
+        self.conn.set_pages_writable(true).map_err(sqlite_error_at(&self.path))?;
+        let erased = self.write_steps(ERASED_PAGES, |tx, pages| eraser.step(tx, pages));
+        self.conn.set_pages_writable(false).map_err(sqlite_error_at(&self.path))?;
+        erased
     }
 
     /// Purges the copies that were made in the meantime, empties the write-ahead log, and deletes

@@ -95,7 +95,14 @@ impl Drop for Store {
     /// Completes the database, so that a copy of `data.db` alone has every batch. SQLite does this
     /// itself if no other connection is open.
     fn drop(&mut self) {
-        if self.read_only.is_none() && self.conn.wal_pages().backlog() > 0 {
+        if self.read_only.is_some() {
+            return;
+        }
+        if self.conn.wal_pages().backlog() > 0 {
+            self.conn.checkpoint();
+        }
+        // A reader of an older state was in the way. Others cannot write while this waits for it.
+        if self.conn.wal_pages().backlog() > 0 {
             self.conn.checkpoint_fully(WAL_READER_PATIENCE);
         }
     }

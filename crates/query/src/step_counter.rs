@@ -29,7 +29,7 @@ impl StepCounter {
     }
 
     /// A counter without a limit.
-    pub(crate) fn unlimited() -> StepCounter {
+    pub(crate) fn with_unlimited_steps() -> StepCounter {
         StepCounter::new(u64::MAX)
     }
 
@@ -48,12 +48,12 @@ impl StepCounter {
     }
 
     /// The number of steps that are left.
-    pub(crate) fn remaining(&self) -> u64 {
+    pub(crate) fn remaining_steps(&self) -> u64 {
         self.remaining.get()
     }
 
     /// The number of steps taken.
-    pub(crate) fn taken(&self) -> u64 {
+    pub(crate) fn count_taken(&self) -> u64 {
         self.max_steps - self.remaining.get()
     }
 

@@ -24,7 +24,7 @@ use super::views_log::{TracedResult, ViewsLog, elapsed_micros};
 use crate::error::Error;
 use crate::query_log::{EvictionReason, ResetReason, ResultOrigin, cached_result_bytes};
 use crate::result_set::ResultSet;
-use crate::search_request::{SearchRequest, StepBudget};
+use crate::search_request::{QueryBudget, SearchRequest};
 use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
 use larder_time::civil::Instant;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -198,7 +198,7 @@ where
     update_engine(engine, |engine, reader| match engine.begin_answer(reader, id)? {
         AnswerStart::Cached(answer) => publish(engine, Ok(answer)),
         AnswerStart::Run(mut query_run) => {
-            query_run.request.max_steps = StepBudget(CHANGE_STEPS_PER_POLL);
+            query_run.request.max_steps = QueryBudget(CHANGE_STEPS_PER_POLL);
             let found =
                 engine.in_current_transaction(reader, |_| Ok(run(reader, &query_run.request)))?;
             engine.publish_run(&query_run, found, None, publish)

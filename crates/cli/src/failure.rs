@@ -189,6 +189,8 @@ impl From<larder_store::Error> for CommandFailure {
                 .with_hint("committed changes are safe: free some space, then run the command again"),
             Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => {
                 let failure = failure(FailureKind::Store).with_hint(
+                    "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read",
+                ).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
                 backup_copy_hints(path.parent().unwrap_or(Path::new(".")))

@@ -107,6 +107,19 @@ impl DataDirectory {
         let items = items.map_err(sqlite_error_at(&staged.path))?;
         let restored = CommittedState::read(&staged.conn.autocommit_read())
             .map_err(sqlite_error_at(&staged.path))?;
+        let before = self.replace_database(&locks, &staged.path, &restored)?;
+        lock.mark_clean();
+        Ok(RestoreReport { previous_copy: before, items })
+    }
+
+    /// Puts a new file with this last state in the place of the database, and returns the name that
+    /// the former file gets. The caller holds the write lock.
+    pub(crate) fn replace_database(
+        &self,
+        locks: &LockFiles,
+        new: &Path,
+        state: &CommittedState,
+    ) -> Result<PathBuf> {
         let (data, before) = (self.database_path(), self.unused_copy_path("damaged"));
         // A hard link first, so that a store exists at every moment; then the write-ahead log,
         // which may have data to be rescued and must not be read into the backup.
@@ -116,14 +129,13 @@ impl DataDirectory {
             fs::rename(&wal, with_suffix(&before, "-wal")).map_err(file_error_at(&wal))?;
         }
         let _none = fs::remove_file(with_suffix(&data, "-shm"));
-        // Before the rename: a restore that was interrupted is repeated in any case.
-        locks.notify_commit(&[&restored]);
-        fs::rename(&staged.path, &data).map_err(file_error_at(&data))?;
+        // Before the rename: a replacement that was interrupted is repeated in any case.
+        locks.notify_commit(&[state]);
+        fs::rename(new, &data).map_err(file_error_at(&data))?;
         File::open(self.path())
             .and_then(|dir| dir.sync_all())
             .map_err(file_error_at(self.path()))?;
-        lock.mark_clean();
-        Ok(RestoreReport { previous_copy: before, items })
+        Ok(before)
     }
 }
 
@@ -152,7 +164,8 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
             let minor = format!("{major}.{minor}");
             return Err(Error::ReadOnly { path: from.to_path_buf(), version: minor });
         }
-        SchemaState::Current | SchemaState::Older(..) => {}
+        SchemaState::Current => schema::verify_schema(&source.autocommit_read(), from)?,
+        SchemaState::Older(..) => {}
     }
     verify_content(&source, from)?;
     let path = directory.path().join("data.db.restore.partial");

@@ -12,9 +12,11 @@ use crate::pending_work::PendingWork;
 use crate::read_access::is_unwritable;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
+use crate::schema::{self, SchemaDifference};
 use crate::store::Store;
 use std::collections::HashSet;
 use std::fs;
+use std::path::PathBuf;
 
 /// The result of a check.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +33,17 @@ pub struct CheckReport {
     pub wal_bytes: u64,
     /// The number of items that a rebuild extracted again.
     pub rebuilt_items: u64,
+    /// The former file, if a rebuild replaced a damaged one.
+    pub damaged_copy: Option<PathBuf>,
+}
+
+impl CheckReport {
+    /// Returns whether pages of the file are damaged, or its schema is foreign: then a rebuild
+    /// copies the items into a new file.
+    #[must_use]
+    pub fn has_damaged_pages(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault, Fault::Page(_) | Fault::Schema(_)))
+    }
 }
 
 /// A fault of a store.
@@ -40,6 +53,9 @@ pub enum Fault {
     /// A finding of SQLite's integrity check.
     #[error("the database is damaged: {0}")]
     Page(String),
+    /// The schema is not the one that this program creates.
+    #[error("{0}")]
+    Schema(SchemaDifference),
     /// An object does not match its checksum.
     #[error("{0} does not match its checksum")]
     Checksum(DamagedObject),
@@ -208,6 +224,8 @@ impl Store {
             }
         }
         let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let differences = schema::find_schema_differences(&tx).map_err(sqlite_error_at(path))?;
+        report.faults.extend(differences.into_iter().map(Fault::Schema));
         let damage = damage_scan::find_damage(&tx).map_err(sqlite_error_at(path))?;
         report.faults.extend(damage.objects.into_iter().map(Fault::Checksum));
         let expected = count(COUNT_HISTORY_BYTES).map_err(sqlite_error_at(path))?;
@@ -237,9 +255,14 @@ impl Store {
     }
 
     /// Rebuilds all indexes, then verifies the store. A difference between the old and the new
-    /// indexes is reported as a fault that the rebuild has repaired.
+    /// indexes is reported as a fault that the rebuild has repaired. If pages are damaged, nothing
+    /// is written to the file, see
+    /// [`DataDirectory::rebuild_and_check`](crate::DataDirectory::rebuild_and_check).
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
+        if before.has_damaged_pages() {
+            return Ok(before);
+        }
         let rebuilt = self.rebuild()?;
         let mut report = self.check()?;
         report.rebuilt_items = rebuilt;

@@ -96,6 +96,14 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // Temporary tables have data of items, and must not be in a directory that others can read.
     conn.pragma_update(None, "temp_store", "memory")?;
+    // The schema of a file that others made must not run anything: no trigger, no view, no function
+    // in an expression of it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    // Writers overwrite pages after a purge, see `page_eraser`.
+    let is_reader = access.contains(OpenFlags::SQLITE_OPEN_READ_ONLY);
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, is_reader)?;
     // A statement over a list of rows, `rarray(?)`, costs less than one for each row.
     rusqlite::vtab::array::load_module(&conn)?;
     Ok(ReadConnection(conn))
@@ -116,10 +124,12 @@ fn uri(path: &Path, parameter: &str) -> PathBuf {
 }
 
 impl ReadConnection {
-    /// Opens a file read-only.
+    /// Opens a file read-only that may come from anywhere: the cells of each page are verified when
+    /// it is read.
     pub(crate) fn open(path: &Path) -> rusqlite::Result<ReadConnection> {
         let conn = ReadConnection::open_without_cache(path)?;
         conn.set_cache_size()?;
+        conn.0.pragma_update(None, "cell_size_check", true)?;
         Ok(conn)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::damaged_object::DamagedObject;
 use crate::disk_state::{DiskState, disk_state_after_failure};
-use crate::row_ids::{CollectionRow, ItemRow, OperationId};
+use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow, OperationId};
 use rusqlite::ffi;
 use std::path::{Path, PathBuf};
 
@@ -302,6 +302,11 @@ impl DatabaseError {
     /// The error of an item without source bytes.
     pub(crate) fn missing_source_bytes(item: ItemRow) -> DatabaseError {
         DatabaseError::Damaged(format!("the source bytes of item row {item} are missing"))
+    }
+
+    /// The error of a former version that another row refers to.
+    pub(crate) fn missing_version(version: ItemHistoryRow) -> DatabaseError {
+        DatabaseError::Damaged(format!("former version {version} is missing"))
     }
 
     /// The error of a collection of an unknown type, in a file whose version this program may

@@ -51,6 +51,7 @@
 //! | `page_layout`, `page_eraser`, `purge` | the layout of pages, overwriting their unused bytes, erasing items |
 //! | `damage_scan` | comparing a store with its checksums |
 //! | `check`, `backup` | verifying a store, backup and restore |
+//! | `salvage` | copying the readable rows of a damaged store |
 
 mod apply;
 mod backup;
@@ -103,6 +104,7 @@ mod read_transaction;
 mod reader;
 mod reader_cache;
 mod row_ids;
+mod salvage;
 mod schedule_intervals;
 mod schema;
 mod series;
@@ -146,7 +148,9 @@ pub use crate::read_transaction::ReadTransaction;
 pub use crate::reader::Reader;
 pub use crate::reader_cache::DataVersion;
 pub use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
+pub use crate::salvage::{SalvageLoss, SalvageReport};
 pub use crate::schedule_intervals::schedule_bounds;
+pub use crate::schema::SchemaDifference;
 pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport};

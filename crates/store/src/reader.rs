@@ -51,7 +51,8 @@ const MMAP_MIN_ITEMS_TOTAL: usize = 512;
 /// it reports a difference.
 const MAX_RECORD_COMPARISONS: usize = 3;
 
-fn file_id(path: &Path) -> Option<(u64, u64)> {
+/// Returns the device and inode of a file.
+pub(crate) fn file_id(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }

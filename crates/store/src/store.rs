@@ -11,7 +11,7 @@ use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_me
 use crate::pending_work::{self, PendingWork};
 use crate::read_access::{ensure_writable_disk, is_unwritable, open_for_reading};
 use crate::read_transaction::ReadTransaction;
-use crate::reader::Reader;
+use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
 use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
 use larder_extract::Extractor;
@@ -76,6 +76,8 @@ pub struct Store {
     read_only: Option<ReadOnlyReason>,
     /// Keeps writers away from a file that is read as if it never changed.
     _write_lock: Option<File>,
+    /// The device and inode of the open file.
+    file_id: Option<(u64, u64)>,
     /// The size of the write-ahead log from which on it is begun anew.
     wal_restart_pages: Cell<i64>,
 }
@@ -131,6 +133,7 @@ impl Store {
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
+        let file_id = file_id(&path);
         fill_shared_memory(&directory.shared_memory_path());
         let mut store = Store {
             directory,
@@ -140,6 +143,7 @@ impl Store {
             extractor,
             read_only: read_only.map(ReadOnlyReason::NewerSchema),
             _write_lock: None,
+            file_id,
             wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         };
         if store.read_only.is_none() {
@@ -175,6 +179,7 @@ impl Store {
             conn: WriteConnection::from_read_only(access.conn),
             extractor: Extractor::with_zones(&locale, options.zones.clone()),
             directory,
+            file_id: file_id(&path),
             path,
             read_only: Some(ReadOnlyReason::Disk),
             _write_lock: access.write_lock,
@@ -329,9 +334,13 @@ impl Store {
 
     /// Verifies the store before a write. If the last writer died during one, SQLite rolls its
     /// transaction back; this checks that nothing else is damaged. A newer program may also have
-    /// migrated the store since it was opened here. While a purge is pending, deleted bytes are
-    /// overwritten, see `page_eraser`.
+    /// migrated the store since it was opened here, or replaced its file: what was written to the
+    /// former file would be lost. While a purge is pending, deleted bytes are overwritten, see
+    /// `page_eraser`.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
+        if file_id(&self.path) != self.file_id {
+            return Err(Error::StoreRestored);
+        }
         if let SchemaState::NewerMinor(major, minor) =
             schema::read_schema_state(&self.autocommit_read(), &self.path)?
         {

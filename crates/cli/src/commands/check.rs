@@ -5,8 +5,8 @@ use crate::context::CommandContext;
 use crate::failure::{
     CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
 };
-use crate::output::{format_bytes, format_count, print_message};
-use larder_store::{CheckReport, Fault};
+use crate::output::{format_bytes, format_count, print_message, sanitize_line};
+use larder_store::{CheckReport, DataDirectory, Fault};
 use serde_json::json;
 use std::path::Path;
 
@@ -16,7 +16,8 @@ use std::path::Path;
 /// versions with their checksums, and compares the indexes with the items.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Rebuild all indexes from the items and compare
+    /// Rebuild all indexes from the items and compare; if pages of indexes are damaged, the store
+    /// is written anew, and the damaged file is kept
     #[arg(long)]
     rebuild: bool,
 }
@@ -25,13 +26,17 @@ impl CheckArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         // The report has interrupted work.
         context.without_work_warnings();
-        let mut store =
-            if self.rebuild { context.open_store()? } else { context.open_store_to_copy()? };
-        if store.is_writable() {
-            // Waits for a process that is refilling the indexes.
-            store.refresh()?;
-        }
-        let report = if self.rebuild { store.rebuild_and_check()? } else { store.check()? };
+        let report = if self.rebuild {
+            let directory = DataDirectory::new(&context.dir);
+            directory.rebuild_and_check(&context.store_options(false))?
+        } else {
+            let mut store = context.open_store_to_copy()?;
+            if store.is_writable() {
+                // Waits for a process that is refilling the indexes.
+                store.refresh()?;
+            }
+            store.check()?
+        };
         print_report(context, &report)?;
         for fault in &report.faults {
             print_message("error", fault);
@@ -63,6 +68,14 @@ fn with_next_step(
     let index = |fault: &Fault| {
         matches!(fault, Fault::Index { .. } | Fault::Malformed { .. } | Fault::Stale { .. })
     };
+    if let Some(damaged) = &report.damaged_copy {
+        let damaged = sanitize_line(&damaged.display().to_string());
+        return failure
+            .with_hint("all items were copied into a new file; run `larder check` again")
+            .with_hint(format!(
+                "the damaged file is {damaged}; delete it when you no longer need it"
+            ));
+    }
     if rebuilt && report.faults.iter().any(index) {
         failure = failure.with_hint("the indexes have been repaired; run `larder check` again");
     } else if report.faults.iter().any(index) {
@@ -78,11 +91,16 @@ fn with_next_step(
             "the bytes of the named items have changed: import them again from another copy, or",
         );
     }
-    let failure = failure
-        .with_hint("export every collection that can still be read: larder export NAME -o FILE")
+    failure = failure
+        .with_hint("save everything that can be read: larder salvage FILE")
         .with_hint(
-            "then restore the last backup (a file that `larder backup` wrote): larder restore FILE",
+            "then restore that file, or the last backup (which `larder backup` wrote): larder restore FILE",
         );
+    if report.has_damaged_pages() && !rebuilt {
+        failure = failure
+            .with_hint("if only indexes are damaged, this repairs them: larder check --rebuild");
+    }
+    let failure = failure;
     backup_copy_hints(dir)
         .iter()
         .fold(failure, |failure, copy| failure.with_hint(copy))
@@ -140,7 +158,8 @@ mod tests {
         let page = &Fault::Page("page 3 is never used".into());
         check(&[index, stale], false, "larder check --rebuild", "larder restore");
         check(&[index, stale], true, "have been repaired", "--rebuild");
-        check(&[page], false, "larder restore FILE", "--rebuild");
+        check(&[page], false, "larder restore FILE", "have been repaired");
+        check(&[page], true, "larder salvage FILE", "--rebuild");
         let purge = &Fault::Pending(PendingWork::Purge);
         check(&[purge], false, "larder purge", "larder restore");
         check(&[purge, page], false, "larder purge", "no items");

@@ -19,6 +19,7 @@ mod merge;
 mod purge;
 mod remove;
 mod restore;
+mod salvage;
 mod serve;
 mod show;
 mod undo;
@@ -103,6 +104,7 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    Salvage(salvage::SalvageArgs),
     Serve(serve::ServeArgs),
     Measure(measure::MeasureArgs),
     Completions(completions::CompletionsArgs),
@@ -140,6 +142,7 @@ impl Command {
             Command::Check(args) => args.run(context),
             Command::Backup(args) => args.run(context),
             Command::Restore(args) => args.run(context),
+            Command::Salvage(args) => args.run(context),
             Command::Serve(args) => args.run(context),
             Command::Measure(args) => args.run(context),
             Command::Completions(args) => args.run(context),

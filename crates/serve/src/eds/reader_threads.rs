@@ -3,8 +3,7 @@
 //! A query may take seconds, and the thread of the bus answers all clients, so queries are answered
 //! here. Each client has at most one of the threads: a client with many queries delays itself. The
 //! result of a job is a function that the thread of the bus calls; it publishes changes, builds
-//! views and sends the reply. Separate from the service, whose state these threads never touch
-//! and whose type they do not know.
+//! views and sends the reply. Separate from the service, whose state these threads never touch.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,12 +13,12 @@ use tokio::sync::Notify;
 /// The maximum number of threads. They are started when they are needed.
 const MAX_READER_THREADS: usize = 4;
 
-/// The part of an answer that the thread of the bus does.
+/// The part of an answer that the thread of the bus does, with the service `S`.
 pub(super) type Completion<S> = Box<dyn FnOnce(&mut S) + Send>;
 /// The part of an answer that reads the store.
 pub(super) type ReaderJob<S> = Box<dyn FnOnce() -> Completion<S> + Send>;
 
-/// The jobs for a service `S`, and the threads that do them.
+/// The jobs, and the threads that do them.
 pub(super) struct ReaderThreads<S>(Arc<JobQueue<S>>);
 
 struct JobQueue<S> {
@@ -153,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_client_has_one_thread() {
-        let threads = ReaderThreads::<()>::new(Arc::new(Notify::new()));
+        let threads = ReaderThreads::new(Arc::new(Notify::new()));
         let (release, wait) = mpsc::channel::<()>();
         let (done_sender, done) = mpsc::channel();
         let job = |name: &'static str, wait: Option<mpsc::Receiver<()>>| -> ReaderJob<()> {

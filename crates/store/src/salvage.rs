@@ -43,7 +43,7 @@ pub struct SalvageReport {
     pub items: u64,
     /// The number of former versions in it.
     pub versions: u64,
-    /// What is missing; empty: the new store has everything.
+    /// The data that could not be read; empty: the new store has everything.
     pub losses: Vec<SalvageLoss>,
 }
 

@@ -401,7 +401,7 @@ fn change_last_item(book: &Path) {
     let operation = number("SELECT max(id) + 1 FROM operation");
     let item = number(&format!("SELECT id FROM item WHERE handle = {last}"));
     conn.execute_batch(&format!(
-        "INSERT INTO operation VALUES({operation}, 'edit', '', 0, 0, 1, 0, NULL, NULL);
+        "INSERT INTO operation VALUES({operation}, 'edit', '', 0, 0, 0, 1, 0, NULL, NULL);
          INSERT INTO batch VALUES({seq}, {operation});
          INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid, recurrence_id,
                                   uid_origin, bytes, checksum, item)

@@ -28,7 +28,7 @@ pub(super) fn keep_meta_value(tx: &WriteTransaction<'_>, row: &[Value]) -> rusql
     let [Value::Text(key), value, Value::Integer(sum)] = row else { return Ok(()) };
     let is_kept = matches!(
         key.as_str(),
-        "collation_locale" | "last_seq" | "last_item" | "history_from" | "purge_pending"
+        "collation_locale" | "last_seq" | "last_item" | "history_from" | "pending_purge"
     );
     let is_sound = Checksum::from_meta_value(key, ValueRef::from(value)).to_number() == *sum;
     if is_kept && is_sound { write_meta(tx, key, value.clone()) } else { Ok(()) }
@@ -382,8 +382,9 @@ impl<'a> Repair<'a> {
     /// salvage made.
     fn complete_operations(&mut self) -> DatabaseResult<()> {
         self.tx.execute_batch(
-            "INSERT OR IGNORE INTO operation
-               SELECT DISTINCT operation, '?', '', 0, 0, 0, 0, NULL, NULL FROM batch;",
+            "INSERT OR IGNORE INTO operation(id, verb, detail, started_ms, store_age_ms, added, updated, removed)
+               SELECT DISTINCT operation, '?', '', 0,
+                 coalesce((SELECT max(store_age_ms) FROM operation), 0), 0, 0, 0 FROM batch;",
         )?;
         let last: i64 = self.tx.query_row(
             "SELECT max(coalesce((SELECT max(seq) FROM batch), 0), coalesce((SELECT max(seq) FROM item), 0),
@@ -399,8 +400,9 @@ impl<'a> Repair<'a> {
             return Ok(write_meta(self.tx, "last_seq", last)?);
         }
         self.tx.execute(
-            "INSERT INTO operation(verb, detail, started_ms, added, updated, removed)
-             VALUES(?1, '', coalesce((SELECT max(started_ms) FROM operation), 0), 0, 0, 0)",
+            "INSERT INTO operation(verb, detail, started_ms, store_age_ms, added, updated, removed)
+             VALUES(?1, '', coalesce((SELECT max(started_ms) FROM operation), 0),
+               coalesce((SELECT max(store_age_ms) FROM operation), 0), 0, 0, 0)",
             [SALVAGE_COMMAND],
         )?;
         let operation = self.tx.last_insert_rowid();

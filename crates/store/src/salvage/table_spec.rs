@@ -40,7 +40,7 @@ pub(super) const TABLES: &[TableSpec] = &[
     table("blob", "bib"),
     table("calendar_context", "kitii"),
     table("zone_definition", "kbtbi"),
-    table("operation", "kttiiiiII"),
+    table("operation", "kttiiiiiII"),
     table("batch", "ki"),
     TableSpec { derived: &[16], ..table("item_history", "kiibiiiiTTiBBIIIB") },
     TableSpec { has_row_ids: false, ..table("collection_history", "iiiTitB") },

@@ -269,7 +269,7 @@ impl ImportWriter<'_> {
         for notice in std::mem::take(&mut files.unreadable) {
             self.report_unreadable(notice);
         }
-        for notice in std::mem::take(&mut files.empty_folders) {
+        for notice in std::mem::take(&mut files.skipped_folders) {
             self.warn(&notice);
         }
         let settings = PipelineSettings {

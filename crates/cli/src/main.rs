@@ -18,6 +18,7 @@
 //! | `occurrence_args` | `--scope`, `--occurrence` and `ID/RECURRENCE-ID` |
 //! | `byte_size` | sizes such as `32M` in options and in the configuration |
 //! | `output` | standard output and messages on standard error |
+//! | `output_path` | files that the user names as outputs |
 //! | `table` | aligned columns that fit the terminal |
 //! | `time_display` | times and recurrence rules as text |
 //! | `screen` | lines redrawn in place on a terminal |
@@ -34,6 +35,7 @@ mod interrupt;
 mod item_ids;
 mod occurrence_args;
 mod output;
+mod output_path;
 mod progress;
 mod query_log_file;
 mod screen;

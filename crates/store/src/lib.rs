@@ -14,7 +14,9 @@
 //! |---|---|
 //! | `error`, `handle` | errors, the public ids of items |
 //! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
+//! | `staging_file` | files under a temporary name until they are complete |
 //! | `data_directory`, `lock` | the files of a store, the fair write lock |
+//! | `output_file` | files that a user names as outputs |
 //! | `commit_notification` | watching for commits |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
@@ -32,6 +34,7 @@
 //! | `uid_lookup`, `collection` | finding an item by UID, collections |
 //! | `interval_search`, `index_query` | queries that the indexes answer |
 //! | `item_meta` | everything about an item but its bytes |
+//! | `interrupted_restore` | what an interrupted restore left |
 //! | `operation_log` | reading operations and versions |
 //! | `change_feed`, `before_images` | changes after a cursor, items before a change |
 //! | `reader_cache`, `reader` | opening a store for reading, and the cache of a reader |
@@ -69,6 +72,7 @@ mod index_query;
 mod index_reader;
 mod index_tables;
 mod index_updates;
+mod interrupted_restore;
 mod interval_entry;
 mod interval_search;
 mod interval_table;
@@ -77,6 +81,7 @@ mod item_reader;
 mod lock;
 mod meta;
 mod operation_log;
+mod output_file;
 mod packed_row_ids;
 mod purge;
 mod read_transaction;
@@ -89,6 +94,7 @@ mod series;
 mod series_summary;
 mod sort_index_pages;
 mod sorted_reads;
+mod staging_file;
 mod store;
 mod uid_lookup;
 mod undo;
@@ -108,7 +114,7 @@ pub use crate::collection_reader::{Collection, CollectionProperties, CollectionR
 pub use crate::commit_notification::CommitWatcher;
 pub use crate::data_directory::DataDirectory;
 pub use crate::derived_index::DerivedIndex;
-pub use crate::error::{Error, Result};
+pub use crate::error::{Error, OutputError, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationRecord, Version};
 pub use crate::index_query::{ExternalQuery, IndexQuery};
@@ -116,6 +122,7 @@ pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
+pub use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::ReadTransaction;

@@ -11,11 +11,11 @@ use crate::connection::{WriteConnection, run_quick_check};
 use crate::error::{DatabaseError, DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::meta::{read_meta_number, set_meta};
+use crate::staging_file::remove_with_companions;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
-use crate::{derived_index, history};
+use crate::{derived_index, history, interrupted_restore};
 use larder_extract::Extractor;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Store {
         // Purges the copies first, so that nothing is purged if one of them cannot be.
         {
             let _lock = self.lock_files.acquire()?;
-            self.directory.delete_partial_files()?;
+            interrupted_restore::sweep(&self.directory, &self.conn)?;
         }
         let copies = self.directory.list_copies()?;
         for copy in &copies {
@@ -142,17 +142,7 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
     if !error.is_damage() {
         return Err(sqlite_error_at(copy)(error));
     }
-    for end in ["-wal", "-shm", "-journal", ""] {
-        let mut name = copy.as_os_str().to_owned();
-        name.push(end);
-        let path = PathBuf::from(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(file_error_at(&path)(error));
-            }
-            _ => {}
-        }
-    }
+    remove_with_companions(copy).map_err(file_error_at(copy))?;
     deleted.push(copy.to_path_buf());
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::meta::{read_locale, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::schema::{self, SchemaState};
-use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
+use crate::{CollectionType, Seq, derived_index, interrupted_restore, series, uid_lookup};
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
@@ -57,6 +57,7 @@ pub struct Store {
     pub(crate) lock_files: LockFiles,
     pub(crate) extractor: Extractor,
     newer_schema: Option<String>,
+    recovered_copy: Option<PathBuf>,
 }
 
 impl Store {
@@ -65,27 +66,37 @@ impl Store {
     pub fn open(dir: &Path, options: &StoreOptions) -> Result<Store> {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
-        if !options.create {
+        if !options.create && !directory.pending_restore_path().exists() {
             directory.ensure_store_exists()?;
         }
         directory.ensure_directory()?;
         let locks = LockFiles::open(&directory)?;
         let path = directory.database_path();
-        let (conn, read_only) = {
+        let (conn, read_only, recovered_copy) = {
             let lock = locks.acquire()?;
+            let damaged = interrupted_restore::finish_pending(&directory)?;
             directory.create_database_file()?;
+            directory.check_single_name()?;
             let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
             if lock.unclean {
                 quick_check(&conn.autocommit_read(), &path)?;
                 lock.mark_clean();
             }
             let read_only = create_or_migrate(&conn, &directory, options)?;
-            (conn, read_only)
+            let previous = interrupted_restore::sweep(&directory, &conn)?;
+            (conn, read_only, damaged.or(previous))
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
-        let mut store =
-            Store { directory, path, conn, lock_files: locks, extractor, newer_schema: read_only };
+        let mut store = Store {
+            directory,
+            path,
+            conn,
+            lock_files: locks,
+            extractor,
+            newer_schema: read_only,
+            recovered_copy,
+        };
         if store.newer_schema.is_none() {
             store.refresh()?;
         }
@@ -96,6 +107,13 @@ impl Store {
     #[must_use]
     pub fn directory(&self) -> &DataDirectory {
         &self.directory
+    }
+
+    /// Returns the copy of the previous state if opening the store finished a restore that had been
+    /// interrupted.
+    #[must_use]
+    pub fn recovered_copy(&self) -> Option<&Path> {
+        self.recovered_copy.as_deref()
     }
 
     /// Returns the extractor with the store's locale and the default index configuration.

@@ -116,7 +116,7 @@ fn the_file_for_rejects_cannot_be_an_input() {
     let file = book.file("folder/1.vcf", card("1", "one"));
     let same = book.path("folder/../folder/1.vcf");
     for input in [book.path("folder"), file.clone()] {
-        let options = larder_sync::ImportOptions { rejects: Some(same.clone()), ..options() };
+        let options = larder_sync::ImportOptions { rejects: Some((&same).into()), ..options() };
         let error = book.try_import(vec![path(input)], &options).unwrap_err();
         assert!(matches!(error, Error::RejectsFileIsInput { .. }), "{error}");
     }

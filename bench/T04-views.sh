@@ -176,7 +176,7 @@ cat <<'END'
 Figures are the minimum of the medians of three rounds; EDS runs once, with the CPU time of service and client. The floor
 queries the same time ranges in plain SQLite and evaluates no recurrence rule, so it finds more. Its wake-up is one byte
 written to a file that another process watches, from the call on. "catching up" reads a change and queues events in the
-mailboxes of the affected views; "added by open views" is the difference from the same with no view open. EDS waits a third
+queues of the affected views; "added by open views" is the difference from the same with no view open. EDS waits a third
 of a second before it notifies.
 END
 exit $missed

@@ -167,7 +167,7 @@ impl From<larder_store::Error> for CommandFailure {
             }
             Error::DiskFull { .. } => failure(FailureKind::Store)
                 .with_hint("committed changes are safe: free some space, then run the command again"),
-            Error::Damaged { path, .. } => {
+            Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => {
                 let failure = failure(FailureKind::Store).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
@@ -268,6 +268,10 @@ impl From<larder_query::Error> for CommandFailure {
                     None => failure.with_hint("`larder fields` lists the fields"),
                 }
             }
+            larder_query::Error::StepLimit { .. } => CommandFailure::new(FailureKind::Usage, error)
+                .with_hint(
+                    "use fewer terms, or terms that an index answers (`--explain` shows them)",
+                ),
             error => CommandFailure::new(FailureKind::Store, error),
         }
     }

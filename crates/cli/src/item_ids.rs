@@ -103,10 +103,13 @@ fn not_found_failure(reader: &Reader, text: &str) -> Result<CommandFailure, Comm
     Ok(failure.with_hint("`larder find` shows IDs; uid:TEXT and COLLECTION/UID work too"))
 }
 
-/// Returns the name of an item for messages.
+/// Returns the name of an item for messages. A damaged item has none, so that it can be removed.
 pub(crate) fn display_name(reader: &Reader, meta: &ItemMeta) -> Result<String, CommandFailure> {
-    let bytes = reader.items().source_bytes(meta.row)?.unwrap_or_default();
-    Ok(name_from_bytes(&bytes))
+    match reader.items().source_bytes(meta.row) {
+        Ok(bytes) => Ok(name_from_bytes(&bytes.unwrap_or_default())),
+        Err(larder_store::Error::DamagedObject { .. }) => Ok("(damaged item)".to_string()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Returns the name of a contact, or the title of another item, for messages.

@@ -123,6 +123,53 @@ fn exports_equal_imports() {
     ");
 }
 
+/// One letter of an item changes in the file. No command gives the changed bytes with exit code 0.
+#[test]
+fn a_changed_letter_is_named_by_every_command_that_reads_the_item() {
+    let home = Home::with_book();
+    let backup = home.work("backup.db");
+    let path = backup.to_str().unwrap();
+    home.ok(&["backup", path]);
+    let good_backup = std::fs::read(path).unwrap();
+    let id_of = |name: &str| home.json(&["find", name])[0]["id"].as_str().unwrap().to_string();
+    let (id, other) = (id_of("anna"), id_of("bruno"));
+    let data = home.data().join("data.db");
+    let mut file = std::fs::read(&data).unwrap();
+    let needle = b"FN:Anna";
+    let places = (0..file.len()).filter(|at| file[*at..].starts_with(needle)).collect::<Vec<_>>();
+    assert!(!places.is_empty());
+    for at in places {
+        file[at + 4] = b'm';
+    }
+    std::fs::write(&data, file).unwrap();
+    let name = format!("item {} in contacts", &id[..8]);
+    let rejected: &[&[&str]] = &[
+        &["check"],
+        &["check", "--rebuild"],
+        &["check"],
+        &["backup", path],
+        &["backup", "new.db"],
+        &["show", &id, "--format", "raw"],
+        &["show", &id],
+        &["find", "anna", "--format", "raw"],
+        &["export", "contacts"],
+        &["export", "contacts", "-o", "book.vcf"],
+        &["edit", &id],
+        &["merge", &other, &id],
+    ];
+    for args in rejected {
+        let run = home.code(args, 4);
+        assert!(run.stderr().contains(&name), "{args:?}: {}", run.stderr());
+        assert!(!run.stdout().contains("Amna"), "{args:?}");
+    }
+    assert!(std::fs::read(path).unwrap() == good_backup);
+    assert!(!home.work("new.db").exists());
+    // The others can be read, and the damaged one can be removed for good.
+    assert!(home.ok(&["find", "bruno"]).contains("Bruno"));
+    home.ok(&["purge", "-y", &id]);
+    home.assert_store_is_sound();
+}
+
 #[test]
 fn check_reports_no_damage() {
     let home = Home::with_book();

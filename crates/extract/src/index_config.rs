@@ -7,9 +7,10 @@
 
 use larder_format::collection_type::{COLLECTION_TYPES, CollectionType, TextFields};
 use larder_format::field::{Field, FieldType, find_field, suggest_field};
+use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// An index of a field's values. The numbers are bits, and not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +52,12 @@ const FIELD_NUMBER_LIMIT: usize = {
     }
     limit
 };
+
+/// The number of parsed configurations that are kept.
+const MAX_PARSED_CONFIGS: usize = 64;
+
+/// The configurations that were parsed last, with their stored forms.
+static PARSED_CONFIGS: Mutex<VecDeque<(Box<str>, Arc<IndexConfig>)>> = Mutex::new(VecDeque::new());
 
 /// Which fields are indexed, and how. As text: `full_name:exact,prefix,sort phone:phone`, or
 /// `none`.
@@ -259,17 +266,30 @@ impl IndexConfig {
         if self.is_default() { String::new() } else { self.to_string() }
     }
 
-    /// Reads the stored form. Unknown fields and indexes are ignored.
+    /// Reads the stored form. Unknown fields and indexes are ignored. The configurations read last
+    /// are kept: each write reads those of all collections, and a configuration has a hundred words.
     #[must_use]
     pub fn from_stored(text: &str, collection_type: CollectionType) -> Arc<IndexConfig> {
         if text.is_empty() {
             return IndexConfig::shared_default(collection_type);
         }
+        let mut known = PARSED_CONFIGS.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_this = |(known, config): &(Box<str>, Arc<IndexConfig>)| {
+            **known == *text && config.collection_type == collection_type
+        };
+        if let Some((_, config)) = known.iter().find(|known| is_this(known)) {
+            return Arc::clone(config);
+        }
         let mut config = IndexConfig::empty_for(collection_type);
         for word in text.split_whitespace() {
             let _unknown = config.apply_token(word);
         }
-        Arc::new(config)
+        let config = Arc::new(config);
+        if known.len() == MAX_PARSED_CONFIGS {
+            known.pop_front();
+        }
+        known.push_back((text.into(), Arc::clone(&config)));
+        config
     }
 
     /// Returns whether a field has an index other than the index of sort keys.
@@ -350,5 +370,24 @@ impl fmt::Display for IndexConfig {
             first = false;
         }
         if first { f.write_str("none") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_configuration_is_parsed_once() {
+        let [book, calendar] = [CollectionType::AddressBook, CollectionType::Calendar];
+        let read = |text: &str| IndexConfig::from_stored(text, book);
+        let first = read("full_name:sort");
+        assert!(Arc::ptr_eq(&first, &read("full_name:sort")));
+        assert_ne!(*first, *read("full_name:substring"));
+        assert_ne!(*first, *IndexConfig::from_stored("full_name:sort", calendar));
+        for n in 0..2 * MAX_PARSED_CONFIGS {
+            assert_eq!(read(&format!("full_name:sort unknown{n}:sort")), first);
+        }
+        assert!(PARSED_CONFIGS.lock().unwrap().len() <= MAX_PARSED_CONFIGS);
     }
 }

@@ -1,5 +1,6 @@
 //! Level 0 of the sort index in memory: the net effect of the runs that wait for compaction.
 
+use crate::block::CorruptBlock;
 use crate::sort_block::unpack_run;
 use crate::sort_pages::{PartitionOrder, PositionChange, ReadSortPages, SortPosition};
 
@@ -19,6 +20,16 @@ impl LevelZero {
         pages.for_each_run(&mut |run| unpack_run(run, &mut changes).map_err(P::sort_corruption))?;
         net_changes(&mut changes);
         Ok(LevelZero { changes })
+    }
+
+    /// Returns the number of changes in a run.
+    ///
+    /// # Errors
+    /// [`CorruptBlock`] if the run is malformed.
+    pub fn count_run_changes(run: &[u8]) -> Result<u64, CorruptBlock> {
+        let mut changes = Vec::new();
+        unpack_run(run, &mut changes)?;
+        Ok(changes.len() as u64)
     }
 
     /// Returns the changes of one order.

@@ -21,6 +21,15 @@ pub enum Error {
         /// The id.
         id: u32,
     },
+    /// The query has too many terms for the number and size of the items. No answer is given rather
+    /// than a part of it.
+    #[error(
+        "the query is too expensive: it takes more than {max_steps} steps, each the comparison of one term with one byte of an item"
+    )]
+    StepLimit {
+        /// The budget.
+        max_steps: u64,
+    },
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
@@ -49,4 +58,16 @@ impl SyntaxError {
         self.hint = Some(hint.into());
         self
     }
+}
+
+/// The longest text of a query.
+pub const MAX_QUERY_BYTES: usize = 1 << 20;
+
+/// Refuses the text of a query that is too long.
+pub(crate) fn check_length(text: &str) -> Result<(), SyntaxError> {
+    if text.len() <= MAX_QUERY_BYTES {
+        return Ok(());
+    }
+    let at = text.floor_char_boundary(MAX_QUERY_BYTES);
+    Err(SyntaxError::new(text, at, format!("the query is longer than {MAX_QUERY_BYTES} bytes")))
 }

@@ -25,7 +25,7 @@ const MAX_ROWS_PER_TX: usize = 4096;
 /// Finds the items that match a query, by a plan for the indexes.
 ///
 /// # Errors
-/// An unknown collection, or an error of the store.
+/// An unknown collection, [`Error::StepLimit`], or an error of the store.
 pub fn find(reader: &Reader, request: &SearchRequest) -> Result<ResultSet, Error> {
     let transaction = reader.begin_read()?;
     let mut result = ResultSet::new(reader, request)?;
@@ -35,6 +35,7 @@ pub fn find(reader: &Reader, request: &SearchRequest) -> Result<ResultSet, Error
     } else if !collect_by_time_range(reader, request, &mut result)? {
         collect_by_plan(reader, transaction, request, &mut result)?;
     }
+    result.steps.check()?;
     result.apply_limit(request.limit);
     Ok(result)
 }
@@ -48,6 +49,7 @@ pub fn full_scan(reader: &Reader, request: &SearchRequest) -> Result<ResultSet, 
     result.matcher = result.matcher.without_indexes();
     let mut hits = HitCollector::new(reader, request);
     scan_items(reader, None, &mut result, &mut hits)?;
+    result.steps.check()?;
     result.hits = hits.into_sorted_hits();
     result.apply_limit(request.limit);
     Ok(result)

@@ -12,8 +12,9 @@ use larder_format::property::Property;
 use larder_store::{ItemMeta, ItemOccurrence, Kind, Reader, Schedule, StoredFields, TimeRange};
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::zone::Zone;
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// The values of an item that a predicate tests.
 pub(crate) trait ItemFields {
@@ -53,6 +54,8 @@ pub struct DecodedItem<'a> {
     pub(crate) schedule_origin: ScheduleOrigin<'a>,
     /// A test could not be decided within bounds.
     pub(crate) uncertain: Cell<bool>,
+    /// The values of the fields that were read, by id; `None` if each is read once.
+    pub(crate) kept_values: Option<RefCell<FxHashMap<u16, Vec<String>>>>,
 }
 
 /// The origin of an item's schedule.
@@ -70,8 +73,34 @@ impl<'a> DecodedItem<'a> {
     /// Parses the source bytes of an item.
     #[must_use]
     pub fn new(reader: &'a Reader, meta: &'a ItemMeta, bytes: &'a [u8]) -> DecodedItem<'a> {
-        let (parsed, uncertain) = (reader.items().parse_source(meta, bytes), Cell::new(false));
-        DecodedItem { reader, meta, parsed, schedule_origin: ScheduleOrigin::Stored, uncertain }
+        DecodedItem::from_parsed(reader, meta, reader.items().parse_source(meta, bytes))
+    }
+
+    pub(crate) fn from_parsed(
+        reader: &'a Reader,
+        meta: &'a ItemMeta,
+        parsed: ParsedSource<'a>,
+    ) -> DecodedItem<'a> {
+        DecodedItem {
+            reader,
+            meta,
+            parsed,
+            schedule_origin: ScheduleOrigin::Stored,
+            uncertain: Cell::new(false),
+            kept_values: None,
+        }
+    }
+
+    pub(crate) fn with_schedule_origin(
+        self,
+        schedule_origin: ScheduleOrigin<'a>,
+    ) -> DecodedItem<'a> {
+        DecodedItem { schedule_origin, ..self }
+    }
+
+    /// Keeps the values of each field that is read, for queries that read a field many times.
+    pub(crate) fn with_kept_values(self) -> DecodedItem<'a> {
+        DecodedItem { kept_values: Some(RefCell::default()), ..self }
     }
 
     /// The first value of a field.
@@ -88,8 +117,19 @@ impl<'a> DecodedItem<'a> {
 
 impl ItemFields for DecodedItem<'_> {
     fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
+        let any = |values: &[String], pass: &mut dyn FnMut(&str) -> bool| {
+            (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
+        };
+        let Some(kept_values) = &self.kept_values else {
+            return any(&self.searched_values(field), pass);
+        };
+        if let Some(values) = kept_values.borrow().get(&field.id) {
+            return any(values, pass);
+        }
         let values = self.searched_values(field);
-        (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
+        let passes = any(&values, pass);
+        kept_values.borrow_mut().insert(field.id, values);
+        passes
     }
 
     fn properties(&self) -> &[Property<'_>] {

@@ -32,6 +32,8 @@
 //! | `sexp` | parser of S-expressions |
 //! | `sort_bound` | bounds between the items of a sorted collection |
 //! | `sorted_scan` | items in an indexed order |
+//! | `step_counter` | the budget of a query |
+//! | `sub_expressions` | equal parts of a query |
 //! | `time_test` | tests of an item's schedule |
 //! | `top_k` | the first hits in an indexed order |
 //! | `value_matcher` | the test of one value |
@@ -70,6 +72,8 @@ mod search_request;
 mod sexp;
 mod sort_bound;
 mod sorted_scan;
+mod step_counter;
+mod sub_expressions;
 mod time_test;
 mod top_k;
 mod value_matcher;
@@ -84,7 +88,7 @@ pub use crate::busy_time::{BusyPeriod, busy_periods};
 pub use crate::calendar_properties::read_calendar_properties;
 pub use crate::cursor::{IndexLabel, SortedCursor};
 pub use crate::duplicates::{DuplicateGroup, DuplicateReason, find_duplicates};
-pub use crate::error::{Error, SyntaxError};
+pub use crate::error::{Error, MAX_QUERY_BYTES, SyntaxError};
 pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
@@ -97,7 +101,8 @@ pub use crate::query::{
 };
 pub use crate::result_domain::{ResultDomain, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
-pub use crate::search_request::{SearchRequest, SortSpec};
+pub use crate::search_request::{SearchRequest, SortSpec, StepBudget};
+pub use crate::step_counter::MAX_QUERY_STEPS;
 pub use crate::time_test::{DateProperty, TimeTest};
 pub use larder_date_phrase::UserLocale;
 pub use larder_format::contact::Contact;

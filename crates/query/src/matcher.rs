@@ -9,9 +9,14 @@
 //! The functions have the semantics of evolution-data-server's evaluator in memory
 //! (`e-book-backend-sexp.c`), with the folding of its SQL evaluator on both sides;
 //! `tests/eds_functions.rs` lists the deliberate differences.
+//!
+//! The test of an item counts its steps and ends early when they exceed their budget; the caller
+//! checks the counter. A sub-expression that stands in several lists is tested once for an item.
 
 use crate::item::{DecodedItem, ItemFields, StoredFieldsItem};
 use crate::query::{Comparison, FieldSelector, FieldTest, NumericOperand, Query};
+use crate::step_counter::StepCounter;
+use crate::sub_expressions::{ExpressionNumber, NumberedQuery, SubExpressions};
 use crate::time_test::{DateProperty, TimeTest};
 use crate::value_matcher::{ValueMatcher, WordPattern};
 use larder_format::collection_type::{COLLECTION_TYPES, find_any_field};
@@ -21,7 +26,7 @@ use larder_format::property::Property;
 use larder_store::{
     CollectionType, ItemMeta, Kind, Overlap, Reader, StoredFields, TimeRange, is_storable,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -42,6 +47,8 @@ struct CollectionTypeMatcher {
     fields: Option<Box<[&'static Field]>>,
     /// Whether the predicate reads UIDs.
     has_uid_test: bool,
+    /// Whether the predicate may read a field several times.
+    has_several_tests: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -61,6 +68,8 @@ enum Predicate {
     DateInRange(DateProperty, TimeRange),
     Overdue(TimeRange),
     Number(NumericOperand, Comparison, i64),
+    /// A predicate that occurs several times, and its number.
+    Shared(ExpressionNumber, Box<Predicate>),
 }
 
 /// The fields that a test of one field reads.
@@ -75,15 +84,22 @@ impl Matcher {
     /// Prepares a query. A pattern that cannot be compiled matches nothing; the parsers refuse it.
     #[must_use]
     pub fn new(query: &Query) -> Matcher {
+        let mut expressions = SubExpressions::default();
+        let numbered = expressions.number(query);
         let prepare = |collection_type| {
-            let node = Predicate::from_query(query, collection_type);
+            let node = Predicate::from_query(&numbered, &expressions, collection_type);
             if matches!(node, Predicate::Constant(false)) {
                 return None;
             }
             let mut fields = Vec::new();
             let fields = node.collect_fields(&mut fields).then_some(fields.into());
-            let uids = node.has_uid_test();
-            Some(Box::new(CollectionTypeMatcher { predicate: node, fields, has_uid_test: uids }))
+            let (has_uid_test, has_several_tests) = (node.has_uid_test(), node.has_several_tests());
+            Some(Box::new(CollectionTypeMatcher {
+                predicate: node,
+                fields,
+                has_uid_test,
+                has_several_tests,
+            }))
         };
         Matcher {
             matchers: std::array::from_fn(|index| prepare(COLLECTION_TYPES[index].collection_type)),
@@ -91,21 +107,33 @@ impl Matcher {
         }
     }
 
-    /// Returns whether an item matches.
+    /// Returns whether an item matches. The test of a single item has no budget.
     #[must_use]
     pub fn matches_item(&self, item: &DecodedItem<'_>) -> bool {
-        self.for_item(item.meta)
-            .is_some_and(|matcher| matcher.predicate.matches(&item.meta.uid, item))
+        self.matches_fields(item.meta, item, &StepCounter::unlimited())
     }
 
     /// Returns whether values of an item that is stored under this UID match.
     pub(crate) fn matches_values(&self, uid: &str, values: &impl ItemFields) -> bool {
-        self.for_kind(values.kind()).is_some_and(|matcher| matcher.predicate.matches(uid, values))
+        let steps = StepCounter::unlimited();
+        self.for_kind(values.kind())
+            .is_some_and(|matcher| matcher.predicate.evaluate(uid, values, &steps))
     }
 
     /// Returns whether values of this item, current or former, match.
-    pub(crate) fn matches_fields(&self, meta: &ItemMeta, values: &impl ItemFields) -> bool {
-        self.for_item(meta).is_some_and(|matcher| matcher.predicate.matches(&meta.uid, values))
+    pub(crate) fn matches_fields(
+        &self,
+        meta: &ItemMeta,
+        values: &impl ItemFields,
+        steps: &StepCounter,
+    ) -> bool {
+        self.for_item(meta)
+            .is_some_and(|matcher| matcher.predicate.evaluate(&meta.uid, values, steps))
+    }
+
+    /// Returns whether the test of an item of this kind may read a field several times.
+    pub(crate) fn has_several_tests(&self, kind: Kind) -> bool {
+        self.for_kind(kind).is_some_and(|matcher| matcher.has_several_tests)
     }
 
     /// Returns whether an item matches by its stored fields; `None` if they do not suffice. Sets
@@ -116,6 +144,7 @@ impl Matcher {
         meta: &ItemMeta,
         fields: &StoredFields<'_>,
         is_uncertain: &Cell<bool>,
+        steps: &StepCounter,
     ) -> Option<bool> {
         if self.ignores_indexes {
             return None;
@@ -128,7 +157,7 @@ impl Matcher {
         tested
             .iter()
             .all(|field| fields.has_field(field))
-            .then(|| matcher.predicate.matches(&meta.uid, &item))
+            .then(|| matcher.predicate.evaluate(&meta.uid, &item, steps))
     }
 
     /// Returns whether stored fields may decide the test.
@@ -157,15 +186,40 @@ impl Matcher {
 }
 
 impl Predicate {
-    fn from_query(query: &Query, collection_type: CollectionType) -> Predicate {
+    fn from_query(
+        numbered: &NumberedQuery<'_>,
+        expressions: &SubExpressions<'_>,
+        collection_type: CollectionType,
+    ) -> Predicate {
+        let parts = || {
+            let parts = numbered.parts.iter();
+            parts.map(|part| Predicate::from_query(part, expressions, collection_type))
+        };
+        let predicate = match numbered.query {
+            Query::And(_) => Predicate::combine(parts(), true),
+            Query::Or(_) => Predicate::combine(parts(), false),
+            Query::Not(_) => match parts().next() {
+                None => Predicate::Constant(false),
+                Some(Predicate::Constant(answer)) => Predicate::Constant(!answer),
+                Some(node) => Predicate::Not(Box::new(node)),
+            },
+            test => Predicate::from_leaf(test, collection_type),
+        };
+        match predicate {
+            Predicate::Constant(_) => predicate,
+            _ if expressions.is_shared(numbered.number) => {
+                Predicate::Shared(numbered.number, Box::new(predicate))
+            }
+            _ => predicate,
+        }
+    }
+
+    /// Prepares a query without parts.
+    fn from_leaf(query: &Query, collection_type: CollectionType) -> Predicate {
         match query {
             Query::All => Predicate::Constant(true),
-            Query::And(of) => Predicate::combine(of, collection_type, true),
-            Query::Or(of) => Predicate::combine(of, collection_type, false),
-            Query::Not(query) => match Predicate::from_query(query, collection_type) {
-                Predicate::Constant(answer) => Predicate::Constant(!answer),
-                node => Predicate::Not(Box::new(node)),
-            },
+            // The caller combines the parts of these.
+            Query::And(_) | Query::Or(_) | Query::Not(_) => Predicate::Constant(false),
             Query::Word(text) => Predicate::Word(WordPattern::parse(text), collection_type),
             Query::Uids(uids) => Predicate::Uids(uids.iter().cloned().collect()),
             Query::Test(test) => Predicate::from_test(test, collection_type),
@@ -190,10 +244,10 @@ impl Predicate {
     }
 
     /// Combines queries by "and" or "or", and folds constants.
-    fn combine(of: &[Query], collection_type: CollectionType, all: bool) -> Predicate {
+    fn combine(parts: impl Iterator<Item = Predicate>, all: bool) -> Predicate {
         let mut nodes = Vec::new();
-        for query in of {
-            match Predicate::from_query(query, collection_type) {
+        for part in parts {
+            match part {
                 Predicate::Constant(answer) if answer != all => return Predicate::Constant(answer),
                 Predicate::Constant(_) => {}
                 node => nodes.push(node),
@@ -245,7 +299,9 @@ impl Predicate {
             Predicate::And(of) | Predicate::Or(of) => {
                 return of.iter().all(|node| node.collect_fields(fields));
             }
-            Predicate::Not(node) => return node.collect_fields(fields),
+            Predicate::Not(node) | Predicate::Shared(_, node) => {
+                return node.collect_fields(fields);
+            }
             Predicate::Word(_, collection_type) => word_fields(*collection_type),
             Predicate::Fields(FieldSet { fields: of, .. }, _) => of,
             Predicate::Number(NumericOperand::Field(field), ..) => {
@@ -267,32 +323,69 @@ impl Predicate {
         match self {
             Predicate::Uids(_) | Predicate::Uid(_) => true,
             Predicate::And(of) | Predicate::Or(of) => of.iter().any(Predicate::has_uid_test),
-            Predicate::Not(node) => node.has_uid_test(),
+            Predicate::Not(node) | Predicate::Shared(_, node) => node.has_uid_test(),
             _ => false,
         }
     }
 
-    fn matches(&self, uid: &str, item: &impl ItemFields) -> bool {
+    /// Returns whether the predicate may read a field several times.
+    fn has_several_tests(&self) -> bool {
         match self {
+            Predicate::And(of) | Predicate::Or(of) => {
+                of.len() > 1 || of.iter().any(Predicate::has_several_tests)
+            }
+            Predicate::Not(node) | Predicate::Shared(_, node) => node.has_several_tests(),
+            _ => false,
+        }
+    }
+
+    fn evaluate(&self, uid: &str, item: &impl ItemFields, steps: &StepCounter) -> bool {
+        Evaluation { uid, item, steps, shared: RefCell::default() }.matches(self)
+    }
+}
+
+/// The test of one item.
+struct Evaluation<'a, I> {
+    /// The UID under which the item is stored.
+    uid: &'a str,
+    item: &'a I,
+    steps: &'a StepCounter,
+    /// The results of shared predicates by their numbers.
+    shared: RefCell<Vec<Option<bool>>>,
+}
+
+impl<I: ItemFields> Evaluation<'_, I> {
+    fn matches(&self, predicate: &Predicate) -> bool {
+        let item = self.item;
+        match predicate {
             Predicate::Constant(answer) => *answer,
-            Predicate::And(all) => all.iter().all(|node| node.matches(uid, item)),
-            Predicate::Or(any) => any.iter().any(|node| node.matches(uid, item)),
-            Predicate::Not(node) => !node.matches(uid, item),
-            Predicate::Word(needle, collection_type) => has_word(needle, item, *collection_type),
+            Predicate::And(all) => all.iter().all(|node| self.matches(node)),
+            Predicate::Or(any) => any.iter().any(|node| self.matches(node)),
+            Predicate::Not(node) => !self.matches(node),
+            Predicate::Shared(number, node) => self.matches_shared(*number, node),
+            // All other predicates are single tests.
+            _ if !self.steps.count_test(0) => false,
+            Predicate::Word(needle, collection_type) => self.has_word(needle, *collection_type),
             Predicate::Uids(uids) => {
-                uids.contains(uid) || item.uid().is_some_and(|uid| uids.contains(&uid))
+                uids.contains(self.uid) || item.uid().is_some_and(|uid| uids.contains(&uid))
             }
             Predicate::Uid(compare) => {
-                compare.matches(uid) || item.uid().is_some_and(|uid| compare.matches(&uid))
+                self.passes(compare, self.uid)
+                    || item.uid().is_some_and(|uid| self.passes(compare, &uid))
             }
-            Predicate::Fields(fields, compare) => fields.matches(compare, item),
+            Predicate::Fields(FieldSet { fields, missing_is_empty }, compare) => {
+                fields.iter().any(|field| {
+                    let passes = self.any_value_passes(field, compare);
+                    passes.unwrap_or_else(|| *missing_is_empty && self.passes(compare, ""))
+                })
+            }
             Predicate::Property(name, compare) => {
-                property_matches(name, compare, item.properties())
+                let passes = |value: &str| self.passes(compare, value);
+                property_matches(name, compare, item.properties(), &passes)
             }
-            Predicate::Any(fields, compare) => fields.iter().any(|field| {
-                item.any_value(field, &mut |value| compare.matches_field_value(field, value))
-                    .unwrap_or_default()
-            }),
+            Predicate::Any(fields, compare) => {
+                fields.iter().any(|field| self.any_value_passes(field, compare).unwrap_or_default())
+            }
             Predicate::Kind(kind) => item.kind() == *kind,
             Predicate::InRange(time_range) => item.schedule().is_some_and(|times| {
                 let verdict = times.overlap(time_range);
@@ -309,6 +402,43 @@ impl Predicate {
                 comparison.compare(numeric_value(number, item), *value)
             }
         }
+    }
+
+    fn matches_shared(&self, number: ExpressionNumber, node: &Predicate) -> bool {
+        let known = self.shared.borrow().get(number).copied().flatten();
+        known.unwrap_or_else(|| {
+            let result = self.matches(node);
+            let mut shared = self.shared.borrow_mut();
+            if shared.len() <= number {
+                shared.resize(number + 1, None);
+            }
+            shared[number] = Some(result);
+            result
+        })
+    }
+
+    /// Returns whether a value passes a test.
+    fn passes(&self, compare: &ValueMatcher, value: &str) -> bool {
+        compare.count_steps(value, self.steps, || compare.matches(value))
+    }
+
+    /// Returns whether a value of a field passes; `None` if there is no value.
+    fn any_value_passes(&self, field: &Field, compare: &ValueMatcher) -> Option<bool> {
+        self.steps.count_test(0);
+        self.item.any_value(field, &mut |value| {
+            compare.count_steps(value, self.steps, || compare.matches_field_value(field, value))
+        })
+    }
+
+    /// Returns whether the item has a word in one of the fields that are searched for bare words.
+    fn has_word(&self, needle: &WordPattern, collection_type: CollectionType) -> bool {
+        let has = |field: &&'static Field| {
+            let passes = self.item.any_value(field, &mut |value| {
+                self.steps.count_test(value.len() as u64) && needle.matches(field, value)
+            });
+            passes.unwrap_or_default()
+        };
+        word_fields(collection_type).iter().any(has)
     }
 }
 
@@ -332,16 +462,6 @@ fn numeric_value(number: &NumericOperand, item: &impl ItemFields) -> i64 {
             }
             count as i64
         }),
-    }
-}
-
-impl FieldSet {
-    fn matches(&self, compare: &ValueMatcher, item: &impl ItemFields) -> bool {
-        self.fields.iter().any(|field| {
-            let passes =
-                item.any_value(field, &mut |value| compare.matches_field_value(field, value));
-            passes.unwrap_or_else(|| self.missing_is_empty && compare.matches(""))
-        })
     }
 }
 
@@ -415,7 +535,12 @@ fn is_list_field(field: &Field) -> bool {
 }
 
 /// Tests the components of all properties of a name, and their whole values.
-fn property_matches(name: &str, compare: &ValueMatcher, properties: &[Property<'_>]) -> bool {
+fn property_matches(
+    name: &str,
+    compare: &ValueMatcher,
+    properties: &[Property<'_>],
+    passes: &dyn Fn(&str) -> bool,
+) -> bool {
     let mut named = properties.iter().filter(|property| property.has_name(name));
     let separator = if name.eq_ignore_ascii_case("CATEGORIES") { ',' } else { ';' };
     let first = |text: &str| {
@@ -423,19 +548,11 @@ fn property_matches(name: &str, compare: &ValueMatcher, properties: &[Property<'
     };
     let pass = |text: &str| {
         // Also the whole value: `1;2` need not be a list.
-        compare.matches(unescape_text(text).trim())
-            || split_structured(text, separator).iter().any(|value| compare.matches(value.trim()))
+        passes(unescape_text(text).trim())
+            || split_structured(text, separator).iter().any(|value| passes(value.trim()))
     };
     match compare {
         ValueMatcher::FirstExists => named.next().is_some_and(|property| first(&property.text())),
         _ => named.any(|property| pass(&property.text())),
     }
-}
-
-/// Returns whether an item has a word in one of the fields that are searched for bare words.
-fn has_word(needle: &WordPattern, item: &impl ItemFields, collection_type: CollectionType) -> bool {
-    let has = |field: &&'static Field| {
-        item.any_value(field, &mut |value| needle.matches(field, value)).unwrap_or_default()
-    };
-    word_fields(collection_type).iter().any(has)
 }

@@ -52,7 +52,8 @@ impl Plan {
     /// Plans a query for collections with this index configuration.
     #[must_use]
     pub fn new(query: &Query, index_config: &IndexConfig) -> Plan {
-        match plan_candidates(query, index_config) {
+        // Equal terms are looked up once.
+        match plan_candidates(&query.without_duplicates(), index_config) {
             CandidateSet::Nothing => Plan::Nothing,
             CandidateSet::All => Plan::Scan(query.required_kind()),
             CandidateSet::Lookup(LookupPlan { lookup, exact, description: words, .. }) => {

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::item;
 use crate::query::Query;
 use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet, Staleness};
+use crate::step_counter::StepCounter;
 use larder_format::field::{Field, FieldType};
 use larder_format::parsed_source::ParsedSource;
 use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, StoredFields};
@@ -229,7 +230,8 @@ impl ResultSet {
             let is_match = match self.is_unchanged(hit, &meta, staleness) {
                 true => Some(true),
                 false => stored.and_then(|stored| {
-                    self.matcher.matches_stored_fields(reader, &meta, &stored, &Cell::default())
+                    let (uncertain, steps) = (Cell::default(), StepCounter::unlimited());
+                    self.matcher.matches_stored_fields(reader, &meta, &stored, &uncertain, &steps)
                 }),
             };
             if is_match == Some(false) {

@@ -10,6 +10,7 @@ use crate::item::DecodedItem;
 use crate::matcher::Matcher;
 use crate::query::Query;
 use crate::search_request::SearchRequest;
+use crate::step_counter::StepCounter;
 use larder_store::{CollectionRow, DataVersion, ItemMeta, ItemRow, Reader, Seq};
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,6 +65,8 @@ pub struct ResultSet {
     pub(crate) hits: Vec<Hit>,
     pub(crate) query: Query,
     pub(crate) matcher: Matcher,
+    /// The steps of the search.
+    pub(crate) steps: StepCounter,
     pub(crate) collection: Option<CollectionRow>,
     /// The epoch of the store during the search.
     pub(crate) epoch: Arc<str>,
@@ -187,13 +190,21 @@ impl ResultSet {
         };
         let explain = Explanation { query: request.query.to_string(), ..Explanation::default() };
         let epoch = reader.epoch()?;
-        Ok(ResultSet { collection, epoch, explain, ..ResultSet::empty(request.query.clone()) })
+        let steps = StepCounter::new(request.max_steps.0);
+        Ok(ResultSet {
+            collection,
+            epoch,
+            explain,
+            steps,
+            ..ResultSet::empty(request.query.clone())
+        })
     }
 
     fn empty(query: Query) -> ResultSet {
         ResultSet {
             hits: Vec::new(),
             matcher: Matcher::new(&query),
+            steps: StepCounter::default(),
             query,
             collection: None,
             epoch: Arc::from(""),

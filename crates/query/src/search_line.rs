@@ -19,9 +19,9 @@
 
 mod calendar;
 
-use crate::error::SyntaxError;
+use crate::error::{SyntaxError, check_length};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
-use crate::value_matcher::{compile_pattern, parse_phone_digits};
+use crate::value_matcher::{MAX_PATTERNS, compile_pattern, parse_phone_digits};
 use larder_format::collection_type::{find_any_field, suggest_any_field};
 use larder_format::field::{Field, FieldType, find_contact_field};
 use larder_format::phone::is_number_like;
@@ -64,6 +64,7 @@ impl Query {
     /// # Errors
     /// As [`Query::parse`].
     pub fn parse_with(line: &str, context: &QueryContext) -> Result<Query, SyntaxError> {
+        check_length(line)?;
         let tokens = tokenize(line)?;
         if let Some((at, _)) = tokens.get(MAX_TOKENS) {
             return Err(SyntaxError::new(
@@ -72,7 +73,8 @@ impl Query {
                 format!("the query has more than {MAX_TOKENS} words"),
             ));
         }
-        let mut parser = SearchLineParser { line, context, tokens: &tokens, next: 0, depth: 0 };
+        let mut parser =
+            SearchLineParser { line, context, tokens: &tokens, next: 0, depth: 0, patterns: 0 };
         if let Some(number) = parser.parse_number_with_parentheses() {
             return Ok(number);
         }
@@ -91,6 +93,8 @@ struct SearchLineParser<'a> {
     tokens: &'a [(usize, SearchLineToken)],
     next: usize,
     depth: usize,
+    /// The number of regular expressions so far.
+    patterns: usize,
 }
 
 impl<'a> SearchLineParser<'a> {
@@ -262,7 +266,7 @@ impl<'a> SearchLineParser<'a> {
     }
 
     fn parse_test(
-        &self,
+        &mut self,
         at: usize,
         name: &str,
         op: MatchOp,
@@ -281,12 +285,8 @@ impl<'a> SearchLineParser<'a> {
             None if is_extension(name) => FieldSelector::from_property_name(name),
             None => return Err(self.unknown_field(at, name)),
         };
-        if op == MatchOp::RegexNormal
-            && let Err(reason) = compile_pattern(text)
-        {
-            let message = format!("the regular expression {text:?} cannot be used: {reason}");
-            return Err(SyntaxError::new(self.line, at, message)
-                .with_hint("to look for the text itself, quote it"));
+        if op == MatchOp::RegexNormal {
+            self.check_pattern(at, text)?;
         }
         let op = match op {
             MatchOp::ContainsWords | MatchOp::BeginsWith | MatchOp::EndsWith if text.is_empty() => {
@@ -302,6 +302,20 @@ impl<'a> SearchLineParser<'a> {
         };
         let query = Query::Test(FieldTest::new(subject, op, text));
         Ok(self.add_phone_alternative(query, number, text))
+    }
+
+    /// Refuses a regular expression that cannot be used.
+    fn check_pattern(&mut self, at: usize, text: &str) -> Result<(), SyntaxError> {
+        self.patterns += 1;
+        if self.patterns > MAX_PATTERNS {
+            let message = format!("more than {MAX_PATTERNS} regular expressions in one query");
+            return Err(SyntaxError::new(self.line, at, message));
+        }
+        compile_pattern(text).map(drop).map_err(|reason| {
+            let message = format!("the regular expression {text:?} cannot be used: {reason}");
+            SyntaxError::new(self.line, at, message)
+                .with_hint("to look for the text itself, quote it")
+        })
     }
 
     /// Returns the query, with the test of a phone number as an alternative if the text may be one.

@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::query::Query;
 use crate::sort_bound::ScanDirection;
+use crate::step_counter::MAX_QUERY_STEPS;
 use larder_format::collection_type::{find_any_field, suggest_any_field};
 use larder_format::field::{Field, find_calendar_field};
 
@@ -27,6 +28,18 @@ pub struct SearchRequest {
     /// Keep the source bytes of the first items that the search reads anyway, for callers that
     /// fetch all items of the result at once.
     pub prefetch: bool,
+    /// The budget of the search.
+    pub max_steps: StepBudget,
+}
+
+/// The number of steps that a search may take; see [`MAX_QUERY_STEPS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepBudget(pub u64);
+
+impl Default for StepBudget {
+    fn default() -> StepBudget {
+        StepBudget(MAX_QUERY_STEPS)
+    }
 }
 
 /// The order of a result set: by a field's first value, in the store's locale, then by row.

@@ -9,9 +9,9 @@
 
 mod calendar;
 
-use crate::error::SyntaxError;
+use crate::error::{SyntaxError, check_length};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
-use crate::value_matcher::compile_pattern;
+use crate::value_matcher::{MAX_PATTERNS, compile_pattern};
 use larder_format::collection_type::CollectionType;
 use larder_format::field::find_eds_field;
 use larder_format::phone::is_region;
@@ -31,7 +31,7 @@ impl Query {
     /// Parses an S-expression. The empty text and `#t` match every item.
     ///
     /// # Errors
-    /// An unknown function, a pattern that cannot be compiled, or an expression with too many calls
+    /// A text that is too long, an unknown function, a pattern that cannot be compiled, or an expression with too many calls
     /// or levels; with its position.
     pub fn parse_sexp(text: &str) -> Result<Query, SyntaxError> {
         Query::parse_sexp_with(text, &QueryContext::default())
@@ -42,7 +42,8 @@ impl Query {
     /// # Errors
     /// As [`Query::parse_sexp`].
     pub fn parse_sexp_with(text: &str, context: &QueryContext) -> Result<Query, SyntaxError> {
-        let mut reader = SexpParser { text, context, at: 0, calls: 0, uids: 0 };
+        check_length(text)?;
+        let mut reader = SexpParser { text, context, at: 0, calls: 0, uids: 0, patterns: 0 };
         reader.skip_whitespace();
         if reader.at == text.len() {
             return Ok(Query::All);
@@ -57,6 +58,7 @@ struct SexpParser<'a> {
     at: usize,
     calls: usize,
     uids: usize,
+    patterns: usize,
 }
 
 impl<'a> SexpParser<'a> {
@@ -180,12 +182,8 @@ impl<'a> SexpParser<'a> {
         self.skip_whitespace();
         let at = self.at;
         let text = if op.is_presence() { String::new() } else { self.parse_string()? };
-        if op.is_pattern()
-            && let Err(reason) = compile_pattern(&text)
-        {
-            return Err(
-                self.error(at, format!("the regular expression {text:?} cannot be used: {reason}"))
-            );
+        if op.is_pattern() {
+            self.check_pattern(at, &text)?;
         }
         self.skip_whitespace();
         // Only phone numbers use a region, but evolution-data-server accepts it everywhere.
@@ -214,6 +212,18 @@ impl<'a> SexpParser<'a> {
             self.count_uid(at)?;
         }
         Ok(Query::Test(FieldTest { subject, op, text, region }))
+    }
+
+    /// Refuses a regular expression that cannot be used.
+    fn check_pattern(&mut self, at: usize, text: &str) -> Result<(), SyntaxError> {
+        self.patterns += 1;
+        if self.patterns > MAX_PATTERNS {
+            let message = format!("more than {MAX_PATTERNS} regular expressions in one query");
+            return Err(self.error(at, message));
+        }
+        compile_pattern(text).map(drop).map_err(|reason| {
+            self.error(at, format!("the regular expression {text:?} cannot be used: {reason}"))
+        })
     }
 
     fn count_uid(&mut self, at: usize) -> Result<(), SyntaxError> {

@@ -52,9 +52,9 @@ pub(crate) fn find_top_k(
         ScanStart::After(position) => Some(position),
         ScanStart::Exhausted => return Ok(Some(Vec::new())),
     };
-    let (explain, uncertain) = (result.explain.clone(), result.undecided_rows.len());
+    let uncertain = result.undecided_rows.len();
     let mut hits = HitCollector::in_scan_order(reader, limit);
-    let (mut error, mut tested) = (None, 0);
+    let (mut error, mut tested, mut is_abandoned) = (None, 0, false);
     let mut scan = CandidateScan {
         reader,
         result,
@@ -69,25 +69,29 @@ pub(crate) fn find_top_k(
         after.as_ref(),
         max_positions,
         &mut |candidate| {
-            if scan.hits.is_full() || tested >= MAX_CANDIDATES_PER_TX {
+            if scan.hits.is_full() {
+                return false;
+            }
+            if tested >= MAX_CANDIDATES_PER_TX {
+                is_abandoned = true;
                 return false;
             }
             tested += 1;
             error = scan.test(candidate).err();
-            error.is_none() && !scan.hits.is_full()
+            error.is_none() && !scan.result.steps.is_exceeded() && !scan.hits.is_full()
         },
     )?;
+    result.steps.check()?;
     if let Some(error) = error {
         return Err(error.into());
     }
-    if let Some(read) = read
-        && read.is_complete
-        && tested < MAX_CANDIDATES_PER_TX
-    {
-        result.explain.rows_read += matches.postings_read + read.positions_read as u64;
+    let Some(read) = read else { return Ok(None) };
+    // The work of a scan that is abandoned counts, too; the lookup is counted by the caller then.
+    result.explain.rows_read += read.positions_read as u64;
+    if hits.is_full() || (read.is_complete && !is_abandoned) {
+        result.explain.rows_read += matches.postings_read;
         return Ok(Some(hits.into_sorted_hits()));
     }
-    result.explain = explain;
     result.undecided_rows.truncate(uncertain);
     Ok(None)
 }

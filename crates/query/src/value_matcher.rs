@@ -4,18 +4,33 @@
 //! the values of an item, because it knows only texts.
 
 use crate::query::{FieldSelector, FieldTest, MatchOp};
+use crate::step_counter::StepCounter;
 use larder_format::field::{Field, FieldType};
 use larder_format::fold::{collect_digits, fold, is_cjk, split_words};
 use larder_format::phone::{ParsedPhoneNumber as PhoneNumber, PhoneMatch, is_number_like};
 use regex::Regex;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 /// A text with fewer digits than this is not treated as part of a phone number.
 pub(crate) const MIN_PHONE_DIGITS: usize = 3;
 /// The limit of the program of a pattern, and of the states that are cached while it runs.
 const MAX_REGEX_PROGRAM_BYTES: usize = 1 << 20;
+/// The smallest size of a program that [`RegexPattern`] tells apart.
+const MIN_REGEX_PROGRAM_BYTES: usize = 1 << 12;
+/// The bytes of one state of a compiled pattern, at least.
+const REGEX_STATE_BYTES: u64 = 16;
+/// A pattern is not run on a longer value if the worst case exceeds the budget: one run cannot be
+/// interrupted.
+const MAX_UNPRICED_VALUE_BYTES: usize = 1 << 16;
+/// The steps of parsing a phone number.
+const STEPS_PER_PHONE_NUMBER: u64 = 4096;
+/// Longer texts are searched by an algorithm whose time does not depend on their length.
+const MAX_NAIVE_NEEDLE_BYTES: usize = 32;
 /// The longest pattern.
 const MAX_REGEX_BYTES: usize = 4096;
+/// The most patterns of one query: each may take as much memory as the limit of its program.
+pub(crate) const MAX_PATTERNS: usize = 64;
 /// The deepest nesting of a pattern.
 const MAX_REGEX_DEPTH: u32 = 64;
 
@@ -29,13 +44,13 @@ pub(crate) enum ValueMatcher {
     /// The text, not folded, for a UID.
     Raw(MatchOp, String),
     /// These folded texts in their order; or these digits of a phone number.
-    Contains(Vec<String>, Option<String>),
+    Contains(PhrasePattern, Option<String>),
     Is(String),
     BeginsWith(String),
     EndsWith(String),
     Includes(String),
-    FoldedRegex(Regex),
-    RawRegex(Regex),
+    FoldedRegex(RegexPattern),
+    RawRegex(RegexPattern),
     /// A phone number, and the minimum agreement.
     Phone(PhonePattern, PhoneMatch),
 }
@@ -58,7 +73,8 @@ impl ValueMatcher {
         };
         Some(match test.op {
             MatchOp::ContainsWords => {
-                ValueMatcher::Contains(split_phrase(&folded()), parse_phone_digits(&test.text))
+                let phrase = PhrasePattern::new(split_phrase(&folded()));
+                ValueMatcher::Contains(phrase, parse_phone_digits(&test.text))
             }
             MatchOp::Is => ValueMatcher::Is(folded()),
             MatchOp::BeginsWith => ValueMatcher::BeginsWith(folded()),
@@ -66,8 +82,8 @@ impl ValueMatcher {
             MatchOp::Substring => ValueMatcher::Includes(folded()),
             MatchOp::Exists => ValueMatcher::Exists,
             MatchOp::ExistsVcard => ValueMatcher::FirstExists,
-            MatchOp::RegexNormal => ValueMatcher::FoldedRegex(compile_pattern(&test.text).ok()?),
-            MatchOp::RegexRaw => ValueMatcher::RawRegex(compile_pattern(&test.text).ok()?),
+            MatchOp::RegexNormal => ValueMatcher::FoldedRegex(RegexPattern::compile(&test.text)?),
+            MatchOp::RegexRaw => ValueMatcher::RawRegex(RegexPattern::compile(&test.text)?),
             MatchOp::EqPhone => phone(PhoneMatch::Exact),
             MatchOp::EqPhoneNational => phone(PhoneMatch::National),
             MatchOp::EqPhoneShort => phone(PhoneMatch::Short),
@@ -84,6 +100,31 @@ impl ValueMatcher {
         }
     }
 
+    /// Counts the steps of comparing a value, then calls `compare`; returns false if the steps
+    /// exceed the budget. For a pattern, whose time does not follow from the length of the value, a
+    /// step is a nanosecond.
+    pub(crate) fn count_steps(
+        &self,
+        value: &str,
+        steps: &StepCounter,
+        compare: impl FnOnce() -> bool,
+    ) -> bool {
+        match self {
+            ValueMatcher::FoldedRegex(pattern) | ValueMatcher::RawRegex(pattern) => {
+                if !pattern.is_affordable(value, steps) {
+                    return steps.count_test(u64::MAX);
+                }
+                let began = Instant::now();
+                let is_match = compare();
+                let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                steps.count_test(nanoseconds) && is_match
+            }
+            ValueMatcher::Exists | ValueMatcher::FirstExists => steps.count_test(0) && compare(),
+            ValueMatcher::Phone(..) => steps.count_test(STEPS_PER_PHONE_NUMBER) && compare(),
+            _ => steps.count_test(value.len() as u64) && compare(),
+        }
+    }
+
     pub(crate) fn matches(&self, value: &str) -> bool {
         match self {
             ValueMatcher::Exists | ValueMatcher::FirstExists => !value.is_empty(),
@@ -91,10 +132,10 @@ impl ValueMatcher {
             ValueMatcher::Raw(MatchOp::BeginsWith, text) => value.starts_with(text.as_str()),
             ValueMatcher::Raw(MatchOp::EndsWith, text) => value.ends_with(text.as_str()),
             ValueMatcher::Raw(_, text) => value == text,
-            ValueMatcher::Contains(parts, _) if is_ascii_foldable(value) => {
-                contains_in_order(value, parts, find_ascii)
+            ValueMatcher::Contains(phrase, _) if phrase.is_short && is_ascii_foldable(value) => {
+                contains_in_order(value, &phrase.parts, find_ascii)
             }
-            ValueMatcher::Contains(parts, _) => contains_parts(&fold(value), parts),
+            ValueMatcher::Contains(phrase, _) => contains_parts(&fold(value), &phrase.parts),
             ValueMatcher::Is(text) if is_ascii_foldable(value) => value.eq_ignore_ascii_case(text),
             ValueMatcher::Is(text) => fold(value) == text.as_str(),
             ValueMatcher::BeginsWith(text) if is_ascii_foldable(value) => {
@@ -108,10 +149,63 @@ impl ValueMatcher {
                 .is_some_and(|end| end.eq_ignore_ascii_case(text)),
             ValueMatcher::EndsWith(text) => fold(value).ends_with(text.as_str()),
             ValueMatcher::Includes(text) => fold(value).contains(text.as_str()),
-            ValueMatcher::FoldedRegex(pattern) => pattern.is_match(&fold(value)),
-            ValueMatcher::RawRegex(pattern) => pattern.is_match(value),
+            ValueMatcher::FoldedRegex(pattern) => pattern.regex.is_match(&fold(value)),
+            ValueMatcher::RawRegex(pattern) => pattern.regex.is_match(value),
             ValueMatcher::Phone(dialled, wanted) => dialled.matches(value, *wanted),
         }
+    }
+}
+
+/// The parts of a text that a value must contain in their order.
+#[derive(Debug, Clone)]
+pub(crate) struct PhrasePattern {
+    parts: Vec<String>,
+    /// Whether every part is so short that a simple search is fastest.
+    is_short: bool,
+}
+
+impl PhrasePattern {
+    fn new(parts: Vec<String>) -> PhrasePattern {
+        let is_short = parts.iter().all(|part| part.len() <= MAX_NAIVE_NEEDLE_BYTES);
+        PhrasePattern { parts, is_short }
+    }
+}
+
+/// A compiled regular expression.
+#[derive(Debug, Clone)]
+pub(crate) struct RegexPattern {
+    regex: Regex,
+    /// An upper bound of the states of the compiled pattern; computed for the first long value.
+    max_states: OnceLock<u64>,
+}
+
+impl RegexPattern {
+    fn compile(text: &str) -> Option<RegexPattern> {
+        let regex = compile_pattern(text).ok()?;
+        Some(RegexPattern { regex, max_states: OnceLock::new() })
+    }
+
+    /// Returns whether a run on a value stays within the budget in the worst case, where each state
+    /// is visited for each byte. A short value is always affordable.
+    fn is_affordable(&self, value: &str, steps: &StepCounter) -> bool {
+        value.len() <= MAX_UNPRICED_VALUE_BYTES || {
+            let worst = self.max_states().saturating_mul(value.len() as u64);
+            worst <= steps.remaining()
+        }
+    }
+
+    fn max_states(&self) -> u64 {
+        *self.max_states.get_or_init(|| {
+            // The size of a compiled pattern is known only as the limit under which it compiles.
+            let mut bytes = MIN_REGEX_PROGRAM_BYTES;
+            let compiles = |bytes| {
+                regex::RegexBuilder::new(self.regex.as_str()).size_limit(bytes).build().is_ok()
+            };
+            while bytes < MAX_REGEX_PROGRAM_BYTES && !compiles(bytes) {
+                bytes *= 4;
+            }
+            bytes as u64 / REGEX_STATE_BYTES
+        })
     }
 }
 
@@ -202,7 +296,7 @@ pub(crate) fn contains_parts(folded: &str, parts: &[String]) -> bool {
 
 /// Returns whether folding only makes letters lower case: values are then compared without a copy.
 fn is_ascii_foldable(value: &str) -> bool {
-    value.bytes().all(|byte| byte.is_ascii() && byte != 0)
+    value.is_ascii() && !value.as_bytes().contains(&0)
 }
 
 /// Finds a folded part in an [ASCII](is_ascii_foldable) text.
@@ -248,11 +342,17 @@ impl WordPattern {
                 split_words(&fold(value)).any(|word| word.starts_with(beginning.as_str()))
             }
             WordPattern::Substring(text, _)
-                if is_ascii_foldable(value) && find_ascii(value, text).is_some() =>
+                if text.len() <= MAX_NAIVE_NEEDLE_BYTES
+                    && is_ascii_foldable(value)
+                    && find_ascii(value, text).is_some() =>
             {
                 true
             }
-            WordPattern::Substring(_, None) if is_ascii_foldable(value) => false,
+            WordPattern::Substring(text, None)
+                if text.len() <= MAX_NAIVE_NEEDLE_BYTES && is_ascii_foldable(value) =>
+            {
+                false
+            }
             WordPattern::Substring(text, number) => {
                 let folded = fold(value);
                 let has_digits = |number: &String| collect_digits(&folded).contains(number);

@@ -18,6 +18,8 @@ use std::cell::Cell;
 pub(crate) const MAX_CANDIDATES_PER_TX: usize = 1000;
 /// The maximum number of bytes of candidates read within the transaction of the index.
 const MAX_CANDIDATE_BYTES_PER_TX: usize = 4 << 20;
+/// The maximum number of steps that the parsing of an item counts as: photos are skipped quickly.
+const MAX_PARSE_STEPS: usize = 1 << 10;
 
 /// A pass over the candidates of a lookup, within its read transaction.
 pub(crate) struct CandidateScan<'a, 'b> {
@@ -48,11 +50,13 @@ impl CandidateScan<'_, '_> {
             self.reader.index().for_each_candidate(matches, 0, with_bytes, &mut |candidate| {
                 tested += 1;
                 error = self.test_and_prefetch(candidate).err();
+                let is_exceeded = self.result.steps.is_exceeded();
                 let is_done = tested >= MAX_CANDIDATES_PER_TX
                     || self.bytes_read >= MAX_CANDIDATE_BYTES_PER_TX
                     || (self.is_exact && self.result.prefetch.is_full());
-                error.is_none() && !self.hits.is_full() && !is_done
+                error.is_none() && !is_exceeded && !self.hits.is_full() && !is_done
             })?;
+        self.result.steps.check()?;
         match error {
             Some(error) => Err(error.into()),
             None if self.hits.is_full() => Ok(Vec::new()),
@@ -166,16 +170,17 @@ fn verify_page(
             if verify_stored_fields(reader, hit, &meta, fields, result, hits).is_none() {
                 undecided.push(meta.row);
             }
-            true
+            !result.steps.is_exceeded()
         })?;
+        result.steps.check()?;
         rows = undecided;
     }
     reader.items().for_each(&rows, &mut |meta, bytes| {
         let hit = Hit { row: meta.row, seq: meta.seq };
         verify_source(reader, hit, &meta, bytes, result, hits);
-        true
+        !result.steps.is_exceeded()
     })?;
-    Ok(())
+    result.steps.check()
 }
 
 fn is_in_collections(only: Option<&[CollectionRow]>, collection: CollectionRow) -> bool {
@@ -239,9 +244,13 @@ fn verify_source(
     } else {
         ScheduleOrigin::Stored
     };
-    let item = DecodedItem { schedule_origin, ..DecodedItem::new(reader, meta, bytes) };
+    let item = DecodedItem::new(reader, meta, bytes).with_schedule_origin(schedule_origin);
+    let keeps_values = result.matcher.has_several_tests(meta.kind);
+    let item = if keeps_values { item.with_kept_values() } else { item };
     result.explain.verified += 1;
-    let is_match = result.matcher.matches_item(&item);
+    // To parse the item takes as long as to compare its beginning.
+    result.steps.count_test(bytes.len().min(MAX_PARSE_STEPS) as u64);
+    let is_match = result.matcher.matches_fields(meta, &item, &result.steps);
     result.undecided_rows.extend(item.uncertain.get().then_some(hit.row));
     if is_match {
         hits.add(hit, |field| item.first(field));
@@ -264,7 +273,13 @@ fn verify_stored_fields(
     };
     let fields = fields.filter(has_sort_value)?;
     let is_uncertain = Cell::new(false);
-    let is_match = result.matcher.matches_stored_fields(reader, meta, &fields, &is_uncertain)?;
+    let is_match = result.matcher.matches_stored_fields(
+        reader,
+        meta,
+        &fields,
+        &is_uncertain,
+        &result.steps,
+    )?;
     result.undecided_rows.extend(is_uncertain.get().then_some(hit.row));
     result.explain.verified += 1;
     if is_match {

@@ -12,6 +12,7 @@
 //!
 //! | module | responsibility |
 //! |---|---|
+//! | `change_budget` | the steps that a poll may spend on each query |
 //! | `engine` | connects the parts below; everything under its lock is short |
 //! | `feed_reader` | reads the change feed: the position of the views, and a poll |
 //! | `query_registry` | the registered queries, by id and by deadline |
@@ -23,7 +24,7 @@
 //! | `item_version` | a version of a changed item, and the effect of a change on an answer |
 //! | `pending_changes` | changes on their way to a view |
 //! | `time_changes` | the effect of the clock on an answer |
-//! | `reader_pool` | the readers of the store, one for each thread that reads |
+//! | `reader_pool` | the readers of the store: one for the change feed, one for each thread that reads |
 //! | `view` | an open view: reads items and delivers events |
 //! | `view_event` | the events of a view, and the items in them |
 //! | `view_query` | a query as it was written, resolved again as the clock moves |
@@ -38,6 +39,7 @@
 //! polled, while the changes that a lagging view missed are read, and while the clock changes an
 //! answer. Live views are separate from the execution of a query, which does not depend on them.
 
+mod change_budget;
 mod engine;
 mod fan_out;
 mod feed_reader;
@@ -63,7 +65,7 @@ pub use self::view::View;
 pub use self::view_event::{RemovedItem, ViewEvent, ViewItem};
 pub use self::view_query::{QuerySyntax, ViewQuery};
 
-use self::engine::{ViewsEngine, answer_query, update_engine};
+use self::engine::{ViewsEngine, answer_query, register_query, update_engine};
 use self::mutex::lock_ignoring_poison;
 use self::reader_pool::ReaderPool;
 use self::subscription_index::QueryId;
@@ -112,7 +114,8 @@ impl Views {
     /// Opens a view.
     ///
     /// # Errors
-    /// The query has a syntax error, its collection does not exist, or the store could not be read.
+    /// The query has a syntax error or takes too many steps, its collection does not exist, or the
+    /// store could not be read.
     pub fn open_view(&self, query: ViewQuery, options: ViewOptions) -> Result<View, Error> {
         let opened = self.with_registered(query, |id| {
             if options.initial {
@@ -192,7 +195,7 @@ impl Views {
         query: ViewQuery,
         act: impl FnOnce(QueryId) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let id = self.update(|engine, reader| engine.register(reader, query))?;
+        let id = register_query(&self.engine, query)?;
         let result = act(id);
         lock_ignoring_poison(&self.engine).release(id);
         result

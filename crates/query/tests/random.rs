@@ -4,7 +4,7 @@
 
 use crate::book::card;
 use larder_format::field::{CONTACT_FIELDS, Field};
-use larder_query::{FieldSelector, FieldTest, MatchOp, Query, SearchRequest, SortSpec};
+use larder_query::{FieldSelector, FieldTest, MatchOp, Query, SearchRequest, SortSpec, StepBudget};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -245,7 +245,16 @@ pub(crate) fn random_request() -> impl Strategy<Value = SearchRequest> {
     (query(), collection, sort(), from, limit, any::<bool>()).prop_map(
         |(query, collection, sort, from, limit, cards)| {
             let collection = collection.map(str::to_string);
-            SearchRequest { query, collection, sort, start_text: from, limit, prefetch: cards }
+            let max_steps = StepBudget::default();
+            SearchRequest {
+                query,
+                collection,
+                sort,
+                start_text: from,
+                limit,
+                prefetch: cards,
+                max_steps,
+            }
         },
     )
 }

@@ -27,6 +27,7 @@ mod pages;
 mod random;
 mod sexp;
 mod stale_results;
+mod step_limit;
 mod views;
 mod views_across;
 mod views_concurrency;

@@ -13,10 +13,12 @@
 //! | `bus`, `call_error` | D-Bus messages, and errors with GLib's names |
 //! | `service` | dispatches calls to objects; tracks clients and ends their views |
 //! | `eds_source`, `registry` | sources, and the registry that lists them |
-//! | `book`, `card` | an address book, and the cards that clients get |
+//! | `book`, `book_queries`, `card` | an address book, its searches, and the cards that clients get |
+//! | `reader_threads` | the threads that answer queries |
 //! | `client_view`, `view_calls` | an open view of a client, and the calls and events of views |
 
 mod book;
+mod book_queries;
 mod bus;
 mod call_error;
 mod card;
@@ -24,6 +26,7 @@ mod client_view;
 mod eds_source;
 mod interface;
 mod object_path;
+mod reader_threads;
 mod registry;
 mod service;
 mod view_calls;
@@ -197,6 +200,7 @@ async fn serve_on_bus(
         let answer = match next_event(&mut stream, stop, &service, deadline).await {
             ServiceEvent::End(end) => return Ok(end),
             ServiceEvent::StoreChanged => service.on_store_changed(),
+            ServiceEvent::AnswersRead => service.on_answers_read(),
             ServiceEvent::ViewsReady => {
                 // The task that reads from the bus needs a turn; otherwise no message would precede
                 // the view's next events.
@@ -255,6 +259,8 @@ enum ServiceEvent {
     Message(Message),
     /// A batch was committed, by this process or another one.
     StoreChanged,
+    /// A reader thread has answered a query.
+    AnswersRead,
     /// A view has events to deliver.
     ViewsReady,
     End(ServiceExit),
@@ -275,12 +281,19 @@ async fn next_event(
         if stopped.as_mut().poll(context).is_ready() {
             return Poll::Ready(ServiceEvent::End(ServiceExit::Stopped));
         }
+        // First, so that a client with many calls does not delay the answers of others.
+        if service.reader_threads.has_completions() {
+            return Poll::Ready(ServiceEvent::AnswersRead);
+        }
         match Pin::new(&mut *stream).poll_next(context) {
             Poll::Ready(Some(Ok(message))) => return Poll::Ready(ServiceEvent::Message(message)),
             Poll::Ready(_) => return Poll::Ready(ServiceEvent::End(ServiceExit::BusGone)),
             Poll::Pending => {}
         }
         if committed.as_mut().poll(context).is_ready() {
+            if service.reader_threads.has_completions() {
+                return Poll::Ready(ServiceEvent::AnswersRead);
+            }
             return Poll::Ready(ServiceEvent::StoreChanged);
         }
         if !service.ready_views.is_empty() {

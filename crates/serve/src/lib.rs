@@ -6,8 +6,8 @@
 //!
 //! The crate is separate because it is the only one that depends on D-Bus and on an asynchronous
 //! runtime. Calls are answered one after the other on one thread: each reads mapped pages and makes
-//! at most one commit. One thread therefore suffices, and replies and signals are sent in the order
-//! of the batches.
+//! at most one commit, and replies and signals are sent in the order of the batches. Only queries,
+//! which may take long, are answered by other threads; their replies are sent by the first one.
 //!
 //! | module | responsibility |
 //! |---|---|

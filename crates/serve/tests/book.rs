@@ -243,3 +243,37 @@ fn a_book_reports_its_properties() {
     assert!(contains("Anna@example.org"));
     assert!(!contains("\") (exists \"email"));
 }
+
+/// After a restore the row of a book may belong to another one: the object of the old book is gone.
+#[test]
+fn the_object_of_a_book_ends_when_its_row_becomes_another_book() {
+    let test = "the_object_of_a_book_ends_when_its_row_becomes_another_book";
+    let Some(bus) = Bus::new(test) else { return };
+    let service = bus.serve(bus.options());
+    let client = bus.client();
+    client.new_book("other", "");
+    client.new_book("same", "");
+    let backup = bus.dir.path().join("other.db");
+    bus.store().backup(&backup).unwrap();
+    drop((client, service));
+    std::fs::remove_dir_all(bus.data()).unwrap();
+
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let (mine, same) = (client.new_book("mine", ""), client.new_book("same", ""));
+    client.add(&mine, &[&card("a", "Anna")]).unwrap();
+    bus.store().restore(&backup).unwrap();
+    for error in [
+        client.add(&mine, &[&card("b", "Bob")]).unwrap_err(),
+        client.uids(&mine, "").unwrap_err(),
+        client.get(&mine, "a").unwrap_err(),
+    ] {
+        assert!(error.name.ends_with("UnknownObject"), "{error:?}");
+    }
+    let other = client.open("other");
+    assert_ne!(other, mine);
+    assert!(client.uids(&other, "").unwrap().is_empty());
+    // A book with the same UID in the same row is the same book.
+    assert_eq!(client.open("same"), same);
+    client.add(&same, &[&card("c", "Carl")]).unwrap();
+}

@@ -9,6 +9,7 @@
 
 mod book;
 mod bus;
+mod hostile_queries;
 mod lifecycle;
 mod registry;
 mod views;

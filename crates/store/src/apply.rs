@@ -13,7 +13,7 @@ use crate::derived_index;
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
-use crate::meta::MetaTable;
+use crate::meta::{EPOCH_KEY, MetaTable};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::store::Store;
@@ -101,7 +101,7 @@ impl Store {
     ) -> Result<AppliedBatch, ApplyError> {
         let tx = self.conn.begin_write()?;
         let meta = MetaTable::read(&tx)?;
-        let epoch = meta.text("epoch");
+        let epoch = meta.text(EPOCH_KEY)?;
         if let Some((begun_in, id)) = &operation.undoes
             && *begun_in != epoch
         {
@@ -186,6 +186,7 @@ impl Store {
             };
             if let Some((id, seq, collection)) = found
                 && let Some(stored) = extractors.read_item(&tx, id)?
+                && stored.is_sound
                 && !is_unchanged_put(change, &stored.bytes)
             {
                 let extractor = extractors.for_collection(&tx, collection)?;

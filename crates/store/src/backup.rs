@@ -3,7 +3,7 @@
 
 use crate::connection::{ReadConnection, WriteConnection};
 use crate::data_directory::DataDirectory;
-use crate::database_copy::{TempCopy, copy_and_verify, verify_integrity};
+use crate::database_copy::{TempCopy, copy_and_verify, verify_content};
 use crate::error::{Error, OutputError, Result, file_error_at, sqlite_error_at};
 use crate::interrupted_restore::{self, PREVIOUS_COPY};
 use crate::lock::LockFiles;
@@ -111,9 +111,14 @@ impl Store {
 
 impl DataDirectory {
     /// Replaces a store by a backup, like [`Store::restore`], even if the store is damaged: its
-    /// files are then renamed, not copied. While `stop` is set, the restore ends with
-    /// [`Error::RestoreStopped`] if it has not happened yet.
-    pub fn restore(
+    /// files are then renamed, not copied.
+    pub fn restore(&self, options: &StoreOptions, from: &Path) -> Result<RestoreReport> {
+        self.restore_unless_stopped(options, from, &AtomicBool::new(false))
+    }
+
+    /// Makes a [restore](DataDirectory::restore). When `stop` is set before the restore has
+    /// happened, it ends with [`Error::RestoreStopped`] and the store as it was.
+    pub fn restore_unless_stopped(
         &self,
         options: &StoreOptions,
         from: &Path,
@@ -122,7 +127,7 @@ impl DataDirectory {
         let restored = Store::open(self.path(), options)
             .and_then(|mut store| store.restore_unless_stopped(from, stop));
         match restored {
-            Err(Error::Damaged { path, .. }) if path == self.database_path() => {
+            Err(error) if error.damaged_file() == Some(&self.database_path()) => {
                 self.replace_damaged(from, stop)
             }
             restored => restored,
@@ -170,7 +175,7 @@ fn fail_if_stopped(stop: &AtomicBool) -> Result<()> {
 /// Verifies a database as other processes see it, and returns the number of its items.
 fn verify_and_count(path: &Path) -> Result<u64> {
     let conn = ReadConnection::open(path).map_err(sqlite_error_at(path))?;
-    verify_integrity(&conn, path)?;
+    verify_content(&conn, path)?;
     count_items(&conn.autocommit_read()).map_err(sqlite_error_at(path))
 }
 
@@ -201,15 +206,14 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
         }
         SchemaState::Current | SchemaState::Older(..) => {}
     }
-    verify_integrity(&source, from)?;
+    verify_content(&source, from)?;
     let staged = TempCopy::create(&source, from, directory, "restore", |copy| {
         if let SchemaState::Older(major, minor) = schema_state {
             schema::migrate(copy, directory, (major, minor), schema::MIGRATIONS)?;
         }
         let set_epoch = || -> rusqlite::Result<()> {
             let tx = copy.begin_write()?;
-            let sql = "UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'epoch'";
-            tx.execute(sql, [])?;
+            crate::meta::write_new_epoch(&tx)?;
             tx.commit()
         };
         set_epoch().map_err(sqlite_error_at(from))

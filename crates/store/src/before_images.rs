@@ -5,9 +5,11 @@
 //! `change_feed` because this module reads `item_history`, and so works only within its retention.
 //! `change_reader` has the methods that call both.
 
+use crate::checksum::{StoredVersion, verify_item};
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::handle::Handle;
 use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names, kind_condition};
+use crate::meta::{find_meta_number, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::zone_loader::unpack_schedule;
@@ -106,6 +108,8 @@ pub(crate) type CollectionNames<'a> = &'a [(CollectionRow, Arc<str>)];
 const ITEM_HISTORY_COLUMNS: &str = "f.item, f.handle, f.kind, f.collection, f.uid, f.uid_origin, f.since, f.recurrence_id, f.calendar_context";
 const BYTES_COLUMN: usize = 9;
 const SCHEDULE_COLUMN: usize = 10;
+const CHECKSUM_COLUMN: usize = 11;
+const VERSION_ROW_COLUMN: usize = 12;
 
 /// Reads the version stamps of the store. One statement reads them all, because they are read after
 /// each batch.
@@ -141,10 +145,9 @@ impl ImageReader<'_> {
         limit: usize,
         visit: &mut dyn FnMut(ItemChange),
     ) -> DatabaseResult<FeedResult> {
-        let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
-        let known_from: Seq =
-            self.tx.query_row(sql, [history::SCHEDULE_HISTORY_FROM_KEY], |row| row.get(0))?;
-        if after + 1 < known_from {
+        let versions_from = read_meta_number(self.tx, "history_from")?;
+        let schedules_from = find_meta_number(self.tx, history::SCHEDULE_HISTORY_FROM_KEY)?;
+        if after + 1 < versions_from.max(schedules_from.unwrap_or_default()) {
             return Ok(FeedResult::Expired);
         }
         let Some(changed) = self.find_changed_items(after, limit)? else {
@@ -245,36 +248,56 @@ impl ImageReader<'_> {
             }
         };
         let sql = format!(
-            "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
+            "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data, s.checksum FROM item i JOIN source_bytes s ON s.item = i.id
              LEFT JOIN idx_schedule t ON t.item = CASE WHEN {} THEN i.id END
              WHERE i.id = ?1",
             // For kinds without a schedule, this reads three pages fewer.
             kind_condition(Kind::has_schedule)
         );
-        let version =
-            self.tx.query_row(&sql, [row], |row| self.version_from_row(row)).optional()?;
-        let version = version.ok_or_else(|| DatabaseError::missing_source_bytes(row))?;
-        let Some(mut version) = version else { return Ok(None) };
-        if version.bytes.is_empty() {
-            version.bytes = blob::require_source_bytes(self.tx, version.meta.row)?.into();
-        }
-        Ok(Some(version))
+        let mut select = self.tx.prepare_cached(&sql)?;
+        let mut rows = select.query([row])?;
+        let found = rows.next()?.ok_or_else(|| DatabaseError::missing_source_bytes(row))?;
+        let bytes = match found.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
+            Some(bytes) => {
+                verify_item(self.tx, row, bytes, found.get(CHECKSUM_COLUMN)?)?;
+                bytes.into()
+            }
+            None => blob::require_source_bytes(self.tx, row)?.into(),
+        };
+        self.version_from_row(found, bytes)
     }
 
-    fn read_previous_version(&self, row: ItemHistoryRow) -> rusqlite::Result<Option<ItemVersion>> {
+    fn read_previous_version(&self, row: ItemHistoryRow) -> DatabaseResult<Option<ItemVersion>> {
         let sql = format!(
-            "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.schedule
+            "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.schedule, f.checksum, f.id
              FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.id = ?1"
         );
-        self.tx.query_row(&sql, [row], |row| self.version_from_row(row))
+        let mut select = self.tx.prepare_cached(&sql)?;
+        let mut rows = select.query([row])?;
+        let found = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let bytes = found.get_ref(BYTES_COLUMN)?.as_blob_or_null()?;
+        let version = StoredVersion {
+            row: found.get(VERSION_ROW_COLUMN)?,
+            item: found.get(0)?,
+            bytes,
+            checksum: found.get(CHECKSUM_COLUMN)?,
+        };
+        version.verify(self.tx)?;
+        self.version_from_row(found, bytes.unwrap_or_default().into())
     }
 
-    /// Reads a version of an item; `None` if its kind is unknown.
-    fn version_from_row(&self, row: &Row<'_>) -> rusqlite::Result<Option<ItemVersion>> {
+    /// Reads a version of an item with these bytes; `None` if its kind is unknown.
+    fn version_from_row(
+        &self,
+        row: &Row<'_>,
+        bytes: Arc<[u8]>,
+    ) -> DatabaseResult<Option<ItemVersion>> {
         let Some(meta) = item_meta_with_names(row, self.names)? else { return Ok(None) };
         let packed = row.get_ref(SCHEDULE_COLUMN)?.as_blob_or_null()?;
-        let schedule = packed.and_then(|packed| unpack_schedule(self.tx, self.zones, packed));
-        let bytes = row.get_ref(BYTES_COLUMN)?.as_blob_or_null()?.unwrap_or_default().into();
+        let schedule = match packed {
+            Some(packed) => unpack_schedule(self.tx, self.zones, packed)?,
+            None => None,
+        };
         Ok(Some(ItemVersion { meta, bytes, schedule }))
     }
 
@@ -285,6 +308,9 @@ impl ImageReader<'_> {
             .query_row(sql, (seq, handle.to_bytes()), |row| row.get(0))
             .optional()?
             .flatten();
-        Ok(packed.and_then(|packed| unpack_schedule(self.tx, self.zones, &packed)))
+        match packed {
+            Some(packed) => unpack_schedule(self.tx, self.zones, &packed),
+            None => Ok(None),
+        }
     }
 }

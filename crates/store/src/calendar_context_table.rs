@@ -4,12 +4,15 @@
 //! once with a reference count (`schema` describes the tables). `larder-extract` defines what both
 //! mean.
 
+use crate::checksum::Checksum;
+use crate::damaged_object::DamagedObject;
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, ZoneDefinitionRow};
 use crate::write_transaction::WriteTransaction;
 use larder_extract::{CalendarContext, ZoneDefinition};
-use rusqlite::OptionalExtension as _;
-use std::collections::BTreeMap;
+use rusqlite::{OptionalExtension as _, Row};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// The number by which the table names a version of the format.
@@ -32,7 +35,7 @@ impl ContextRefCounts {
         &mut self,
         tx: &WriteTransaction<'_>,
         context: &Arc<CalendarContext>,
-    ) -> rusqlite::Result<CalendarContextRow> {
+    ) -> DatabaseResult<CalendarContextRow> {
         let is_same = |cached: &&(Arc<CalendarContext>, CalendarContextRow)| {
             Arc::ptr_eq(&cached.0, context) || cached.0 == *context
         };
@@ -67,42 +70,64 @@ impl ContextRefCounts {
 fn find_or_insert(
     tx: &WriteTransaction<'_>,
     context: &CalendarContext,
-) -> rusqlite::Result<CalendarContextRow> {
+) -> DatabaseResult<CalendarContextRow> {
     let mut zones = Vec::new();
     for zone in &context.zone_definitions {
         zones.push(find_or_insert_zone(tx, zone)?.to_string());
     }
     let version = if context.is_vcalendar_1 { VCALENDAR_1_NUMBER } else { ICALENDAR_NUMBER };
-    let key = (version, zones.join(" "));
+    let list = zones.join(" ");
     let known = tx
-        .prepare_cached(
-            "SELECT id FROM calendar_context WHERE calendar_version = ?1 AND zone_definitions = ?2",
-        )?
-        .query_row((key.0, &key.1), |row| row.get(0))
+        .prepare_cached(concat!(
+            "SELECT id, calendar_version, zone_definitions, checksum FROM calendar_context ",
+            "WHERE calendar_version = ?1 AND zone_definitions = ?2"
+        ))?
+        .query_row((version, &list), ContextRecord::from_row)
         .optional()?;
     if let Some(known) = known {
-        return Ok(known);
+        // Another context may have become equal to this one by damage.
+        known.verify()?;
+        return Ok(known.row);
     }
-    tx.execute("INSERT INTO calendar_context(calendar_version, zone_definitions, ref_count) VALUES(?1, ?2, 0)", key)?;
-    Ok(CalendarContextRow::from_number(tx.last_insert_rowid()))
+    let row = tx
+        .query_row("SELECT coalesce(max(id), 0) + 1 FROM calendar_context", [], |row| row.get(0))?;
+    let checksum = Checksum::from_calendar_context(row, version, &list);
+    tx.execute(
+        "INSERT INTO calendar_context VALUES(?1, ?2, ?3, 0, ?4)",
+        (row, version, list, checksum),
+    )?;
+    Ok(row)
 }
 
 fn find_or_insert_zone(
     tx: &WriteTransaction<'_>,
     zone: &ZoneDefinition,
-) -> rusqlite::Result<ZoneDefinitionRow> {
+) -> DatabaseResult<ZoneDefinitionRow> {
     let known = tx
-        .prepare_cached("SELECT id FROM zone_definition WHERE hash = ?1")?
-        .query_row([&zone.hash()[..]], |row| row.get(0))
+        .prepare_cached(
+            "SELECT id, hash, tzid, bytes, checksum FROM zone_definition WHERE hash = ?1",
+        )?
+        .query_row([&zone.hash()[..]], ZoneRecord::from_row)
         .optional()?;
-    if let Some(known) = known {
-        return Ok(known);
+    if let Some(known) = &known
+        && known.is_sound()
+    {
+        return Ok(known.row);
     }
+    // A damaged definition is replaced by this one, which has the hash.
+    let row = match known {
+        Some(damaged) => damaged.row,
+        None => {
+            let sql = "SELECT coalesce(max(id), 0) + 1 FROM zone_definition";
+            tx.query_row(sql, [], |row| row.get(0))?
+        }
+    };
+    let checksum = Checksum::from_zone_definition(row, zone.hash(), zone.tzid(), zone.bytes());
     tx.execute(
-        "INSERT INTO zone_definition(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
-        (&zone.hash()[..], zone.tzid(), zone.bytes()),
+        "INSERT OR REPLACE INTO zone_definition VALUES(?1, ?2, ?3, ?4, ?5)",
+        (row, &zone.hash()[..], zone.tzid(), zone.bytes(), checksum),
     )?;
-    Ok(ZoneDefinitionRow::from_number(tx.last_insert_rowid()))
+    Ok(row)
 }
 
 /// Releases the contexts of the replaced versions with this key.
@@ -150,26 +175,119 @@ fn parse_row_ids(list: &str) -> impl Iterator<Item = ZoneDefinitionRow> + '_ {
     list.split(' ').filter_map(|number| number.parse().ok().map(ZoneDefinitionRow::from_number))
 }
 
+/// A row of `calendar_context`.
+struct ContextRecord {
+    row: CalendarContextRow,
+    version: i64,
+    zone_definitions: String,
+    checksum: Checksum,
+}
+
+impl ContextRecord {
+    /// Reads the columns `id, calendar_version, zone_definitions, checksum`.
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<ContextRecord> {
+        let zone_definitions = lossy_text(row, 2)?;
+        let (id, version, checksum) = (row.get(0)?, row.get(1)?, row.get(3)?);
+        Ok(ContextRecord { row: id, version, zone_definitions, checksum })
+    }
+
+    fn is_sound(&self) -> bool {
+        let expected =
+            Checksum::from_calendar_context(self.row, self.version, &self.zone_definitions);
+        expected == self.checksum
+    }
+
+    fn verify(&self) -> DatabaseResult<()> {
+        if self.is_sound() {
+            return Ok(());
+        }
+        Err(DatabaseError::DamagedObject(DamagedObject::CalendarContext { row: self.row }))
+    }
+}
+
+/// A row of `zone_definition`.
+struct ZoneRecord {
+    row: ZoneDefinitionRow,
+    hash: Vec<u8>,
+    tzid: String,
+    bytes: Vec<u8>,
+    checksum: Checksum,
+}
+
+impl ZoneRecord {
+    /// Reads the columns `id, hash, tzid, bytes, checksum`.
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<ZoneRecord> {
+        let (id, hash, tzid) = (row.get(0)?, row.get(1)?, lossy_text(row, 2)?);
+        Ok(ZoneRecord { row: id, hash, tzid, bytes: row.get(3)?, checksum: row.get(4)? })
+    }
+
+    fn is_sound(&self) -> bool {
+        let expected =
+            Checksum::from_zone_definition(self.row, &self.hash, &self.tzid, &self.bytes);
+        expected == self.checksum
+    }
+
+    fn damage(&self) -> Option<DamagedObject> {
+        (!self.is_sound()).then(|| DamagedObject::ZoneDefinition { tzid: self.tzid.clone() })
+    }
+}
+
+/// Returns a column of text. Damage may have left bytes in it that are no text: the checksum then
+/// fails, because it is computed from this text.
+fn lossy_text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
+}
+
+/// A calendar context, and the first damage of its row or of its definitions.
+#[derive(Debug, Clone)]
+pub(crate) struct UnverifiedContext {
+    pub(crate) context: Arc<CalendarContext>,
+    pub(crate) damage: Option<DamagedObject>,
+}
+
+/// Reads the context in this row without verifying it.
+pub(crate) fn read_unverified_context(
+    tx: &ReadTransaction<'_>,
+    row: CalendarContextRow,
+) -> rusqlite::Result<Option<UnverifiedContext>> {
+    let found = tx
+        .prepare_cached(concat!(
+            "SELECT id, calendar_version, zone_definitions, checksum FROM calendar_context ",
+            "WHERE id = ?1"
+        ))?
+        .query_row([row], ContextRecord::from_row)
+        .optional()?;
+    let Some(found) = found else { return Ok(None) };
+    let mut damage =
+        (!found.is_sound()).then_some(DamagedObject::CalendarContext { row: found.row });
+    let mut zone_definitions = Vec::new();
+    for number in parse_row_ids(&found.zone_definitions) {
+        let Some(zone) = read_zone(tx, number)? else { continue };
+        damage = damage.or(zone.damage());
+        if let Ok(hash) = zone.hash.try_into() {
+            let zone = ZoneDefinition::from_parts(zone.tzid, hash, zone.bytes);
+            zone_definitions.push(Arc::new(zone));
+        }
+    }
+    let is_vcalendar_1 = found.version == VCALENDAR_1_NUMBER;
+    let context = Arc::new(CalendarContext { is_vcalendar_1, zone_definitions });
+    Ok(Some(UnverifiedContext { context, damage }))
+}
+
 /// Reads the context in this row.
+///
+/// # Errors
+/// The context or the definition by name, if it does not match its checksum.
 pub(crate) fn read_context(
     tx: &ReadTransaction<'_>,
     row: CalendarContextRow,
-) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
-    let found: Option<(i64, String)> = tx
-        .prepare_cached(
-            "SELECT calendar_version, zone_definitions FROM calendar_context WHERE id = ?1",
-        )?
-        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let Some((version, list)) = found else { return Ok(None) };
-    let mut zones = Vec::new();
-    for number in parse_row_ids(&list) {
-        zones.extend(read_zone(tx, number)?.map(Arc::new));
+) -> DatabaseResult<Option<Arc<CalendarContext>>> {
+    match read_unverified_context(tx, row)? {
+        Some(UnverifiedContext { damage: Some(object), .. }) => {
+            Err(DatabaseError::DamagedObject(object))
+        }
+        found => Ok(found.map(|found| found.context)),
     }
-    Ok(Some(Arc::new(CalendarContext {
-        is_vcalendar_1: version == VCALENDAR_1_NUMBER,
-        zone_definitions: zones,
-    })))
 }
 
 /// Returns whether the context in this row is of vCalendar 1.0.
@@ -187,12 +305,64 @@ pub(crate) fn is_vcalendar_1(
 fn read_zone(
     tx: &ReadTransaction<'_>,
     row: ZoneDefinitionRow,
-) -> rusqlite::Result<Option<ZoneDefinition>> {
-    tx.prepare_cached("SELECT tzid, hash, bytes FROM zone_definition WHERE id = ?1")?
-        .query_row([row], |row| {
-            Ok(ZoneDefinition::from_parts(row.get(0)?, row.get(1)?, row.get(2)?))
-        })
+) -> rusqlite::Result<Option<ZoneRecord>> {
+    tx.prepare_cached("SELECT id, hash, tzid, bytes, checksum FROM zone_definition WHERE id = ?1")?
+        .query_row([row], ZoneRecord::from_row)
         .optional()
+}
+
+/// Reads the bytes of the definition whose hash begins with these bytes.
+///
+/// # Errors
+/// The definition by name, if it does not match its checksum.
+pub(crate) fn find_zone_by_hash_prefix(
+    tx: &ReadTransaction<'_>,
+    prefix: &[u8; 8],
+) -> DatabaseResult<Option<Vec<u8>>> {
+    let (from, to) = ([&prefix[..], &[0; 24]].concat(), [&prefix[..], &[255; 24]].concat());
+    let found = tx
+        .prepare_cached(concat!(
+            "SELECT id, hash, tzid, bytes, checksum FROM zone_definition ",
+            "WHERE hash BETWEEN ?1 AND ?2"
+        ))?
+        .query_row((from, to), ZoneRecord::from_row)
+        .optional()?;
+    match found.as_ref().and_then(ZoneRecord::damage) {
+        Some(object) => Err(DatabaseError::DamagedObject(object)),
+        None => Ok(found.map(|found| found.bytes)),
+    }
+}
+
+/// Returns the damaged contexts and definitions, and the contexts that are affected by them.
+pub(crate) fn find_damaged_rows(
+    tx: &ReadTransaction<'_>,
+) -> DatabaseResult<(Vec<DamagedObject>, HashSet<CalendarContextRow>)> {
+    let (mut objects, mut affected) = (Vec::new(), HashSet::new());
+    let mut damaged_zones = HashSet::new();
+    let sql = "SELECT id, hash, tzid, bytes, checksum FROM zone_definition";
+    let mut select = tx.prepare_cached(sql)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let zone = ZoneRecord::from_row(row)?;
+        if let Some(damage) = zone.damage() {
+            objects.push(damage);
+            damaged_zones.insert(zone.row);
+        }
+    }
+    let sql = "SELECT id, calendar_version, zone_definitions, checksum FROM calendar_context";
+    let mut select = tx.prepare_cached(sql)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let context = ContextRecord::from_row(row)?;
+        if !context.is_sound() {
+            objects.push(DamagedObject::CalendarContext { row: context.row });
+            affected.insert(context.row);
+        }
+        if parse_row_ids(&context.zone_definitions).any(|zone| damaged_zones.contains(&zone)) {
+            affected.insert(context.row);
+        }
+    }
+    Ok((objects, affected))
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ impl ChangeReader<'_> {
     /// Returns the versions of an item, oldest first, as far as they are not pruned. The last one
     /// may be the current version.
     pub fn list_versions(self, handle: Handle) -> Result<Vec<Version>> {
-        self.reader.read(|tx| Ok(operation_log::list_versions(tx, handle)?))
+        self.reader.read(|tx| operation_log::list_versions(tx, handle))
     }
 
     /// Returns the handles of removed items that begin with this prefix and have a version in the
@@ -155,6 +155,6 @@ impl ChangeReader<'_> {
     /// Returns whether a purge was interrupted, so that bytes of purged items may remain in the
     /// files.
     pub fn is_purge_pending(self) -> Result<bool> {
-        self.reader.read_statement(|tx| Ok(history::has_pending_rewrite(tx)?))
+        self.reader.read_statement(history::has_pending_rewrite)
     }
 }

@@ -1,13 +1,17 @@
 //! Verifying a store: pages, references between rows, and the indexes against the source bytes.
 
 use crate::connection::integrity_check;
+use crate::damage_scan;
+use crate::damaged_object::DamagedObject;
 use crate::database_copy::TempCopy;
 use crate::derived_index::DerivedIndex;
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::index_digest;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
+use crate::row_ids::ItemRow;
 use crate::store::Store;
+use std::collections::HashSet;
 use std::fs;
 
 /// The result of a check.
@@ -34,6 +38,9 @@ pub enum Fault {
     /// A finding of SQLite's integrity check.
     #[error("the database is damaged: {0}")]
     Page(String),
+    /// An object does not match its checksum.
+    #[error("{0} does not match its checksum")]
+    Checksum(DamagedObject),
     /// Rows whose references do not match.
     #[error("{count} {what}")]
     Inconsistent {
@@ -91,9 +98,9 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
     ),
     (
         "blobs with a wrong reference count",
-        "SELECT count(*) FROM blob b WHERE ref_count <>
-           (SELECT count(*) FROM source_bytes WHERE blob_hash = b.hash)
-           + (SELECT count(*) FROM item_history WHERE blob_hash = b.hash)",
+        "SELECT count(*) FROM blob WHERE ref_count <>
+           (SELECT count(*) FROM source_bytes WHERE blob_hash = blob.hash)
+           + (SELECT count(*) FROM item_history WHERE blob_hash = blob.hash)",
     ),
     (
         "items without a collection",
@@ -118,8 +125,9 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
     ),
     (
         "calendar contexts with a wrong reference count",
-        "SELECT count(*) FROM calendar_context f WHERE ref_count <>
-           (SELECT count(*) FROM item WHERE calendar_context = f.id) + (SELECT count(*) FROM item_history WHERE calendar_context = f.id)",
+        "SELECT count(*) FROM calendar_context context WHERE ref_count <>
+           (SELECT count(*) FROM item WHERE calendar_context = context.id)
+           + (SELECT count(*) FROM item_history WHERE calendar_context = context.id)",
     ),
     (
         "items and versions whose calendar context is missing",
@@ -129,12 +137,19 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
     (
         "time-zone definitions that no calendar context names",
         "SELECT count(*) FROM zone_definition WHERE id NOT IN
-           (SELECT value FROM calendar_context, json_each('[' || replace(zone_definitions, ' ', ',') || ']'))",
+           (SELECT value FROM calendar_context, json_each(
+             iif(json_valid('[' || replace(zone_definitions, ' ', ',') || ']'), '[' || replace(zone_definitions, ' ', ',') || ']', '[]')))",
     ),
     (
         "calendar contexts with a missing time-zone definition",
-        "SELECT count(*) FROM calendar_context, json_each('[' || replace(zone_definitions, ' ', ',') || ']')
+        "SELECT count(*) FROM calendar_context, json_each(
+           iif(json_valid('[' || replace(zone_definitions, ' ', ',') || ']'), '[' || replace(zone_definitions, ' ', ',') || ']', '[]'))
          WHERE value NOT IN (SELECT id FROM zone_definition)",
+    ),
+    (
+        "handle collisions without an item",
+        "SELECT count(*) FROM handle_collision WHERE NOT EXISTS
+           (SELECT 1 FROM item WHERE id = handle_collision.item AND collection = handle_collision.collection)",
     ),
     (
         "entries of the interval index without an item",
@@ -145,8 +160,8 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
 
 /// The number of bytes in `item_history`.
 const COUNT_HISTORY_BYTES: &str =
-    "SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
-     FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash";
+    "SELECT coalesce(sum(coalesce(length(version.bytes), length(blob.bytes), 0)), 0)
+     FROM item_history version LEFT JOIN blob ON blob.hash = version.blob_hash";
 
 impl Store {
     /// Verifies the whole store without changing it.
@@ -177,19 +192,25 @@ impl Store {
             }
         }
         let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let stored = read_meta_number(&tx, "history_bytes").map_err(sqlite_error_at(path))?;
+        let damage = damage_scan::find_damage(&tx).map_err(sqlite_error_at(path))?;
+        report.faults.extend(damage.objects.into_iter().map(Fault::Checksum));
         let expected = count(COUNT_HISTORY_BYTES).map_err(sqlite_error_at(path))?;
-        if stored != expected {
-            report.faults.push(Fault::HistoryBytes { stored, expected });
+        match read_meta_number(&tx, "history_bytes") {
+            Ok(stored) if stored != expected => {
+                report.faults.push(Fault::HistoryBytes { stored, expected });
+            }
+            // A damaged value is in the report already.
+            Ok(_) | Err(DatabaseError::DamagedObject(_)) => {}
+            Err(error) => return Err(sqlite_error_at(path)(error)),
         }
-        self.compare_indexes(&tx, &mut report)?;
+        self.compare_indexes(&tx, &damage.affected_items, &mut report)?;
         report.items =
             count("SELECT count(*) FROM item").map_err(sqlite_error_at(path))?.unsigned_abs();
         report.history = (
             count("SELECT count(*) FROM item_history")
                 .map_err(sqlite_error_at(path))?
                 .unsigned_abs(),
-            stored.unsigned_abs(),
+            expected.unsigned_abs(),
         );
         report.database_bytes = fs::metadata(path).map_or(0, |file| file.len());
         report.wal_bytes = fs::metadata(self.directory.wal_path()).map_or(0, |file| file.len());
@@ -211,8 +232,13 @@ impl Store {
         Ok(report)
     }
 
-    /// Compares the stored indexes with the source bytes.
-    fn compare_indexes(&self, tx: &ReadTransaction<'_>, report: &mut CheckReport) -> Result<()> {
+    /// Compares the stored indexes with the source bytes, except those of damaged items.
+    fn compare_indexes(
+        &self,
+        tx: &ReadTransaction<'_>,
+        damaged: &HashSet<ItemRow>,
+        report: &mut CheckReport,
+    ) -> Result<()> {
         let mut stale = Vec::new();
         let meta = MetaTable::read(tx).map_err(sqlite_error_at(&self.path))?;
         for index in DerivedIndex::ALL {
@@ -224,13 +250,13 @@ impl Store {
         if stale.len() == DerivedIndex::ALL.len() {
             return Ok(());
         }
-        let expected = index_digest::expected_digests(tx, &self.extractor)
+        let expected = index_digest::expected_digests(tx, &self.extractor, damaged)
             .map_err(sqlite_error_at(&self.path))?;
         for (index, expected) in DerivedIndex::ALL.into_iter().zip(expected) {
             if stale.contains(&index) {
                 continue;
             }
-            let fault = match index_digest::stored_digest(tx, index) {
+            let fault = match index_digest::stored_digest(tx, index, damaged) {
                 Ok(stored) if stored == expected => continue,
                 Ok(stored) => {
                     let (stored, expected) = (stored.rows, expected.rows);

@@ -4,6 +4,7 @@
 //! Separate from `backup`, which restores from them, because a migration copies the store first.
 
 use crate::connection::{ReadConnection, WriteConnection, integrity_check};
+use crate::damage_scan;
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::staging_file::{StagingFile, folder_of};
@@ -54,7 +55,7 @@ impl TempCopy {
 
     /// Fails with the first finding of a full check. Reads what was written, after the last write.
     pub(crate) fn verify(&self, blamed: &Path) -> Result<()> {
-        verify_integrity(&self.conn, blamed)
+        verify_content(&self.conn, blamed)
     }
 
     /// Returns the path of the copy.
@@ -76,15 +77,18 @@ impl TempCopy {
     }
 }
 
-/// Fails with the first finding of a full integrity check.
-pub(crate) fn verify_integrity(conn: &ReadConnection, path: &Path) -> Result<()> {
-    match integrity_check(&conn.autocommit_read())
-        .map_err(sqlite_error_at(path))?
-        .into_iter()
-        .next()
-    {
+/// Fails with the first finding of a full integrity check, and with the first object that does not
+/// match its checksum.
+pub(crate) fn verify_content(conn: &ReadConnection, path: &Path) -> Result<()> {
+    let tx = conn.begin_read().map_err(sqlite_error_at(path))?;
+    let findings = integrity_check(&tx).map_err(sqlite_error_at(path))?;
+    if let Some(what) = findings.into_iter().next() {
+        return Err(Error::Damaged { path: path.to_path_buf(), what });
+    }
+    let damage = damage_scan::find_damage(&tx).map_err(sqlite_error_at(path))?;
+    match damage.objects.into_iter().next() {
         None => Ok(()),
-        Some(what) => Err(Error::Damaged { path: path.to_path_buf(), what }),
+        Some(object) => Err(Error::DamagedObject { path: path.to_path_buf(), object }),
     }
 }
 
@@ -101,7 +105,7 @@ pub(crate) fn copy_and_verify(source: &ReadConnection, from: &Path, staged: &Pat
     drop(copy_into(source, from, staged)?);
     let copy = ReadConnection::open(staged).map_err(sqlite_error_at(staged))?;
     // The copy has every page of the source, so damage in it is damage of the source.
-    verify_integrity(&copy, from)
+    verify_content(&copy, from)
 }
 
 fn create_staging(folder: &Path, prefix: &str) -> Result<StagingFile> {

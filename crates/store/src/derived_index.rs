@@ -8,14 +8,13 @@ use crate::error::DatabaseResult;
 use crate::history;
 use crate::index_tables::IndexTableWriter;
 use crate::interval_table;
-use crate::meta::MetaTable;
+use crate::meta::{MetaTable, read_index_state, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
 use crate::sort_index_pages::SortIndexPageWriter;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::Extractor;
 use larder_index::IndexId;
-use rusqlite::OptionalExtension as _;
 
 /// An index with its own fingerprint, which is rebuilt as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,34 +57,28 @@ impl DerivedIndex {
         }
     }
 
-    pub(crate) fn read_state(self, tx: &ReadTransaction<'_>) -> rusqlite::Result<Option<String>> {
-        tx.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
-            .query_row([self.meta_key()], |row| row.get(0))
-            .optional()
+    pub(crate) fn read_state(self, tx: &ReadTransaction<'_>) -> DatabaseResult<Option<String>> {
+        read_index_state(tx, self.meta_key())
     }
 
-    pub(crate) fn write_state(
-        self,
-        tx: &WriteTransaction<'_>,
-        state: &str,
-    ) -> rusqlite::Result<()> {
+    pub(crate) fn write_state(self, tx: &WriteTransaction<'_>, state: &str) -> DatabaseResult<()> {
         // While the interval index is incomplete, replaced versions are stored without schedules.
         if self == DerivedIndex::Interval {
             history::set_schedule_history_start(tx, None)?;
         }
-        tx.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", (self.meta_key(), state)).map(drop)
+        Ok(write_meta(tx, self.meta_key(), state.to_string())?)
     }
 
     /// Marks the index stale: readers ignore it, and the next refresh rebuilds it.
-    pub(crate) fn invalidate(self, tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+    pub(crate) fn invalidate(self, tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
         self.write_state(tx, "empty")
     }
 
     /// Returns whether the index is complete and has the current fingerprint.
     pub(crate) fn is_current(self, meta: &MetaTable, extractor: &Extractor) -> bool {
-        meta.text(self.meta_key()) == self.fingerprint(extractor)
+        meta.index_state(self.meta_key()) == self.fingerprint(extractor)
             && (self != DerivedIndex::Interval
-                || meta.text(interval_table::ZONE_DATA_VERSION_KEY)
+                || meta.index_state(interval_table::ZONE_DATA_VERSION_KEY)
                     == extractor.zone_database().data_version())
     }
 
@@ -93,7 +86,7 @@ impl DerivedIndex {
         self,
         tx: &ReadTransaction<'_>,
         extractor: &Extractor,
-    ) -> rusqlite::Result<bool> {
+    ) -> DatabaseResult<bool> {
         Ok(self.read_state(tx)?.as_deref() == Some(&self.fingerprint(extractor)))
     }
 
@@ -118,11 +111,11 @@ impl DerivedIndex {
 pub(crate) fn mark_complete(
     tx: &WriteTransaction<'_>,
     extractor: &Extractor,
-) -> rusqlite::Result<()> {
+) -> DatabaseResult<()> {
     for set in DerivedIndex::ALL {
         set.write_state(tx, &set.fingerprint(extractor))?;
     }
-    interval_table::write_zone_data_version(tx, extractor)
+    Ok(interval_table::write_zone_data_version(tx, extractor)?)
 }
 
 /// Marks the indexes stale that a program with another fingerprint began to fill since this store
@@ -131,11 +124,11 @@ pub(crate) fn invalidate_stale(
     tx: &WriteTransaction<'_>,
     extractor: &Extractor,
     meta: &MetaTable,
-) -> rusqlite::Result<()> {
+) -> DatabaseResult<()> {
     for set in DerivedIndex::ALL {
-        let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(extractor));
+        let (state, fingerprint) = (meta.index_state(set.meta_key()), set.fingerprint(extractor));
         let others = set == DerivedIndex::Interval
-            && meta.text(interval_table::ZONE_DATA_VERSION_KEY)
+            && meta.index_state(interval_table::ZONE_DATA_VERSION_KEY)
                 != extractor.zone_database().data_version();
         if others || IndexState::parse(state, &fingerprint) == IndexState::Stale {
             set.invalidate(tx)?;

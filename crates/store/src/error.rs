@@ -1,7 +1,8 @@
 //! Errors of a store.
 
+use crate::damaged_object::DamagedObject;
 use crate::row_ids::{CollectionRow, ItemRow, OperationId};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -127,6 +128,14 @@ pub enum Error {
     /// The file that the caller named as an output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// Stored bytes do not match their checksum: a disk, memory or another program changed them.
+    #[error("{path} is damaged: the checksum of {object} is wrong")]
+    DamagedObject {
+        /// The file.
+        path: PathBuf,
+        /// The object that the bytes belong to.
+        object: DamagedObject,
+    },
     /// The linked SQLite can corrupt a WAL database.
     #[error(
         "SQLite {}.{}.{} is older than 3.51.3 and can damage a store: build larder with SQLite 3.51.3 or newer",
@@ -233,6 +242,17 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Returns the file that the error says is damaged; `None`: it says nothing of this kind.
+    #[must_use]
+    pub fn damaged_file(&self) -> Option<&Path> {
+        match self {
+            Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
 /// An error of a file that a user names as an output.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -265,6 +285,8 @@ pub(crate) enum DatabaseError {
     Sqlite(rusqlite::Error),
     /// The file is damaged: a row that others require is missing, or pages contradict each other.
     Damaged(String),
+    /// Stored bytes do not match their checksum.
+    DamagedObject(DamagedObject),
 }
 
 impl DatabaseError {
@@ -287,11 +309,8 @@ impl DatabaseError {
     /// Returns whether the file is damaged, or no database at all.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
-            DatabaseError::Damaged(_) => true,
-            DatabaseError::Sqlite(error) => matches!(
-                error.sqlite_error_code(),
-                Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
-            ),
+            DatabaseError::Damaged(_) | DatabaseError::DamagedObject(_) => true,
+            DatabaseError::Sqlite(error) => is_sqlite_damage(error),
         }
     }
 }
@@ -315,7 +334,26 @@ pub(crate) fn sqlite_error_at<E: Into<DatabaseError>>(
 ) -> impl Fn(E) -> Error + '_ {
     move |error| match error.into() {
         DatabaseError::Damaged(what) => Error::Damaged { path: path.to_path_buf(), what },
+        DatabaseError::DamagedObject(object) => {
+            Error::DamagedObject { path: path.to_path_buf(), object }
+        }
         DatabaseError::Sqlite(source) => name_sqlite_error(path, source),
+    }
+}
+
+/// Returns whether an error says that the file is damaged or no database. The tables are strict, so
+/// a value of another type than its column's is damage, too.
+fn is_sqlite_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::{Error, ErrorCode};
+    match error {
+        Error::InvalidColumnType(..)
+        | Error::FromSqlConversionFailure(..)
+        | Error::IntegralValueOutOfRange(..)
+        | Error::Utf8Error(..) => true,
+        error => matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+        ),
     }
 }
 
@@ -324,7 +362,7 @@ fn name_sqlite_error(path: &std::path::Path, source: rusqlite::Error) -> Error {
         Some(rusqlite::ErrorCode::DiskFull) => {
             Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
         }
-        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+        _ if is_sqlite_damage(&source) => {
             Error::Damaged { path: path.to_path_buf(), what: source.to_string() }
         }
         _ => Error::Sqlite { path: path.to_path_buf(), source },

@@ -5,23 +5,24 @@
 //! calendar contexts are read from the database.
 
 use crate::blob;
-use crate::calendar_context_table;
+use crate::calendar_context_table::{self, UnverifiedContext};
+use crate::checksum::Checksum;
+use crate::error::DatabaseResult;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
-use larder_extract::{CalendarContext, Extractor, IndexConfig, IndexDocument, ItemContext};
+use larder_extract::{Extractor, IndexConfig, IndexDocument, ItemContext};
 use larder_format::collection_type::CollectionType;
 use larder_format::kind::Kind;
 use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
 
 /// The extractors of a store's collections, whose index configurations are read on first use, and
 /// the calendar contexts of their items.
 pub(crate) struct ExtractorCache<'a> {
     base: &'a Extractor,
     by_collection: HashMap<CollectionRow, Extractor>,
-    calendar_contexts: HashMap<CalendarContextRow, Option<Arc<CalendarContext>>>,
+    calendar_contexts: HashMap<CalendarContextRow, Option<UnverifiedContext>>,
 }
 
 /// The maximum number of calendar contexts in the cache.
@@ -33,6 +34,9 @@ pub(crate) struct ItemRecord {
     pub(crate) uid: String,
     pub(crate) context: ItemContext,
     pub(crate) bytes: Vec<u8>,
+    /// Whether the bytes and the calendar context match their checksums. Indexes are filled with
+    /// what is stored, because they must have every item; `check` names the damaged ones.
+    pub(crate) is_sound: bool,
 }
 
 impl<'a> ExtractorCache<'a> {
@@ -72,43 +76,53 @@ impl<'a> ExtractorCache<'a> {
     ) -> rusqlite::Result<Option<ItemRecord>> {
         let found = tx
             .prepare_cached(
-                "SELECT i.collection, i.uid, i.kind, i.recurrence_id, i.calendar_context, s.bytes
+                "SELECT i.collection, i.uid, i.kind, i.recurrence_id, i.calendar_context, s.bytes,
+                        s.checksum
                  FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
             )?
             .query_row([row], |row| {
                 let place: (i64, String, Option<CalendarContextRow>) =
                     (row.get(2)?, row.get(3)?, row.get(4)?);
-                Ok((row.get(0)?, row.get(1)?, place, row.get::<_, Option<Vec<u8>>>(5)?))
+                let stored: (Option<Vec<u8>>, Checksum) = (row.get(5)?, row.get(6)?);
+                Ok((row.get(0)?, row.get(1)?, place, stored))
             })
             .optional()?;
-        let Some((collection, uid, (kind, recurrence, context_row), bytes)) = found else {
+        let Some((collection, uid, (kind, recurrence, context_row), stored)) = found else {
             return Ok(None);
         };
         let Some(kind) = Kind::from_number(kind) else { return Ok(None) };
-        let calendar_context = match context_row {
+        let found = match context_row {
             Some(context_row) => self.calendar_context(tx, context_row)?,
             None => None,
         };
-        let bytes = match bytes {
-            Some(bytes) => bytes,
-            None => blob::read_source_bytes(tx, row)?.unwrap_or_default(),
+        let is_context_sound = found.as_ref().is_none_or(|found| found.damage.is_none());
+        let calendar_context = found.map(|found| found.context);
+        let (bytes, are_bytes_sound) = match stored {
+            (Some(bytes), checksum) => {
+                let is_sound = Checksum::from_item(row, &bytes) == checksum;
+                (bytes, is_sound)
+            }
+            (None, _) => blob::read_unverified_bytes(tx, row)?
+                .map(|stored| stored.into_parts(row))
+                .unwrap_or_default(),
         };
         let context = ItemContext { kind, recurrence_id: recurrence, calendar_context };
-        Ok(Some(ItemRecord { collection, uid, context, bytes }))
+        let is_sound = are_bytes_sound && is_context_sound;
+        Ok(Some(ItemRecord { collection, uid, context, bytes, is_sound }))
     }
 
     fn calendar_context(
         &mut self,
         tx: &ReadTransaction<'_>,
         row: CalendarContextRow,
-    ) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
+    ) -> rusqlite::Result<Option<UnverifiedContext>> {
         if let Some(known) = self.calendar_contexts.get(&row) {
             return Ok(known.clone());
         }
         if self.calendar_contexts.len() >= MAX_CACHED_CONTEXTS {
             self.calendar_contexts.clear();
         }
-        let context = calendar_context_table::read_context(tx, row)?;
+        let context = calendar_context_table::read_unverified_context(tx, row)?;
         self.calendar_contexts.insert(row, context.clone());
         Ok(context)
     }
@@ -139,7 +153,7 @@ pub(crate) fn read_item_context(
     kind: i64,
     recurrence_id: String,
     calendar_context: Option<CalendarContextRow>,
-) -> rusqlite::Result<Option<ItemContext>> {
+) -> DatabaseResult<Option<ItemContext>> {
     let Some(kind) = Kind::from_number(kind) else { return Ok(None) };
     let calendar_context = match calendar_context {
         Some(row) => calendar_context_table::read_context(tx, row)?,

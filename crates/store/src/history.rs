@@ -3,8 +3,9 @@
 //! Records, prunes and erases them. Separate from `operation_log`, which reads them, and from
 //! `undo`, because every batch prunes.
 
+use crate::error::DatabaseResult;
 use crate::handle::Handle;
-use crate::meta::set_meta;
+use crate::meta::{EPOCH_KEY, find_meta_number, read_meta_number, read_meta_text, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{ItemRow, OperationId};
 use crate::write_transaction::WriteTransaction;
@@ -85,7 +86,7 @@ pub(crate) fn prune(
         tx.prepare_cached("DELETE FROM item_history WHERE seq = ?1")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM collection_history WHERE seq <= ?1")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM schedule_history WHERE seq <= ?1")?.execute([seq])?;
-        set_meta(tx, "history_from", seq + 1)?;
+        write_meta(tx, "history_from", seq + 1)?;
     }
     Ok(bytes)
 }
@@ -98,14 +99,10 @@ pub(crate) const SCHEDULE_HISTORY_FROM_KEY: &str = "schedule_history_from";
 pub(crate) fn set_schedule_history_start(
     tx: &WriteTransaction<'_>,
     batch: Option<Seq>,
-) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "INSERT OR REPLACE INTO meta
-         SELECT ?1, max(max(iif(key = ?1, value, value + 1)), coalesce(?2, 0) + 1)
-         FROM meta WHERE key IN ('last_seq', ?1)",
-    )?
-    .execute((SCHEDULE_HISTORY_FROM_KEY, batch))
-    .map(drop)
+) -> DatabaseResult<()> {
+    let known = find_meta_number(tx, SCHEDULE_HISTORY_FROM_KEY)?.unwrap_or_default();
+    let last = read_meta_number(tx, "last_seq")?.max(batch.unwrap_or_default());
+    Ok(write_meta(tx, SCHEDULE_HISTORY_FROM_KEY, known.max(last + 1))?)
 }
 
 /// Records the schedule of an item that a batch changes without changing the item.
@@ -152,8 +149,8 @@ fn is_needed_for_undo(
 }
 
 /// Returns the epoch of the store. Numbers of operations are valid within one epoch.
-pub(crate) fn read_epoch(tx: &ReadTransaction<'_>) -> rusqlite::Result<String> {
-    tx.prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?.query_row([], |row| row.get(0))
+pub(crate) fn read_epoch(tx: &ReadTransaction<'_>) -> DatabaseResult<String> {
+    read_meta_text(tx, EPOCH_KEY)
 }
 
 /// Returns whether an operation is undone and has not been redone.
@@ -215,21 +212,23 @@ pub(crate) fn erase_item_history(
         [handle.to_bytes()],
     )?;
     let erased = tx.execute(
-        "UPDATE item_history SET uid = NULL, recurrence_id = NULL, bytes = NULL, blob_hash = NULL
-         WHERE handle = ?1 AND uid IS NOT NULL",
+        "UPDATE item_history SET uid = NULL, recurrence_id = NULL, bytes = NULL, blob_hash = NULL,
+                checksum = NULL WHERE handle = ?1 AND uid IS NOT NULL",
         [handle.to_bytes()],
     )?;
     Ok((erased, bytes))
 }
 
-pub(crate) fn has_pending_rewrite(tx: &ReadTransaction<'_>) -> rusqlite::Result<bool> {
-    let mark = "SELECT 1 FROM meta WHERE key = 'purge_pending'";
-    Ok(tx.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
+/// The key in `meta` of the mark that the file has to be rewritten after a purge.
+pub(crate) const PURGE_PENDING_KEY: &str = "purge_pending";
+
+pub(crate) fn has_pending_rewrite(tx: &ReadTransaction<'_>) -> DatabaseResult<bool> {
+    Ok(find_meta_number(tx, PURGE_PENDING_KEY)?.is_some())
 }
 
 /// Marks, in the transaction that deletes an item, that the file has to be rewritten without its
 /// bytes.
-pub(crate) fn mark_rewrite_pending(tx: &WriteTransaction<'_>, batch: Seq) -> rusqlite::Result<()> {
-    tx.prepare_cached("INSERT OR REPLACE INTO meta VALUES('purge_pending', 1)")?.execute([])?;
+pub(crate) fn mark_rewrite_pending(tx: &WriteTransaction<'_>, batch: Seq) -> DatabaseResult<()> {
+    write_meta(tx, PURGE_PENDING_KEY, 1)?;
     set_schedule_history_start(tx, Some(batch))
 }

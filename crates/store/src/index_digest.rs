@@ -2,7 +2,7 @@
 //! from the source bytes.
 
 use crate::derived_index::DerivedIndex;
-use crate::error::DatabaseResult;
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::extractor_cache::ExtractorCache;
 use crate::index_tables::IndexTables;
 use crate::index_updates::{TERM_DECODER, to_term_set};
@@ -37,24 +37,35 @@ impl TableDigest {
 /// The tag that distinguishes stored fields from terms in a digest.
 const STORED_FIELDS_TAG: &str = "kept";
 
-/// Returns the digest of an index as it is stored; the digest of the text index includes the stored
-/// fields.
+/// Returns the digest of an index as it is stored, without these items; the digest of the text
+/// index includes the stored fields.
 pub(crate) fn stored_digest(
     tx: &ReadTransaction<'_>,
     set: DerivedIndex,
+    except: &HashSet<ItemRow>,
 ) -> DatabaseResult<TableDigest> {
     let mut digest = TableDigest::default();
+    if count_strays(tx, set)? > 0 {
+        return Err(DatabaseError::Damaged("rows of an index belong to nothing".into()));
+    }
     if set == DerivedIndex::Interval {
-        interval_table::for_each_record(tx, &mut |row| digest.add(row))?;
+        interval_table::for_each_record(tx, &mut |row| {
+            if !except.contains(&row.item()) {
+                digest.add(row);
+            }
+        })?;
         return Ok(digest);
     }
     if set == DerivedIndex::Sort {
         let pages = SortIndexPages::new(tx);
+        verify_run_counts(tx)?;
         let level_zero = LevelZero::read(&pages)?;
         SortIndex::new(&pages, &level_zero).verify(&mut |order, key, item| {
             let (collection, item) =
                 (CollectionRow::from_number(order.partition), ItemRow::from_number(item));
-            digest.add((order.order, collection, key, item));
+            if !except.contains(&item) {
+                digest.add((order.order, collection, key, item));
+            }
         })?;
         return Ok(digest);
     }
@@ -63,6 +74,9 @@ pub(crate) fn stored_digest(
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let item = row.get(0)?;
+        if except.contains(&item) {
+            continue;
+        }
         live.insert(item);
         digest.add((STORED_FIELDS_TAG, item, row.get_ref(1)?.as_blob_or_null()?));
     }
@@ -74,11 +88,49 @@ pub(crate) fn stored_digest(
     Ok(digest)
 }
 
-/// Returns the digests that the indexes should have, computed from the source bytes, in the order
-/// of [`DerivedIndex::ALL`].
+/// Returns the number of rows of an index that nothing leads to, and of references to rows that are
+/// missing.
+fn count_strays(tx: &ReadTransaction<'_>, set: DerivedIndex) -> DatabaseResult<i64> {
+    let sql = match set {
+        DerivedIndex::Text => {
+            "SELECT (SELECT count(*) FROM idx_block WHERE NOT EXISTS
+                (SELECT 1 FROM idx_segment WHERE id = idx_block.id >> 24
+                 AND (idx_block.id & 0xffffff) >= first_block AND (idx_block.id & 0xffffff) < end_block))
+              + (SELECT count(*) FROM idx_fence WHERE segment NOT IN (SELECT id FROM idx_segment))"
+        }
+        DerivedIndex::Sort => {
+            "SELECT (SELECT count(*) FROM idx_sort_block WHERE id NOT IN (SELECT block FROM idx_sort_fence))
+              + (SELECT count(*) - count(DISTINCT block) FROM idx_sort_fence)"
+        }
+        DerivedIndex::Interval => {
+            "SELECT count(*) FROM idx_schedule WHERE zone_set IS NOT NULL
+              AND zone_set NOT IN (SELECT id FROM idx_zone_set)"
+        }
+    };
+    Ok(tx.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// Fails if a run of the sort index has another number of changes than its row says: the number
+/// decides when the runs are merged.
+fn verify_run_counts(tx: &ReadTransaction<'_>) -> DatabaseResult<()> {
+    let mut select = tx.prepare_cached("SELECT change_count, data FROM idx_sort_run")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let recorded: i64 = row.get(0)?;
+        let found = LevelZero::count_run_changes(row.get_ref(1)?.as_blob()?);
+        if found.ok() != u64::try_from(recorded).ok() {
+            return Err(DatabaseError::Damaged("a run of the sort index is malformed".into()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the digests that the indexes should have, computed from the source bytes, without these
+/// items, in the order of [`DerivedIndex::ALL`].
 pub(crate) fn expected_digests(
     tx: &ReadTransaction<'_>,
     extractor: &Extractor,
+    except: &HashSet<ItemRow>,
 ) -> rusqlite::Result<[TableDigest; 3]> {
     let (mut digests, mut extractors) =
         ([TableDigest::default(); 3], ExtractorCache::new(extractor));
@@ -86,6 +138,9 @@ pub(crate) fn expected_digests(
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (item, collection): (ItemRow, CollectionRow) = (row.get(0)?, row.get(1)?);
+        if except.contains(&item) {
+            continue;
+        }
         let stored = extractors.read_item(tx, item)?;
         let entry = stored.map(|stored| extractors.extract(tx, &stored)).transpose()?;
         let entry = entry.unwrap_or_default();

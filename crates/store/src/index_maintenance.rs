@@ -167,7 +167,7 @@ impl Store {
         set: DerivedIndex,
         last: Option<ItemRow>,
         limit: usize,
-    ) -> rusqlite::Result<Vec<ExtractedItem>> {
+    ) -> DatabaseResult<Vec<ExtractedItem>> {
         let is_in_index = |kind: Kind| set != DerivedIndex::Interval || kind.has_schedule();
         let sql = format!(
             "SELECT i.id, i.seq, i.collection FROM item i WHERE i.id > coalesce(?1, 0) AND {}

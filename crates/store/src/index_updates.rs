@@ -62,7 +62,7 @@ struct SortUpdate {
 impl IndexUpdates {
     pub(crate) fn begin(extractor: &Extractor, meta: &MetaTable) -> IndexUpdates {
         let state = |set: DerivedIndex| {
-            IndexState::parse(meta.text(set.meta_key()), &set.fingerprint(extractor))
+            IndexState::parse(meta.index_state(set.meta_key()), &set.fingerprint(extractor))
         };
         IndexUpdates {
             text: SegmentBuffer::default(),
@@ -150,7 +150,7 @@ impl IndexUpdates {
         tx: &WriteTransaction<'_>,
         extractors: &mut ExtractorCache<'_>,
         seq: Seq,
-    ) -> rusqlite::Result<()> {
+    ) -> DatabaseResult<()> {
         let mut writer = interval_table::IntervalWriter::new(tx, extractors.base());
         let mut changed: BTreeMap<(CollectionRow, String), Vec<SeriesMember>> = BTreeMap::new();
         let (mut new, mut changed_items) = (HashSet::new(), HashSet::new());
@@ -185,7 +185,7 @@ impl IndexUpdates {
                 writer.put(collection, item, times.as_ref(), new.contains(&item))?;
             }
         }
-        writer.finish()
+        Ok(writer.finish()?)
     }
 }
 

@@ -9,7 +9,7 @@
 
 use crate::connection::ReadConnection;
 use crate::data_directory::DataDirectory;
-use crate::database_copy::verify_integrity;
+use crate::database_copy::verify_content;
 use crate::error::{Result, file_error_at, sqlite_error_at};
 use crate::history;
 use crate::staging_file::{
@@ -96,7 +96,7 @@ fn is_previous_copy(
     let current = read_epoch(store).map_err(sqlite_error_at(&path))?;
     let Ok(copy) = ReadConnection::open(staged) else { return Ok(false) };
     Ok(read_epoch(&copy).is_ok_and(|epoch| epoch != current)
-        && verify_integrity(&copy, staged).is_ok())
+        && verify_content(&copy, staged).is_ok())
 }
 
 fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {

@@ -343,7 +343,9 @@ impl IntervalSearcher<'_> {
                 if let Some((_, zone)) = zones.iter().find(|(known, _)| known == name) {
                     return Some(zone.clone());
                 }
-                let zone = load_zone(conn, resolver, name)?;
+                // Without its zone, the item is undecided, and reading its schedule reports the
+                // damage.
+                let zone = load_zone(conn, resolver, name).ok()??;
                 zones.push((name.to_string(), zone.clone()));
                 Some(zone)
             });

@@ -6,7 +6,9 @@
 //! is short, so that a time range accepts, rejects or evaluates a series without a step into
 //! another table.
 
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::interval_entry::IntervalEntry;
+use crate::meta::write_meta;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow, ZoneSetRow};
 use crate::schedule_intervals::interval_entries;
@@ -130,7 +132,7 @@ impl<'a> IntervalWriter<'a> {
         item: ItemRow,
         schedule: Option<&Schedule>,
         is_new: bool,
-    ) -> rusqlite::Result<()> {
+    ) -> DatabaseResult<()> {
         if !is_new {
             delete_item(self.tx, self.extractor, collection, item)?;
         }
@@ -205,11 +207,8 @@ pub(crate) fn write_zone_data_version(
     tx: &WriteTransaction<'_>,
     extractor: &Extractor,
 ) -> rusqlite::Result<()> {
-    tx.execute(
-        "INSERT OR REPLACE INTO meta VALUES(?1, ?2)",
-        (ZONE_DATA_VERSION_KEY, extractor.zone_database().data_version()),
-    )
-    .map(drop)
+    let version = extractor.zone_database().data_version().to_string();
+    write_meta(tx, ZONE_DATA_VERSION_KEY, version)
 }
 
 /// Deletes the schedule of an item.
@@ -218,13 +217,20 @@ pub(crate) fn delete_item(
     extractor: &Extractor,
     collection: CollectionRow,
     item: ItemRow,
-) -> rusqlite::Result<()> {
+) -> DatabaseResult<()> {
     let data: Option<Vec<u8>> = tx
         .prepare_cached("DELETE FROM idx_schedule WHERE item = ?1 RETURNING data")?
         .query_row([item], |row| row.get(0))
         .optional()?;
     let Some(data) = data else { return Ok(()) };
-    let schedule = unpack_schedule(tx, extractor.zone_resolver(), &data);
+    let schedule = match unpack_schedule(tx, extractor.zone_resolver(), &data) {
+        // Without its zone, the entries of the schedule cannot be computed: a scan finds them.
+        Err(DatabaseError::DamagedObject(_)) => {
+            tx.execute("DELETE FROM idx_interval WHERE item = ?1", [item])?;
+            return Ok(());
+        }
+        schedule => schedule?,
+    };
     for entry in schedule.iter().flat_map(interval_entries) {
         tx.prepare_cached(
             "DELETE FROM idx_interval
@@ -248,6 +254,15 @@ pub(crate) enum DigestRecord<'a> {
     Schedule(ItemRow, &'a [u8]),
     /// Row class, start, end; the item; and the series summary.
     Interval([i64; 3], ItemRow, Option<&'a [u8]>),
+}
+
+impl DigestRecord<'_> {
+    /// Returns the item that the row is about.
+    pub(crate) fn item(&self) -> ItemRow {
+        match self {
+            DigestRecord::Schedule(item, _) | DigestRecord::Interval(_, item, _) => *item,
+        }
+    }
 }
 
 /// Passes all rows of the tables to `visit`.

@@ -2,6 +2,7 @@
 //!
 //! Separate from `item_reader` because every module that reads the table `item` makes these.
 
+use crate::checksum::verify_item;
 use crate::collection::CollectionMeta;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
@@ -105,10 +106,11 @@ fn item_meta_in_collection(
     })
 }
 
-/// The columns of the stored fields and of the source bytes, after those of
+/// The columns of the stored fields, and of the source bytes with their checksum, after those of
 /// [`ITEM_META_COLUMNS`].
 const STORED_FIELDS_COLUMN: usize = 9;
 const BYTES_COLUMN: usize = 10;
+const CHECKSUM_COLUMN: usize = 11;
 
 /// Reads the stored fields, after the columns of an [`ItemMeta`].
 pub(crate) fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredFields<'a>> {
@@ -118,14 +120,17 @@ pub(crate) fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredField
 }
 
 /// Reads the source bytes of the item in this row, after the columns of an [`ItemMeta`] and of the
-/// stored fields.
+/// stored fields, and verifies them.
 pub(crate) fn bytes_from_row<'a>(
     tx: &ReadTransaction<'_>,
     row: &'a Row<'_>,
     item: ItemRow,
 ) -> DatabaseResult<Cow<'a, [u8]>> {
     Ok(match row.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
-        Some(bytes) => Cow::Borrowed(bytes),
+        Some(bytes) => {
+            verify_item(tx, item, bytes, row.get(CHECKSUM_COLUMN)?)?;
+            Cow::Borrowed(bytes)
+        }
         None => Cow::Owned(blob::require_source_bytes(tx, item)?),
     })
 }

@@ -4,12 +4,14 @@
 //! `reader_cache` has the data that stay the same until the next write. Separate from
 //! `index_reader`, which finds the rows.
 
+use crate::checksum::verify_item;
 use crate::collection_reader::Collection;
 use crate::error::{DatabaseResult, Result};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::{Handle, HandlePrefix};
 use crate::item_meta::{
-    ITEM_META_COLUMNS, ItemMeta, bytes_from_row, item_meta_from_row, stored_fields_from_row,
+    ITEM_META_COLUMNS, ItemMeta, bytes_from_row, item_meta_from_row, kind_condition,
+    stored_fields_from_row,
 };
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -78,7 +80,7 @@ impl ItemReader<'_> {
             return Ok(None);
         };
         let mut select = tx.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes, s.checksum ",
             "FROM item i CROSS JOIN source_bytes s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
             "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
         ))?;
@@ -171,17 +173,20 @@ impl ItemReader<'_> {
     }
 
     /// Returns the items of a collection after the item in row `after`, in the order of their
-    /// creation, at most `limit`: one step of an export.
+    /// creation, at most `limit`: one step of an export. Items of unknown kinds are skipped; fewer
+    /// than `limit` items: there are no more.
     pub fn list_after(
         self,
         collection: &Collection,
         after: Option<ItemRow>,
         limit: usize,
     ) -> Result<Vec<ItemMeta>> {
-        // The plus keeps SQLite from sorting the whole collection for each page.
+        // The plus keeps SQLite from sorting the whole collection for each page. Unknown kinds are
+        // skipped before the limit: a page of them alone would look like the end.
         let sql = format!(
             "SELECT {ITEM_META_COLUMNS} FROM item i
-             WHERE +i.collection = ?1 AND i.id > coalesce(?2, 0) ORDER BY i.id LIMIT ?3"
+             WHERE +i.collection = ?1 AND i.id > coalesce(?2, 0) AND {} ORDER BY i.id LIMIT ?3",
+            kind_condition(|_| true)
         );
         self.reader.read(|tx| self.query_meta(tx, &sql, (collection.row, after, limit as i64)))
     }
@@ -233,20 +238,23 @@ impl ItemReader<'_> {
                 let (item, collection) = (row.get(0)?, row.get(1)?);
                 Ok(Kind::from_number(row.get(2)?).map(|kind| (item, collection, kind)))
             };
+            // Unknown kinds are skipped before the limit.
+            let is_known = kind_condition(|_| true);
             let rows: rusqlite::Result<_> = match collection {
                 Some(collection) => tx
-                    .prepare_cached(
-                        "SELECT id, collection, kind FROM item INDEXED BY item_collection
-                         WHERE collection = ?1 AND id > coalesce(?2, 0) ORDER BY id LIMIT ?3",
-                    )?
+                    .prepare_cached(&format!(
+                        "SELECT id, collection, kind FROM item i INDEXED BY item_collection
+                         WHERE collection = ?1 AND id > coalesce(?2, 0) AND {is_known}
+                         ORDER BY id LIMIT ?3"
+                    ))?
                     .query_map((collection, after, limit as i64), read_row)?
                     .filter_map(rusqlite::Result::transpose)
                     .collect(),
                 None => tx
-                    .prepare_cached(
-                        "SELECT id, collection, kind FROM item WHERE id > coalesce(?1, 0)
-                         ORDER BY id LIMIT ?2",
-                    )?
+                    .prepare_cached(&format!(
+                        "SELECT id, collection, kind FROM item i
+                         WHERE id > coalesce(?1, 0) AND {is_known} ORDER BY id LIMIT ?2"
+                    ))?
                     .query_map((after, limit as i64), read_row)?
                     .filter_map(rusqlite::Result::transpose)
                     .collect(),
@@ -314,13 +322,16 @@ impl ItemReader<'_> {
         self.reader.read(|tx| {
             // Most runs have one row: the statement for it does not step again.
             let mut select_one =
-                tx.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
-            let sql =
-                "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
+                tx.prepare_cached("SELECT bytes, checksum FROM source_bytes WHERE item = ?1")?;
+            let sql = "SELECT bytes, checksum, item FROM source_bytes
+                       WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut select_run = tx.prepare_cached(sql)?;
             let mut pass = |item: ItemRow, row: &Row<'_>| -> DatabaseResult<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
-                    Some(bytes) => visit(item, bytes),
+                    Some(bytes) => {
+                        verify_item(tx, item, bytes, row.get(1)?)?;
+                        visit(item, bytes)
+                    }
                     None => visit(item, &blob::require_source_bytes(tx, item)?),
                 })
             };
@@ -336,7 +347,7 @@ impl ItemReader<'_> {
                 }
                 let mut sources = select_run.query((first, last))?;
                 while let Some(row) = sources.next()? {
-                    if !pass(row.get(1)?, row)? {
+                    if !pass(row.get(2)?, row)? {
                         return Ok(());
                     }
                 }
@@ -395,6 +406,7 @@ impl ItemReader<'_> {
                             Ok(unpack_schedule(tx, extractor.zone_resolver(), packed))
                         })
                         .optional()?
+                        .transpose()?
                         .flatten(),
                     false => series::compute_schedule(tx, &mut extractors, item)?,
                 };
@@ -417,12 +429,12 @@ impl ItemReader<'_> {
 
     /// Returns the source bytes of the item in this row.
     pub fn source_bytes(self, row: ItemRow) -> Result<Option<Vec<u8>>> {
-        self.reader.read_statement(|tx| Ok(blob::read_source_bytes(tx, row)?))
+        self.reader.read_statement(|tx| blob::read_source_bytes(tx, row))
     }
 
     /// Returns the calendar context in this row.
     pub fn calendar_context(self, row: CalendarContextRow) -> Result<Option<Arc<CalendarContext>>> {
-        self.reader.read_statement(|tx| Ok(calendar_context_table::read_context(tx, row)?))
+        self.reader.read_statement(|tx| calendar_context_table::read_context(tx, row))
     }
 
     /// Returns the calendar contexts of a collection's items, each once; `None`: some have none.
@@ -500,14 +512,14 @@ fn for_each_in_rows(
     };
     if contiguous_runs(rows).count() * MIN_RUN_ROWS > rows.len() {
         let mut select = tx.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes, s.checksum ",
             "FROM rarray(?1) wanted CROSS JOIN item i ON i.id = wanted.value CROSS JOIN source_bytes s ON s.item = i.id"
         ))?;
         let rows = rows.iter().map(|row| Value::Integer(row.to_number())).collect();
         return pass_all(select.query([Rc::<Vec<Value>>::new(rows)])?).map(drop);
     }
     let mut select = tx.prepare_cached(concat!(
-        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes ",
+        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes, s.checksum ",
         "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
         "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
     ))?;

@@ -3,6 +3,8 @@
 //! Separate from `history`, which records and prunes them below the readers, and from
 //! `change_reader`, which has the methods that readers call.
 
+use crate::checksum::StoredVersion;
+use crate::error::DatabaseResult;
 use crate::handle::{Handle, HandlePrefix};
 use crate::history::{
     OPERATION_COLUMNS, OperationRecord, PURGE_COMMAND, Version, operation_from_row,
@@ -57,25 +59,32 @@ pub(crate) fn batch_time(tx: &ReadTransaction<'_>, seq: Seq) -> rusqlite::Result
 pub(crate) fn list_versions(
     tx: &ReadTransaction<'_>,
     handle: Handle,
-) -> rusqlite::Result<Vec<Version>> {
+) -> DatabaseResult<Vec<Version>> {
     let mut select = tx.prepare_cached(
-        "SELECT f.since, f.seq, f.removed, coalesce(f.bytes, b.bytes)
+        "SELECT f.since, f.seq, f.removed, coalesce(f.bytes, b.bytes), f.id, f.item, f.checksum
          FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
          WHERE f.handle = ?1 ORDER BY f.seq, f.ordinal",
     )?;
-    let mut versions = select
-        .query_map([handle.to_bytes()], |row| {
-            let (since, until): (Seq, Seq) = (row.get(0)?, row.get(1)?);
-            Ok(Version {
-                since,
-                until: Some(until),
-                removed: row.get(2)?,
-                operation: find_batch_operation(tx, since)?,
-                ended_by: find_batch_operation(tx, until)?,
-                bytes: row.get(3)?,
-            })
-        })?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let (mut rows, mut versions) = (select.query([handle.to_bytes()])?, Vec::new());
+    while let Some(row) = rows.next()? {
+        let (since, until): (Seq, Seq) = (row.get(0)?, row.get(1)?);
+        let bytes: Option<Vec<u8>> = row.get(3)?;
+        let stored = StoredVersion {
+            row: row.get(4)?,
+            item: row.get(5)?,
+            bytes: bytes.as_deref(),
+            checksum: row.get(6)?,
+        };
+        stored.verify(tx)?;
+        versions.push(Version {
+            since,
+            until: Some(until),
+            removed: row.get(2)?,
+            operation: find_batch_operation(tx, since)?,
+            ended_by: find_batch_operation(tx, until)?,
+            bytes,
+        });
+    }
     let sql = "SELECT id, seq FROM item WHERE handle = ?1";
     let current: Option<(ItemRow, Seq)> =
         tx.query_row(sql, [handle.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;

@@ -8,9 +8,10 @@
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
 use crate::calendar_context_table;
 use crate::connection::{WriteConnection, run_quick_check};
+use crate::derived_index::DerivedIndex;
 use crate::error::{DatabaseError, DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
-use crate::meta::{read_meta_number, set_meta};
+use crate::meta::{delete_meta, read_meta_number, write_meta};
 use crate::staging_file::remove_with_companions;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
@@ -98,7 +99,7 @@ impl Store {
                 return Ok(false);
             }
             let tx = self.conn.begin_write()?;
-            tx.execute("DELETE FROM meta WHERE key = 'purge_pending'", [])?;
+            delete_meta(&tx, history::PURGE_PENDING_KEY)?;
             tx.commit()?;
             Ok(true)
         };
@@ -158,7 +159,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> DatabaseResult<()> 
     let tx = conn.begin_write()?;
     for &handle in handles {
         let (_, bytes) = history::erase_item_history(&tx, handle)?;
-        set_meta(&tx, "history_bytes", read_meta_number(&tx, "history_bytes")? - bytes)?;
+        write_meta(&tx, "history_bytes", read_meta_number(&tx, "history_bytes")? - bytes)?;
         tx.execute(
             "UPDATE blob SET ref_count = ref_count - 1 WHERE hash IN (SELECT blob_hash FROM source_bytes
                WHERE item IN (SELECT id FROM item WHERE handle = ?1))",
@@ -190,7 +191,9 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> DatabaseResult<()> 
     for table in tables {
         tx.execute(&format!("DELETE FROM {table}"), [])?;
     }
-    tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'fingerprint:%'", [])?;
+    for index in DerivedIndex::ALL {
+        write_meta(&tx, index.meta_key(), "emptied".to_string())?;
+    }
     tx.commit()?;
     conn.vacuum().map_err(DatabaseError::from)
 }

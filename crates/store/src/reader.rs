@@ -7,7 +7,7 @@
 use crate::connection::{ReadConnection, check_sqlite_version};
 use crate::data_directory::DataDirectory;
 use crate::error::{DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
-use crate::meta::read_locale;
+use crate::meta::{LOCALE_KEY, read_locale};
 use crate::read_transaction::ReadTransaction;
 use crate::reader_cache::{DataVersion, ReaderCache};
 use crate::schema::{self, SchemaState};
@@ -86,10 +86,11 @@ impl Reader {
         };
         conn.disable_checkpoint_on_close().map_err(sqlite_error_at(&path))?;
         let known = Reader::read_initial_state(&conn, &directory)?;
+        let locale = known.meta.text(LOCALE_KEY).map_err(sqlite_error_at(&path))?.to_string();
         Ok(Reader {
             conn,
             path,
-            extractor: Extractor::with_zones(known.meta.text("collation_locale"), zones),
+            extractor: Extractor::with_zones(&locale, zones),
             reader_id: NEXT_READER_ID.fetch_add(1, Ordering::Relaxed),
             cache: RefCell::new(Some(Arc::new(known))),
             data_version: Cell::new(None),
@@ -213,7 +214,7 @@ impl Reader {
     }
 
     /// Returns the cache, as of the current read transaction.
-    pub(crate) fn cache(&self, tx: &ReadTransaction<'_>) -> rusqlite::Result<Arc<ReaderCache>> {
+    pub(crate) fn cache(&self, tx: &ReadTransaction<'_>) -> DatabaseResult<Arc<ReaderCache>> {
         let version = self.current_data_version(tx)?;
         if let Some(known) = self.cache.borrow().as_ref()
             && known.data_version == version

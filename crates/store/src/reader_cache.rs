@@ -6,7 +6,7 @@ use crate::collection::{self, CollectionMeta};
 use crate::derived_index::DerivedIndex;
 use crate::error::DatabaseResult;
 use crate::index_tables::IndexTables;
-use crate::meta::MetaTable;
+use crate::meta::{EPOCH_KEY, MetaTable};
 use crate::read_transaction::ReadTransaction;
 use crate::sort_index_pages::SortIndexPages;
 use larder_extract::Extractor;
@@ -45,11 +45,11 @@ pub(crate) struct ReaderCache {
 
 impl ReaderCache {
     /// Reads the data, in a read transaction with this data version.
-    pub(crate) fn read(tx: &ReadTransaction<'_>, version: i64) -> rusqlite::Result<ReaderCache> {
+    pub(crate) fn read(tx: &ReadTransaction<'_>, version: i64) -> DatabaseResult<ReaderCache> {
         let meta = MetaTable::read(tx)?;
         Ok(ReaderCache {
             data_version: version,
-            epoch: meta.text("epoch").into(),
+            epoch: meta.text(EPOCH_KEY)?.into(),
             meta,
             collections: collection::read_collections(tx)?,
             text_segments: OnceLock::new(),

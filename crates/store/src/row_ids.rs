@@ -100,6 +100,10 @@ impl ZoneDefinitionRow {
     pub(crate) const fn from_number(number: i64) -> ZoneDefinitionRow {
         ZoneDefinitionRow(number)
     }
+
+    pub(crate) const fn to_number(self) -> i64 {
+        self.0
+    }
 }
 
 impl ZoneSetRow {

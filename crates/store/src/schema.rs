@@ -6,16 +6,17 @@
 //!
 //! **Source of truth**
 //!
-//! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore.
-//!   `last_seq`: the number of the last batch. `last_item`: the last row id given to an item; no
-//!   row id is given twice. `collation_locale`: the locale of the sort keys. `history_from`: the
-//!   first batch whose replaced versions are all kept. `schedule_history_from`: the first batch
-//!   whose replaced schedules are all known; a purge erases the schedules of earlier batches, and
-//!   while the interval index is incomplete none are recorded. `history_bytes`: the bytes that
-//!   `item_history` holds. `purge_pending`: present from a purge until the file has been rewritten
-//!   without the purged bytes. `schema_digest`: a digest of the SQL script that made the tables.
-//!   `fingerprint:SET`: the fingerprint with which an index was filled, or its state, see
-//!   `index_maintenance`. `zone_data_version`: the zone data of the schedules, or their state.
+//! * `meta(key, value, checksum)`: single values. `epoch`: 16 random hex digits, new after a
+//!   restore. `last_seq`: the number of the last batch. `last_item`: the last row id given to an
+//!   item; no row id is given twice. `collation_locale`: the locale of the sort keys.
+//!   `history_from`: the first batch whose replaced versions are all kept. `schedule_history_from`:
+//!   the first batch whose replaced schedules are all known; a purge erases the schedules of
+//!   earlier batches, and while the interval index is incomplete none are recorded.
+//!   `history_bytes`: the bytes that `item_history` holds. `purge_pending`: present from a purge
+//!   until the file has been rewritten without the purged bytes. `schema_digest`: a digest of the
+//!   SQL script that made the tables. `fingerprint:SET`: the fingerprint with which an index was
+//!   filled, or its state, see `index_maintenance`. `zone_data_version`: the zone data of the
+//!   schedules, or their state.
 //! * `collection`: a named set of items of one type (1: address book, 2: calendar). `handle_key` is
 //!   made from the first name and never changes; the handles of items are made from it. A removed
 //!   collection stays as a row, so that its removal can be undone. `seq`: the batch of its last
@@ -31,16 +32,17 @@
 //!   see `handle`; an item is found by UID through its handle. `handle_collision` has the items for
 //!   which another item has that handle, see `uid_lookup`. `stored_fields`: see below.
 //!   `calendar_context`: a row of that table, or NULL.
-//! * `source_bytes(item, bytes, blob_hash)`: the bytes of an item as they came. Source bytes above
-//!   64 KB are stored once in `blob`, under their SHA-256, which `blob_hash` contains.
+//! * `source_bytes(item, bytes, blob_hash, checksum)`: the bytes of an item as they came. Source
+//!   bytes above 64 KB are stored once in `blob`, under their SHA-256, which `blob_hash` contains.
 //!   `blob.ref_count` counts the rows of `source_bytes` and `item_history` that refer to the blob.
-//! * `calendar_context(id, calendar_version, zone_definitions, ref_count)`: the data of the
-//!   enclosing calendar that a component needs: the version of the format (1 or 2), and the
+//! * `calendar_context(id, calendar_version, zone_definitions, ref_count, checksum)`: the data of
+//!   the enclosing calendar that a component needs: the version of the format (1 or 2), and the
 //!   definitions of the time zones that the component names, as row ids of `zone_definition`
 //!   separated by spaces. An item that needs nothing has none. `ref_count` counts the rows of
 //!   `item` and `item_history` that name the row; a row without references is deleted.
-//! * `zone_definition(id, hash, tzid, bytes)`: the text of a VTIMEZONE, stored once for all items.
-//!   `hash` is the SHA-256 of the unfolded text. A definition that no context names is deleted.
+//! * `zone_definition(id, hash, tzid, bytes, checksum)`: the text of a VTIMEZONE, stored once for
+//!   all items. `hash` is the SHA-256 of the unfolded text. A definition that no context names is
+//!   deleted.
 //! * `operation`: an action of a person; an import is one operation of many batches. `started_ms`
 //!   is in milliseconds since 1970, for display only. `added`, `updated`, `removed` count items.
 //!   `undoes` and `undone_by` name other operations.
@@ -55,6 +57,12 @@
 //! * `schedule_history(seq, handle, schedule)`: the schedule of an item before a batch that changed
 //!   another item of its series. Rows are kept as long as the rows of `item_history`.
 //! * `collection_history`: the same for collections; `name` NULL: the collection did not exist.
+//!
+//! The column `checksum` of these tables is computed by `checksum` from the other columns and the
+//! row id; without `ref_count`, which is counted again. The checksum of `source_bytes` and of
+//! `item_history` covers the row of the item and its bytes, also if these are in `blob`, so a
+//! former version keeps the checksum that it had as the current one; it is NULL after a purge. UID
+//! and collection are covered by the handle.
 //!
 //! **Derived data**, which may be dropped and refilled at any time:
 //!
@@ -83,9 +91,11 @@
 //!   length or of recurrence.
 
 use crate::connection::WriteConnection;
+use crate::damaged_object::DamagedObject;
 use crate::data_directory::DataDirectory;
 use crate::database_copy::copy_atomically;
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
+use crate::meta::{LOCALE_KEY, is_meta_value_damaged, write_meta, write_new_epoch};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::OptionalExtension as _;
@@ -99,7 +109,11 @@ pub(crate) const SCHEMA_MAJOR: i64 = 1;
 pub(crate) const SCHEMA_MINOR: i64 = 0;
 
 const SCHEMA_SQL: &str = "
-CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE meta(
+  key TEXT PRIMARY KEY,
+  value ANY NOT NULL,
+  checksum INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE collection(
   id INTEGER PRIMARY KEY,
   handle_key BLOB NOT NULL UNIQUE,
@@ -135,7 +149,12 @@ CREATE TABLE handle_collision(
   item INTEGER NOT NULL UNIQUE,
   PRIMARY KEY(collection, uid_key)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE source_bytes(item INTEGER PRIMARY KEY, bytes BLOB, blob_hash BLOB) STRICT;
+CREATE TABLE source_bytes(
+  item INTEGER PRIMARY KEY,
+  bytes BLOB,
+  blob_hash BLOB,
+  checksum INTEGER NOT NULL
+) STRICT;
 CREATE TABLE blob(
   hash BLOB NOT NULL UNIQUE,
   ref_count INTEGER NOT NULL,
@@ -146,13 +165,15 @@ CREATE TABLE calendar_context(
   calendar_version INTEGER NOT NULL,
   zone_definitions TEXT NOT NULL,
   ref_count INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
   UNIQUE(calendar_version, zone_definitions)
 ) STRICT;
 CREATE TABLE zone_definition(
   id INTEGER PRIMARY KEY,
   hash BLOB NOT NULL UNIQUE,
   tzid TEXT NOT NULL,
-  bytes BLOB NOT NULL
+  bytes BLOB NOT NULL,
+  checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE operation(
   id INTEGER PRIMARY KEY,
@@ -180,6 +201,7 @@ CREATE TABLE item_history(
   uid_origin INTEGER NOT NULL,
   bytes BLOB,
   blob_hash BLOB,
+  checksum INTEGER,
   calendar_context INTEGER,
   item INTEGER,
   schedule BLOB
@@ -339,6 +361,11 @@ pub(crate) fn refuse_development_schema(
         .map_err(sqlite_error_at(path))?;
     match digest {
         Some(digest) if state != SchemaState::Current || digest == SCHEMA_DIGEST => Ok(()),
+        // A damaged digest is no development version.
+        Some(_) if is_meta_value_damaged(tx, SCHEMA_DIGEST_KEY) => {
+            let object = DamagedObject::MetaValue { key: SCHEMA_DIGEST_KEY.into() };
+            Err(sqlite_error_at(path)(DatabaseError::DamagedObject(object)))
+        }
         _ => Err(Error::DevelopmentSchema { path: path.to_path_buf() }),
     }
 }
@@ -349,10 +376,10 @@ pub(crate) fn create_tables(tx: &WriteTransaction<'_>, locale: &str) -> rusqlite
     for (key, value) in
         [("last_seq", 0), ("last_item", 0), ("history_from", 1), ("history_bytes", 0)]
     {
-        tx.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
+        write_meta(tx, key, value)?;
     }
-    tx.execute("INSERT INTO meta VALUES('collation_locale', ?1)", [locale])?;
-    tx.execute("INSERT INTO meta VALUES('epoch', lower(hex(randomblob(8))))", [])?;
+    write_meta(tx, LOCALE_KEY, locale.to_string())?;
+    write_new_epoch(tx)?;
     set_version(tx, (SCHEMA_MAJOR, SCHEMA_MINOR))
 }
 
@@ -362,8 +389,7 @@ fn set_version(tx: &WriteTransaction<'_>, (major, minor): (i64, i64)) -> rusqlit
     tx.execute_batch(&format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version}"
     ))?;
-    let digest = (SCHEMA_DIGEST_KEY, SCHEMA_DIGEST);
-    tx.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", digest).map(drop)
+    write_meta(tx, SCHEMA_DIGEST_KEY, SCHEMA_DIGEST)
 }
 
 /// Migrates the file from version `from` to the current one, after a copy of it was made. Fails

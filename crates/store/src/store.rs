@@ -4,7 +4,7 @@ use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
-use crate::meta::{read_locale, read_meta_number};
+use crate::meta::{LOCALE_KEY, read_locale, read_meta_number, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::schema::{self, SchemaState};
@@ -273,14 +273,14 @@ fn create_or_migrate(
         SchemaState::Empty => {
             let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
             let locale = locale.unwrap_or("und");
-            let make = || -> rusqlite::Result<()> {
+            let make = || -> DatabaseResult<()> {
                 let tx = conn.begin_write()?;
                 schema::create_tables(&tx, locale)?;
                 derived_index::mark_complete(
                     &tx,
                     &Extractor::with_zones(locale, options.zones.clone()),
                 )?;
-                tx.commit()
+                Ok(tx.commit()?)
             };
             make().map_err(sqlite_error_at(&path))?;
         }
@@ -301,6 +301,6 @@ fn set_locale(conn: &WriteConnection, locale: &str) -> DatabaseResult<()> {
         return Ok(());
     }
     let tx = conn.begin_write()?;
-    tx.execute("UPDATE meta SET value = ?1 WHERE key = 'collation_locale'", [locale])?;
+    write_meta(&tx, LOCALE_KEY, locale.to_string())?;
     Ok(tx.commit()?)
 }

@@ -5,10 +5,10 @@
 //! writers in between.
 
 use crate::derived_index::{DerivedIndex, IndexState};
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{DatabaseResult, Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::interval_table::{IntervalWriter, ZONE_DATA_VERSION_KEY, write_zone_data_version};
-use crate::meta::MetaTable;
+use crate::meta::{MetaTable, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{ItemRow, ZoneSetRow};
 use crate::series;
@@ -38,7 +38,7 @@ impl Store {
         }
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
-        let step = || -> rusqlite::Result<u64> {
+        let step = || -> DatabaseResult<u64> {
             let tx = self.conn.begin_write()?;
             let changed = self.find_changed_zone_sets(&tx)?;
             let page = self.read_zone_update_page(&tx, &changed, limit)?;
@@ -47,10 +47,7 @@ impl Store {
                 Some(last) => {
                     let version = self.extractor.zone_database().data_version();
                     let state = IndexState::format_rebuild(Some(last), version);
-                    tx.execute(
-                        "UPDATE meta SET value = ?2 WHERE key = ?1",
-                        (ZONE_DATA_VERSION_KEY, state),
-                    )?;
+                    write_meta(&tx, ZONE_DATA_VERSION_KEY, state)?;
                 }
                 None => {
                     for id in changed {
@@ -96,7 +93,7 @@ impl Store {
         }
         let state = MetaTable::read(tx)?;
         let progress = IndexState::parse(
-            state.text(ZONE_DATA_VERSION_KEY),
+            state.index_state(ZONE_DATA_VERSION_KEY),
             self.extractor.zone_database().data_version(),
         );
         let done = match progress {
@@ -126,7 +123,7 @@ impl Store {
         &self,
         tx: &WriteTransaction<'_>,
         items: &[ItemRow],
-    ) -> rusqlite::Result<()> {
+    ) -> DatabaseResult<()> {
         if items.is_empty() {
             return Ok(());
         }
@@ -147,6 +144,6 @@ impl Store {
             };
             writer.put(collection, item, schedule.as_ref(), true)?;
         }
-        writer.finish()
+        Ok(writer.finish()?)
     }
 }

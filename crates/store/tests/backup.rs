@@ -216,9 +216,7 @@ fn a_damaged_store_makes_room_for_a_backup() {
             let mut bytes = fs::read(&data).unwrap();
             bytes[first * 4096..].fill(0xa5);
             fs::write(&data, &bytes).unwrap();
-            let restored = DataDirectory::new(dir)
-                .restore(&create_options(), &copy, &AtomicBool::new(false))
-                .unwrap();
+            let restored = DataDirectory::new(dir).restore(&create_options(), &copy).unwrap();
             assert_eq!(restored.items, 300, "damaged from page {first} on");
             assert_eq!(
                 fs::read(&restored.previous_copy).unwrap().len(),

@@ -8,10 +8,13 @@ use larder_store::{
     ItemPut, ItemRow, Operation, OperationId, ParsedItem, Precondition, Reader, Store,
     StoreOptions,
 };
+use rusqlite::Connection;
+use rusqlite::types::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A day in milliseconds.
 pub(crate) const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -64,6 +67,31 @@ pub(crate) fn put(
         parsed: prepared,
         precondition: expect,
     })
+}
+
+/// Writes a value of `meta` as the store would: with its checksum.
+pub(crate) fn write_meta(conn: &Connection, key: &str, value: impl Into<Value>) {
+    let value = value.into();
+    let (tag, bytes) = match &value {
+        Value::Integer(number) => (b"i", number.to_le_bytes().to_vec()),
+        Value::Text(text) => (b"t", text.clone().into_bytes()),
+        other => panic!("{other:?} is no value of meta"),
+    };
+    let mut parts = Vec::new();
+    for part in [key.as_bytes(), tag, &bytes] {
+        parts.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        parts.extend_from_slice(part);
+    }
+    let checksum = xxh3_64(&parts).cast_signed();
+    conn.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2, ?3)", (key, value, checksum)).unwrap();
+}
+
+/// Writes the bytes of an item as the store would: with their checksum.
+pub(crate) fn write_source_bytes(conn: &Connection, item: ItemRow, bytes: &[u8]) {
+    let spread = item.to_number().cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let checksum = (xxh3_64(bytes) ^ spread).cast_signed();
+    let sql = "UPDATE source_bytes SET bytes = ?2, checksum = ?3 WHERE item = ?1";
+    assert_eq!(conn.execute(sql, (item, bytes, checksum)).unwrap(), 1);
 }
 
 /// Returns the handle in an outcome.

@@ -1,7 +1,7 @@
 //! Tests of derived data: fingerprints, rebuilds in steps, writes during a rebuild, and faults that
 //! a check finds.
 
-use crate::book::{Book, card, create_options, outcome_handle, put, sort_positions};
+use crate::book::{Book, card, create_options, outcome_handle, put, sort_positions, write_meta};
 use larder_format::field::find_contact_field;
 use larder_store::{
     BatchChange, CollectionRow, DerivedIndex, Fault, IndexQuery, IndexedOrder, ItemRow, Operation,
@@ -131,8 +131,7 @@ fn put_numbered(book: &mut Book, numbers: std::ops::Range<usize>) {
 }
 
 fn set_state(conn: &Connection, set: &str, state: &str) {
-    conn.execute("UPDATE meta SET value = ?2 WHERE key = 'fingerprint:' || ?1", (set, state))
-        .unwrap();
+    write_meta(conn, &format!("fingerprint:{set}"), state.to_string());
 }
 
 fn state(conn: &Connection, set: &str) -> String {
@@ -241,7 +240,7 @@ fn faults_are_named() {
         assert!(text.iter().any(|fault| fault.contains(expect)), "{sql}: {text:?}");
     };
     check("DELETE FROM source_bytes WHERE item = 2", "1 items without source bytes");
-    check("INSERT INTO source_bytes VALUES(99, x'00', NULL)", "1 source bytes without an item");
+    check("INSERT INTO source_bytes VALUES(99, x'00', NULL, 0)", "1 source bytes without an item");
     check("UPDATE source_bytes SET bytes = NULL WHERE item = 2", "1 source bytes that are neither");
     check("UPDATE blob SET ref_count = 7", "1 blobs with a wrong reference count");
     check("UPDATE collection SET removed = 1", "6 items without a collection");
@@ -251,11 +250,11 @@ fn faults_are_named() {
         "UPDATE meta SET value = 1 WHERE key = 'last_seq'",
         "2 batches after the last sequence number",
     );
+    check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index is malformed");
     check(
-        "UPDATE meta SET value = 1 WHERE key = 'history_bytes'",
-        "history_bytes in table meta is 1, expected",
+        "DELETE FROM idx_segment; DELETE FROM idx_block; DELETE FROM idx_fence",
+        "the text index does not match",
     );
-    check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index does not match");
     check("UPDATE idx_sort_fence SET item = item + 1", "the sort index is malformed");
     check("UPDATE idx_sort_fence SET key = x'7f'", "the sort index is malformed");
     check("UPDATE idx_sort_fence SET position_count = 4", "the sort index is malformed");
@@ -277,9 +276,36 @@ fn faults_are_named() {
         "the sort index does not match",
     );
     check("INSERT INTO idx_sort_run VALUES(1, 1, x'ff')", "the sort index is malformed");
+    check(
+        "INSERT INTO idx_sort_run VALUES(1, 2, x'04010100016102')",
+        "the sort index is malformed",
+    );
+    check("INSERT INTO idx_sort_block VALUES(99, x'00')", "the sort index is malformed");
+    check(
+        "INSERT INTO idx_sort_fence SELECT field + 9, collection, key, item, position_count, block FROM idx_sort_fence",
+        "the sort index is malformed",
+    );
+    check("INSERT INTO idx_block VALUES(9999 << 24, x'00')", "the text index is malformed");
+    check("INSERT INTO idx_fence VALUES(9999, x'61', 1)", "the text index is malformed");
+    check(
+        "INSERT INTO handle_collision VALUES(1, 'nobody', 99)",
+        "1 handle collisions without an item",
+    );
+    check("INSERT INTO idx_schedule VALUES(1, 77, x'00')", "the interval index is malformed");
     check("DELETE FROM idx_block", "the text index is malformed");
     check("UPDATE idx_block SET data = x'ff'", "the text index is malformed");
     check("UPDATE item SET uid = 'u2'", "duplicate UIDs in one collection");
+}
+
+#[test]
+fn a_wrong_number_of_history_bytes_is_a_fault() {
+    let mut book = Book::new();
+    book.put(&card("u1", "Name", ""));
+    book.put(&card("u1", "Edited", ""));
+    write_meta(&Connection::open(book.data()).unwrap(), "history_bytes", 1);
+    let faults = book.store.check().unwrap().faults;
+    let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+    assert!(fault.to_string().contains("history_bytes in table meta is 1, expected"), "{fault}");
 }
 
 #[test]

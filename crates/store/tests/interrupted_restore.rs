@@ -3,7 +3,6 @@
 
 use crate::book::{Book, Contents, card, create_options, read_contents};
 use larder_store::{DataDirectory, Error, Reader, Store, StoreOptions};
-use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -37,12 +36,6 @@ fn databases(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Gives a backup the epoch of a restored store.
-fn set_epoch(path: &Path) {
-    let sql = "UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'epoch'";
-    Connection::open(path).unwrap().execute_batch(sql).unwrap();
-}
-
 /// Staging files of killed processes are deleted when the store is opened, with the journals that
 /// belong to them.
 #[test]
@@ -74,23 +67,27 @@ fn leftovers_are_swept_when_the_store_is_opened() {
 #[test]
 fn the_copy_of_a_restore_is_kept_if_the_restore_happened() {
     let name = "data.db.before-restore-0123456789abcdef.partial";
-    let Case { book, backup, old, .. } = case();
+    let Case { book, backup, .. } = case();
     let dir = book.dir();
     fs::copy(&backup, dir.join(name)).unwrap();
     let book = book.reopen(&StoreOptions::default());
     assert_eq!((databases(&dir), book.store.recovered_copy()), (vec!["data.db".into()], None));
 
-    fs::copy(&backup, dir.join(name)).unwrap();
-    set_epoch(&dir.join(name));
+    // Every store has an epoch of its own.
+    let mut other = Book::new();
+    other.put(&card("c", "Clara", ""));
+    let previous = book.sibling_path("previous.db");
+    other.store.backup(&previous).unwrap();
+    fs::copy(&previous, dir.join(name)).unwrap();
     let mut book = book.reopen(&StoreOptions::default());
     let kept = dir.join("data.db.before-restore");
     assert_eq!(databases(&dir), ["data.db", "data.db.before-restore"]);
     assert_eq!(book.store.recovered_copy(), Some(kept.as_path()));
     book.store.restore(&kept).unwrap();
-    assert_eq!(book.contents(), old);
+    assert_eq!(book.contents(), other.contents());
 
     // An incomplete copy is none.
-    let whole = fs::read(&backup).unwrap();
+    let whole = fs::read(&previous).unwrap();
     fs::write(dir.join(name), &whole[..whole.len() / 2]).unwrap();
     let book = book.reopen(&StoreOptions::default());
     assert_eq!(databases(&dir), ["data.db", "data.db.before-restore", "data.db.before-restore-1"]);
@@ -109,7 +106,6 @@ fn a_pending_restore_is_finished_by_the_next_writer() {
             fs::write(dir.join("data.db-shm"), "index").unwrap();
             // A rollback journal, which SQLite would apply to the backup.
             fs::write(dir.join("data.db-journal"), "journal").unwrap();
-            set_epoch(&backup);
             fs::copy(&backup, dir.join("data.db.restoring")).unwrap();
             let before = dir.join("data.db.before-damaged");
             if step > 0 {
@@ -148,7 +144,8 @@ fn a_stopped_restore_changes_nothing() {
     let dir = book.dir();
     let stop = AtomicBool::new(true);
     let before = databases(&dir);
-    let restore = || DataDirectory::new(&dir).restore(&create_options(), &backup, &stop);
+    let restore =
+        || DataDirectory::new(&dir).restore_unless_stopped(&create_options(), &backup, &stop);
     let result = restore();
     assert!(matches!(result, Err(Error::RestoreStopped)), "{result:?}");
     assert_eq!(databases(&dir), before);

@@ -3,7 +3,6 @@
 use crate::book::{Book, card, outcome_handle};
 use larder_store::{DataDirectory, Error, HandlePrefix, Operation};
 use std::fs;
-use std::sync::atomic::AtomicBool;
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
 const FOLDED_TOKEN: &str = "zqxjplanted9931strasse";
@@ -165,7 +164,7 @@ fn a_damaged_copy_is_deleted() {
                 bytes[first * 4096..(first + 6) * 4096].fill(0xa5);
                 fs::write(&data, &bytes).unwrap();
                 let before = DataDirectory::new(dir)
-                    .restore(&crate::book::create_options(), &copy, &AtomicBool::new(false))
+                    .restore(&crate::book::create_options(), &copy)
                     .unwrap()
                     .previous_copy;
                 let mut store = larder_store::Store::open(dir, &Default::default()).unwrap();

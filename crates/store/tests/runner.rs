@@ -11,6 +11,7 @@ mod blobs;
 mod book;
 mod calendar;
 mod changes;
+mod checksums;
 mod identity;
 mod index_configs;
 mod index_rebuild;

@@ -1,9 +1,14 @@
 //! Tests of undo: bytes are restored exactly, or nothing changes and both versions are returned.
 
-use crate::book::{Book, NOW_MS, card, outcome_handle, put};
+use crate::book::{Book, NOW_MS, card, outcome_handle, put, write_meta, write_source_bytes};
 use larder_store::{
-    BatchChange, ChangeOutcome, Error, Kind, Operation, OperationId, Precondition, UndoConflict,
+    BatchChange, ChangeOutcome, Error, ItemRow, Kind, Operation, OperationId, Precondition,
+    UndoConflict, UndoReport,
 };
+use rusqlite::Connection;
+use std::fs::File;
+use std::path::Path;
+use std::thread;
 
 fn key(uid: &str) -> (String, String) {
     ("contacts".into(), uid.into())
@@ -387,55 +392,77 @@ fn the_history_of_an_item() {
     assert!(matches!(outcome, ChangeOutcome::Added(_)));
 }
 
-/// Changes the item with the last handle, like another writer, when an undo has written the row
-/// that `when` names: after it looked for conflicts.
-fn change_during_undo(book: &Book, when: &str) {
+/// Changes the item with the last handle, like another writer.
+fn change_last_item(book: &Path) {
+    let conn = Connection::open(book).unwrap();
     let last = "(SELECT max(handle) FROM item WHERE uid LIKE 'u%')";
-    let sql = format!(
-        "CREATE TRIGGER meddle {when} AND NOT EXISTS (SELECT 1 FROM item_history WHERE ordinal = 99999)
-         BEGIN
-           INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid, recurrence_id,
-                              uid_origin, bytes, blob_hash)
-             SELECT NEW.seq, 99999, handle, collection, kind, 0, seq, uid, recurrence_id, uid_origin, bytes, blob_hash
-             FROM item JOIN source_bytes ON item = id WHERE handle = {last};
-           UPDATE item SET seq = NEW.seq, ordinal = 99999 WHERE handle = {last};
-           UPDATE source_bytes
-             SET bytes = CAST(replace(CAST(bytes AS TEXT), 'FN:After', 'FN:Other') AS BLOB)
-             WHERE item = (SELECT id FROM item WHERE handle = {last});
-         END"
-    );
-    let conn = rusqlite::Connection::open(book.data()).unwrap();
-    conn.execute_batch(&sql).unwrap();
+    let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let seq = number("SELECT value + 1 FROM meta WHERE key = 'last_seq'");
+    let operation = number("SELECT max(id) + 1 FROM operation");
+    let item = number(&format!("SELECT id FROM item WHERE handle = {last}"));
+    conn.execute_batch(&format!(
+        "INSERT INTO operation VALUES({operation}, 'edit', '', 0, 0, 1, 0, NULL, NULL);
+         INSERT INTO batch VALUES({seq}, {operation});
+         INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid, recurrence_id,
+                                  uid_origin, bytes, checksum, item)
+           SELECT {seq}, 1, handle, collection, kind, 0, seq, uid, recurrence_id, uid_origin, bytes, checksum, id
+           FROM item JOIN source_bytes ON item = id WHERE id = {item};
+         UPDATE item SET seq = {seq}, ordinal = 1 WHERE id = {item};"
+    ))
+    .unwrap();
+    let sql = "SELECT CAST(replace(CAST(bytes AS TEXT), 'FN:After', 'FN:Other') AS BLOB)
+               FROM source_bytes WHERE item = ?1";
+    let bytes: Vec<u8> = conn.query_row(sql, [item], |row| row.get(0)).unwrap();
+    write_source_bytes(&conn, ItemRow::from_number(item), &bytes);
+    write_meta(&conn, "last_seq", seq);
+}
+
+/// Undoes an operation, and changes an item when the undo has looked for conflicts, planned its
+/// first batch and waits for the write lock.
+fn undo_with_change(book: &mut Book, id: OperationId) -> UndoReport {
+    let (data, dir) = (book.data(), book.dir());
+    let lock = File::open(dir.join("data.lock")).unwrap();
+    let queue = File::open(dir.join("data.lock-queue")).unwrap();
+    lock.lock().unwrap();
+    thread::scope(|scope| {
+        let undo = scope.spawn(|| book.store.undo(id, NOW_MS).unwrap());
+        // A writer that waits for the lock holds the queue.
+        while queue.try_lock().is_ok() {
+            queue.unlock().unwrap();
+            thread::yield_now();
+        }
+        change_last_item(&data);
+        lock.unlock().unwrap();
+        undo.join().unwrap()
+    })
 }
 
 #[test]
 fn what_is_changed_while_it_is_undone_is_left_and_the_operation_stays_open() {
-    let check = |items: usize, when: &str| {
+    // In a later batch than the one that waits, and in this one.
+    for items in [700, 20] {
         let mut book = Book::new();
         let changes = import(&book, 0..items, "After");
         let (id, _) = book.apply(changes);
-        change_during_undo(&book, when);
-        let undo = book.store.undo(id, NOW_MS).unwrap();
-        assert_eq!((undo.items, undo.conflicts.len()), (items as u64 - 1, 1), "{when}");
+        let undo = undo_with_change(&mut book, id);
+        assert_eq!((undo.items, undo.conflicts.len()), (items as u64 - 1, 1));
         assert!(undo.operation.is_some());
         let conflict = &undo.conflicts[0];
         let text = |bytes: &Option<Vec<u8>>| String::from_utf8(bytes.clone().unwrap()).unwrap();
-        assert!(text(&conflict.after_image).contains("FN:After"), "{when}");
-        assert!(text(&conflict.current).contains("FN:Other"), "{when}");
+        assert!(text(&conflict.after_image).contains("FN:After"));
+        assert!(text(&conflict.current).contains("FN:Other"));
         assert_eq!(book.contents().len(), 1);
         // The operation can still be undone: not while the conflict lasts, and completely
         // afterwards.
-        assert_eq!(book.reader().changes().last_undoable_operation().unwrap().unwrap().id, id);
+        let operation = book.reader().changes().find_operation(id).unwrap().unwrap();
+        assert_eq!(operation.undone_by, None);
         let again = book.store.undo(id, NOW_MS).unwrap();
         assert_eq!((again.operation, again.conflicts), (None, undo.conflicts.clone()));
         book.remove(conflict.handle);
         let rest = book.store.undo(id, NOW_MS).unwrap();
         assert_eq!((rest.items, rest.conflicts), (0, vec![]));
         assert!(matches!(book.store.undo(id, NOW_MS), Err(Error::AlreadyUndone { .. })));
-    };
-    // Between two batches, and between reading an item and writing its batch.
-    check(700, "AFTER INSERT ON batch WHEN NEW.seq = 2");
-    check(20, "AFTER INSERT ON item_history WHEN NEW.ordinal = 1");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tests of files of other versions and of other programs.
 
-use crate::book::{Book, NOW_MS, card, create_options, put};
+use crate::book::{Book, NOW_MS, card, create_options, put, write_meta};
 use larder_store::{Error, Operation, Precondition, Reader, Store, StoreOptions};
 use rusqlite::Connection;
 use std::fs;
@@ -174,12 +174,14 @@ fn a_store_of_a_development_version_is_refused() {
         ALTER TABLE item_history RENAME TO former;
         ALTER TABLE collection RENAME COLUMN properties TO head;
         PRAGMA user_version = 1005;";
-    let states = ["UPDATE meta SET value = 7 WHERE key = 'schema_digest'", older_files];
-    for state in states {
+    let other_script = |conn: &Connection| write_meta(conn, "schema_digest", 7);
+    let older_files = |conn: &Connection| conn.execute_batch(older_files).unwrap();
+    let states: [&dyn Fn(&Connection); 2] = [&other_script, &older_files];
+    for make_state in states {
         let mut book = Book::new();
         book.put(&card("a", "Anna", ""));
         let (scratch, before) = book.with_store_closed(|dir| {
-            Connection::open(dir.join("data.db")).unwrap().execute_batch(state).unwrap();
+            make_state(&Connection::open(dir.join("data.db")).unwrap());
             fs::read(dir.join("data.db")).unwrap()
         });
         let dir = scratch.path().join("data");
@@ -198,5 +200,40 @@ fn a_store_of_a_development_version_is_refused() {
         let mut other = Book::new();
         refused(other.store.restore(&backup).map(drop), &backup);
         other.assert_sound();
+    }
+}
+
+/// Items of kinds that only a newer version knows come between known ones, also as whole pages of a
+/// list.
+#[test]
+fn unknown_kinds_do_not_end_a_list() {
+    let mut book = Book::new();
+    let uids: Vec<String> = (0..10).map(|n| format!("u{n}")).collect();
+    let changes = uids.iter().map(|uid| {
+        put(&book.store, "contacts", &card(uid, "Name", ""), larder_store::Precondition::Any)
+    });
+    let changes = changes.collect();
+    book.apply(changes);
+    let conn = Connection::open(book.data()).unwrap();
+    conn.execute("UPDATE item SET kind = 99 WHERE id BETWEEN 3 AND 8", []).unwrap();
+    let reader = book.reader();
+    let collection = &reader.collections().list().unwrap()[0];
+    let (mut listed, mut after) = (Vec::new(), None);
+    loop {
+        let page = reader.items().list_after(collection, after, 2).unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.row);
+        listed.extend(page.iter().map(|meta| meta.uid.clone()));
+    }
+    assert_eq!(listed, ["u0", "u1", "u8", "u9"]);
+    for collection in [None, Some(collection.row)] {
+        let (mut rows, mut after) = (Vec::new(), None);
+        loop {
+            let page = reader.items().list_rows_with_kind(collection, after, 2).unwrap();
+            let Some((last, ..)) = page.last() else { break };
+            after = Some(*last);
+            rows.extend(page.iter().map(|(row, ..)| row.to_number()));
+        }
+        assert_eq!(rows, [1, 2, 9, 10]);
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of time zones of calendars and of the system: the items that they concern, how long
 //! definitions are stored, and the items after a change of zones.
 
-use crate::book::{Book, NOW_MS, create_options};
+use crate::book::{Book, NOW_MS, create_options, write_meta};
 use crate::calendar::{calendar_context, component, put, starts, zone};
 use larder_store::{
     CalendarContext, DerivedIndex, Operation, Precondition, Reader, StoreOptions, ZoneDefinition,
@@ -192,10 +192,10 @@ fn another_version_of_the_zones() {
     assert_eq!(changed, ["u0", "u1", "u2"]);
 
     // An interrupted update is continued.
-    let half =
-        "UPDATE meta SET value = 'rebuilding ' || (SELECT id FROM item WHERE uid = 'u1') || ' c'
-                WHERE key = 'zone_data_version'";
-    rusqlite::Connection::open(book.data()).unwrap().execute(half, []).unwrap();
+    let last = book.count("SELECT id FROM item WHERE uid = 'u1'");
+    let conn = rusqlite::Connection::open(book.data()).unwrap();
+    write_meta(&conn, "zone_data_version", format!("rebuilding {last} c"));
+    drop(conn);
     let book = book.reopen(&options("c", 7));
     assert!(book.reader().index().is_current(DerivedIndex::Interval).unwrap());
     let (before, after) = (after, data(&book));

@@ -28,7 +28,9 @@ impl BackupArgs {
         }
         let target = self.file.to_target(&mut context.out)?;
         let bytes = context.open_store()?.backup(target).map_err(|error| match error {
-            Error::Damaged { path: damaged, .. } | Error::NotAStore { path: damaged, .. }
+            Error::Damaged { path: damaged, .. }
+            | Error::DamagedObject { path: damaged, .. }
+            | Error::NotAStore { path: damaged, .. }
                 if damaged == path =>
             {
                 let path = sanitize_line(&path.display().to_string());

@@ -12,8 +12,8 @@ use std::path::Path;
 
 /// Check the store for damage
 ///
-/// Checks the database pages and the references between tables, and compares the indexes with the
-/// items.
+/// Checks the database pages and the references between tables, compares all items and former
+/// versions with their checksums, and compares the indexes with the items.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Rebuild all indexes from the items and compare
@@ -39,7 +39,7 @@ impl CheckArgs {
     }
 }
 
-/// Adds hints on what to do: indexes can be rebuilt, items cannot.
+/// Adds hints on what to do: indexes can be rebuilt from the items, the items cannot.
 fn with_next_step(
     mut failure: CommandFailure,
     dir: &Path,
@@ -57,6 +57,12 @@ fn with_next_step(
     }
     if report.faults.iter().all(index) {
         return failure.with_hint("only indexes are damaged, no items");
+    }
+    let has_changed = |fault: &Fault| matches!(fault, Fault::Checksum(_));
+    if report.faults.iter().any(has_changed) {
+        failure = failure.with_hint(
+            "the bytes of the named items have changed: import them again from another copy, or",
+        );
     }
     let failure = failure
         .with_hint("export every collection that can still be read: larder export NAME -o FILE")
@@ -116,5 +122,9 @@ mod tests {
         check(&[index, stale], true, "have been repaired", "--rebuild");
         check(&[page], false, "larder restore FILE", "--rebuild");
         check(&[index, page], false, "Recovery", "no items");
+        let key = "epoch".to_string();
+        let changed = &Fault::Checksum(larder_store::DamagedObject::MetaValue { key });
+        check(&[changed], false, "larder restore FILE", "--rebuild");
+        check(&[changed], true, "have changed", "have been repaired");
     }
 }

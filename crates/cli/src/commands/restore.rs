@@ -26,7 +26,7 @@ impl RestoreArgs {
         }
         context.warn_of_access_by_others();
         let stop = crate::interrupt::install_interrupt_flag();
-        let restored = DataDirectory::new(&context.dir).restore(
+        let restored = DataDirectory::new(&context.dir).restore_unless_stopped(
             &context.store_options(true),
             &self.file,
             &stop,
@@ -36,7 +36,11 @@ impl RestoreArgs {
             return Ok(CommandStatus::Interrupted);
         }
         let restored = restored.map_err(|error| match &error {
-            Error::Damaged { path, .. } | Error::NotAStore { path, .. } if *path == self.file => {
+            Error::Damaged { path, .. }
+            | Error::DamagedObject { path, .. }
+            | Error::NotAStore { path, .. }
+                if *path == self.file =>
+            {
                 CommandFailure::new(FailureKind::Source, &error)
                     .with_hint("name a file that `larder backup` wrote; the store was not changed")
             }

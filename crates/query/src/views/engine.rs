@@ -6,6 +6,7 @@
 //! one lock, in short steps. A query is run without it, by [`answer_query`], which takes the lock
 //! again to publish the answer if the store has not changed in the meantime.
 
+use super::change_budget::{CHANGE_STEPS_PER_POLL, ChangeBudget};
 use super::fan_out::ChangeFanOut;
 use super::feed_reader::{ChangeFeedReader, FeedPoll};
 use super::item_version::{LazyVersion, classify_change};
@@ -13,7 +14,7 @@ use super::mutex::lock_ignoring_poison;
 use super::options::{ViewOptions, ViewsOptions};
 use super::pending_changes::{PendingChanges, PendingRows, RowCollector};
 use super::query_cache::{CachedResult, QueryCache};
-use super::query_registry::{QueryRegistry, RegisteredQuery};
+use super::query_registry::{PreparedQuery, QueryRegistry, RegisteredQuery};
 use super::reader_pool::ReaderPool;
 use super::subscription_index::QueryId;
 use super::time_changes::diff_answers;
@@ -23,7 +24,7 @@ use super::views_log::{TracedResult, ViewsLog, elapsed_micros};
 use crate::error::Error;
 use crate::query_log::{EvictionReason, ResetReason, ResultOrigin, cached_result_bytes};
 use crate::result_set::ResultSet;
-use crate::search_request::SearchRequest;
+use crate::search_request::{SearchRequest, StepBudget};
 use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
 use larder_time::civil::Instant;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,7 +34,8 @@ use std::time::{Duration, Instant as Timer};
 const PARSE_RETRY_SECONDS: i64 = 86_400;
 /// A query that cannot be answered is tried again after this time.
 const ANSWER_RETRY_SECONDS: i64 = 60;
-/// A query is run this many times without the lock while others change the store, then under it.
+/// A query is run this many times without the lock while others change the store; the last answer
+/// is then published although it is outdated.
 const UNLOCKED_RUNS: usize = 3;
 
 /// The parts of the views, and the clock.
@@ -82,6 +84,16 @@ enum AnswerStart {
     Run(QueryRun),
 }
 
+/// Whether the answer of a run may be published.
+enum RunState {
+    /// The store and the query have not changed since.
+    Current,
+    /// The change feed has all later changes: the answer is of this batch.
+    Outdated(Seq),
+    /// The query now has another meaning, or the changes are not in the feed.
+    Invalid,
+}
+
 /// The state of [`answer_query`] between two locks.
 enum AnswerStep<T, F> {
     Published(T),
@@ -96,7 +108,7 @@ pub(super) fn update_engine<T>(
 ) -> Result<T, Error> {
     let mut locked = lock_ignoring_poison(engine);
     let readers = Arc::clone(&locked.readers);
-    let result = readers.with_current_reader(|reader| act(&mut locked, reader));
+    let result = readers.with_feed_reader(|reader| act(&mut locked, reader));
     wake_clients(locked);
     result
 }
@@ -107,9 +119,36 @@ fn wake_clients(mut locked: MutexGuard<'_, ViewsEngine>) {
     woken.iter().for_each(|view_queue| view_queue.wake());
 }
 
+/// Registers a query at the time of the clock. It stays registered until it is released.
+pub(super) fn register_query(
+    engine: &Mutex<ViewsEngine>,
+    view_query: ViewQuery,
+) -> Result<QueryId, Error> {
+    let now = {
+        let known = update_engine(engine, |engine, reader| {
+            engine.advance_clock(reader)?;
+            Ok(engine.registry.register_known(&view_query).ok_or(engine.now))
+        })?;
+        match known {
+            Ok(id) => return Ok(id),
+            Err(now) => now,
+        }
+    };
+    let prepared = PreparedQuery::new(view_query, now)?;
+    update_engine(engine, |engine, reader| {
+        let id = engine.registry.register(prepared, engine.feed.collections());
+        // The clock may have moved since.
+        engine.advance_clock(reader)?;
+        Ok(id)
+    })
+}
+
 /// Answers a registered query, from the cache if possible; otherwise `run` reads the answer without
 /// the engine's lock. `publish` is called under the lock with the answer, while the change feed is
-/// at the position of the answer. If the store changes during a run, the query is run again.
+/// at the position of the answer. If the store changes during a run, the query is run again, and if
+/// it changes during every run, the last answer is published as an outdated one: it lacks the
+/// changes of the last batches. Only if collections or the meaning of the query change each time,
+/// the query is run under the lock, within the budget of changes.
 ///
 /// If several threads answer equal queries at the same time, each runs the query; the cache keeps
 /// the last answer.
@@ -123,7 +162,7 @@ pub(super) fn answer_query<T, F>(
 where
     F: FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
 {
-    for _ in 0..UNLOCKED_RUNS {
+    for attempt in 1..=UNLOCKED_RUNS {
         let step = update_engine(engine, |engine, reader| {
             Ok(match engine.begin_answer(reader, id)? {
                 AnswerStart::Cached(answer) => AnswerStep::Published(publish(engine, Ok(answer))?),
@@ -138,10 +177,16 @@ where
             let _transaction = reader.begin_read()?;
             let found = run(reader, &query_run.request);
             let mut locked = lock_ignoring_poison(engine);
-            if !locked.is_run_current(reader, &query_run)? {
-                return Ok(AnswerStep::Run(query_run, unpublished));
-            }
-            let published = locked.publish_run(&query_run, found, unpublished);
+            let outdated_at = match locked.check_run(reader, &query_run)? {
+                RunState::Current => None,
+                RunState::Outdated(seq) if attempt == UNLOCKED_RUNS => Some(seq),
+                // A query that is too expensive is so at every batch.
+                RunState::Outdated(seq) if matches!(found, Err(Error::StepLimit { .. })) => {
+                    Some(seq)
+                }
+                _ => return Ok(AnswerStep::Run(query_run, unpublished)),
+            };
+            let published = locked.publish_run(&query_run, found, outdated_at, unpublished);
             wake_clients(locked);
             Ok(AnswerStep::Published(published?))
         })?;
@@ -152,10 +197,11 @@ where
     }
     update_engine(engine, |engine, reader| match engine.begin_answer(reader, id)? {
         AnswerStart::Cached(answer) => publish(engine, Ok(answer)),
-        AnswerStart::Run(query_run) => {
+        AnswerStart::Run(mut query_run) => {
+            query_run.request.max_steps = StepBudget(CHANGE_STEPS_PER_POLL);
             let found =
                 engine.in_current_transaction(reader, |_| Ok(run(reader, &query_run.request)))?;
-            engine.publish_run(&query_run, found, publish)
+            engine.publish_run(&query_run, found, None, publish)
         }
     })
 }
@@ -168,7 +214,8 @@ impl ViewsEngine {
     ) -> Result<ViewsEngine, Error> {
         let limits = options.limits;
         Ok(ViewsEngine {
-            feed: readers.with_reader(|reader| ChangeFeedReader::new(reader, limits.changes))?,
+            feed: readers
+                .with_feed_reader(|reader| ChangeFeedReader::new(reader, limits.changes))?,
             readers,
             registry: QueryRegistry::default(),
             cache: QueryCache::new(options.cache_bytes),
@@ -192,7 +239,7 @@ impl ViewsEngine {
 
     /// Returns whether `reader` sees the store as of batch `seq`, with nothing after it.
     pub(super) fn is_at(&self, reader: &Reader, seq: Seq) -> Result<bool, Error> {
-        Ok(self.feed.seq() == seq && self.feed.is_current(reader)?)
+        Ok(self.feed.seq() == seq && self.feed.is_same_state(reader)?)
     }
 
     /// The time range whose occurrences the views of a query deliver.
@@ -210,16 +257,6 @@ impl ViewsEngine {
         Some(Duration::from_secs(seconds.max(0).unsigned_abs()).min(at_most))
     }
 
-    /// Registers a query at the time of the clock. It stays registered until it is released.
-    pub(super) fn register(
-        &mut self,
-        reader: &Reader,
-        view_query: ViewQuery,
-    ) -> Result<QueryId, Error> {
-        self.advance_clock(reader)?;
-        self.registry.register(view_query, self.now, self.feed.collections())
-    }
-
     /// Undoes a registration: the query is removed, unless a view or a cached answer needs it.
     pub(super) fn release(&mut self, id: QueryId) {
         self.registry.release(id);
@@ -233,11 +270,18 @@ impl ViewsEngine {
         answer: TracedResult,
         options: &ViewOptions,
     ) -> Result<OpenedView, Error> {
-        let view_queue = self.view_queues.open(id, options, self.feed.seq());
         let query = self.registry.get(id)?;
+        if query.is_too_expensive {
+            return Err(ChangeBudget::error());
+        }
+        let seq = answer.outdated_at.unwrap_or(self.feed.seq());
+        let view_queue = self.view_queues.open(id, options, seq);
+        if answer.outdated_at.is_some() {
+            view_queue.mark_lagging(seq);
+        }
         let view_query = Arc::clone(&query.view_query);
         self.log.record_answer(query, &options.client, Some(view_queue.number), &answer);
-        let rows = PendingRows::from_answer(self.feed.seq(), answer.rows);
+        let rows = PendingRows::from_answer(seq, answer.rows);
         Ok(OpenedView { view_queue, query_id: id, view_query, rows: Arc::new(rows) })
     }
 
@@ -286,17 +330,34 @@ impl ViewsEngine {
     ) -> Result<MissedChanges, Error> {
         let rows = self.in_current_transaction(reader, |engine| {
             let Ok(query) = engine.registry.get(id) else { return Ok(None) };
-            let mut rows = RowCollector::default();
+            let (mut rows, mut budget) = (RowCollector::default(), ChangeBudget::default());
             let is_complete = engine.feed.read_since(reader, since, &mut |change| {
-                let is_match = |version: &Option<ItemVersion>| {
-                    let version = version.as_ref();
-                    version.is_some_and(|version| LazyVersion::new(reader, version).matches(query))
-                };
-                let (matched, matches) = (is_match(&change.before), is_match(&change.after));
-                rows.add(classify_change(query, &change, matched, matches), &change);
+                budget.add_change();
+                let tested = budget.run(id, |steps| {
+                    let is_match = |version: &Option<ItemVersion>| {
+                        let version = version.as_ref();
+                        version.is_some_and(|version| {
+                            LazyVersion::new(reader, version).matches(query, steps)
+                        })
+                    };
+                    (is_match(&change.before), is_match(&change.after))
+                });
+                if let Some((matched, matches)) = tested {
+                    rows.add(classify_change(query, &change, matched, matches), &change);
+                }
             })?;
+            if !budget.exceeded.is_empty() {
+                return Err(ChangeBudget::error());
+            }
             Ok(is_complete.then(|| rows.into_rows(engine.feed.seq())))
-        })?;
+        });
+        let rows = match rows {
+            Err(Error::StepLimit { .. }) => {
+                self.end_query(id);
+                return Err(ChangeBudget::error());
+            }
+            rows => rows?,
+        };
         // A poll may have found that the view needs a reset for another reason.
         Ok(match (view_queue.delivery_state(), rows) {
             (DeliveryState::Reset(reason), _) => MissedChanges::Reset(reason),
@@ -315,16 +376,19 @@ impl ViewsEngine {
         reason: ResetReason,
         answer: Result<TracedResult, Error>,
     ) -> Result<PendingRows, Error> {
-        let (rows, micros) = match answer {
-            Ok(answer) => (answer.rows, answer.micros),
+        let answer = match answer {
+            Ok(answer) => answer,
             // A missing collection holds nothing.
-            Err(Error::Store(larder_store::Error::NoCollection { .. })) => (Arc::from([]), 0),
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => TracedResult::empty(),
             Err(error) => return Err(error),
         };
-        let seq = self.feed.seq();
-        self.log.record_reset(view_queue, seq, reason, rows.len(), micros);
-        view_queue.mark_up_to_date(seq);
-        Ok(PendingRows::from_answer(seq, rows))
+        let seq = answer.outdated_at.unwrap_or(self.feed.seq());
+        self.log.record_reset(view_queue, seq, reason, answer.rows.len(), answer.micros);
+        match answer.outdated_at {
+            None => view_queue.mark_up_to_date(seq),
+            Some(seq) => view_queue.mark_lagging(seq),
+        }
+        Ok(PendingRows::from_answer(seq, answer.rows))
     }
 
     /// Removes a query that has neither views nor a cached answer.
@@ -352,33 +416,50 @@ impl ViewsEngine {
             verified: 0,
             micros: elapsed_micros(began),
             bytes: cached.bytes,
+            outdated_at: None,
         }))
     }
 
-    /// Returns whether `reader` sees the store as of the last poll and the query has not been
-    /// resolved again since the run.
-    fn is_run_current(&self, reader: &Reader, run: &QueryRun) -> Result<bool, Error> {
-        let has_same_meaning = self.registry.get(run.id)?.resolved.query == run.request.query;
-        Ok(has_same_meaning && self.feed.is_same_state(reader)?)
+    /// Compares the state that `reader` sees, and the meaning of the query during the run, with the
+    /// last poll.
+    fn check_run(&self, reader: &Reader, run: &QueryRun) -> Result<RunState, Error> {
+        if self.registry.get(run.id)?.resolved.query != run.request.query {
+            return Ok(RunState::Invalid);
+        }
+        if self.feed.is_same_state(reader)? {
+            return Ok(RunState::Current);
+        }
+        let outdated_at = self.feed.seq_within_feed(reader)?;
+        Ok(outdated_at.map_or(RunState::Invalid, RunState::Outdated))
     }
 
-    /// Caches the result of a run that is current, and passes it to `publish`.
+    /// Caches the result of a run if it is current, and passes it to `publish`.
     fn publish_run<T>(
         &mut self,
         run: &QueryRun,
         found: Result<ResultSet, Error>,
+        outdated_at: Option<Seq>,
         publish: impl FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let answer = found.and_then(|found| self.cache_run(run, &found));
+        let answer = found.and_then(|found| self.cache_run(run, &found, outdated_at));
         publish(self, answer)
     }
 
-    fn cache_run(&mut self, run: &QueryRun, found: &ResultSet) -> Result<TracedResult, Error> {
+    fn cache_run(
+        &mut self,
+        run: &QueryRun,
+        found: &ResultSet,
+        outdated_at: Option<Seq>,
+    ) -> Result<TracedResult, Error> {
         self.last_answer += 1;
         let (rows, number): (Arc<[ItemRow]>, _) = (found.rows().into(), self.last_answer);
         let micros = elapsed_micros(run.began);
         Ok(TracedResult {
-            bytes: self.cache_answer(run.id, number, &rows)?,
+            bytes: match outdated_at {
+                None => self.cache_answer(run.id, number, &rows)?,
+                Some(_) => 0,
+            },
+            outdated_at,
             rows,
             origin: ResultOrigin::Executed,
             number,
@@ -395,6 +476,9 @@ impl ViewsEngine {
             return Ok(0);
         }
         let query = self.registry.get(id)?;
+        if query.is_too_expensive {
+            return Ok(0);
+        }
         let rows = PackedRowIds::new(rows);
         let text_bytes = query.view_query.text().len();
         let bytes = cached_result_bytes(&rows, text_bytes, &query.resolved.query);
@@ -424,7 +508,7 @@ impl ViewsEngine {
         let polled =
             self.feed.poll(reader, !registry.is_empty(), &mut |change| fan_out.add(change))?;
         let Some(polled) = polled else { return Ok(self.feed.seq()) };
-        let ChangeFanOut { mut collector, statistics, item_count, .. } = fan_out;
+        let ChangeFanOut { mut collector, budget, statistics, item_count, .. } = fan_out;
         if !polled.is_complete {
             collector.clear();
         }
@@ -444,6 +528,9 @@ impl ViewsEngine {
         }
         for (id, reason) in resets {
             self.reset_views(id, reason);
+        }
+        for id in budget.exceeded {
+            self.end_query(id);
         }
         Ok(seq)
     }
@@ -495,6 +582,14 @@ impl ViewsEngine {
             });
         }
         view_queues.len()
+    }
+
+    /// Ends the views of a query whose test exceeded the budget, and drops its cached answer: no
+    /// further change is tested.
+    fn end_query(&mut self, id: QueryId) {
+        self.registry.mark_too_expensive(id);
+        self.view_queues.end(id);
+        self.evict_stale_answer(id);
     }
 
     fn reset_views(&mut self, id: QueryId, reason: ResetReason) {
@@ -569,7 +664,16 @@ impl ViewsEngine {
                     diff_answers(reader, query, &resolved, engine.feed.seq())
                 }
                 _ => Ok(PendingRows::default()),
-            })?;
+            });
+        let difference = match difference {
+            // The difference cannot be computed under the lock; the view answers the query again.
+            Err(Error::StepLimit { .. }) => {
+                self.registry.set_resolved(id, resolved);
+                self.reset_views(id, ResetReason::Expired);
+                return Ok(());
+            }
+            difference => difference?,
+        };
         self.registry.set_resolved(id, resolved);
         self.view_queues.mark_query_change(id);
         self.evict_stale_answer(id);
@@ -610,8 +714,7 @@ mod tests {
             let engine = Mutex::new(engine);
             let view_query =
                 ViewQuery::new(QuerySyntax::Line, "anna", Arc::new(QueryContext::default()));
-            let query =
-                update_engine(&engine, |engine, reader| engine.register(reader, view_query));
+            let query = register_query(&engine, view_query);
             Fixture { dir, store, query: query.unwrap(), engine, readers }
         }
     }

@@ -3,6 +3,7 @@
 //! Separate from the engine because it only reads: while a poll runs it borrows the registered
 //! queries, and collects the changes that the engine then delivers.
 
+use super::change_budget::ChangeBudget;
 use super::item_version::{LazyVersion, LazyVersionPair, classify_change};
 use super::pending_changes::ChangeCollector;
 use super::query_registry::QueryRegistry;
@@ -18,6 +19,7 @@ pub(super) struct ChangeFanOut<'a> {
     /// The queries that the current item may concern.
     affected: Vec<QueryId>,
     pub(super) collector: ChangeCollector,
+    pub(super) budget: ChangeBudget,
     /// The counts for the query log; `None` without one.
     pub(super) statistics: Option<FanOutStatistics>,
     pub(super) item_count: usize,
@@ -44,6 +46,7 @@ impl<'a> ChangeFanOut<'a> {
             registry,
             affected: Vec::new(),
             collector: ChangeCollector::new(max_bytes),
+            budget: ChangeBudget::default(),
             statistics: is_logged.then(FanOutStatistics::default),
             item_count: 0,
         }
@@ -52,6 +55,7 @@ impl<'a> ChangeFanOut<'a> {
     /// Tests a changed item against the queries that it may affect.
     pub(super) fn add(&mut self, change: ItemChange) {
         self.item_count += 1;
+        self.budget.add_change();
         if let Some(statistics) = &mut self.statistics {
             let versions = change.before.iter().chain(&change.after);
             statistics
@@ -76,11 +80,19 @@ impl<'a> ChangeFanOut<'a> {
         self.affected.dedup();
         for &id in &self.affected {
             let Ok(query) = self.registry.get(id) else { continue };
+            if query.is_too_expensive {
+                continue;
+            }
             if let Some(statistics) = &mut self.statistics {
                 statistics.tested_queries.insert(id);
             }
-            let matched = before.as_ref().is_some_and(|before| before.matches(query));
-            let matches = after.as_ref().is_some_and(|after| after.matches(query));
+            let tested = self.budget.run(id, |steps| {
+                let matches = |version: &Option<LazyVersion<'_>>| {
+                    version.as_ref().is_some_and(|version| version.matches(query, steps))
+                };
+                (matches(&before), matches(&after))
+            });
+            let Some((matched, matches)) = tested else { continue };
             let effects = classify_change(query, &change, matched, matches);
             if !effects.is_empty() {
                 self.collector.add(id, effects, &change);

@@ -86,16 +86,25 @@ impl ChangeFeedReader {
         &self.collections
     }
 
-    /// Returns whether `reader` sees the store as it was at the last poll. For a reader other than
-    /// the reader of that poll, the result may be false although the store has not changed.
+    /// Returns whether `reader`, which made the last poll, sees the store as it was then. Data
+    /// versions of different readers differ: for any other reader the result is false.
     pub(super) fn is_current(&self, reader: &Reader) -> Result<bool, Error> {
         Ok(self.data_version == reader.data_version()?)
     }
 
-    /// As [`ChangeFeedReader::is_current`], for a reader that may not have made the last poll, in a
-    /// read transaction.
+    /// Returns whether `reader`, which is another one, sees the store as it was at the last poll.
     pub(super) fn is_same_state(&self, reader: &Reader) -> Result<bool, Error> {
-        Ok(self.is_current(reader)? || self.stamp == reader.changes().stamp()?)
+        Ok(self.stamp == reader.changes().stamp()?)
+    }
+
+    /// Returns the last batch that `reader` sees in its read transaction, if the changes from there
+    /// to the last poll are in the feed and concern items only.
+    pub(super) fn seq_within_feed(&self, reader: &Reader) -> Result<Option<Seq>, Error> {
+        let stamp = reader.changes().stamp()?;
+        let is_before = stamp.seq <= self.stamp.seq
+            && stamp.collection_seq == self.stamp.collection_seq
+            && stamp.epoch_and_zones == self.stamp.epoch_and_zones;
+        Ok(is_before.then_some(stamp.seq))
     }
 
     /// Reads the changes since the last poll. `visit` gets the changed items, if
@@ -137,7 +146,7 @@ impl ChangeFeedReader {
             match reader.changes().for_each(self.stamp.seq, self.max_changes, &names.0, visit) {
                 Ok(result) => result == FeedResult::Complete,
                 // A damaged item must not hide the changes of all others: views are reset.
-                Err(larder_store::Error::Damaged { .. }) => false,
+                Err(error) if error.damaged_file().is_some() => false,
                 Err(error) => return Err(error.into()),
             }
         };

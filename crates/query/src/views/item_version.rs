@@ -7,6 +7,7 @@ use super::pending_changes::ViewEffect;
 use super::query_registry::RegisteredQuery;
 use super::subscription_index::ItemTerms;
 use crate::item::{DecodedItem, ItemFields, ScheduleOrigin};
+use crate::step_counter::StepCounter;
 use crate::time_test::DateProperty;
 use larder_format::field::Field;
 use larder_format::property::Property;
@@ -16,8 +17,9 @@ use larder_store::{
 };
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 
 /// The maximum number of occurrences of an item that are compared.
 const MAX_COMPARED_OCCURRENCES: usize = 1000;
@@ -30,7 +32,7 @@ pub(super) struct LazyVersion<'a> {
     /// The UID in the bytes.
     named_uid: OnceCell<Option<String>>,
     /// The values of fields by id: several queries test the same fields.
-    values: RefCell<Vec<(u16, Vec<String>)>>,
+    values: RefCell<FxHashMap<u16, Vec<String>>>,
 }
 
 impl<'a> LazyVersion<'a> {
@@ -48,21 +50,17 @@ impl<'a> LazyVersion<'a> {
         self.parsed.get_or_init(|| decode_item(self.reader, self.version))
     }
 
-    /// Returns whether the version answers a query.
-    pub(super) fn matches(&self, query: &RegisteredQuery) -> bool {
+    /// Returns whether the version answers a query. The result means nothing if the steps exceed
+    /// their budget.
+    pub(super) fn matches(&self, query: &RegisteredQuery, steps: &StepCounter) -> bool {
         query.target.has_row(self.version.meta.collection_row)
-            && query.matcher.matches_fields(&self.version.meta, self)
+            && query.matcher.matches_fields(&self.version.meta, self, steps)
     }
 }
 
 fn decode_item<'a>(reader: &'a Reader, version: &'a ItemVersion) -> DecodedItem<'a> {
-    DecodedItem {
-        reader,
-        meta: &version.meta,
-        parsed: reader.items().parse_source(&version.meta, &version.bytes),
-        schedule_origin: ScheduleOrigin::Given(version.schedule.as_ref()),
-        uncertain: Cell::new(false),
-    }
+    DecodedItem::new(reader, &version.meta, &version.bytes)
+        .with_schedule_origin(ScheduleOrigin::Given(version.schedule.as_ref()))
 }
 
 /// Metadata and schedule are given without parsing the bytes.
@@ -71,12 +69,12 @@ impl ItemFields for LazyVersion<'_> {
         let any = |values: &[String], pass: &mut dyn FnMut(&str) -> bool| {
             (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
         };
-        if let Some((_, values)) = self.values.borrow().iter().find(|(id, _)| *id == field.id) {
+        if let Some(values) = self.values.borrow().get(&field.id) {
             return any(values, pass);
         }
         let values = self.decoded_item().searched_values(field);
         let passes = any(&values, pass);
-        self.values.borrow_mut().push((field.id, values));
+        self.values.borrow_mut().insert(field.id, values);
         passes
     }
 

@@ -66,8 +66,8 @@ impl QueryCache {
         Some(answer)
     }
 
-    /// Caches an answer, unless it is larger than the whole budget. Returns the answers that are
-    /// evicted for it.
+    /// Caches an answer, unless it is larger than the whole budget, in place of an earlier answer to
+    /// the same query. Returns the answers to other queries that are evicted for it.
     pub(super) fn insert(
         &mut self,
         query: QueryId,
@@ -79,7 +79,7 @@ impl QueryCache {
         if !self.has_room_for(bytes) {
             return evicted;
         }
-        evicted.extend(self.remove(query).map(|previous| (query, previous)));
+        self.remove(query);
         self.last_use += 1;
         self.answers.insert(query, CachedResult { rows, number, bytes, last_use: self.last_use });
         self.by_use.insert(self.last_use, query);
@@ -124,6 +124,15 @@ mod tests {
         assert_eq!(insert(&mut cache, 3, 40), [2]);
         assert!(cache.has_answer(1) && !cache.has_answer(2));
         assert_eq!(insert(&mut cache, 4, 100), [1, 3]);
+    }
+
+    #[test]
+    fn a_replaced_answer_is_not_evicted_for_the_budget() {
+        let mut cache = QueryCache::new(100);
+        assert!(insert(&mut cache, 1, 60).is_empty());
+        assert!(insert(&mut cache, 1, 70).is_empty());
+        assert_eq!(cache.get(1).unwrap().bytes, 70);
+        assert!(insert(&mut cache, 2, 30).is_empty(), "the replaced answer uses no memory");
     }
 
     #[test]

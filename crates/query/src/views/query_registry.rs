@@ -23,6 +23,29 @@ pub(super) struct RegisteredQuery {
     pub(super) target: CollectionTarget,
     /// The number of registrations that were not released: threads that answer the query.
     registrations: usize,
+    /// Whether a test of a change exceeded its budget. Then no change is tested: the query has no
+    /// cached answer, and its views have ended.
+    pub(super) is_too_expensive: bool,
+}
+
+/// A query that was parsed and prepared, and can be registered.
+pub(super) struct PreparedQuery {
+    view_query: ViewQuery,
+    resolved: ResolvedQuery,
+    matcher: Matcher,
+}
+
+impl PreparedQuery {
+    /// Prepares a query at an instant. A long query takes a while, so this is done without the
+    /// engine's lock.
+    ///
+    /// # Errors
+    /// The query has a syntax error.
+    pub(super) fn new(view_query: ViewQuery, now: Instant) -> Result<PreparedQuery, Error> {
+        let resolved = view_query.resolve_at(now)?;
+        let matcher = Matcher::new(&resolved.query);
+        Ok(PreparedQuery { view_query, resolved, matcher })
+    }
 }
 
 impl RegisteredQuery {
@@ -82,31 +105,50 @@ impl QueryRegistry {
         })
     }
 
-    /// Registers a query, unless an equal one is registered. It stays until the registration is
+    /// Registers a query again if an equal one is registered. It stays until the registration is
     /// released.
+    pub(super) fn register_known(&mut self, view_query: &ViewQuery) -> Option<QueryId> {
+        let id = *self.ids.get(view_query)?;
+        self.get_mut(id).ok()?.registrations += 1;
+        Some(id)
+    }
+
+    /// Registers a query, as [`QueryRegistry::register_known`] if an equal one is registered.
     pub(super) fn register(
         &mut self,
-        view_query: ViewQuery,
-        now: Instant,
+        prepared: PreparedQuery,
         collections: &CollectionTable,
-    ) -> Result<QueryId, Error> {
-        if let Some(&id) = self.ids.get(&view_query) {
-            self.get_mut(id)?.registrations += 1;
-            return Ok(id);
+    ) -> QueryId {
+        let PreparedQuery { view_query, resolved, matcher } = prepared;
+        if let Some(id) = self.register_known(&view_query) {
+            return id;
         }
-        let resolved = view_query.resolve_at(now)?;
-        let target = collection_target(collections, &view_query);
-        let (matcher, view_query) = (Matcher::new(&resolved.query), Arc::new(view_query));
+        let (target, view_query) =
+            (collection_target(collections, &view_query), Arc::new(view_query));
         let id = self.free_ids.pop().unwrap_or(self.queries.len() as QueryId);
         self.subscriptions.add(id, &resolved.query, target);
         self.deadlines.extend(resolved.valid_until.map(|deadline| (deadline, id)));
         self.ids.insert(Arc::clone(&view_query), id);
-        let query = RegisteredQuery { view_query, resolved, matcher, target, registrations: 1 };
+        let query = RegisteredQuery {
+            view_query,
+            resolved,
+            matcher,
+            target,
+            registrations: 1,
+            is_too_expensive: false,
+        };
         match self.queries.get_mut(id as usize) {
             Some(slot) => *slot = Some(Box::new(query)),
             None => self.queries.push(Some(Box::new(query))),
         }
-        Ok(id)
+        id
+    }
+
+    /// Notes that a test of a change exceeded its budget.
+    pub(super) fn mark_too_expensive(&mut self, id: QueryId) {
+        if let Ok(query) = self.get_mut(id) {
+            query.is_too_expensive = true;
+        }
     }
 
     /// Ends a registration.
@@ -202,7 +244,8 @@ mod tests {
 
     fn register(registry: &mut QueryRegistry, line: &str, now: i64) -> QueryId {
         let now = Instant::from_seconds_clamped(now);
-        registry.register(view_query(line), now, &CollectionTable::default()).unwrap()
+        let prepared = PreparedQuery::new(view_query(line), now).unwrap();
+        registry.register(prepared, &CollectionTable::default())
     }
 
     #[test]
@@ -227,7 +270,7 @@ mod tests {
         let mut registry = QueryRegistry::default();
         let (now, missing) = (Instant::from_seconds_clamped(0), CollectionTable::default());
         let query = view_query("anna").with_collection("home");
-        let id = registry.register(query, now, &missing).unwrap();
+        let id = registry.register(PreparedQuery::new(query, now).unwrap(), &missing);
         assert_eq!(registry.get(id).unwrap().target, CollectionTarget::Missing);
         let row = larder_store::CollectionRow::from_number(7);
         registry.rebind_collections(&CollectionTable::from_rows([(row, "home")]));

@@ -1,8 +1,13 @@
-//! The readers of the views: usually one, more while several threads read.
+//! The readers of the views: one for the change feed, and usually one for answers, more while
+//! several threads read.
 //!
 //! Separate from the engine so that an answer can be read without the engine's lock: a thread takes
 //! a reader, reads, and puts it back. The reader that was put back last is used first, so a
-//! program with one thread has one connection, with a warm page cache.
+//! program with one thread reads its answers with one connection, with a warm page cache.
+//!
+//! The change feed has a reader of its own. Data versions of different readers cannot be compared,
+//! so a feed that is polled with any other reader finds a change where there is none. And its
+//! reader never maps the file for long, which the readers of answers do.
 
 use super::mutex::lock_ignoring_poison;
 use crate::error::Error;
@@ -23,19 +28,22 @@ pub(super) struct ReaderPool {
 
 struct IdleReaders {
     readers: Vec<Reader>,
+    /// The reader of the change feed, unless it is in use.
+    feed_reader: Option<Reader>,
     /// The number of times that the file of the store was found to be replaced. A reader of an
     /// earlier file is not put back.
     file_generation: u64,
 }
 
 impl ReaderPool {
-    /// Opens a pool with one reader of the store in `dir`.
+    /// Opens a pool with the reader of the change feed of the store in `dir`.
     ///
     /// # Errors
     /// As [`Reader::open_with_zones`].
     pub(super) fn open(dir: &Path, zones: Arc<ZoneDatabase>) -> Result<ReaderPool, Error> {
-        let readers = vec![Reader::open_with_zones(dir, Arc::clone(&zones))?];
-        let idle = Mutex::new(IdleReaders { readers, file_generation: 0 });
+        let feed_reader = Some(Reader::open_with_zones(dir, Arc::clone(&zones))?);
+        let idle = IdleReaders { readers: Vec::new(), feed_reader, file_generation: 0 };
+        let idle = Mutex::new(idle);
         Ok(ReaderPool { dir: dir.to_path_buf(), zones, idle })
     }
 
@@ -51,63 +59,57 @@ impl ReaderPool {
         &self,
         act: impl FnOnce(&Reader) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let (reader, generation) = self.take();
-        self.lend(reader, generation, act)
-    }
-
-    /// As [`ReaderPool::with_reader`], with a reader of the file that is at the store's path now: a
-    /// damaged file may have been replaced.
-    ///
-    /// # Errors
-    /// As [`ReaderPool::with_reader`].
-    pub(super) fn with_current_reader<T>(
-        &self,
-        act: impl FnOnce(&Reader) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let (mut reader, mut generation) = self.take();
-        if reader.as_ref().is_some_and(Reader::is_replaced) {
-            reader = None;
-            generation = self.discard_readers();
-        }
-        self.lend(reader, generation, act)
-    }
-
-    /// Releases the memory that idle readers hold for speed, and closes all of them but one.
-    pub(super) fn release_memory(&self) {
-        let mut idle = lock_ignoring_poison(&self.idle);
-        idle.readers.truncate(1);
-        idle.readers.iter().for_each(Reader::release_memory);
-    }
-
-    fn take(&self) -> (Option<Reader>, u64) {
-        let mut idle = lock_ignoring_poison(&self.idle);
-        (idle.readers.pop(), idle.file_generation)
-    }
-
-    /// Closes the readers of a file that was replaced. Returns the generation of its successor.
-    fn discard_readers(&self) -> u64 {
-        let mut idle = lock_ignoring_poison(&self.idle);
-        idle.readers.retain(|reader| !reader.is_replaced());
-        idle.file_generation += 1;
-        idle.file_generation
-    }
-
-    fn lend<T>(
-        &self,
-        reader: Option<Reader>,
-        generation: u64,
-        act: impl FnOnce(&Reader) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let reader = match reader {
-            Some(reader) => reader,
-            None => Reader::open_with_zones(&self.dir, Arc::clone(&self.zones))?,
+        let (reader, generation) = {
+            let mut idle = lock_ignoring_poison(&self.idle);
+            (idle.readers.pop(), idle.file_generation)
         };
+        let reader = reader.map_or_else(|| self.open_reader(), Ok)?;
         let result = act(&reader);
         let mut idle = lock_ignoring_poison(&self.idle);
         if idle.file_generation == generation && idle.readers.len() < MAX_IDLE_READERS {
             idle.readers.push(reader);
         }
         result
+    }
+
+    /// Lends the reader of the change feed to `act`. It reads the file that is at the store's path
+    /// now: a damaged file may have been replaced. For one thread at a time, the one that holds the
+    /// engine's lock.
+    ///
+    /// # Errors
+    /// As [`ReaderPool::with_reader`].
+    pub(super) fn with_feed_reader<T>(
+        &self,
+        act: impl FnOnce(&Reader) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut reader = lock_ignoring_poison(&self.idle).feed_reader.take();
+        if reader.as_ref().is_some_and(Reader::is_replaced) {
+            reader = None;
+            self.discard_readers();
+        }
+        let reader = reader.map_or_else(|| self.open_reader(), Ok)?;
+        let result = act(&reader);
+        lock_ignoring_poison(&self.idle).feed_reader = Some(reader);
+        result
+    }
+
+    /// Releases the memory that idle readers hold for speed, and closes all of them but one
+    /// and the reader of the change feed.
+    pub(super) fn release_memory(&self) {
+        let mut idle = lock_ignoring_poison(&self.idle);
+        idle.readers.truncate(1);
+        idle.readers.iter().chain(&idle.feed_reader).for_each(Reader::release_memory);
+    }
+
+    fn open_reader(&self) -> Result<Reader, Error> {
+        Ok(Reader::open_with_zones(&self.dir, Arc::clone(&self.zones))?)
+    }
+
+    /// Closes the readers of a file that was replaced.
+    fn discard_readers(&self) {
+        let mut idle = lock_ignoring_poison(&self.idle);
+        idle.readers.retain(|reader| !reader.is_replaced());
+        idle.file_generation += 1;
     }
 
     #[cfg(test)]
@@ -151,12 +153,12 @@ mod tests {
                 std::fs::remove_file(file.unwrap().path()).unwrap();
             }
             drop(create_store(dir.path()));
-            let current = pool.with_current_reader(|reader| Ok(reader.epoch()?)).unwrap();
+            let current = pool.with_feed_reader(|reader| Ok(reader.epoch()?)).unwrap();
             assert_ne!(current, epoch);
             Ok(())
         })
         .unwrap();
-        let current = pool.with_current_reader(|reader| Ok(reader.epoch()?)).unwrap();
+        let current = pool.with_feed_reader(|reader| Ok(reader.epoch()?)).unwrap();
         assert_ne!(current, epoch);
     }
 }

@@ -3,6 +3,7 @@
 //! Separate from the fan-out because the change feed does not contain these changes: the clock is
 //! the only cause of a changed answer besides a batch.
 
+use super::change_budget::CHANGE_STEPS_PER_POLL;
 use super::item_version::list_range_occurrences;
 use super::pending_changes::PendingRows;
 use super::query_registry::RegisteredQuery;
@@ -10,7 +11,7 @@ use super::view_event::RemovedItem;
 use super::view_query::ResolvedQuery;
 use crate::error::Error;
 use crate::execution::find;
-use crate::search_request::SearchRequest;
+use crate::search_request::{SearchRequest, StepBudget};
 use larder_store::{ItemRow, Reader, Seq};
 use std::collections::HashSet;
 
@@ -22,9 +23,8 @@ pub(super) fn diff_answers(
     seq: Seq,
 ) -> Result<PendingRows, Error> {
     let mut changes = PendingRows { seq, by_clock: true, ..PendingRows::default() };
-    let before =
-        find_rows(reader, &query.search_request())?.into_iter().collect::<HashSet<ItemRow>>();
-    let after = find_rows(reader, &query.view_query.search_request(&next.query))?;
+    let before = find_rows(reader, query.search_request())?.into_iter().collect::<HashSet<_>>();
+    let after = find_rows(reader, query.view_query.search_request(&next.query))?;
     changes.added = after.iter().copied().filter(|row| !before.contains(row)).collect();
     let after = after.into_iter().collect::<HashSet<ItemRow>>();
     let mut removed: Vec<ItemRow> = before.difference(&after).copied().collect();
@@ -49,9 +49,10 @@ pub(super) fn diff_answers(
     Ok(changes)
 }
 
-/// Returns the rows of an answer; a missing collection holds nothing.
-fn find_rows(reader: &Reader, request: &SearchRequest) -> Result<Vec<ItemRow>, Error> {
-    match find(reader, request) {
+/// Returns the rows of an answer, within the budget of changes; a missing collection holds nothing.
+fn find_rows(reader: &Reader, request: SearchRequest) -> Result<Vec<ItemRow>, Error> {
+    let max_steps = StepBudget(CHANGE_STEPS_PER_POLL);
+    match find(reader, &SearchRequest { max_steps, ..request }) {
         Ok(answer) => Ok(answer.rows()),
         Err(Error::Store(larder_store::Error::NoCollection { .. })) => Ok(Vec::new()),
         Err(error) => Err(error),

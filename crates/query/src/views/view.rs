@@ -6,6 +6,7 @@
 //! a reader of the view's own, and without the engine's lock: a large answer delays no other view.
 
 use super::Views;
+use super::change_budget::ChangeBudget;
 use super::engine::{MissedChanges, OpenedView};
 use super::mutex::lock_ignoring_poison;
 use super::options::{ViewInterest, ViewOptions};
@@ -104,7 +105,8 @@ impl View {
     /// bytes, and once more with the change.
     ///
     /// # Errors
-    /// The store could not be read. The next call tries again.
+    /// The store could not be read: the next call tries again. Or the query takes too many steps
+    /// ([`Error::StepLimit`]): the view has ended, and each call fails.
     pub fn try_next(&mut self) -> Result<Option<ViewEvent>, Error> {
         loop {
             if let Some(event) = self.next_event()? {
@@ -156,6 +158,17 @@ impl View {
         self.delivery.is_some() || self.pending_reset.is_some() || self.view_queue.has_pending()
     }
 
+    /// Returns whether the next event comes after the query has been answered afresh, which may take
+    /// long.
+    #[must_use]
+    pub fn needs_answer(&self) -> bool {
+        let is_reset = || {
+            let queue = lock_ignoring_poison(&self.view_queue.queue);
+            !queue.is_paused && matches!(queue.state, DeliveryState::Reset(_))
+        };
+        self.delivery.is_none() && (self.pending_reset.is_some() || is_reset())
+    }
+
     /// Suspends the view: its queue accepts no changes.
     pub fn pause(&self) {
         self.view_queue.pause(self.views.current_seq());
@@ -184,6 +197,7 @@ impl View {
         };
         match state {
             DeliveryState::UpToDate => return Ok(false),
+            DeliveryState::TooExpensive => return Err(ChangeBudget::error()),
             DeliveryState::Reset(reason) => self.pending_reset = Some(reason),
             DeliveryState::Lagging => self.catch_up(delivered_seq)?,
         }

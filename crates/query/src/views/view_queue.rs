@@ -46,6 +46,8 @@ pub(super) enum DeliveryState {
     Lagging,
     /// The view needs the full answer.
     Reset(ResetReason),
+    /// The view has ended: its query is too expensive to be tested against changes.
+    TooExpensive,
 }
 
 impl ViewQueue {
@@ -75,7 +77,7 @@ impl ViewQueue {
         let is_in_feed =
             !changes.is_by_clock() && !queue.pending.iter().any(PendingChanges::is_by_clock);
         queue.state = match queue.state {
-            DeliveryState::Reset(reason) => DeliveryState::Reset(reason),
+            DeliveryState::Reset(_) | DeliveryState::TooExpensive => queue.state,
             _ if is_in_feed => DeliveryState::Lagging,
             _ => DeliveryState::Reset(ResetReason::Expired),
         };
@@ -99,7 +101,23 @@ impl ViewQueue {
     fn reset(&self, reason: ResetReason) {
         let mut queue = lock_ignoring_poison(&self.queue);
         queue.clear();
-        queue.state = DeliveryState::Reset(reason);
+        if queue.state != DeliveryState::TooExpensive {
+            queue.state = DeliveryState::Reset(reason);
+        }
+    }
+
+    /// Drops all changes and ends the view.
+    fn end(&self) {
+        let mut queue = lock_ignoring_poison(&self.queue);
+        queue.clear();
+        queue.state = DeliveryState::TooExpensive;
+    }
+
+    /// Notes that the view has everything up to this batch only.
+    pub(super) fn mark_lagging(&self, seq: Seq) {
+        let mut queue = lock_ignoring_poison(&self.queue);
+        queue.clear();
+        (queue.state, queue.delivered_seq) = (DeliveryState::Lagging, seq);
     }
 
     /// Drops all changes: the view has everything up to this batch.
@@ -257,6 +275,13 @@ impl ViewQueues {
         self.to_wake.extend_from_slice(view_queues);
     }
 
+    /// Ends the views of a query.
+    pub(super) fn end(&mut self, query: QueryId) {
+        let Some(view_queues) = self.by_query.get(query as usize) else { return };
+        view_queues.iter().for_each(|view_queue| view_queue.end());
+        self.to_wake.extend_from_slice(view_queues);
+    }
+
     /// Notes that a query now means a different time range.
     pub(super) fn mark_query_change(&self, query: QueryId) {
         self.get(query).iter().for_each(|view_queue| view_queue.mark_query_change());
@@ -291,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_mailbox_lags_from_the_last_delivered_batch() {
+    fn a_full_queue_lags_from_the_last_delivered_batch() {
         let (mut view_queues, view_queue) = view_queues(2);
         view_queues.enqueue(3, changes(5, 1, false), 4);
         assert_eq!(view_queue.queue.lock().unwrap().take_next().unwrap().seq(), 5);

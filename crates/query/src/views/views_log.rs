@@ -32,6 +32,8 @@ pub(super) struct TracedResult {
     pub(super) micros: u64,
     /// The memory that the answer holds in the cache.
     pub(super) bytes: usize,
+    /// The batch that the answer is of, if the change feed has later ones.
+    pub(super) outdated_at: Option<Seq>,
 }
 
 impl TracedResult {
@@ -45,6 +47,7 @@ impl TracedResult {
             verified: 0,
             micros: 0,
             bytes: 0,
+            outdated_at: None,
         }
     }
 }

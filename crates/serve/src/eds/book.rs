@@ -4,24 +4,20 @@
 //! all clients get the book's new revision and the events of their views, and then the caller gets
 //! its reply.
 
-use super::bus::{
-    MAX_ARRAY_BYTES, MethodCall, PropertyValues, build_properties_changed, replace_nul,
-};
+use super::book_queries::SearchedBook;
+use super::bus::{MethodCall, PropertyValues, build_properties_changed};
 use super::call_error::{
-    CONTACT_NOT_FOUND, CallError, ID_EXISTS, INVALID_ARG, INVALID_QUERY, IO_NOT_FOUND,
-    IO_NOT_SUPPORTED, NOT_SUPPORTED, OTHER, OUT_OF_SYNC, SIZE_LIMIT,
+    CONTACT_NOT_FOUND, CallError, ID_EXISTS, INVALID_ARG, IO_NOT_FOUND, IO_NOT_SUPPORTED,
+    NOT_SUPPORTED, OTHER, OUT_OF_SYNC,
 };
 use super::card::{CardRenderer, book_revision};
 use super::eds_source::{EdsSource, KeyFile, collection_of};
 use super::interface::ADDRESS_BOOK;
-use super::object_path::{book_path, object_path};
-use super::service::EdsService;
+use super::object_path::book_path;
+use super::service::{BookNumber, CallAnswer, EdsService, OpenBook};
 use larder_edit::item_text::find_single_component;
 use larder_format::contact::{Contact, ProblemKind};
 use larder_format::edit::insert_uid;
-use larder_format::phone::ParsedPhoneNumber;
-use larder_query::views::{QuerySyntax, ViewQuery};
-use larder_query::{MatchOp, Query};
 use larder_store::{
     BatchChange, ChangeOutcome, CollectionRow, CollectionType, Extractor, ItemMeta, ItemPut, Kind,
     ParsedItem, Precondition, Seq,
@@ -57,10 +53,18 @@ impl EdsService {
             return Err(CallError::new(IO_NOT_SUPPORTED, text));
         }
         let row = self.ensure_book_row(&source)?;
-        if !self.open_books.contains_key(&row) {
-            self.open_books.insert(row, self.last_change(row)?);
-        }
-        call.reply(&(book_path(row), super::ADDRESS_BOOK_BUS_NAME))
+        let is_open = |(_, book): &(&BookNumber, &OpenBook)| book.is_of(&source.uid, row);
+        let number = match self.open_books.iter().find(is_open) {
+            Some((number, _)) => *number,
+            None => {
+                let published = self.last_change(row)?;
+                self.last_book_number += 1;
+                let book = OpenBook { uid: source.uid, row, published };
+                self.open_books.insert(self.last_book_number, book);
+                self.last_book_number
+            }
+        };
+        call.reply(&(book_path(number), super::ADDRESS_BOOK_BUS_NAME))
     }
 
     /// Returns the row of a source's collection; creates the collection if it does not exist.
@@ -85,8 +89,11 @@ impl EdsService {
 
     /// Publishes the revisions of books that changed.
     pub(super) fn publish_book_revisions(&mut self) -> Result<(), CallError> {
-        self.open_books
-            .retain(|row, _| self.published_sources.iter().any(|source| source.row == Some(*row)));
+        // After a restore the row may be another book: clients must not write there.
+        self.open_books.retain(|_, book| {
+            let mut sources = self.published_sources.iter();
+            sources.any(|source| source.row.is_some_and(|row| book.is_of(&source.uid, row)))
+        });
         let mut changed_books = Vec::new();
         let epoch = self.reader.epoch()?;
         let is_new_epoch = epoch != self.epoch;
@@ -97,21 +104,21 @@ impl EdsService {
         let seq = self.reader.changes().last_seq()?;
         // After an error the same changes are published next time.
         self.store_views.catch_up()?;
-        for (row, published) in &mut self.open_books {
+        for (number, book) in &mut self.open_books {
             if let Some(now) =
-                self.reader.changes().last_collection_change(*row, self.published_seq)?
-                && (is_new_epoch || now != *published)
+                self.reader.changes().last_collection_change(book.row, self.published_seq)?
+                && (is_new_epoch || now != book.published)
             {
                 let revision = book_revision(&self.reader, now)?;
-                *published = now;
-                let path = book_path(*row);
+                book.published = now;
+                let path = book_path(*number);
                 self.before_reply.extend(build_properties_changed(
                     &path,
                     ADDRESS_BOOK.name,
                     "Revision",
                     revision,
                 ));
-                changed_books.push(*row);
+                changed_books.push(*number);
             }
         }
         self.deliver_to_books(&changed_books, seq);
@@ -127,16 +134,11 @@ impl EdsService {
     /// Returns the properties of a book.
     pub(super) fn book_property_values(
         &mut self,
-        row: CollectionRow,
+        number: BookNumber,
     ) -> Result<PropertyValues, CallError> {
-        let source = self.published_sources.iter().find(|source| source.row == Some(row));
-        let uid = source.map(|source| source.uid.replace('/', "_")).unwrap_or_default();
-        let cache = self.options.cache_dir.join(uid).display().to_string();
-        let seq = match self.open_books.get(&row) {
-            Some(published) => *published,
-            None => self.last_change(row)?,
-        };
-        let revision = book_revision(&self.reader, seq)?;
+        let Some(book) = self.open_books.get(&number) else { return Ok(PropertyValues::new()) };
+        let cache = self.options.cache_dir.join(book.uid.replace('/', "_")).display().to_string();
+        let revision = book_revision(&self.reader, book.published)?;
         let texts = |all: &[&str]| all.iter().map(|one| (*one).to_string()).collect::<Vec<_>>();
         let fields: Vec<&str> = SUPPORTED_FIELDS.split_whitespace().collect();
         Ok(PropertyValues::from([
@@ -154,17 +156,18 @@ impl EdsService {
     /// Handles a call of a book.
     pub(super) fn handle_book_call(
         &mut self,
-        row: CollectionRow,
+        number: BookNumber,
         call: &MethodCall<'_>,
-    ) -> Result<Message, CallError> {
-        let source = self.published_sources.iter().find(|source| source.row == Some(row)).cloned();
+    ) -> Result<CallAnswer, CallError> {
+        let uid = self.open_books.get(&number).map(|book| &book.uid);
+        let source = self.published_sources.iter().find(|source| Some(&source.uid) == uid).cloned();
         let Some(source) = source else {
             return Err(CallError::from_bus_error("UnknownObject", call.path()));
         };
         let book = AddressBook { name: Arc::from(collection_of(&source.uid)), source };
-        match call.member() {
+        let reply = match call.member() {
             "Open" | "RetrieveProperties" => {
-                call.reply(&format_properties(&self.book_property_values(row)?))
+                call.reply(&format_properties(&self.book_property_values(number)?))
             }
             "Refresh" => {
                 Err(CallError::new(NOT_SUPPORTED, "Cannot refresh address book: Not supported"))
@@ -195,30 +198,14 @@ impl EdsService {
                     .map_err(|it| it.with_context("Cannot get contact"))?;
                 call.reply(&card)
             }
-            "GetContactList" => {
-                let query: String = call.arguments()?;
-                let cards = self.list_cards(&book, &query, call.sender());
-                call.reply(&cards.map_err(|it| it.with_context("Cannot get contact list"))?)
-            }
-            "GetContactListUids" => {
-                let query: String = call.arguments()?;
-                let uids = self.list_uids(&book, &query, call.sender());
-                call.reply(&uids.map_err(|it| it.with_context("Cannot get contact list uids"))?)
-            }
-            "GetView" => {
-                let query: String = call.arguments()?;
-                let view_query = self.view_query(&book, &query);
-                let view_query =
-                    view_query.map_err(|_| CallError::new(INVALID_QUERY, "Invalid query"))?;
-                let path = self.add_client_view(row, view_query, call.sender());
-                call.reply(&object_path(&path))
-            }
-            "ContainsEmail" => {
-                let address: String = call.arguments()?;
-                call.reply(&self.has_email(&book, &address, call.sender())?)
+            "GetContactList" | "GetContactListUids" | "GetView" | "ContainsEmail" => {
+                let settings = Arc::clone(&self.settings);
+                let searched = SearchedBook { name: book.name, settings };
+                return self.handle_book_query(number, searched, call);
             }
             _ => call.reply(&()),
-        }
+        };
+        reply.map(CallAnswer::Reply)
     }
 }
 
@@ -331,78 +318,6 @@ impl EdsService {
         let (meta, bytes) = self.read_item(book, uid)?;
         Ok(self.cards.render(&self.reader, &meta, &bytes)?)
     }
-
-    fn list_cards(
-        &mut self,
-        book: &AddressBook,
-        query: &str,
-        client: &str,
-    ) -> Result<Vec<String>, CallError> {
-        let view_query = self.view_query(book, query)?;
-        let (mut all, mut size, mut failed) = (Vec::new(), 0, None);
-        let (cards, reader) = (&mut self.cards, &self.reader);
-        self.store_views.find(view_query, client, &mut |meta, bytes| {
-            match cards.render(reader, meta, bytes) {
-                Ok(card) => {
-                    size += card.len() + 8;
-                    all.push(card);
-                }
-                Err(error) => failed = Some(CallError::from(error)),
-            }
-            failed.is_none() && size <= MAX_ARRAY_BYTES
-        })?;
-        match failed {
-            Some(failure) => Err(failure),
-            None if size > MAX_ARRAY_BYTES => Err(CallError::new(
-                SIZE_LIMIT,
-                "the answer is too large for one message; open a view",
-            )),
-            None => Ok(all),
-        }
-    }
-
-    fn list_uids(
-        &self,
-        book: &AddressBook,
-        query: &str,
-        client: &str,
-    ) -> Result<Vec<String>, CallError> {
-        let (view_query, mut uids) = (self.view_query(book, query)?, Vec::new());
-        self.store_views.find(view_query, client, &mut |meta, _| {
-            uids.push(replace_nul(&meta.uid));
-            true
-        })?;
-        Ok(uids)
-    }
-
-    fn has_email(
-        &self,
-        book: &AddressBook,
-        address: &str,
-        client: &str,
-    ) -> Result<bool, CallError> {
-        let text = address.replace('\\', "\\\\").replace('"', "\\\"");
-        let view_query = self.view_query(book, &format!("(is \"email\" \"{text}\")"))?;
-        Ok(self.store_views.find(view_query, client, &mut |_, _| false)? > 0)
-    }
-
-    fn view_query(&self, book: &AddressBook, text: &str) -> Result<ViewQuery, CallError> {
-        self.check_query(text)?;
-        let view_query = ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&self.settings));
-        Ok(view_query.with_collection(&book.name).with_kind(Kind::Contact))
-    }
-
-    /// Refuses queries to which clients expect an error. In this protocol the query for all
-    /// contacts is an empty text, and not `#t`.
-    fn check_query(&self, text: &str) -> Result<(), CallError> {
-        let invalid = || CallError::new(INVALID_QUERY, format!("Invalid Query “{text}”"));
-        if text.trim_start().starts_with('#') {
-            return Err(invalid());
-        }
-        let query =
-            Query::parse_sexp_with(text, &self.options.query_context).map_err(|_| invalid())?;
-        if has_invalid_phone(&query) { Err(invalid()) } else { Ok(()) }
-    }
 }
 
 impl AddressBook {
@@ -417,20 +332,6 @@ impl AddressBook {
             parsed: prepared,
             precondition: expect,
         })
-    }
-}
-
-/// Returns whether a query tests for a text that is not a phone number. The query crate answers
-/// such a test with no item, but clients expect an error.
-fn has_invalid_phone(query: &Query) -> bool {
-    match query {
-        Query::And(all) | Query::Or(all) => all.iter().any(has_invalid_phone),
-        Query::Not(query) => has_invalid_phone(query),
-        Query::Test(test) => {
-            matches!(test.op, MatchOp::EqPhone | MatchOp::EqPhoneNational | MatchOp::EqPhoneShort)
-                && ParsedPhoneNumber::parse(&test.text, test.region.as_deref()).is_none()
-        }
-        _ => false,
     }
 }
 

@@ -21,13 +21,19 @@ pub(super) type PropertyValues = BTreeMap<&'static str, Variant<'static>>;
 
 /// A method call.
 pub(super) struct MethodCall<'m> {
+    message: &'m Message,
     header: Header<'m>,
     body: Body,
 }
 
 impl<'m> MethodCall<'m> {
     pub(super) fn new(message: &'m Message) -> MethodCall<'m> {
-        MethodCall { header: message.header(), body: message.body() }
+        MethodCall { message, header: message.header(), body: message.body() }
+    }
+
+    /// Returns the message of the call, for an answer that follows later.
+    pub(super) fn message(&self) -> Message {
+        self.message.clone()
     }
 
     /// Returns the caller's unique name on the bus.

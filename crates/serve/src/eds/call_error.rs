@@ -33,6 +33,7 @@ pub(super) enum GlibError {
 pub(super) const INVALID_ARG: GlibError = GlibError::Client(0);
 pub(super) const NOT_SUPPORTED: GlibError = GlibError::Client(11);
 pub(super) const SIZE_LIMIT: GlibError = GlibError::Client(14);
+pub(super) const TIME_LIMIT: GlibError = GlibError::Client(15);
 pub(super) const INVALID_QUERY: GlibError = GlibError::Client(16);
 pub(super) const OTHER: GlibError = GlibError::Client(19);
 pub(super) const OUT_OF_SYNC: GlibError = GlibError::Client(21);
@@ -84,6 +85,7 @@ impl From<QueryError> for CallError {
     fn from(error: QueryError) -> CallError {
         match error {
             QueryError::Store(error) => error.into(),
+            QueryError::StepLimit { .. } => CallError::new(TIME_LIMIT, error.to_string()),
             error => CallError::new(INVALID_QUERY, error.to_string()),
         }
     }

@@ -11,9 +11,9 @@ use super::call_error::CallError;
 use super::card::CardRenderer;
 use super::interface::ADDRESS_BOOK_VIEW;
 use super::object_path::view_path;
+use super::service::BookNumber;
 use larder_query::views::{self, ViewEvent, ViewQuery, Views, ViewsOptions};
 use larder_query::{ItemMeta, Reader};
-use larder_store::CollectionRow;
 use larder_time::civil::Instant;
 use std::collections::BTreeSet;
 use std::mem;
@@ -28,13 +28,15 @@ const MAX_SIGNAL_CARD_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct ClientView {
     pub(super) client: Arc<str>,
-    /// The row of the book's collection.
-    pub(super) collection_row: CollectionRow,
+    pub(super) book: BookNumber,
     pub(super) view_query: ViewQuery,
     pub(super) initial: bool,
     pub(super) interest: CardInterest,
     /// The view of the query crate, while this one is started.
     pub(super) store_view: Option<views::View>,
+    /// The number of times that the view was started or stopped: an answer that was begun before is
+    /// dropped.
+    pub(super) changes: u64,
     /// Whether the client has the whole answer and now gets changes only.
     pub(super) has_full_answer: bool,
 }

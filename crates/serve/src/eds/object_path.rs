@@ -2,7 +2,7 @@
 //!
 //! The module is separate because the service, the registry, books and views all build paths.
 
-use larder_store::CollectionRow;
+use super::service::BookNumber;
 use zbus::ObjectPath;
 
 /// The root of all object paths.
@@ -24,9 +24,9 @@ pub(super) fn process_id() -> String {
     std::process::id().to_string()
 }
 
-/// The path of a book, by the row of its collection.
-pub(super) fn book_path(row: CollectionRow) -> String {
-    format!("{ROOT_PATH}/Subprocess/{}/{row}", std::process::id())
+/// The path of an opened book.
+pub(super) fn book_path(number: BookNumber) -> String {
+    format!("{ROOT_PATH}/Subprocess/{}/{number}", std::process::id())
 }
 
 /// Converts a text to an object path; an invalid one becomes the root path.

@@ -15,13 +15,14 @@ use super::interface::{
     OBJECT_MANAGER, PEER, PROPERTIES, SOURCE, SOURCE_MANAGER, introspection_xml,
 };
 use super::object_path::{ROOT_PATH, book_path, is_above, process_id, view_path};
+use super::reader_threads::{Completion, ReaderThreads};
 use super::{BUS_NAME, BUS_PATH, EdsOptions, Error};
 use larder_query::QueryContext;
 use larder_query::views::Views;
 use larder_store::{
     BatchChange, CollectionRow, CommitWatcher, DataVersion, Operation, Reader, Seq, Store,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -36,8 +37,11 @@ pub(super) struct EdsService {
     pub(super) cards: CardRenderer,
     /// The sources as last published to clients.
     pub(super) published_sources: Vec<EdsSource>,
-    /// The rows of the opened books, each with its last change that was published.
-    pub(super) open_books: BTreeMap<CollectionRow, Seq>,
+    /// The opened books, by their numbers.
+    pub(super) open_books: BTreeMap<BookNumber, OpenBook>,
+    pub(super) last_book_number: BookNumber,
+    /// The threads that answer queries.
+    pub(super) reader_threads: ReaderThreads,
     /// The last batch up to which changes of books were published.
     pub(super) published_seq: Seq,
     /// The epoch of `published_seq`: a restore begins another one.
@@ -51,6 +55,9 @@ pub(super) struct EdsService {
     /// The version of the store's data that was last published.
     published_data_version: Option<DataVersion>,
     clients: BTreeSet<String>,
+    /// The clients that a reader thread has yet to answer, each with its later calls: a client's
+    /// calls are answered in order.
+    later_calls: BTreeMap<String, VecDeque<Message>>,
     /// Requests to the bus whether a client is still connected, by serial number.
     owner_queries: BTreeMap<NonZeroU32, String>,
     pub(super) client_views: BTreeMap<u64, ClientView>,
@@ -62,6 +69,33 @@ pub(super) struct EdsService {
     pub(super) after_reply: Vec<Message>,
 }
 
+/// The number of an opened book, which is never used again. A row would be: after a restore it may
+/// belong to another book.
+pub(super) type BookNumber = u64;
+
+/// A book that a client has opened.
+#[derive(Debug)]
+pub(super) struct OpenBook {
+    pub(super) uid: String,
+    pub(super) row: CollectionRow,
+    /// The last change of the book that was published.
+    pub(super) published: Seq,
+}
+
+impl OpenBook {
+    /// Returns whether this is the book with this UID in this row.
+    pub(super) fn is_of(&self, uid: &str, row: CollectionRow) -> bool {
+        (self.uid.as_str(), self.row) == (uid, row)
+    }
+}
+
+/// The answer to a call.
+pub(super) enum CallAnswer {
+    Reply(Message),
+    /// A reader thread reads the answer, and the reply follows.
+    Deferred,
+}
+
 /// An object on the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BusObject {
@@ -71,8 +105,8 @@ pub(super) enum BusObject {
     /// A source, by its number.
     Source(i64),
     Factory,
-    /// A book, by the row of its collection.
-    Book(CollectionRow),
+    /// An opened book.
+    Book(BookNumber),
     /// A view, by its number.
     View(u64),
 }
@@ -86,6 +120,7 @@ impl EdsService {
         let store_views = open_store_views(&options)?;
         let ready_views = ReadyViews::default();
         let notify = Arc::clone(&ready_views.notify);
+        let reader_threads = ReaderThreads::new(Arc::clone(&notify));
         // Without a watcher, commits of other processes are noticed at the next call, or by a view.
         let commit_watcher = CommitWatcher::watch(&options.dir, move || notify.notify_one()).ok();
         Ok(EdsService {
@@ -94,6 +129,8 @@ impl EdsService {
             cards: CardRenderer::default(),
             published_sources,
             open_books: BTreeMap::new(),
+            last_book_number: 0,
+            reader_threads,
             published_seq: 0,
             epoch,
             store_views,
@@ -102,6 +139,7 @@ impl EdsService {
             _commit_watcher: commit_watcher,
             published_data_version: None,
             clients: BTreeSet::new(),
+            later_calls: BTreeMap::new(),
             owner_queries: BTreeMap::new(),
             client_views: BTreeMap::new(),
             last_view_number: 0,
@@ -119,19 +157,92 @@ impl EdsService {
     /// Handles a message and returns the messages to send.
     pub(super) fn handle_message(&mut self, message: &Message) -> Vec<Message> {
         match message.message_type() {
-            Type::MethodCall => self.handle_call(&MethodCall::new(message)),
+            Type::MethodCall => self.on_call(message),
             Type::MethodReturn | Type::Error => self.on_name_has_owner_reply(message),
             Type::Signal => self.on_signal(message),
         }
+        self.take_messages()
+    }
+
+    fn take_messages(&mut self) -> Vec<Message> {
         self.before_reply.append(&mut self.after_reply);
         mem::take(&mut self.before_reply)
     }
 
+    /// Handles a call, unless its client has an earlier one that is not answered.
+    fn on_call(&mut self, message: &Message) {
+        let call = MethodCall::new(message);
+        match self.later_calls.get_mut(call.sender()) {
+            Some(later) => later.push_back(message.clone()),
+            None => self.handle_call(&call),
+        }
+    }
+
     fn handle_call(&mut self, call: &MethodCall<'_>) {
         self.register_client(call.sender());
-        let reply = self.publish_changes().and_then(|()| self.dispatch(call));
+        match self.publish_changes().and_then(|()| self.dispatch(call)) {
+            Ok(CallAnswer::Deferred) => {
+                self.later_calls.entry(call.sender().to_string()).or_default();
+            }
+            Ok(CallAnswer::Reply(reply)) => self.send_reply(call, Ok(reply)),
+            Err(failure) => self.send_reply(call, Err(failure)),
+        }
+    }
+
+    fn send_reply(&mut self, call: &MethodCall<'_>, reply: Result<Message, CallError>) {
         let reply = reply.map_or_else(|failure| call.reply_error(&failure), Some);
         self.before_reply.extend(reply.filter(|_| call.wants_reply()));
+        self.before_reply.append(&mut self.after_reply);
+    }
+
+    /// Answers a call by a reader thread: `read` runs there, and then `finish` here, after the
+    /// changes up to the state that was read are published.
+    pub(super) fn answer_later<T: Send + 'static>(
+        &self,
+        call: &MethodCall<'_>,
+        read: impl FnOnce(&Views, &MethodCall<'_>) -> T + Send + 'static,
+        finish: impl FnOnce(&mut EdsService, &MethodCall<'_>, T) -> Result<Message, CallError>
+        + Send
+        + 'static,
+    ) -> CallAnswer {
+        let (message, views) = (call.message(), self.store_views.clone());
+        let job = Box::new(move || -> Completion {
+            let result = read(&views, &MethodCall::new(&message));
+            Box::new(move |service| {
+                let call = MethodCall::new(&message);
+                if service.clients.contains(call.sender()) {
+                    let published = service.publish_changes();
+                    let reply = published.and_then(|()| finish(service, &call, result));
+                    service.send_reply(&call, reply);
+                }
+                service.handle_later_calls(call.sender());
+            })
+        });
+        self.reader_threads.submit(call.sender(), job);
+        CallAnswer::Deferred
+    }
+
+    /// Handles the calls that waited for the answer to an earlier one.
+    fn handle_later_calls(&mut self, client: &str) {
+        let mut later = self.later_calls.remove(client).unwrap_or_default();
+        while let Some(message) = later.pop_front() {
+            self.handle_call(&MethodCall::new(&message));
+            if let Some(waiting) = self.later_calls.get_mut(client) {
+                waiting.extend(later);
+                return;
+            }
+        }
+    }
+
+    /// Sends the answers of the reader threads; returns the messages to send.
+    pub(super) fn on_answers_read(&mut self) -> Vec<Message> {
+        let completions = self.reader_threads.take_completions();
+        // One signal wakes the service for answers and for commits.
+        let _recurs = self.publish_changes();
+        for completion in completions {
+            completion(self);
+        }
+        self.take_messages()
     }
 
     /// Publishes a commit of another process and returns the messages to send.
@@ -180,7 +291,7 @@ impl EdsService {
         let _recurs = self.publish_changes();
     }
 
-    fn dispatch(&mut self, call: &MethodCall<'_>) -> Result<Message, CallError> {
+    fn dispatch(&mut self, call: &MethodCall<'_>) -> Result<CallAnswer, CallError> {
         let Some(object) = self.object_at(call.path()) else {
             let text = format!("there is no object at {}", call.path());
             return Err(CallError::from_bus_error("UnknownObject", text));
@@ -206,7 +317,7 @@ impl EdsService {
             }
             Some(_) => {}
         }
-        match (interface.name, member) {
+        let reply = match (interface.name, member) {
             (name, _) if name == PEER.name => call.reply(&()),
             (name, _) if name == INTROSPECTABLE.name => {
                 call.reply(&introspection_xml(&interfaces, &self.children(call.path())))
@@ -219,11 +330,12 @@ impl EdsService {
                 BusObject::SourceManager => self.handle_source_manager_call(call),
                 BusObject::Source(number) => self.handle_source_call(number, call),
                 BusObject::Factory => self.handle_open_book_call(call),
-                BusObject::Book(row) => self.handle_book_call(row, call),
-                BusObject::View(number) => self.handle_view_call(number, call),
+                BusObject::Book(number) => return self.handle_book_call(number, call),
+                BusObject::View(number) => return self.handle_view_call(number, call),
                 BusObject::Node => Err(CallError::from_bus_error("UnknownMethod", member)),
             },
-        }
+        };
+        reply.map(CallAnswer::Reply)
     }
 
     /// Returns the object at a path.
@@ -252,10 +364,10 @@ impl EdsService {
                 self.client_views.get(&number)?;
                 BusObject::View(number)
             }
-            ("Subprocess", Some(process), Some(row)) if process == process_id() => {
-                let row = CollectionRow::from_number(row.parse().ok()?);
-                self.published_sources.iter().find(|source| source.row == Some(row))?;
-                BusObject::Book(row)
+            ("Subprocess", Some(process), Some(number)) if process == process_id() => {
+                let number = number.parse().ok()?;
+                self.open_books.get(&number)?;
+                BusObject::Book(number)
             }
             _ => return None,
         };
@@ -283,7 +395,7 @@ impl EdsService {
     fn children(&self, path: &str) -> Vec<String> {
         let mut paths = vec![format!("{ROOT_PATH}/AddressBookFactory")];
         paths.extend(self.published_sources.iter().map(EdsSource::path));
-        paths.extend(self.open_books.keys().map(|row| book_path(*row)));
+        paths.extend(self.open_books.keys().map(|number| book_path(*number)));
         paths.extend(self.client_views.keys().map(|number| view_path(*number)));
         let below = |all: &String| {
             let rest = all.strip_prefix(path.trim_end_matches('/'))?.strip_prefix('/')?;
@@ -346,8 +458,8 @@ impl EdsService {
                 let source = self.published_sources.iter().find(|source| source.number == number);
                 Ok(source.map(EdsSource::property_values).unwrap_or_default())
             }
-            BusObject::Book(row) if interface.name == ADDRESS_BOOK.name => {
-                self.book_property_values(row)
+            BusObject::Book(number) if interface.name == ADDRESS_BOOK.name => {
+                self.book_property_values(number)
             }
             _ => Ok(PropertyValues::new()),
         }
@@ -399,6 +511,7 @@ impl EdsService {
 
     /// Removes a client and its views.
     fn remove_client(&mut self, client: &str) {
+        self.later_calls.remove(client);
         if self.clients.remove(client) {
             self.client_views.retain(|_, view| *view.client != *client);
             self.before_reply.extend(call_bus(
@@ -421,4 +534,10 @@ fn owner_changed_match_rule(client: &str) -> String {
     format!(
         "type='signal',sender='{BUS_NAME}',interface='{BUS_NAME}',member='NameOwnerChanged',arg0='{client}'"
     )
+}
+
+impl Drop for EdsService {
+    fn drop(&mut self) {
+        self.reader_threads.close();
+    }
 }

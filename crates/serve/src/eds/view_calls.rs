@@ -7,9 +7,11 @@ use super::bus::{MethodCall, replace_nul};
 use super::call_error::CallError;
 use super::client_view::{CardInterest, ClientView};
 use super::object_path::view_path;
-use super::service::EdsService;
+use super::reader_threads::Completion;
+use super::service::{BookNumber, CallAnswer, EdsService};
+use larder_query::Error as QueryError;
 use larder_query::views::{self, ViewEvent, ViewOptions, ViewQuery};
-use larder_store::{CollectionRow, Seq};
+use larder_store::Seq;
 use std::mem;
 use std::sync::Arc;
 use zbus::Message;
@@ -28,13 +30,15 @@ enum DeliveryProgress {
     Complete(Seq),
     /// The view was reset: its answer follows again.
     Reset,
+    /// A reader thread reads the answer again.
+    Deferred,
 }
 
 impl EdsService {
     /// Opens a view and returns its path. The view sends nothing until it is started.
     pub(super) fn add_client_view(
         &mut self,
-        row: CollectionRow,
+        book: BookNumber,
         view_query: ViewQuery,
         client: &str,
     ) -> String {
@@ -43,11 +47,12 @@ impl EdsService {
         let (initial, interest) = (true, CardInterest::FullCard);
         let view = ClientView {
             client,
-            collection_row: row,
+            book,
             view_query,
             initial,
             interest,
             store_view: None,
+            changes: 0,
             has_full_answer: false,
         };
         self.client_views.insert(self.last_view_number, view);
@@ -59,7 +64,7 @@ impl EdsService {
         &mut self,
         number: u64,
         call: &MethodCall<'_>,
-    ) -> Result<Message, CallError> {
+    ) -> Result<CallAnswer, CallError> {
         let Some(view) = self.client_views.get_mut(&number) else {
             return Err(CallError::from_bus_error("UnknownObject", call.path()));
         };
@@ -74,33 +79,56 @@ impl EdsService {
             "SetFieldsOfInterest" => {
                 view.interest = CardInterest::from_field_names(&call.arguments::<Vec<String>>()?);
             }
-            "Start" => self.start_view(number)?,
-            "Stop" => view.store_view = None,
+            "Start" => return Ok(self.start_view(number, call)),
+            "Stop" => {
+                view.changes += 1;
+                view.store_view = None;
+            }
             _ => drop(self.client_views.remove(&number)),
         }
-        call.reply(&())
+        call.reply(&()).map(CallAnswer::Reply)
     }
 
     /// Starts a view. Its items follow the reply, as fast as the bus accepts them.
-    fn start_view(&mut self, number: u64) -> Result<(), CallError> {
-        let Some(view) = self.client_views.get_mut(&number) else { return Ok(()) };
+    fn start_view(&mut self, number: u64, call: &MethodCall<'_>) -> CallAnswer {
         let (ready_views, notify) =
             (self.ready_views.clone(), Arc::clone(&self.ready_views.notify));
         let wake = Arc::new(move || {
             ready_views.add(number);
             notify.notify_one();
         });
-        let options = ViewOptions {
-            client: Arc::clone(&view.client),
-            interest: match view.interest {
-                CardInterest::FullCard => views::ViewInterest::MetaAndBytes,
-                CardInterest::UidAndRev | CardInterest::Uids => views::ViewInterest::Meta,
+        let begun = self.client_views.get_mut(&number).map(|view| {
+            view.changes += 1;
+            let options = ViewOptions {
+                client: Arc::clone(&view.client),
+                interest: match view.interest {
+                    CardInterest::FullCard => views::ViewInterest::MetaAndBytes,
+                    CardInterest::UidAndRev | CardInterest::Uids => views::ViewInterest::Meta,
+                },
+                initial: view.initial,
+                wake: Some(wake),
+                ..ViewOptions::default()
+            };
+            (view.view_query.clone(), options, view.changes)
+        });
+        let changes = begun.as_ref().map(|(.., changes)| *changes);
+        self.answer_later(
+            call,
+            move |views, _| begun.map(|(query, options, _)| views.open_view(query, options)),
+            move |service, call, opened| {
+                if let Some(opened) = opened {
+                    service.run_view(number, changes, opened?);
+                }
+                call.reply(&())
             },
-            initial: view.initial,
-            wake: Some(wake),
-            ..ViewOptions::default()
-        };
-        view.store_view = Some(self.store_views.open_view(view.view_query.clone(), options)?);
+        )
+    }
+
+    /// Begins to deliver the events of a view, unless it was stopped meanwhile.
+    fn run_view(&mut self, number: u64, changes: Option<u64>, opened: views::View) {
+        let view = self.client_views.get_mut(&number);
+        let Some(view) = view.filter(|view| Some(view.changes) == changes) else { return };
+        view.store_view = Some(opened);
         view.has_full_answer = !view.initial;
         if view.initial {
             self.after_reply.extend(view.build_view_signal(
@@ -111,20 +139,18 @@ impl EdsService {
             self.ready_views.add(number);
         } else {
             self.after_reply.extend(view.build_view_signal(number, "Complete", &("", "")));
+            self.requeue(number);
         }
-        Ok(())
     }
 
     /// Delivers the events of the views of these books up to a batch, and `Complete` even to a view
     /// without an event. Other views wait, and so do views whose first answer is still being
     /// delivered, which ends with a `Complete` of its own: a writer never waits for another
     /// client's answer.
-    pub(super) fn deliver_to_books(&mut self, books: &[CollectionRow], seq: Seq) {
+    pub(super) fn deliver_to_books(&mut self, books: &[BookNumber], seq: Seq) {
         let is_concerned = |(number, view): (&u64, &ClientView)| {
-            (view.store_view.is_some()
-                && view.has_full_answer
-                && books.contains(&view.collection_row))
-            .then_some(*number)
+            (view.store_view.is_some() && view.has_full_answer && books.contains(&view.book))
+                .then_some(*number)
         };
         let concerned: Vec<u64> = self.client_views.iter().filter_map(is_concerned).collect();
         for number in concerned {
@@ -140,7 +166,7 @@ impl EdsService {
         loop {
             match self.deliver_chunk(number) {
                 DeliveryProgress::Nothing => break,
-                DeliveryProgress::Reset => return,
+                DeliveryProgress::Reset | DeliveryProgress::Deferred => return,
                 DeliveryProgress::Complete(at) if at >= seq => return,
                 DeliveryProgress::Partial | DeliveryProgress::Complete(_) => silent = false,
             }
@@ -172,8 +198,52 @@ impl EdsService {
         let Some(view) = self.client_views.get_mut(&number) else {
             return DeliveryProgress::Nothing;
         };
-        let delivered = match view.store_view.as_mut().map(views::View::try_next) {
-            Some(Ok(Some(event))) => {
+        match view.store_view.as_mut() {
+            None => DeliveryProgress::Nothing,
+            Some(store_view) if store_view.needs_answer() => self.answer_view_again(number),
+            Some(store_view) => {
+                let event = store_view.try_next();
+                self.deliver_event(number, event)
+            }
+        }
+    }
+
+    /// Lets a reader thread answer the query of a view that was reset. The view has no events until
+    /// then.
+    fn answer_view_again(&mut self, number: u64) -> DeliveryProgress {
+        let Some(view) = self.client_views.get_mut(&number) else {
+            return DeliveryProgress::Nothing;
+        };
+        let Some(mut store_view) = view.store_view.take() else {
+            return DeliveryProgress::Nothing;
+        };
+        let (client, changes) = (Arc::clone(&view.client), view.changes);
+        let job = Box::new(move || -> Completion {
+            let event = store_view.try_next();
+            Box::new(move |service| {
+                let view = service.client_views.get_mut(&number);
+                if let Some(view) = view.filter(|view| view.changes == changes) {
+                    view.store_view = Some(store_view);
+                    service.deliver_event(number, event);
+                    service.requeue(number);
+                }
+            })
+        });
+        self.reader_threads.submit(&client, job);
+        DeliveryProgress::Deferred
+    }
+
+    /// Delivers an event of a view.
+    fn deliver_event(
+        &mut self,
+        number: u64,
+        event: Result<Option<ViewEvent>, QueryError>,
+    ) -> DeliveryProgress {
+        let Some(view) = self.client_views.get_mut(&number) else {
+            return DeliveryProgress::Nothing;
+        };
+        let delivered = match event {
+            Ok(Some(event)) => {
                 let progress = match event {
                     ViewEvent::Complete(seq) => DeliveryProgress::Complete(seq),
                     ViewEvent::Reset => DeliveryProgress::Reset,
@@ -191,8 +261,8 @@ impl EdsService {
                 );
                 delivered.map(|()| progress)
             }
-            Some(Ok(None)) | None => return DeliveryProgress::Nothing,
-            Some(Err(error)) => Err(error.into()),
+            Ok(None) => return DeliveryProgress::Nothing,
+            Err(error) => Err(error.into()),
         };
         // A view that cannot report changes is stopped with the reason, rather than left silent.
         delivered.unwrap_or_else(|failure: CallError| {

@@ -7,12 +7,13 @@
 use super::item_rows::{ItemRowWriter, NewItem, StoredItem, stored_item_from_row};
 use super::{ApplyError, PrefetchedItems, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
-use crate::calendar_context_table;
-use crate::error::DatabaseResult;
+use crate::calendar_context_table::{self, UnverifiedContext};
+use crate::derived_index::DerivedIndex;
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::index_updates::IndexUpdates;
-use crate::meta::{MetaTable, set_meta};
+use crate::meta::{EPOCH_KEY, MetaTable, write_meta};
 use crate::row_ids::{CalendarContextRow, ItemRow, OperationId};
 use crate::series::ItemLocation;
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
@@ -91,9 +92,10 @@ impl<'a> BatchWriter<'a> {
             index_updates: IndexUpdates::begin(extractor, meta),
             new_handles: HashSet::new(),
             unchanged_items: HashSet::new(),
-            dedup: operation
-                .puts_each_once
-                .then(|| ImportDedup::from_operation(operation, meta.text("epoch"))),
+            dedup: match operation.puts_each_once {
+                true => Some(ImportDedup::from_operation(operation, meta.text(EPOCH_KEY)?)),
+                false => None,
+            },
             finder: UidFinder::new(tx)?,
             collections: HashMap::new(),
             added: 0,
@@ -157,7 +159,7 @@ impl<'a> BatchWriter<'a> {
         let tx = self.tx;
         self.index_updates.write(tx, &mut self.extractors, self.seq)?;
         self.rows.context_refs.write(tx)?;
-        let epoch = meta.text("epoch");
+        let epoch = meta.text(EPOCH_KEY)?;
         let id = match &operation.id_in_epoch {
             Some((known, id)) if *known == epoch => *id,
             _ => {
@@ -192,7 +194,7 @@ impl<'a> BatchWriter<'a> {
             ("history_bytes", history_bytes),
         ] {
             if meta.number(key)? != value {
-                set_meta(tx, key, value)?;
+                write_meta(tx, key, value)?;
             }
         }
         calendar_context_table::delete_unreferenced(tx)?;
@@ -273,6 +275,11 @@ impl<'a> BatchWriter<'a> {
         let Some(stored) = self.extractors.read_item(self.tx, item.id)? else {
             return Ok(SortKeys::new());
         };
+        if !stored.is_sound {
+            // The keys under which the item is sorted are unknown: the index is filled again.
+            DerivedIndex::Sort.invalidate(self.tx)?;
+            return Ok(SortKeys::new());
+        }
         let extractor = self.extractors.for_collection(self.tx, collection)?;
         Ok(extractor.extract_sort_keys(&stored.bytes, &stored.context))
     }
@@ -300,8 +307,11 @@ impl<'a> BatchWriter<'a> {
             Precondition::UnchangedSince(_) => false,
             _ => self.is_repeat_in_operation(&item)?,
         };
-        let stored_bytes = blob::require_source_bytes(self.tx, item.id)?;
-        let is_same = is_same_card(&stored_bytes, put.parsed.bytes());
+        let stored_bytes = blob::read_unverified_bytes(self.tx, item.id)?
+            .ok_or_else(|| DatabaseError::missing_source_bytes(item.id))?;
+        // A damaged item is replaced, and its bytes are compared with nothing.
+        let (stored_bytes, is_sound) = stored_bytes.into_parts(item.id);
+        let is_same = is_sound && is_same_card(&stored_bytes, put.parsed.bytes());
         // The same bytes mean another time if the calendar defines the zone differently.
         let is_same = is_same && (is_repeat || self.has_same_calendar_context(&item, &put)?);
         if is_repeat && !is_same {
@@ -313,7 +323,9 @@ impl<'a> BatchWriter<'a> {
             }
             _ if is_same => ChangeOutcome::Unchanged(item.handle),
             Precondition::Absent => ChangeOutcome::Conflict(Some(item.handle), Some(item.seq)),
-            Precondition::NotNewer if is_newer_revision(&stored_bytes, put.parsed.bytes()) => {
+            Precondition::NotNewer
+                if is_sound && is_newer_revision(&stored_bytes, put.parsed.bytes()) =>
+            {
                 ChangeOutcome::Conflict(Some(item.handle), Some(item.seq))
             }
             Precondition::UnchangedSince(_) => ChangeOutcome::Updated(item.handle),
@@ -434,11 +446,7 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    fn has_same_calendar_context(
-        &self,
-        item: &StoredItem,
-        put: &ItemPut,
-    ) -> rusqlite::Result<bool> {
+    fn has_same_calendar_context(&self, item: &StoredItem, put: &ItemPut) -> DatabaseResult<bool> {
         if !item.location.is_in_calendar {
             return Ok(true);
         }
@@ -447,7 +455,11 @@ impl<'a> BatchWriter<'a> {
             .prepare_cached("SELECT calendar_context FROM item WHERE id = ?1")?
             .query_row([item.id], |row| row.get(0))?;
         let stored = match row {
-            Some(row) => calendar_context_table::read_context(self.tx, row)?,
+            Some(row) => match calendar_context_table::read_unverified_context(self.tx, row)? {
+                // A damaged context is no context that the item had.
+                Some(UnverifiedContext { damage: Some(_), .. }) => return Ok(false),
+                found => found.map(|found| found.context),
+            },
             None => None,
         };
         Ok(stored.as_deref().is_some_and(|stored| {

@@ -5,6 +5,7 @@
 
 use crate::batch::ItemPut;
 use crate::calendar_context_table::ContextRefCounts;
+use crate::checksum::Checksum;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::item_meta::kind_condition;
@@ -64,7 +65,7 @@ impl<'a> InsertStatements<'a> {
         &mut self,
         tx: &'a WriteTransaction<'a>,
     ) -> rusqlite::Result<&mut CachedStatement<'a>> {
-        prepare_once(&mut self.source_bytes, tx, "INSERT INTO source_bytes VALUES(?1, ?2, ?3)")
+        prepare_once(&mut self.source_bytes, tx, "INSERT INTO source_bytes VALUES(?1, ?2, ?3, ?4)")
     }
 }
 
@@ -128,7 +129,7 @@ impl<'a> ItemRowWriter<'a> {
         item: &NewItem,
         put: ItemPut,
         entry: &IndexDocument,
-    ) -> rusqlite::Result<()> {
+    ) -> DatabaseResult<()> {
         let context = self.acquire_calendar_context(&put)?;
         self.inserts.item(self.tx)?.execute((
             item.id,
@@ -143,8 +144,11 @@ impl<'a> ItemRowWriter<'a> {
             &entry.stored_fields,
             context,
         ))?;
-        let stored = blob::store_bytes(self.tx, put.parsed.into_bytes())?;
-        self.inserts.source_bytes(self.tx)?.execute((item.id, stored.bytes, stored.blob_hash))?;
+        let bytes = put.parsed.into_bytes();
+        let checksum = Checksum::from_item(item.id, &bytes);
+        let stored = blob::store_bytes(self.tx, bytes)?;
+        let row = (item.id, stored.bytes, stored.blob_hash, checksum);
+        self.inserts.source_bytes(self.tx)?.execute(row)?;
         Ok(())
     }
 
@@ -155,12 +159,16 @@ impl<'a> ItemRowWriter<'a> {
         ordinal: i64,
         put: ItemPut,
         entry: &IndexDocument,
-    ) -> rusqlite::Result<()> {
+    ) -> DatabaseResult<()> {
         let (kind, context) = (put.parsed.kind(), self.acquire_calendar_context(&put)?);
-        let stored = blob::store_bytes(self.tx, put.parsed.into_bytes())?;
+        let bytes = put.parsed.into_bytes();
+        let checksum = Checksum::from_item(item, &bytes);
+        let stored = blob::store_bytes(self.tx, bytes)?;
         self.tx
-            .prepare_cached("UPDATE source_bytes SET bytes = ?2, blob_hash = ?3 WHERE item = ?1")?
-            .execute((item, stored.bytes, stored.blob_hash))?;
+            .prepare_cached(
+                "UPDATE source_bytes SET bytes = ?2, blob_hash = ?3, checksum = ?4 WHERE item = ?1",
+            )?
+            .execute((item, stored.bytes, stored.blob_hash, checksum))?;
         self.tx
             .prepare_cached(
                 "UPDATE item SET seq = ?2, ordinal = ?3, uid_origin = ?4, stored_fields = ?5, kind = ?6, calendar_context = ?7
@@ -211,7 +219,7 @@ impl<'a> ItemRowWriter<'a> {
     fn acquire_calendar_context(
         &mut self,
         put: &ItemPut,
-    ) -> rusqlite::Result<Option<CalendarContextRow>> {
+    ) -> DatabaseResult<Option<CalendarContextRow>> {
         put.parsed
             .calendar_context()
             .map(|context| self.context_refs.acquire(self.tx, context))
@@ -223,10 +231,10 @@ impl<'a> ItemRowWriter<'a> {
 static LOG_ITEM_VERSION_SQL: LazyLock<String> = LazyLock::new(|| {
     format!(
         "INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid,
-                                  recurrence_id, uid_origin, bytes, blob_hash, calendar_context,
-                                  item, schedule)
+                                  recurrence_id, uid_origin, bytes, blob_hash, checksum,
+                                  calendar_context, item, schedule)
          SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence_id,
-                i.uid_origin, s.bytes, s.blob_hash, i.calendar_context, i.id,
+                i.uid_origin, s.bytes, s.blob_hash, s.checksum, i.calendar_context, i.id,
                 CASE WHEN {} THEN (SELECT data FROM idx_schedule WHERE item = i.id) END
          FROM item i JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
         kind_condition(Kind::has_schedule)

@@ -4,6 +4,7 @@
 //! bytes and a collection has none.
 
 use crate::batch::{BatchChange, ItemPut, Precondition};
+use crate::checksum::{Checksum, StoredVersion, damaged_item_error, verify_item};
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
@@ -238,7 +239,7 @@ impl ItemUndoPlanner<'_> {
     fn read_item_state(&self, item: ItemRow) -> DatabaseResult<Option<ItemState>> {
         // A single statement, because another writer may remove the item in the meantime, which is
         // no damage.
-        let sql = "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context
+        let sql = "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context, s.checksum
                    FROM item i LEFT JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
                    WHERE i.id = ?1";
         let mut select = self.tx.prepare_cached(sql)?;
@@ -246,24 +247,36 @@ impl ItemUndoPlanner<'_> {
         let Some(row) = rows.next()? else { return Ok(None) };
         let context = read_item_context(&self.tx, row.get(4)?, row.get(5)?, row.get(6)?)?;
         let Some(context) = context else { return Ok(None) };
-        let bytes: Option<Vec<u8>> = row.get(3)?;
+        let (bytes, checksum): (Option<Vec<u8>>, Option<Checksum>) = (row.get(3)?, row.get(7)?);
+        let (Some(bytes), Some(checksum)) = (bytes, checksum) else {
+            return Err(damaged_item_error(&self.tx, item));
+        };
+        verify_item(&self.tx, item, &bytes, checksum)?;
         Ok(Some(ItemState {
             collection: row.get(0)?,
             uid: row.get(1)?,
             derived_uid: row.get(2)?,
-            bytes: bytes.ok_or_else(|| DatabaseError::missing_source_bytes(item))?,
+            bytes,
             context,
         }))
     }
 
-    fn read_previous_versions(&self, handle: Handle) -> rusqlite::Result<Vec<PreviousVersion>> {
+    fn read_previous_versions(&self, handle: Handle) -> DatabaseResult<Vec<PreviousVersion>> {
         let sql = "SELECT f.seq, f.since, f.collection, f.uid, f.uid_origin,
-                          coalesce(f.bytes, b.bytes), f.kind, coalesce(f.recurrence_id, ''), f.calendar_context
+                          coalesce(f.bytes, b.bytes), f.kind, coalesce(f.recurrence_id, ''), f.calendar_context,
+                          f.id, f.item, f.checksum
                    FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
                    WHERE f.handle = ?1 ORDER BY f.seq, f.ordinal";
-        let read_row = |row: &Row<'_>| {
+        let read_row = |row: &Row<'_>| -> DatabaseResult<PreviousVersion> {
             let uid: Option<String> = row.get(3)?;
             let bytes: Option<Vec<u8>> = row.get(5)?;
+            let stored = StoredVersion {
+                row: row.get(9)?,
+                item: row.get(10)?,
+                bytes: bytes.as_deref(),
+                checksum: row.get(11)?,
+            };
+            stored.verify(&self.tx)?;
             let (collection, derived_uid) = (row.get(2)?, row.get(4)?);
             let context = read_item_context(&self.tx, row.get(6)?, row.get(7)?, row.get(8)?)?;
             let state = uid.zip(bytes).zip(context).map(|((uid, bytes), context)| ItemState {
@@ -275,6 +288,11 @@ impl ItemUndoPlanner<'_> {
             });
             Ok(PreviousVersion { until: row.get(0)?, since: row.get(1)?, state })
         };
-        self.tx.prepare_cached(sql)?.query_map([handle.to_bytes()], read_row)?.collect()
+        let mut select = self.tx.prepare_cached(sql)?;
+        let (mut rows, mut versions) = (select.query([handle.to_bytes()])?, Vec::new());
+        while let Some(row) = rows.next()? {
+            versions.push(read_row(row)?);
+        }
+        Ok(versions)
     }
 }

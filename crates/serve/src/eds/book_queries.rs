@@ -1,0 +1,153 @@
+//! The calls that search an address book. They are answered by the reader threads.
+//!
+//! Separate from `book`, whose calls read and change single contacts on the thread of the bus.
+
+use super::bus::{MAX_ARRAY_BYTES, MethodCall, replace_nul};
+use super::call_error::{CallError, INVALID_QUERY, SIZE_LIMIT};
+use super::card::CardRenderer;
+use super::object_path::object_path;
+use super::service::{BookNumber, CallAnswer, EdsService};
+use larder_format::phone::ParsedPhoneNumber;
+use larder_query::views::{QuerySyntax, ViewQuery, Views};
+use larder_query::{MAX_QUERY_BYTES, MatchOp, Query, QueryContext};
+use larder_store::Kind;
+use std::sync::Arc;
+
+/// The part of a book that its queries need.
+pub(super) struct SearchedBook {
+    /// The name of the collection.
+    pub(super) name: Arc<str>,
+    pub(super) settings: Arc<QueryContext>,
+}
+
+impl EdsService {
+    /// Handles a call that searches a book.
+    pub(super) fn handle_book_query(
+        &mut self,
+        number: BookNumber,
+        book: SearchedBook,
+        call: &MethodCall<'_>,
+    ) -> Result<CallAnswer, CallError> {
+        let text: String = call.arguments()?;
+        let client = call.sender().to_string();
+        Ok(match call.member() {
+            "GetView" => self.answer_later(
+                call,
+                move |_, _| book.view_query(&text),
+                move |service, call, view_query| {
+                    let view_query = view_query
+                        .map_err(|error| CallError { message: "Invalid query".into(), ..error })?;
+                    call.reply(&object_path(&service.add_client_view(number, view_query, &client)))
+                },
+            ),
+            "GetContactList" => self.answer_later(
+                call,
+                move |views, call| {
+                    let cards = book.list_cards(views, &text, &client);
+                    call.reply(&cards.map_err(|it| it.with_context("Cannot get contact list"))?)
+                },
+                |_, _, reply| reply,
+            ),
+            "GetContactListUids" => self.answer_later(
+                call,
+                move |views, call| {
+                    let uids = book.list_uids(views, &text, &client);
+                    call.reply(&uids.map_err(|it| it.with_context("Cannot get contact list uids"))?)
+                },
+                |_, _, reply| reply,
+            ),
+            _ => self.answer_later(
+                call,
+                move |views, call| call.reply(&book.has_email(views, &text, &client)?),
+                |_, _, reply| reply,
+            ),
+        })
+    }
+}
+
+impl SearchedBook {
+    fn list_cards(
+        &self,
+        views: &Views,
+        query: &str,
+        client: &str,
+    ) -> Result<Vec<String>, CallError> {
+        let view_query = self.view_query(query)?;
+        let (mut all, mut size, mut failed) = (Vec::new(), 0, None);
+        let mut cards = CardRenderer::default();
+        views.find(view_query, client, &mut |meta, bytes| {
+            let card = views.with_reader(|reader| cards.render(reader, meta, bytes));
+            match card.and_then(|card| Ok(card?)) {
+                Ok(card) => {
+                    size += card.len() + 8;
+                    all.push(card);
+                }
+                Err(error) => failed = Some(CallError::from(error)),
+            }
+            failed.is_none() && size <= MAX_ARRAY_BYTES
+        })?;
+        match failed {
+            Some(failure) => Err(failure),
+            None if size > MAX_ARRAY_BYTES => Err(CallError::new(
+                SIZE_LIMIT,
+                "the answer is too large for one message; open a view",
+            )),
+            None => Ok(all),
+        }
+    }
+
+    fn list_uids(
+        &self,
+        views: &Views,
+        query: &str,
+        client: &str,
+    ) -> Result<Vec<String>, CallError> {
+        let (view_query, mut uids) = (self.view_query(query)?, Vec::new());
+        views.find(view_query, client, &mut |meta, _| {
+            uids.push(replace_nul(&meta.uid));
+            true
+        })?;
+        Ok(uids)
+    }
+
+    fn has_email(&self, views: &Views, address: &str, client: &str) -> Result<bool, CallError> {
+        let text = address.replace('\\', "\\\\").replace('"', "\\\"");
+        let view_query = self.view_query(&format!("(is \"email\" \"{text}\")"))?;
+        Ok(views.find(view_query, client, &mut |_, _| false)? > 0)
+    }
+
+    fn view_query(&self, text: &str) -> Result<ViewQuery, CallError> {
+        self.check_query(text)?;
+        let view_query = ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&self.settings));
+        Ok(view_query.with_collection(&self.name).with_kind(Kind::Contact))
+    }
+
+    /// Refuses queries to which clients expect an error. In this protocol the query for all
+    /// contacts is an empty text, and not `#t`.
+    fn check_query(&self, text: &str) -> Result<(), CallError> {
+        let invalid = || CallError::new(INVALID_QUERY, format!("Invalid Query “{text}”"));
+        if text.len() > MAX_QUERY_BYTES {
+            let text = format!("Invalid Query: it is longer than {MAX_QUERY_BYTES} bytes");
+            return Err(CallError::new(INVALID_QUERY, text));
+        }
+        if text.trim_start().starts_with('#') {
+            return Err(invalid());
+        }
+        let query = Query::parse_sexp_with(text, &self.settings).map_err(|_| invalid())?;
+        if has_invalid_phone(&query) { Err(invalid()) } else { Ok(()) }
+    }
+}
+
+/// Returns whether a query tests for a text that is not a phone number. The query crate answers
+/// such a test with no item, but clients expect an error.
+fn has_invalid_phone(query: &Query) -> bool {
+    match query {
+        Query::And(all) | Query::Or(all) => all.iter().any(has_invalid_phone),
+        Query::Not(query) => has_invalid_phone(query),
+        Query::Test(test) => {
+            matches!(test.op, MatchOp::EqPhone | MatchOp::EqPhoneNational | MatchOp::EqPhoneShort)
+                && ParsedPhoneNumber::parse(&test.text, test.region.as_deref()).is_none()
+        }
+        _ => false,
+    }
+}

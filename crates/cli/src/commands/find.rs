@@ -180,6 +180,7 @@ impl FindArgs {
             prefetch: self.is_item_list()
                 && self.fields.is_empty()
                 && context.format != OutputFormat::Text,
+            ..larder_query::SearchRequest::default()
         })
     }
 

@@ -228,7 +228,7 @@ fn unusable_directories_are_explained() {
         "this is not a database, but somebody's diary, and long enough to be read as one",
     );
     let private = std::fs::Permissions::from_mode(0o700);
-    std::fs::set_permissions(home.work("foreign"), private).unwrap();
+    std::fs::set_permissions(home.work("foreign"), private.clone()).unwrap();
     assert_snapshot!(at("foreign", &["import", "book.vcf"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
@@ -248,6 +248,7 @@ fn unusable_directories_are_explained() {
     exit 4
     "#);
     std::fs::create_dir_all(home.work("odd/data.db")).unwrap();
+    std::fs::set_permissions(home.work("odd"), private.clone()).unwrap();
     assert_snapshot!(at("odd", &["import", "book.vcf"]), @"
     ! error: odd/data.db: unable to open database file: odd/data.db
     ! hint: `ls -l` shows who owns the files; `larder check` checks the store for damage

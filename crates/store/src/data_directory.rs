@@ -169,8 +169,10 @@ impl DataDirectory {
     /// Fails if the database has several names: each name would have its own write-ahead log.
     pub(crate) fn check_single_name(&self) -> Result<()> {
         let path = self.database_path();
-        let names = fs::metadata(&path).map_err(file_error_at(&path))?.nlink();
-        if names > 1 { Err(Error::SeveralNames { path, names }) } else { Ok(()) }
+        let found = fs::metadata(&path).map_err(file_error_at(&path))?;
+        let names = found.nlink();
+        // The links of a directory are its subdirectories.
+        if found.is_file() && names > 1 { Err(Error::SeveralNames { path, names }) } else { Ok(()) }
     }
 
     /// Returns the permissions of the directory if other users have any; `None`: they have none, or

@@ -114,11 +114,11 @@ fn split_in_chunks(stream: &[u8], chunk: usize, limit: usize) -> Vec<SplitOutput
         StreamPiece::CalendarBegins { line, bytes } => {
             whole.push(SplitOutput::CalendarFrame { line, bytes: bytes.to_vec() });
         }
-        StreamPiece::CalendarLines { line, bytes } => {
+        StreamPiece::CalendarLines { line, bytes, .. } => {
             let name = "its lines".to_string();
             whole.push(SplitOutput::Item { name, line, bytes: bytes.to_vec(), closed: true });
         }
-        StreamPiece::CalendarEnds { line, bytes, closed } => {
+        StreamPiece::CalendarEnds { line, bytes, closed, .. } => {
             assert_eq!(closed, !bytes.is_empty(), "an END is a line");
             whole.push(SplitOutput::CalendarFrame { line, bytes: bytes.to_vec() });
         }

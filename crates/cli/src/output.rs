@@ -4,6 +4,7 @@
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
+use larder_present::safe_text::{escape_line, escape_output, is_escaped_in_json};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Stderr, StdoutLock, Write};
@@ -102,9 +103,11 @@ impl OutputStream {
         (or(lines, 24), self.line_width().unwrap_or(or(columns, 80)))
     }
 
-    /// Returns a text with its styles, or without them if the output has none.
+    /// Returns a text with its styles, or without them if the output has none, and with escapes for
+    /// the characters that no line may have.
     pub(crate) fn render(&self, text: &str) -> String {
-        if self.is_styled { text.into() } else { strip_styles(text) }
+        let text = escape_output(text);
+        if self.is_styled { text.into_owned() } else { strip_styles(&text) }
     }
 
     /// Returns whether the reader of the output pipe has gone, for callers that have nothing to
@@ -127,10 +130,12 @@ impl OutputStream {
 
     /// Prints a line.
     pub(crate) fn print_line(&mut self, text: impl Display) -> io::Result<()> {
+        let text = text.to_string();
+        let text = escape_output(&text);
         if self.is_styled {
             writeln!(self.stream, "{text}")
         } else {
-            writeln!(self.stream, "{}", strip_styles(&text.to_string()))
+            writeln!(self.stream, "{}", strip_styles(&text))
         }
     }
 
@@ -142,13 +147,16 @@ impl OutputStream {
     /// Prints a JSON object on one line.
     pub(crate) fn print_json(&mut self, value: &serde_json::Value) -> io::Result<()> {
         let text = value.to_string();
-        // JSON escapes only the first 32 control characters, but terminals obey the others too.
-        // They can occur only in strings.
+        // JSON escapes only the first 32 control characters, but terminals obey others too, and
+        // people read JSON. They can occur only in strings.
         let mut rest = text.as_str();
-        while let Some(at) = rest.find(char::is_control) {
+        while let Some(at) = rest.find(is_escaped_in_json) {
             let (before, from) = rest.split_at(at);
             let control = from.chars().next().unwrap_or_default();
-            write!(self.stream, "{before}\\u{:04x}", u32::from(control))?;
+            self.stream.write_all(before.as_bytes())?;
+            for unit in control.encode_utf16(&mut [0; 2]) {
+                write!(self.stream, "\\u{unit:04x}")?;
+            }
             rest = &from[control.len_utf8()..];
         }
         writeln!(self.stream, "{rest}")
@@ -203,14 +211,17 @@ pub(crate) fn print_message(severity: &str, text: impl Display) {
         "warning" => AnsiColor::Yellow.on_default().bold(),
         _ => AnsiColor::Cyan.on_default().bold(),
     };
+    let text = text.to_string();
+    let text = escape_output(&text);
     // A closed standard error is no failure.
     let _unheard = writeln!(anstream::stderr(), "{style}{severity}{style:#}: {text}");
 }
 
-/// Replaces control characters by spaces, so that imported text cannot send escape sequences to the
-/// terminal.
+/// Returns a text as a part of one line, in which imported text can neither send escape sequences
+/// to the terminal nor hide what it is. Columns need it before their widths are computed; all other
+/// output is escaped when it is printed.
 pub(crate) fn sanitize_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    escape_line(text).into_owned()
 }
 
 /// `1 contact`, `2 contacts`.
@@ -265,6 +276,6 @@ mod tests {
         assert_eq!(format_count(2_000, "contact"), "2,000 contacts");
         assert_eq!(format_bytes(999), "999 bytes");
         assert_eq!(format_bytes(1_250_000), "1.2 MB");
-        assert_eq!(sanitize_line("a\x1b[31mb\nc"), "a [31mb c");
+        assert_eq!(sanitize_line("a\x1b[31mb\nc"), "a<U+001B>[31mb c");
     }
 }

@@ -12,6 +12,7 @@
 //! | `error_messages`, `argument_fuzzing` | common mistakes, and arbitrary arguments |
 //! | `restore_interruption` | restores that are killed or interrupted |
 //! | `robustness`, `crash_recovery`, `full_disk`, `concurrency` | failing stores, oversized input, crashes, several processes |
+//! | `unusual_input`, `safe_display` | input against the letter of the RFCs, or made to deceive |
 //! | `corpora` | address books and calendars of other programs, byte for byte |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
 //! | `source_tree` | no test: the sources as syntax trees |
@@ -57,9 +58,11 @@ mod query_log;
 mod readme;
 mod restore_interruption;
 mod robustness;
+mod safe_display;
 mod source_tree;
 mod test_home;
 #[cfg(feature = "toy-kind")]
 mod toy_kind;
+mod unusual_input;
 mod watch;
 mod zone_changes;

@@ -4,7 +4,6 @@
 //! apply the same limits and use the same one of several definitions of a time zone.
 
 use larder_format::component::CalendarVersion;
-use larder_format::decoding::decode_utf16_lines;
 use larder_store::{CalendarContext, ZoneDefinition};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,20 +39,20 @@ pub enum ZoneAddition {
 }
 
 impl CalendarContextBuilder {
-    /// Adds properties of the calendar. Returns the lines that exceed [`MAX_HEADER_BYTES`].
-    pub fn add_lines<'l>(&mut self, lines: &'l [u8]) -> &'l [u8] {
-        let decoded = decode_utf16_lines(lines);
-        let (taken, rest) = self.split_at_limit(lines, decoded.is_some());
+    /// Adds properties of the calendar, with their text if the file is UTF-16. Returns the lines
+    /// that exceed [`MAX_HEADER_BYTES`].
+    pub fn add_lines<'l>(&mut self, lines: &'l [u8], utf16_text: Option<&str>) -> &'l [u8] {
+        let (taken, rest) = self.split_at_limit(lines, utf16_text.is_some());
         if !taken.is_empty() {
-            self.header.extend_from_slice(decoded.as_deref().map_or(taken, str::as_bytes));
+            self.header.extend_from_slice(utf16_text.map_or(taken, str::as_bytes));
         }
         rest
     }
 
     /// Counts properties that the context already contains. Returns the lines that exceed
     /// [`MAX_HEADER_BYTES`].
-    pub fn skip_lines<'l>(&mut self, lines: &'l [u8]) -> &'l [u8] {
-        self.split_at_limit(lines, decode_utf16_lines(lines).is_some()).1
+    pub fn skip_lines<'l>(&mut self, lines: &'l [u8], utf16_text: Option<&str>) -> &'l [u8] {
+        self.split_at_limit(lines, utf16_text.is_some()).1
     }
 
     /// Splits lines at the limit: between two lines, or, as UTF-16, before the first.

@@ -10,7 +10,7 @@ use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, Zo
 use larder_format::component::Component;
 use larder_format::edit::insert_uid;
 use larder_format::problem::Problem;
-use larder_format::splitter::{Splitter, StreamPiece};
+use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
 use larder_store::{CalendarContext, Extractor, Kind, ParsedItem, RejectedItem};
 use larder_time::civil::Instant;
 use std::io;
@@ -150,8 +150,8 @@ impl SplitText {
                     calendar = CalendarContextBuilder::default();
                     first = pieces.items.len();
                 }
-                StreamPiece::CalendarLines { bytes, .. } => {
-                    calendar.add_lines(bytes);
+                StreamPiece::CalendarLines { bytes, utf16_text, .. } => {
+                    calendar.add_lines(bytes, utf16_text);
                 }
                 StreamPiece::CalendarEnds { .. } => {
                     pieces.set_context(first, &Arc::new(calendar.build()));
@@ -170,6 +170,7 @@ impl SplitText {
                     let (kind, bytes) = (Kind::from_component_name(name), bytes.to_vec());
                     pieces.items.push(SplitItem { line, bytes, kind, context: Arc::default() });
                 }
+                StreamPiece::Skipped { why: SkipReason::NestedCalendarEnd, .. } => {}
                 StreamPiece::Skipped { first: true, line, .. } => {
                     pieces
                         .diagnostics

@@ -29,9 +29,9 @@ use std::sync::{Arc, LazyLock};
 
 /// The version of the rules for terms, sort keys and stored fields, and of the default index
 /// configurations.
-const EXTRACTION_VERSION: u32 = 6;
+const EXTRACTION_VERSION: u32 = 7;
 /// The version of the rules for schedules.
-const SCHEDULE_VERSION: u32 = 2;
+const SCHEDULE_VERSION: u32 = 3;
 /// Texts whose folded forms distinguish one version of the folding rules and of the Unicode tables
 /// from another: marks, case, scripts, and letters that Unicode added late.
 const FOLD_PROBES: &[&str] = &[

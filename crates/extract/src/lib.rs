@@ -51,10 +51,10 @@ pub use crate::parsed_item::{
     IndexDocument, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
 };
 pub use crate::schedule::{
-    Alarm, ItemOccurrence, Overlap, ParsedSchedule, Schedule, ScheduleForm, TimeRange, TimeTarget,
-    Trigger,
+    Alarm, Existence, ItemOccurrence, Overlap, ParsedSchedule, Schedule, ScheduleForm, TimeRange,
+    TimeTarget, Trigger,
 };
-pub use crate::series::{MAX_FUTURE_OVERRIDES, SeriesMember, combine_schedules};
+pub use crate::series::{SeriesMember, combine_schedules};
 pub use crate::stored_fields::{StoredFields, is_storable};
 pub use crate::term::WORD_PREFIX_CHARS;
 pub use crate::term_extraction::{ExtractedTerms, MIN_LONG_NUMBER_DIGITS};

@@ -15,6 +15,7 @@ use larder_time::civil::{DAY_SECONDS, Instant};
 use larder_time::rule::StepBudget;
 use larder_time::series::{Occurrence, OverrideMode, Series, ZoneReference};
 use larder_time::value::IcalDuration;
+use larder_time::zone::Zone;
 
 /// An alarm is repeated at most this many times.
 pub(crate) const MAX_ALARM_REPEATS: u64 = 1000;
@@ -34,10 +35,27 @@ pub struct Schedule {
 /// The form of a schedule.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScheduleForm {
-    /// From an instant on, or always: a task without a time (RFC 4791, 9.9).
-    Open(Option<Instant>),
+    /// A task without DTSTART and DUE. It has no occurrence, but it exists for a time, which time
+    /// ranges match (RFC 4791, 9.9).
+    Undated(Existence),
     /// Once, or repeatedly.
     Series(Box<Series>),
+}
+
+/// The time for which a task without dates exists, by CREATED and COMPLETED; both ends are in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Existence {
+    /// The beginning; `None`: it has always existed.
+    pub since: Option<Instant>,
+    /// The end; `None`: the task is not completed.
+    pub until: Option<Instant>,
+}
+
+impl Existence {
+    fn overlaps(self, range: &TimeRange) -> bool {
+        self.since.is_none_or(|since| since < range.to)
+            && self.until.is_none_or(|until| until >= range.from)
+    }
 }
 
 /// An alarm (RFC 5545, 3.6.6).
@@ -94,9 +112,10 @@ impl Schedule {
         if range.from >= range.to {
             return Overlap::No;
         }
-        if let (ScheduleForm::Open(since), TimeTarget::Occurrences) = (&self.form, range.target) {
-            let begun = since.is_none_or(|since| since < range.to);
-            return if begun { Overlap::Yes } else { Overlap::No };
+        if let (ScheduleForm::Undated(existence), TimeTarget::Occurrences) =
+            (&self.form, range.target)
+        {
+            return if existence.overlaps(range) { Overlap::Yes } else { Overlap::No };
         }
         let mut found = Overlap::No;
         let is_complete = self.for_each_in(range, &mut |_| {
@@ -107,30 +126,54 @@ impl Schedule {
     }
 
     /// Returns the number of occurrences, or alarms, in a time range, and whether all could be
-    /// counted.
+    /// counted within the budget.
     #[must_use]
-    pub fn count_in(&self, range: &TimeRange) -> (u64, bool) {
+    pub fn count_in(&self, range: &TimeRange, budget: StepBudget) -> (u64, bool) {
         let mut count = 0;
-        let is_complete = self.for_each_in(range, &mut |_| {
+        let is_complete = self.for_each_within(range, budget, &mut |_| {
             count += 1;
             true
         });
         (count, is_complete)
     }
 
+    /// Returns the occurrence at the start of the item, for an item whose occurrences have all been
+    /// replaced or excluded; `None` if the item has no date, or stands for the occurrences after an
+    /// override.
+    #[must_use]
+    pub fn start_occurrence(&self, local: &Zone) -> Option<ItemOccurrence> {
+        let series = self.series().filter(|_| self.override_row.is_none())?;
+        Some(ItemOccurrence {
+            occurrence: series.start_occurrence(local),
+            is_date: series.is_date(),
+            is_floating: *series.zone_reference() == ZoneReference::Floating,
+            alarm: None,
+        })
+    }
+
     /// Calls `visit` with the occurrences, or the alarms, in a time range, in the order of their
     /// beginnings, until it returns false. Returns whether the result is exact. For a hostile rule,
-    /// only the occurrences within the step budget are visited, and a COUNT beyond the budget is
-    /// ignored.
+    /// only the occurrences within the default step budget are visited, and a COUNT beyond the
+    /// budget is ignored.
     pub fn for_each_in(
         &self,
         range: &TimeRange,
         visit: &mut dyn FnMut(ItemOccurrence) -> bool,
     ) -> bool {
+        self.for_each_within(range, StepBudget::default(), visit)
+    }
+
+    /// Like [`for_each_in`](Self::for_each_in), with another step budget.
+    pub fn for_each_within(
+        &self,
+        range: &TimeRange,
+        budget: StepBudget,
+        visit: &mut dyn FnMut(ItemOccurrence) -> bool,
+    ) -> bool {
         let ScheduleForm::Series(series) = &self.form else { return true };
         match range.target {
-            TimeTarget::Occurrences => self.for_each_occurrence(series, range, visit),
-            TimeTarget::Alarms => self.for_each_alarm(series, range, visit),
+            TimeTarget::Occurrences => self.for_each_occurrence(series, range, budget, visit),
+            TimeTarget::Alarms => self.for_each_alarm(series, range, budget, visit),
         }
     }
 
@@ -138,6 +181,7 @@ impl Schedule {
         &self,
         series: &Series,
         range: &TimeRange,
+        budget: StepBudget,
         visit: &mut dyn FnMut(ItemOccurrence) -> bool,
     ) -> bool {
         let (date, floating) =
@@ -145,8 +189,7 @@ impl Schedule {
         let tag = self.override_row.map(i64::unsigned_abs);
         let detached = if tag.is_some() { OverrideMode::Include } else { OverrideMode::Exclude };
         let (from, to) = (range.from, range.to);
-        let mut all =
-            series.occurrences(from, to, &range.local_zone, detached, StepBudget::default());
+        let mut all = series.occurrences(from, to, &range.local_zone, detached, budget);
         for occurrence in all.by_ref().filter(|occurrence| occurrence.tag == tag) {
             if !visit(ItemOccurrence {
                 occurrence,
@@ -164,10 +207,11 @@ impl Schedule {
         &self,
         series: &Series,
         range: &TimeRange,
+        budget: StepBudget,
         visit: &mut dyn FnMut(ItemOccurrence) -> bool,
     ) -> bool {
         let Some((first, last)) = self.alarm_offset_bounds() else {
-            return self.for_each_absolute_alarm(series, range, visit);
+            return self.for_each_absolute_alarm(series, range, budget, visit);
         };
         let around = TimeRange {
             from: range.from.saturating_add(-last - 1),
@@ -176,7 +220,7 @@ impl Schedule {
             target: TimeTarget::Occurrences,
         };
         let (mut found, mut is_full) = (Vec::new(), false);
-        let is_complete = self.for_each_occurrence(series, &around, &mut |occurrence| {
+        let is_complete = self.for_each_occurrence(series, &around, budget, &mut |occurrence| {
             for alarm in &self.alarms {
                 alarm.for_each_ring(series, &occurrence, range, &mut |at| {
                     found.push(ItemOccurrence { alarm: Some((at, alarm.line)), ..occurrence });
@@ -186,7 +230,7 @@ impl Schedule {
             !is_full
         });
         let is_complete = is_complete && !is_full;
-        let is_complete = self.for_each_absolute_alarm(series, range, &mut |occurrence| {
+        let is_complete = self.for_each_absolute_alarm(series, range, budget, &mut |occurrence| {
             found.push(occurrence);
             true
         }) && is_complete;
@@ -200,6 +244,7 @@ impl Schedule {
         &self,
         series: &Series,
         range: &TimeRange,
+        budget: StepBudget,
         visit: &mut dyn FnMut(ItemOccurrence) -> bool,
     ) -> bool {
         let mut rings: Vec<(Instant, u32)> = Vec::new();
@@ -214,10 +259,11 @@ impl Schedule {
         rings.sort_unstable();
         let everything = TimeRange { from: Instant::MIN, to: Instant::MAX, ..range.clone() };
         let mut first = None;
-        let is_complete = self.for_each_occurrence(series, &everything, &mut |occurrence| {
-            first = Some(occurrence);
-            false
-        });
+        let is_complete =
+            self.for_each_occurrence(series, &everything, budget, &mut |occurrence| {
+                first = Some(occurrence);
+                false
+            });
         let Some(first) = first else { return is_complete };
         rings.into_iter().all(|at| visit(ItemOccurrence { alarm: Some(at), ..first }));
         true
@@ -250,7 +296,7 @@ impl Schedule {
     #[must_use]
     pub fn start_seconds(&self) -> Option<i64> {
         match &self.form {
-            ScheduleForm::Open(since) => since.map(Instant::seconds),
+            ScheduleForm::Undated(existence) => existence.since.map(Instant::seconds),
             ScheduleForm::Series(series) => Some(series.span().first),
         }
     }
@@ -261,11 +307,11 @@ impl Schedule {
         matches!(&self.form, ScheduleForm::Series(series) if series.is_recurring())
     }
 
-    /// Returns the series of occurrences; `None` if the schedule is open.
+    /// Returns the series of occurrences; `None` if the item has no date.
     #[must_use]
     pub fn series(&self) -> Option<&Series> {
         match &self.form {
-            ScheduleForm::Open(_) => None,
+            ScheduleForm::Undated(_) => None,
             ScheduleForm::Series(series) => Some(series),
         }
     }

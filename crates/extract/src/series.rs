@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 /// The overrides of one series that may stand for the occurrences that follow; all further ones
 /// stand for a single occurrence.
-pub const MAX_FUTURE_OVERRIDES: usize = 64;
+const MAX_FUTURE_OVERRIDES: usize = 64;
 
 /// An item of a UID, with the schedule that it states by itself.
 #[derive(Debug, Clone)]
@@ -31,8 +31,8 @@ impl SeriesMember {
         self.recurrence_id.is_empty()
     }
 
-    fn is_this_and_future(&self) -> bool {
-        self.parsed_schedule.as_ref().is_some_and(|schedule| schedule.is_this_and_future)
+    fn depends_on_series(&self) -> bool {
+        self.parsed_schedule.as_ref().is_some_and(|schedule| schedule.depends_on_series())
     }
 
     fn standalone_schedule(&self) -> Option<Schedule> {
@@ -47,7 +47,7 @@ pub fn combine_schedules(mut members: Vec<SeriesMember>) -> Vec<(i64, Option<Sch
     members.sort_by_key(|member| member.row);
     let affected = members
         .iter()
-        .filter(|member| member.is_changed || member.is_master() || member.is_this_and_future());
+        .filter(|member| member.is_changed || member.is_master() || member.depends_on_series());
     let (overrides, following) = collect_overrides(&members);
     let master = members.iter().find(|member| member.is_master());
     let zone_names = master.map_or_else(Vec::new, |master| collect_zone_names(master, &members));
@@ -55,7 +55,8 @@ pub fn combine_schedules(mut members: Vec<SeriesMember>) -> Vec<(i64, Option<Sch
         Some(master) if member.is_master() || following.contains(&member.row) => {
             combine_member(member, master, &overrides, &zone_names)
         }
-        _ => member.standalone_schedule(),
+        Some(_) => member.parsed_schedule.as_ref().and_then(|parsed| parsed.single_schedule()),
+        None => member.standalone_schedule(),
     };
     affected.map(|member| (member.row, schedule(member))).collect()
 }

@@ -122,14 +122,15 @@ impl CalendarVersion {
         }
     }
 
-    /// Returns the version of a calendar, given its own property lines with or without BEGIN.
+    /// Returns the version of a calendar, given its own property lines in UTF-8 with or without
+    /// BEGIN.
     #[must_use]
     pub fn from_calendar_lines(lines: &[u8]) -> CalendarVersion {
         let is_old = |line| {
             let property = Property::parse(line);
             property.has_name("VERSION") && property.value().trim_ascii().starts_with(b"1")
         };
-        match crate::content_line::content_lines(&utf16::narrow_lines(lines)).any(is_old) {
+        match crate::content_line::content_lines(lines).any(is_old) {
             true => CalendarVersion::V1_0,
             false => CalendarVersion::V2_0,
         }
@@ -287,10 +288,11 @@ impl<'a> Component<'a> {
         self.properties.has_value(&["COMPLETED"]) || self.properties_named("STATUS").any(completed)
     }
 
+    /// Returns whether the start is a date, or the due time of a task that has no start.
     fn is_all_day(&self) -> bool {
-        self.time_properties("DTSTART")
-            .next()
-            .is_some_and(|start| !start.text.is_empty() && !start.text.contains(['T', 't', ' ']))
+        let first_value = |name| self.time_properties(name).find(|time| !time.text.is_empty());
+        let due = || first_value("DUE").filter(|_| self.kind == ComponentKind::Task);
+        first_value("DTSTART").or_else(due).is_some_and(|time| !time.text.contains(['T', 't', ' ']))
     }
 
     /// Returns the first value of a field.

@@ -65,8 +65,8 @@ impl ContentLines<'_> {
         (start, end)
     }
 
-    /// Returns how the next physical line continues this text, by a fold or a soft break. `quoted`
-    /// caches whether the value is quoted-printable, once known.
+    /// Returns how the next physical line continues this text, by a fold, a soft break or as base64.
+    /// `quoted` caches whether the value is quoted-printable, once known.
     fn detect_continuation(
         &self,
         text: &[u8],
@@ -80,7 +80,11 @@ impl ContentLines<'_> {
                 return Some(LineContinuation::SoftBreak);
             }
         }
-        (first == b' ' || first == b'\t').then_some(LineContinuation::Fold)
+        if first == b' ' || first == b'\t' {
+            return Some(LineContinuation::Fold);
+        }
+        // Programs write base64 of vCard 2.1 without the blank at the beginning of each line.
+        (is_base64_line(rest) && has_base64_value(text)).then_some(LineContinuation::Unfolded)
     }
 }
 
@@ -90,6 +94,8 @@ enum LineContinuation {
     Fold,
     /// The `=` at the end of the line belongs to the soft break.
     SoftBreak,
+    /// The next line is more base64.
+    Unfolded,
 }
 
 impl<'a> Iterator for ContentLines<'a> {
@@ -115,6 +121,7 @@ impl<'a> Iterator for ContentLines<'a> {
             match continuation {
                 LineContinuation::Fold => start += 1,
                 LineContinuation::SoftBreak => drop(joined.pop()),
+                LineContinuation::Unfolded => {}
             }
             joined.extend_from_slice(&self.bytes[start.min(end)..end]);
         }
@@ -139,6 +146,29 @@ fn is_quoted_printable(text: &[u8]) -> Option<bool> {
         }
         None => (text.len() >= MAX_HEAD_BYTES).then_some(false),
     }
+}
+
+/// Returns whether the first line consists of base64 alone. A property has a colon.
+fn is_base64_line(rest: &[u8]) -> bool {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let length = rest.iter().take_while(|byte| is_base64(byte)).count();
+    length > 0 && matches!(rest.get(length), None | Some(b'\r' | b'\n'))
+}
+
+/// Returns whether the parameters before the first colon declare a value in base64.
+fn has_base64_value(text: &[u8]) -> bool {
+    let start = &text[..text.len().min(MAX_HEAD_BYTES)];
+    memchr(b':', start).is_some_and(|colon| {
+        let mut params = start[..colon].split(|byte| *byte == b';').skip(1);
+        params.any(|param| {
+            let encoding = param.rsplit(|byte| *byte == b'=').next().unwrap_or_default();
+            let is_named = encoding.len() < param.len();
+            encoding.eq_ignore_ascii_case(b"BASE64")
+                || is_named
+                    && encoding.eq_ignore_ascii_case(b"B")
+                    && param[..8.min(param.len())].eq_ignore_ascii_case(b"ENCODING")
+        })
+    })
 }
 
 /// Returns whether a component begins or ends here. A soft break never continues across it.

@@ -76,7 +76,8 @@ pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Decodes text in a character set named by a WHATWG encoding label. Without a known name the text
-/// is UTF-8, or Windows-1252 if it is not valid UTF-8.
+/// is UTF-8, or Windows-1252 if it has no character of several bytes in UTF-8. In UTF-8, a stray
+/// byte is read as Windows-1252, and a character that is cut off becomes U+FFFD.
 #[must_use]
 pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
     let named = label.and_then(|label| encoding_rs::Encoding::for_label(label.trim().as_bytes()));
@@ -86,9 +87,33 @@ pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> 
         }
         _ => match std::str::from_utf8(value) {
             Ok(text) => Cow::Borrowed(text),
-            Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(value).0,
+            Err(_) => decode_damaged_utf8(value),
         },
     }
+}
+
+/// Decodes text that is not valid UTF-8. Damage in one place, as a phone does that cuts a value
+/// inside a character, leaves the rest readable.
+fn decode_damaged_utf8(value: &[u8]) -> Cow<'_, str> {
+    fn windows_1252(bytes: &[u8]) -> Cow<'_, str> {
+        encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0
+    }
+    if value.utf8_chunks().all(|chunk| chunk.valid().is_ascii()) {
+        return windows_1252(value);
+    }
+    let mut text = String::with_capacity(value.len());
+    let mut chunks = value.utf8_chunks().peekable();
+    while let Some(chunk) = chunks.next() {
+        text.push_str(chunk.valid());
+        match chunk.invalid() {
+            [] => {}
+            [byte] if chunks.peek().is_some() || !(0xc2..=0xf4).contains(byte) => {
+                text.push_str(&windows_1252(std::slice::from_ref(byte)));
+            }
+            _ => text.push(char::REPLACEMENT_CHARACTER),
+        }
+    }
+    Cow::Owned(text)
 }
 
 /// Returns the text of an item in UTF-16 without its byte-order mark, or `None` for any other item.
@@ -97,13 +122,6 @@ pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> 
 #[must_use]
 pub fn decode_utf16(item: &[u8]) -> Option<String> {
     Endian::detect(item).map(|order| utf16::decode(item, order))
-}
-
-/// Returns the text of lines from inside a calendar, which have no byte-order mark, if they are
-/// UTF-16.
-#[must_use]
-pub fn decode_utf16_lines(lines: &[u8]) -> Option<String> {
-    utf16::detect_line_endian(lines).map(|order| utf16::decode(lines, order))
 }
 
 /// Removes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:` of older

@@ -7,6 +7,9 @@ use crate::property::Property;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+/// The version of vCard whose components have no lists.
+const VCARD_2_1: &str = "2.1";
+
 /// Returns the values of a field, trimmed, none of them empty; at most one for a single-valued
 /// field.
 pub(crate) fn read_values(
@@ -52,7 +55,7 @@ impl<'c> ValueCollector<'c> {
             FieldSource::FullName => self.add_full_name(),
             FieldSource::FileAs => self.add_file_as(),
             FieldSource::SpokenName => self.for_each_property(&["N"], |values, property| {
-                values.add_value(&format_spoken_name(&property.text()));
+                values.add_value(&values.spoken_name(property));
             }),
             FieldSource::Phone(with, without) => self.add_phones(with, without),
             FieldSource::NthPhone(with, without, nth) => {
@@ -169,8 +172,28 @@ impl<'c> ValueCollector<'c> {
 
     fn add_structured_part(&mut self, property: &Property<'_>, nth: usize) {
         if let Some(component) = split_raw(&property.text(), ';').nth(nth) {
-            self.add_value(&join_list(component, " "));
+            self.add_value(&self.component_text(property, component, " "));
         }
+    }
+
+    /// Returns the text of a component of a structured value. N and ADR have lists in their
+    /// components since vCard 3.0; everywhere else a comma is a character.
+    fn component_text(&self, property: &Property<'_>, component: &str, between: &str) -> String {
+        let has_lists = property.has_name("N") || property.has_name("ADR");
+        match has_lists && self.version != VCARD_2_1 {
+            true => join_list(component, between),
+            false => unescape_text(component.trim()).into_owned(),
+        }
+    }
+
+    /// Returns N in spoken order: prefix, given, additional, family, suffix.
+    fn spoken_name(&self, property: &Property<'_>) -> String {
+        let text = property.text();
+        let parts: Vec<String> =
+            split_raw(&text, ';').map(|part| self.component_text(property, part, " ")).collect();
+        let part = |nth: usize| parts.get(nth).map(String::as_str).filter(|part| !part.is_empty());
+        let spoken: Vec<&str> = [3, 1, 2, 0, 4].into_iter().filter_map(part).collect();
+        spoken.join(" ")
     }
 
     fn add_full_name(&mut self) {
@@ -208,7 +231,8 @@ impl<'c> ValueCollector<'c> {
         if self.values.is_empty() {
             self.for_each_property(&["N"], |values, property| {
                 let text = property.text();
-                let mut parts = split_raw(&text, ';').map(|part| join_list(part, " "));
+                let mut parts =
+                    split_raw(&text, ';').map(|part| values.component_text(property, part, " "));
                 if let (Some(family), Some(given)) = (parts.next(), parts.next())
                     && !family.trim().is_empty()
                     && !given.trim().is_empty()
@@ -229,8 +253,9 @@ impl<'c> ValueCollector<'c> {
     /// Adds the non-empty components of an address, on one line.
     fn add_address(&mut self, property: &Property<'_>) {
         let text = property.text();
-        let parts: Vec<String> =
-            split_raw(&text, ';').filter_map(|part| clean_text(&join_list(part, ", "))).collect();
+        let parts: Vec<String> = split_raw(&text, ';')
+            .filter_map(|part| clean_text(&self.component_text(property, part, ", ")))
+            .collect();
         self.add_value(&parts.join(", "));
     }
 
@@ -317,14 +342,6 @@ fn join_list(component: &str, between: &str) -> String {
     let members: Vec<&str> =
         members.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
     members.join(between)
-}
-
-/// Formats N in spoken order: prefix, given, additional, family, suffix.
-fn format_spoken_name(text: &str) -> String {
-    let parts: Vec<String> = split_raw(text, ';').map(|part| join_list(part, " ")).collect();
-    let part = |nth: usize| parts.get(nth).map(String::as_str).filter(|part| !part.is_empty());
-    let spoken: Vec<&str> = [3, 1, 2, 0, 4].into_iter().filter_map(part).collect();
-    spoken.join(" ")
 }
 
 pub(crate) fn strip_scheme<'t>(text: &'t str, scheme: &str) -> &'t str {

@@ -3,15 +3,20 @@
 //!
 //! It is the same for cards and for calendar components.
 
-use crate::utf16::Endian;
+use crate::utf16::{self, Endian};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
-/// Returns a UID for an item without one, derived from its bytes without trailing line ends.
+/// Returns a UID for an item without one, derived from its bytes without trailing line ends. UTF-16
+/// is decoded first, because such an item is exported as UTF-8 and is the same when it comes back.
 #[must_use]
 pub fn derive_uid(bytes: &[u8]) -> String {
     let mut uid = String::from("larder-");
-    for byte in &Sha256::digest(trim_line_ends(bytes))[..16] {
+    let digest = match Endian::detect(bytes) {
+        Some(order) => Sha256::digest(trim_line_ends(utf16::decode(bytes, order).as_bytes())),
+        None => Sha256::digest(trim_line_ends(bytes)),
+    };
+    for byte in &digest[..16] {
         let _infallible = write!(uid, "{byte:02x}");
     }
     uid

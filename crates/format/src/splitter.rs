@@ -13,11 +13,11 @@
 //! The splitter closes an unclosed component if its end is certain: before the next component that
 //! it cannot contain, at the END of its calendar, or at the end of the stream. It closes an
 //! unclosed calendar before the next calendar or card, or at the end of the stream. An END without
-//! a BEGIN ends nothing.
+//! a BEGIN ends nothing. A component whose BEGIN line is damaged or misspelt is skipped as a whole.
 
 use crate::content_line::{self, MAX_NAME_BYTES};
 use crate::kind::Kind;
-use crate::utf16::{BOM, Endian};
+use crate::utf16::{self, BOM, Endian};
 
 /// A longer line is neither a marker nor blank.
 const MAX_MARKER_BYTES: usize = 256;
@@ -55,6 +55,8 @@ pub enum StreamPiece<'a> {
         line: u64,
         /// The bytes of the lines.
         bytes: &'a [u8],
+        /// The text of the lines, if the stream is UTF-16. The lines alone do not show it.
+        utf16_text: Option<&'a str>,
     },
     /// The end of a calendar.
     CalendarEnds {
@@ -64,6 +66,8 @@ pub enum StreamPiece<'a> {
         bytes: &'a [u8],
         /// Whether there was an END.
         closed: bool,
+        /// Whether the BEGIN of another calendar ends it, which may be inside it.
+        before_calendar: bool,
     },
     /// A part of a range that is not an item.
     Skipped {
@@ -87,6 +91,10 @@ pub enum SkipReason {
     TooLarge,
     /// An END without a BEGIN.
     EndWithoutBegin,
+    /// The END of a calendar that ended where a calendar inside it began. Nothing is lost.
+    NestedCalendarEnd,
+    /// A component whose BEGIN line is damaged, or names another component than its END.
+    DamagedBegin,
 }
 
 /// Splits a stream into items.
@@ -129,7 +137,7 @@ impl Splitter {
         if let Some(open) = done.scan.open.take() {
             done.scan.emit(&done.buffer[used..], &open, false, sink);
         }
-        done.scan.end_calendar(&[], false, sink);
+        done.scan.end_calendar(&[], CalendarEnding::Missing, sink);
     }
 }
 
@@ -155,6 +163,9 @@ struct SplitState {
     open: Option<OpenComponent>,
     /// A calendar is open.
     in_calendar: bool,
+    /// The number of calendars that ended where a calendar inside them began, and may still have an
+    /// END.
+    nesting_calendars: usize,
     /// The first part of a range outside any component was emitted.
     is_outside_emitted: bool,
 }
@@ -170,11 +181,22 @@ struct OpenComponent {
     after_agent: bool,
     /// The component is above the size limit, and its beginning was emitted as such.
     is_too_large: bool,
+    /// The BEGIN line is damaged: the component is skipped.
+    is_damaged: bool,
+    /// The number of calendar components that are open inside a component of unknown name.
+    nested: usize,
 }
 
 impl OpenComponent {
     fn new(name: String) -> OpenComponent {
-        OpenComponent { name, agents: 0, after_agent: false, is_too_large: false }
+        OpenComponent {
+            name,
+            agents: 0,
+            after_agent: false,
+            is_too_large: false,
+            is_damaged: false,
+            nested: 0,
+        }
     }
 
     fn property_run() -> OpenComponent {
@@ -195,6 +217,26 @@ impl OpenComponent {
                 && !self.can_nest_in_poll(name))
     }
 
+    /// Returns whether the END of this name shows that the name in the BEGIN line is misspelt.
+    fn is_misspelt(&self, end: &str) -> bool {
+        let is_known = self.is_property_run() || is_never_nested(&self.name);
+        !is_known
+            && self.nested == 0
+            && !is_calendar_component(&self.name)
+            && is_calendar_component(end)
+    }
+
+    /// Counts the calendar components that are open inside a component of unknown name.
+    fn count_nested(&mut self, marker: Option<&LineMarker>) {
+        match marker {
+            Some(LineMarker::Begin(name)) if is_calendar_component(name) => self.nested += 1,
+            Some(LineMarker::End(name)) if is_calendar_component(name) => {
+                self.nested = self.nested.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+
     fn can_nest_in_poll(&self, name: &str) -> bool {
         self.name == "VPOLL" && POLLABLE_COMPONENTS.contains(&name)
     }
@@ -213,6 +255,7 @@ impl SplitState {
             in_line: false,
             open: None,
             in_calendar: false,
+            nesting_calendars: 0,
             is_outside_emitted: false,
         }
     }
@@ -279,6 +322,7 @@ impl SplitState {
             true => None,
             false => parse_marker(&content[if marked { BOM.len() } else { 0 }..], order),
         };
+        let marker = marker.or_else(|| self.find_damaged_begin(content, order));
         if marked
             && matches!(marker, Some(LineMarker::Begin(_) | LineMarker::End(_) | LineMarker::Blank))
         {
@@ -292,6 +336,23 @@ impl SplitState {
         if next - self.start > self.max_item {
             self.emit_too_large(data, next, self.line + 1, sink);
         }
+    }
+
+    /// Returns the marker of a damaged BEGIN among a calendar's own lines, which cannot begin with
+    /// it otherwise.
+    fn find_damaged_begin(&self, content: &[u8], order: Option<Endian>) -> Option<LineMarker> {
+        let is_own_line = self.in_calendar
+            && !self.in_line
+            && content.len() <= MAX_MARKER_BYTES
+            && self.open.as_ref().is_none_or(OpenComponent::is_property_run);
+        if !is_own_line {
+            return None;
+        }
+        let name = match order {
+            Some(order) => parse_damaged_begin(&order.narrow(content).collect::<Vec<u8>>()),
+            None => parse_damaged_begin(content),
+        };
+        name.map(LineMarker::DamagedBegin)
     }
 
     /// Processes a line outside any component. Text from `start` on waits to be emitted.
@@ -311,16 +372,22 @@ impl SplitState {
                 self.end_outside(data, sink);
                 let (line, bytes) = (self.line, &data[self.line_start..next]);
                 if self.in_calendar && name == VCALENDAR {
-                    self.end_calendar(bytes, true, sink);
+                    self.end_calendar(bytes, CalendarEnding::End, sink);
                     return self.mark_done(next, self.line + 1);
                 }
-                sink(StreamPiece::Skipped {
-                    line,
-                    bytes,
-                    why: SkipReason::EndWithoutBegin,
-                    first: true,
-                });
+                let why = match name == VCALENDAR && self.nesting_calendars > 0 {
+                    true => SkipReason::NestedCalendarEnd,
+                    false => SkipReason::EndWithoutBegin,
+                };
+                if why == SkipReason::NestedCalendarEnd {
+                    self.nesting_calendars -= 1;
+                }
+                sink(StreamPiece::Skipped { line, bytes, why, first: true });
                 self.mark_done(next, self.line + 1);
+            }
+            Some(LineMarker::DamagedBegin(name)) => {
+                let component = OpenComponent::new(name);
+                self.open = Some(OpenComponent { is_damaged: true, ..component });
             }
             Some(LineMarker::Blank)
                 if !self.is_outside_emitted && self.start == self.line_start =>
@@ -341,7 +408,13 @@ impl SplitState {
         sink: &mut PieceSink<'_>,
     ) -> Option<OpenComponent> {
         if is_never_nested(&name) {
-            self.end_calendar(&[], false, sink);
+            let is_calendar = name == VCALENDAR;
+            self.nesting_calendars += usize::from(is_calendar && self.in_calendar);
+            let ending = match is_calendar {
+                true => CalendarEnding::NextCalendar,
+                false => CalendarEnding::Missing,
+            };
+            self.end_calendar(&[], ending, sink);
         }
         if name != VCALENDAR {
             return Some(OpenComponent::new(name));
@@ -353,9 +426,14 @@ impl SplitState {
     }
 
     /// Ends the open calendar, if there is one, with this line.
-    fn end_calendar(&mut self, bytes: &[u8], closed: bool, sink: &mut PieceSink<'_>) {
+    fn end_calendar(&mut self, bytes: &[u8], ending: CalendarEnding, sink: &mut PieceSink<'_>) {
         if std::mem::take(&mut self.in_calendar) {
-            sink(StreamPiece::CalendarEnds { line: self.line, bytes, closed });
+            sink(StreamPiece::CalendarEnds {
+                line: self.line,
+                bytes,
+                closed: ending == CalendarEnding::End,
+                before_calendar: ending == CalendarEnding::NextCalendar,
+            });
         }
     }
 
@@ -376,6 +454,7 @@ impl SplitState {
             Some(LineMarker::End(name)) => {
                 open.is_property_run() || (self.in_calendar && name == VCALENDAR)
             }
+            Some(LineMarker::DamagedBegin(_)) => open.is_property_run(),
             _ => false,
         };
         if ended {
@@ -392,11 +471,17 @@ impl SplitState {
                 return None;
             }
             Some(LineMarker::End(name)) if name == open.name => open.agents -= 1,
+            Some(LineMarker::End(name)) if self.in_calendar && open.is_misspelt(&name) => {
+                open.is_damaged = true;
+                self.emit(&data[self.start..next], &open, true, sink);
+                self.mark_done(next, self.line + 1);
+                return None;
+            }
             Some(LineMarker::Agent { begins }) if open.name == VCARD => {
                 (open.after_agent, open.agents) = (!begins, open.agents + usize::from(begins));
             }
             Some(LineMarker::Blank) => open.after_agent = agent,
-            _ => {}
+            marker => open.count_nested(marker.as_ref()),
         }
         Some(open)
     }
@@ -413,8 +498,11 @@ impl SplitState {
                     first: !open.is_too_large,
                 });
             }
+        } else if open.is_damaged {
+            sink(StreamPiece::Skipped { line, bytes, why: SkipReason::DamagedBegin, first: true });
         } else if open.is_property_run() {
-            sink(StreamPiece::CalendarLines { line, bytes });
+            let text = self.encoding.flatten().map(|order| utf16::decode_stream(bytes, order));
+            sink(StreamPiece::CalendarLines { line, bytes, utf16_text: text.as_deref() });
         } else {
             sink(StreamPiece::Component { name: &open.name, line, bytes, closed });
         }
@@ -482,6 +570,19 @@ enum LineMarker {
         begins: bool,
     },
     Blank,
+    /// A damaged BEGIN of the component with this name.
+    DamagedBegin(String),
+}
+
+/// The end of a calendar.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CalendarEnding {
+    /// Its END.
+    End,
+    /// The BEGIN of the next calendar.
+    NextCalendar,
+    /// The BEGIN of an item that is in no calendar, or the end of the stream.
+    Missing,
 }
 
 /// The component of an AGENT: the only one that is nested in its own kind.
@@ -529,6 +630,28 @@ fn parse_component_name(content: &[u8], keyword: &[u8]) -> Option<String> {
         return None;
     }
     std::str::from_utf8(name).ok().map(str::to_ascii_uppercase)
+}
+
+/// Returns the name in a damaged BEGIN of a calendar component: `BEGIN=VEVENT`, `x.BEGIN:VEVENT`,
+/// `BEGIN;X=1:VEVENT`, `BEGIN:"VEVENT"`, or a BEGIN after bytes that are not text.
+fn parse_damaged_begin(content: &[u8]) -> Option<String> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    // White space at the beginning of a line is a fold.
+    if matches!(content.first(), None | Some(b' ' | b'\t')) {
+        return None;
+    }
+    let start = content.iter().position(is_name)?;
+    let mut content = &content[start..];
+    let length = content.iter().take_while(|byte| is_name(byte)).count();
+    if content.get(length) == Some(&b'.') {
+        content = &content[length + 1..];
+    }
+    let tail = strip_keyword(content, b"BEGIN")?;
+    tail.first().filter(|byte| !is_name(byte))?;
+    let end = tail.iter().rposition(is_name)? + 1;
+    let from = tail[..end].iter().rposition(|byte| !is_name(byte))? + 1;
+    let name = std::str::from_utf8(&tail[from..end]).ok()?.to_ascii_uppercase();
+    is_calendar_component(&name).then_some(name)
 }
 
 fn parse_agent(content: &[u8]) -> Option<LineMarker> {

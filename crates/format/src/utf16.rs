@@ -3,8 +3,6 @@
 //! A separate module because stored bytes stay UTF-16, so that the splitter and the editing
 //! functions count in its units.
 
-use std::borrow::Cow;
-
 /// The byte-order mark in UTF-8.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -56,27 +54,18 @@ impl Endian {
     }
 }
 
-/// Returns the text without a leading byte-order mark. Each unpaired surrogate becomes U+FFFD, and
+/// Returns the text of an item without a leading byte-order mark. Each unpaired surrogate becomes U+FFFD, and
 /// half a unit at the end is dropped, so that text offsets can be mapped back to bytes.
 pub(crate) fn decode(bytes: &[u8], order: Endian) -> String {
-    let units = bytes.chunks_exact(2).map(|unit| order.decode_unit([unit[0], unit[1]]));
-    let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
-    text.skip(usize::from(order.has_bom(bytes))).collect()
+    decode_chars(bytes, order).skip(usize::from(order.has_bom(bytes))).collect()
 }
 
-/// Returns the byte order of lines that may be UTF-16 without a mark.
-pub(crate) fn detect_line_endian(lines: &[u8]) -> Option<Endian> {
-    match lines {
-        [0, first, ..] if *first != 0 => Some(Endian::Big),
-        [first, 0, ..] if *first != 0 => Some(Endian::Little),
-        _ => Endian::detect(lines),
-    }
+/// Returns the text of a part of a stream, in which a byte-order mark is a character.
+pub(crate) fn decode_stream(bytes: &[u8], order: Endian) -> String {
+    decode_chars(bytes, order).collect()
 }
 
-/// Returns one byte for each character of lines that may be UTF-16 without a mark.
-pub(crate) fn narrow_lines(lines: &[u8]) -> Cow<'_, [u8]> {
-    match detect_line_endian(lines) {
-        Some(order) => Cow::Owned(order.narrow(lines).collect()),
-        None => Cow::Borrowed(lines),
-    }
+fn decode_chars(bytes: &[u8], order: Endian) -> impl Iterator<Item = char> {
+    let units = bytes.chunks_exact(2).map(move |unit| order.decode_unit([unit[0], unit[1]]));
+    char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
 }

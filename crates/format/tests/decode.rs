@@ -56,6 +56,12 @@ fn character_sets_are_decoded() {
         (b"\xc8\xe2\xe0\xed", Some("windows-1251"), "Иван"),
         (b"J\xc3\xbcrgen", Some("no such set"), "Jürgen"),
         (b"\x80 5", None, "€ 5"),
+        // One damaged character does not change the others.
+        (b"\xe5\x9b\xbd Gr\xc3\xb6\xc3\x9fe \xe5\x9b", None, "国 Größe \u{fffd}"),
+        (b"\xe5\x9b\xbd Gr\xc3\xb6\xc3\x9fe \xe5", None, "国 Größe \u{fffd}"),
+        (b"\xe5\x9b z \xe5\x9b\xbd", None, "\u{fffd} z 国"),
+        (b"Gr\xf6\xdfe, \xc3\xbc", None, "Größe, ü"),
+        (b"na\xefve \xe9\x9b", None, "naïve é›"),
     ] {
         assert_eq!(decode_charset(input, label), expect, "{input:?} {label:?}");
     }

@@ -217,6 +217,23 @@ fn dates_are_normalised() {
 fn other_fields_have_values() {
     check("ORG:Acme\\, Inc.;Sales;Room 5", "org", &["Acme, Inc."]);
     check("ORG:Acme;Sales;Room 5", "department", &["Sales"]);
+    // Only N and ADR have lists in their components, and not in vCard 2.1.
+    for version in ["2.1", "3.0", "4.0"] {
+        let card = |line: &str| format!("VERSION:{version}\n{line}");
+        check(&card("ORG:Acme, Inc.;Research, Sales"), "org", &["Acme, Inc."]);
+        check(&card("ORG:Acme, Inc.;Research, Sales"), "org_unit", &["Research, Sales"]);
+        check(&card("ORG:Acme, Inc."), "full_name", &["Acme, Inc."]);
+        let is_old = version == "2.1";
+        let name = |old, new| if is_old { [old] } else { [new] };
+        check(&card("N:Berg, jr.;Anna"), "family_name", &name("Berg, jr.", "Berg jr."));
+        check(&card("N:Berg, jr.;Anna"), "full_name", &name("Anna Berg, jr.", "Anna Berg jr."));
+        check(&card("N:Berg, jr.;Anna"), "file_as", &name("Berg, jr., Anna", "Berg jr., Anna"));
+        check(
+            &card("ADR:;;Hauptstr. 1,2. Stock"),
+            "address",
+            &name("Hauptstr. 1,2. Stock", "Hauptstr. 1, 2. Stock"),
+        );
+    }
     check("ORG:Acme;Sales;Room 5", "office", &["Room 5"]);
     check("CATEGORIES:Friends,Chess\nCATEGORIES:Work", "tag", &["Friends", "Chess", "Work"]);
     check("NOTE:one\\ntwo", "note", &["one\ntwo"]);

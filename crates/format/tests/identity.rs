@@ -13,6 +13,18 @@ fn derived_uids_ignore_the_last_line_end() {
     assert_ne!(uid, derive_uid(b"BEGIN:VCARD\nFN:Anne\nEND:VCARD\n"));
 }
 
+/// A card in UTF-16 is exported as UTF-8, and is the same contact when it is imported again.
+#[test]
+fn derived_uids_do_not_depend_on_utf_16() {
+    let card = "BEGIN:VCARD\r\nFN:Jürgen 国\r\nEND:VCARD";
+    for encode in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
+        for wide in [format!("{card}\r\n"), format!("\u{feff}{card}")] {
+            let wide: Vec<u8> = wide.encode_utf16().flat_map(encode).collect();
+            assert_eq!(derive_uid(&wide), derive_uid(card.as_bytes()));
+        }
+    }
+}
+
 #[test]
 fn equal_cards_differ_only_in_the_last_line_end() {
     for (a, b, expect) in [

@@ -52,6 +52,24 @@ fn soft_breaks_are_joined() {
     check("A:QUOTED-PRINTABLE=\nB:2", &[(1, "A:QUOTED-PRINTABLE="), (2, "B:2")]);
 }
 
+/// Phones write the lines of a picture in vCard 2.1 without the blank that folds them.
+#[test]
+fn base64_continues_without_a_blank() {
+    for head in ["PHOTO;ENCODING=BASE64;JPEG", "photo;base64", "KEY;TYPE=PGP;ENCODING=b"] {
+        let card = |rest: &str| format!("{head}:AAEC\n{rest}");
+        check(&card("AwQ/\r\nBg+=\n\nFN:a"), &[(1, &format!("{head}:AAECAwQ/Bg+=")), (5, "FN:a")]);
+        check(
+            &card(" AwQF\nBgcI\nEND:VCARD"),
+            &[(1, &format!("{head}:AAECAwQFBgcI")), (4, "END:VCARD")],
+        );
+        // A line with another character is no base64.
+        check(&card("not this\n"), &[(1, &format!("{head}:AAEC")), (2, "not this")]);
+    }
+    for line in ["NOTE:AAEC", "NOTE;X=BASE64x:AAEC", "NOTE;TYPE=b:AAEC", "BASE64:AAEC"] {
+        check(&format!("{line}\nAwQF\n"), &[(1, line), (2, "AwQF")]);
+    }
+}
+
 #[test]
 fn unfolded_lines_are_borrowed() {
     for line in content_lines(b"BEGIN:VCARD\r\nFN:Anna\r\nEND:VCARD\r\n") {

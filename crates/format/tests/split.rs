@@ -31,7 +31,7 @@ pub(crate) fn split<'b>(
                 closed: true,
             });
         }
-        StreamPiece::CalendarLines { line, bytes } => {
+        StreamPiece::CalendarLines { line, bytes, .. } => {
             found.push(OwnedPiece {
                 name: "lines".into(),
                 line,
@@ -39,7 +39,7 @@ pub(crate) fn split<'b>(
                 closed: true,
             });
         }
-        StreamPiece::CalendarEnds { line, bytes, closed } => {
+        StreamPiece::CalendarEnds { line, bytes, closed, .. } => {
             found.push(OwnedPiece { name: "ends".into(), line, bytes: bytes.into(), closed });
         }
         StreamPiece::Skipped { line, bytes, why, first } => {
@@ -48,6 +48,8 @@ pub(crate) fn split<'b>(
                 SkipReason::Outside => "outside",
                 SkipReason::TooLarge => "too long",
                 SkipReason::EndWithoutBegin => "end",
+                SkipReason::NestedCalendarEnd => "nested end",
+                SkipReason::DamagedBegin => "damaged",
             };
             match found.last_mut().filter(|_| !first) {
                 Some(stretch) => {
@@ -205,7 +207,8 @@ fn broken_calendars_are_split() {
     // A poll contains events.
     let poll = "BEGIN:VPOLL\nBEGIN:VEVENT\nEND:VEVENT\nEND:VPOLL\n";
     check(poll, &[("VPOLL", 1, poll)]);
-    // Calendars are not nested.
+    // Calendars are not nested: the beginning of the next one ends a calendar, and the END that it
+    // has nevertheless is known.
     check(
         "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VCALENDAR\nBEGIN:VTODO\nBEGIN:VCALENDAR\nEND:VCALENDAR\nEND:VCALENDAR\n",
         &[
@@ -217,7 +220,7 @@ fn broken_calendars_are_split() {
             ("ends!", 5, ""),
             ("begins", 5, "BEGIN:VCALENDAR\n"),
             ("ends", 6, "END:VCALENDAR\n"),
-            ("end", 7, "END:VCALENDAR\n"),
+            ("nested end", 7, "END:VCALENDAR\n"),
         ],
     );
     // An END without BEGIN separates the lines around it.
@@ -243,6 +246,115 @@ fn broken_calendars_are_split() {
             ("end", 5, "END:VCALENDAR\n"),
         ],
     );
+}
+
+/// A damaged BEGIN makes the lines after it neither properties of the calendar nor an item.
+#[test]
+fn components_with_a_damaged_begin_are_skipped() {
+    for begin in [
+        "BEGIN=VTODO",
+        "BEGIN VTODO",
+        "a.begin:vtodo",
+        "BEGIN;A=b:VTODO",
+        "BEGIN:\"VTODO\"",
+        "BEGIN::VTODO ",
+        "\u{a0}BEGIN:VTODO",
+        "\0BEGIN:VTODO",
+    ] {
+        let damaged = format!("{begin}\nUID:d\nBEGIN:VALARM\nEND:VALARM\nEND:VTODO\n");
+        let event = "BEGIN:VEVENT\nEND:VEVENT\n";
+        let calendar = |parts: &str| format!("BEGIN:VCALENDAR\nPRODID:x\n{parts}END:VCALENDAR\n");
+        let (begins, lines) = (("begins", 1, "BEGIN:VCALENDAR\n"), ("lines", 2, "PRODID:x\n"));
+        check(
+            &calendar(&format!("{damaged}{event}")),
+            &[
+                begins,
+                lines,
+                ("damaged", 3, &damaged),
+                ("VEVENT", 8, event),
+                ("ends", 10, "END:VCALENDAR\n"),
+            ],
+        );
+        // Its END is missing as well.
+        check(
+            &calendar(&format!("{begin}\nUID:d\n{event}")),
+            &[
+                begins,
+                lines,
+                ("damaged", 3, &format!("{begin}\nUID:d\n")),
+                ("VEVENT", 5, event),
+                ("ends", 7, "END:VCALENDAR\n"),
+            ],
+        );
+        // Outside a calendar all of it is text.
+        check(&format!("{begin}\nUID:d\n"), &[("outside", 1, &format!("{begin}\nUID:d\n"))]);
+    }
+    // No damaged BEGIN: folded text, another word, a name that is no component.
+    for line in [" BEGIN:VTODO", "BEGINNING:VTODO", "X-BEGIN:VTODO", "BEGIN=X-A", "X:BEGIN=VTODO"] {
+        let calendar = format!("BEGIN:VCALENDAR\nPRODID:x\n{line}\nEND:VCALENDAR\n");
+        let lines = format!("PRODID:x\n{line}\n");
+        check(
+            &calendar,
+            &[
+                ("begins", 1, "BEGIN:VCALENDAR\n"),
+                ("lines", 2, &lines),
+                ("ends", 4, "END:VCALENDAR\n"),
+            ],
+        );
+    }
+}
+
+/// A component whose BEGIN is misspelt ends at its END, and does not swallow the next one.
+#[test]
+fn components_with_a_misspelt_begin_are_skipped() {
+    let misspelt = "BEGIN:VEVNT\nUID:d\nEND:VEVENT\n";
+    let event = "BEGIN:VEVENT\nEND:VEVENT\n";
+    check(
+        &format!("BEGIN:VCALENDAR\n{misspelt}{event}END:VCALENDAR\n"),
+        &[
+            ("begins", 1, "BEGIN:VCALENDAR\n"),
+            ("damaged", 2, misspelt),
+            ("VEVENT", 5, event),
+            ("ends", 7, "END:VCALENDAR\n"),
+        ],
+    );
+    // A component of unknown name may contain events.
+    let unknown = format!("BEGIN:X-GROUP\n{event}BEGIN:VTODO\nEND:VTODO\nEND:X-GROUP\n");
+    check(
+        &format!("BEGIN:VCALENDAR\n{unknown}END:VCALENDAR\n"),
+        &[
+            ("begins", 1, "BEGIN:VCALENDAR\n"),
+            ("X-GROUP", 2, &unknown),
+            ("ends", 8, "END:VCALENDAR\n"),
+        ],
+    );
+}
+
+/// The lines of a calendar in UTF-16 come with their text; lines of UTF-8 may have a NUL anywhere.
+#[test]
+fn calendar_lines_in_utf_16_have_a_text() {
+    let texts = |stream: &[u8]| {
+        let mut texts = Vec::new();
+        let mut splitter = Splitter::new(1 << 20);
+        let mut sink = |piece: StreamPiece<'_>| {
+            if let StreamPiece::CalendarLines { utf16_text, .. } = piece {
+                texts.push(utf16_text.map(str::to_string));
+            }
+        };
+        splitter.push(stream, &mut sink);
+        splitter.finish(&mut sink);
+        texts
+    };
+    let calendar = "BEGIN:VCALENDAR\nVERSION:1.0\nBEGIN:VEVENT\nEND:VEVENT\nX:ü\nEND:VCALENDAR\n";
+    for encode in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
+        let wide: Vec<u8> = calendar.encode_utf16().flat_map(encode).collect();
+        assert_eq!(texts(&wide), [Some("VERSION:1.0\n".into()), Some("X:ü\n".into())]);
+    }
+    assert_eq!(texts(calendar.as_bytes()), [None, None]);
+    for lines in ["X\0-A:b\n", "\0X:b\n", "A\0B\0:c\n"] {
+        let calendar = format!("BEGIN:VCALENDAR\n{lines}END:VCALENDAR\n");
+        assert_eq!(texts(calendar.as_bytes()), [None], "{lines:?}");
+    }
 }
 
 #[test]
@@ -394,7 +506,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
         3 => Just("BEGIN:VCARD".to_string()),
         3 => Just("END:VCARD".to_string()),
         6 => prop::sample::select(vec!["BEGIN:VCALENDAR", "END:VCALENDAR", "BEGIN:VEVENT", "END:VEVENT", "AGENT:",
-            "BEGIN:VPOLL", "END:VPOLL", "BEGIN:X-A", "END:X-A"])
+            "BEGIN:VPOLL", "END:VPOLL", "BEGIN:X-A", "END:X-A", "BEGIN=VEVENT", "\0BEGIN:VTODO"])
             .prop_map(String::from),
         6 => prop::sample::select(vec!["\n", "\r\n", "\r", "\r\r\n", "\r\r"]).prop_map(String::from),
         2 => prop::sample::select(vec![" ", "\t", "FN:x", "\u{feff}", "ü", "\0", "A", ":", ";"]).prop_map(String::from),

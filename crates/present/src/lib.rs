@@ -7,6 +7,7 @@
 //! | [`description`] | recurrence rules, alarms and time zones in words |
 //! | [`free_busy`] | busy periods as a VFREEBUSY component |
 //! | [`local_time`] | dates, times and durations: for lists, in words, and as RFC 3339 |
+//! | [`safe_text`] | deceptive and invisible characters made visible |
 //!
 //! The crate is pure: it reads no store, and values of `larder-query` are passed in. It is separate
 //! from `larder-query` so that a program that needs only results does not depend on their wording.
@@ -16,6 +17,7 @@ pub mod colour;
 pub mod description;
 pub mod free_busy;
 pub mod local_time;
+pub mod safe_text;
 
 pub use crate::agenda::{AgendaDay, DayEntry, group_by_day};
 pub use crate::colour::calendar_colour;

@@ -7,6 +7,7 @@
 )]
 
 mod agenda;
+mod safe_text;
 
 #[test]
 fn no_file_of_tests_is_forgotten() {

@@ -6,13 +6,14 @@
 use crate::error::Error;
 use crate::execution::find;
 use crate::expansion::{expand_occurrences, has_time_range};
-use crate::local_time::{DayRange, LocalTimeSpan, zone_name};
+use crate::local_time::{DayRange, LocalTimeSpan, read_item_times, zone_name};
 use crate::query::Query;
 use crate::result_set::ResultSet;
 use crate::search_request::SearchRequest;
 use crate::time_test::TimeTest;
 use larder_format::field::{Field, find_calendar_field};
 use larder_store::{ItemMeta, ItemOccurrence, ItemRow, Kind, Reader, Schedule, TimeRange};
+use larder_time::rule::StepBudget;
 use larder_time::series::Series;
 use larder_time::zone::Zone;
 use std::collections::HashMap;
@@ -200,6 +201,13 @@ pub fn read_item_summaries(
         }
         true
     })?;
+    for summary in found.values_mut().filter(|summary| {
+        summary.meta.kind.has_due_time() && !summary.has_due && summary.first.is_some()
+    }) {
+        // A task with a start and a length is due at its end.
+        summary.has_due =
+            read_item_times(reader, &summary.meta, local)?.is_some_and(|times| times.due.is_some());
+    }
     Ok(found.into_iter().map(|(row, summary_of_item)| (row, Arc::new(summary_of_item))).collect())
 }
 
@@ -234,7 +242,8 @@ pub struct OccurrenceCount {
     pub undecided_rows: Vec<ItemRow>,
 }
 
-/// Counts the occurrences, or alarms, of the items of a result in a time range.
+/// Counts the occurrences, or alarms, of the items of a result in a time range, of each item at
+/// most about `limit`.
 ///
 /// # Errors
 /// Errors of the store.
@@ -242,14 +251,16 @@ pub fn count_occurrences(
     reader: &Reader,
     result: &ResultSet,
     time_range: &TimeRange,
+    limit: usize,
 ) -> Result<OccurrenceCount, Error> {
+    let budget = StepBudget::for_occurrences(limit);
     let mut count = OccurrenceCount {
         undecided_rows: result.undecided_rows.clone(),
         ..OccurrenceCount::default()
     };
     for page in result.rows().chunks(ITEMS_PER_TX) {
         reader.items().for_each_schedule(page, &mut |row, schedule| {
-            let (number, is_complete) = schedule.count_in(time_range);
+            let (number, is_complete) = schedule.count_in(time_range, budget);
             count.number += number;
             if !is_complete {
                 count.undecided_rows.push(row);

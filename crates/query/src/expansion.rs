@@ -9,6 +9,7 @@ use crate::query::Query;
 use crate::result_set::ResultSet;
 use crate::time_test::TimeTest;
 use larder_store::{ItemOccurrence, ItemRow, Reader, TimeRange};
+use larder_time::rule::StepBudget;
 
 /// The maximum number of schedules read in one transaction.
 const ITEMS_PER_TX: usize = 1024;
@@ -37,11 +38,11 @@ pub fn expand_occurrences(
 ) -> Result<Expansion, Error> {
     let mut expansion =
         Expansion { undecided_rows: result.undecided_rows.clone(), ..Expansion::default() };
-    let rows = result.rows();
+    let (rows, budget) = (result.rows(), StepBudget::for_occurrences(limit));
     for page in rows.chunks(ITEMS_PER_TX) {
         reader.items().for_each_schedule(page, &mut |row, schedule| {
             let mut remaining = limit;
-            let is_complete = schedule.for_each_in(time_range, &mut |occurrence| {
+            let is_complete = schedule.for_each_within(time_range, budget, &mut |occurrence| {
                 if remaining == 0 {
                     expansion.truncated = true;
                     return false;

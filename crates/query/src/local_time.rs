@@ -3,8 +3,8 @@
 //! Separate from `agenda` because single items have times, too. `larder-present` makes their text.
 
 use larder_date_phrase::{DateRange, UserLocale};
-use larder_store::{ItemOccurrence, ItemRow, Reader, Schedule, TimeRange, TimeTarget};
-use larder_time::civil::{CivilTime, Instant};
+use larder_store::{ItemMeta, ItemOccurrence, ItemRow, Reader, Schedule, TimeRange, TimeTarget};
+use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
 
@@ -81,7 +81,31 @@ impl LocalTimeSpan {
         }
     }
 
-    /// Converts the first occurrence of an item; `None` if the item has no time.
+    /// Converts a date or time; a date is a day.
+    #[must_use]
+    fn from_date_time(date_time: &CalendarDateTime, local: &Zone) -> LocalTimeSpan {
+        let civil = date_time.civil;
+        let floating = date_time.is_date || date_time.zone_reference == ZoneReference::Floating;
+        let instant = match &date_time.zone_reference {
+            ZoneReference::Zone(zone) if !floating => zone.to_instant(civil),
+            ZoneReference::Utc if !floating => Instant::from_seconds_clamped(civil.seconds()),
+            _ => local.to_instant(civil),
+        };
+        let from = if floating { civil } else { local.to_civil(instant) };
+        let day = if date_time.is_date { DAY_SECONDS } else { 0 };
+        let offset = local.offset(instant);
+        LocalTimeSpan {
+            from,
+            to: from.saturating_add(day),
+            all_day: date_time.is_date,
+            floating,
+            start_offset: offset,
+            end_offset: offset,
+        }
+    }
+
+    /// Converts the first occurrence of an item, or its start if exceptions and overrides replace
+    /// all occurrences; `None` if the item has no date.
     #[must_use]
     pub fn from_first_occurrence(schedule: &Schedule, local: &Zone) -> Option<LocalTimeSpan> {
         let everything = TimeRange {
@@ -92,10 +116,11 @@ impl LocalTimeSpan {
         };
         let mut first = None;
         schedule.for_each_in(&everything, &mut |occurrence| {
-            first = Some(LocalTimeSpan::from_occurrence(&occurrence, local));
+            first = Some(occurrence);
             false
         });
-        first
+        let first = first.or_else(|| schedule.start_occurrence(local));
+        first.map(|occurrence| LocalTimeSpan::from_occurrence(&occurrence, local))
     }
 
     /// The number of the last day (see [`CivilTime::day_number`]).
@@ -165,6 +190,68 @@ pub fn zone_name(schedule: &Schedule) -> Option<String> {
         ZoneReference::Utc => Some("UTC".into()),
         ZoneReference::Floating => None,
     }
+}
+
+/// The times of an item in the user's time zone.
+#[derive(Debug, Clone)]
+pub struct ItemTimes {
+    /// The first occurrence.
+    pub first: LocalTimeSpan,
+    /// The start; `None` if the item has none, as a task with a due time alone. Of a series: of the
+    /// first occurrence.
+    pub start: Option<LocalTimeSpan>,
+    /// The due time of a task: its end. Of a series: of the first occurrence.
+    pub due: Option<LocalTimeSpan>,
+    /// The time zone that the item names.
+    pub zone: Option<String>,
+}
+
+/// Reads the times of an item; `None` if it has no date.
+///
+/// # Errors
+/// Errors of the store.
+pub fn read_item_times(
+    reader: &Reader,
+    meta: &ItemMeta,
+    local: &Zone,
+) -> Result<Option<ItemTimes>, larder_store::Error> {
+    let Some(schedule) = read_schedule(reader, meta.row)? else { return Ok(None) };
+    let Some(first) = LocalTimeSpan::from_first_occurrence(&schedule, local) else {
+        return Ok(None);
+    };
+    let zone = zone_name(&schedule);
+    let (start, due) = match meta.kind.has_due_time() {
+        true => read_task_times(reader, meta, &first, schedule.is_recurring(), local)?,
+        false => (Some(first.clone()), None),
+    };
+    Ok(Some(ItemTimes { first, start, due, zone }))
+}
+
+/// Reads the start and the due time of a task. A task that does not recur has them as written, even
+/// if it is due before it starts.
+fn read_task_times(
+    reader: &Reader,
+    meta: &ItemMeta,
+    first: &LocalTimeSpan,
+    is_recurring: bool,
+    local: &Zone,
+) -> Result<(Option<LocalTimeSpan>, Option<LocalTimeSpan>), larder_store::Error> {
+    let bytes = reader.items().source_bytes(meta.row)?.unwrap_or_default();
+    let component = reader.items().parse_component(meta, &bytes);
+    let context = meta.calendar_context.map(|row| reader.items().calendar_context(row));
+    let context = context.transpose()?.flatten().unwrap_or_default();
+    let written = |name| component.time_properties(name).find(|time| !time.text.is_empty());
+    let time = |name| {
+        let resolved = reader.extractor().resolve_date_time(&written(name)?, &context)?;
+        match is_recurring {
+            true => Some(first.clone()),
+            false => Some(LocalTimeSpan::from_date_time(&resolved, local)),
+        }
+    };
+    let start = time("DTSTART");
+    let has_length = start.is_some() && written("DURATION").is_some();
+    let due = time("DUE").or_else(|| has_length.then(|| first.clone()));
+    Ok((start, due))
 }
 
 /// Reads the schedule of the item in this row.

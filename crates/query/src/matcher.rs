@@ -26,6 +26,7 @@ use larder_format::property::Property;
 use larder_store::{
     CollectionType, ItemMeta, Kind, Overlap, Reader, StoredFields, TimeRange, is_storable,
 };
+use larder_time::rule::StepBudget;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -456,7 +457,7 @@ fn numeric_value(number: &NumericOperand, item: &impl ItemFields) -> i64 {
         }
         NumericOperand::Occurrences(None) => -1,
         NumericOperand::Occurrences(Some(time_range)) => item.schedule().map_or(0, |times| {
-            let (count, is_complete) = times.count_in(time_range);
+            let (count, is_complete) = times.count_in(time_range, StepBudget::default());
             if !is_complete {
                 item.mark_undecided();
             }

@@ -43,7 +43,8 @@ fn an_event_without_duration_is_on_one_day() {
                 let answer = run(&book.reader(), &find).unwrap();
                 let time_range = larder_query::required_time_range(&find.query).unwrap();
                 let count =
-                    larder_query::count_occurrences(&book.reader(), &answer, time_range).unwrap();
+                    larder_query::count_occurrences(&book.reader(), &answer, time_range, 1000)
+                        .unwrap();
                 (answer.rows().len(), count.number, count.undecided_rows.len())
             });
             assert_eq!(answers, [(found, found as u64, 0); 2], "{rule} on {day}");

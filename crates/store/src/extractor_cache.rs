@@ -7,6 +7,7 @@
 use crate::blob;
 use crate::calendar_context_table::{self, UnverifiedContext};
 use crate::checksum::Checksum;
+use crate::combined_schedules::CombinedSchedules;
 use crate::error::DatabaseResult;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
@@ -23,6 +24,7 @@ pub(crate) struct ExtractorCache<'a> {
     base: &'a Extractor,
     by_collection: HashMap<CollectionRow, Extractor>,
     calendar_contexts: HashMap<CalendarContextRow, Option<UnverifiedContext>>,
+    combined_schedules: CombinedSchedules,
 }
 
 /// The maximum number of calendar contexts in the cache.
@@ -41,7 +43,9 @@ pub(crate) struct ItemRecord {
 
 impl<'a> ExtractorCache<'a> {
     pub(crate) fn new(base: &'a Extractor) -> ExtractorCache<'a> {
-        ExtractorCache { base, by_collection: HashMap::new(), calendar_contexts: HashMap::new() }
+        let (by_collection, calendar_contexts) = (HashMap::new(), HashMap::new());
+        let combined_schedules = CombinedSchedules::default();
+        ExtractorCache { base, by_collection, calendar_contexts, combined_schedules }
     }
 
     /// Returns the extractor of the collection in this row.
@@ -134,6 +138,11 @@ impl<'a> ExtractorCache<'a> {
         item: &ItemRecord,
     ) -> rusqlite::Result<IndexDocument> {
         Ok(self.for_collection(tx, item.collection)?.extract(&item.bytes, &item.context))
+    }
+
+    /// Returns the cache of combined schedules.
+    pub(crate) fn combined_schedules(&mut self) -> &mut CombinedSchedules {
+        &mut self.combined_schedules
     }
 
     /// Returns the extractor that all others are made from.

@@ -24,7 +24,7 @@
 //! | `checksum` | checksums of stored bytes |
 //! | `meta`, `schema` | single values, the schema with its migrations |
 //! | `blob` | source bytes |
-//! | `extractor_cache` | the extractors of the collections |
+//! | `extractor_cache`, `combined_schedules` | the extractors of the collections, schedules of a series |
 //! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
 //! | `series`, `series_summary` | schedules of the items with one UID, and their summaries |
 //! | `history` | operations and replaced versions: recording, pruning and erasing them |
@@ -61,6 +61,7 @@ mod check;
 mod checksum;
 mod collection;
 mod collection_reader;
+mod combined_schedules;
 mod commit_notification;
 mod connection;
 mod damage_scan;

@@ -5,7 +5,7 @@
 
 use crate::interval_entry::IntervalEntry;
 use crate::series_summary::{RecurrenceBucket, SeriesSummary};
-use larder_extract::{Schedule, ScheduleForm, TimeRange, TimeTarget, Trigger};
+use larder_extract::{Existence, Schedule, ScheduleForm, TimeRange, TimeTarget, Trigger};
 use larder_time::civil::{DAY_SECONDS, Instant, Weekday};
 use larder_time::rule::Frequency;
 use larder_time::series::{Series, SeriesSpan, TimePattern};
@@ -37,18 +37,7 @@ pub fn schedule_bounds(schedule: &Schedule, target: TimeTarget) -> Option<(i64, 
 pub(crate) fn interval_entries(schedule: &Schedule) -> Vec<IntervalEntry> {
     let mut rows = Vec::new();
     let series = match schedule.form() {
-        ScheduleForm::Open(since) => {
-            let start = since.map_or(i64::MIN, Instant::seconds);
-            // Every time range that ends after the start overlaps it.
-            let reach = (start, i64::MAX);
-            return vec![IntervalEntry::from_bucket(
-                TimeTarget::Occurrences,
-                false,
-                RecurrenceBucket::Any,
-                reach,
-                None,
-            )];
-        }
+        ScheduleForm::Undated(existence) => return vec![existence_entry(*existence)],
         ScheduleForm::Series(series) => series,
     };
     add_occurrence_entries(schedule, series, &mut rows);
@@ -57,6 +46,21 @@ pub(crate) fn interval_entries(schedule: &Schedule) -> Vec<IntervalEntry> {
     // Two alarms at the same time are one row, which is exact only if both are.
     rows.dedup_by(|next, kept| kept.merge_if_equal(next));
     rows
+}
+
+/// Returns the entry of a task without dates, which every time range between its ends overlaps.
+fn existence_entry(existence: Existence) -> IntervalEntry {
+    let target = TimeTarget::Occurrences;
+    let start = existence.since.map(Instant::seconds);
+    let end = existence.until.map(|until| until.seconds().saturating_add(1));
+    match (start, end) {
+        // A span of unknown length has no length class.
+        (None, _) | (_, None) => {
+            let reach = (start.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX));
+            IntervalEntry::from_bucket(target, false, RecurrenceBucket::Any, reach, None)
+        }
+        (Some(start), Some(end)) => IntervalEntry::from_span(target, false, (start, end), None),
+    }
 }
 
 fn add_occurrence_entries(schedule: &Schedule, series: &Series, rows: &mut Vec<IntervalEntry>) {

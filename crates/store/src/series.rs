@@ -8,9 +8,7 @@ use crate::extractor_cache::{ExtractorCache, ItemRecord};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::uid_lookup::{self, CollectionKey};
-use larder_extract::{
-    MAX_FUTURE_OVERRIDES, ParsedSchedule, Schedule, SeriesMember, combine_schedules,
-};
+use larder_extract::{ParsedSchedule, Schedule, SeriesMember, combine_schedules};
 use larder_format::kind::Kind;
 use rusqlite::OptionalExtension as _;
 use std::collections::HashSet;
@@ -75,7 +73,8 @@ pub(crate) fn compute_schedules(
     Ok(schedules.map(|(row, schedule)| (ItemRow::from_number(row), schedule)).collect())
 }
 
-/// Returns the schedule of the item in this row; `None` if it has none.
+/// Returns the schedule of the item in this row; `None` if it has none. A master and its overrides
+/// of the following occurrences are combined once for all of them, as long as the cache lives.
 pub(crate) fn compute_schedule(
     tx: &ReadTransaction<'_>,
     extractors: &mut ExtractorCache<'_>,
@@ -85,38 +84,24 @@ pub(crate) fn compute_schedule(
     if !item.context.kind.has_schedule() {
         return Ok(None);
     }
+    let uid = (item.collection, item.uid.clone());
+    if let Some(known) = extractors.combined_schedules().take(&uid, row) {
+        return Ok(known);
+    }
     let parsed_schedule = extract_schedule(extractors, &item);
     let is_master = item.context.recurrence_id.is_empty();
-    let is_single = !is_master
-        && (!is_this_and_future(parsed_schedule.as_deref())
-            || is_over_future_override_limit(tx, extractors, (item.collection, &item.uid), row)?);
-    if is_single {
+    let depends_on_series =
+        parsed_schedule.as_deref().is_some_and(ParsedSchedule::depends_on_series);
+    if !is_master && !depends_on_series {
         return Ok(parsed_schedule.and_then(|schedule| schedule.into_standalone_schedule()));
     }
     let recurrence_id = item.context.recurrence_id;
     let changed =
         SeriesMember { row: row.to_number(), recurrence_id, parsed_schedule, is_changed: true };
     let all = compute_schedules(tx, extractors, item.collection, &item.uid, vec![changed])?;
-    Ok(all.into_iter().find(|(found, _)| *found == row).and_then(|(_, schedule)| schedule))
-}
-
-/// Returns whether the limit of THISANDFUTURE overrides is reached before this one, so that this
-/// one applies to its own occurrence only.
-fn is_over_future_override_limit(
-    tx: &ReadTransaction<'_>,
-    extractors: &mut ExtractorCache<'_>,
-    (collection, uid): (CollectionRow, &str),
-    row: ItemRow,
-) -> rusqlite::Result<bool> {
-    let mut following = 0;
-    for (before, recurrence_id) in find_overrides(tx, collection, uid)? {
-        if before >= row || following >= MAX_FUTURE_OVERRIDES {
-            break;
-        }
-        let member = read_member(tx, extractors, before, recurrence_id)?;
-        following += usize::from(is_this_and_future(member.parsed_schedule.as_deref()));
-    }
-    Ok(following >= MAX_FUTURE_OVERRIDES)
+    let combined = extractors.combined_schedules();
+    combined.insert(uid.clone(), all);
+    Ok(combined.take(&uid, row).flatten())
 }
 
 fn read_member(
@@ -138,10 +123,6 @@ fn extract_schedule(
     item: &ItemRecord,
 ) -> Option<Box<ParsedSchedule>> {
     extractors.base().extract_schedule(&item.bytes, &item.context)
-}
-
-fn is_this_and_future(schedule: Option<&ParsedSchedule>) -> bool {
-    schedule.is_some_and(ParsedSchedule::is_this_and_future)
 }
 
 /// Returns the rows and recurrence-ids of the overrides of a UID.

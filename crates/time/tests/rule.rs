@@ -460,7 +460,7 @@ fn distant_windows_cost_no_more_than_near_ones() {
 #[test]
 fn hostile_rules_are_bounded() {
     let start = civil("20260101");
-    let far = rule("FREQ=SECONDLY;INTERVAL=2;BYSECOND=1");
+    let far = rule("FREQ=HOURLY;INTERVAL=168;BYDAY=TU");
     let mut found = far.occurrences_from(start, start).with_budget(StepBudget::new(1000));
     assert_eq!((found.next(), found.is_exhausted(), found.spent_steps()), (None, true, 1000));
     let empty = rule("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30");
@@ -476,6 +476,30 @@ fn hostile_rules_are_bounded() {
     let mut found = positions.occurrences_from(start, start).with_budget(StepBudget::new(1000));
     assert!(found.by_ref().count() < 20);
     assert!(found.is_exhausted());
+}
+
+/// A step that never falls on a time or day of the rule is recognised: such a rule has no
+/// occurrence, however many steps there are.
+#[test]
+fn rules_whose_steps_never_match_have_no_occurrence() {
+    for (start, text, is_empty) in [
+        ("20260310T140000", "FREQ=HOURLY;INTERVAL=2;BYHOUR=9", true),
+        ("20260310T130000", "FREQ=HOURLY;INTERVAL=2;BYHOUR=9", false),
+        ("20260310T140000", "FREQ=HOURLY;INTERVAL=5;BYHOUR=9", false),
+        ("20260310T140000", "FREQ=HOURLY;INTERVAL=48;BYHOUR=9", true),
+        ("20260310T140000", "FREQ=HOURLY;INTERVAL=168;BYDAY=WE", true),
+        ("20260310T140000", "FREQ=HOURLY;INTERVAL=168;BYDAY=TU", false),
+        ("20260310T140000", "FREQ=MINUTELY;INTERVAL=1440;BYHOUR=14;BYMINUTE=30", true),
+        ("20260310T140000", "FREQ=MINUTELY;INTERVAL=30;BYHOUR=9;BYMINUTE=15", true),
+        ("20260310T140000", "FREQ=MINUTELY;INTERVAL=30;BYHOUR=9;BYMINUTE=15,30", false),
+        ("20260310T140000", "FREQ=SECONDLY;INTERVAL=2;BYSECOND=1", true),
+        ("20260310T140000", "FREQ=SECONDLY;INTERVAL=86400;BYMINUTE=1", true),
+        ("20260310T140000", "FREQ=SECONDLY;INTERVAL=7;BYSECOND=1", false),
+    ] {
+        let (start, rule) = (civil(start), rule(text));
+        let mut found = rule.occurrences_from(start, start);
+        assert_eq!((found.next().is_none(), found.is_exhausted()), (is_empty, false), "{text}");
+    }
 }
 
 #[test]

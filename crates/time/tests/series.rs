@@ -123,6 +123,30 @@ fn check(text: &str, expected: &str) {
     assert_eq!(back.as_ref(), Some(&series), "{text}");
 }
 
+/// The start and the dates of a series need no rule: they are found even if the budget is spent in
+/// search of an occurrence of a rule.
+#[test]
+fn the_start_is_found_beside_a_rule_that_exhausts_the_budget() {
+    // Fifteen-digit intervals of steps that meet a Wednesday in centuries.
+    let series = compile_series(
+        "START 20260310T140000Z\nRRULE FREQ=SECONDLY;INTERVAL=604801;BYDAY=WE;BYHOUR=9;BYMONTH=2;BYMONTHDAY=29;BYSECOND=59\nRDATE 20260401T100000Z\nCHANGE 20260401T100000Z 20260402T110000Z",
+    );
+    let local = Zone::UTC;
+    let budget = StepBudget::new(100);
+    for (from, to, expected) in [
+        ("20260310", "20260311", "20260310T1400"),
+        ("20260101", "20270101", "20260310T1400 20260402T1100#1*"),
+        ("20260402", "20260403", "20260402T1100#1*"),
+    ] {
+        let mut found =
+            series.occurrences(utc(from), utc(to), &local, OverrideMode::Include, budget);
+        let text: Vec<String> = found.by_ref().map(|one| format_occurrence(&one)).collect();
+        assert_eq!(text.join(" "), expected, "{from} to {to}");
+    }
+    check("START 20260310T140000Z\nRRULE FREQ=HOURLY;INTERVAL=2;BYHOUR=9", "20260310T1400");
+    check("START 20260310T140000Z\nRRULE FREQ=HOURLY;INTERVAL=2;BYHOUR=9;COUNT=3", "20260310T1400");
+}
+
 #[test]
 fn the_start_is_the_first_occurrence() {
     check("START 20260101T090000Z", "20260101T0900");
@@ -536,7 +560,7 @@ fn hostile_series_are_bounded_and_reported() {
             assert_eq!((found.is_exhausted(), found.is_exact()), (false, certain));
         }
     }
-    let never = compile_series("START 20260101T090000Z\nRRULE FREQ=SECONDLY;INTERVAL=2;BYSECOND=1");
+    let never = compile_series("START 20260101T090000Z\nRRULE FREQ=HOURLY;INTERVAL=168;BYDAY=TU");
     let (from, budget) = (utc("20260102"), StepBudget::new(1000));
     let mut found =
         never.occurrences(from, Instant::MAX, &Zone::UTC, OverrideMode::Exclude, budget);

@@ -258,6 +258,30 @@ fn tzids_are_resolved() {
     check("US-Eastern", Some(&berlin), None, "Behaviour Europe/Budapest");
     check("Customized Time Zone", Some(&berlin), Some("Europe/Vienna"), "Behaviour Europe/Vienna");
     check("Customized Time Zone", Some(&berlin), Some("Asia/Tokyo"), "Behaviour Europe/Budapest");
+    // A name that differs by case is another name, if the file defines another zone under it.
+    check(
+        "Europe/Berlin",
+        Some(&definition(&["STANDARD 19700101T000000 +0100 +0100 -"])),
+        None,
+        "Name Europe/Berlin",
+    );
+    let fixed = definition(&["STANDARD 19700101T000000 +0117 +0117 -"]);
+    check("Europe/berlin", Some(&fixed), None, "Definition Europe/berlin");
+    check("Europe/berlin", Some(&berlin), None, "Name Europe/Berlin");
+    check("Europe/lisbon", Some(&berlin), None, "Behaviour Europe/Budapest");
+    for (name, zone) in [
+        ("Alberta Standard Time", "Windows America/Edmonton"),
+        ("British Columbia Standard Time", "Windows America/Vancouver"),
+        ("Manitoba Standard Time", "Windows America/Winnipeg"),
+        ("(UTC-07:00) Alberta", "Display America/Edmonton"),
+        ("British Columbia", "Display America/Vancouver"),
+        ("(UTC-05:00) Eastern Time (US and Canada)", "Display America/New_York"),
+        ("Western/Central Europe", "Display Europe/Berlin"),
+        // An offset alone is no zone.
+        ("(GMT +01:00)", "Floating -"),
+    ] {
+        check(name, None, None, zone);
+    }
     let odd = definition(&["STANDARD 19700101T000000 +0117 +0117 -"]);
     check("/Europe/CUSTOM", Some(&odd), None, "Definition /Europe/CUSTOM");
     for name in [

@@ -5,7 +5,7 @@ use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{name_from_bytes, resolve_item};
-use crate::output::format_count;
+use crate::output::{format_count, sanitize_line};
 use larder_edit::{MergeError, MergeOutcome, write_merge};
 use larder_store::{ItemMeta, Operation, Reader};
 use serde_json::json;
@@ -75,7 +75,11 @@ fn print_dry_run(
             object["source_bytes"] = json!(source);
             context.out.print_json(&object)?;
         }
-        _ => item_format::print_raw(&mut context.out, merge.card(), false)?,
+        _ => {
+            for line in String::from_utf8_lossy(merge.card()).lines() {
+                context.out.print_line(sanitize_line(line))?;
+            }
+        }
     }
     Ok(CommandStatus::Done)
 }

@@ -206,7 +206,12 @@ impl<'a> DateTimeReader<'a> {
             // Once the system knows the zone, the item is extracted again.
             let prefix: String = tzid.chars().take(MAX_UNPARSED_CHARS).collect();
             self.zone_names.push(format!("?{prefix}"));
-            let text = format!("unknown time zone {tzid:?}: its times are read as local time");
+            let text = match self.calendar.zone_definition(tzid) {
+                None => format!("unknown time zone {tzid:?}: its times are read as local time"),
+                Some(_) => format!(
+                    "the definition of time zone {tzid:?} is malformed or too long: its times are read as local time"
+                ),
+            };
             self.warn(property.line, text);
         }
     }

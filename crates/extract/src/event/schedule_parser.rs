@@ -9,10 +9,10 @@ use super::date_time_reader::{DateTimeReader, MAX_UNPARSED_CHARS, comparable_ins
 use super::zone_resolver::ZoneResolver;
 use crate::calendar_context::CalendarContext;
 use crate::parsed_item::LineWarning;
-use crate::schedule::{ParsedSchedule, Schedule, ScheduleForm};
+use crate::schedule::{Existence, ParsedSchedule, Schedule, ScheduleForm};
 use larder_format::component::{CalendarVersion, Component, TimeProperty};
 use larder_format::kind::Kind;
-use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
+use larder_time::civil::{CivilTime, DAY_SECONDS};
 use larder_time::rule::{Rule, StepBudget};
 use larder_time::series::{
     CalendarDateTime, EventLength, Rdate, Series, SeriesSpec, ZoneReference,
@@ -40,7 +40,7 @@ pub(crate) fn parse_schedule(
     let alarms = read_alarms(component, kind, &mut parser.dates);
     let form = match spec {
         ScheduleSpec::Absent => return parsed,
-        ScheduleSpec::Open(since) => ScheduleForm::Open(since),
+        ScheduleSpec::Undated(existence) => ScheduleForm::Undated(existence),
         ScheduleSpec::Series(spec) => {
             let (series, problems) = Series::new(&spec, StepBudget::default());
             for problem in problems {
@@ -60,8 +60,8 @@ pub(crate) fn parse_schedule(
 enum ScheduleSpec {
     /// It has none.
     Absent,
-    /// It is open, perhaps from an instant on.
-    Open(Option<Instant>),
+    /// It is a task that has none.
+    Undated(Existence),
     Series(Box<SeriesSpec>),
 }
 
@@ -91,17 +91,27 @@ impl ScheduleParser<'_> {
             Kind::Event => self.read_first("DTEND"),
             _ => None,
         };
-        let length = match end {
-            Some(end) => self.read_length_until(&start, &end),
+        let length = match &end {
+            Some(end) => self.read_length_until(&start, end),
             None => self.read_duration(&start),
         };
         let mut spec = SeriesSpec::without_recurrence(start, length);
         self.read_recurrence(&mut spec);
+        let is_due_early = self.kind == Kind::Task
+            && spec.rules.is_empty()
+            && spec.rdates.is_empty()
+            && end.as_ref().is_some_and(|due| {
+                due.is_date == spec.start.is_date && seconds_between(&spec.start, due) < 0
+            });
+        if let Some(due) = end.filter(|_| is_due_early) {
+            // The due time is the one that people act on; the start of a series anchors its rules.
+            spec.start = due;
+        }
         ScheduleSpec::Series(Box::new(spec))
     }
 
-    /// Reads a task without a time of its own (the table of RFC 4791, 9.9). Other kinds have no
-    /// time then.
+    /// Reads a component without a date. A task exists for a time (the table of RFC 4791, 9.9),
+    /// which is neither its start nor its end; other kinds have no time then.
     fn read_spec_without_start(&mut self) -> ScheduleSpec {
         if self.kind != Kind::Task {
             // The series of an override has its time; a malformed DTSTART has a warning already.
@@ -114,25 +124,15 @@ impl ScheduleParser<'_> {
             }
             return ScheduleSpec::Absent;
         }
-        let (start, length) = match (self.read_first("COMPLETED"), self.read_first("CREATED")) {
-            (None, created) => {
-                return ScheduleSpec::Open(created.as_ref().map(comparable_instant));
-            }
-            (Some(completed), None) => (completed, EventLength::ZERO),
-            (Some(completed), Some(created)) => {
-                let is_in_order = comparable_instant(&created) <= comparable_instant(&completed);
-                let (first, last) =
-                    if is_in_order { (created, completed) } else { (completed, created) };
-                let seconds =
-                    comparable_instant(&last).seconds() - comparable_instant(&first).seconds();
-                let length = match first.is_date {
-                    true => EventLength::from_days(1),
-                    false => EventLength::Exact(seconds),
-                };
-                (first, length)
-            }
-        };
-        ScheduleSpec::Series(Box::new(SeriesSpec::without_recurrence(start, length)))
+        let instant =
+            |date_time: Option<CalendarDateTime>| date_time.as_ref().map(comparable_instant);
+        let (created, completed) =
+            (instant(self.read_first("CREATED")), instant(self.read_first("COMPLETED")));
+        // A task that was created after its completion exists between the two; one without
+        // CREATED at the moment of its completion only.
+        let since = created.into_iter().chain(completed).min();
+        let until = completed.map(|completed| created.map_or(completed, |at| at.max(completed)));
+        ScheduleSpec::Undated(Existence { since, until })
     }
 
     /// Returns the length up to an end, which takes precedence over a duration.
@@ -207,8 +207,16 @@ impl ScheduleParser<'_> {
 
     fn read_recurrence(&mut self, spec: &mut SeriesSpec) {
         let component = self.component;
-        if component.recurrence_id().is_some() {
-            return; // A single occurrence does not recur.
+        // In a series, an override is one occurrence, and its rule has no meaning. Some programs
+        // give every event a RECURRENCE-ID; without a series, such an event recurs as it says.
+        if component.recurrence_id().is_some()
+            && let Some(rule) =
+                component.time_properties("RRULE").find(|rule| !rule.text.is_empty())
+        {
+            self.dates.warn(
+                rule.line,
+                "RRULE beside RECURRENCE-ID: followed only if the UID has no series",
+            );
         }
         spec.rules = self.read_rules("RRULE");
         spec.exrules = self.read_rules("EXRULE");

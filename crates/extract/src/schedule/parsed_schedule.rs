@@ -1,6 +1,7 @@
 //! The schedule of one component by itself, before it is combined with others of its UID.
 
 use super::{Schedule, ScheduleForm};
+use larder_time::rule::StepBudget;
 use larder_time::series::{CalendarDateTime, Override, Series, SeriesSpec};
 
 /// The schedule that a component states by itself.
@@ -25,15 +26,34 @@ impl ParsedSchedule {
         &self.recurrence_id
     }
 
-    /// Returns whether the component also replaces the occurrences that follow
-    /// (RANGE=THISANDFUTURE).
+    /// Returns whether the schedule depends on the other items of the UID, although the component is
+    /// an override: it replaces the following occurrences as well, or it has a rule, which counts
+    /// only without a series.
     #[must_use]
-    pub fn is_this_and_future(&self) -> bool {
-        self.is_this_and_future
+    pub fn depends_on_series(&self) -> bool {
+        self.is_this_and_future || self.has_override_rule()
     }
 
-    /// Returns the start, length and rules; `None` if the component has no time, or only an open
-    /// one.
+    fn has_override_rule(&self) -> bool {
+        let spec = self.series_spec.as_deref();
+        !self.recurrence_id.is_empty()
+            && spec.is_some_and(|spec| !spec.rules.is_empty() || !spec.rdates.is_empty())
+    }
+
+    /// Returns the schedule of an override beside its series: one occurrence.
+    pub(crate) fn single_schedule(&self) -> Option<Schedule> {
+        let standalone = self.standalone.clone()?;
+        match self.series_spec.as_deref().filter(|_| self.has_override_rule()) {
+            Some(SeriesSpec { start, length, .. }) => {
+                let spec = SeriesSpec::without_recurrence(start.clone(), *length);
+                let (series, _) = Series::new(&spec, StepBudget::default());
+                Some(Schedule { form: ScheduleForm::Series(Box::new(series)), ..standalone })
+            }
+            None => Some(standalone),
+        }
+    }
+
+    /// Returns the start, length and rules; `None` if the component has no date.
     #[must_use]
     pub fn into_series_spec(self) -> Option<SeriesSpec> {
         self.series_spec.map(|spec| *spec)
@@ -67,7 +87,7 @@ impl ParsedSchedule {
     pub(crate) fn series_with_overrides(&self, overrides: &[Override]) -> Option<Series> {
         match &self.standalone.as_ref()?.form {
             ScheduleForm::Series(series) => Some(Series::clone(series).with_overrides(overrides)),
-            ScheduleForm::Open(_) => None,
+            ScheduleForm::Undated(_) => None,
         }
     }
 

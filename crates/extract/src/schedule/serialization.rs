@@ -1,34 +1,38 @@
-//! The packed form of a schedule: flags; the beginning of an open one; the row of the override, if
+//! The packed form of a schedule: flags; the existence of an undated one; the row of the override, if
 //! the item stands for the occurrences after an override; the names of the time zones, the zone of
 //! the start first; the alarms; and the series, as `larder-time` packs it.
 
-use super::{Alarm, Schedule, ScheduleForm, Trigger};
+use super::{Alarm, Existence, Schedule, ScheduleForm, Trigger};
 use larder_time::civil::Instant;
 use larder_time::series::{Series, ZoneReference};
 use larder_time::value::IcalDuration;
 use larder_time::varint::{VarintReader, put_signed_number, put_unsigned_number};
 use larder_time::zone::Zone;
 
-const OPEN_FLAG: u64 = 1;
+const UNDATED_FLAG: u64 = 1;
 const SINCE_FLAG: u64 = 2;
 const OVERRIDE_FLAG: u64 = 4;
+const UNTIL_FLAG: u64 = 8;
 
 impl Schedule {
     /// Returns the packed form.
     #[must_use]
     pub fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(48);
-        let since = match &self.form {
-            ScheduleForm::Open(since) => *since,
+        let existence = match self.form {
+            ScheduleForm::Undated(existence) => Some(existence),
             ScheduleForm::Series(_) => None,
         };
-        let open = matches!(self.form, ScheduleForm::Open(_));
+        let Existence { since, until } = existence.unwrap_or_default();
         let flag = |set: bool, flag: u64| if set { flag } else { 0 };
-        let flags = flag(open, OPEN_FLAG)
+        let flags = flag(existence.is_some(), UNDATED_FLAG)
             | flag(since.is_some(), SINCE_FLAG)
+            | flag(until.is_some(), UNTIL_FLAG)
             | flag(self.override_row.is_some(), OVERRIDE_FLAG);
         put_unsigned_number(&mut bytes, flags);
-        since.into_iter().for_each(|since| put_signed_number(&mut bytes, since.seconds()));
+        for bound in [since, until].into_iter().flatten() {
+            put_signed_number(&mut bytes, bound.seconds());
+        }
         self.override_row.into_iter().for_each(|row| put_signed_number(&mut bytes, row));
         put_unsigned_number(&mut bytes, self.zone_names.len() as u64);
         for name in &self.zone_names {
@@ -59,11 +63,14 @@ impl Schedule {
     ) -> Option<Schedule> {
         let rest = &mut VarintReader::new(data);
         let flags = rest.read_unsigned()?;
-        let since = if flags & SINCE_FLAG != 0 {
-            Some(Instant::from_seconds_clamped(rest.read_signed()?))
-        } else {
-            None
-        };
+        let mut existence = Existence::default();
+        for (flag, bound) in
+            [(SINCE_FLAG, &mut existence.since), (UNTIL_FLAG, &mut existence.until)]
+        {
+            if flags & flag != 0 {
+                *bound = Some(Instant::from_seconds_clamped(rest.read_signed()?));
+            }
+        }
         let override_row =
             if flags & OVERRIDE_FLAG != 0 { Some(rest.read_signed()?) } else { None };
         let mut names = Vec::new();
@@ -75,7 +82,7 @@ impl Schedule {
         for _ in 0..rest.read_unsigned()? {
             alarms.push(Alarm::unpack(rest)?);
         }
-        let form = match flags & OPEN_FLAG {
+        let form = match flags & UNDATED_FLAG {
             0 => {
                 let zone = names.first().and_then(|name| find_zone(name));
                 let series =
@@ -86,7 +93,7 @@ impl Schedule {
                     })?;
                 ScheduleForm::Series(Box::new(series))
             }
-            _ => ScheduleForm::Open(since),
+            _ => ScheduleForm::Undated(existence),
         };
         Some(Schedule { form, override_row, alarms, zone_names: names })
     }

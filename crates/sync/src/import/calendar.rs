@@ -90,11 +90,11 @@ impl OpenCalendar {
     }
 
     /// Adds properties of the calendar. Returns the lines that exceed the limit.
-    pub(crate) fn add_lines<'l>(&mut self, lines: &'l [u8]) -> &'l [u8] {
+    pub(crate) fn add_lines<'l>(&mut self, lines: &'l [u8], utf16_text: Option<&str>) -> &'l [u8] {
         if self.is_prescanned {
-            return self.context.skip_lines(lines);
+            return self.context.skip_lines(lines, utf16_text);
         }
-        let rest = self.context.add_lines(lines);
+        let rest = self.context.add_lines(lines, utf16_text);
         if rest.len() < lines.len() {
             self.has_late_property |= self.has_component;
             self.enclosing = None;

@@ -166,6 +166,7 @@ impl ImportPipeline {
             is_header_full: false,
             late_calendars: LateCalendars::default(),
             calendar: OpenCalendar::default(),
+            nesting_calendars: Vec::new(),
         };
         pipeline.spawn("read", move || reading.run(files.sources))?;
         Ok(pipeline)
@@ -330,6 +331,9 @@ struct InputReader {
     late_calendars: LateCalendars,
     /// The calendar that is open.
     calendar: OpenCalendar,
+    /// The lines at which a calendar that contains nothing was followed by another one, which may
+    /// be inside it: without an END at the end of the input, it is incomplete.
+    nesting_calendars: Vec<u64>,
 }
 
 impl InputReader {
@@ -339,7 +343,13 @@ impl InputReader {
             self.file = Arc::from(source.to_string());
             (self.in_stretch, self.empty) = (false, true);
             self.has_calendars = source.has_calendar_extension();
-            match self.read_input(source, &mut chunk) {
+            let stem = Arc::from(source.stem());
+            let result = self.read_input(source, &mut chunk);
+            for line in std::mem::take(&mut self.nesting_calendars) {
+                let ended = OpenCalendar::for_file(Arc::clone(&stem)).finish(false);
+                self.add_piece(line, PieceContent::CalendarEnd(ended));
+            }
+            match result {
                 Ok(()) => self.add_piece(0, PieceContent::InputEnd { empty: self.empty }),
                 Err(error) => self.add_piece(0, PieceContent::Unreadable(error)),
             }
@@ -414,14 +424,22 @@ impl InputReader {
                 (self.in_stretch, self.has_calendars) = (false, true);
                 self.begin_calendar();
             }
-            StreamPiece::CalendarLines { line, bytes } => self.add_calendar_lines(line, bytes),
-            StreamPiece::CalendarEnds { line, closed, .. } => {
-                let ended = self.calendar.finish(closed);
+            StreamPiece::CalendarLines { line, bytes, utf16_text } => {
+                self.add_calendar_lines(line, bytes, utf16_text);
+            }
+            StreamPiece::CalendarEnds { line, closed, before_calendar, .. } => {
+                let mut ended = self.calendar.finish(closed);
+                if before_calendar && std::mem::take(&mut ended.is_truncated) {
+                    self.nesting_calendars.push(line);
+                }
                 self.begin_calendar();
                 self.add_piece(line, PieceContent::CalendarEnd(ended));
             }
+            StreamPiece::Skipped { why: SkipReason::NestedCalendarEnd, .. } => {
+                self.nesting_calendars.pop();
+            }
             StreamPiece::Skipped { line, bytes, why, first } => {
-                let between = !matches!(why, SkipReason::TooLarge);
+                let between = matches!(why, SkipReason::Outside | SkipReason::EndWithoutBegin);
                 // A file that contains only text and stray END lines is one range, whatever its
                 // length.
                 let first = first && !(between && self.in_stretch);
@@ -432,8 +450,8 @@ impl InputReader {
     }
 
     /// Adds properties of the calendar. Properties beyond the limit are left out and reported once.
-    fn add_calendar_lines(&mut self, line: u64, bytes: &[u8]) {
-        let rest = self.calendar.add_lines(bytes);
+    fn add_calendar_lines(&mut self, line: u64, bytes: &[u8], utf16_text: Option<&str>) {
+        let rest = self.calendar.add_lines(bytes, utf16_text);
         if rest.is_empty() {
             return;
         }
@@ -458,7 +476,12 @@ impl InputReader {
             (SkipReason::TooLarge, _) => {
                 format!("item larger than {} (--max-item)", format_size(self.max_item))
             }
-            (SkipReason::EndWithoutBegin, _) => "END without BEGIN".into(),
+            (SkipReason::EndWithoutBegin | SkipReason::NestedCalendarEnd, _) => {
+                "END without BEGIN".into()
+            }
+            (SkipReason::DamagedBegin, _) => {
+                "the BEGIN line is damaged: the component cannot be read".into()
+            }
         }
     }
 

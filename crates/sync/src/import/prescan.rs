@@ -90,8 +90,8 @@ impl Prescan {
             StreamPiece::CalendarBegins { .. } | StreamPiece::CalendarEnds { .. } => {
                 self.finish_calendar();
             }
-            StreamPiece::CalendarLines { bytes, .. } => {
-                self.calendar.add_lines(bytes);
+            StreamPiece::CalendarLines { bytes, utf16_text, .. } => {
+                self.calendar.add_lines(bytes, utf16_text);
             }
             StreamPiece::Component { name: "VTIMEZONE", bytes, .. } => {
                 // A definition without a TZID is reported when the file is read.

@@ -6,13 +6,21 @@
 //! minute that can match, and there at the next step. [`RuleOccurrences::spent_steps`] counts the
 //! cost, and a [`StepBudget`] bounds it.
 
-use super::period_set::{DaySearch, PeriodSet, RuleParts};
+use super::period_set::{DaySearch, PeriodSet, RuleParts, TimeOfDaySet};
 use super::{Frequency, Rule, SkipMode};
 use crate::civil::{CivilTime, DAY_SECONDS, LAST_DAY_NUMBER};
 
 /// The Gregorian calendar repeats after this many days, weekdays included: a rule without a match
 /// in one cycle has none.
 const GREGORIAN_CYCLE_DAYS: i64 = 146_097;
+
+/// The steps of the default budget.
+const DEFAULT_STEPS: u64 = 200_000;
+/// The steps that an occurrence of a rule takes that occurs in every period: one for the period,
+/// one for the occurrence.
+const STEPS_PER_OCCURRENCE: u64 = 2;
+/// No budget is larger: some seconds of work.
+const MAX_STEPS: u64 = 200_000_000;
 
 /// Bounds the work of an expansion: periods examined plus occurrences returned. Consumed by the
 /// iterator it is passed to.
@@ -26,6 +34,14 @@ impl StepBudget {
     #[must_use]
     pub const fn new(steps: u64) -> StepBudget {
         StepBudget { remaining: steps }
+    }
+
+    /// Creates a budget that suffices for this many occurrences of a usual rule, and is at least the
+    /// default.
+    #[must_use]
+    pub fn for_occurrences(count: usize) -> StepBudget {
+        let steps = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(STEPS_PER_OCCURRENCE);
+        StepBudget::new(steps.clamp(DEFAULT_STEPS, MAX_STEPS))
     }
 
     /// The remaining steps.
@@ -45,7 +61,7 @@ impl StepBudget {
 /// 200,000 steps, some milliseconds: enough for any rule that a person wrote.
 impl Default for StepBudget {
     fn default() -> StepBudget {
-        StepBudget::new(200_000)
+        StepBudget::new(DEFAULT_STEPS)
     }
 }
 
@@ -122,9 +138,40 @@ impl<'r> RuleOccurrences<'r> {
             budget,
             initial_steps: budget.remaining_steps(),
         };
+        occurrences.is_ended = !occurrences.can_match_time_of_day();
         occurrences.seek_to_period(next);
         occurrences.extend_horizon();
         occurrences
+    }
+
+    /// Returns whether the time of day of some step matches. The times of day of steps repeat after
+    /// the least common multiple of interval and day, so all of them can be tried.
+    fn can_match_time_of_day(&self) -> bool {
+        let PeriodUnit::Steps(unit) = self.period_unit else { return true };
+        let times = self.times_of_steps(unit);
+        let steps_per_day = DAY_SECONDS / unit;
+        let stride = greatest_common_divisor(self.parts.rule.interval.into(), steps_per_day);
+        let mut second = self.origin.rem_euclid(stride) * unit;
+        while let Some(allowed) = times.next_time_from(second) {
+            if allowed == second {
+                return true;
+            }
+            // The first step at or after the allowed time.
+            let steps = (allowed - second + stride * unit - 1) / (stride * unit);
+            second += steps * stride * unit;
+            if second >= DAY_SECONDS {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Returns the times of day that steps may have: parts finer than the step do not limit it.
+    fn times_of_steps(&self, unit: i64) -> TimeOfDaySet {
+        let mut times = self.parts.times;
+        times.minutes = if unit > 60 { 1 } else { times.minutes };
+        times.seconds = if unit > 1 { 1 } else { times.seconds };
+        times
     }
 
     /// Replaces the budget.
@@ -175,7 +222,16 @@ impl<'r> RuleOccurrences<'r> {
     }
 
     fn extend_horizon(&mut self) {
-        let cycle = GREGORIAN_CYCLE_DAYS.saturating_mul(self.parts.rule.interval.into());
+        let interval = i64::from(self.parts.rule.interval);
+        // The steps of an interval that divides the cycle repeat with it.
+        let common = match self.period_unit {
+            PeriodUnit::Periods => 1,
+            PeriodUnit::Days => greatest_common_divisor(interval, GREGORIAN_CYCLE_DAYS),
+            PeriodUnit::Steps(unit) => {
+                greatest_common_divisor(interval, GREGORIAN_CYCLE_DAYS * (DAY_SECONDS / unit))
+            }
+        };
+        let cycle = GREGORIAN_CYCLE_DAYS.saturating_mul(interval / common);
         self.horizon = self.floor.day_number().saturating_add(cycle).min(LAST_DAY_NUMBER);
     }
 
@@ -237,10 +293,7 @@ impl<'r> RuleOccurrences<'r> {
                 return None;
             }
         }
-        // Parts finer than the step do not limit it.
-        let mut times = self.parts.times;
-        times.minutes = if unit > 60 { 1 } else { times.minutes };
-        times.seconds = if unit > 1 { 1 } else { times.seconds };
+        let times = self.times_of_steps(unit);
         let second = at.second_of_day();
         match times.next_time_from(second) {
             Some(passes) if passes == second => {
@@ -345,6 +398,14 @@ impl<'r> RuleOccurrences<'r> {
                 .then(|| self.parts.set_of_period(number)),
         }
     }
+}
+
+fn greatest_common_divisor(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.max(1), b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 impl Iterator for RuleOccurrences<'_> {

@@ -3,7 +3,8 @@
 //! The search for original times covers the civil range widened by a day, because of zones.
 //! Overrides are applied afterwards, and an exact comparison of instants selects the occurrences in
 //! the range. A long range is expanded in slices, so that the first occurrence is available before
-//! the last is computed.
+//! the last is computed. When the budget is exhausted, the rest of the range is the last slice: the
+//! rules add nothing to it, but the start, RDATEs and overrides need no budget.
 
 use super::{
     CompiledOverride, FutureOverride, Occurrence, OverrideStart, PlannedOccurrence, Series,
@@ -77,6 +78,25 @@ impl Series {
             is_ended: from >= to,
             is_exhausted: false,
             is_uncertain: false,
+        }
+    }
+
+    /// Returns the occurrence at DTSTART, whether or not an exception or an override replaces it.
+    #[must_use]
+    pub fn start_occurrence(&self, local: &Zone) -> Occurrence {
+        let zone = self.zone(local);
+        let start = zone.to_instant(self.start);
+        let civil = if self.has_instant_keys() { zone.to_civil(start) } else { self.start };
+        let (end, end_civil) = self.occurrence_end(start, civil, self.length, zone);
+        Occurrence {
+            original: start,
+            original_civil: civil,
+            start,
+            end,
+            start_civil: civil,
+            end_civil,
+            tag: None,
+            is_override: false,
         }
     }
 
@@ -194,7 +214,10 @@ impl SeriesOccurrences<'_> {
 
     /// Loads all occurrences that start in the next slice, sorted.
     fn load_slice(&mut self) {
-        let end = self.next.saturating_add(self.slice).min(self.to);
+        let end = match self.budget.remaining_steps() {
+            0 => self.to,
+            _ => self.next.saturating_add(self.slice).min(self.to),
+        };
         let (back, ahead) = self.series.shift_bounds();
         let first = self.widen_to_civil(self.next, -1).saturating_add(-ahead);
         let last = self.widen_to_civil(end, 1).saturating_add(-back);
@@ -210,7 +233,7 @@ impl SeriesOccurrences<'_> {
         found.sort_by_key(|one| (one.start, one.original));
         self.is_exhausted |= self.budget.remaining_steps() == 0;
         self.is_uncertain |= !found.is_empty() && !self.series.has_resolved_ends();
-        self.is_ended = end >= self.to || self.is_exhausted;
+        self.is_ended = end >= self.to;
         self.next = end;
         if found.len() < MIN_SLICE_OCCURRENCES {
             self.slice = self.slice.saturating_mul(4);
@@ -235,6 +258,10 @@ impl SeriesOccurrences<'_> {
         let (_, ahead) = self.series.shift_bounds();
         let from = self.widen_to_civil(self.next, -1).saturating_add(-ahead);
         let planned = self.series.next_planned_civil(from, &mut self.budget);
+        if self.budget.remaining_steps() == 0 {
+            self.is_exhausted = true;
+            return;
+        }
         let planned = planned.map(|civil| {
             self.zone.to_instant(civil.saturating_add(back)).saturating_add(-DAY_SECONDS)
         });
@@ -246,8 +273,6 @@ impl SeriesOccurrences<'_> {
             Some(next) => self.next = self.next.max(next),
             None => self.is_ended = true,
         }
-        self.is_exhausted |= self.budget.remaining_steps() == 0;
-        self.is_ended |= self.is_exhausted;
     }
 
     /// Builds the occurrence of a planned time; `None` if it is a separate item.

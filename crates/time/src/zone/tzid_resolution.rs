@@ -3,7 +3,9 @@
 //!
 //! Nothing is guessed. A known name takes precedence over a definition that differs, because time
 //! zone laws change, and a file keeps the old rules;
-//! [`offset_differences`](super::offset_differences) finds where they differ.
+//! [`offset_differences`](super::offset_differences) finds where they differ. A name that differs
+//! from a known one by case is another name in the file, which may define both: it means the known
+//! zone unless the definition contradicts.
 
 use super::equivalence::has_same_offsets;
 use super::zone_names::{WINDOWS_ZONES, zone_of_display_name, zone_of_windows_name};
@@ -18,7 +20,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 pub enum ZoneMatch {
     /// A name of UTC.
     Utc,
-    /// A name of the tz database.
+    /// A name of the tz database; in another case only without a contradicting definition.
     Name,
     /// A name of the tz database after a vendor's prefix.
     Prefix,
@@ -135,13 +137,15 @@ impl ZoneDatabase {
         until: Instant,
     ) -> ZoneResolution {
         let tzid = tzid.trim().trim_matches('"');
-        if let Some((zone, how)) = self.find_by_name(tzid) {
-            return ZoneResolution { zone: Some(zone), matched_by: how };
-        }
         // A definition without observances does not count.
         let says = |own: &&Zone| own.vtimezone().is_none_or(|of| !of.observances.is_empty());
         let own = own.filter(says);
         let agrees = |zone: &Zone| own.is_none_or(|own| has_same_offsets(own, zone, from, until));
+        if let Some((zone, how)) = self.find_by_name(tzid)
+            && (how != ZoneMatch::Name || zone.name() == tzid || agrees(&zone))
+        {
+            return ZoneResolution { zone: Some(zone), matched_by: how };
+        }
         if let Some(zone) = self.find_with_slash(tzid).find(agrees) {
             return ZoneResolution { zone: Some(zone), matched_by: ZoneMatch::Separator };
         }

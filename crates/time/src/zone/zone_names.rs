@@ -9,6 +9,7 @@ pub(super) const WINDOWS_ZONES: &[(&str, &str)] = &[
     ("AUS Eastern", "Australia/Sydney"),
     ("Afghanistan", "Asia/Kabul"),
     ("Alaskan", "America/Anchorage"),
+    ("Alberta", "America/Edmonton"),
     ("Aleutian", "America/Adak"),
     ("Altai", "Asia/Barnaul"),
     ("Arab", "Asia/Riyadh"),
@@ -24,6 +25,7 @@ pub(super) const WINDOWS_ZONES: &[(&str, &str)] = &[
     ("Bangladesh", "Asia/Dhaka"),
     ("Belarus", "Europe/Minsk"),
     ("Bougainville", "Pacific/Bougainville"),
+    ("British Columbia", "America/Vancouver"),
     ("Canada Central", "America/Regina"),
     ("Cape Verde", "Atlantic/Cape_Verde"),
     ("Caucasus", "Asia/Yerevan"),
@@ -70,6 +72,7 @@ pub(super) const WINDOWS_ZONES: &[(&str, &str)] = &[
     ("Lord Howe", "Australia/Lord_Howe"),
     ("Magadan", "Asia/Magadan"),
     ("Magallanes", "America/Punta_Arenas"),
+    ("Manitoba", "America/Winnipeg"),
     ("Marquesas", "Pacific/Marquesas"),
     ("Mauritius", "Indian/Mauritius"),
     ("Mexico", "America/Mexico_City"),
@@ -155,6 +158,7 @@ pub(super) const OUTLOOK_DISPLAY_NAMES: &[(&str, &str)] = &[
     ("Abu Dhabi, Muscat", "Arabian"),
     ("Adelaide", "Cen. Australia"),
     ("Alaska", "Alaskan"),
+    ("Alberta", "Alberta"),
     ("Aleutian Islands", "Aleutian"),
     ("Almaty, Novosibirsk", "N. Central Asia"),
     ("Amman", "Jordan"),
@@ -186,6 +190,7 @@ pub(super) const OUTLOOK_DISPLAY_NAMES: &[(&str, &str)] = &[
     ("Bougainville Island", "Bougainville"),
     ("Brasilia", "E. South America"),
     ("Brisbane", "E. Australia"),
+    ("British Columbia", "British Columbia"),
     ("Brussels, Copenhagen, Madrid, Paris", "Romance"),
     ("Buenos Aires", "Argentina"),
     ("Cabo Verde Is.", "Cape Verde"),
@@ -248,6 +253,7 @@ pub(super) const OUTLOOK_DISPLAY_NAMES: &[(&str, &str)] = &[
     ("La Paz, Mazatlan", "Mountain Standard Time (Mexico)"),
     ("Lord Howe Island", "Lord Howe"),
     ("Magadan", "Magadan"),
+    ("Manitoba", "Manitoba"),
     ("Marquesas Islands", "Marquesas"),
     ("Minsk", "Belarus"),
     ("Monrovia, Reykjavik", "Greenwich"),
@@ -291,6 +297,8 @@ pub(super) const OUTLOOK_DISPLAY_NAMES: &[(&str, &str)] = &[
     ("Vladivostok", "Vladivostok"),
     ("Volgograd", "Volgograd"),
     ("West Central Africa", "W. Central Africa"),
+    // Lotus Notes.
+    ("Western/Central Europe", "W. Europe"),
     ("Windhoek", "Namibia"),
     ("Yakutsk", "Yakutsk"),
     ("Yangon (Rangoon)", "Myanmar"),
@@ -369,9 +377,10 @@ pub(super) fn zone_of_display_name(text: &str) -> Option<&'static str> {
         Some(_) => return None,
         None => text,
     };
-    let places = places.trim();
+    // The sign is a word in some texts.
+    let places = places.trim().replace("US and Canada", "US & Canada");
     let (_, name) =
-        OUTLOOK_DISPLAY_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(places))?;
+        OUTLOOK_DISPLAY_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&places))?;
     WINDOWS_ZONES.iter().find(|(known, _)| known == name).map(|(_, zone)| *zone)
 }
 

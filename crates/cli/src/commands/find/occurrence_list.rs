@@ -44,7 +44,8 @@ pub(crate) fn print_occurrences(
     let request = SearchRequest { limit: None, sort: None, ..request.clone() };
     let answer = context.run_query("larder find", reader, &request)?;
     if options.count {
-        let count = larder_query::count_occurrences(reader, &answer, time_range)?;
+        let most = limit.unwrap_or(DEFAULT_MAX_OCCURRENCES);
+        let count = larder_query::count_occurrences(reader, &answer, time_range, most)?;
         warn_of_undecided_items(context, reader, &count.undecided_rows)?;
         let number = count.number;
         print_count(context, limit.map_or(number, |limit| number.min(limit as u64)))?;

@@ -5,9 +5,9 @@ use crate::output::{OutputStream, sanitize_line};
 use larder_format::collection_type::COLLECTION_TYPES;
 use larder_format::field::{Field, FieldType};
 use larder_present::local_time;
-use larder_query::local_time::{LocalTimeSpan, read_schedule, zone_name};
+use larder_query::local_time::{ItemTimes, read_item_times};
 use larder_query::{AgendaEntry, ItemSummary, ProjectedItem};
-use larder_store::{CollectionType, ItemMeta, Kind as ItemKind, Reader, Schedule};
+use larder_store::{CollectionType, ItemMeta, Kind as ItemKind, Reader};
 use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -74,7 +74,7 @@ impl OutputColumn {
             OutputColumn::Field(_) => {
                 let field = self.field_for_kind(entry.item.meta.kind);
                 return field.map_or_else(Vec::new, |field| {
-                    localize_values(field, written, Some(&entry.local_time))
+                    localize_occurrence_values(field, written, entry)
                 });
             }
         };
@@ -94,28 +94,36 @@ fn item_times(
     meta: &ItemMeta,
     local: &Zone,
     fields: &[&'static Field],
-) -> Result<Option<(Schedule, LocalTimeSpan)>, CommandFailure> {
+) -> Result<Option<ItemTimes>, CommandFailure> {
     if !meta.kind.has_schedule() || !fields.iter().any(|field| is_time_field(field)) {
         return Ok(None);
     }
-    let times = read_schedule(reader, meta.row)?;
-    Ok(times.and_then(|times| {
-        LocalTimeSpan::from_first_occurrence(&times, local).map(|when| (times, when))
-    }))
+    Ok(read_item_times(reader, meta, local)?)
 }
 
 /// Replaces the written values of a time field by the local time.
-fn localize_values(
+fn localize_values(field: &Field, written: Vec<String>, times: Option<&ItemTimes>) -> Vec<String> {
+    let Some(times) = times.filter(|_| is_time_field(field)) else { return written };
+    let local = match field.name {
+        "start" => times.start.as_ref().map(local_time::format_start),
+        "end" => Some(local_time::format_end(&times.first)),
+        _ => times.due.as_ref().map(local_time::format_due),
+    };
+    local.map_or(written, |local| vec![local])
+}
+
+/// Replaces the written values of a time field by the local time of an occurrence.
+fn localize_occurrence_values(
     field: &Field,
     written: Vec<String>,
-    when: Option<&LocalTimeSpan>,
+    entry: &AgendaEntry,
 ) -> Vec<String> {
-    match (field.name, when) {
-        (_, None) => written,
+    let when = &entry.local_time;
+    match field.name {
         _ if !is_time_field(field) => written,
-        ("start", Some(when)) => vec![local_time::format_start(when)],
-        ("end", Some(when)) => vec![local_time::format_end(when)],
-        ("due", Some(when)) if !written.is_empty() => vec![local_time::format_due(when)],
+        "start" => vec![local_time::format_start(when)],
+        "end" => vec![local_time::format_end(when)],
+        _ if entry.item.has_due => vec![local_time::format_due(when)],
         _ => written,
     }
 }
@@ -135,11 +143,10 @@ pub(crate) fn item_json(
     let when = item_times(reader, meta, local, &fields)?;
     let mut object = item_json_head(meta);
     for field in fields {
-        let values =
-            localize_values(field, source.values(field), when.as_ref().map(|(_, when)| when));
+        let values = localize_values(field, source.values(field), when.as_ref());
         insert_field(&mut object, field, values);
     }
-    if let Some(zone) = when.and_then(|(times, _)| zone_name(&times)) {
+    if let Some(zone) = when.and_then(|times| times.zone) {
         object.insert("zone".into(), json!(zone));
     }
     Ok(Value::Object(object))
@@ -159,7 +166,7 @@ pub(crate) fn item_columns_json(
     let mut object = item_json_head(meta);
     for field in fields {
         let written = item.values(field).into_iter().map(Cow::into_owned).collect();
-        let values = localize_values(field, written, when.as_ref().map(|(_, when)| when));
+        let values = localize_values(field, written, when.as_ref());
         insert_field(&mut object, field, values);
     }
     Ok(Value::Object(object))
@@ -293,7 +300,7 @@ pub(crate) fn column_cells(
     let fields: Vec<&Field> =
         columns.iter().filter_map(|column| column.field_for_kind(meta.kind)).collect();
     let when = item_times(reader, meta, local, &fields)?;
-    let when = when.as_ref().map(|(_, when)| when);
+    let when = when.as_ref();
     let cell = |column: &OutputColumn| {
         let Some(field) = column.field_for_kind(meta.kind) else {
             let is_field = matches!(column, OutputColumn::Field(_));

@@ -38,6 +38,13 @@ impl OutputPath {
         &self.0
     }
 
+    /// Returns whether the output is standard output, a pipe or a device, which is written
+    /// directly.
+    pub(crate) fn is_direct(&self) -> bool {
+        let is_special = |found: Metadata| !found.is_file() && !found.is_dir();
+        self.is_standard_output() || std::fs::metadata(&self.0).is_ok_and(is_special)
+    }
+
     /// Returns whether the output is standard output, by whatever name.
     pub(crate) fn is_standard_output(&self) -> bool {
         let id = |file: io::Result<Metadata>| file.ok().map(|file| (file.dev(), file.ino()));

@@ -134,6 +134,10 @@ fn files_are_replaced_with_their_mode() {
         };
         let path = home.work(&format!("out/{n}"));
         check(&path, output.mode);
+        if output.usage == "new" {
+            assert_eq!(output.run(&home, &path).code, 2, "{} replaced a file", output.name);
+            continue;
+        }
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         check(&path, 0o640);
         let link = home.work(&format!("out/link{n}"));

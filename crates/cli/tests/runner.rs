@@ -54,6 +54,7 @@ mod module_graph;
 mod naming;
 mod output_formats;
 mod output_paths;
+mod purge;
 mod query_log;
 mod readme;
 mod restore_interruption;

@@ -1,6 +1,7 @@
 //! Backup and restore: copies a store in use, verifies the copy, and replaces a store with such a
 //! copy.
 
+use crate::commit_record::CommittedState;
 use crate::connection::{ReadConnection, WriteConnection};
 use crate::data_directory::DataDirectory;
 use crate::database_copy::{TempCopy, copy_and_verify, verify_content};
@@ -8,8 +9,10 @@ use crate::error::{Error, OutputError, Result, file_error_at, sqlite_error_at};
 use crate::interrupted_restore::{self, PREVIOUS_COPY};
 use crate::lock::LockFiles;
 use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
+use crate::pending_work;
 use crate::read_transaction::ReadTransaction;
 use crate::schema::{self, SchemaState};
+use crate::staging_file::StagingFile;
 use crate::store::{Store, StoreOptions};
 use rusqlite::backup::StepResult;
 use std::fs::File;
@@ -38,8 +41,15 @@ impl Store {
     /// file with that name is always complete. An older backup of that name is replaced, any other
     /// file is not. A pipe, a device or a stream receives the verified copy. Returns the size of
     /// the copy in bytes.
+    ///
+    /// # Errors
+    /// [`Error::PurgePending`] if a purge is not finished: the copy would have the purged bytes.
     pub fn backup(&self, to: impl Into<OutputTarget>) -> Result<u64> {
         let to = to.into();
+        let is_purging = pending_work::has_purge(&self.autocommit_read());
+        if is_purging.map_err(sqlite_error_at(&self.path))? {
+            return Err(Error::PurgePending { path: self.path.clone() });
+        }
         let mut output = OutputFile::create(&self.directory, &to, FilePrivacy::Private)?;
         let Some(staged) = output.staged_path() else {
             let copy =
@@ -57,13 +67,15 @@ impl Store {
     }
 
     /// Replaces the content of the store by a backup, also for the processes that have it open; the
-    /// previous state is copied first. Older cursors expire.
+    /// previous state is copied first, after a purge that was interrupted is completed. Older
+    /// cursors expire.
     pub fn restore(&mut self, from: &Path) -> Result<RestoreReport> {
         self.restore_unless_stopped(from, &AtomicBool::new(false))
     }
 
     fn restore_unless_stopped(&mut self, from: &Path, stop: &AtomicBool) -> Result<RestoreReport> {
         self.ensure_writable()?;
+        self.finish_pending_purge()?;
         let staged = stage_backup(&self.directory, from)?;
         fail_if_stopped(stop)?;
         let lock = self.lock_files.acquire()?;
@@ -75,6 +87,12 @@ impl Store {
         // On the disk before the restore commits. It gets its final name afterwards, as it is the
         // copy of a previous state only then.
         let before = before.keep()?;
+        let read_state = |conn: &ReadConnection| {
+            CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&self.path))
+        };
+        let (former, restored) = (read_state(&self.conn)?, read_state(&staged.conn)?);
+        // If this process dies, either state may be that of the store.
+        self.lock_files.notify_commit(&[&former, &restored]);
         let put = replace_content(&mut self.conn, &self.path, &staged.conn, stop);
         if let Err(error) = put {
             // Whether the restore happened decides about the copy. A failure leaves it to the next
@@ -89,12 +107,10 @@ impl Store {
         let items = self.verify_restored()?;
         let tx = self.conn.autocommit_read();
         let locale = crate::meta::read_locale(&tx).map_err(sqlite_error_at(&self.path))?;
-        let seq = crate::meta::read_meta_number(&tx, "last_seq");
-        let seq = seq.map_err(sqlite_error_at(&self.path))?;
         drop(tx);
         self.extractor =
             crate::Extractor::with_zones(&locale, self.extractor.zone_database().clone());
-        self.lock_files.notify_commit(seq);
+        self.lock_files.notify_commit(&[&restored]);
         drop(lock);
         self.refresh()?;
         Ok(RestoreReport { previous_copy: before, items })
@@ -110,8 +126,8 @@ impl Store {
 }
 
 impl DataDirectory {
-    /// Replaces a store by a backup, like [`Store::restore`], even if the store is damaged: its
-    /// files are then renamed, not copied.
+    /// Replaces a store by a backup, like [`Store::restore`], even if the store is damaged or
+    /// another program replaced one of its files: its files are then renamed, not copied.
     pub fn restore(&self, options: &StoreOptions, from: &Path) -> Result<RestoreReport> {
         self.restore_unless_stopped(options, from, &AtomicBool::new(false))
     }
@@ -127,8 +143,13 @@ impl DataDirectory {
         let restored = Store::open(self.path(), options)
             .and_then(|mut store| store.restore_unless_stopped(from, stop));
         match restored {
+            Err(Error::BatchesMissing { path, .. } | Error::StoreReplaced { path })
+                if path == self.database_path() =>
+            {
+                self.replace_damaged(options, from, stop)
+            }
             Err(error) if error.damaged_file() == Some(&self.database_path()) => {
-                self.replace_damaged(from, stop)
+                self.replace_damaged(options, from, stop)
             }
             restored => restored,
         }
@@ -136,17 +157,29 @@ impl DataDirectory {
 
     /// Renames the files of a damaged store, and puts a backup in its place. Processes that have
     /// the store open see it when they open it again.
-    fn replace_damaged(&self, from: &Path, stop: &AtomicBool) -> Result<RestoreReport> {
+    fn replace_damaged(
+        &self,
+        options: &StoreOptions,
+        from: &Path,
+        stop: &AtomicBool,
+    ) -> Result<RestoreReport> {
         let staged = stage_backup(self, from)?;
-        let locks = LockFiles::open(self)?;
+        let locks = LockFiles::open(self, options.requester.clone())?;
         let lock = locks.acquire()?;
         fail_if_stopped(stop)?;
-        // From here on, whoever opens the store finishes the restore.
-        staged.persist(&self.pending_restore_path())?;
-        let before = interrupted_restore::replace_by_pending(self)?;
+        let before = self.replace_database(&locks, staged.into_staging())?;
         let items = verify_and_count(&self.database_path())?;
         lock.mark_clean();
         Ok(RestoreReport { previous_copy: before, items })
+    }
+
+    /// Puts a verified file in the place of the database, and returns the name that the former file
+    /// gets. The caller holds the write lock.
+    pub(crate) fn replace_database(&self, locks: &LockFiles, new: StagingFile) -> Result<PathBuf> {
+        // From here on, whoever opens the store finishes the replacement.
+        let pending = self.pending_restore_path();
+        new.persist(&pending).map_err(file_error_at(&pending))?;
+        interrupted_restore::replace_by_pending(self, locks)
     }
 }
 
@@ -204,7 +237,8 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
             let minor = format!("{major}.{minor}");
             return Err(Error::ReadOnly { path: from.to_path_buf(), version: minor });
         }
-        SchemaState::Current | SchemaState::Older(..) => {}
+        SchemaState::Current => schema::verify_schema(&source.autocommit_read(), from)?,
+        SchemaState::Older(..) => {}
     }
     verify_content(&source, from)?;
     let staged = TempCopy::create(&source, from, directory, "restore", |copy| {

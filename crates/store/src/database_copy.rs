@@ -63,10 +63,9 @@ impl TempCopy {
         self.staging.path()
     }
 
-    /// Syncs the copy and gives it its final name.
-    pub(crate) fn persist(self, to: &Path) -> Result<()> {
-        drop(self.conn);
-        self.staging.persist(to).map_err(file_error_at(to))
+    /// Closes the copy, and returns its file.
+    pub(crate) fn into_staging(self) -> StagingFile {
+        self.staging
     }
 
     /// Syncs the copy, and leaves it under its temporary name, which is returned.
@@ -108,12 +107,18 @@ pub(crate) fn copy_and_verify(source: &ReadConnection, from: &Path, staged: &Pat
     verify_content(&copy, from)
 }
 
-fn create_staging(folder: &Path, prefix: &str) -> Result<StagingFile> {
+/// Creates an empty staging file that only its owner may read.
+pub(crate) fn create_staging(folder: &Path, prefix: &str) -> Result<StagingFile> {
     StagingFile::create(folder, prefix, COPY_MODE).map_err(file_error_at(&folder.join(prefix)))
 }
 
-/// Copies a database into an empty staging file. Returns a connection to the copy.
-fn copy_into(source: &ReadConnection, from: &Path, staged: &Path) -> Result<WriteConnection> {
+/// Copies a database into an empty staging file, without verifying the copy. Returns a connection
+/// to the copy.
+pub(crate) fn copy_into(
+    source: &ReadConnection,
+    from: &Path,
+    staged: &Path,
+) -> Result<WriteConnection> {
     let mut target = WriteConnection::open_staging(staged).map_err(sqlite_error_at(staged))?;
     {
         let backup = target.begin_copy(source).map_err(sqlite_error_at(from))?;

@@ -7,11 +7,13 @@
 //! the rest can be done by any process. Separate from `backup`, which begins restores, because
 //! opening a store runs this first.
 
+use crate::commit_record::CommittedState;
 use crate::connection::ReadConnection;
 use crate::data_directory::DataDirectory;
 use crate::database_copy::verify_content;
 use crate::error::{Result, file_error_at, sqlite_error_at};
 use crate::history;
+use crate::lock::LockFiles;
 use crate::staging_file::{
     COMPANION_SUFFIXES, ignore_missing, remove_with_companions, rename_durably, sync_folder_of,
     with_suffix,
@@ -25,15 +27,22 @@ pub(crate) const PREVIOUS_COPY: &str = "before-restore";
 
 /// Finishes a restore that is pending. Returns the path of the damaged file; `None`: none is
 /// pending. For writers that hold the lock.
-pub(crate) fn finish_pending(directory: &DataDirectory) -> Result<Option<PathBuf>> {
+pub(crate) fn finish_pending(
+    directory: &DataDirectory,
+    locks: &LockFiles,
+) -> Result<Option<PathBuf>> {
     let is_pending = directory.pending_restore_path().exists();
-    is_pending.then(|| replace_by_pending(directory)).transpose()
+    is_pending.then(|| replace_by_pending(directory, locks)).transpose()
 }
 
 /// Renames the files of a damaged store, and puts the pending backup in their place. Each step can
 /// be repeated. Returns the path of the damaged file. For writers that hold the lock.
-pub(crate) fn replace_by_pending(directory: &DataDirectory) -> Result<PathBuf> {
+pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -> Result<PathBuf> {
     let (pending, data) = (directory.pending_restore_path(), directory.database_path());
+    let state = {
+        let conn = ReadConnection::open(&pending).map_err(sqlite_error_at(&pending))?;
+        CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&pending))?
+    };
     let moved = if data.exists() { None } else { directory.newest_copy_path("damaged") };
     let before = moved.unwrap_or_else(|| directory.unused_copy_path("damaged"));
     let run = || -> io::Result<()> {
@@ -46,6 +55,8 @@ pub(crate) fn replace_by_pending(directory: &DataDirectory) -> Result<PathBuf> {
         rename_if_there(&data, &before)?;
         // The names of the damaged files are on the disk before the backup takes their place.
         sync_folder_of(&data)?;
+        // Before the rename: a replacement that was interrupted is repeated in any case.
+        locks.notify_commit(&[&state]);
         rename_durably(&pending, &data)
     };
     run().map_err(file_error_at(&data))?;

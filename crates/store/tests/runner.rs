@@ -22,6 +22,7 @@ mod model;
 mod output_file;
 mod purge;
 mod retention;
+mod salvage;
 mod sort_index;
 mod undo;
 mod versions;

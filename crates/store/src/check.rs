@@ -9,6 +9,7 @@ use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::index_digest;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::pending_work::PendingWork;
+use crate::read_access::is_unwritable;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
 use crate::schema::{self, SchemaDifference};
@@ -202,7 +203,7 @@ impl Store {
         // log grow. Without room for a copy, there is no room for that log either; then the store
         // itself is read.
         let copy = match TempCopy::create_unnamed(&self.conn, &self.directory) {
-            Err(Error::DiskFull { .. }) => None,
+            Err(error) if is_unwritable(self.directory.path(), &error) => None,
             Err(Error::Damaged { what, .. }) => {
                 return Err(Error::Damaged { path: path.clone(), what });
             }

@@ -20,13 +20,14 @@ use crate::error::{DatabaseResult, OutputError, Result, file_error_at, sqlite_er
 use crate::handle::Handle;
 use crate::lock::LockFiles;
 use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
+use crate::page_layout::PageNumber;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::schema;
 use crate::store::{Store, StoreOptions};
 use crate::write_transaction::WriteTransaction;
 use btree::{BtreeReader, Record};
 use larder_extract::Extractor;
-use page_file::{PageFile, PageNumber};
+use page_file::PageFile;
 use repair::Repair;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;

@@ -27,7 +27,7 @@ impl BackupArgs {
             );
         }
         let target = self.file.to_target(&mut context.out)?;
-        let bytes = context.open_store()?.backup(target).map_err(|error| match error {
+        let bytes = context.open_store_to_copy()?.backup(target).map_err(|error| match error {
             Error::Damaged { path: damaged, .. }
             | Error::DamagedObject { path: damaged, .. }
             | Error::NotAStore { path: damaged, .. }

@@ -30,9 +30,11 @@ impl CheckArgs {
             let directory = DataDirectory::new(&context.dir);
             directory.rebuild_and_check(&context.store_options(false))?
         } else {
-            let mut store = context.open_store()?;
-            // Waits for a process that is refilling the indexes.
-            store.refresh()?;
+            let mut store = context.open_store_to_copy()?;
+            if store.is_writable() {
+                // Waits for a process that is refilling the indexes.
+                store.refresh()?;
+            }
             store.check()?
         };
         print_report(context, &report)?;

@@ -1,6 +1,7 @@
 //! The global options, and the step before clap reads the arguments. Options of a subcommand are in
 //! its file in `commands`.
 
+use crate::output_path::OutputPath;
 use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ pub(crate) struct GlobalArgs {
     pub(crate) color: Option<ColorChoice>,
     /// Append each query and its cost to FILE [default: query-log in config.toml]
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
-    pub(crate) query_log: Option<PathBuf>,
+    pub(crate) query_log: Option<OutputPath>,
 }
 
 /// The output format.

@@ -5,19 +5,22 @@ use crate::config::Config;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::machine_time::{self, now_milliseconds};
 use crate::output::OutputStream;
+use crate::output_path::OutputPath;
 use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
 use larder_query::query_log::{QueryLogEvent, QueryLogSink, ResultRecord};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
 use larder_store::{
-    LockHolder, LockRequester, PendingWork, Reader, Store, StoreOptions, WaitNotice,
+    DataDirectory, FilePrivacy, LockHolder, LockRequester, OutputFile, PendingWork, Reader, Store,
+    StoreOptions, WaitNotice,
 };
 use larder_time::civil::Instant;
 use larder_time::zone::{Zone, ZoneDatabase};
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant as Timer;
 
@@ -86,16 +89,17 @@ impl CommandContext {
         }
         let log = match (global.query_log, config.query_log.enabled, config.query_log.file) {
             (Some(file), ..) => Some(file),
-            (None, None | Some(true), Some(file)) => Some(expand_tilde(file)),
+            (None, None | Some(true), Some(file)) => Some(expand_tilde(file).into()),
             (None, Some(true), None) => {
                 let states = bases.as_ref().ok().and_then(BaseStrategy::state_dir);
-                states.map(|dir| dir.join("larder/queries.jsonl"))
+                states.map(|dir| dir.join("larder/queries.jsonl").into())
             }
             (None, ..) => None,
         };
+        let log = log.map(|file| crate::query_log_file::open_sink(&dir, &file, global.quiet));
         Ok(CommandContext {
             dir,
-            log: log.map(|file| crate::query_log_file::open_sink(file, global.quiet)),
+            log: log.transpose()?,
             cache_budget_bytes: config.views.cache.map_or(DEFAULT_CACHE_BYTES, |bytes| bytes.0),
             command: format!("larder {command_name}"),
             has_reported_work: Cell::new(false),
@@ -121,12 +125,14 @@ impl CommandContext {
         })
     }
 
-    /// Opens the store for reading. A store of an older version is migrated first.
+    /// Opens the store for reading. A store of an older version is migrated first, and an
+    /// interrupted restore is finished.
     pub(crate) fn open_reader(&self) -> Result<Reader, CommandFailure> {
         match Reader::open_with_zones(&self.dir, Arc::clone(&self.settings.user_locale.zones)) {
-            Err(larder_store::Error::SchemaTooOld { .. }) => {
-                Ok(self.open_store()?.open_reader()?)
-            }
+            Err(
+                larder_store::Error::SchemaTooOld { .. }
+                | larder_store::Error::RestorePending { .. },
+            ) => Ok(self.open_store()?.open_reader()?),
             reader => {
                 let reader = reader?;
                 if let Some(lost) =
@@ -157,9 +163,27 @@ impl CommandContext {
     }
 
     fn open_with_create(&self, create: bool) -> Result<Store, CommandFailure> {
+        self.warn_of_access_by_others();
         let store = Store::open(&self.dir, &self.store_options(create))?;
+        if let Some(copy) = store.recovered_copy() {
+            let copy = crate::output::sanitize_line(&copy.display().to_string());
+            self.print_note(format!(
+                "finished a restore that was interrupted; the previous store is in {copy}"
+            ));
+        }
         self.warn_of_pending_work(&store.pending_work()?);
         Ok(store)
+    }
+
+    /// Warns if other users have any access to the data directory.
+    pub(crate) fn warn_of_access_by_others(&self) {
+        if let Some(mode) = DataDirectory::new(&self.dir).permissions_of_others() {
+            let dir = crate::output::sanitize_line(&self.dir.display().to_string());
+            self.print_warning(format!(
+                "other users can access the data directory {dir} (mode {mode:04o}); to end that: \
+                 chmod 700 {dir}"
+            ));
+        }
     }
 
     /// Prints no warnings of interrupted work, for a command that reports or finishes it.
@@ -222,21 +246,36 @@ impl CommandContext {
         })
     }
 
-    /// Writes the D-Bus service files that start this program for this store. Creates the folder.
-    pub(crate) fn write_service_files(&self, dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
+    /// Opens an output that the user named.
+    pub(crate) fn create_output(
+        &mut self,
+        path: &OutputPath,
+        privacy: FilePrivacy,
+    ) -> Result<OutputFile, CommandFailure> {
+        let target = path.to_target(&mut self.out)?;
+        Ok(OutputFile::create(&DataDirectory::new(&self.dir), &target, privacy)?)
+    }
+
+    /// Writes an output that the user named, in one piece.
+    pub(crate) fn write_output(
+        &mut self,
+        path: &OutputPath,
+        privacy: FilePrivacy,
+        bytes: &[u8],
+    ) -> Result<(), CommandFailure> {
+        let mut file = self.create_output(path, privacy)?;
+        file.write_all(bytes).map_err(|error| file.to_error(error))?;
+        file.commit()?;
+        Ok(())
+    }
+
+    /// Returns the D-Bus service files that start this program for this store: names and texts.
+    pub(crate) fn service_files(&self) -> Result<Vec<(String, String)>, CommandFailure> {
         let program = std::env::current_exe()
             .map_err(|error| CommandFailure::new(FailureKind::Source, error))?;
         let store = std::path::absolute(&self.dir).unwrap_or_else(|_| self.dir.clone());
-        let mut written = Vec::new();
-        std::fs::create_dir_all(dir)
-            .map_err(|error| CommandFailure::from_file_error(dir, &error))?;
-        for (name, text) in larder_serve::eds::service_files(&program, &store) {
-            let path = dir.join(name);
-            std::fs::write(&path, text)
-                .map_err(|error| CommandFailure::from_file_error(&path, &error))?;
-            written.push(path);
-        }
-        Ok(written)
+        let files = larder_serve::eds::service_files(&program, &store);
+        Ok(files.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
     }
 
     /// Runs a query and appends it to the query log, where `client` names the caller.

@@ -162,6 +162,10 @@ impl From<std::io::Error> for CommandFailure {
 impl From<larder_store::Error> for CommandFailure {
     fn from(error: larder_store::Error) -> CommandFailure {
         use larder_store::Error;
+        let error = match error {
+            Error::Output(error) => return error.into(),
+            error => error,
+        };
         let failure = |kind| CommandFailure::new(kind, &error);
         match &error {
             Error::NoStore { .. } => failure(FailureKind::NotFound)
@@ -197,6 +201,12 @@ impl From<larder_store::Error> for CommandFailure {
                     .iter()
                     .fold(failure, |failure, copy| failure.with_hint(copy))
                     .with_hint(RECOVERY_DOC_HINT)
+            }
+            Error::SeveralNames { path, .. } => {
+                let path = sanitize_line(&path.display().to_string());
+                failure(FailureKind::Store).with_hint(format!(
+                    "while no larder runs, give it a file of its own: cp -p {path} {path}.copy && mv {path}.copy {path}"
+                ))
             }
             Error::BatchesMissing { path, .. } | Error::StoreReplaced { path } => {
                 let record = path.with_file_name("data.notify");

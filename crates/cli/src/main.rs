@@ -19,6 +19,7 @@
 //! | `occurrence_args` | `--scope`, `--occurrence` and `ID/RECURRENCE-ID` |
 //! | `byte_size` | sizes such as `32M` in options and in the configuration |
 //! | `output` | standard output and messages on standard error |
+//! | `output_path` | files that the user names as outputs |
 //! | `table` | aligned columns that fit the terminal |
 //! | `time_display` | times and recurrence rules as text |
 //! | `screen` | lines redrawn in place on a terminal |
@@ -36,6 +37,7 @@ mod item_ids;
 mod machine_time;
 mod occurrence_args;
 mod output;
+mod output_path;
 mod progress;
 mod query_log_file;
 mod screen;

@@ -7,7 +7,7 @@ use clap::ColorChoice;
 use larder_present::safe_text::{escape_line, escape_output, is_escaped_in_json};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Stderr, StdoutLock, Write};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 
@@ -40,14 +40,46 @@ pub(crate) fn colour_style(number: u8) -> Style {
 
 /// Standard output. Styles are removed unless it is a terminal; raw bytes are never changed.
 pub(crate) struct OutputStream {
-    stream: BufWriter<StdoutLock<'static>>,
+    stream: BufWriter<StandardStream>,
     is_styled: bool,
+}
+
+/// The stream that is written to.
+enum StandardStream {
+    Output(StdoutLock<'static>),
+    /// Standard output has the bytes of a file that the user named.
+    Error(Stderr),
+}
+
+impl Write for StandardStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            StandardStream::Output(stream) => stream.write(bytes),
+            StandardStream::Error(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            StandardStream::Output(stream) => stream.flush(),
+            StandardStream::Error(stream) => stream.flush(),
+        }
+    }
 }
 
 impl OutputStream {
     pub(crate) fn new() -> OutputStream {
         let is_styled = AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
-        OutputStream { stream: BufWriter::with_capacity(64 << 10, io::stdout().lock()), is_styled }
+        let stream = StandardStream::Output(io::stdout().lock());
+        OutputStream { stream: BufWriter::with_capacity(64 << 10, stream), is_styled }
+    }
+
+    /// Prints on standard error from now on, as standard output is for a file that the user named.
+    pub(crate) fn divert_to_standard_error(&mut self) -> io::Result<()> {
+        self.stream.flush()?;
+        *self.stream.get_mut() = StandardStream::Error(io::stderr());
+        self.is_styled = false;
+        Ok(())
     }
 
     /// Returns the width of a line: `COLUMNS`, else the width of the terminal. `None` if the output

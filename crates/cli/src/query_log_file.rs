@@ -2,30 +2,49 @@
 //!
 //! Separate from `larder_query::query_log`, which formats the lines, because only the binary opens
 //! files. Several processes append at the same time, and any of them may rotate the file. Each
-//! therefore locks the file briefly and checks that the path still names the open file.
+//! therefore locks the file briefly and checks that the path still names the open file. A file that
+//! is no query log is neither appended to nor renamed.
 
+use crate::failure::CommandFailure;
 use crate::output::{print_message, sanitize_line};
+use crate::output_path::{OutputPath, standard_output};
 use larder_query::query_log::{JsonLinesLog, QueryLogSink};
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use larder_store::{DataDirectory, FilePrivacy, OutputError, OutputFile};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read as _, Write};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A larger log is rotated.
 const MAX_LOG_BYTES: u64 = 16 << 20;
 
-/// Returns a query log in this file, which is created when the first line is written.
-pub(crate) fn open_sink(path: PathBuf, quiet: bool) -> Arc<dyn QueryLogSink> {
-    Arc::new(JsonLinesLog::new(QueryLogFile {
-        path,
+/// The bytes at the beginning of a file that tell whether it is a query log.
+const HEAD_BYTES: u64 = 4 << 10;
+
+/// Returns a query log in this file, which is created when the first line is written. A file of the
+/// store is a wrong option; any other failure is a warning later.
+pub(crate) fn open_sink(
+    data_dir: &Path,
+    path: &OutputPath,
+    quiet: bool,
+) -> Result<Arc<dyn QueryLogSink>, CommandFailure> {
+    if path.is_standard_output() {
+        return Ok(Arc::new(JsonLinesLog::new(standard_output()?)));
+    }
+    let directory = DataDirectory::new(data_dir);
+    OutputFile::check_path(&directory, path.path())?;
+    Ok(Arc::new(JsonLinesLog::new(QueryLogFile {
+        directory,
+        path: path.path().to_path_buf(),
         max_bytes: MAX_LOG_BYTES,
         file: None,
         is_warning_pending: !quiet,
-    }))
+    })))
 }
 
 struct QueryLogFile {
+    directory: DataDirectory,
     path: PathBuf,
     max_bytes: u64,
     file: Option<File>,
@@ -59,7 +78,7 @@ impl QueryLogFile {
         loop {
             let mut file = match self.file.take() {
                 Some(file) => file,
-                None => open_log(&self.path)?,
+                None => open_log(&self.directory, &self.path)?,
             };
             // Lines are appended whole even if the file cannot be locked.
             let locked = file.lock().is_ok();
@@ -73,7 +92,7 @@ impl QueryLogFile {
             }
             let full = about.len() > 0 && about.len() + lines.len() as u64 > self.max_bytes;
             // Processes that wait for the lock find another file of this name.
-            if full && locked && std::fs::rename(&self.path, rotated_path(&self.path)).is_ok() {
+            if full && locked && self.rotate().is_ok() {
                 continue;
             }
             let written = file.write_all(lines);
@@ -82,14 +101,41 @@ impl QueryLogFile {
             return written;
         }
     }
+
+    /// Renames the full log. The file that it replaces must be a log, too.
+    fn rotate(&self) -> io::Result<()> {
+        let rotated = rotated_path(&self.path);
+        if rotated.exists() && !is_query_log(&rotated)? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        std::fs::rename(&self.path, rotated)
+    }
 }
 
-/// Opens the file, which only its owner may read, in a folder with the same permissions.
-fn open_log(path: &Path) -> io::Result<File> {
+/// Opens the file, which only its owner may read, in a folder with the same permissions. Fails if
+/// it has anything else than a query log.
+fn open_log(directory: &DataDirectory, path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    let file = match OutputFile::append(directory, path, FilePrivacy::Private) {
+        Err(OutputError::File { source, .. }) => return Err(source),
+        result => result.map_err(io::Error::other)?,
+    };
+    let about = file.metadata()?;
+    if about.is_file() && about.len() > 0 && !is_query_log(path)? {
+        return Err(io::Error::other("the file exists and is not a query log"));
+    }
+    Ok(file)
+}
+
+/// Returns whether a file begins with a line of a query log.
+fn is_query_log(path: &Path) -> io::Result<bool> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let has = |text: &[u8]| line.windows(text.len()).any(|window| window == text);
+    Ok(line.starts_with(b"{") && has(br#""event":""#))
 }
 
 fn is_same_file(path: &Path, dev: u64, ino: u64) -> bool {
@@ -110,6 +156,7 @@ mod tests {
 
     fn log(path: &Path, largest: u64) -> QueryLogFile {
         QueryLogFile {
+            directory: DataDirectory::new("/nonexistent"),
             path: path.to_path_buf(),
             max_bytes: largest,
             file: None,
@@ -124,14 +171,14 @@ mod tests {
         let path = dir.path().join("state/queries.jsonl");
         const LINES: usize = 400;
         // The first file holds most lines, so a second rotation would lose them.
-        let length = "writer 0 line 0000\n".len();
+        let length = "{\"event\":\"writer 0 line 0000\"}\n".len();
         let largest = (LINES * length * 3 / 2) as u64;
         std::thread::scope(|scope| {
             for writer in 0..2 {
                 let mut log = log(&path, largest);
                 scope.spawn(move || {
                     for line in 0..LINES {
-                        let line = format!("writer {writer} line {line:04}\n");
+                        let line = format!("{{\"event\":\"writer {writer} line {line:04}\"}}\n");
                         log.write_all(line.as_bytes()).unwrap();
                     }
                 });
@@ -147,6 +194,25 @@ mod tests {
         for (path, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
             assert_eq!(std::fs::metadata(path).unwrap().mode() & 0o777, mode);
         }
+    }
+
+    /// Neither a full file that is no log nor one in place of the rotated log is touched.
+    #[test]
+    fn a_file_that_is_no_log_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = b"{\"event\":\"end\"}\n";
+        let path = dir.path().join("notes.txt");
+        std::fs::write(&path, "notes, more than fit\n").unwrap();
+        log(&path, 10).write_all(line).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"notes, more than fit\n");
+        assert!(!rotated_path(&path).exists());
+        let path = dir.path().join("queries.jsonl");
+        std::fs::write(rotated_path(&path), "notes").unwrap();
+        for _ in 0..3 {
+            log(&path, 10).write_all(line).unwrap();
+        }
+        assert_eq!(std::fs::read(rotated_path(&path)).unwrap(), b"notes");
+        assert_eq!(std::fs::read(&path).unwrap(), line.repeat(3));
     }
 
     /// A terminal or /dev/null is not rotated.

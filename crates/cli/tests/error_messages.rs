@@ -227,6 +227,8 @@ fn unusable_directories_are_explained() {
         "foreign/data.db",
         "this is not a database, but somebody's diary, and long enough to be read as one",
     );
+    let private = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(home.work("foreign"), private.clone()).unwrap();
     assert_snapshot!(at("foreign", &["import", "book.vcf"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
     ! hint: `larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read
@@ -249,6 +251,7 @@ fn unusable_directories_are_explained() {
     exit 4
     "#);
     std::fs::create_dir_all(home.work("odd/data.db")).unwrap();
+    std::fs::set_permissions(home.work("odd"), private.clone()).unwrap();
     assert_snapshot!(at("odd", &["import", "book.vcf"]), @"
     ! error: odd/data.db: unable to open database file: odd/data.db
     ! hint: `ls -l` shows who owns the files; `larder check` checks the store for damage
@@ -308,6 +311,7 @@ fn missing_permissions_are_explained() {
     assert_snapshot!(run.masked_output(), @"
     1 contact added to contacts (1 file, 199 bytes)
     Undo: larder undo 1
+    ! warning: other users can access the data directory [HOME]/anybody (mode 0777); to end that: chmod 700 [HOME]/anybody
     ! note: created a new store in [HOME]/anybody
     ! error: secret.vcf: permission denied
     ! hint: check the name and the permissions; the other files were imported

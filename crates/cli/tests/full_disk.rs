@@ -26,7 +26,34 @@ said export "$collection" >"$answers/whole" 2>/dev/null
 said check >"$answers/check-at-last" 2>&1
 "#;
 
-fn on_a_disk(home: &Home, size: u64, file: &str, collection: &str) -> Run {
+/// Restores on a disk with little room. $1 is the program, $2 the disk, $4 the file, $5 the folder
+/// for the output; the others are not used. Each attempt has 64 KB and half as much again more than
+/// the last one.
+const RESTORE_SCRIPT: &str = r#"
+larder=$1 disk=$2 book=$4 answers=$5
+mount -t tmpfs -o size=64m none "$disk" || exit 77
+said() { "$larder" --data-dir "$disk/store" "$@"; echo "exit $?"; }
+names() { ls "$disk/store" | grep -v -e '-wal$' -e '-shm$'; }
+said import "$book" >"$answers/import" 2>&1
+said backup "$answers/backup.db" >"$answers/backup" 2>&1
+said remove --query email:a >"$answers/remove" 2>&1
+said find --count >"$answers/count" 2>&1
+names >"$answers/names"
+used=$(du -sk "$disk" | cut -f1)
+room=64 attempt=0
+while [ $room -lt 40000 ]; do
+	mount -o remount,size=$((used + room))k "$disk" || exit 78
+	said restore "$answers/backup.db" >"$answers/restore-$attempt" 2>&1
+	names >"$answers/names-$attempt"
+	mount -o remount,size=64m "$disk" || exit 78
+	said find --count >"$answers/count-$attempt" 2>&1
+	said check >"$answers/check-$attempt" 2>&1
+	grep -q '^exit 0' "$answers/restore-$attempt" && break
+	attempt=$((attempt + 1)) room=$((room * 3 / 2))
+done
+"#;
+
+fn on_a_disk(home: &Home, script: &str, size: u64, file: &str, collection: &str) -> Run {
     for name in ["disk", "answers"] {
         std::fs::create_dir_all(home.work(name)).unwrap();
     }
@@ -36,7 +63,7 @@ fn on_a_disk(home: &Home, size: u64, file: &str, collection: &str) -> Run {
     if !root {
         command.args(["--user", "--map-root-user"]);
     }
-    command.args(["--mount", "/bin/sh", "-c", SCRIPT, "sh", LARDER]);
+    command.args(["--mount", "/bin/sh", "-c", script, "sh", LARDER]);
     command.arg(home.work("disk")).arg(size.to_string());
     command.arg(home.work(file)).arg(home.work("answers")).arg(collection);
     match command.output() {
@@ -68,7 +95,7 @@ fn check_full_disk(file: &str, collection: &str, items: fn(&[u8]) -> Vec<Vec<u8>
             true => home.generate(file, CONTACTS, 11),
             false => home.generate_calendar(file, CONTACTS, 11),
         };
-        let run = on_a_disk(&home, size, file, collection);
+        let run = on_a_disk(&home, SCRIPT, size, file, collection);
         if run.code != 0 {
             let why = run.stderr();
             return left_out("full disk", &format!("cannot mount a tmpfs ({})", why.trim()));
@@ -98,6 +125,38 @@ fn check_full_disk(file: &str, collection: &str, items: fn(&[u8]) -> Vec<Vec<u8>
         let original = items(&std::fs::read(home.work(file)).unwrap());
         assert!(items(&answer("whole")) == original, "{size} kB: the export differs");
     }
+}
+
+/// A restore that does not fit leaves the store as it was, and no file that takes room.
+#[test]
+fn a_disk_that_is_too_small_for_a_restore() {
+    let home = Home::new();
+    home.generate("book.vcf", 1000, 12);
+    let run = on_a_disk(&home, RESTORE_SCRIPT, 0, "book.vcf", "contacts");
+    if run.code != 0 {
+        let why = run.stderr();
+        return left_out("restore on a full disk", &format!("cannot mount a tmpfs ({why})"));
+    }
+    let answer = |name: &str| {
+        std::fs::read_to_string(home.work("answers").join(name)).expect(name).trim().to_string()
+    };
+    let (names, count) = (answer("names"), answer("count"));
+    let mut failed = 0;
+    for attempt in 0.. {
+        let restore = answer(&format!("restore-{attempt}"));
+        let check = answer(&format!("check-{attempt}"));
+        assert!(check.starts_with("OK: "), "{attempt}: {check}");
+        if restore.ends_with("exit 0") {
+            assert_ne!(answer(&format!("count-{attempt}")), count);
+            break;
+        }
+        assert!(restore.contains("error: no space left on the disk"), "{attempt}: {restore}");
+        assert!(restore.ends_with("exit 4"), "{attempt}: {restore}");
+        assert_eq!(answer(&format!("names-{attempt}")), names, "{attempt}");
+        assert_eq!(answer(&format!("count-{attempt}")), count, "{attempt}");
+        failed += 1;
+    }
+    assert!(failed > 3, "only {failed} disks were too small");
 }
 
 /// Writes standard output to /dev/full.

@@ -7,8 +7,10 @@
 //! | `import`, `export`, `maintenance`, `item_changes`, `calendar_changes`, `zone_changes`, `merge` | subcommands that write |
 //! | `find_and_show`, `calendar_queries`, `agenda`, `watch` | subcommands that read |
 //! | `help`, `output_formats` | help, manual pages, completions; formats, widths, hints |
+//! | `output_paths` | files that the user names as outputs, for each option that takes one |
 //! | `query_log`, `measure_queries`, `measure_browse` | the query log and the instruments |
 //! | `error_messages`, `argument_fuzzing` | common mistakes, and arbitrary arguments |
+//! | `restore_interruption` | restores that are killed or interrupted |
 //! | `robustness`, `crash_recovery`, `full_disk`, `concurrency` | failing stores, oversized input, crashes, several processes |
 //! | `unusual_input`, `safe_display` | input against the letter of the RFCs, or made to deceive |
 //! | `corpora` | address books and calendars of other programs, byte for byte |
@@ -51,9 +53,11 @@ mod merge;
 mod module_graph;
 mod naming;
 mod output_formats;
+mod output_paths;
 mod purge;
 mod query_log;
 mod readme;
+mod restore_interruption;
 mod robustness;
 mod safe_display;
 mod source_tree;

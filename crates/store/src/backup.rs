@@ -4,16 +4,28 @@
 use crate::commit_record::CommittedState;
 use crate::connection::{ReadConnection, WriteConnection};
 use crate::data_directory::DataDirectory;
-use crate::database_copy::{TempCopy, copy_atomically, verify_content, with_suffix};
-use crate::error::{Error, Result, file_error_at, sqlite_error_at};
+use crate::database_copy::{TempCopy, copy_and_verify, verify_content};
+use crate::error::{Error, OutputError, Result, file_error_at, sqlite_error_at};
+use crate::interrupted_restore::{self, PREVIOUS_COPY};
 use crate::lock::LockFiles;
+use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::pending_work;
 use crate::read_transaction::ReadTransaction;
 use crate::schema::{self, SchemaState};
+use crate::staging_file::StagingFile;
 use crate::store::{Store, StoreOptions};
-use std::fs::{self, File};
+use rusqlite::backup::StepResult;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// The pages that a restore copies before it looks whether it was stopped: 16 MB.
+const COPY_STEP_PAGES: i32 = 4 << 10;
+/// The time that a restore waits for readers before it leaves the write-ahead log as it is.
+const READER_PATIENCE: Duration = Duration::from_secs(2);
+/// The pause before a copy asks again for a lock.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The result of a restore.
 #[derive(Debug, Clone)]
@@ -27,49 +39,75 @@ pub struct RestoreReport {
 impl Store {
     /// Copies the store into one file while it is in use, verifies the copy, and then renames it: a
     /// file with that name is always complete. An older backup of that name is replaced, any other
-    /// file is not. Returns the size of the copy in bytes.
+    /// file is not. A pipe, a device or a stream receives the verified copy. Returns the size of
+    /// the copy in bytes.
     ///
     /// # Errors
     /// [`Error::PurgePending`] if a purge is not finished: the copy would have the purged bytes.
-    pub fn backup(&self, to: &Path) -> Result<u64> {
-        if to.exists() {
-            ensure_replaceable(to)?;
-        }
+    pub fn backup(&self, to: impl Into<OutputTarget>) -> Result<u64> {
+        let to = to.into();
         let is_purging = pending_work::has_purge(&self.autocommit_read());
         if is_purging.map_err(sqlite_error_at(&self.path))? {
             return Err(Error::PurgePending { path: self.path.clone() });
         }
-        copy_atomically(&self.conn, &self.path, to)?;
-        Ok(fs::metadata(to).map_err(file_error_at(to))?.len())
+        let mut output = OutputFile::create(&self.directory, &to, FilePrivacy::Private)?;
+        let Some(staged) = output.staged_path() else {
+            let copy =
+                TempCopy::create(&self.conn, &self.path, &self.directory, "backup", |_| Ok(()))?;
+            copy.verify(&self.path)?;
+            let mut bytes = File::open(copy.path()).map_err(file_error_at(copy.path()))?;
+            let written = std::io::copy(&mut bytes, &mut output);
+            return Ok(written.map_err(|error| output.to_error(error))?);
+        };
+        if output.replaces_content() {
+            ensure_replaceable(output.path())?;
+        }
+        copy_and_verify(&self.conn, &self.path, staged)?;
+        Ok(output.commit()?)
     }
 
     /// Replaces the content of the store by a backup, also for the processes that have it open; the
     /// previous state is copied first, after a purge that was interrupted is completed. Older
     /// cursors expire.
     pub fn restore(&mut self, from: &Path) -> Result<RestoreReport> {
+        self.restore_unless_stopped(from, &AtomicBool::new(false))
+    }
+
+    fn restore_unless_stopped(&mut self, from: &Path, stop: &AtomicBool) -> Result<RestoreReport> {
         self.ensure_writable()?;
         self.finish_pending_purge()?;
+        let staged = stage_backup(&self.directory, from)?;
+        fail_if_stopped(stop)?;
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
-        let staged = stage_backup(&self.directory, from)?;
-        let before = self.directory.unused_copy_path("restore");
-        copy_atomically(&self.conn, &self.path, &before)?;
+        let before =
+            TempCopy::create(&self.conn, &self.path, &self.directory, PREVIOUS_COPY, |_| Ok(()))?;
+        before.verify(&self.path)?;
+        fail_if_stopped(stop)?;
+        // On the disk before the restore commits. It gets its final name afterwards, as it is the
+        // copy of a previous state only then.
+        let before = before.keep()?;
         let read_state = |conn: &ReadConnection| {
             CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&self.path))
         };
         let (former, restored) = (read_state(&self.conn)?, read_state(&staged.conn)?);
         // If this process dies, either state may be that of the store.
         self.lock_files.notify_commit(&[&former, &restored]);
-        let mut put = || -> rusqlite::Result<u64> {
-            let backup = self.conn.begin_copy(&staged.conn)?;
-            backup.run_to_completion(i32::MAX, Duration::ZERO, None)?;
-            drop(backup);
-            count_items(&self.conn.autocommit_read())
-        };
-        let items = put().map_err(sqlite_error_at(&self.path))?;
+        let put = replace_content(&mut self.conn, &self.path, &staged.conn, stop);
+        if let Err(error) = put {
+            // Whether the restore happened decides about the copy. A failure leaves it to the next
+            // writer.
+            let _kept = interrupted_restore::sweep(&self.directory, &self.conn);
+            let _unemptied = self.conn.empty_wal(READER_PATIENCE);
+            return Err(error);
+        }
+        let before =
+            interrupted_restore::name_previous_copy(&self.directory, &before).unwrap_or(before);
         drop(staged);
-        let locale = crate::meta::read_locale(&self.conn.autocommit_read())
-            .map_err(sqlite_error_at(&self.path))?;
+        let items = self.verify_restored()?;
+        let tx = self.conn.autocommit_read();
+        let locale = crate::meta::read_locale(&tx).map_err(sqlite_error_at(&self.path))?;
+        drop(tx);
         self.extractor =
             crate::Extractor::with_zones(&locale, self.extractor.zone_database().clone());
         self.lock_files.notify_commit(&[&restored]);
@@ -77,21 +115,41 @@ impl Store {
         self.refresh()?;
         Ok(RestoreReport { previous_copy: before, items })
     }
+
+    /// Moves the restored content from the write-ahead log into the database, as far as readers
+    /// allow it, and verifies what other processes read from now on. Returns the number of items.
+    fn verify_restored(&self) -> Result<u64> {
+        // A reader may keep the log in use; it is read then, too.
+        let _in_use = self.conn.empty_wal(READER_PATIENCE);
+        verify_and_count(&self.path)
+    }
 }
 
 impl DataDirectory {
     /// Replaces a store by a backup, like [`Store::restore`], even if the store is damaged or
     /// another program replaced one of its files: its files are then renamed, not copied.
     pub fn restore(&self, options: &StoreOptions, from: &Path) -> Result<RestoreReport> {
-        let restored = Store::open(self.path(), options).and_then(|mut store| store.restore(from));
+        self.restore_unless_stopped(options, from, &AtomicBool::new(false))
+    }
+
+    /// Makes a [restore](DataDirectory::restore). When `stop` is set before the restore has
+    /// happened, it ends with [`Error::RestoreStopped`] and the store as it was.
+    pub fn restore_unless_stopped(
+        &self,
+        options: &StoreOptions,
+        from: &Path,
+        stop: &AtomicBool,
+    ) -> Result<RestoreReport> {
+        let restored = Store::open(self.path(), options)
+            .and_then(|mut store| store.restore_unless_stopped(from, stop));
         match restored {
             Err(Error::BatchesMissing { path, .. } | Error::StoreReplaced { path })
                 if path == self.database_path() =>
             {
-                self.replace_damaged(options, from)
+                self.replace_damaged(options, from, stop)
             }
             Err(error) if error.damaged_file() == Some(&self.database_path()) => {
-                self.replace_damaged(options, from)
+                self.replace_damaged(options, from, stop)
             }
             restored => restored,
         }
@@ -99,59 +157,74 @@ impl DataDirectory {
 
     /// Renames the files of a damaged store, and puts a backup in its place. Processes that have
     /// the store open see it when they open it again.
-    fn replace_damaged(&self, options: &StoreOptions, from: &Path) -> Result<RestoreReport> {
+    fn replace_damaged(
+        &self,
+        options: &StoreOptions,
+        from: &Path,
+        stop: &AtomicBool,
+    ) -> Result<RestoreReport> {
+        let staged = stage_backup(self, from)?;
         let locks = LockFiles::open(self, options.requester.clone())?;
         let lock = locks.acquire()?;
-        let staged = stage_backup(self, from)?;
-        let items = count_items(&staged.conn.autocommit_read());
-        let items = items.map_err(sqlite_error_at(&staged.path))?;
-        let restored = CommittedState::read(&staged.conn.autocommit_read())
-            .map_err(sqlite_error_at(&staged.path))?;
-        let before = self.replace_database(&locks, &staged.path, &restored)?;
+        fail_if_stopped(stop)?;
+        let before = self.replace_database(&locks, staged.into_staging())?;
+        let items = verify_and_count(&self.database_path())?;
         lock.mark_clean();
         Ok(RestoreReport { previous_copy: before, items })
     }
 
-    /// Puts a new file with this last state in the place of the database, and returns the name that
-    /// the former file gets. The caller holds the write lock.
-    pub(crate) fn replace_database(
-        &self,
-        locks: &LockFiles,
-        new: &Path,
-        state: &CommittedState,
-    ) -> Result<PathBuf> {
-        let (data, before) = (self.database_path(), self.unused_copy_path("damaged"));
-        // A hard link first, so that a store exists at every moment; then the write-ahead log,
-        // which may have data to be rescued and must not be read into the backup.
-        fs::hard_link(&data, &before).map_err(file_error_at(&data))?;
-        let wal = with_suffix(&data, "-wal");
-        if wal.exists() {
-            fs::rename(&wal, with_suffix(&before, "-wal")).map_err(file_error_at(&wal))?;
-        }
-        let _none = fs::remove_file(with_suffix(&data, "-shm"));
-        // Before the rename: a replacement that was interrupted is repeated in any case.
-        locks.notify_commit(&[state]);
-        fs::rename(new, &data).map_err(file_error_at(&data))?;
-        File::open(self.path())
-            .and_then(|dir| dir.sync_all())
-            .map_err(file_error_at(self.path()))?;
-        Ok(before)
+    /// Puts a verified file in the place of the database, and returns the name that the former file
+    /// gets. The caller holds the write lock.
+    pub(crate) fn replace_database(&self, locks: &LockFiles, new: StagingFile) -> Result<PathBuf> {
+        // From here on, whoever opens the store finishes the replacement.
+        let pending = self.pending_restore_path();
+        new.persist(&pending).map_err(file_error_at(&pending))?;
+        interrupted_restore::replace_by_pending(self, locks)
     }
 }
 
-/// Refuses to replace a file that is no backup. A file in write-ahead mode is a store in use,
-/// perhaps this one.
+/// Replaces the content of a store by that of a verified copy, in one transaction.
+fn replace_content(
+    store: &mut WriteConnection,
+    path: &Path,
+    staged: &ReadConnection,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let backup = store.begin_copy(staged).map_err(sqlite_error_at(path))?;
+    loop {
+        fail_if_stopped(stop)?;
+        match backup.step(COPY_STEP_PAGES).map_err(sqlite_error_at(path))? {
+            StepResult::Done => return Ok(()),
+            StepResult::More => {}
+            _ => std::thread::sleep(BUSY_PAUSE),
+        }
+    }
+}
+
+fn fail_if_stopped(stop: &AtomicBool) -> Result<()> {
+    if stop.load(Ordering::Relaxed) { Err(Error::RestoreStopped) } else { Ok(()) }
+}
+
+/// Verifies a database as other processes see it, and returns the number of its items.
+fn verify_and_count(path: &Path) -> Result<u64> {
+    let conn = ReadConnection::open(path).map_err(sqlite_error_at(path))?;
+    verify_content(&conn, path)?;
+    count_items(&conn.autocommit_read()).map_err(sqlite_error_at(path))
+}
+
+/// Refuses to replace a file that is no backup. A file in write-ahead mode is a store in use.
 fn ensure_replaceable(to: &Path) -> Result<()> {
     let old = ReadConnection::open(to).map_err(sqlite_error_at(to))?;
     schema::read_schema_state(&old.autocommit_read(), to)?;
     if old.journal_mode().map_err(sqlite_error_at(to))? == "wal" {
-        return Err(file_error_at(to)(std::io::Error::other("is a store in use, not a backup")));
+        let source = std::io::Error::other("is a store in use, not a backup");
+        return Err(OutputError::File { path: to.to_path_buf(), source }.into());
     }
     Ok(())
 }
 
 /// Copies and verifies a backup, migrates the copy to the current version, and gives it a new
-/// epoch.
+/// epoch. The copy is verified after that.
 fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let source = ReadConnection::open(from).map_err(sqlite_error_at(from))?;
     let schema_state = schema::read_schema_state(&source.autocommit_read(), from)?;
@@ -168,20 +241,18 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
         SchemaState::Older(..) => {}
     }
     verify_content(&source, from)?;
-    let path = directory.path().join("data.db.restore.partial");
-    let _none = fs::remove_file(&path);
-    copy_atomically(&source, from, &path)?;
-    let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
-    let staged = TempCopy { conn, path };
-    if let SchemaState::Older(major, minor) = schema_state {
-        schema::migrate(&staged.conn, directory, (major, minor), schema::MIGRATIONS)?;
-    }
-    let set_epoch = || -> rusqlite::Result<()> {
-        let tx = staged.conn.begin_write()?;
-        crate::meta::write_new_epoch(&tx)?;
-        tx.commit()
-    };
-    set_epoch().map_err(sqlite_error_at(&staged.path))?;
+    let staged = TempCopy::create(&source, from, directory, "restore", |copy| {
+        if let SchemaState::Older(major, minor) = schema_state {
+            schema::migrate(copy, directory, (major, minor), schema::MIGRATIONS)?;
+        }
+        let set_epoch = || -> rusqlite::Result<()> {
+            let tx = copy.begin_write()?;
+            crate::meta::write_new_epoch(&tx)?;
+            tx.commit()
+        };
+        set_epoch().map_err(sqlite_error_at(from))
+    })?;
+    staged.verify(staged.path())?;
     Ok(staged)
 }
 

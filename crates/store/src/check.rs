@@ -202,14 +202,14 @@ impl Store {
         // Verifies a copy, because a read transaction of this duration would let the write-ahead
         // log grow. Without room for a copy, there is no room for that log either; then the store
         // itself is read.
-        let copy = match TempCopy::from_connection(&self.conn, &self.directory) {
+        let copy = match TempCopy::create_unnamed(&self.conn, &self.directory) {
             Err(error) if is_unwritable(self.directory.path(), &error) => None,
             Err(Error::Damaged { what, .. }) => {
                 return Err(Error::Damaged { path: path.clone(), what });
             }
             copy => Some(copy?),
         };
-        let conn = copy.as_ref().map_or(&self.conn, |copy| &copy.conn);
+        let conn = copy.as_ref().map_or(&*self.conn, |copy| &copy.conn);
         let tx = conn.begin_read().map_err(sqlite_error_at(path))?;
         let page_faults = integrity_check(&tx).map_err(sqlite_error_at(path))?;
         let mut report = CheckReport {

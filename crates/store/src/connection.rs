@@ -227,9 +227,21 @@ impl WriteConnection {
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)
     }
 
-    /// Makes the file a single one, without a write-ahead log.
+    /// Opens a staging file, which nothing else has open. No file is written beside it, and nothing
+    /// is synced: a staging file of a process that died is deleted, and one that gets its final
+    /// name is synced before.
+    pub(crate) fn open_staging(path: &Path) -> rusqlite::Result<WriteConnection> {
+        let conn = WriteConnection::open(path)?;
+        conn.conn.0.pragma_update(None, "locking_mode", "exclusive")?;
+        conn.conn.0.pragma_update(None, "synchronous", "off")?;
+        conn.set_single_file()?;
+        Ok(conn)
+    }
+
+    /// Makes the file a single one: without a write-ahead log, and with a rollback journal in
+    /// memory.
     pub(crate) fn set_single_file(&self) -> rusqlite::Result<()> {
-        self.conn.0.pragma_update(None, "journal_mode", "delete")
+        self.conn.0.pragma_update(None, "journal_mode", "memory")
     }
 
     /// Sets whether deleted rows are overwritten immediately.

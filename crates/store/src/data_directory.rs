@@ -7,11 +7,16 @@
 //! | `data.lock-work` | the lock of work of many transactions, see `lock` |
 //! | `data.notify` | the record of the last commit, see `commit_record`; other processes watch it |
 //! | `data.db.before-*` | copies made before a migration or a restore |
-//! | `*.partial` | files that are being written, or that a killed process left |
+//! | `data.db.restoring` | a backup that is about to replace a damaged store, see `interrupted_restore` |
+//! | `data.db.*.partial` | files that are being written, or that a killed process left, see `staging_file` |
 
 use crate::error::{Error, Result, file_error_at};
+use crate::staging_file::{
+    COMPANION_SUFFIXES, STAGING_SUFFIX, folder_of, for_each_leftover, sync_folder_of, with_suffix,
+};
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// File systems, as the mount table names them, on which WAL's shared memory or locks do not hold.
@@ -112,12 +117,23 @@ impl DataDirectory {
 
     /// Returns an unused name for a copy of the database.
     pub(crate) fn unused_copy_path(&self, what: &str) -> PathBuf {
-        let free = |n: &u32| {
-            let suffix = if *n == 0 { String::new() } else { format!("-{n}") };
-            let path = self.dir.join(format!("data.db.before-{what}{suffix}"));
-            (!path.exists()).then_some(path)
-        };
-        (0..).find_map(|n| free(&n)).unwrap_or_else(|| self.dir.join("data.db.before"))
+        let unused = self.copy_paths(what).find(|path| !path.exists());
+        unused.unwrap_or_else(|| self.dir.join("data.db.before"))
+    }
+
+    /// Returns the newest copy of the database with this purpose.
+    pub(crate) fn newest_copy_path(&self, what: &str) -> Option<PathBuf> {
+        self.copy_paths(what).take_while(|path| path.exists()).last()
+    }
+
+    /// Returns the names of copies of the database with this purpose, in the order of their use.
+    fn copy_paths(&self, what: &str) -> impl Iterator<Item = PathBuf> {
+        let first = self.dir.join(format!("data.db.before-{what}"));
+        let others = (1_u32..).map({
+            let first = first.clone();
+            move |n| with_suffix(&first, &format!("-{n}"))
+        });
+        std::iter::once(first).chain(others)
     }
 
     /// Returns the copies of the database that migrations and restores made.
@@ -127,9 +143,8 @@ impl DataDirectory {
             let entry = entry.map_err(file_error_at(&self.dir))?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with("data.db.before-")
-                && !["-wal", "-shm", "-journal", ".partial"].iter().any(|end| name.ends_with(end))
-            {
+            let is_part = COMPANION_SUFFIXES.iter().any(|end| name.ends_with(end));
+            if name.starts_with("data.db.before-") && !is_part && !name.ends_with(STAGING_SUFFIX) {
                 found.push(entry.path());
             }
         }
@@ -154,27 +169,56 @@ impl DataDirectory {
         }
     }
 
-    /// Deletes the partial files that a killed backup, restore or migration left.
-    pub(crate) fn delete_partial_files(&self) -> Result<()> {
-        for entry in fs::read_dir(&self.dir).map_err(file_error_at(&self.dir))? {
-            let path = entry.map_err(file_error_at(&self.dir))?.path();
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            let name = name.unwrap_or_default();
-            if name.starts_with("data.db.") && name.contains(".partial") {
-                fs::remove_file(&path).map_err(file_error_at(&path))?;
-            }
-        }
-        Ok(())
+    /// Returns the path of a backup that is about to replace a damaged store.
+    pub(crate) fn pending_restore_path(&self) -> PathBuf {
+        self.dir.join("data.db.restoring")
     }
 
-    /// Creates the directory if it is missing (mode 0700), and refuses network file systems by
-    /// name.
+    /// Returns the beginning of the names of staging files in the directory, with their purpose.
+    pub(crate) fn staging_prefix(purpose: &str) -> String {
+        format!("data.db.{purpose}-")
+    }
+
+    /// Calls `visit` with each staging file that a killed process left. For writers that hold the
+    /// lock.
+    pub(crate) fn for_each_leftover(
+        &self,
+        visit: &mut dyn FnMut(&Path) -> io::Result<()>,
+    ) -> Result<()> {
+        for_each_leftover(&self.dir, "data.db.", visit).map_err(file_error_at(&self.dir))
+    }
+
+    /// Fails if the database has several names: each name would have its own write-ahead log.
+    pub(crate) fn check_single_name(&self) -> Result<()> {
+        let path = self.database_path();
+        let found = fs::metadata(&path).map_err(file_error_at(&path))?;
+        let names = found.nlink();
+        // The links of a directory are its subdirectories.
+        if found.is_file() && names > 1 { Err(Error::SeveralNames { path, names }) } else { Ok(()) }
+    }
+
+    /// Returns the permissions of the directory if other users have any; `None`: they have none, or
+    /// there is no directory.
+    #[must_use]
+    pub fn permissions_of_others(&self) -> Option<u32> {
+        let found = fs::metadata(&self.dir).ok().filter(fs::Metadata::is_dir)?;
+        let mode = found.mode() & 0o7777;
+        (mode & 0o077 != 0).then_some(mode)
+    }
+
+    /// Creates the directory if it is missing (mode 0700), so that it survives a power cut, and
+    /// refuses network file systems by name.
     pub(crate) fn ensure_directory(&self) -> Result<()> {
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let missing: Vec<&Path> = self.dir.ancestors().take_while(is_missing).collect();
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.dir)
             .map_err(file_error_at(&self.dir))?;
+        for created in missing {
+            sync_folder_of(created).map_err(file_error_at(folder_of(created)))?;
+        }
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let dir = self.dir.canonicalize().map_err(file_error_at(&self.dir))?;
         match file_system_type(&mounts, &dir) {

@@ -1,4 +1,5 @@
-//! Copies of a database file: each is verified and synced before it gets its name.
+//! Copies of a database: each is a staging file that is verified and synced before it gets its
+//! name.
 //!
 //! Separate from `backup`, which restores from them, because a migration copies the store first.
 
@@ -6,41 +7,73 @@ use crate::connection::{ReadConnection, WriteConnection, integrity_check};
 use crate::damage_scan;
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
-use std::fs::{self, File};
+use crate::staging_file::{StagingFile, folder_of};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A temporary copy in the data directory, which is deleted when dropped.
+/// The mode of copies: only the owner may read them.
+const COPY_MODE: u32 = 0o600;
+
+/// A copy of a database under a temporary name in the data directory, which is deleted when
+/// dropped.
 pub(crate) struct TempCopy {
-    pub(crate) conn: WriteConnection,
-    pub(crate) path: PathBuf,
+    /// Declared first, so that it is closed before the file is deleted.
+    pub(crate) conn: ReadConnection,
+    staging: StagingFile,
 }
 
 impl TempCopy {
-    /// Copies a store as it is, even if it is damaged.
-    pub(crate) fn from_connection(
-        conn: &ReadConnection,
+    /// Copies a database as it is, even if it is damaged, and applies `edit` to the copy. `purpose`
+    /// is in the name of the copy.
+    pub(crate) fn create(
+        source: &ReadConnection,
+        from: &Path,
+        directory: &DataDirectory,
+        purpose: &str,
+        edit: impl FnOnce(&WriteConnection) -> Result<()>,
+    ) -> Result<TempCopy> {
+        let staging = create_staging(directory.path(), &DataDirectory::staging_prefix(purpose))?;
+        edit(&copy_into(source, from, staging.path())?)?;
+        let path = staging.path();
+        let conn = ReadConnection::open(path).map_err(sqlite_error_at(path))?;
+        Ok(TempCopy { conn, staging })
+    }
+
+    /// Copies a store as it is. The copy has no name, so it is gone with its owner, even if that is
+    /// killed.
+    pub(crate) fn create_unnamed(
+        source: &ReadConnection,
         directory: &DataDirectory,
     ) -> Result<TempCopy> {
-        let name = format!("check-{}.partial", std::process::id());
-        let path = with_suffix(&directory.database_path(), &format!(".{name}"));
-        let _none = fs::remove_file(&path);
-        let conn = copy_raw(conn, &directory.database_path(), &path)?;
-        Ok(TempCopy { conn, path })
+        let copy =
+            TempCopy::create(source, &directory.database_path(), directory, "check", |_| Ok(()))?;
+        // The file is open. If its name cannot be deleted, the destructor tries again.
+        let _named = fs::remove_file(copy.staging.path());
+        Ok(copy)
     }
-}
 
-impl Drop for TempCopy {
-    fn drop(&mut self) {
-        let _left = fs::remove_file(&self.path);
+    /// Fails with the first finding of a full check. Reads what was written, after the last write.
+    pub(crate) fn verify(&self, blamed: &Path) -> Result<()> {
+        verify_content(&self.conn, blamed)
     }
-}
 
-/// Returns the path with a suffix appended.
-pub(crate) fn with_suffix(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
+    /// Returns the path of the copy.
+    pub(crate) fn path(&self) -> &Path {
+        self.staging.path()
+    }
+
+    /// Closes the copy, and returns its file.
+    pub(crate) fn into_staging(self) -> StagingFile {
+        self.staging
+    }
+
+    /// Syncs the copy, and leaves it under its temporary name, which is returned.
+    pub(crate) fn keep(self) -> Result<PathBuf> {
+        drop(self.conn);
+        let path = self.staging.path().to_path_buf();
+        self.staging.keep().map_err(file_error_at(&path))
+    }
 }
 
 /// Fails with the first finding of a full integrity check, and with the first object that does not
@@ -58,60 +91,43 @@ pub(crate) fn verify_content(conn: &ReadConnection, path: &Path) -> Result<()> {
     }
 }
 
-/// Copies a database into one file under a temporary name, verifies and syncs it, then renames it.
-pub(crate) fn copy_atomically(conn: &ReadConnection, from: &Path, to: &Path) -> Result<()> {
-    let partial = with_suffix(to, ".partial");
-    let _none = fs::remove_file(&partial);
-    let result = copy_and_verify(conn, from, &partial).and_then(|()| sync_and_rename(&partial, to));
-    if result.is_err() {
-        let _left = fs::remove_file(&partial);
-    }
-    result
+/// Copies a database into a staging file beside `to`, verifies and syncs it, then renames it.
+pub(crate) fn copy_atomically(source: &ReadConnection, from: &Path, to: &Path) -> Result<()> {
+    let prefix = to.file_name().unwrap_or_default().to_string_lossy();
+    let staging = create_staging(folder_of(to), &format!("{prefix}."))?;
+    copy_and_verify(source, from, staging.path())?;
+    staging.persist(to).map_err(file_error_at(to))
 }
 
-/// Gives a complete file its name, both durably.
-pub(crate) fn sync_and_rename(partial: &Path, to: &Path) -> Result<()> {
-    File::open(partial).and_then(|copy| copy.sync_all()).map_err(file_error_at(partial))?;
-    fs::rename(partial, to).map_err(file_error_at(to))?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error_at(folder))
-}
-
-fn copy_and_verify(conn: &ReadConnection, from: &Path, partial: &Path) -> Result<()> {
-    let copy = copy_raw(conn, from, partial)?;
+/// Copies a database into an empty staging file, and verifies the copy.
+pub(crate) fn copy_and_verify(source: &ReadConnection, from: &Path, staged: &Path) -> Result<()> {
+    drop(copy_into(source, from, staged)?);
+    let copy = ReadConnection::open(staged).map_err(sqlite_error_at(staged))?;
     // The copy has every page of the source, so damage in it is damage of the source.
     verify_content(&copy, from)
 }
 
-/// Creates an empty file that only its owner may read, from the moment it is created.
-pub(crate) fn create_private_file(path: &Path) -> Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    File::options()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .map(drop)
-        .map_err(file_error_at(path))
+/// Creates an empty staging file that only its owner may read.
+pub(crate) fn create_staging(folder: &Path, prefix: &str) -> Result<StagingFile> {
+    StagingFile::create(folder, prefix, COPY_MODE).map_err(file_error_at(&folder.join(prefix)))
 }
 
-/// Copies a database as it is into a new file, without verifying the copy.
-pub(crate) fn copy_raw(
-    conn: &ReadConnection,
+/// Copies a database into an empty staging file, without verifying the copy. Returns a connection
+/// to the copy.
+pub(crate) fn copy_into(
+    source: &ReadConnection,
     from: &Path,
-    partial: &Path,
+    staged: &Path,
 ) -> Result<WriteConnection> {
-    create_private_file(partial)?;
-    let mut target = WriteConnection::open(partial).map_err(sqlite_error_at(partial))?;
+    let mut target = WriteConnection::open_staging(staged).map_err(sqlite_error_at(staged))?;
     {
-        let backup = target.begin_copy(conn).map_err(sqlite_error_at(from))?;
+        let backup = target.begin_copy(source).map_err(sqlite_error_at(from))?;
         // Copies in one step, because a copy in several steps starts again after every write.
         backup
             .run_to_completion(i32::MAX, Duration::ZERO, None)
-            .map_err(sqlite_error_at(partial))?;
+            .map_err(sqlite_error_at(staged))?;
     }
     // A single file, without a write-ahead log.
-    target.set_single_file().map_err(sqlite_error_at(partial))?;
+    target.set_single_file().map_err(sqlite_error_at(staged))?;
     Ok(target)
 }

@@ -129,6 +129,29 @@ pub enum Error {
         /// The first finding of SQLite or of the check.
         what: String,
     },
+    /// The database file has several names (hard links), each of which would have its own
+    /// write-ahead log: changes made under one name would be lost under the other.
+    #[error(
+        "{path} has {names} names (hard links): changes made under one name are lost under the other"
+    )]
+    SeveralNames {
+        /// The file.
+        path: PathBuf,
+        /// The number of its names.
+        names: u64,
+    },
+    /// A restore of a damaged store was interrupted. Opening the store for writing finishes it.
+    #[error("a restore of the store in {dir} was interrupted: open it for writing to finish it")]
+    RestorePending {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// The caller stopped the restore: the store is as it was.
+    #[error("the restore was stopped; the store was not changed")]
+    RestoreStopped,
+    /// The file that the caller named as an output cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// Stored bytes do not match their checksum: a disk, memory or another program changed them.
     #[error("{path} is damaged: the checksum of {object} is wrong")]
     DamagedObject {
@@ -277,6 +300,28 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// An error of a file that a user names as an output.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// The output is a file of the store, or in its directory.
+    #[error("{path} belongs to the store in {dir}; no output is written there")]
+    FileOfStore {
+        /// The output.
+        path: PathBuf,
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// The output cannot be opened or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The output.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
 }
 
 /// The result of functions that do not know the path of the file, see [`sqlite_error_at`].

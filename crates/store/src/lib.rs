@@ -14,9 +14,11 @@
 //! |---|---|
 //! | `handle` | the public ids of items |
 //! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
+//! | `staging_file` | files under a temporary name until they are complete |
 //! | `damaged_object`, `error` | the objects that have a checksum, errors |
 //! | `data_directory` | the files of a store |
 //! | `lock_holder`, `lock` | who holds a lock, the fair write lock |
+//! | `output_file` | files that a user names as outputs |
 //! | `disk_state` | whether the disk can be written |
 //! | `commit_notification` | watching for commits |
 //! | `commit_record` | comparing the store with the record of the last commit |
@@ -38,6 +40,7 @@
 //! | `uid_lookup`, `collection` | finding an item by UID, collections |
 //! | `interval_search`, `index_query` | queries that the indexes answer |
 //! | `item_meta` | everything about an item but its bytes |
+//! | `interrupted_restore` | what an interrupted restore left |
 //! | `operation_log` | reading operations and versions |
 //! | `change_feed`, `before_images` | changes after a cursor, items before a change |
 //! | `reader_cache`, `reader` | opening a store for reading, and the cache of a reader |
@@ -85,6 +88,7 @@ mod index_query;
 mod index_reader;
 mod index_tables;
 mod index_updates;
+mod interrupted_restore;
 mod interval_entry;
 mod interval_search;
 mod interval_table;
@@ -94,6 +98,7 @@ mod lock;
 mod lock_holder;
 mod meta;
 mod operation_log;
+mod output_file;
 mod packed_row_ids;
 mod page_eraser;
 mod page_layout;
@@ -111,6 +116,7 @@ mod series;
 mod series_summary;
 mod sort_index_pages;
 mod sorted_reads;
+mod staging_file;
 mod step_size;
 mod store;
 mod uid_lookup;
@@ -132,7 +138,7 @@ pub use crate::commit_notification::CommitWatcher;
 pub use crate::damaged_object::DamagedObject;
 pub use crate::data_directory::DataDirectory;
 pub use crate::derived_index::DerivedIndex;
-pub use crate::error::{Error, Result};
+pub use crate::error::{Error, OutputError, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationRecord, Version};
 pub use crate::index_query::{ExternalQuery, IndexQuery};
@@ -141,6 +147,7 @@ pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
 pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
+pub use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::pending_work::PendingWork;
 pub use crate::purge::PurgeReport;

@@ -10,19 +10,21 @@
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::calendar_context_table;
 use crate::connection::{ReadConnection, quick_check};
-use crate::database_copy::{copy_raw, create_private_file, sync_and_rename, with_suffix};
+use crate::data_directory::DataDirectory;
+use crate::database_copy::{copy_into, create_staging};
 use crate::derived_index::{self, DerivedIndex};
 use crate::error::{DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::history;
+use crate::interrupted_restore;
 use crate::meta::{MetaTable, read_meta_number, write_meta};
 use crate::page_eraser::PageEraser;
 use crate::pending_work;
+use crate::staging_file::{folder_of, remove_with_companions};
 use crate::step_size::StepSize;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use larder_index::FullMerge;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -194,7 +196,7 @@ impl Store {
     ) -> Result<()> {
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
-        self.directory.delete_partial_files()?;
+        interrupted_restore::sweep(&self.directory, &self.conn)?;
         for copy in self.directory.list_copies()? {
             if !known.contains(&copy) {
                 purge_copy(&copy, handles, deleted)?;
@@ -240,15 +242,7 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
         Err(error) if error.damaged_file().is_some() => {}
         done => return done,
     }
-    for end in ["-wal", "-shm", "-journal", ""] {
-        let path = with_suffix(copy, end);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(file_error_at(&path)(error));
-            }
-            _ => {}
-        }
-    }
+    remove_with_companions(copy).map_err(file_error_at(copy))?;
     deleted.push(copy.to_path_buf());
     Ok(())
 }
@@ -256,15 +250,13 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
 /// Replaces a copy by one without the items, which is written beside it: a purge that is
 /// interrupted leaves the copy as it was.
 fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
-    let staged = with_suffix(copy, ".purge.partial");
-    let rewritten = with_suffix(copy, ".purged.partial");
-    for left in [&staged, &rewritten] {
-        let _none = fs::remove_file(left);
-    }
+    let prefix = DataDirectory::staging_prefix("purge");
+    let staged = create_staging(folder_of(copy), &prefix)?;
+    let rewritten = create_staging(folder_of(copy), &prefix)?;
     let source = ReadConnection::open(copy).map_err(sqlite_error_at(copy))?;
     // In an inconsistent file, bytes of the items may be in pages that no query finds.
     quick_check(&source.autocommit_read(), copy)?;
-    let conn = copy_raw(&source, copy, &staged)?;
+    let conn = copy_into(&source, copy, staged.path())?;
     let erase = || -> DatabaseResult<()> {
         let tx = conn.begin_write()?;
         erase_items_from_copy(&tx, handles)?;
@@ -272,11 +264,9 @@ fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
         Ok(())
     };
     erase().map_err(sqlite_error_at(copy))?;
-    create_private_file(&rewritten)?;
-    conn.vacuum_into(&rewritten).map_err(sqlite_error_at(&rewritten))?;
+    conn.vacuum_into(rewritten.path()).map_err(sqlite_error_at(rewritten.path()))?;
     drop((conn, source));
-    sync_and_rename(&rewritten, copy)?;
-    fs::remove_file(&staged).map_err(file_error_at(&staged))
+    rewritten.persist(copy).map_err(file_error_at(copy))
 }
 
 /// Erases the items from a copy. Its indexes are emptied; a restore refills them.

@@ -74,10 +74,14 @@ impl Reader {
     ///
     /// # Errors
     /// [`Error::SchemaTooOld`] if an older version created the store; opening it for writing
-    /// migrates it.
+    /// migrates it. [`Error::RestorePending`] if a restore of a damaged store was interrupted;
+    /// opening it for writing finishes it.
     pub fn open_with_zones(dir: &Path, zones: Arc<ZoneDatabase>) -> Result<Reader> {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
+        if directory.pending_restore_path().exists() {
+            return Err(Error::RestorePending { dir: dir.to_path_buf() });
+        }
         let path = directory.database_path();
         let (access, (known, lost_commits)) = open_for_reading(&directory, |conn| {
             let record = commit_record::read_record(&directory);

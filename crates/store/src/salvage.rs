@@ -12,14 +12,14 @@ mod repair;
 mod table_spec;
 
 use crate::check::{CheckReport, Fault};
-use crate::commit_record::CommittedState;
-use crate::connection::{ReadConnection, WriteConnection};
+use crate::connection::WriteConnection;
 use crate::damaged_object::DamagedObject;
 use crate::data_directory::DataDirectory;
-use crate::database_copy::{verify_content, with_suffix};
-use crate::error::{DatabaseResult, Result, file_error_at, sqlite_error_at};
+use crate::database_copy::{create_staging, verify_content};
+use crate::error::{DatabaseResult, OutputError, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::lock::LockFiles;
+use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::page_layout::PageNumber;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::schema;
@@ -32,7 +32,6 @@ use repair::Repair;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use table_spec::{TABLES, TableSpec};
 
@@ -101,12 +100,19 @@ impl DataDirectory {
     /// like a backup. The store is not changed.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) if `to` exists already or cannot be written, or if the
-    /// database file cannot be opened.
-    pub fn salvage(&self, options: &StoreOptions, to: &Path) -> Result<SalvageReport> {
-        if to.symlink_metadata().is_ok() {
-            let exists = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
-            return Err(file_error_at(to)(exists));
+    /// [`Error::Output`](crate::Error::Output) if `to` exists already or cannot be written, and
+    /// [`Error::File`](crate::Error::File) if the database file cannot be opened.
+    pub fn salvage(
+        &self,
+        options: &StoreOptions,
+        to: impl Into<OutputTarget>,
+    ) -> Result<SalvageReport> {
+        let to = to.into();
+        if let OutputTarget::Path(path) = &to
+            && path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink())
+        {
+            let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+            return Err(OutputError::File { path: path.clone(), source }.into());
         }
         let database = self.database_path();
         self.ensure_store_exists()?;
@@ -114,16 +120,17 @@ impl DataDirectory {
         let _lock = locks.acquire()?;
         let pages =
             PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
-        let partial = with_suffix(to, ".partial");
-        let _none = fs::remove_file(&partial);
-        let written = write_salvaged(&pages, options, &partial).and_then(|report| {
-            sync_and_rename(&partial, to)?;
-            Ok(report)
-        });
-        if written.is_err() {
-            let _left = fs::remove_file(&partial);
+        let mut output = OutputFile::create(self, &to, FilePrivacy::Private)?;
+        if let Some(staged) = output.staged_path() {
+            let report = write_salvaged(&pages, options, staged)?;
+            output.commit()?;
+            return Ok(report);
         }
-        written
+        let staged = create_staging(self.path(), &DataDirectory::staging_prefix("salvage"))?;
+        let report = write_salvaged(&pages, options, staged.path())?;
+        let written = std::io::copy(&mut staged.file(), &mut output);
+        written.map_err(|error| output.to_error(error))?;
+        Ok(report)
     }
 }
 
@@ -158,33 +165,19 @@ impl DataDirectory {
         let database = self.database_path();
         let pages =
             PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
-        let partial = with_suffix(&database, ".rebuild.partial");
-        let _none = fs::remove_file(&partial);
-        let report = write_salvaged(&pages, options, &partial);
-        if !report.as_ref().is_ok_and(|report| report.losses.is_empty()) {
-            let _left = fs::remove_file(&partial);
-            return report.map(|_| None);
+        let staged = create_staging(self.path(), &DataDirectory::staging_prefix("rebuild"))?;
+        if !write_salvaged(&pages, options, staged.path())?.losses.is_empty() {
+            return Ok(None);
         }
-        let state = {
-            let conn = ReadConnection::open(&partial).map_err(sqlite_error_at(&partial))?;
-            CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&partial))?
-        };
-        let damaged_copy = self.replace_database(&locks, &partial, &state)?;
+        let damaged_copy = self.replace_database(&locks, staged)?;
         lock.mark_clean();
         Ok(Some(damaged_copy))
     }
 }
 
-/// Writes a new store with the rows that can be read, and verifies it.
+/// Writes a new store with the rows that can be read into an empty staging file, and verifies it.
 fn write_salvaged(pages: &PageFile, options: &StoreOptions, path: &Path) -> Result<SalvageReport> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    File::options()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(file_error_at(path))?;
-    let conn = WriteConnection::open(path).map_err(sqlite_error_at(path))?;
+    let conn = WriteConnection::open_staging(path).map_err(sqlite_error_at(path))?;
     let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
     let locale = locale.unwrap_or("und");
     let extractor = Extractor::with_zones(locale, options.zones.clone());
@@ -315,12 +308,4 @@ impl IndexEntries {
             _ => {}
         }
     }
-}
-
-fn sync_and_rename(partial: &Path, to: &Path) -> Result<()> {
-    File::open(partial).and_then(|file| file.sync_all()).map_err(file_error_at(partial))?;
-    fs::rename(partial, to).map_err(file_error_at(to))?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error_at(folder))
 }

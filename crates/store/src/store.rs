@@ -13,7 +13,7 @@ use crate::read_access::{ensure_writable_disk, is_unwritable, open_for_reading};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
-use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
+use crate::{CollectionType, Seq, derived_index, interrupted_restore, series, uid_lookup};
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
@@ -76,6 +76,7 @@ pub struct Store {
     read_only: Option<ReadOnlyReason>,
     /// Keeps writers away from a file that is read as if it never changed.
     _write_lock: Option<File>,
+    recovered_copy: Option<PathBuf>,
     /// The device and inode of the open file.
     file_id: Option<(u64, u64)>,
     /// The size of the write-ahead log from which on it is begun anew.
@@ -114,7 +115,7 @@ impl Store {
     pub fn open(dir: &Path, options: &StoreOptions) -> Result<Store> {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
-        if !options.create {
+        if !options.create && !directory.pending_restore_path().exists() {
             directory.ensure_store_exists()?;
         }
         directory.ensure_directory()?;
@@ -122,9 +123,11 @@ impl Store {
         directory.check_is_file()?;
         let locks = LockFiles::open(&directory, options.requester.clone())?;
         let path = directory.database_path();
-        let (conn, read_only) = {
+        let (conn, read_only, recovered_copy) = {
             let lock = locks.acquire()?;
+            let damaged = interrupted_restore::finish_pending(&directory, &locks)?;
             directory.create_database_file()?;
+            directory.check_single_name()?;
             let record = commit_record::read_record(&directory);
             let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
             // Until the store is verified, its write-ahead log, which may belong to another store,
@@ -136,7 +139,8 @@ impl Store {
             }
             let read_only = create_or_migrate(&conn, &directory, options, &record)?;
             conn.set_checkpoint_on_close(true).map_err(sqlite_error_at(&path))?;
-            (conn, read_only)
+            let previous = interrupted_restore::sweep(&directory, &conn)?;
+            (conn, read_only, damaged.or(previous))
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
@@ -150,6 +154,7 @@ impl Store {
             extractor,
             read_only: read_only.map(ReadOnlyReason::NewerSchema),
             _write_lock: None,
+            recovered_copy,
             file_id,
             wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         };
@@ -171,6 +176,9 @@ impl Store {
 
     fn open_read_only(dir: &Path, options: &StoreOptions) -> Result<Store> {
         let directory = DataDirectory::new(dir);
+        if directory.pending_restore_path().exists() {
+            return Err(Error::RestorePending { dir: dir.to_path_buf() });
+        }
         let path = directory.database_path();
         let (access, locale) = open_for_reading(&directory, |conn| {
             let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
@@ -190,6 +198,7 @@ impl Store {
             path,
             read_only: Some(ReadOnlyReason::Disk),
             _write_lock: access.write_lock,
+            recovered_copy: None,
             wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         })
     }
@@ -198,6 +207,13 @@ impl Store {
     #[must_use]
     pub fn directory(&self) -> &DataDirectory {
         &self.directory
+    }
+
+    /// Returns the copy of the previous state if opening the store finished a restore that had been
+    /// interrupted.
+    #[must_use]
+    pub fn recovered_copy(&self) -> Option<&Path> {
+        self.recovered_copy.as_deref()
     }
 
     /// Returns the extractor with the store's locale and the default index configuration.

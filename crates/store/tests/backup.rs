@@ -1,7 +1,9 @@
 //! Tests of backup and restore.
 
 use crate::book::{Book, card, create_options, outcome_handle, put, read_contents};
-use larder_store::{DataDirectory, Error, Operation, Precondition, Reader, Store, StoreOptions};
+use larder_store::{
+    DataDirectory, Error, Operation, OutputError, Precondition, Reader, Store, StoreOptions,
+};
 use rusqlite::Connection;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -144,8 +146,8 @@ fn a_backup_replaces_only_a_backup() {
     let other = Book::new();
     refused(&other.data());
     assert!(matches!(
-        book.store.backup(&book.sibling_path("no/such/folder")),
-        Err(Error::File { .. })
+        book.store.backup(book.sibling_path("no/such/folder")),
+        Err(Error::Output(OutputError::File { .. }))
     ));
     let good = book.sibling_path("good.db");
     book.store.backup(&good).unwrap();

@@ -36,7 +36,7 @@ fn a_newer_minor_version_can_only_be_read() {
         );
     }
     assert_eq!(store.check().unwrap().faults, []);
-    store.backup(&scratch.path().join("copy.db")).unwrap();
+    store.backup(scratch.path().join("copy.db")).unwrap();
 }
 
 #[test]

@@ -12,13 +12,8 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] larder_store::Error),
     /// The file of rejected input could not be written.
-    #[error("{path}: {source}")]
-    RejectsFile {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    RejectsFile(larder_store::OutputError),
     /// The file of rejected input is one of the inputs.
     #[error("{path} is one of the files to import: rejected input cannot be written to it")]
     RejectsFileIsInput {

@@ -43,7 +43,7 @@ use larder_format::contact::derive_uid;
 use larder_format::problem::Problem;
 use larder_store::{
     BatchChange, ChangeOutcome, CollectionType, IndexConfig as Indexed, ItemPut, Kind, Operation,
-    ParsedItem, Precondition, Store,
+    OutputTarget, ParsedItem, Precondition, Store,
 };
 use pipeline::{
     ImportExtractors, ImportPipeline, InputPiece, ItemParseResult, ItemWarning, ParsedPieces,
@@ -100,7 +100,7 @@ pub struct ImportOptions {
     pub max_item_bytes: usize,
     /// The file of rejected input. It is replaced only if something is rejected; a device or pipe
     /// is written directly.
-    pub rejects: Option<PathBuf>,
+    pub rejects: Option<OutputTarget>,
     /// The number of threads that parse, at least 1.
     pub threads: usize,
     /// The start of the operation, for the log: milliseconds since 1970.
@@ -161,10 +161,10 @@ pub fn import(
     let folders = FolderCollections::new(&is_usable, &options.stop);
     let files = InputFiles::find(inputs, options.into.is_none().then_some(folders));
     let rejects = match &options.rejects {
-        Some(path) if files.contains(path) => {
+        Some(OutputTarget::Path(path)) if files.contains(path) => {
             return Err(Error::RejectsFileIsInput { path: path.clone() });
         }
-        Some(path) => Some(RejectsFile::create(path)?),
+        Some(target) => Some(RejectsFile::create(store.directory(), target)?),
         None => None,
     };
     let marked = CancelledUids::new(store.last_seq()?);
@@ -285,7 +285,7 @@ impl ImportWriter<'_> {
         for notice in std::mem::take(&mut files.unreadable) {
             self.report_unreadable(notice);
         }
-        for notice in std::mem::take(&mut files.empty_folders) {
+        for notice in std::mem::take(&mut files.skipped_folders) {
             self.warn(&notice);
         }
         let settings = PipelineSettings {

@@ -234,7 +234,7 @@ fn oversized_calendar_lines_are_rejected() {
     }
     writeln!(text, "{}END:VCALENDAR", event("a", "")).unwrap();
     let target = book.file("rejects", "");
-    let options = ImportOptions { rejects: Some(target.clone()), ..options_into(INTO) };
+    let options = ImportOptions { rejects: Some((&target).into()), ..options_into(INTO) };
     let outcome = book.take(&text, &options);
     let [reported] = &outcome.rejected[..] else { panic!("{:?}", outcome.rejected) };
     assert!(reported.ends_with("a calendar's own lines beyond 64 KB"), "{reported}");
@@ -256,7 +256,7 @@ fn a_zone_without_a_name_is_rejected() {
     let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDURATION:PT1H\n");
     let text = calendar(&format!("{nameless}{timed}{empty}{}", zone("Moon", "+0100")));
     let (file, target) = (book.file("file.ics", text), book.file("rejects", ""));
-    let options = ImportOptions { rejects: Some(target.clone()), ..options_into(INTO) };
+    let options = ImportOptions { rejects: Some((&target).into()), ..options_into(INTO) };
     let outcome = book.import(vec![path(file)], &options);
     let reason = "time zone definition without a TZID: nothing can refer to it";
     assert_eq!(outcome.rejected, [4, 16].map(|line| format!("file.ics:{line}: {reason}")));

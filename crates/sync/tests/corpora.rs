@@ -44,7 +44,7 @@ fn check(book: &mut Book, file: &Path, number: usize) {
     let rejects = book.path(&format!("rejects-{number}"));
     let options = ImportOptions {
         into: Some(format!("file-{number}")),
-        rejects: Some(rejects.clone()),
+        rejects: Some((&rejects).into()),
         ..options()
     };
     let ImportOutcome { summary, .. } = book.import(vec![path(file)], &options);

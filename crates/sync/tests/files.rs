@@ -42,6 +42,29 @@ fn circular_links_are_not_followed() {
     assert_eq!(names(&mut book), ["one", "two"]);
 }
 
+/// A link in the folder may lead to all files of the machine; a link within it does no harm, and a
+/// folder that is named is read even if the name is a link.
+#[cfg(unix)]
+#[test]
+fn links_to_folders_elsewhere_are_named_and_not_followed() {
+    use std::os::unix::fs::symlink;
+    let mut book = Book::new();
+    book.file("folder/a/one.vcf", card("1", "one"));
+    book.file("elsewhere/two.vcf", card("2", "two"));
+    symlink(book.path("elsewhere"), book.path("folder/out")).unwrap();
+    symlink(book.path("folder/a"), book.path("folder/within")).unwrap();
+    let outcome = book.import(vec![path(book.path("folder"))], &options());
+    assert_eq!(outcome.summary.added, 1);
+    assert_eq!(
+        outcome.warnings,
+        [
+            "folder/out: this link to a folder elsewhere was not followed; import that folder by its own name"
+        ]
+    );
+    let outcome = book.import(vec![path(book.path("folder/out"))], &options());
+    assert_eq!((outcome.summary.added, outcome.warnings), (1, Vec::new()));
+}
+
 #[test]
 fn a_file_given_by_path_may_have_any_extension() {
     let mut book = Book::new();
@@ -93,7 +116,7 @@ fn the_file_for_rejects_cannot_be_an_input() {
     let file = book.file("folder/1.vcf", card("1", "one"));
     let same = book.path("folder/../folder/1.vcf");
     for input in [book.path("folder"), file.clone()] {
-        let options = larder_sync::ImportOptions { rejects: Some(same.clone()), ..options() };
+        let options = larder_sync::ImportOptions { rejects: Some((&same).into()), ..options() };
         let error = book.try_import(vec![path(input)], &options).unwrap_err();
         assert!(matches!(error, Error::RejectsFileIsInput { .. }), "{error}");
     }

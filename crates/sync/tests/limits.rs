@@ -66,7 +66,8 @@ fn check_bound(input: impl Read + Send + 'static, rejects: bool, bound: u64) -> 
     let read = Arc::new(AtomicU64::new(0));
     let mut slept = false;
     book.file("x", "");
-    let options = ImportOptions { rejects: rejects.then(|| book.path("rejects")), ..options() };
+    let options =
+        ImportOptions { rejects: rejects.then(|| book.path("rejects").into()), ..options() };
     let counted = ImportInput::Stdin(Box::new(CountingReader(input, Arc::clone(&read))));
     let summary = import(&mut book.store, vec![counted], &options, &mut |event| {
         if !slept && !matches!(event, ImportEvent::Warning(_)) {
@@ -101,7 +102,7 @@ fn a_card_above_the_usual_limit_passes_through_to_the_rejects() {
     book.file("x", "");
     let rejects = book.path("rejects");
     let input = ImportInput::Stdin(Box::new(large().chain(io::Cursor::new(card("a", "Ada")))));
-    let options = ImportOptions { rejects: Some(rejects.clone()), ..options() };
+    let options = ImportOptions { rejects: Some((&rejects).into()), ..options() };
     let outcome = book.import(vec![input], &options);
     assert_eq!(outcome.rejected, ["standard input:1: item larger than 32 MB (--max-item)"]);
     assert_eq!(outcome.summary.added, 1);

@@ -43,7 +43,7 @@ fn run(
     let mut book = Book::new();
     book.file("x", "");
     let rejects = book.path("rejects");
-    let options = ImportOptions { rejects: Some(rejects.clone()), ..options.clone() };
+    let options = ImportOptions { rejects: Some((&rejects).into()), ..options.clone() };
     let bytes = io::Cursor::new(text.as_bytes().to_vec());
     let pieces = Pieces { bytes, sizes: sizes.to_vec(), next: 0 };
     let mut outcome = book.import(vec![ImportInput::Stdin(Box::new(pieces))], &options);

@@ -4,24 +4,24 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT};
 use crate::output::{format_count, format_grouped, sanitize_line};
-use larder_store::{Collection, Reader};
+use crate::output_path::OutputPath;
+use larder_store::{Collection, FilePrivacy, OutputFile, Reader};
 use larder_sync::ExportReport;
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Export a collection; every item is written byte for byte as it is stored
 ///
 /// FILE is replaced only when the export is complete. If the store is damaged, the items that could
-/// be read are written to FILE.partial. A device or a named pipe is written directly.
+/// be read are written to FILE.partial. A device or a named pipe is written directly; - is standard
+/// output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The collection
     name: String,
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
 }
 
 /// The suffix of an incomplete export.
@@ -44,11 +44,13 @@ impl ExportArgs {
         else {
             return Err(larder_store::Error::NoCollection { name: self.name }.into());
         };
-        let device = self.output.as_deref().is_some_and(is_special_file);
-        let (summary, partial) = match &self.output {
+        let output = self.output.as_ref();
+        let output =
+            output.map(|path| context.create_output(path, FilePrivacy::Private)).transpose()?;
+        let is_direct = output.as_ref().is_some_and(OutputFile::is_direct);
+        let (summary, partial) = match output {
             None => (larder_sync::export(&reader, collection, &mut context.out)?, None),
-            Some(path) if device => (export_in_place(&reader, collection, path)?, None),
-            Some(path) => export_and_replace(&reader, collection, path)?,
+            Some(output) => export_to_file(&reader, collection, output)?,
         };
         if summary.transcoded > 0 {
             let items = format_count(summary.transcoded, "item");
@@ -62,11 +64,13 @@ impl ExportArgs {
             return Err(failure);
         }
         if let Some(path) = &self.output {
-            let (items, path) =
-                (format_count(summary.items, "item"), sanitize_line(&path.display().to_string()));
+            let (items, path) = (
+                format_count(summary.items, "item"),
+                sanitize_line(&path.path().display().to_string()),
+            );
             match context.format {
                 OutputFormat::Json => context.out.print_json(&json!({ "items": summary.items }))?,
-                OutputFormat::Text if !device => {
+                OutputFormat::Text if !is_direct => {
                     context.out.print_line(format!("{items} written to {path}"))?;
                 }
                 // The device may be standard output itself.
@@ -102,63 +106,24 @@ impl ExportArgs {
     }
 }
 
-/// Returns whether the path is a device, a named pipe or the like.
-fn is_special_file(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-/// Writes into an existing device or pipe.
-fn export_in_place(
+/// Writes the output, and gives it its name when it is complete. An incomplete file gets a suffix,
+/// and its name is returned.
+fn export_to_file(
     reader: &Reader,
     collection: &Collection,
-    path: &Path,
-) -> Result<ExportReport, CommandFailure> {
-    let file = File::options().write(true).open(path);
-    let mut file = file.map_err(|error| CommandFailure::from_file_error(path, &error))?;
-    Ok(larder_sync::export(reader, collection, &mut file)?)
-}
-
-/// Writes a temporary file and renames it when it is complete. An incomplete one gets a suffix, and
-/// its name is returned.
-fn export_and_replace(
-    reader: &Reader,
-    collection: &Collection,
-    path: &Path,
+    mut output: OutputFile,
 ) -> Result<(ExportReport, Option<PathBuf>), CommandFailure> {
-    let failed = |error: std::io::Error| CommandFailure::from_file_error(path, &error);
-    if path.is_dir() {
-        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
-    }
-    let target = resolve_symlinks(path).map_err(failed)?;
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    let mut out = BufWriter::new(file);
-    let summary = larder_sync::export(reader, collection, &mut out)?;
-    out.flush().map_err(failed)?;
-    let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.as_file().sync_all().map_err(failed)?;
+    let summary = match larder_sync::export(reader, collection, &mut output) {
+        Err(larder_sync::Error::Write(error)) => return Err(output.to_error(error).into()),
+        summary => summary?,
+    };
     if summary.unreadable == 0 && summary.error.is_none() {
-        file.persist(target).map_err(|error| failed(error.error))?;
+        output.commit()?;
         return Ok((summary, None));
     }
-    let mut partial = target.into_os_string();
-    partial.push(PARTIAL_SUFFIX);
-    file.persist(&partial).map_err(|error| failed(error.error))?;
-    Ok((summary, Some(partial.into())))
-}
-
-/// Symbolic links to follow before a chain is taken for a cycle, as the system does.
-const MAX_SYMLINKS: usize = 40;
-
-/// Returns the target of a chain of symbolic links, which need not exist.
-fn resolve_symlinks(path: &Path) -> std::io::Result<PathBuf> {
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_SYMLINKS {
-        if !path.is_symlink() {
-            return Ok(path);
-        }
-        let target = std::fs::read_link(&path)?;
-        path = path.parent().unwrap_or(Path::new("")).join(target);
+    if output.is_direct() {
+        return Ok((summary, None));
     }
-    Err(std::io::Error::other("too many symbolic links"))
+    let (partial, _) = output.commit_with_suffix(PARTIAL_SUFFIX)?;
+    Ok((summary, Some(partial)))
 }

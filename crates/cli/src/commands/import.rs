@@ -5,6 +5,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
 use crate::output::{format_bytes, format_count, format_grouped, print_message, sanitize_line};
+use crate::output_path::OutputPath;
 use larder_store::{DataDirectory, Kind as ItemKind, OperationId};
 use larder_sync::{
     CollectionCounts, Compression, DEFAULT_MAX_ITEM_BYTES, ImportEvent, ImportInput, ImportOptions,
@@ -39,7 +40,7 @@ pub(crate) struct ImportArgs {
     into: Option<String>,
     /// Write invalid items to this file
     #[arg(long, value_name = "FILE")]
-    rejects: Option<PathBuf>,
+    rejects: Option<OutputPath>,
     /// Items in one transaction, up to 4000 [default: as many as fit into a tenth of a second]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCH_ITEMS as u64))]
     batch: Option<u64>,
@@ -64,7 +65,7 @@ impl ImportArgs {
             Some("-") => ImportInput::Stdin(Box::new(std::io::stdin())),
             _ => ImportInput::Path(path.clone()),
         });
-        let options = self.import_options();
+        let options = self.import_options(context)?;
         let bar = crate::progress::byte_progress(context.quiet, None);
         let quiet = context.quiet;
         let mut message_count = 0;
@@ -104,16 +105,21 @@ impl ImportArgs {
         })
     }
 
-    fn import_options(&self) -> ImportOptions {
-        ImportOptions {
+    fn import_options(
+        &self,
+        context: &mut CommandContext,
+    ) -> Result<ImportOptions, CommandFailure> {
+        let rejects =
+            self.rejects.as_ref().map(|path| path.to_target(&mut context.out)).transpose()?;
+        Ok(ImportOptions {
             into: self.into.clone(),
             batch: self.batch.map(|batch| batch as usize),
             max_item_bytes: self.max_item as usize,
-            rejects: self.rejects.clone(),
+            rejects,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
             at: now_milliseconds(),
             stop: crate::interrupt::install_interrupt_flag(),
-        }
+        })
     }
 
     /// Prints hints if items were rejected.
@@ -205,7 +211,8 @@ impl ImportArgs {
         }
         if summary.rejected > 0 {
             let kept = match &self.rejects {
-                Some(file) => format!("written to {}", file.display()),
+                Some(file) if file.is_standard_output() => "written to standard output".into(),
+                Some(file) => format!("written to {}", file.path().display()),
                 None => "--rejects FILE writes them to a file".into(),
             };
             context
@@ -233,9 +240,7 @@ impl From<larder_sync::Error> for CommandFailure {
                     .with_hint("choose another file with --rejects")
             }
             larder_sync::Error::Write(error) => error.into(),
-            larder_sync::Error::RejectsFile { path, source } => {
-                CommandFailure::from_file_error(&path, &source)
-            }
+            larder_sync::Error::RejectsFile(error) => error.into(),
             error => CommandFailure::new(FailureKind::Source, error),
         }
     }

@@ -5,7 +5,7 @@ mod pages;
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
-use std::path::PathBuf;
+use crate::output_path::OutputFolder;
 
 /// Print the manual page; with --out, write one for each subcommand
 ///
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub(crate) struct ManArgs {
     /// Write larder.1, larder-import.1, ..., and larder-query.7 into this directory
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    out: Option<OutputFolder>,
     /// Print the page of this subcommand; `query` prints larder-query(7)
     #[arg(long, value_name = "NAME", conflicts_with = "out")]
     page: Option<String>,
@@ -41,15 +41,11 @@ impl ManArgs {
                 })?;
                 context.out.print_bytes(page.text.as_bytes())?;
             }
-            Some(dir) => {
-                let write = || {
-                    std::fs::create_dir_all(&dir)?;
-                    pages.iter().try_for_each(|page| {
-                        let file = format!("{}.{}", page.name, page.section);
-                        std::fs::write(dir.join(file), &page.text)
-                    })
-                };
-                write().map_err(|error| CommandFailure::from_file_error(&dir, &error))?;
+            Some(folder) => {
+                let files = pages.into_iter();
+                let files =
+                    files.map(|page| (format!("{}.{}", page.name, page.section), page.text));
+                folder.write_files(&context.dir, &files.collect::<Vec<_>>())?;
             }
         }
         Ok(CommandStatus::Done)

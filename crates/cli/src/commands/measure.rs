@@ -9,14 +9,16 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, format_bytes};
+use crate::output_path::OutputPath;
 use crate::table::format_columns;
 use larder_generate as generate;
 use larder_measure::process_cost::{ProcessCost, min_median_max, run_command};
+use larder_store::FilePrivacy;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -112,7 +114,7 @@ struct GenerateTargetArgs {
     seed: u64,
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
 }
 
 impl GenerateCommand {
@@ -158,14 +160,12 @@ impl MeasureArgs {
         match &what.output_target().output {
             None => what.generate_to(&mut context.out)?,
             Some(path) => {
-                let write = || {
-                    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-                    what.generate_to(&mut file)?;
-                    file.flush()
-                };
-                write().map_err(|error: std::io::Error| {
-                    CommandFailure::from_file_error(path, &error)
-                })?;
+                let mut file = context.create_output(path, FilePrivacy::Public)?;
+                let mut buffer = std::io::BufWriter::new(&mut file);
+                let written = what.generate_to(&mut buffer).and_then(|()| buffer.flush());
+                drop(buffer);
+                written.map_err(|error| file.to_error(error))?;
+                file.commit()?;
             }
         }
         Ok(CommandStatus::Done)

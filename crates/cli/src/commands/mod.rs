@@ -173,3 +173,74 @@ fn unsupported_format_failure(format: OutputFormat, supported: &[OutputFormat]) 
     CommandFailure::new(FailureKind::Usage, message)
         .with_hint(format!("use --format {}", names.join(" or ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output_path::{OutputFolder, OutputPath};
+    use clap::builder::ValueParser;
+    use std::any::TypeId;
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    const PATH_ARGUMENTS: &str = include_str!("../../tests/path_arguments.txt");
+    /// The names of values that are paths.
+    const PATH_VALUES: &[&str] = &["FILE", "PATH", "DIR", "PAGE", "OUT", "OTHER", "LOG"];
+
+    /// Collects the arguments of a command and of its subcommands that take a path.
+    fn collect_path_arguments(
+        command: &clap::Command,
+        name: &str,
+        found: &mut BTreeMap<String, ValueParser>,
+    ) {
+        for arg in command.get_arguments() {
+            // The global options are arguments of the root.
+            if !arg.get_action().takes_values() || (arg.is_global_set() && name != "larder") {
+                continue;
+            }
+            let parser = arg.get_value_parser();
+            let paths = [
+                TypeId::of::<PathBuf>(),
+                TypeId::of::<OsString>(),
+                TypeId::of::<OutputPath>(),
+                TypeId::of::<OutputFolder>(),
+            ];
+            let value = arg.get_value_names().and_then(|names| names.first());
+            let is_named_so = value.is_some_and(|value| PATH_VALUES.contains(&value.as_str()));
+            if is_named_so || paths.iter().any(|id| parser.type_id() == *id) {
+                found.insert(format!("{name} {}", arg.get_id()), parser.clone());
+            }
+        }
+        for subcommand in command.get_subcommands() {
+            collect_path_arguments(subcommand, &format!("{name} {}", subcommand.get_name()), found);
+        }
+    }
+
+    /// Every argument that takes a path is in the table, which the tests of outputs run, and an
+    /// argument that names an output has the type that opens outputs.
+    #[test]
+    fn arguments_with_paths_are_classified() {
+        let mut found = BTreeMap::new();
+        collect_path_arguments(&clap_command(), "larder", &mut found);
+        let mut known = BTreeMap::new();
+        for row in PATH_ARGUMENTS.lines().filter(|row| !row.is_empty() && !row.starts_with('#')) {
+            let mut cells = row.split(" | ");
+            known.insert(cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+        }
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(names, known.keys().copied().collect::<Vec<_>>());
+        for (name, parser) in &found {
+            let usage = known[name.as_str()];
+            let expected = match usage {
+                "output" | "new" | "log" => Some(TypeId::of::<OutputPath>()),
+                "folder" => Some(TypeId::of::<OutputFolder>()),
+                _ => None,
+            };
+            let is_output = [TypeId::of::<OutputPath>(), TypeId::of::<OutputFolder>()]
+                .iter()
+                .any(|id| parser.type_id() == *id);
+            assert_eq!(is_output, expected.is_some(), "{name} is {usage}");
+            assert!(expected.is_none_or(|id| parser.type_id() == id), "{name} is {usage}");
+        }
+    }
+}

@@ -24,20 +24,28 @@ impl RestoreArgs {
             )
             .with_hint("name a file that `larder backup` wrote"));
         }
-        let restored = DataDirectory::new(&context.dir)
-            .restore(&context.store_options(true), &self.file)
-            .map_err(|error| match &error {
-                Error::Damaged { path, .. }
-                | Error::DamagedObject { path, .. }
-                | Error::NotAStore { path, .. }
-                    if *path == self.file =>
-                {
-                    CommandFailure::new(FailureKind::Source, &error).with_hint(
-                        "name a file that `larder backup` wrote; the store was not changed",
-                    )
-                }
-                _ => error.into(),
-            })?;
+        context.warn_of_access_by_others();
+        let stop = crate::interrupt::install_interrupt_flag();
+        let restored = DataDirectory::new(&context.dir).restore_unless_stopped(
+            &context.store_options(true),
+            &self.file,
+            &stop,
+        );
+        if let Err(Error::RestoreStopped) = restored {
+            context.out.print_line("interrupted; the store was not changed")?;
+            return Ok(CommandStatus::Interrupted);
+        }
+        let restored = restored.map_err(|error| match &error {
+            Error::Damaged { path, .. }
+            | Error::DamagedObject { path, .. }
+            | Error::NotAStore { path, .. }
+                if *path == self.file =>
+            {
+                CommandFailure::new(FailureKind::Source, &error)
+                    .with_hint("name a file that `larder backup` wrote; the store was not changed")
+            }
+            _ => error.into(),
+        })?;
         let (file, previous_store) =
             (&self.file.display().to_string(), restored.previous_copy.display());
         if context.format == OutputFormat::Json {

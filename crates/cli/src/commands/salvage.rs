@@ -4,29 +4,33 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{format_count, print_message, sanitize_line};
-use larder_store::{DataDirectory, SalvageReport};
+use crate::output_path::OutputPath;
+use larder_store::{DataDirectory, OutputFile, SalvageReport};
 use serde_json::json;
-use std::path::PathBuf;
 
 /// Save everything that can be read of a damaged store into a new file, and name what is missing
 ///
 /// The store is not changed. FILE can be restored like a backup: `larder restore FILE`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SalvageArgs {
-    /// The file to write; it must not exist
-    file: PathBuf,
+    /// The file to write, which must not exist; - for standard output
+    file: OutputPath,
 }
 
 impl SalvageArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let file = sanitize_line(&self.file.display().to_string());
-        if self.file.symlink_metadata().is_ok() {
+        let path = self.file.path();
+        let file = sanitize_line(&path.display().to_string());
+        let directory = DataDirectory::new(&context.dir);
+        OutputFile::check_path(&directory, path)?;
+        let is_in_use = |found: std::fs::Metadata| !found.is_dir() && !self.file.is_direct();
+        if path.symlink_metadata().is_ok_and(is_in_use) {
             let what = format!("{file} exists");
             return Err(CommandFailure::new(FailureKind::Usage, what)
                 .with_hint("name a new file: salvage replaces nothing"));
         }
-        let directory = DataDirectory::new(&context.dir);
-        let report = directory.salvage(&context.store_options(false), &self.file)?;
+        let target = self.file.to_target(&mut context.out)?;
+        let report = directory.salvage(&context.store_options(false), target)?;
         for loss in &report.losses {
             print_message("missing", sanitize_line(&loss.to_string()));
         }

@@ -5,10 +5,10 @@ use crate::context::{self, CommandContext};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::interrupt;
 use crate::output::sanitize_line;
+use crate::output_path::OutputFolder;
 use larder_serve::eds::{self, EdsOptions, Error, ServiceExit, StopHandle};
 use larder_store::DataDirectory;
 use serde_json::json;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Let GNOME programs use this store (address books over D-Bus)
@@ -35,13 +35,13 @@ pub(crate) struct ServeArgs {
     idle: Option<u64>,
     /// Only write the D-Bus service files into DIR, which start the service on demand
     #[arg(long, value_name = "DIR", conflicts_with = "idle")]
-    service_files: Option<PathBuf>,
+    service_files: Option<OutputFolder>,
 }
 
 impl ServeArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        if let Some(dir) = &self.service_files {
-            for path in context.write_service_files(dir)? {
+        if let Some(folder) = &self.service_files {
+            for path in folder.write_files(&context.dir, &context.service_files()?)? {
                 let path = path.display().to_string();
                 match context.format {
                     OutputFormat::Json => context.out.print_json(&json!({ "file": path }))?,

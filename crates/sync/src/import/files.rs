@@ -70,8 +70,8 @@ pub(super) struct InputFiles {
     pub(super) is_unbounded: bool,
     /// Inputs that are missing or not accessible.
     pub(super) unreadable: Vec<ImportDiagnostic>,
-    /// Folders without a file to import.
-    pub(super) empty_folders: Vec<ImportDiagnostic>,
+    /// Folders without a file to import, and links that are not followed.
+    pub(super) skipped_folders: Vec<ImportDiagnostic>,
     /// The canonical paths of visited folders, so that a symbolic link cannot lead in circles.
     visited_folders: HashSet<PathBuf>,
 }
@@ -108,10 +108,16 @@ impl InputFiles {
     fn add_path(&mut self, path: PathBuf, folders: Option<&mut FolderCollections<'_>>) {
         match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => {
-                let before = (self.sources.len(), self.unreadable.len());
-                self.add_folder(&path, folders);
-                if before == (self.sources.len(), self.unreadable.len()) {
-                    self.empty_folders.push(ImportDiagnostic::for_file(
+                let found = |files: &InputFiles| {
+                    files.sources.len() + files.unreadable.len() + files.skipped_folders.len()
+                };
+                let before = found(self);
+                match fs::canonicalize(&path) {
+                    Ok(root) => self.add_folder(&path, &root, folders),
+                    Err(error) => self.add_unreadable(&path, &error),
+                }
+                if before == found(self) {
+                    self.skipped_folders.push(ImportDiagnostic::for_file(
                         path.display().to_string(),
                         "no .vcf, .vcard or .ics file in this folder".into(),
                     ));
@@ -139,8 +145,14 @@ impl InputFiles {
     }
 
     /// Adds the address books and calendars in a folder and below it, by name. Hidden ones are
-    /// skipped: they belong to programs, and often are half-written copies.
-    fn add_folder(&mut self, path: &Path, mut folders: Option<&mut FolderCollections<'_>>) {
+    /// skipped: they belong to programs, and often are half-written copies. A link to a folder
+    /// outside of `root` is not followed: it may lead to all files of the machine.
+    fn add_folder(
+        &mut self,
+        path: &Path,
+        root: &Path,
+        mut folders: Option<&mut FolderCollections<'_>>,
+    ) {
         let names = match fs::canonicalize(path).and_then(|real| self.list_folder(path, real)) {
             Ok(names) => names,
             Err(error) => return self.add_unreadable(path, &error),
@@ -153,7 +165,17 @@ impl InputFiles {
         for path in names {
             // A symbolic link is followed.
             match fs::metadata(&path) {
-                Ok(meta) if meta.is_dir() => self.add_folder(&path, folders.as_deref_mut()),
+                Ok(meta) if meta.is_dir() && leads_out_of(root, &path) => {
+                    self.skipped_folders.push(ImportDiagnostic::for_file(
+                        path.display().to_string(),
+                        "this link to a folder elsewhere was not followed; import that folder by \
+                         its own name"
+                            .into(),
+                    ));
+                }
+                Ok(meta) if meta.is_dir() => {
+                    self.add_folder(&path, root, folders.as_deref_mut());
+                }
                 Ok(meta) if meta.is_file() && has_known_extension(&path) => {
                     self.add_file(path, &meta, collection.clone());
                 }
@@ -177,6 +199,11 @@ impl InputFiles {
         names.sort_unstable();
         Ok(names)
     }
+}
+
+/// Returns whether a folder is a symbolic link to one that is not below `root`.
+fn leads_out_of(root: &Path, folder: &Path) -> bool {
+    folder.is_symlink() && !fs::canonicalize(folder).is_ok_and(|real| real.starts_with(root))
 }
 
 fn has_known_extension(path: &Path) -> bool {

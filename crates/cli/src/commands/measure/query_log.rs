@@ -7,13 +7,15 @@ use crate::output::{
     FAINT_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, format_grouped, print_message,
     sanitize_line,
 };
+use crate::output_path::OutputPath;
 use crate::table::{pad_cells_by_name_column, shorten_to_width};
 use larder_measure::query_log::comparison::{compare_reports, format_change};
 use larder_measure::query_log::log_reader::{BadLine, BadLines};
 use larder_measure::query_log::view_lifetimes::LifetimeReport;
 use larder_measure::query_log::{QueryLogReport, anonymise, read_log, render_html, text_report};
+use larder_store::FilePrivacy;
 use std::fs::{File, Metadata};
-use std::io::{BufRead, BufReader, BufWriter, Seek as _};
+use std::io::{BufRead, BufReader, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -32,13 +34,13 @@ pub(crate) struct QueryLogArgs {
     other: Option<PathBuf>,
     /// Also write a page with charts to this file
     #[arg(long, value_name = "PAGE")]
-    html: Option<PathBuf>,
+    html: Option<OutputPath>,
     /// Also simulate the cache with this budget: 300K, 2M
     #[arg(long, value_name = "BYTES", value_parser = crate::byte_size::parse_nonzero_bytes)]
     budget: Option<u64>,
     /// Only write a copy of the log to OUT, with texts and names replaced by tokens
     #[arg(long, value_name = "OUT", conflicts_with_all = ["other", "html", "budget"])]
-    anonymise: Option<PathBuf>,
+    anonymise: Option<OutputPath>,
 }
 
 impl QueryLogArgs {
@@ -55,10 +57,9 @@ impl QueryLogArgs {
         let Some(first) = named.next() else { return Ok(CommandStatus::NothingFound) };
         let second = named.next();
         if let Some(path) = &self.html {
-            check_not_input(path, &self.log_paths())?;
+            check_not_input(path.path(), &self.log_paths())?;
             let text = render_html(first, second, &offset);
-            std::fs::write(path, text)
-                .map_err(|error| CommandFailure::from_file_error(path, &error))?;
+            context.write_output(path, FilePrivacy::Private, text.as_bytes())?;
         }
         let mut printer =
             ReportPrinter { width: context.out.line_width(), context, utc_offset_at: &offset };
@@ -162,23 +163,24 @@ fn print_broken_lines(context: &CommandContext, path: &Path, broken: &BadLines) 
 fn anonymise_log(
     context: &mut CommandContext,
     log: &Path,
-    out: &Path,
+    out: &OutputPath,
 ) -> Result<CommandStatus, CommandFailure> {
-    check_not_input(out, &[log])?;
+    check_not_input(out.path(), &[log])?;
     let mut source = open_log(log)?;
-    let failure = |error: std::io::Error| CommandFailure::from_file_error(out, &error);
-    // The output is written only when complete, so that an invalid log overwrites nothing. The
-    // target may be a link or a pipe, so it is not replaced.
-    let mut whole = BufWriter::new(tempfile::tempfile().map_err(failure)?);
-    let report = anonymise(&mut *source, &mut whole).map_err(failure)?;
+    // The output is written only when complete, so that an invalid log overwrites nothing.
+    let mut file = context.create_output(out, FilePrivacy::Private)?;
+    let mut whole = BufWriter::new(&mut file);
+    let report = anonymise(&mut *source, &mut whole).and_then(|report| {
+        whole.flush()?;
+        Ok(report)
+    });
+    drop(whole);
+    let report = report.map_err(|error| file.to_error(error))?;
     print_broken_lines(context, log, &report.bad_lines);
     if report.lines == 0 {
         return Err(empty_log_failure(log));
     }
-    let mut whole = whole.into_inner().map_err(|error| failure(error.into_error()))?;
-    whole.rewind().map_err(failure)?;
-    let mut target = File::create(out).map_err(failure)?;
-    std::io::copy(&mut whole, &mut target).map_err(failure)?;
+    file.commit()?;
     if context.format == OutputFormat::Json {
         context.out.print_json(&serde_json::json!({
             "lines": report.lines, "unknown_lines": report.unknown_lines, "bad_lines": report.bad_lines.lines, "texts": report.texts,

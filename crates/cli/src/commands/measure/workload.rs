@@ -4,12 +4,13 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::output::{STRONG_STYLE, format_bytes, format_grouped};
+use crate::output_path::OutputPath;
 use larder_measure::calendar_workload::{Workload, WorkloadResult, render_html, run_workload};
 use larder_measure::process_cost::min_median_max;
 use larder_query::views::{Views, ViewsOptions};
+use larder_store::FilePrivacy;
 use larder_time::civil::{CivilTime, Instant};
 use serde_json::json;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -42,7 +43,7 @@ pub(crate) struct BrowseArgs {
     cache: Option<u64>,
     /// Also write a page with charts to this file
     #[arg(long, value_name = "PAGE")]
-    html: Option<PathBuf>,
+    html: Option<OutputPath>,
 }
 
 impl BrowseArgs {
@@ -79,11 +80,8 @@ impl BrowseArgs {
         let settings = Arc::new(context.settings.clone());
         let found = run_workload(&views, &settings, &load, &mut set_clock)?;
         if let Some(path) = &self.html {
-            std::fs::write(
-                path,
-                render_html(&found, &format!("{}.", capitalize(&load.describe()))),
-            )
-            .map_err(|error| CommandFailure::from_file_error(path, &error))?;
+            let page = render_html(&found, &format!("{}.", capitalize(&load.describe())));
+            context.write_output(path, FilePrivacy::Private, page.as_bytes())?;
         }
         match context.format {
             OutputFormat::Json => context.out.print_json(&to_json(&load, &found))?,

@@ -1,0 +1,115 @@
+//! What an interrupted restore left: it is finished or dropped when the store is opened for
+//! writing.
+//!
+//! The restore of a readable store is one transaction, so it happened or it did not. Only the copy
+//! of the previous state remains to be named or deleted. A damaged store is replaced by renaming
+//! several files; once the backup is in the directory as `data.db.restoring`, verified and synced,
+//! the rest can be done by any process. Separate from `backup`, which begins restores, because
+//! opening a store runs this first.
+
+use crate::commit_record::CommittedState;
+use crate::connection::ReadConnection;
+use crate::data_directory::DataDirectory;
+use crate::database_copy::verify_content;
+use crate::error::{Result, file_error_at, sqlite_error_at};
+use crate::history;
+use crate::lock::LockFiles;
+use crate::staging_file::{
+    COMPANION_SUFFIXES, ignore_missing, remove_with_companions, rename_durably, sync_folder_of,
+    with_suffix,
+};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The purpose of a copy of the state before a restore, in the name of its staging file.
+pub(crate) const PREVIOUS_COPY: &str = "before-restore";
+
+/// Finishes a restore that is pending. Returns the path of the damaged file; `None`: none is
+/// pending. For writers that hold the lock.
+pub(crate) fn finish_pending(
+    directory: &DataDirectory,
+    locks: &LockFiles,
+) -> Result<Option<PathBuf>> {
+    let is_pending = directory.pending_restore_path().exists();
+    is_pending.then(|| replace_by_pending(directory, locks)).transpose()
+}
+
+/// Renames the files of a damaged store, and puts the pending backup in their place. Each step can
+/// be repeated. Returns the path of the damaged file. For writers that hold the lock.
+pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -> Result<PathBuf> {
+    let (pending, data) = (directory.pending_restore_path(), directory.database_path());
+    let state = {
+        let conn = ReadConnection::open(&pending).map_err(sqlite_error_at(&pending))?;
+        CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&pending))?
+    };
+    let moved = if data.exists() { None } else { directory.newest_copy_path("damaged") };
+    let before = moved.unwrap_or_else(|| directory.unused_copy_path("damaged"));
+    let run = || -> io::Result<()> {
+        // First what SQLite keeps beside the file: it may have data to be rescued, and must not be
+        // read into the backup. The shared memory of the log has nothing of its own.
+        for end in COMPANION_SUFFIXES.into_iter().filter(|end| *end != "-shm") {
+            rename_if_there(&with_suffix(&data, end), &with_suffix(&before, end))?;
+        }
+        ignore_missing(fs::remove_file(with_suffix(&data, "-shm")))?;
+        rename_if_there(&data, &before)?;
+        // The names of the damaged files are on the disk before the backup takes their place.
+        sync_folder_of(&data)?;
+        // Before the rename: a replacement that was interrupted is repeated in any case.
+        locks.notify_commit(&[&state]);
+        rename_durably(&pending, &data)
+    };
+    run().map_err(file_error_at(&data))?;
+    Ok(before)
+}
+
+/// Deletes the staging files that killed processes left, except a copy of the state before a
+/// restore that happened: it gets its final name. Returns the last such name. For writers that hold
+/// the lock.
+pub(crate) fn sweep(directory: &DataDirectory, store: &ReadConnection) -> Result<Option<PathBuf>> {
+    let mut leftovers = Vec::new();
+    directory.for_each_leftover(&mut |path| {
+        leftovers.push(path.to_path_buf());
+        Ok(())
+    })?;
+    let mut previous = None;
+    for leftover in leftovers {
+        if is_previous_copy(directory, store, &leftover)? {
+            previous = Some(name_previous_copy(directory, &leftover)?);
+        } else {
+            remove_with_companions(&leftover).map_err(file_error_at(&leftover))?;
+        }
+    }
+    Ok(previous)
+}
+
+/// Gives a copy of the state before a restore its final name, which is returned.
+pub(crate) fn name_previous_copy(directory: &DataDirectory, copy: &Path) -> Result<PathBuf> {
+    let to = directory.unused_copy_path("restore");
+    rename_durably(copy, &to).map_err(file_error_at(copy))?;
+    Ok(to)
+}
+
+/// Returns whether a staging file is the copy of the state before a restore that happened. The copy
+/// is complete before the restore commits, and every restore gives the store a new epoch. Thus a
+/// copy with the epoch of the store belongs to a restore that did not happen.
+fn is_previous_copy(
+    directory: &DataDirectory,
+    store: &ReadConnection,
+    staged: &Path,
+) -> Result<bool> {
+    let name = staged.file_name().unwrap_or_default().to_string_lossy();
+    if !name.starts_with(&DataDirectory::staging_prefix(PREVIOUS_COPY)) {
+        return Ok(false);
+    }
+    let read_epoch = |conn: &ReadConnection| history::read_epoch(&conn.autocommit_read());
+    let path = directory.database_path();
+    let current = read_epoch(store).map_err(sqlite_error_at(&path))?;
+    let Ok(copy) = ReadConnection::open(staged) else { return Ok(false) };
+    Ok(read_epoch(&copy).is_ok_and(|epoch| epoch != current)
+        && verify_content(&copy, staged).is_ok())
+}
+
+fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    ignore_missing(fs::rename(from, to))
+}

@@ -227,3 +227,32 @@ fn a_definition_that_is_too_long_is_called_so() {
     let expected = "the definition of time zone \"Long\" is malformed or too long";
     assert!(run.stderr().contains(expected), "{}", run.stderr());
 }
+
+/// A check of a series with many overrides of the following occurrences takes time proportional to
+/// their number: it combines the series once, and not once for each override.
+#[test]
+fn a_check_of_many_overrides_takes_linear_time() {
+    let cpu_seconds = |count: i64| {
+        let change = |n: i64| {
+            let day = larder_time::civil::CivilTime::from_seconds_clamped((20_000 + n) * 86_400);
+            let time = format!("{day}Z");
+            format!(
+                "BEGIN:VEVENT / UID:s / RECURRENCE-ID;RANGE=THISANDFUTURE:{time} / DTSTART:{time} / END:VEVENT"
+            )
+        };
+        let changes: Vec<String> = (0..count).map(change).collect();
+        let (home, _) = import(&format!(
+            "BEGIN:VEVENT / UID:s / DTSTART:20240101T000000Z / RRULE:FREQ=DAILY / END:VEVENT / {}",
+            changes.join(" / ")
+        ));
+        let run = home.shell("(larder check && larder check --rebuild) > /dev/null && times");
+        // The last line has the time of the children: `0m1.234s 0m0.056s`.
+        let times = run.stdout();
+        let user = times.lines().last().and_then(|line| line.split(' ').next()).unwrap();
+        let (minutes, seconds) = user.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+    };
+    let (few, many) = (cpu_seconds(800), cpu_seconds(4000));
+    // Five times as many: 5 times the time if it is proportional, 25 times if it is quadratic.
+    assert!(many < 11.0 * few, "{few} s for 800, {many} s for 4,000");
+}

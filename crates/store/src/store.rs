@@ -1,5 +1,6 @@
 //! Opening a store for writing, and its connection.
 
+use crate::combined_schedules::CombinedSchedules;
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
@@ -57,6 +58,8 @@ pub struct Store {
     pub(crate) lock_files: LockFiles,
     pub(crate) extractor: Extractor,
     newer_schema: Option<String>,
+    /// Schedules that a step of a rebuild combined, for the next step.
+    pub(crate) combined_schedules: CombinedSchedules,
 }
 
 impl Store {
@@ -84,8 +87,15 @@ impl Store {
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
-        let mut store =
-            Store { directory, path, conn, lock_files: locks, extractor, newer_schema: read_only };
+        let mut store = Store {
+            directory,
+            path,
+            conn,
+            lock_files: locks,
+            extractor,
+            newer_schema: read_only,
+            combined_schedules: CombinedSchedules::default(),
+        };
         if store.newer_schema.is_none() {
             store.refresh()?;
         }

@@ -9,7 +9,7 @@ BIN = $(or $(CARGO_TARGET_DIR),target)/release/larder
 help:
 	@echo "make demo [BOOK=file.vcf]   build, and show the main features on the sample files (or on your address book)"
 	@echo "make test                   build and run all tests; lists tests that were left out, with the reason"
-	@echo "make torture                long tests: 1,000 kills, full disks, live views, fuzzing"
+	@echo "make torture [STEPS=...]    attacks on the store: power cuts, kills, I/O errors, bit flips, ... (torture/README.md)"
 	@echo "make fuzz SECONDS=600       run each fuzz target for that many seconds"
 	@echo "make coverage               print line coverage by crate"
 	@echo "make bench                  benchmarks in bench/, against evolution-data-server and plain SQLite"
@@ -25,10 +25,7 @@ test:
 
 torture:
 	@scripts/prepare.sh test
-	@torture/kill.sh 1000
-	@torture/full-disk.sh
-	@torture/views.sh 4000
-	@fuzz/run.sh all 600
+	@torture/run.py $(STEPS)
 
 fuzz:
 	@scripts/prepare.sh test

@@ -88,6 +88,8 @@ need cc "a C compiler" "gcc libc6-dev" gcc base-devel build-base
 if [ "${1:-build}" = test ]; then
     need c++ "a C++ compiler (for the fuzz targets)" g++ gcc-c++ base-devel build-base
     need setpriv "setpriv (tests run as another user)" util-linux util-linux util-linux setpriv
+    need python3 "Python (for torture/run.py)" python3 python3 python python3
+    want /sbin/mkfs.ext4 "mkfs.ext4 (a full disk with small blocks)" e2fsprogs
     want /usr/bin/dbus-run-session "a D-Bus daemon" dbus
     want /usr/share/installed-tests/evolution-data-server "the test programs of evolution-data-server" evolution-data-server-tests
     want /usr/share/i18n/locales/en_US "the definitions of locales" locales

@@ -26,6 +26,9 @@ fi
 cargo test --quiet --workspace --doc
 echo "toy kind"
 cargo test --quiet --package larder --features toy-kind --test runner toy_kind::
+echo "torture"
+# The steps that pass; torture/README.md lists all.
+torture/run.py --quick bit-flips model together
 
 if [ -s "$LARDER_LEFT_OUT" ]; then
     echo

@@ -190,6 +190,23 @@ fn zones() {
     check("A tomorrow 15:00 Europe/Nowhere", &[], "unknown time zone \"Europe/Nowhere\"");
 }
 
+/// A birthday or a holiday does not make the day busy.
+#[test]
+fn all_day_events_are_free() {
+    let is_free = |kind: Option<Kind>, text: &str| {
+        let request = EventRequest { text: text.into(), kind, ..EventRequest::default() };
+        let draft = request.to_draft(&prague_locale()).unwrap();
+        let now = larder_time::civil::Instant::from_seconds_clamped(0);
+        let item = String::from_utf8(draft.to_component("u", now).unwrap().0).unwrap();
+        item.contains("TRANSP:TRANSPARENT\r\n")
+    };
+    assert!(is_free(None, "Anna's birthday tomorrow"));
+    assert!(is_free(None, "Garbage every 2 weeks on thursday"));
+    assert!(!is_free(None, "Lunch tomorrow 12:30"));
+    assert!(!is_free(Some(Kind::Task), "Tax return tomorrow"));
+    assert!(!is_free(Some(Kind::Memo), "Idea tomorrow"));
+}
+
 #[test]
 fn memos() {
     let error = "a memo cannot have an end or a due time: make it a task or an event";

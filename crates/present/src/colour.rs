@@ -1,7 +1,7 @@
 //! The colour of a calendar: one of the six colours that every terminal has.
 //!
 //! A calendar that declares no colour gets a colour computed from its name, which is always the
-//! same. Separate from `agenda` because other lists show the colour, too.
+//! same, and never red. Separate from `agenda` because other lists show the colour, too.
 
 use larder_format::component::Component;
 
@@ -90,12 +90,13 @@ fn nearest_terminal_colour(hue: f64) -> u8 {
     TERMINAL_COLOURS.get(sixth).copied().unwrap_or(4)
 }
 
-/// Hashes the name with FNV-1a, which gives the same colour on every machine.
+/// Hashes the name with FNV-1a, which gives the same colour on every machine. Red is left out: it
+/// reads as an alarm where nobody chose it.
 fn colour_from_name(name: &str) -> u8 {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    (hash % 6) as u8 + 1
+    (hash % 5) as u8 + 2
 }
 
 #[cfg(test)]
@@ -117,6 +118,8 @@ mod tests {
         check("COLOR:#7f7f7f", None);
         check("COLOR:#é", None);
         check("", None);
-        assert!((1..=6).contains(&colour_from_name("Work")));
+        for name in ["Work", "Home", "Google", "a", "b", "c", "d", ""] {
+            assert!((2..=6).contains(&colour_from_name(name)), "{name}");
+        }
     }
 }

@@ -148,23 +148,27 @@ impl<'a> SearchLineParser<'a> {
         })
     }
 
-    /// Parses adjacent words that make up a phone number, `0664 123 45 67`, into all the words or
-    /// that number. Returns the number of words, too.
+    /// Parses adjacent words that make up a phone number, `0664 123 45 67` or `0664 / 1234567`, into
+    /// all the words or that number. Returns the number of words, too.
     fn parse_number_in_words(&self) -> Option<(Query, usize)> {
-        let digits = |(_, token): &'a (usize, SearchLineToken)| match token {
+        let number_part = |(_, token): &'a (usize, SearchLineToken)| match token {
             SearchLineToken::Word {
                 field: None,
                 op: MatchOp::ContainsWords,
                 text,
                 quoted: false,
-            } if text.contains(char::is_numeric) && is_number_like(text) => Some(text.as_str()),
+            } if is_number_like(text) => Some(text.as_str()),
             _ => None,
         };
-        let words: Vec<&str> = self.tokens[self.next..].iter().map_while(digits).collect();
-        if words.len() < 2 {
+        let has_digit = |word: &str| word.contains(char::is_numeric);
+        let mut words: Vec<&str> = self.tokens[self.next..].iter().map_while(number_part).collect();
+        // Punctuation separates digits; around them it is a word of its own.
+        words.truncate(words.iter().rposition(|word| has_digit(word))? + 1);
+        if words.len() < 2 || !words.first().is_some_and(|word| has_digit(word)) {
             return None;
         }
-        let all = words.iter().map(|word| Query::Word((*word).to_string())).collect();
+        let digits = words.iter().filter(|word| has_digit(word));
+        let all = digits.map(|word| Query::Word((*word).to_string())).collect();
         let query = self.add_phone_alternative(
             Query::And(all),
             find_contact_field("phone"),

@@ -78,6 +78,20 @@ fn lines_are_parsed_into_queries() {
         "anna 0664 123 45",
         r#"(and (word "anna") (or (and (word "0664") (word "123") (word "45")) (eqphone_national "phone" "0664 123 45")))"#,
     );
+    // Punctuation between the digits may stand alone.
+    for line in ["0664 / 1234567", "0664 - 123 - 4567"] {
+        let words = line.split(' ').filter(|word| word.contains(char::is_numeric));
+        let words: String = words.map(|word| format!(r#" (word "{word}")"#)).collect();
+        check(line, &format!(r#"(or (and{words}) (eqphone_national "phone" "{line}"))"#));
+    }
+    check(
+        "0664 1234567 / anna",
+        r#"(and (or (and (word "0664") (word "1234567")) (eqphone_national "phone" "0664 1234567")) (word "/") (word "anna"))"#,
+    );
+    check(
+        "/ 1234567",
+        r#"(and (word "/") (or (word "1234567") (eqphone_national "phone" "1234567")))"#,
+    );
     check("0664 \"123\" 45", r#"(and (word "0664") (word "123") (word "45"))"#);
     check("0664 12", r#"(and (word "0664") (word "12"))"#);
     check("12 / 12", r#"(and (word "12") (word "/") (word "12"))"#);

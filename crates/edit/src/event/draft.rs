@@ -42,6 +42,8 @@ pub struct EventDraft {
     pub priority: Option<u8>,
     /// The times of the alarms before the start.
     pub alarms: Vec<IcalDuration>,
+    /// Whether an event leaves its time free for others (`TRANSP`, RFC 5545 section 3.8.2.7).
+    pub is_transparent: bool,
 }
 
 /// The reason why a draft is invalid.
@@ -82,6 +84,7 @@ impl EventDraft {
             categories: Vec::new(),
             priority: None,
             alarms: Vec::new(),
+            is_transparent: false,
         }
     }
 
@@ -138,6 +141,9 @@ impl EventDraft {
         if !self.categories.is_empty() {
             let all: Vec<String> = self.categories.iter().map(|one| escape_text(one)).collect();
             draft = draft.add_property("CATEGORIES", &[], &all.join(","));
+        }
+        if self.is_transparent {
+            draft = draft.add_property("TRANSP", &[], "TRANSPARENT");
         }
         if let Some(priority) = self.priority {
             draft = draft.add_property("PRIORITY", &[], &priority.to_string());

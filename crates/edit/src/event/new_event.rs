@@ -190,6 +190,9 @@ impl EventRequest {
             draft.alarms.push(parse_duration(alarm, &locale.language)?);
         }
         draft.alarms = dedup_alarms(draft.alarms);
+        // A birthday or a holiday does not make the day busy.
+        draft.is_transparent =
+            kind == Kind::Event && draft.start.as_ref().is_some_and(|start| start.is_date);
         Ok(draft)
     }
 

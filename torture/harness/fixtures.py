@@ -1,0 +1,127 @@
+"""The inputs, and the stores that verbs start from; made once for a run, by the program itself.
+
+The standard store has a history of every kind: imports, an edit, a removal that was undone, a removed collection,
+an item above 64 KB, a series with an exception. Two backups of it differ in size and history, so that a restore of
+one after an interrupted restore of the other is not a restore of the same pages.
+"""
+
+import pathlib
+import re
+
+from harness.program import Program
+from harness.sandbox import Start, copy_store, split_words
+
+# Texts of the item that the verb `purge` erases; they occur in no other item. Each is indexed in a way of its own.
+SECRETS = [b"zqxjkvnam", b"wvyqxmail", b"qqzztitl", b"xkcdnote77", b"jjwwnick", b"431998877665", b"pphhoottoo"]
+
+# Generated items: contacts, contacts of other files, components of a calendar. A quick run has fewer, because it runs
+# an unoptimised program.
+SIZES, QUICK_SIZES = (200, 300, 120), (40, 60, 30)
+
+STANDARD_HISTORY = [
+    'import {inputs}/contacts.vcf',
+    'import {inputs}/calendar.ics --into Calendar',
+    'import {inputs}/known.vcf {inputs}/known.ics',
+    'edit uid:secret --from {inputs}/secret-2.vcf',
+    'remove --query email:a*',
+    'undo 5',
+    'import {inputs}/club.vcf --into spare',
+    'collections remove spare',
+    'backup {out}/older.db',
+    'edit uid:bruno --from {inputs}/bruno-2.vcf',
+    'import {inputs}/club.vcf --into club',
+    'backup {out}/newer.db',
+]
+
+
+def card(uid: str, name: str, *lines: str) -> bytes:
+    """Returns a vCard."""
+    text = "\r\n".join(["BEGIN:VCARD", "VERSION:3.0", f"UID:{uid}", f"FN:{name}", f"N:{name};;;;", *lines, "END:VCARD", ""])
+    return text.encode()
+
+
+def secret_card(version: int, photo: int) -> bytes:
+    """Returns a version of the item that is purged, with a photo of `photo` repetitions of a secret."""
+    return card("secret", "Zqxjkvnam Person", "EMAIL:wvyqxmail@x.example", "TITLE:Qqzztitl", f"NOTE:xkcdnote77 v{version}",
+                "NICKNAME:Jjwwnick", "TEL:+431998877665", "X-PHOTO:" + "pphhoottoo" * photo)
+
+
+def event(uid: str, summary: str, *lines: str) -> bytes:
+    """Returns a VEVENT."""
+    text = "\r\n".join(["BEGIN:VEVENT", f"UID:{uid}", "DTSTAMP:20260101T000000Z", f"SUMMARY:{summary}", *lines, "END:VEVENT", ""])
+    return text.encode()
+
+
+def calendar(*components: bytes) -> bytes:
+    """Returns a VCALENDAR."""
+    head = b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//torture//EN\r\n"
+    return head + b"".join(components) + b"END:VCALENDAR\r\n"
+
+
+SERIES = ("DTSTART:20260302T090000Z", "DURATION:PT15M", "RRULE:FREQ=DAILY;COUNT=30")
+EXCEPTION = ("RECURRENCE-ID:20260304T090000Z", "DTSTART:20260304T100000Z", "DURATION:PT15M")
+
+KNOWN_INPUTS = {
+    "known.vcf": card("anna", "Anna Known", "EMAIL:anna@x.example", "TEL:+43 1 5550101")
+    + card("anna-again", "Anna Known", "EMAIL:anna@x.example", "NOTE:the other card")
+    + card("bruno", "Bruno Known", "EMAIL:bruno@x.example")
+    + card("chloe", "Chloe Known", "EMAIL:chloe@x.example")
+    + secret_card(1, 10_000),
+    "known.ics": calendar(event("standup", "Standup", *SERIES), event("standup", "Standup, later", *EXCEPTION),
+                          event("dinner", "Dinner", "DTSTART:20260306T190000Z", "DURATION:PT2H")),
+    "secret-2.vcf": secret_card(2, 12_000),
+    "anna-2.vcf": card("anna", "Anna Changed", "EMAIL:anna@y.example"),
+    "bruno-2.vcf": card("bruno", "Bruno Changed", "EMAIL:bruno@y.example"),
+    "new.vcf": card("new", "New Person", "EMAIL:new@x.example"),
+    "broken.vcf": card("good", "Good Person") + b"BEGIN:VCARD\r\nthis is no card\r\n" + card("after", "After Person") + b"junk\r\n",
+}
+
+
+class Fixtures:
+    """The folders of inputs and stores."""
+
+    def __init__(self, root: pathlib.Path, program_path: pathlib.Path, quick: bool):
+        self.root = root
+        self.sizes = QUICK_SIZES if quick else SIZES
+        self.inputs = root / "inputs"
+        self.out = root / "out"
+        self.standard = root / "standard"
+        self.damaged = root / "damaged"
+        self.program = Program(program_path, root / "home")
+
+    def make(self) -> None:
+        """Makes all inputs and stores."""
+        self.inputs.mkdir(parents=True)
+        self.out.mkdir()
+        self.make_inputs()
+        for command in STANDARD_HISTORY:
+            self.run(command, self.standard)
+        copy_store(self.standard, self.damaged)
+        with open(self.damaged / "data.db", "r+b") as file:
+            file.write(b"\xff" * 4096 * 3)
+
+    def make_inputs(self) -> None:
+        """Writes the generated and the known inputs."""
+        generate = "measure generate"
+        contacts, more, components = self.sizes
+        for name, number, seed in [("contacts", contacts, 5), ("more", more, 6), ("club", more, 7)]:
+            self.run(f"{generate} contacts {number} --seed {seed} --output {{inputs}}/{name}.vcf", self.standard)
+        for name, seed in [("calendar", 5), ("more", 6)]:
+            self.run(f"{generate} calendar {components} --seed {seed} --output {{inputs}}/{name}.ics", self.standard)
+        contacts = (self.inputs / "contacts.vcf").read_bytes()
+        changed = re.sub(rb"(?m)^END:VCARD", b"X-CHANGED:yes\r\nEND:VCARD", contacts)
+        (self.inputs / "changed.vcf").write_bytes(changed)
+        for name, content in KNOWN_INPUTS.items():
+            (self.inputs / name).write_bytes(content)
+
+    def run(self, command: str, store: pathlib.Path) -> None:
+        """Runs a command that must succeed."""
+        words = [word.format(inputs=self.inputs, out=self.out, store=store) for word in split_words(command)]
+        run = self.program.run(words, store)
+        if run.code != 0:
+            raise RuntimeError(f"larder {' '.join(words)}: exit code {run.code}\n{run.text}")
+
+    def start(self, name: str) -> Start:
+        """Returns a start by its name in the table of verbs."""
+        stores = {"standard": self.standard, "damaged": self.damaged, "nothing": None}
+        return Start(stores[name], self.out)

@@ -1,0 +1,240 @@
+"""What must hold after a fault, judged without the program where that is possible.
+
+Contents are read with Python's SQLite from a copy of the files, so that reading changes nothing and a mistake of
+the program's own reader hides nothing. A failure is a sentence; an empty list means that all is well.
+"""
+
+import dataclasses
+import hashlib
+import pathlib
+import re
+import shutil
+import sqlite3
+import tempfile
+
+from harness.program import Run
+from harness.sandbox import Sandbox
+from harness.verbs import Effect, Verb
+
+# An item: collection, UID, recurrence id.
+Key = tuple[str, str, str]
+# Lines that a change sets to the current time.
+VOLATILE_LINES = re.compile(rb"(?m)^(DTSTAMP|LAST-MODIFIED|CREATED|REV)[:;].*\r?\n")
+# A code of commands that change nothing because the change was made before: not found, usage, conflict.
+UNCHANGED_CODES = (0, 1, 2, 3)
+# STRICT tables.
+NEEDED_SQLITE = (3, 37, 0)
+
+ITEMS_SQL = """
+SELECT collection.name, item.uid, item.recurrence_id, coalesce(source_bytes.bytes, blob.bytes)
+FROM item JOIN collection ON collection.id = item.collection
+LEFT JOIN source_bytes ON source_bytes.item = item.id
+LEFT JOIN blob ON blob.hash = source_bytes.blob_hash
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Contents:
+    """The items of a store, its collections, and the number of its last batch."""
+
+    items: dict[Key, bytes]
+    digests: dict[Key, str]
+    collections: frozenset[str]
+    last_seq: int
+    history_rows: int
+
+    def same_items(self, other: "Contents") -> bool:
+        """Returns whether both have the same collections and items, except for the time of the change."""
+        return self.digests == other.digests and self.collections == other.collections
+
+    def changed(self, other: "Contents") -> set[Key]:
+        """Returns the items that differ."""
+        keys = self.digests.keys() | other.digests.keys()
+        return {key for key in keys if self.digests.get(key) != other.digests.get(key)}
+
+
+def read_contents(database: pathlib.Path) -> Contents | None:
+    """Reads a database and its write-ahead log; None if there is no store in it."""
+    if not database.exists():
+        return None
+    with tempfile.TemporaryDirectory(dir=database.parent.parent) as folder:
+        copy = pathlib.Path(folder) / "data.db"
+        shutil.copy(database, copy)
+        log = database.with_name(database.name + "-wal")
+        if log.exists():
+            shutil.copy(log, copy.with_name("data.db-wal"))
+        try:
+            return read_copy(copy)
+        except sqlite3.DatabaseError as error:
+            if re.search("no such table|not a database|malformed", str(error)):
+                return None
+            raise
+
+
+def read_copy(database: pathlib.Path) -> Contents | None:
+    """Reads a database that may be changed."""
+    connection = sqlite3.connect(database)
+    connection.text_factory = lambda value: value.decode("utf-8", "replace")
+    try:
+        problems = connection.execute("PRAGMA quick_check(3)").fetchall()
+        if problems != [("ok",)]:
+            return None
+        items = {(name, uid, recurrence): bytes(content or b"")
+                 for name, uid, recurrence, content in connection.execute(ITEMS_SQL)}
+        names = connection.execute("SELECT name FROM collection WHERE removed = 0")
+        collections = frozenset(name for (name,) in names)
+        (last_seq,) = connection.execute("SELECT value FROM meta WHERE key = 'last_seq'").fetchone()
+        (history,) = connection.execute("SELECT count(*) FROM item_history").fetchone()
+    finally:
+        connection.close()
+    digests = {key: digest(content) for key, content in items.items()}
+    return Contents(items, digests, collections, last_seq, history)
+
+
+def digest(content: bytes) -> str:
+    """A digest of an item's bytes without the lines that have the time of a change."""
+    return hashlib.sha1(VOLATILE_LINES.sub(b"", content)).hexdigest()
+
+
+def notified_seq(store: pathlib.Path) -> int:
+    """Returns the number of the last batch that was announced to other processes; 0 if none was."""
+    try:
+        numbers = re.findall(rb"\d+", (store / "data.notify").read_bytes().split(b" ")[-1])
+    except OSError:
+        return 0
+    return int(numbers[-1]) if numbers else 0
+
+
+@dataclasses.dataclass
+class Expectation:
+    """A verb's start and its result without a fault."""
+
+    verb: Verb
+    before: Contents | None
+    after: Contents | None
+    output_before: object
+    output_after: object
+    # I/O calls of the run, by group.
+    calls: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+def read_output(sandbox: Sandbox, verb: Verb) -> object:
+    """Returns the output of a verb in a form that can be compared; None if there is none."""
+    if not verb.output:
+        return None
+    path = sandbox.out / verb.output
+    if not path.exists():
+        return None
+    if verb.output_is_store:
+        contents = read_contents(path)
+        return contents and (contents.digests, contents.collections)
+    return hashlib.sha1(path.read_bytes()).hexdigest()
+
+
+def has_no_store(sandbox: Sandbox, check: Run) -> bool:
+    """Returns whether a check failed because no store was created yet."""
+    return check.code == 1 and "no store" in check.text
+
+
+def judge_contents(expectation: Expectation, now: Contents | None, ended: bool) -> list[str]:
+    """Judges the items. `ended`: the command reported success."""
+    verb, before, after = expectation.verb, expectation.before, expectation.after
+    if now is None:
+        return [] if before is None and not ended else ["the store cannot be read any more"]
+    if ended:
+        return judge_success(verb, before, after, now)
+    if before is not None and now.same_items(before) or after is not None and now.same_items(after):
+        return []
+    if verb.effect is Effect.ADDITION and before is not None:
+        lost, added = before.digests.keys() - now.digests.keys(), now.digests.keys() - before.digests.keys()
+        return [] if not lost and len(added) <= 1 else [f"{len(lost)} items lost, {len(added)} added"]
+    old = before.digests if before else {}
+    new = after.digests if after else {}
+    keys = old.keys() | new.keys() | now.digests.keys()
+    foreign = [key for key in keys if now.digests.get(key) not in (old.get(key), new.get(key))]
+    if foreign:
+        return [f"{len(foreign)} items are neither as before nor as after: {foreign[:3]}"]
+    done = sum(now.digests.get(key) != old.get(key) for key in keys)
+    if verb.effect is not Effect.STEPS:
+        return [f"{done} items changed of a batch that is whole or nothing"]
+    if done % verb.batch:
+        return [f"{done} items changed, which is no multiple of the batch ({verb.batch})"]
+    return []
+
+
+def judge_success(verb: Verb, before: Contents | None, after: Contents | None, now: Contents) -> list[str]:
+    """Judges the items after a command that reported success."""
+    if verb.effect is Effect.ADDITION:
+        lost, added = before.digests.keys() - now.digests.keys(), now.digests.keys() - before.digests.keys()
+        return [] if not lost and len(added) == 1 else ["reported success, but the item is not there"]
+    return [] if now.same_items(after) else [f"reported success, but {len(now.changed(after))} items differ from the result"]
+
+
+def judge_store(sandbox: Sandbox, expectation: Expectation, ended: bool) -> list[str]:
+    """Judges the store after a command was stopped or failed: sound, nothing lost, nothing in between."""
+    announced = notified_seq(sandbox.store)
+    check = sandbox.larder("check")
+    now = read_contents(sandbox.store / "data.db")
+    if check.code != 0:
+        # What was damaged before may still be.
+        no_store = has_no_store(sandbox, check) or expectation.verb.start == "damaged"
+        if expectation.before is None and now is None and no_store and not ended:
+            return []
+        return [f"check: exit code {check.code}: {check.error}"]
+    failures = judge_contents(expectation, now, ended)
+    if now and expectation.verb.name not in ("restore", "restore-damaged") and now.last_seq < announced:
+        failures.append(f"batch {announced} was announced, and the last one is {now.last_seq}")
+    return failures
+
+
+def judge_output(sandbox: Sandbox, expectation: Expectation, ended: bool) -> list[str]:
+    """Judges the file that a command writes: whole, or as before."""
+    found = read_output(sandbox, expectation.verb)
+    if found == expectation.output_after or (not ended and found == expectation.output_before):
+        return []
+    name = expectation.verb.output
+    return [f"{name} is {'missing' if found is None else 'neither the old nor the new one'}"]
+
+
+def judge_erasure(sandbox: Sandbox, expectation: Expectation, ended: bool) -> list[str]:
+    """Judges a purge. One that was stopped after its commit is reported by a check, and finished without an ID."""
+    now = read_contents(sandbox.store / "data.db")
+    left = find_erased(sandbox.store, expectation.verb)
+    if not left or now is None or not ended and expectation.before and now.same_items(expectation.before):
+        return []
+    if ended:
+        return [f"reported success, but {left[0]}"]
+    check = sandbox.larder("check")
+    if "purge" not in check.text:
+        return [f"{left[0]}, and check does not mention the interrupted purge"]
+    finish = sandbox.larder("purge")
+    left = find_erased(sandbox.store, expectation.verb)
+    if finish.code != 0 or left:
+        return [f"purge without ID: exit code {finish.code}: {finish.error}; {', '.join(left)}"]
+    return []
+
+
+def find_erased(store: pathlib.Path, verb: Verb) -> list[str]:
+    """Returns which files of the store have which texts that the verb erases."""
+    found = []
+    for path in sorted(store.iterdir()):
+        content = path.read_bytes().lower()
+        found += [f"{path.name} still has {secret.decode()}" for secret in verb.erased if secret in content]
+    return found
+
+
+def judge_repetition(sandbox: Sandbox, expectation: Expectation, stdin: bytes) -> list[str]:
+    """Runs the command again, without a fault: it must end with the result of one that was not disturbed."""
+    verb = expectation.verb
+    before = read_contents(sandbox.store / "data.db")
+    run = sandbox.larder(*sandbox.expand(verb.command), stdin=stdin)
+    is_done = before is not None and expectation.after is not None and before.same_items(expectation.after)
+    allowed = (*UNCHANGED_CODES, verb.code) if is_done else (verb.code,)
+    if run.code not in allowed:
+        return [f"again: exit code {run.code}: {run.error}"]
+    if verb.effect is Effect.ADDITION:
+        return []
+    now = read_contents(sandbox.store / "data.db")
+    if now is None or expectation.after is not None and not now.same_items(expectation.after):
+        return ["again: the result differs from one that was not disturbed"]
+    return judge_output(sandbox, expectation, ended=True)

@@ -1,0 +1,71 @@
+"""Lets each I/O call of each verb fail, once or for good."""
+
+import re
+
+from harness import oracle
+from harness.oracle import Expectation
+from harness.preload import ERRORS, READ_CALLS, SPACE_CALLS
+from harness.program import Run
+from harness.runner import Outcome
+from harness.sandbox import Sandbox
+from harness.verbs import Effect
+from steps.verb_points import VerbStep, run_verb
+
+# A command that could not finish must say why: the store, or another file or disk.
+FAILURE_CODES = (4, 5)
+
+
+class IoErrorStep(VerbStep):
+    """EIO, ENOSPC or EDQUOT from every I/O call of every verb, once and for good"""
+
+    name = "io-errors"
+    calls = {"write": SPACE_CALLS, "read": READ_CALLS}
+
+    def variants(self, expectation: Expectation) -> list[str]:
+        # The errors take turns, so that each call is tried twice and not six times. Only EIO comes from reads.
+        names, extents = list(ERRORS), ("once", "for-good")
+        writes = [f"write:{number}:{names[(number + shift) % 3]}:{extent}"
+                  for number in range(expectation.calls["write"]) for shift, extent in enumerate(extents)]
+        reads = [f"read:{number}:EIO:{extents[number % 2]}" for number in range(expectation.calls["read"])]
+        return writes + reads
+
+    def attempt(self, sandbox: Sandbox, point: str) -> Outcome:
+        name, group, number, error, extent = point.split(":")
+        expectation = self.expectations[name]
+        sandbox.fill(self.lab.fixtures.start(expectation.verb.start))
+        code, words = ERRORS[error]
+        fault = self.lab.preload.failing(sandbox.case, self.calls[group], int(number), code, extent == "once")
+        run = run_verb(sandbox, expectation.verb, fault)
+        crash = run.crash()
+        if crash:
+            return Outcome([crash])
+        ended = run.code == expectation.verb.code
+        failures = [] if ended else judge_message(run, words)
+        contents = oracle.read_contents(sandbox.store / "data.db")
+        outcome = self.judge(sandbox, expectation, ended)
+        outcome.failures += failures + ([] if ended else judge_commit(expectation, contents, run))
+        outcome.counts["commands that succeeded nevertheless"] = int(ended)
+        return outcome
+
+
+def judge_message(run: Run, words: str) -> list[str]:
+    """Judges the exit code and the message of a command that failed."""
+    if run.code not in FAILURE_CODES:
+        return [f"exit code {run.code}: {run.error}"]
+    if not re.search(words, run.text, re.IGNORECASE):
+        return [f"the message does not name the cause ({words}): {run.error}"]
+    return []
+
+
+def judge_commit(expectation: Expectation, now: oracle.Contents | None, run: Run) -> list[str]:
+    """Judges a failure: a change that was committed must not be reported as one that was not made."""
+    before, after = expectation.before, expectation.after
+    if now is None or after is None or (before is not None and before.same_items(after)):
+        return []
+    if expectation.verb.effect is Effect.ADDITION:
+        is_done = before is not None and len(now.items) > len(before.items)
+    else:
+        is_done = now.same_items(after)
+    if is_done and not re.search("committed|is done|was made|were made", run.text):
+        return [f"committed, but reported as failed: {run.error}"]
+    return []

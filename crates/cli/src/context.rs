@@ -9,7 +9,9 @@ use larder_date_phrase::Language;
 use larder_query::query_log::{QueryLogEvent, QueryLogSink, ResultRecord};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
-use larder_store::{Reader, Store, StoreOptions};
+use larder_store::{
+    LockHolder, LockRequester, PendingWork, Reader, Store, StoreOptions, WaitNotice,
+};
 use larder_time::civil::Instant;
 use larder_time::zone::{Zone, ZoneDatabase};
 use std::cell::Cell;
@@ -36,13 +38,22 @@ pub(crate) struct CommandContext {
     pub(crate) log: Option<Arc<dyn QueryLogSink>>,
     /// The memory budget of the views' answer cache.
     pub(crate) cache_budget_bytes: usize,
+    /// The command, which other processes see while they wait for it.
+    command: String,
+    /// Whether interrupted work of the store was reported.
+    has_reported_work: Cell<bool>,
+    /// Whether lost commits were reported.
+    has_reported_loss: Cell<bool>,
     answer_count: Cell<u64>,
     locale: Option<String>,
     locale_if_new: Option<String>,
 }
 
 impl CommandContext {
-    pub(crate) fn new(global: GlobalArgs) -> Result<CommandContext, CommandFailure> {
+    pub(crate) fn new(
+        global: GlobalArgs,
+        command_name: &str,
+    ) -> Result<CommandContext, CommandFailure> {
         let bases = etcetera::base_strategy::Xdg::new();
         let config_dir = bases.as_ref().map(|xdg| xdg.config_dir().join("larder")).ok();
         let config = match &config_dir {
@@ -85,6 +96,9 @@ impl CommandContext {
             dir,
             log: log.map(|file| crate::query_log_file::open_sink(file, global.quiet)),
             cache_budget_bytes: config.views.cache.map_or(DEFAULT_CACHE_BYTES, |bytes| bytes.0),
+            command: format!("larder {command_name}"),
+            has_reported_work: Cell::new(false),
+            has_reported_loss: Cell::new(false),
             answer_count: Cell::new(0),
             format: global.format,
             quiet: global.quiet,
@@ -112,7 +126,16 @@ impl CommandContext {
             Err(larder_store::Error::SchemaTooOld { .. }) => {
                 Ok(self.open_store()?.open_reader()?)
             }
-            reader => Ok(reader?),
+            reader => {
+                let reader = reader?;
+                if let Some(lost) =
+                    reader.lost_commits().filter(|_| !self.has_reported_loss.replace(true))
+                {
+                    self.print_warning(lost);
+                }
+                self.warn_of_pending_work(&reader.pending_work()?);
+                Ok(reader)
+            }
         }
     }
 
@@ -127,7 +150,24 @@ impl CommandContext {
     }
 
     fn open_with_create(&self, create: bool) -> Result<Store, CommandFailure> {
-        Ok(Store::open(&self.dir, &self.store_options(create))?)
+        let store = Store::open(&self.dir, &self.store_options(create))?;
+        self.warn_of_pending_work(&store.pending_work()?);
+        Ok(store)
+    }
+
+    /// Prints no warnings of interrupted work, for a command that reports or finishes it.
+    pub(crate) fn without_work_warnings(&self) {
+        self.has_reported_work.set(true);
+    }
+
+    /// Warns once of work that was interrupted, with the command that finishes it.
+    fn warn_of_pending_work(&self, pending: &[PendingWork]) {
+        if pending.is_empty() || self.has_reported_work.replace(true) {
+            return;
+        }
+        for work in pending {
+            self.print_warning(format!("{work}; to finish it: larder {}", work.command()));
+        }
     }
 
     /// Returns the options to open the store with.
@@ -137,6 +177,10 @@ impl CommandContext {
             locale: self.locale.clone(),
             locale_if_new: self.locale_if_new.clone(),
             zones: Arc::clone(&self.settings.user_locale.zones),
+            requester: LockRequester {
+                command: self.command.clone(),
+                on_wait: (!self.quiet).then(|| Arc::new(print_wait) as WaitNotice),
+            },
         }
     }
 
@@ -252,6 +296,12 @@ impl CommandContext {
             None => failure.with_hint("`larder collections` lists the collections"),
         }
     }
+}
+
+/// Prints who a command waits for.
+fn print_wait(holder: Option<&LockHolder>) {
+    let holder = holder.map_or_else(|| "another program".into(), ToString::to_string);
+    crate::output::print_message("note", format!("waiting for {holder}"));
 }
 
 /// Returns random bytes for a UID.

@@ -165,6 +165,8 @@ impl From<larder_store::Error> for CommandFailure {
                 .with_hint("committed changes are safe: free some space, then run the command again"),
             Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => {
                 let failure = failure(FailureKind::Store).with_hint(
+                    "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read",
+                ).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
                 backup_copy_hints(path.parent().unwrap_or(Path::new(".")))
@@ -172,6 +174,20 @@ impl From<larder_store::Error> for CommandFailure {
                     .fold(failure, |failure, copy| failure.with_hint(copy))
                     .with_hint(RECOVERY_DOC_HINT)
             }
+            Error::BatchesMissing { path, .. } | Error::StoreReplaced { path } => {
+                let record = path.with_file_name("data.notify");
+                let record = sanitize_line(&record.display().to_string());
+                failure(FailureKind::Store)
+                    .with_hint("restore the last backup (a file that `larder backup` wrote): larder restore FILE")
+                    .with_hint("`larder export NAME -o FILE` still exports the items that are there")
+                    .with_hint(format!("to go on without what is missing, delete {record}"))
+            }
+            Error::PurgePending { .. } => {
+                failure(FailureKind::Store).with_hint("to finish the purge: larder purge")
+            }
+            Error::ReaderBlocksPurge => failure(FailureKind::Store).with_hint(
+                "close the programs that read the store, then finish the purge: larder purge",
+            ),
             Error::NetworkFileSystem { .. } => failure(FailureKind::Store)
                 .with_hint("choose a directory on a local disk with --data-dir DIR; `larder backup` can write to the network"),
             Error::DevelopmentSchema { .. } => failure(FailureKind::Store).with_hint(
@@ -258,10 +274,10 @@ impl From<larder_query::Error> for CommandFailure {
                     None => failure.with_hint("`larder fields` lists the fields"),
                 }
             }
-            larder_query::Error::StepLimit { .. } => {
-                CommandFailure::new(FailureKind::Usage, error)
-                    .with_hint("use fewer terms, or terms that an index answers (`--explain` shows them)")
-            }
+            larder_query::Error::StepLimit { .. } => CommandFailure::new(FailureKind::Usage, error)
+                .with_hint(
+                    "use fewer terms, or terms that an index answers (`--explain` shows them)",
+                ),
             error => CommandFailure::new(FailureKind::Store, error),
         }
     }

@@ -45,12 +45,12 @@ mod usage_error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = match commands::parse_command_line(std::env::args_os()) {
+    let (command_name, args) = match commands::parse_command_line(std::env::args_os()) {
         Ok(args) => args,
         Err(usage) => return usage_error::print_and_exit_code(&usage),
     };
     let quiet = args.global.quiet;
-    let mut context = match context::CommandContext::new(args.global) {
+    let mut context = match context::CommandContext::new(args.global, &command_name) {
         Ok(context) => context,
         Err(failure) => return failure.print_and_exit_code(quiet),
     };

@@ -380,6 +380,7 @@ const WRITING_MODULES: &[&str] = &[
     "connection",
     "index_maintenance",
     "purge",
+    "salvage",
     "schema",
     "store",
     "zone_update",

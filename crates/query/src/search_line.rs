@@ -148,8 +148,8 @@ impl<'a> SearchLineParser<'a> {
         })
     }
 
-    /// Parses adjacent words that make up a phone number, `0664 123 45 67` or `0664 / 1234567`, into
-    /// all the words or that number. Returns the number of words, too.
+    /// Parses adjacent words that make up a phone number, `0664 123 45 67` or `0664 / 1234567`,
+    /// into all the words or that number. Returns the number of words, too.
     fn parse_number_in_words(&self) -> Option<(Query, usize)> {
         let number_part = |(_, token): &'a (usize, SearchLineToken)| match token {
             SearchLineToken::Word {

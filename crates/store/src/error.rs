@@ -207,8 +207,33 @@ pub enum Error {
     #[error("change cursor expired: read all items again")]
     CursorExpired,
     /// A purge needs exclusive use of the file, and a reader kept it open.
-    #[error("purge incomplete: another process is reading the store; close it and run purge again")]
+    #[error("purge incomplete: another process is reading the store")]
     ReaderBlocksPurge,
+    /// The store has fewer batches than were committed: another program deleted or replaced the
+    /// write-ahead log, or replaced the database by an older copy.
+    #[error(
+        "{batches} committed {} missing from {path}: its write-ahead log was deleted or replaced",
+        if *.batches == 1 { "batch is" } else { "batches are" }
+    )]
+    BatchesMissing {
+        /// The database.
+        path: PathBuf,
+        /// The number of missing batches.
+        batches: u64,
+    },
+    /// The store is another one than was last written, or a mixture of two.
+    #[error("{path} or its write-ahead log was replaced by another program")]
+    StoreReplaced {
+        /// The database.
+        path: PathBuf,
+    },
+    /// A purge was interrupted or is still running: a copy of the store would have the purged
+    /// bytes.
+    #[error("{path} may contain data of purged items: a purge is not finished")]
+    PurgePending {
+        /// The file.
+        path: PathBuf,
+    },
     /// Any other error of SQLite.
     #[error("{path}: {source}")]
     Sqlite {

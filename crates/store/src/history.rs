@@ -218,17 +218,3 @@ pub(crate) fn erase_item_history(
     )?;
     Ok((erased, bytes))
 }
-
-/// The key in `meta` of the mark that the file has to be rewritten after a purge.
-pub(crate) const PURGE_PENDING_KEY: &str = "purge_pending";
-
-pub(crate) fn has_pending_rewrite(tx: &ReadTransaction<'_>) -> DatabaseResult<bool> {
-    Ok(find_meta_number(tx, PURGE_PENDING_KEY)?.is_some())
-}
-
-/// Marks, in the transaction that deletes an item, that the file has to be rewritten without its
-/// bytes.
-pub(crate) fn mark_rewrite_pending(tx: &WriteTransaction<'_>, batch: Seq) -> DatabaseResult<()> {
-    write_meta(tx, PURGE_PENDING_KEY, 1)?;
-    set_schedule_history_start(tx, Some(batch))
-}

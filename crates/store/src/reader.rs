@@ -4,10 +4,12 @@
 //! transaction, so a reader that is idle between calls blocks nothing; a long answer is continued
 //! by key. Separate from its four parts, which have the reads themselves.
 
+use crate::commit_record;
 use crate::connection::{ReadConnection, check_sqlite_version};
 use crate::data_directory::DataDirectory;
 use crate::error::{DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
 use crate::meta::{LOCALE_KEY, read_locale};
+use crate::pending_work::PendingWork;
 use crate::read_transaction::ReadTransaction;
 use crate::reader_cache::{DataVersion, ReaderCache};
 use crate::schema::{self, SchemaState};
@@ -36,6 +38,7 @@ pub struct Reader {
     unmapped_items: Cell<usize>,
     /// The device and inode of the file.
     file_id: Option<(u64, u64)>,
+    lost_commits: Option<Error>,
 }
 
 /// From this many items on, a read maps the file into memory, and so do small reads that come to
@@ -43,7 +46,12 @@ pub struct Reader {
 const MMAP_MIN_ITEMS: usize = 64;
 const MMAP_MIN_ITEMS_TOTAL: usize = 512;
 
-fn file_id(path: &Path) -> Option<(u64, u64)> {
+/// The number of times that a reader compares the store with the record of the last commit before
+/// it reports a difference.
+const MAX_RECORD_COMPARISONS: usize = 3;
+
+/// Returns the device and inode of a file.
+pub(crate) fn file_id(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
@@ -81,7 +89,12 @@ impl Reader {
             }
         };
         conn.disable_checkpoint_on_close().map_err(sqlite_error_at(&path))?;
+        let record = commit_record::read_record(&directory);
         let known = Reader::read_initial_state(&conn, &directory)?;
+        let lost_commits = match known.committed_state() {
+            Ok(state) if commit_record::compare(&record, &state, &directory).is_ok() => None,
+            _ => Reader::find_lost_commits(&conn, &directory)?,
+        };
         let locale = known.meta.text(LOCALE_KEY).map_err(sqlite_error_at(&path))?.to_string();
         Ok(Reader {
             conn,
@@ -93,7 +106,15 @@ impl Reader {
             is_mapped: Cell::new(false),
             unmapped_items: Cell::new(0),
             file_id: file_id(&directory.database_path()),
+            lost_commits,
         })
+    }
+
+    /// Returns the error that a writer of this store gets: when the store was opened, it had fewer
+    /// batches than were committed, or was another store than was last written. `None`: it had all.
+    #[must_use]
+    pub fn lost_commits(&self) -> Option<&Error> {
+        self.lost_commits.as_ref()
     }
 
     /// Returns whether the path now names another file than the open one: a damaged file was
@@ -144,6 +165,27 @@ impl Reader {
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }
         ReaderCache::read(&tx, version).map_err(sqlite_error_at(&path))
+    }
+
+    /// Compares the store with the record of the last commit again: a restore may have come between
+    /// the record and the store.
+    fn find_lost_commits(
+        conn: &ReadConnection,
+        directory: &DataDirectory,
+    ) -> Result<Option<Error>> {
+        let mut lost = None;
+        for _ in 0..MAX_RECORD_COMPARISONS {
+            let record = commit_record::read_record(directory);
+            let tx = conn.begin_read().map_err(sqlite_error_at(&directory.database_path()))?;
+            lost = match commit_record::compare_with_store(&record, &tx, directory) {
+                Ok(()) => return Ok(None),
+                Err(error @ (Error::BatchesMissing { .. } | Error::StoreReplaced { .. })) => {
+                    Some(error)
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(lost)
     }
 
     /// Begins a read transaction. Within another one of the same reader, it continues that one.
@@ -231,6 +273,12 @@ impl Reader {
     pub fn release_memory(&self) {
         self.cache.replace(None);
         self.conn.shrink_memory();
+    }
+
+    /// Returns the work that was interrupted in this store.
+    pub fn pending_work(&self) -> Result<Vec<PendingWork>> {
+        let directory = DataDirectory::new(self.path.parent().unwrap_or(&self.path));
+        self.read(|tx| Ok(PendingWork::list(&self.cache(tx)?.meta, &self.extractor, &directory)))
     }
 
     /// Returns the extractor with the sort order of this store.

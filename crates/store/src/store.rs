@@ -1,28 +1,39 @@
 //! Opening a store for writing, and its connection.
 
 use crate::combined_schedules::CombinedSchedules;
+use crate::commit_record::{self, CommittedState};
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
-use crate::meta::{LOCALE_KEY, read_locale, read_meta_number, write_meta};
+use crate::lock_holder::LockRequester;
+use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
+use crate::pending_work::{self, PendingWork};
 use crate::read_transaction::ReadTransaction;
-use crate::reader::Reader;
+use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
 use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::OptionalExtension as _;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// A writer checkpoints, after it has released the lock, if the write-ahead log has this many
-/// pages: 4 MB.
+/// A writer checkpoints, after it has released the lock, if the write-ahead log has this many pages
+/// that are not in the database yet: 4 MB.
 const CHECKPOINT_PAGES: i64 = 1 << 10;
-/// If writers follow each other so fast that the log was never empty in between, one of them
-/// checkpoints before it releases the lock.
-const CHECKPOINT_UNDER_LOCK_PAGES: i64 = 3 << 10;
+/// SQLite begins the log anew when no reader uses it. If readers or writers follow each other so
+/// fast that this never happens, the log grows; from this size on (10 MB), a writer waits under the
+/// lock until all readers have left it. New readers then read the database only.
+const WAL_RESTART_PAGES: i64 = 5 << 9;
+/// After a vain attempt, the log has to grow by this before the next one.
+const WAL_RESTART_RETRY_PAGES: i64 = 1 << 8;
+/// The time that a writer waits for readers; a read transaction is shorter.
+const WAL_READER_PATIENCE: Duration = Duration::from_millis(200);
+
 /// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
@@ -34,16 +45,19 @@ pub struct StoreOptions {
     pub locale_if_new: Option<String>,
     /// The time-zone database.
     pub zones: Arc<ZoneDatabase>,
+    /// The program, which others see while they wait for it.
+    pub requester: LockRequester,
 }
 
 impl Default for StoreOptions {
-    /// Creates no store, keeps the locale, and uses the bundled time zones.
+    /// Creates no store, keeps the locale, uses the bundled time zones, and is nameless.
     fn default() -> StoreOptions {
         StoreOptions {
             create: false,
             locale: None,
             locale_if_new: None,
             zones: ZoneDatabase::open_bundled(),
+            requester: LockRequester::default(),
         }
     }
 }
@@ -60,6 +74,20 @@ pub struct Store {
     newer_schema: Option<String>,
     /// Schedules that a step of a rebuild combined, for the next step.
     pub(crate) combined_schedules: CombinedSchedules,
+    /// The device and inode of the open file.
+    file_id: Option<(u64, u64)>,
+    /// The size of the write-ahead log from which on it is begun anew.
+    wal_restart_pages: Cell<i64>,
+}
+
+impl Drop for Store {
+    /// Completes the database, so that a copy of `data.db` alone has every batch. SQLite does this
+    /// itself if no other connection is open.
+    fn drop(&mut self) {
+        if self.conn.wal_pages().backlog() > 0 {
+            self.conn.checkpoint_fully(WAL_READER_PATIENCE);
+        }
+    }
 }
 
 impl Store {
@@ -72,21 +100,27 @@ impl Store {
             directory.ensure_store_exists()?;
         }
         directory.ensure_directory()?;
-        let locks = LockFiles::open(&directory)?;
+        let locks = LockFiles::open(&directory, options.requester.clone())?;
         let path = directory.database_path();
         let (conn, read_only) = {
             let lock = locks.acquire()?;
             directory.create_database_file()?;
+            let record = commit_record::read_record(&directory);
             let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
+            // Until the store is verified, its write-ahead log, which may belong to another store,
+            // must not be copied into it.
+            conn.set_checkpoint_on_close(false).map_err(sqlite_error_at(&path))?;
             if lock.unclean {
                 quick_check(&conn.autocommit_read(), &path)?;
                 lock.mark_clean();
             }
-            let read_only = create_or_migrate(&conn, &directory, options)?;
+            let read_only = create_or_migrate(&conn, &directory, options, &record)?;
+            conn.set_checkpoint_on_close(true).map_err(sqlite_error_at(&path))?;
             (conn, read_only)
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
+        let file_id = file_id(&path);
         let mut store = Store {
             directory,
             path,
@@ -95,9 +129,11 @@ impl Store {
             extractor,
             newer_schema: read_only,
             combined_schedules: CombinedSchedules::default(),
+            file_id,
+            wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         };
         if store.newer_schema.is_none() {
-            store.refresh()?;
+            store.refresh_when_opened()?;
         }
         Ok(store)
     }
@@ -196,6 +232,12 @@ impl Store {
         read_meta_number(&self.autocommit_read(), "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
+    /// Returns the work that was interrupted in this store.
+    pub fn pending_work(&self) -> Result<Vec<PendingWork>> {
+        let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
+        Ok(PendingWork::list(&meta, &self.extractor, &self.directory))
+    }
+
     /// Returns a transaction in which each statement is a separate transaction. The store changes
     /// between them if others write.
     pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
@@ -203,14 +245,21 @@ impl Store {
     }
 
     /// Releases the lock, and checkpoints the write-ahead log if it is large. Others may write
-    /// during the checkpoint.
+    /// during the checkpoint, unless the log has reached [`WAL_RESTART_PAGES`].
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
-        let uncopied = self.conn.wal_backlog_pages();
-        if uncopied >= CHECKPOINT_UNDER_LOCK_PAGES {
+        let log = self.conn.wal_pages();
+        if log.all >= self.wal_restart_pages.get() {
+            let has_restarted = self.conn.restart_wal(WAL_READER_PATIENCE);
+            // A reader that stays is not waited for after each batch.
+            let again = if has_restarted { 0 } else { log.all + WAL_RESTART_RETRY_PAGES };
+            self.wal_restart_pages.set(again.max(WAL_RESTART_PAGES));
+            return;
+        }
+        if log.backlog() >= WAL_RESTART_PAGES {
             self.conn.checkpoint();
         }
         drop(lock);
-        if (CHECKPOINT_PAGES..CHECKPOINT_UNDER_LOCK_PAGES).contains(&uncopied) {
+        if (CHECKPOINT_PAGES..WAL_RESTART_PAGES).contains(&log.backlog()) {
             self.conn.checkpoint();
         }
     }
@@ -225,8 +274,13 @@ impl Store {
 
     /// Verifies the store before a write. If the last writer died during one, SQLite rolls its
     /// transaction back; this checks that nothing else is damaged. A newer program may also have
-    /// migrated the store since it was opened here.
+    /// migrated the store since it was opened here, or replaced its file: what was written to the
+    /// former file would be lost. While a purge is pending, deleted bytes are overwritten, see
+    /// `page_eraser`.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
+        if file_id(&self.path) != self.file_id {
+            return Err(Error::StoreRestored);
+        }
         if let SchemaState::NewerMinor(major, minor) =
             schema::read_schema_state(&self.autocommit_read(), &self.path)?
         {
@@ -237,7 +291,10 @@ impl Store {
             quick_check(&self.autocommit_read(), &self.path)?;
             lock.mark_clean();
         }
-        Ok(())
+        let tx = self.autocommit_read();
+        pending_work::has_purge(&tx)
+            .and_then(|is_secure| self.conn.set_secure_delete(is_secure))
+            .map_err(sqlite_error_at(&self.path))
     }
 }
 
@@ -247,6 +304,7 @@ fn create_or_migrate(
     conn: &WriteConnection,
     directory: &DataDirectory,
     options: &StoreOptions,
+    record: &[CommittedState],
 ) -> Result<Option<String>> {
     let path = directory.database_path();
     let schema_state = schema::read_schema_state(&conn.autocommit_read(), &path)?;
@@ -254,10 +312,12 @@ fn create_or_migrate(
     if let SchemaState::NewerMinor(major, minor) = schema_state {
         return Ok(Some(format!("{major}.{minor}")));
     }
-    conn.set_write_pragmas().map_err(sqlite_error_at(&path))?;
     if schema_state == SchemaState::Empty {
         directory.check_not_truncated()?;
+    } else {
+        commit_record::compare_with_store(record, &conn.autocommit_read(), directory)?;
     }
+    conn.set_write_pragmas().map_err(sqlite_error_at(&path))?;
     match schema_state {
         SchemaState::Empty if !options.create => {
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });

@@ -7,6 +7,8 @@
 //! | module | contents |
 //! |---|---|
 //! | `files` | the files to import |
+//! | `item_folder` | folders with one file for each item |
+//! | `input_origin` | the origin of an item: its file and folder |
 //! | `budget` | the limit on memory in flight |
 //! | `calendar` | the calendar around a component |
 //! | `prescan` | the first pass over a file of calendars |
@@ -21,6 +23,8 @@ mod budget;
 mod calendar;
 mod cancellation;
 mod files;
+mod input_origin;
+mod item_folder;
 mod pipeline;
 mod prescan;
 mod rejects;
@@ -34,7 +38,9 @@ use crate::error::Error;
 use calendar::{FinishedCalendar, ItipMethod};
 use cancellation::CancelledUids;
 use files::InputFiles;
-use larder_format::collection_type::COLLECTION_TYPES;
+use input_origin::InputOrigin;
+use item_folder::FolderCollections;
+use larder_format::collection_type::{COLLECTION_TYPES, CollectionTypeRow};
 use larder_format::contact::derive_uid;
 use larder_format::problem::Problem;
 use larder_store::{
@@ -83,7 +89,8 @@ const OLDER_REASON: &str = "the stored item is newer, by SEQUENCE or DTSTAMP";
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
     /// The collection of all items; it is created if it does not exist. `None`: components go to
-    /// the collection with the name of their calendar, or else of the file; a scheduling message to
+    /// the collection with the name of their calendar, or else of the file; items in a folder with
+    /// one file for each item to the collection of the folder; a scheduling message to
     /// the collection that contains its UID; items outside any calendar to the [default
     /// collection](CollectionType::default_collection) of their type.
     pub into: Option<String>,
@@ -146,7 +153,16 @@ pub fn import(
 ) -> Result<ImportReport, Error> {
     let operation = Operation::new("import", files::describe_inputs(&inputs), options.at)
         .derive_uid_on_conflict();
-    let files = InputFiles::find(inputs);
+    let is_usable = |name: &str, collection_type| {
+        let is_default = |row: &CollectionTypeRow| {
+            row.default_collection == name && row.collection_type != collection_type
+        };
+        let stored = store.collection_type(name).ok().flatten();
+        !COLLECTION_TYPES.iter().any(is_default)
+            && stored.is_none_or(|stored| stored == collection_type)
+    };
+    let folders = FolderCollections::new(&is_usable, &options.stop);
+    let files = InputFiles::find(inputs, options.into.is_none().then_some(folders));
     let rejects = match &options.rejects {
         Some(path) if files.contains(path) => {
             return Err(Error::RejectsFileIsInput { path: path.clone() });
@@ -224,7 +240,7 @@ fn next_batch_size(size: usize, held: Duration) -> usize {
 
 /// The origin of a change in the batch.
 struct Provenance {
-    file: Arc<str>,
+    file: Arc<InputOrigin>,
     line: u64,
     uid: String,
     /// The hash in [`UnchangedKeys`].
@@ -345,7 +361,7 @@ impl ImportWriter<'_> {
                 }
                 let (kind, collection) = (
                     parsed.kind(),
-                    self.choose_collection(calendar.as_deref(), &parsed, &|reason| {
+                    self.choose_collection(&file, calendar.as_deref(), &parsed, &|reason| {
                         notice(line, reason)
                     })?,
                 );

@@ -18,6 +18,7 @@ mod files;
 mod hostile;
 mod import_table;
 mod interruption;
+mod item_folders;
 mod limits;
 mod rejects;
 mod repetition;

@@ -14,15 +14,17 @@ use std::path::PathBuf;
 
 /// Import address books and calendars from vCard and iCalendar files
 ///
-/// Reads vCard 2.1, 3.0 and 4.0, iCalendar, folders of such files, and standard
-/// input. Contacts go to the collection `contacts`, a calendar to a collection
-/// with the name of the calendar or of its file, and an invitation to the calendar
-/// that contains the event. Invalid items are rejected and reported with file,
-/// line and reason; --rejects writes them to a file. An item replaces the stored
-/// item with the same UID, so importing a file again changes only items that were
-/// edited or merged since the last import. `larder undo` undoes the whole import.
+/// Reads vCard 2.1, 3.0 and 4.0, iCalendar, folders of such files, and standard input. Contacts go
+/// to the collection `contacts`, a calendar to a collection with the name of the calendar or of its
+/// file, and an invitation to the calendar that contains the event. A folder with one file for each
+/// item, as vdirsyncer, khal and khard have them, becomes one collection with the name of the
+/// folder, or of its file `displayname`; its file `color` has the colour. Invalid items are
+/// rejected and reported with file, line and reason; --rejects writes them to a file. An item
+/// replaces the stored item with the same UID, so importing a file again changes only items that
+/// were edited or merged since the last import. `larder undo` undoes the whole import.
 ///
 ///   larder import contacts.vcf work.ics
+///   larder import ~/.calendars
 ///   larder import ~/calendars --into Work
 ///   zcat backup.vcf.gz | larder import -
 #[derive(Debug, clap::Args)]

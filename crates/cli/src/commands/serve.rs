@@ -67,6 +67,10 @@ impl ServeArgs {
             random: context::random_bytes,
         };
         let was_there = DataDirectory::new(&context.dir).has_store();
+        if was_there {
+            // Warns of interrupted work. The service reports a store that cannot be opened.
+            let _unusable = context.open_reader();
+        }
         let mut ready = || {
             context.print_note("serving address books");
             if !was_there {

@@ -502,7 +502,7 @@ impl<'a> BatchWriter<'a> {
         match (item, erased) {
             (None, 0) => Ok(ChangeOutcome::Conflict(None, None)),
             _ => {
-                history::mark_rewrite_pending(self.tx, self.seq)?;
+                history::set_schedule_history_start(self.tx, Some(self.seq))?;
                 Ok(ChangeOutcome::Removed(handle))
             }
         }

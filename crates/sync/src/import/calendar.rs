@@ -5,10 +5,12 @@
 //! any calendar belong to an empty calendar. Separate from the pipeline because address books have
 //! no calendars.
 
+use super::input_origin::{FolderCollection, InputOrigin};
 use larder_edit::calendar_context_builder::{CalendarContextBuilder, ZoneAddition};
 use larder_format::component::Component;
 use larder_format::decoding::unescape_text;
 use larder_format::property::Property;
+use larder_format::writer::escape_text;
 use larder_store::CalendarContext;
 use std::sync::Arc;
 
@@ -16,12 +18,14 @@ use std::sync::Arc;
 const CALENDAR_OVERHEAD_BYTES: usize = 512;
 /// The name of a calendar if neither it nor its file has one.
 const UNNAMED_CALENDAR: &str = "calendar";
+/// The properties with the name of a calendar; the first one counts.
+const NAME_PROPERTIES: [&str; 2] = ["X-WR-CALNAME", "NAME"];
 
 /// A calendar while it is read.
 #[derive(Default)]
 pub(crate) struct OpenCalendar {
-    /// The file's name without its extension.
-    stem: Arc<str>,
+    /// The file.
+    origin: Arc<InputOrigin>,
     context: CalendarContextBuilder,
     /// The number of time-zone definitions, repeated ones included.
     zone_count: u64,
@@ -79,14 +83,14 @@ pub(crate) struct FinishedCalendar {
 }
 
 impl OpenCalendar {
-    /// The calendar of components outside any calendar in a file of this name.
-    pub(crate) fn for_file(stem: Arc<str>) -> OpenCalendar {
-        OpenCalendar { stem, ..OpenCalendar::default() }
+    /// The calendar of components outside any calendar in a file.
+    pub(crate) fn for_file(origin: Arc<InputOrigin>) -> OpenCalendar {
+        OpenCalendar { origin, ..OpenCalendar::default() }
     }
 
     /// Starts the next calendar of the file.
     pub(crate) fn begin_next(&mut self) {
-        *self = OpenCalendar::for_file(Arc::clone(&self.stem));
+        *self = OpenCalendar::for_file(Arc::clone(&self.origin));
     }
 
     /// Adds properties of the calendar. Returns the lines that exceed the limit.
@@ -124,18 +128,39 @@ impl OpenCalendar {
 
     /// Returns the calendar around the next component.
     pub(crate) fn enclosing_calendar(&mut self) -> Arc<EnclosingCalendar> {
-        let make = || {
-            let context = Arc::new(self.context.build());
-            let header = self.context.header();
-            let bytes = [b"BEGIN:VCALENDAR\n", header, b"\nEND:VCALENDAR\n"].concat();
-            let calendar = Component::parse(&bytes);
-            let (own, method) = (calendar_name(&calendar), ItipMethod::from_calendar(&calendar));
-            let is_message = own.is_none() && method.is_addressed();
-            let own = own.unwrap_or_else(|| sanitise_collection_name(&self.stem));
-            let name = Arc::from(if own.is_empty() { UNNAMED_CALENDAR.into() } else { own });
-            Arc::new(EnclosingCalendar { name, context, method, is_message })
+        if let Some(known) = &self.enclosing {
+            return Arc::clone(known);
+        }
+        let context = Arc::new(self.context.build());
+        let (own, method) = self.read_name_and_method();
+        let folder = self.folder_collection();
+        let is_message = own.is_none() && folder.is_none() && method.is_addressed();
+        let own = own.unwrap_or_else(|| sanitise_collection_name(&self.origin.stem));
+        let name = match folder {
+            Some(folder) => Arc::clone(&folder.name),
+            None => Arc::from(if own.is_empty() { UNNAMED_CALENDAR.into() } else { own }),
         };
-        Arc::clone(self.enclosing.get_or_insert_with(make))
+        let enclosing = Arc::new(EnclosingCalendar { name, context, method, is_message });
+        Arc::clone(self.enclosing.insert(enclosing))
+    }
+
+    /// Returns the collection of the folder around the file, if it is a calendar.
+    fn folder_collection(&self) -> Option<&Arc<FolderCollection>> {
+        self.origin
+            .collection
+            .as_ref()
+            .filter(|folder| folder.collection_type.is_exported_in_calendar())
+    }
+
+    fn read_name_and_method(&self) -> (Option<String>, ItipMethod) {
+        let bytes = [b"BEGIN:VCALENDAR\n", self.context.header(), b"\nEND:VCALENDAR\n"].concat();
+        let calendar = Component::parse(&bytes);
+        (calendar_name(&calendar), ItipMethod::from_calendar(&calendar))
+    }
+
+    /// Returns whether the calendar has no name and no METHOD so far.
+    pub(super) fn is_anonymous(&self) -> bool {
+        self.read_name_and_method() == (None, ItipMethod::None)
     }
 
     /// Ends the calendar.
@@ -144,11 +169,37 @@ impl OpenCalendar {
         FinishedCalendar {
             name: Arc::clone(&around.name),
             is_message: around.is_message,
-            header: remove_method(self.context.header()),
+            header: self.collection_header(),
             zone_count: self.zone_count,
             has_late_zone: self.has_late_zone,
             is_truncated: !closed && !self.has_component,
         }
+    }
+
+    /// Returns the properties for the collection: without METHOD, and with the name and the colour
+    /// of the folder.
+    fn collection_header(&self) -> Vec<u8> {
+        let header = self.context.header();
+        let Some(folder) = self.folder_collection() else {
+            return remove_properties(header, &["METHOD"]);
+        };
+        let mut removed = vec!["METHOD"];
+        let mut lines = String::new();
+        if let Some(name) = &folder.display_name {
+            removed.extend(NAME_PROPERTIES);
+            lines += &format!("X-WR-CALNAME:{}\r\n", escape_text(name));
+        }
+        if let Some(colour) = &folder.colour {
+            removed.extend(["X-APPLE-CALENDAR-COLOR", "COLOR"]);
+            let name = if colour.starts_with('#') { "X-APPLE-CALENDAR-COLOR" } else { "COLOR" };
+            lines += &format!("{name}:{colour}\r\n");
+        }
+        let mut header = remove_properties(header, &removed);
+        if !lines.is_empty() && header.last().is_some_and(|byte| *byte != b'\n') {
+            header.extend_from_slice(b"\r\n");
+        }
+        header.extend_from_slice(lines.as_bytes());
+        header
     }
 
     /// Returns the memory that the calendar uses, in bytes.
@@ -163,10 +214,10 @@ impl OpenCalendar {
         if !self.has_late_property && !self.has_late_zone {
             return None;
         }
-        let first_pass = std::mem::replace(self, OpenCalendar::for_file(Arc::clone(&self.stem)));
-        let OpenCalendar { stem, mut context, .. } = first_pass;
+        let first_pass = std::mem::replace(self, OpenCalendar::for_file(Arc::clone(&self.origin)));
+        let OpenCalendar { origin, mut context, .. } = first_pass;
         context.restart();
-        Some(OpenCalendar { stem, context, is_prescanned: true, ..OpenCalendar::default() })
+        Some(OpenCalendar { origin, context, is_prescanned: true, ..OpenCalendar::default() })
     }
 }
 
@@ -194,8 +245,8 @@ impl ItipMethod {
     }
 }
 
-/// Removes METHOD, which describes a message and not the calendar.
-fn remove_method(head: &[u8]) -> Vec<u8> {
+/// Removes properties, such as METHOD, which describes a message and not the calendar.
+fn remove_properties(head: &[u8], names: &[&str]) -> Vec<u8> {
     // A folded line may contain an empty line, which is not exported.
     let whole: Vec<u8> = (head.split_inclusive(|&byte| byte == b'\n'))
         .filter(|line| {
@@ -207,7 +258,8 @@ fn remove_method(head: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(whole.len());
     for line in larder_format::content_line::content_lines(&whole) {
         let raw = line.raw;
-        if !Property::parse(line).has_name("METHOD") {
+        let property = Property::parse(line);
+        if !names.iter().any(|name| property.has_name(name)) {
             kept.extend_from_slice(raw);
         }
     }
@@ -216,14 +268,14 @@ fn remove_method(head: &[u8]) -> Vec<u8> {
 
 /// Returns X-WR-CALNAME, or NAME (RFC 7986).
 fn calendar_name(calendar: &Component<'_>) -> Option<String> {
-    let mut names = ["X-WR-CALNAME", "NAME"].into_iter().flat_map(|name| {
+    let mut names = NAME_PROPERTIES.into_iter().flat_map(|name| {
         calendar.properties_named(name).map(|property| unescape_text(&property.text()).into_owned())
     });
     names.find_map(|name| Some(sanitise_collection_name(&name)).filter(|name| !name.is_empty()))
 }
 
 /// Converts text to the name of a collection: one line, without slashes, of limited length.
-fn sanitise_collection_name(text: &str) -> String {
+pub(super) fn sanitise_collection_name(text: &str) -> String {
     let plain = |c: char| if c.is_control() || c == '/' { ' ' } else { c };
     let name: String = text.chars().take(200).map(plain).collect();
     name.trim().to_string()

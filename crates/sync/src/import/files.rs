@@ -3,6 +3,8 @@
 //! Reads no content. Separate from the import so that the rules for names, folders and order are in
 //! one place.
 
+use super::input_origin::{FolderCollection, InputOrigin};
+use super::item_folder::FolderCollections;
 use super::{ImportDiagnostic, ImportInput};
 use larder_store::Kind;
 use std::collections::HashSet;
@@ -10,6 +12,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The name of standard input in messages.
 const STANDARD_INPUT: &str = "standard input";
@@ -20,8 +23,8 @@ const MAX_NAMES_CHARS: usize = 200;
 
 /// A stream of bytes to read.
 pub(super) enum InputSource {
-    /// A file that existed when it was found.
-    File(PathBuf),
+    /// A file that existed when it was found, and the collection of its folder.
+    File { path: PathBuf, collection: Option<Arc<FolderCollection>> },
     /// An open stream.
     Stream(Box<dyn Read + Send>),
 }
@@ -29,25 +32,27 @@ pub(super) enum InputSource {
 impl InputSource {
     /// Returns whether the file name has the extension of a calendar.
     pub(super) fn has_calendar_extension(&self) -> bool {
-        let InputSource::File(path) = self else { return false };
+        let InputSource::File { path, .. } = self else { return false };
         has_extension(path, Kind::is_exported_in_calendar)
     }
 
-    /// Returns the file's name without folder and extension; empty for a stream.
-    pub(super) fn stem(&self) -> String {
-        match self {
-            InputSource::File(path) => {
-                path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    /// Returns the origin of the pieces of this input.
+    pub(super) fn origin(&self) -> InputOrigin {
+        let (stem, collection) = match self {
+            InputSource::File { path, collection } => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                (stem, collection.clone())
             }
-            InputSource::Stream(_) => String::new(),
-        }
+            InputSource::Stream(_) => (String::new(), None),
+        };
+        InputOrigin { name: self.to_string(), stem, collection }
     }
 }
 
 impl fmt::Display for InputSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InputSource::File(path) => path.display().fmt(f),
+            InputSource::File { path, .. } => path.display().fmt(f),
             InputSource::Stream(_) => f.write_str(STANDARD_INPUT),
         }
     }
@@ -73,7 +78,11 @@ pub(super) struct InputFiles {
 
 impl InputFiles {
     /// Resolves the inputs: files as they are, folders with everything below them.
-    pub(super) fn find(inputs: Vec<ImportInput>) -> InputFiles {
+    /// Without `folders`, no folder is a collection.
+    pub(super) fn find(
+        inputs: Vec<ImportInput>,
+        mut folders: Option<FolderCollections<'_>>,
+    ) -> InputFiles {
         let mut files = InputFiles::default();
         for input in inputs {
             match input {
@@ -81,7 +90,7 @@ impl InputFiles {
                     files.is_unbounded = true;
                     files.sources.push(InputSource::Stream(stream));
                 }
-                ImportInput::Path(path) => files.add_path(path),
+                ImportInput::Path(path) => files.add_path(path, folders.as_mut()),
             }
         }
         files
@@ -91,16 +100,16 @@ impl InputFiles {
     pub(super) fn contains(&self, path: &Path) -> bool {
         let Ok(real) = fs::canonicalize(path) else { return false };
         self.sources.iter().any(|source| match source {
-            InputSource::File(path) => fs::canonicalize(path).is_ok_and(|path| path == real),
+            InputSource::File { path, .. } => fs::canonicalize(path).is_ok_and(|path| path == real),
             InputSource::Stream(_) => false,
         })
     }
 
-    fn add_path(&mut self, path: PathBuf) {
+    fn add_path(&mut self, path: PathBuf, folders: Option<&mut FolderCollections<'_>>) {
         match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => {
                 let before = (self.sources.len(), self.unreadable.len());
-                self.add_folder(&path);
+                self.add_folder(&path, folders);
                 if before == (self.sources.len(), self.unreadable.len()) {
                     self.empty_folders.push(ImportDiagnostic::for_file(
                         path.display().to_string(),
@@ -108,15 +117,20 @@ impl InputFiles {
                     ));
                 }
             }
-            Ok(meta) => self.add_file(path, &meta),
+            Ok(meta) => self.add_file(path, &meta, None),
             Err(error) => self.add_unreadable(&path, &error),
         }
     }
 
-    fn add_file(&mut self, path: PathBuf, meta: &fs::Metadata) {
+    fn add_file(
+        &mut self,
+        path: PathBuf,
+        meta: &fs::Metadata,
+        collection: Option<Arc<FolderCollection>>,
+    ) {
         self.bytes += meta.len();
         self.is_unbounded |= !meta.is_file();
-        self.sources.push(InputSource::File(path));
+        self.sources.push(InputSource::File { path, collection });
     }
 
     fn add_unreadable(&mut self, path: &Path, error: &io::Error) {
@@ -126,17 +140,22 @@ impl InputFiles {
 
     /// Adds the address books and calendars in a folder and below it, by name. Hidden ones are
     /// skipped: they belong to programs, and often are half-written copies.
-    fn add_folder(&mut self, path: &Path) {
+    fn add_folder(&mut self, path: &Path, mut folders: Option<&mut FolderCollections<'_>>) {
         let names = match fs::canonicalize(path).and_then(|real| self.list_folder(path, real)) {
             Ok(names) => names,
             Err(error) => return self.add_unreadable(path, &error),
         };
+        let is_input = |path: &&PathBuf| has_known_extension(path) && path.is_file();
+        let collection = folders.as_mut().and_then(|folders| {
+            let inputs: Vec<PathBuf> = names.iter().filter(is_input).cloned().collect();
+            folders.detect(path, &inputs)
+        });
         for path in names {
             // A symbolic link is followed.
             match fs::metadata(&path) {
-                Ok(meta) if meta.is_dir() => self.add_folder(&path),
+                Ok(meta) if meta.is_dir() => self.add_folder(&path, folders.as_deref_mut()),
                 Ok(meta) if meta.is_file() && has_known_extension(&path) => {
-                    self.add_file(path, &meta);
+                    self.add_file(path, &meta, collection.clone());
                 }
                 Err(error) if has_known_extension(&path) => self.add_unreadable(&path, &error),
                 _ => {}
@@ -165,7 +184,7 @@ fn has_known_extension(path: &Path) -> bool {
 }
 
 /// Returns whether the name of a file is that of files with items of such a kind.
-fn has_extension(path: &Path, is_wanted: impl Fn(Kind) -> bool) -> bool {
+pub(super) fn has_extension(path: &Path, is_wanted: impl Fn(Kind) -> bool) -> bool {
     let ending = path.extension().unwrap_or_default();
     let mut known = Kind::all().filter(|kind| is_wanted(*kind)).flat_map(Kind::file_extensions);
     known.any(|extension| ending.eq_ignore_ascii_case(extension))

@@ -15,6 +15,7 @@
 use super::budget::MemoryBudget;
 use super::calendar::{EnclosingCalendar, FinishedCalendar, OpenCalendar};
 use super::files::{InputFiles, InputSource};
+use super::input_origin::InputOrigin;
 use super::prescan::LateCalendars;
 use super::revisions::OLDER_REVISION_REASON;
 use crate::error::Error;
@@ -61,8 +62,8 @@ pub(super) type ImportExtractors = [Extractor; COLLECTION_TYPES.len()];
 
 /// A piece of an input. `C` is an item: first its bytes, later the result of parsing.
 pub(super) struct InputPiece<C> {
-    /// The input's name.
-    pub(super) file: Arc<str>,
+    /// The input.
+    pub(super) file: Arc<InputOrigin>,
     /// The first line, from 1.
     pub(super) line: u64,
     pub(super) content: PieceContent<C>,
@@ -155,7 +156,7 @@ impl ImportPipeline {
             pending: send_ticket,
             jobs: send_job,
             keep_rejects: settings.keep_rejects,
-            file: Arc::from(""),
+            file: Arc::default(),
             pieces: Vec::new(),
             cost: 0,
             bytes_done: 0,
@@ -312,7 +313,7 @@ struct InputReader {
     keep_rejects: bool,
     max_item: usize,
     /// The input that is being read.
-    file: Arc<str>,
+    file: Arc<InputOrigin>,
     /// The pieces of the next group, and their cost.
     pieces: Vec<InputPiece<Vec<u8>>>,
     cost: usize,
@@ -341,13 +342,13 @@ impl InputReader {
     fn run(mut self, sources: Vec<InputSource>) {
         let mut chunk = vec![0; READ_BUFFER_BYTES];
         for source in sources {
-            self.file = Arc::from(source.to_string());
+            self.file = Arc::new(source.origin());
             (self.in_stretch, self.empty) = (false, true);
             self.has_calendars = source.has_calendar_extension();
-            let stem = Arc::from(source.stem());
+            let origin = Arc::clone(&self.file);
             let result = self.read_input(source, &mut chunk);
             for line in std::mem::take(&mut self.nesting_calendars) {
-                let ended = OpenCalendar::for_file(Arc::clone(&stem)).finish(false);
+                let ended = OpenCalendar::for_file(Arc::clone(&origin)).finish(false);
                 self.add_piece(line, PieceContent::CalendarEnd(ended));
             }
             match result {
@@ -364,15 +365,15 @@ impl InputReader {
     /// Reads one input. After a read error the rest in the splitter is an incomplete item, which is
     /// dropped rather than written over the complete one.
     fn read_input(&mut self, source: InputSource, chunk: &mut [u8]) -> io::Result<()> {
-        let stem = Arc::from(source.stem());
-        self.late_calendars = LateCalendars::for_stream(Arc::clone(&stem));
+        let origin = Arc::clone(&self.file);
+        self.late_calendars = LateCalendars::for_stream(Arc::clone(&origin));
         let mut input: Box<dyn Read> = match source {
-            InputSource::File(path) => {
+            InputSource::File { path, .. } => {
                 let mut file = File::open(path)?;
                 if file.metadata()?.is_file() {
                     let wanted = || !self.budget.is_closed();
                     self.late_calendars =
-                        LateCalendars::scan_file(&mut file, stem, self.max_item, chunk, &wanted)?;
+                        LateCalendars::scan_file(&mut file, origin, self.max_item, chunk, &wanted)?;
                     file.rewind()?;
                 }
                 Box::new(file)

@@ -8,6 +8,7 @@
 //! the prescan parses no items.
 
 use super::calendar::OpenCalendar;
+use super::input_origin::InputOrigin;
 use super::revisions::{NewestRevisions, RevisionScan};
 use larder_format::kind::Kind;
 use larder_format::splitter::{Splitter, StreamPiece};
@@ -22,7 +23,7 @@ const PRESCAN_LIMIT_BYTES: usize = 32 << 20;
 /// The calendars of a file with a property or zone after a component, by their numbers.
 #[derive(Default)]
 pub(super) struct LateCalendars {
-    stem: Arc<str>,
+    origin: Arc<InputOrigin>,
     late: HashMap<u64, OpenCalendar>,
     next_number: u64,
     /// The newest revisions of its items.
@@ -42,21 +43,21 @@ struct Prescan {
 }
 
 impl LateCalendars {
-    /// The result for a stream of this name: nothing is known.
-    pub(super) fn for_stream(stem: Arc<str>) -> LateCalendars {
-        LateCalendars { stem, ..LateCalendars::default() }
+    /// The result for a stream: nothing is known.
+    pub(super) fn for_stream(origin: Arc<InputOrigin>) -> LateCalendars {
+        LateCalendars { origin, ..LateCalendars::default() }
     }
 
     /// Reads a file while `wanted` returns `true`.
     pub(super) fn scan_file(
         input: &mut dyn Read,
-        stem: Arc<str>,
+        origin: Arc<InputOrigin>,
         max_item: usize,
         chunk: &mut [u8],
         wanted: &dyn Fn() -> bool,
     ) -> io::Result<LateCalendars> {
-        let calendar = OpenCalendar::for_file(Arc::clone(&stem));
-        let ahead = LateCalendars::for_stream(stem);
+        let calendar = OpenCalendar::for_file(Arc::clone(&origin));
+        let ahead = LateCalendars::for_stream(origin);
         let mut looking = Prescan {
             late_calendars: ahead,
             revisions: RevisionScan::default(),
@@ -85,7 +86,7 @@ impl LateCalendars {
     pub(super) fn next_calendar(&mut self) -> OpenCalendar {
         let number = self.next_number;
         self.next_number += 1;
-        let fresh = || OpenCalendar::for_file(Arc::clone(&self.stem));
+        let fresh = || OpenCalendar::for_file(Arc::clone(&self.origin));
         self.late.remove(&number).unwrap_or_else(fresh)
     }
 }

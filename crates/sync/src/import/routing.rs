@@ -4,6 +4,7 @@
 //! Separate from the writing of batches, which does not depend on routing.
 
 use super::calendar::EnclosingCalendar;
+use super::input_origin::InputOrigin;
 use super::{ImportDiagnostic, ImportWriter, Provenance, sanitise_text};
 use crate::error::Error;
 use larder_store::{BatchChange, CollectionType, Kind, ParsedItem};
@@ -17,11 +18,16 @@ impl ImportWriter<'_> {
     /// the calendar that contains its UID.
     pub(super) fn choose_collection(
         &mut self,
+        origin: &InputOrigin,
         around: Option<&EnclosingCalendar>,
         prepared: &ParsedItem,
         notice: &dyn Fn(String) -> ImportDiagnostic,
     ) -> Result<Arc<str>, Error> {
-        let target = || Arc::clone(&self.targets[prepared.kind().collection_type().index()]);
+        let collection_type = prepared.kind().collection_type();
+        let target = || match origin.collection_of_type(collection_type) {
+            Some(folder) => Arc::clone(&folder.name),
+            None => Arc::clone(&self.targets[collection_type.index()]),
+        };
         let Some(around) = around else { return Ok(target()) };
         let own = self.target_collection(Arc::clone(&around.name));
         let is_message = around.is_message && self.options.into.is_none();

@@ -96,13 +96,12 @@ def digest(content: bytes) -> str:
     return hashlib.sha1(VOLATILE_LINES.sub(b"", content)).hexdigest()
 
 
-def notified_seq(store: pathlib.Path) -> int:
-    """Returns the number of the last batch that was announced to other processes; 0 if none was."""
-    try:
-        numbers = re.findall(rb"\d+", (store / "data.notify").read_bytes().split(b" ")[-1])
-    except OSError:
-        return 0
-    return int(numbers[-1]) if numbers else 0
+def announced_seq(notify_file: bytes) -> int:
+    """Returns the number of the last batch that a notify file announces to other processes; 0 if it is empty.
+
+    The file has the number and the epoch, twice during a restore: for the store before it, and after it.
+    """
+    return min((int(word) for word in notify_file.split()[::2] if word.isdigit()), default=0)
 
 
 @dataclasses.dataclass
@@ -172,7 +171,8 @@ def judge_success(verb: Verb, before: Contents | None, after: Contents | None, n
 
 def judge_store(sandbox: Sandbox, expectation: Expectation, ended: bool) -> list[str]:
     """Judges the store after a command was stopped or failed: sound, nothing lost, nothing in between."""
-    announced = notified_seq(sandbox.store)
+    notify_file = sandbox.store / "data.notify"
+    announced = announced_seq(notify_file.read_bytes() if notify_file.exists() else b"")
     check = check_store(sandbox)
     now = read_contents(sandbox.store / "data.db")
     if check.code != 0:

@@ -162,7 +162,7 @@ class PowerCutStep(Step):
         lay_out(files, self.recording.root, sandbox.case, generator)
         past = self.recording.changes[:cut]
         begun, acknowledged = progress(past)
-        announced = announced_seq(past, f"{self.recording.root}/store/data.notify")
+        announced = oracle.announced_seq(last_content(past, f"{self.recording.root}/store/data.notify"))
         failures = self.judge(sandbox, begun, acknowledged, announced)
         if not failures and generator.random() < 0.3:
             failures = goes_on(sandbox)
@@ -192,12 +192,11 @@ def progress(past: list[Change]) -> tuple[int, int]:
     return marks.count("begin"), marks.count("end")
 
 
-def announced_seq(past: list[Change], path: str) -> int:
-    """Returns the number of the last batch that was announced in the notify file."""
+def last_content(past: list[Change], path: str) -> bytes:
+    """Returns what was last written to a file that is always written as a whole."""
     inodes = [change.inode for change in past if change.kind == "O" and change.path == path]
-    numbers = [change.content for change in past if change.kind == "W" and inodes and change.inode == inodes[-1]]
-    text = numbers[-1].split() if numbers else []
-    return int(text[-1]) if text and text[-1].isdigit() else 0
+    contents = [change.content for change in past if change.kind == "W" and inodes and change.inode == inodes[-1]]
+    return contents[-1] if contents else b""
 
 
 def is_whole(path: pathlib.Path, allowed: set[str | None]) -> bool:

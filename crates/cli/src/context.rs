@@ -3,6 +3,7 @@
 use crate::args::{GlobalArgs, OutputFormat};
 use crate::config::Config;
 use crate::failure::{CommandFailure, FailureKind};
+use crate::machine_time::{self, now_milliseconds};
 use crate::output::OutputStream;
 use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
@@ -75,7 +76,7 @@ impl CommandContext {
         if let Some(color) = global.color {
             crate::output::set_color(color);
         }
-        let zone = non_empty_env("TZ").filter(|_| jiff::tz::TimeZone::system().is_unknown());
+        let zone = non_empty_env("TZ").filter(|_| machine_time::local_zone().is_unknown());
         if let Some(zone) = zone.filter(|_| !global.quiet) {
             let zone = crate::output::sanitize_line(&zone.to_string_lossy());
             crate::output::print_message(
@@ -142,6 +143,12 @@ impl CommandContext {
     /// Opens an existing store for writing.
     pub(crate) fn open_store(&self) -> Result<Store, CommandFailure> {
         self.open_with_create(false)
+    }
+
+    /// Opens an existing store to check or to copy it, even if its disk is full or cannot be
+    /// written.
+    pub(crate) fn open_store_to_copy(&self) -> Result<Store, CommandFailure> {
+        Ok(Store::open_to_copy(&self.dir, &self.store_options(false))?)
     }
 
     /// Opens the store for writing, and creates it if there is none.
@@ -311,25 +318,20 @@ pub(crate) fn random_bytes() -> std::io::Result<[u8; 16]> {
     Ok(bytes)
 }
 
-/// Returns the time in milliseconds since 1970.
-pub(crate) fn now_milliseconds() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
-}
-
 /// Returns the current time, the zone and the language of this machine.
 fn read_user_locale() -> UserLocale {
-    let database = jiff::tz::TimeZoneDatabase::from_env();
+    let database = machine_time::zone_database();
     let zones = Arc::new(match tzdata_version() {
         Some(version) => ZoneDatabase::with_version(database, version),
         None => ZoneDatabase::new(database),
     });
-    let local = jiff::tz::TimeZone::system();
+    let local = machine_time::local_zone();
     let local = match local.iana_name().and_then(|name| zones.get(name)) {
         Some(zone) => zone,
         None => Zone::from_system(local, "local"),
     };
     let language = Language::from_locale(&locale_for_category("LC_TIME").unwrap_or_default());
-    let now = Instant::from_seconds_clamped(jiff::Timestamp::now().as_second());
+    let now = Instant::from_seconds_clamped(now_milliseconds().div_euclid(1000));
     UserLocale { now, zone: local, zones, language }
 }
 

@@ -99,6 +99,24 @@ impl CommandFailure {
         self.missing_collection.as_deref()
     }
 
+    /// Turns a failure to read the store into a warning. For what follows a commit: a command that
+    /// changed the store must not look as if it had failed, because it would be run again.
+    pub(crate) fn after_commit(
+        result: Result<CommandStatus, CommandFailure>,
+    ) -> Result<CommandStatus, CommandFailure> {
+        match result {
+            Err(failure) if failure.kind == FailureKind::Store => {
+                let message = &failure.message;
+                crate::output::print_message(
+                    "warning",
+                    format!("the change is committed, but the store cannot be read: {message}"),
+                );
+                Ok(CommandStatus::Done)
+            }
+            result => result,
+        }
+    }
+
     fn exit_code(&self) -> u8 {
         match self.kind {
             FailureKind::BrokenPipe => 0,
@@ -161,6 +179,12 @@ impl From<larder_store::Error> for CommandFailure {
             Error::File { source, .. } if source.kind() == ErrorKind::NotADirectory => {
                 failure(FailureKind::Store).with_hint("choose a directory with --data-dir DIR")
             }
+            Error::ReadOnlyDisk { .. } => failure(FailureKind::Store)
+                .with_hint("the store can be read: `larder backup` and `larder export` copy it to another disk"),
+            Error::Locked { .. } => failure(FailureKind::Store)
+                .with_hint("close the program that has it open (`fuser -v` on the file names it), then run the command again"),
+            Error::DiskFailed { .. } => failure(FailureKind::Store)
+                .with_hint("copy the store to another disk: larder backup FILE; the system's log (`dmesg`) has details"),
             Error::DiskFull { .. } => failure(FailureKind::Store)
                 .with_hint("committed changes are safe: free some space, then run the command again"),
             Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => {

@@ -10,6 +10,7 @@
 //! | `commands` | one file for each subcommand; parts of one are in a folder of its name |
 //! | `config` | `config.toml` |
 //! | `context` | the settings from options, environment and configuration: paths, locale, zone |
+//! | `machine_time` | the clock, the time zone and the zone data of the machine |
 //! | `failure` | the error type: exit code, message, hints |
 //! | `usage_error` | clap's errors in the same form |
 //! | `suggestion` | the known word nearest to a mistyped one |
@@ -32,6 +33,7 @@ mod context;
 mod failure;
 mod interrupt;
 mod item_ids;
+mod machine_time;
 mod occurrence_args;
 mod output;
 mod progress;

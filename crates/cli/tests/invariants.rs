@@ -137,7 +137,8 @@ fn code_lines(path: &Path) -> Vec<(usize, String)> {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.to_string()));
     lines
-        .take_while(|(_, line)| line.trim() != "#[cfg(test)]")
+        // Only the test module at the end is left out: an indented attribute is of one function.
+        .take_while(|(_, line)| line != "#[cfg(test)]")
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
         .collect()
 }
@@ -302,11 +303,8 @@ fn owned_dependencies_are_named_by_their_crate_only() {
 /// Words of code that belongs into a library: it splits, validates and writes items.
 const LIBRARY_WORDS: &[&str] = &[
     "Splitter",
-    "with_uid",
-    "deriver().contact",
-    "Change::Put",
-    "Change::Remove",
-    "Expect",
+    "ItemPut",
+    "Precondition",
     "chunks",
 ];
 

@@ -342,3 +342,60 @@ fn the_directory_is_chosen() {
     assert_eq!(found(&["find"], ""), "Chloé");
     assert!(!home.data().exists());
 }
+
+/// The record of the last commit is ahead of the store, as after the write-ahead log was deleted.
+#[test]
+fn missing_batches_are_named() {
+    let home = Home::with_book();
+    home.ok(&["backup", "copy.db"]);
+    let record = home.data().join("data.notify");
+    let text = std::fs::read_to_string(&record).unwrap();
+    let epoch = text.trim().strip_prefix("1 ").unwrap();
+    std::fs::write(&record, format!("4 {epoch}\n")).unwrap();
+    let find = home.code(&["find", "anna"], 0);
+    assert_snapshot!(find.masked_output(), @"
+    xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works
+    ! warning: 3 committed batches are missing from [HOME]/home/.local/share/larder/data.db: its write-ahead log was deleted or replaced
+    ");
+    for args in [&["remove", "uid:anna-1"][..], &["check"], &["backup", "other.db"]] {
+        assert_eq!(home.run(args).code, 4, "{args:?}");
+    }
+    assert_snapshot!(home.run(&["check"]).masked_output(), @"
+    ! error: 3 committed batches are missing from [HOME]/home/.local/share/larder/data.db: its write-ahead log was deleted or replaced
+    ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
+    ! hint: `larder export NAME -o FILE` still exports the items that are there
+    ! hint: to go on without what is missing, delete [HOME]/home/.local/share/larder/data.notify
+    exit 4
+    ");
+    home.ok(&["restore", "copy.db"]);
+    assert_eq!(home.ok(&["find", "--count", "anna"]), "1\n");
+    home.assert_store_is_sound();
+    std::fs::write(&record, "1 0123456789abcdef\n").unwrap();
+    let find = home.code(&["find", "anna"], 0);
+    assert_snapshot!(find.stderr(), @"warning: [HOME]/home/.local/share/larder/data.db or its write-ahead log was replaced by another program");
+}
+
+#[test]
+fn a_command_that_waits_names_the_other_one() {
+    let home = Home::with_book();
+    let lock = home.data().join("data.lock");
+    let lock = std::fs::File::options().write(true).open(lock).unwrap();
+    lock.lock().unwrap();
+    std::io::Write::write_all(
+        &mut &lock,
+        format!("writing\n{:<55}\n", "4711 larder import").as_bytes(),
+    )
+    .unwrap();
+    let check = home.spawn(&mut home.command(&["check"]));
+    let quiet = home.spawn(&mut home.command(&["-q", "check"]));
+    // Longer than the two seconds after which a command says that it waits: it goes on waiting.
+    let mut check = check;
+    let mut line = String::new();
+    let mut stderr = std::io::BufReader::new(check.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
+    assert_eq!(line, "note: waiting for larder import (process 4711)\n");
+    lock.unlock().unwrap();
+    assert_eq!(home.finish(check.wait_with_output().unwrap()).code, 0);
+    let quiet = home.finish(quiet.wait_with_output().unwrap());
+    assert_eq!((quiet.code, &*quiet.stderr()), (0, ""));
+}

@@ -9,6 +9,7 @@ use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::index_digest;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::pending_work::PendingWork;
+use crate::read_access::is_unwritable;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
 use crate::schema::{self, SchemaDifference};
@@ -37,8 +38,8 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Returns whether pages of the file are damaged, or its schema is foreign: then a rebuild copies
-    /// the items into a new file.
+    /// Returns whether pages of the file are damaged, or its schema is foreign: then a rebuild
+    /// copies the items into a new file.
     #[must_use]
     pub fn has_damaged_pages(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault, Fault::Page(_) | Fault::Schema(_)))
@@ -202,7 +203,7 @@ impl Store {
         // log grow. Without room for a copy, there is no room for that log either; then the store
         // itself is read.
         let copy = match TempCopy::from_connection(&self.conn, &self.directory) {
-            Err(Error::DiskFull { .. }) => None,
+            Err(error) if is_unwritable(self.directory.path(), &error) => None,
             Err(Error::Damaged { what, .. }) => {
                 return Err(Error::Damaged { path: path.clone(), what });
             }
@@ -255,7 +256,8 @@ impl Store {
 
     /// Rebuilds all indexes, then verifies the store. A difference between the old and the new
     /// indexes is reported as a fault that the rebuild has repaired. If pages are damaged, nothing
-    /// is written to the file, see [`DataDirectory::rebuild_and_check`](crate::DataDirectory::rebuild_and_check).
+    /// is written to the file, see
+    /// [`DataDirectory::rebuild_and_check`](crate::DataDirectory::rebuild_and_check).
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
         if before.has_damaged_pages() {

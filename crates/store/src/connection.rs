@@ -13,8 +13,10 @@ use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::cell::Cell;
+use std::ffi::OsString;
 use std::ops::Deref;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
@@ -55,6 +57,17 @@ pub(crate) struct WriteConnection {
     is_secure: Cell<bool>,
 }
 
+/// The place of the index of the write-ahead log, which connections share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SharedMemory {
+    /// A file beside the database.
+    File,
+    /// That file if another process has made it, otherwise the memory of this process.
+    Heap,
+    /// There is no write-ahead log, and nobody writes.
+    None,
+}
+
 /// The pages in the write-ahead log.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WalPages {
@@ -84,14 +97,30 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     // Temporary tables have data of items, and must not be in a directory that others can read.
     conn.pragma_update(None, "temp_store", "memory")?;
     // The schema of a file that others made must not run anything: no trigger, no view, no function
-    // in an expression of it, and no statement that changes it past its checks.
+    // in an expression of it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // Writers overwrite pages after a purge, see `page_eraser`.
+    let is_reader = access.contains(OpenFlags::SQLITE_OPEN_READ_ONLY);
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, is_reader)?;
     // A statement over a list of rows, `rarray(?)`, costs less than one for each row.
     rusqlite::vtab::array::load_module(&conn)?;
     Ok(ReadConnection(conn))
+}
+
+/// Returns the URI of a file with a parameter.
+fn uri(path: &Path, parameter: &str) -> PathBuf {
+    let mut uri = b"file:".to_vec();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02x}").bytes()),
+            byte => uri.push(byte),
+        }
+    }
+    uri.push(b'?');
+    uri.extend(parameter.bytes());
+    PathBuf::from(OsString::from_vec(uri))
 }
 
 impl ReadConnection {
@@ -107,6 +136,20 @@ impl ReadConnection {
     /// Opens a file read-only. Its page cache has no size yet, because setting it reads the file.
     pub(crate) fn open_without_cache(path: &Path) -> rusqlite::Result<ReadConnection> {
         open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    }
+
+    /// As [`ReadConnection::open_without_cache`], with the shared memory at this place.
+    pub(crate) fn open_with_shared_memory(
+        path: &Path,
+        shared_memory: SharedMemory,
+    ) -> rusqlite::Result<ReadConnection> {
+        let parameter = match shared_memory {
+            SharedMemory::File => return ReadConnection::open_without_cache(path),
+            SharedMemory::Heap => "readonly_shm=1",
+            SharedMemory::None => "immutable=1",
+        };
+        let access = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        open(&uri(path, parameter), access)
     }
 
     /// Sets the size of the page cache of a reader.
@@ -161,6 +204,11 @@ impl WriteConnection {
         let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         conn.set_cache_size()?;
         Ok(WriteConnection { conn, is_secure: Cell::new(false) })
+    }
+
+    /// Wraps a connection that only reads, for a store that cannot be written.
+    pub(crate) fn from_read_only(conn: ReadConnection) -> WriteConnection {
+        WriteConnection { conn, is_secure: Cell::new(false) }
     }
 
     /// Begins a write transaction.

@@ -65,6 +65,23 @@ impl DataDirectory {
         self.dir.join("data.db-wal")
     }
 
+    /// Returns the path of the shared memory.
+    pub(crate) fn shared_memory_path(&self) -> PathBuf {
+        self.dir.join("data.db-shm")
+    }
+
+    /// Fails if the database is no regular file: to open a pipe waits until another program opens
+    /// it.
+    pub(crate) fn check_is_file(&self) -> Result<()> {
+        let path = self.database_path();
+        match fs::metadata(&path) {
+            Ok(found) if !found.is_file() => {
+                Err(file_error_at(&path)(std::io::Error::other("is not a regular file")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Fails if batches were written and the database file is empty: another program emptied it.
     pub(crate) fn check_not_truncated(&self) -> Result<()> {
         let has_batches = fs::metadata(self.notify_path()).is_ok_and(|file| file.len() > 0);

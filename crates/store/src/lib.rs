@@ -17,10 +17,12 @@
 //! | `damaged_object`, `error` | the objects that have a checksum, errors |
 //! | `data_directory` | the files of a store |
 //! | `lock_holder`, `lock` | who holds a lock, the fair write lock |
+//! | `disk_state` | whether the disk can be written |
 //! | `commit_notification` | watching for commits |
 //! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
+//! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum` | checksums of stored bytes |
 //! | `meta`, `schema` | single values, the schema with its migrations |
 //! | `blob` | source bytes |
@@ -72,6 +74,7 @@ mod damaged_object;
 mod data_directory;
 mod database_copy;
 mod derived_index;
+mod disk_state;
 mod error;
 mod extractor_cache;
 mod handle;
@@ -96,6 +99,7 @@ mod page_eraser;
 mod page_layout;
 mod pending_work;
 mod purge;
+mod read_access;
 mod read_transaction;
 mod reader;
 mod reader_cache;

@@ -126,6 +126,24 @@ impl LockFiles {
         })
     }
 
+    /// Opens the files where nothing can be written. The directory stands in for a missing file.
+    pub(crate) fn open_read_only(
+        directory: &DataDirectory,
+        requester: LockRequester,
+    ) -> Result<LockFiles> {
+        let open = |path: &Path| {
+            let file = File::open(path).or_else(|_| File::open(directory.path()));
+            file.map_err(file_error_at(path))
+        };
+        Ok(LockFiles {
+            lock_file: open(&directory.lock_path())?,
+            queue_file: open(&directory.lock_queue_path())?,
+            notify_file: open(&directory.notify_path())?,
+            requester,
+            directory: directory.clone(),
+        })
+    }
+
     /// Waits for the write lock.
     pub(crate) fn acquire(&self) -> Result<WriteLock<'_>> {
         self.wait_in_queue()?;

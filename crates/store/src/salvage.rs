@@ -1,10 +1,10 @@
 //! Salvage: copies everything that can be read of a damaged store into a new one.
 //!
 //! Reads the pages of the file without SQLite, which stops at the first damaged page and does not
-//! open a file without its first one. The rows of the tables of truth are copied; everything derived
-//! is filled again by the restore. A row is found through its tree or, if a page above it is
-//! damaged, in a page that no tree leads to. `repair` makes the rows consistent and says which are
-//! missing. Separate from `backup`, which copies whole stores only.
+//! open a file without its first one. The rows of the tables of truth are copied; everything
+//! derived is filled again by the restore. A row is found through its tree or, if a page above it
+//! is damaged, in a page that no tree leads to. `repair` makes the rows consistent and says which
+//! are missing. Separate from `backup`, which copies whole stores only.
 
 mod btree;
 mod page_file;
@@ -20,13 +20,14 @@ use crate::database_copy::{verify_content, with_suffix};
 use crate::error::{DatabaseResult, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::lock::LockFiles;
+use crate::page_layout::PageNumber;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::schema;
 use crate::store::{Store, StoreOptions};
 use crate::write_transaction::WriteTransaction;
 use btree::{BtreeReader, Record};
 use larder_extract::Extractor;
-use page_file::{PageFile, PageNumber};
+use page_file::PageFile;
 use repair::Repair;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
@@ -100,8 +101,8 @@ impl DataDirectory {
     /// like a backup. The store is not changed.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) if `to` exists already or cannot be written, or if the database file cannot
-    /// be opened.
+    /// [`Error::File`](crate::Error::File) if `to` exists already or cannot be written, or if the
+    /// database file cannot be opened.
     pub fn salvage(&self, options: &StoreOptions, to: &Path) -> Result<SalvageReport> {
         if to.symlink_metadata().is_ok() {
             let exists = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
@@ -127,8 +128,8 @@ impl DataDirectory {
 }
 
 impl DataDirectory {
-    /// Rebuilds all indexes, then verifies the store, like [`Store::rebuild_and_check`]. If pages of
-    /// derived data are damaged, everything else is copied into a new file, which replaces the
+    /// Rebuilds all indexes, then verifies the store, like [`Store::rebuild_and_check`]. If pages
+    /// of derived data are damaged, everything else is copied into a new file, which replaces the
     /// store; the damaged file is kept. If other pages are damaged too, the store is not changed.
     pub fn rebuild_and_check(&self, options: &StoreOptions) -> Result<CheckReport> {
         let rebuilt =

@@ -44,12 +44,13 @@
 //!   all items. `hash` is the SHA-256 of the unfolded text. A definition that no context names is
 //!   deleted.
 //! * `operation`: an action of a person; an import is one operation of many batches. `started_ms`
-//!   is in milliseconds since 1970, for display only. `added`, `updated`, `removed` count items.
+//!   is in milliseconds since 1970, for display only. `store_age_ms`: the time for which the store
+//!   had been used until then, see `history`. `added`, `updated`, `removed` count items.
 //!   `undoes` and `undone_by` name other operations.
 //! * `batch(seq, operation)`: the operation to which a batch belongs.
 //! * `item_history`: one row for each version that a batch replaced (`removed` 0) or removed (1).
 //!   `seq` is that batch and `since` the batch that had made the version; the other columns are as
-//!   in `item` and `source_bytes`. Rows are kept for 90 days or 64 MB, whichever is less; the
+//!   in `item` and `source_bytes`. Rows are kept for 90 days of use or 64 MB, whichever is less; the
 //!   newest operation is always kept whole. The size limit does not apply to the operation before
 //!   it, nor to an operation that is being undone. After a purge the row stays as a tombstone,
 //!   without UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's
@@ -180,6 +181,7 @@ CREATE TABLE operation(
   verb TEXT NOT NULL,
   detail TEXT NOT NULL,
   started_ms INTEGER NOT NULL,
+  store_age_ms INTEGER NOT NULL,
   added INTEGER NOT NULL,
   updated INTEGER NOT NULL,
   removed INTEGER NOT NULL,

@@ -4,11 +4,13 @@ use crate::combined_schedules::CombinedSchedules;
 use crate::commit_record::{self, CommittedState};
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
+use crate::disk_state::fill_shared_memory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
 use crate::lock_holder::LockRequester;
 use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
 use crate::pending_work::{self, PendingWork};
+use crate::read_access::{ensure_writable_disk, is_unwritable, open_for_reading};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
@@ -18,6 +20,7 @@ use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::OptionalExtension as _;
 use std::cell::Cell;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +74,9 @@ pub struct Store {
     pub(crate) conn: WriteConnection,
     pub(crate) lock_files: LockFiles,
     pub(crate) extractor: Extractor,
-    newer_schema: Option<String>,
+    read_only: Option<ReadOnlyReason>,
+    /// Keeps writers away from a file that is read as if it never changed.
+    _write_lock: Option<File>,
     /// Schedules that a step of a rebuild combined, for the next step.
     pub(crate) combined_schedules: CombinedSchedules,
     /// The device and inode of the open file.
@@ -80,11 +85,20 @@ pub struct Store {
     wal_restart_pages: Cell<i64>,
 }
 
+/// The reason why a store that is open is not written.
+#[derive(Debug)]
+enum ReadOnlyReason {
+    /// Its schema has this newer minor version.
+    NewerSchema(String),
+    /// The disk is full, or cannot be written.
+    Disk,
+}
+
 impl Drop for Store {
     /// Completes the database, so that a copy of `data.db` alone has every batch. SQLite does this
     /// itself if no other connection is open.
     fn drop(&mut self) {
-        if self.conn.wal_pages().backlog() > 0 {
+        if self.read_only.is_none() && self.conn.wal_pages().backlog() > 0 {
             self.conn.checkpoint_fully(WAL_READER_PATIENCE);
         }
     }
@@ -100,6 +114,8 @@ impl Store {
             directory.ensure_store_exists()?;
         }
         directory.ensure_directory()?;
+        ensure_writable_disk(directory.path())?;
+        directory.check_is_file()?;
         let locks = LockFiles::open(&directory, options.requester.clone())?;
         let path = directory.database_path();
         let (conn, read_only) = {
@@ -121,21 +137,59 @@ impl Store {
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
         let file_id = file_id(&path);
+        fill_shared_memory(&directory.shared_memory_path());
         let mut store = Store {
             directory,
             path,
             conn,
             lock_files: locks,
             extractor,
-            newer_schema: read_only,
+            read_only: read_only.map(ReadOnlyReason::NewerSchema),
+            _write_lock: None,
             combined_schedules: CombinedSchedules::default(),
             file_id,
             wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         };
-        if store.newer_schema.is_none() {
+        if store.read_only.is_none() {
             store.refresh_when_opened()?;
         }
         Ok(store)
+    }
+
+    /// Opens an existing store, to write to it if that is possible. If the disk is full or cannot be
+    /// written, the store can be checked and copied only.
+    pub fn open_to_copy(dir: &Path, options: &StoreOptions) -> Result<Store> {
+        let options = StoreOptions { create: false, ..options.clone() };
+        match Store::open(dir, &options) {
+            Err(error) if is_unwritable(dir, &error) => Store::open_read_only(dir, &options),
+            store => store,
+        }
+    }
+
+    fn open_read_only(dir: &Path, options: &StoreOptions) -> Result<Store> {
+        let directory = DataDirectory::new(dir);
+        let path = directory.database_path();
+        let (access, locale) = open_for_reading(&directory, |conn| {
+            let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
+            let state = schema::read_schema_state(&tx, &path)?;
+            schema::refuse_development_schema(&tx, state, &path)?;
+            if let SchemaState::Older(major, minor) = state {
+                return Err(Error::SchemaTooOld { path: path.clone(), major, minor });
+            }
+            read_locale(&tx).map_err(sqlite_error_at(&path))
+        })?;
+        Ok(Store {
+            lock_files: LockFiles::open_read_only(&directory, options.requester.clone())?,
+            conn: WriteConnection::from_read_only(access.conn),
+            extractor: Extractor::with_zones(&locale, options.zones.clone()),
+            directory,
+            combined_schedules: CombinedSchedules::default(),
+            file_id: file_id(&path),
+            path,
+            read_only: Some(ReadOnlyReason::Disk),
+            _write_lock: access.write_lock,
+            wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
+        })
     }
 
     /// Returns the data directory.
@@ -264,10 +318,21 @@ impl Store {
         }
     }
 
-    /// Fails if the store has a newer minor schema version.
+    /// Returns whether the store can be written.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.read_only.is_none()
+    }
+
+    /// Fails if the store cannot be written, or has a newer minor schema version.
     pub(crate) fn ensure_writable(&self) -> Result<()> {
-        match &self.newer_schema {
-            Some(minor) => Err(Error::ReadOnly { path: self.path.clone(), version: minor.clone() }),
+        match &self.read_only {
+            Some(ReadOnlyReason::NewerSchema(minor)) => {
+                Err(Error::ReadOnly { path: self.path.clone(), version: minor.clone() })
+            }
+            // The disk may have room by now, but this connection cannot write.
+            Some(ReadOnlyReason::Disk) => ensure_writable_disk(self.directory.path())
+                .and(Err(Error::DiskFull { dir: self.directory.path().to_path_buf() })),
             None => Ok(()),
         }
     }

@@ -16,8 +16,8 @@ use std::path::Path;
 /// versions with their checksums, and compares the indexes with the items.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Rebuild all indexes from the items and compare; if pages of indexes are damaged, the store is
-    /// written anew, and the damaged file is kept
+    /// Rebuild all indexes from the items and compare; if pages of indexes are damaged, the store
+    /// is written anew, and the damaged file is kept
     #[arg(long)]
     rebuild: bool,
 }
@@ -30,9 +30,11 @@ impl CheckArgs {
             let directory = DataDirectory::new(&context.dir);
             directory.rebuild_and_check(&context.store_options(false))?
         } else {
-            let mut store = context.open_store()?;
-            // Waits for a process that is refilling the indexes.
-            store.refresh()?;
+            let mut store = context.open_store_to_copy()?;
+            if store.is_writable() {
+                // Waits for a process that is refilling the indexes.
+                store.refresh()?;
+            }
             store.check()?
         };
         print_report(context, &report)?;

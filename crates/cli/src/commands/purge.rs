@@ -1,9 +1,10 @@
 //! `larder purge`.
 
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, resolve_item};
+use crate::machine_time::now_milliseconds;
 use crate::output::{format_count, print_message, sanitize_line};
 use larder_store::{Handle, HandlePrefix, Operation, OperationId, PendingWork, PurgeReport};
 use serde_json::json;

@@ -606,7 +606,8 @@ impl ViewsEngine {
         loop {
             {
                 let _transaction = reader.begin_read()?;
-                if self.feed.is_current(reader)? {
+                // Where nothing can be written, each transaction has another data version.
+                if self.feed.is_same_state(reader)? {
                     return read(self);
                 }
             }

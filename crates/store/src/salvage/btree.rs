@@ -2,7 +2,8 @@
 //!
 //! Separate from `page_file`, which gives the pages, and from `salvage`, which knows the tables.
 
-use super::page_file::{FILE_HEADER_BYTES, PageFile, PageNumber, read_u16, read_u32};
+use super::page_file::{FILE_HEADER_BYTES, PageFile, read_u16, read_u32};
+use crate::page_layout::PageNumber;
 use rusqlite::types::Value;
 use std::collections::HashSet;
 
@@ -92,7 +93,7 @@ impl<'a> BtreeReader<'a> {
         Ok(children)
     }
 
-    fn read_cell(&mut self, layout: &PageLayout, mut cell: &[u8]) -> Option<Cell> {
+    fn read_cell(&mut self, layout: &PageLayout, mut cell: &[u8]) -> Option<BtreeCell> {
         let child = match layout.kind {
             INTERIOR_INDEX | INTERIOR_TABLE => {
                 let child = read_u32(cell, 0)?;
@@ -102,13 +103,13 @@ impl<'a> BtreeReader<'a> {
             _ => None,
         };
         if layout.kind == INTERIOR_TABLE {
-            return Some(Cell { child, record: None });
+            return Some(BtreeCell { child, record: None });
         }
         let payload_bytes = usize::try_from(read_varint(&mut cell)?).ok()?;
         let row_id = if layout.kind == LEAF_TABLE { read_varint(&mut cell)? } else { 0 };
         let payload = self.read_payload(layout.kind, cell, payload_bytes)?;
         let values = decode_record(&payload)?;
-        Some(Cell { child, record: Some(Record { row_id, values }) })
+        Some(BtreeCell { child, record: Some(Record { row_id, values }) })
     }
 
     /// Joins the part of a payload in its page with the parts in overflow pages.
@@ -168,7 +169,7 @@ impl<'a> BtreeReader<'a> {
     }
 }
 
-struct Cell {
+struct BtreeCell {
     child: Option<PageNumber>,
     record: Option<Record>,
 }

@@ -3,14 +3,12 @@
 //! SQLite refuses a file whose first page is damaged, and ends a query at the first damaged page.
 //! The formats are those of <https://sqlite.org/fileformat2.html>.
 
+use crate::page_layout::PageNumber;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-
-/// The number of a page; the first one is 1.
-pub(super) type PageNumber = u32;
 
 /// The page size of a store, if the header that says it is damaged.
 const DEFAULT_PAGE_BYTES: usize = 4096;

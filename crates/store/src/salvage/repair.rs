@@ -378,8 +378,8 @@ impl<'a> Repair<'a> {
         Ok(())
     }
 
-    /// Inserts the batches and operations that rows name, and a batch for the rows that this salvage
-    /// made.
+    /// Inserts the batches and operations that rows name, and a batch for the rows that this
+    /// salvage made.
     fn complete_operations(&mut self) -> DatabaseResult<()> {
         self.tx.execute_batch(
             "INSERT OR IGNORE INTO operation

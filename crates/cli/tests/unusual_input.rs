@@ -227,3 +227,74 @@ fn a_definition_that_is_too_long_is_called_so() {
     let expected = "the definition of time zone \"Long\" is malformed or too long";
     assert!(run.stderr().contains(expected), "{}", run.stderr());
 }
+
+/// Of several revisions in one file the newest is the item, wherever it stands. Items with the same
+/// SEQUENCE may be different events, and all are kept.
+#[test]
+fn the_newest_revision_in_a_file_is_imported() {
+    let event = |number: u8, name: &str| {
+        format!(
+            "BEGIN:VEVENT / UID:a / SEQUENCE:{number} / DTSTART:20260310T100000Z / SUMMARY:{name} / END:VEVENT"
+        )
+    };
+    let (old, new) = (event(0, "old"), event(2, "new"));
+    for (method, parts) in
+        [("", [&old, &new]), ("", [&new, &old]), ("METHOD:PUBLISH / ", [&old, &new])]
+    {
+        let (home, run) = import(&format!("{method}{} / {}", parts[0], parts[1]));
+        assert_eq!(run.code, 3, "{}", run.masked_output());
+        assert!(
+            run.stderr().contains("the file has a newer revision of this item"),
+            "{}",
+            run.stderr()
+        );
+        assert_eq!(
+            std::fs::read_to_string(home.work("rejects")).unwrap(),
+            old.replace(" / ", "\n") + "\n"
+        );
+        let day = home.ok(&["agenda", "2026-03-10"]);
+        assert_eq!(day, "Tue 10 Mar 2026\n  10:00  new\n");
+        let again = home.code(&["--format", "json", "import", "c.ics"], 3).stdout();
+        assert!(
+            again.contains("\"added\":0,\"updated\":0") && again.contains("\"unchanged\":1"),
+            "{again}"
+        );
+        // A later update of the item finds it.
+        home.write("later.ics", calendar(&event(3, "latest")));
+        home.ok(&["import", "--into", "c", "later.ics"]);
+        assert_eq!(keys(&home.json(&["find", "uid:=a"])[0], &["summary"]), "latest");
+        assert_eq!(home.ok(&["find", "--count", ""]), "1\n");
+    }
+    let (home, run) = import(&format!("{} / {}", event(1, "one"), event(1, "other")));
+    assert_eq!(run.code, 0, "{}", run.masked_output());
+    assert_eq!(home.ok(&["find", "--count", ""]), "2\n");
+}
+
+/// A check of a series with many overrides of the following occurrences takes time proportional to
+/// their number: it combines the series once, and not once for each override.
+#[test]
+fn a_check_of_many_overrides_takes_linear_time() {
+    let cpu_seconds = |count: i64| {
+        let change = |n: i64| {
+            let day = larder_time::civil::CivilTime::from_seconds_clamped((20_000 + n) * 86_400);
+            let time = format!("{day}Z");
+            format!(
+                "BEGIN:VEVENT / UID:s / RECURRENCE-ID;RANGE=THISANDFUTURE:{time} / DTSTART:{time} / END:VEVENT"
+            )
+        };
+        let changes: Vec<String> = (0..count).map(change).collect();
+        let (home, _) = import(&format!(
+            "BEGIN:VEVENT / UID:s / DTSTART:20240101T000000Z / RRULE:FREQ=DAILY / END:VEVENT / {}",
+            changes.join(" / ")
+        ));
+        let run = home.shell("(larder check && larder check --rebuild) > /dev/null && times");
+        // The last line has the time of the children: `0m1.234s 0m0.056s`.
+        let times = run.stdout();
+        let user = times.lines().last().and_then(|line| line.split(' ').next()).unwrap();
+        let (minutes, seconds) = user.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+    };
+    let (few, many) = (cpu_seconds(800), cpu_seconds(4000));
+    // Five times as many: 5 times the time if it is proportional, 25 times if it is quadratic.
+    assert!(many < 11.0 * few, "{few} s for 800, {many} s for 4,000");
+}

@@ -13,7 +13,7 @@
 //! | `field`, `field_values` | the tables of fields, and how their values are read |
 //! | `decoding`, `utf16` | transfer encodings, character sets, escapes |
 //! | `edit`, `splice`, `writer` | edits of single properties, new lines and components |
-//! | `item_identity` | UIDs, and the equality of items |
+//! | `item_identity`, `item_revision` | UIDs and the equality of items; the revision of a component |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
 //! | `kind`, `collection_type` | the tables of kinds and of types of collections |
 //! | `parsed_source` | the parsed source of an item of any kind |
@@ -42,6 +42,7 @@ pub mod field;
 mod field_values;
 pub mod fold;
 mod item_identity;
+pub mod item_revision;
 pub mod kind;
 pub mod parsed_source;
 pub mod phone;

@@ -2,6 +2,7 @@
 
 use larder_format::contact::{Contact, derive_uid, is_same_card};
 use larder_format::edit::insert_uid;
+use larder_format::item_revision::ItemRevision;
 use proptest::prelude::*;
 
 #[test]
@@ -38,6 +39,26 @@ fn equal_cards_differ_only_in_the_last_line_end() {
         assert_eq!(is_same_card(a, b), expect, "{a:?} {b:?}");
         assert_eq!(derive_uid(a) == derive_uid(b), expect, "{a:?} {b:?}");
     }
+}
+
+#[test]
+fn revisions_are_read_without_parsing() {
+    let check = |lines: &str, expect: Option<(&str, &str, u64)>| {
+        let event = format!("BEGIN:VEVENT\n{lines}\nEND:VEVENT\n");
+        let found = ItemRevision::read(event.as_bytes());
+        let text = |bytes| std::str::from_utf8(bytes).expect("text");
+        let found = found.map(|one| (text(one.uid), text(one.recurrence_id), one.sequence));
+        assert_eq!(found, expect, "{lines:?}");
+    };
+    check("UID:a\nSEQUENCE:3", Some(("a", "", 3)));
+    check(
+        "SEQUENCE:x\nuid;X=1:a\r\nRECURRENCE-ID;TZID=B:20260101T100000\r",
+        Some(("a", "20260101T100000", 0)),
+    );
+    check("BEGIN:VALARM\nUID:alarm\nSEQUENCE:9\nEND:VALARM\nUID:a", Some(("a", "", 0)));
+    check("SUMMARY:x\n UID:folded\nUIDX:a\nUID:", None);
+    check("DESCRIPTION:BEGIN:x\nUID:a\nUID:b\nSEQUENCE:1\nSEQUENCE:2", Some(("a", "", 1)));
+    assert_eq!(ItemRevision::read(b""), None);
 }
 
 #[test]

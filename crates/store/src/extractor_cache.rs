@@ -140,6 +140,11 @@ impl<'a> ExtractorCache<'a> {
         Ok(self.for_collection(tx, item.collection)?.extract(&item.bytes, &item.context))
     }
 
+    /// Replaces the cache of combined schedules by one of an earlier reading.
+    pub(crate) fn with_combined_schedules(self, combined: CombinedSchedules) -> Self {
+        ExtractorCache { combined_schedules: combined, ..self }
+    }
+
     /// Returns the cache of combined schedules.
     pub(crate) fn combined_schedules(&mut self) -> &mut CombinedSchedules {
         &mut self.combined_schedules

@@ -3,6 +3,7 @@
 //! All derived data can be computed again from the source bytes. Each step holds the write lock for
 //! a short time only, so that other writers come in between.
 
+use crate::combined_schedules::CombinedSchedules;
 use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::{DatabaseResult, Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
@@ -165,10 +166,11 @@ impl Store {
                 .map_err(sqlite_error_at(&path))?,
             IndexState::Complete | IndexState::Stale => Vec::new(),
         };
+        let mut combined = std::mem::take(&mut self.combined_schedules);
         let lock = self.lock_files.acquire()?;
         let locked_at = Instant::now();
         self.verify_before_write(&lock)?;
-        let step = || -> DatabaseResult<u64> {
+        let mut step = || -> DatabaseResult<u64> {
             let tx = self.conn.begin_write()?;
             if set.read_state(&tx)?.unwrap_or_default() != state
                 || history::read_epoch(&tx)? != epoch
@@ -187,7 +189,8 @@ impl Store {
                 tx.commit()?;
                 return Ok(0);
             };
-            index_page(&tx, set, &self.extractor, &page)?;
+            combined.keep_for(&epoch, read_meta_number(&tx, "last_seq")?);
+            index_page(&tx, set, &self.extractor, &page, &mut combined)?;
             // Items that were added while the rebuild waited for the lock remain to be indexed. If
             // there are only a few, they are extracted under the lock; otherwise a continuous
             // writer could prevent the rebuild from ending.
@@ -198,7 +201,8 @@ impl Store {
                 rest.clear();
                 set.write_state(&tx, &IndexState::format_rebuild(last, &fingerprint))?;
             } else {
-                index_page(&tx, set, &self.extractor, &rest)?;
+                index_page(&tx, set, &self.extractor, &rest, &mut combined)?;
+                combined = CombinedSchedules::default();
                 set.write_state(&tx, &fingerprint)?;
             }
             tx.commit()?;
@@ -207,6 +211,7 @@ impl Store {
         let items = step().map_err(sqlite_error_at(&path))?;
         let lock_held = locked_at.elapsed();
         self.release_and_checkpoint(lock);
+        self.combined_schedules = combined;
         Ok(RefreshStep { items, lock_held })
     }
 
@@ -270,8 +275,11 @@ fn index_page(
     set: DerivedIndex,
     extractor: &Extractor,
     page: &[ExtractedItem],
+    combined: &mut CombinedSchedules,
 ) -> DatabaseResult<()> {
-    let (mut gathered, mut extractors) = (SegmentBuffer::default(), ExtractorCache::new(extractor));
+    let mut gathered = SegmentBuffer::default();
+    let mut extractors =
+        ExtractorCache::new(extractor).with_combined_schedules(std::mem::take(combined));
     let mut sort_changes = Vec::new();
     let mut writer = interval_table::IntervalWriter::new(tx, extractor);
     for ExtractedItem { id, seq, index_config: summary, entry } in page {
@@ -312,6 +320,7 @@ fn index_page(
             _ => gathered.put(id.to_number(), to_term_set(entry.terms)),
         }
     }
+    *combined = std::mem::take(extractors.combined_schedules());
     match set {
         DerivedIndex::Interval => writer.finish()?,
         DerivedIndex::Sort => {

@@ -1,5 +1,6 @@
 //! Opening a store for writing, and its connection.
 
+use crate::combined_schedules::CombinedSchedules;
 use crate::commit_record::{self, CommittedState};
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
@@ -77,6 +78,8 @@ pub struct Store {
     /// Keeps writers away from a file that is read as if it never changed.
     _write_lock: Option<File>,
     recovered_copy: Option<PathBuf>,
+    /// Schedules that a step of a rebuild combined, for the next step.
+    pub(crate) combined_schedules: CombinedSchedules,
     /// The device and inode of the open file.
     file_id: Option<(u64, u64)>,
     /// The size of the write-ahead log from which on it is begun anew.
@@ -155,6 +158,7 @@ impl Store {
             read_only: read_only.map(ReadOnlyReason::NewerSchema),
             _write_lock: None,
             recovered_copy,
+            combined_schedules: CombinedSchedules::default(),
             file_id,
             wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
         };
@@ -194,6 +198,7 @@ impl Store {
             conn: WriteConnection::from_read_only(access.conn),
             extractor: Extractor::with_zones(&locale, options.zones.clone()),
             directory,
+            combined_schedules: CombinedSchedules::default(),
             file_id: file_id(&path),
             path,
             read_only: Some(ReadOnlyReason::Disk),

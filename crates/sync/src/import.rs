@@ -13,6 +13,7 @@
 //! | `calendar` | the calendar around a component |
 //! | `prescan` | the first pass over a file of calendars |
 //! | `pipeline` | the threads that read and parse |
+//! | `revisions` | several revisions of an item in one file |
 //! | `routing` | the collection of an item |
 //! | `cancellation` | messages with METHOD:CANCEL |
 //! | `rejects` | the file of rejected input |
@@ -28,6 +29,7 @@ mod pipeline;
 mod prescan;
 mod rejects;
 mod report;
+mod revisions;
 mod routing;
 
 pub use report::{CollectionCounts, ImportDiagnostic, ImportEvent, ImportReport};
@@ -135,7 +137,8 @@ pub enum ImportInput {
 /// Imports the items of all inputs as one operation.
 ///
 /// An item whose UID is in the collection is an update, or unchanged if its bytes are the same. A
-/// second item with one UID in the same import is kept in addition to the first. An item without a
+/// second item with one UID in the same import is kept in addition to the first; of several
+/// revisions in one file, with other SEQUENCEs, only the newest is imported. An item without a
 /// UID gets one derived from its bytes. Rejected input is reported in `events` and, with
 /// [`rejects`](ImportOptions::rejects), kept.
 ///

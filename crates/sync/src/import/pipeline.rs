@@ -17,6 +17,7 @@ use super::calendar::{EnclosingCalendar, FinishedCalendar, OpenCalendar};
 use super::files::{InputFiles, InputSource};
 use super::input_origin::InputOrigin;
 use super::prescan::LateCalendars;
+use super::revisions::OLDER_REVISION_REASON;
 use crate::error::Error;
 use larder_edit::calendar_context_builder::{MAX_HEADER_BYTES, NO_TZID_REASON};
 use larder_format::collection_type::COLLECTION_TYPES;
@@ -410,7 +411,7 @@ impl InputReader {
                     self.add_skipped(line, Some(NO_TZID_REASON.into()), bytes);
                 }
             }
-            StreamPiece::Component { name, line, bytes, .. } => {
+            StreamPiece::Component { name, line, bytes, closed } => {
                 self.in_stretch = false;
                 let kind = Kind::from_component_name(name);
                 let is_in_calendar = kind.is_exported_in_calendar();
@@ -418,6 +419,14 @@ impl InputReader {
                 let around = is_in_calendar.then(|| self.calendar.enclosing_calendar());
                 if is_in_calendar {
                     self.calendar.mark_used();
+                }
+                let revisions = &self.late_calendars.revisions;
+                if closed
+                    && kind.has_schedule()
+                    && around.as_ref().is_some_and(|around| revisions.has_newer(around, bytes))
+                {
+                    self.add_skipped(line, Some(OLDER_REVISION_REASON.into()), bytes);
+                    return;
                 }
                 self.add_piece(line, PieceContent::Item(bytes.to_vec(), kind, around));
             }

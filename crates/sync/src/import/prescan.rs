@@ -9,6 +9,7 @@
 
 use super::calendar::OpenCalendar;
 use super::input_origin::InputOrigin;
+use super::revisions::{NewestRevisions, RevisionScan};
 use larder_format::kind::Kind;
 use larder_format::splitter::{Splitter, StreamPiece};
 use std::collections::HashMap;
@@ -25,11 +26,14 @@ pub(super) struct LateCalendars {
     origin: Arc<InputOrigin>,
     late: HashMap<u64, OpenCalendar>,
     next_number: u64,
+    /// The newest revisions of its items.
+    pub(super) revisions: NewestRevisions,
 }
 
 /// The calendar that is being read.
 struct Prescan {
     late_calendars: LateCalendars,
+    revisions: RevisionScan,
     calendar: OpenCalendar,
     has_pieces: bool,
     /// The rest of [`PRESCAN_LIMIT_BYTES`].
@@ -56,6 +60,7 @@ impl LateCalendars {
         let ahead = LateCalendars::for_stream(origin);
         let mut looking = Prescan {
             late_calendars: ahead,
+            revisions: RevisionScan::default(),
             calendar,
             has_pieces: false,
             remaining_bytes: PRESCAN_LIMIT_BYTES,
@@ -73,7 +78,8 @@ impl LateCalendars {
         }
         splitter.finish(&mut |piece| looking.handle_piece(piece));
         looking.finish_calendar();
-        Ok(LateCalendars { next_number: 0, ..looking.late_calendars })
+        let revisions = looking.revisions.finish();
+        Ok(LateCalendars { next_number: 0, revisions, ..looking.late_calendars })
     }
 
     /// Returns the next calendar. The first stands for the components before any calendar.
@@ -98,10 +104,14 @@ impl Prescan {
                 // A definition without a TZID is reported when the file is read.
                 let _has_name = self.calendar.add_zone(bytes);
             }
-            StreamPiece::Component { name, .. } => {
-                match Kind::from_component_name(name).is_exported_in_calendar() {
+            StreamPiece::Component { name, bytes, closed, .. } => {
+                let kind = Kind::from_component_name(name);
+                match kind.is_exported_in_calendar() {
                     true => self.calendar.mark_used(),
                     false => self.has_no_calendar |= !self.has_pieces,
+                }
+                if closed && kind.has_schedule() {
+                    self.revisions.add(&self.calendar.enclosing_calendar(), bytes);
                 }
             }
             StreamPiece::Skipped { .. } => return,

@@ -154,9 +154,9 @@ fn colours_on_a_terminal() {
     );
     assert_snapshot!(run.masked_output().replace('\x1b', "~"), @r"
     ~[1mFri 6 Mar 2026~[0m
-      09:30-09:45  ~[31mStandup~[0m                         ~[2m(Room 4)~[0m
+      09:30-09:45  ~[36mStandup~[0m                         ~[2m(Room 4)~[0m
       14:00-15:00  ~[9mTeam photo (cancelled)~[0m          ~[2m(Courtyard)~[0m
-      17:00-18:00  ~[31mCall with New York (tentative)~[0m
+      17:00-18:00  ~[36mCall with New York (tentative)~[0m
     ");
 }
 

@@ -253,7 +253,7 @@ fn unusable_directories_are_explained() {
     std::fs::create_dir_all(home.work("odd/data.db")).unwrap();
     std::fs::set_permissions(home.work("odd"), private.clone()).unwrap();
     assert_snapshot!(at("odd", &["import", "book.vcf"]), @"
-    ! error: odd/data.db: unable to open database file: odd/data.db
+    ! error: odd/data.db: is not a regular file
     ! hint: `ls -l` shows who owns the files; `larder check` checks the store for damage
     exit 4
     ");

@@ -1,7 +1,7 @@
 //! The interface between the sort index and its storage: blocks by fence, and level-0 runs.
 //!
-//! Separate from `segment_storage`, the interface of the inverted index, because blocks are found by position
-//! here, and rewritten in place.
+//! Separate from `segment_storage`, the interface of the inverted index, because blocks are found
+//! by position here, and rewritten in place.
 
 use crate::block::CorruptBlock;
 

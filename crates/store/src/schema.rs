@@ -50,11 +50,11 @@
 //! * `batch(seq, operation)`: the operation to which a batch belongs.
 //! * `item_history`: one row for each version that a batch replaced (`removed` 0) or removed (1).
 //!   `seq` is that batch and `since` the batch that had made the version; the other columns are as
-//!   in `item` and `source_bytes`. Rows are kept for 90 days of use or 64 MB, whichever is less; the
-//!   newest operation is always kept whole. The size limit does not apply to the operation before
-//!   it, nor to an operation that is being undone. After a purge the row stays as a tombstone,
-//!   without UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's
-//!   schedule as `idx_schedule.data` had it; NULL: none or unknown.
+//!   in `item` and `source_bytes`. Rows are kept for 90 days of use or 64 MB, whichever is less;
+//!   the newest operation is always kept whole. The size limit does not apply to the operation
+//!   before it, nor to an operation that is being undone. After a purge the row stays as a
+//!   tombstone, without UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`:
+//!   the item's schedule as `idx_schedule.data` had it; NULL: none or unknown.
 //! * `schedule_history(seq, handle, schedule)`: the schedule of an item before a batch that changed
 //!   another item of its series. Rows are kept as long as the rows of `item_history`.
 //! * `collection_history`: the same for collections; `name` NULL: the collection did not exist.

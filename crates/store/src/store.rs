@@ -168,8 +168,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens an existing store, to write to it if that is possible. If the disk is full or cannot be
-    /// written, the store can be checked and copied only.
+    /// Opens an existing store, to write to it if that is possible. If the disk is full or cannot
+    /// be written, the store can be checked and copied only.
     pub fn open_to_copy(dir: &Path, options: &StoreOptions) -> Result<Store> {
         let options = StoreOptions { create: false, ..options.clone() };
         match Store::open(dir, &options) {

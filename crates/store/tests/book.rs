@@ -180,8 +180,8 @@ impl Book {
         read_contents(&self.reader())
     }
 
-    /// Adds an operation without effect, up to which the store was used for this long: a single long
-    /// pause would not count.
+    /// Adds an operation without effect, up to which the store was used for this long: a single
+    /// long pause would not count.
     pub(crate) fn age_by(&mut self, days: i64) {
         let conn = rusqlite::Connection::open(self.data()).unwrap();
         let sql = "INSERT INTO operation(verb, detail, started_ms, store_age_ms, added, updated, removed)

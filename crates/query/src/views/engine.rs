@@ -131,8 +131,8 @@ impl ViewsEngine {
         })
     }
 
-    /// Registers a query that is registered already at the time of the clock; otherwise returns that
-    /// time.
+    /// Registers a query that is registered already at the time of the clock; otherwise returns
+    /// that time.
     pub(super) fn register_known(
         &mut self,
         reader: &Reader,

@@ -129,3 +129,47 @@ impl TableSpec {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::WriteConnection;
+    use std::path::Path;
+
+    /// Returns the shape of a table as SQLite describes it.
+    fn schema_shape(conn: &WriteConnection, table: &TableSpec) -> String {
+        let tx = conn.autocommit_read();
+        let sql = "SELECT type, \"notnull\", pk FROM pragma_table_info(?1)";
+        let mut select = tx.prepare_cached(sql).expect("a statement");
+        let columns = select
+            .query_map([table.name], |row| {
+                let (kind, is_required, key): (String, bool, i64) =
+                    (row.get(0)?, row.get(1)?, row.get(2)?);
+                let letter = match kind.as_str() {
+                    "INTEGER" if key > 0 && table.has_row_ids => 'k',
+                    kind => kind.chars().next().unwrap_or('?').to_ascii_lowercase(),
+                };
+                let is_nullable = !is_required && key == 0;
+                Ok(if is_nullable { letter.to_ascii_uppercase() } else { letter })
+            })
+            .expect("columns");
+        columns.collect::<rusqlite::Result<String>>().expect("columns")
+    }
+
+    #[test]
+    fn the_tables_are_those_of_the_schema() {
+        let conn = WriteConnection::open(Path::new(":memory:")).expect("a database");
+        let tx = conn.begin_write().expect("a transaction");
+        crate::schema::create_tables(&tx, "und").expect("the tables");
+        for table in TABLES {
+            assert_eq!(table.shape, schema_shape(&conn, table), "{}", table.name);
+        }
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'idx_%'";
+        let mut select = tx.prepare_cached(sql).expect("a statement");
+        let names = select.query_map([], |row| row.get::<_, String>(0)).expect("tables");
+        for name in names.map(|name| name.expect("a name")) {
+            let is_known = TABLES.iter().any(|table| table.name == name);
+            assert!(is_known || name == "schedule_history", "{name} is not salvaged");
+        }
+    }
+}

@@ -26,7 +26,10 @@ fn check(files: &[(&str, String)], expect: &[&str]) {
     }
     assert_eq!(import_all(&mut book).collections, expect);
     let again = import_all(&mut book);
-    assert_eq!((again.collections, again.added), (expect.iter().map(|s| s.to_string()).collect(), 0));
+    assert_eq!(
+        (again.collections, again.added),
+        (expect.iter().map(|s| s.to_string()).collect(), 0)
+    );
 }
 
 fn text(text: &str) -> String {
@@ -43,7 +46,10 @@ fn a_folder_of_single_items_is_one_collection() {
     // A lone file is an item of its folder if it has the name of its UID.
     check(&[("private/u1.ics", event("u1", ""))], &["private"]);
     check(&[("downloads/dentist.ics", event("u1", ""))], &["dentist"]);
-    check(&[("friends/a.vcf", card("a", "Anna")), ("friends/b.vcf", card("b", "Bea"))], &["friends"]);
+    check(
+        &[("friends/a.vcf", card("a", "Anna")), ("friends/b.vcf", card("b", "Bea"))],
+        &["friends"],
+    );
 }
 
 #[test]

@@ -258,10 +258,10 @@ impl From<larder_query::Error> for CommandFailure {
                     None => failure.with_hint("`larder fields` lists the fields"),
                 }
             }
-            larder_query::Error::StepLimit { .. } => {
-                CommandFailure::new(FailureKind::Usage, error)
-                    .with_hint("use fewer terms, or terms that an index answers (`--explain` shows them)")
-            }
+            larder_query::Error::StepLimit { .. } => CommandFailure::new(FailureKind::Usage, error)
+                .with_hint(
+                    "use fewer terms, or terms that an index answers (`--explain` shows them)",
+                ),
             error => CommandFailure::new(FailureKind::Store, error),
         }
     }

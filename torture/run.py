@@ -100,7 +100,7 @@ def run_steps(arguments: argparse.Namespace, scratch: pathlib.Path) -> list[Summ
         if arguments.points is not None:
             number = arguments.points or None
         print(f"{step_type.name}: {step_type.title()}", flush=True)
-        summaries.append(run_step(step_type(lab), number, arguments.again, arguments.point))
+        summaries.append(run_step(step_type(lab), number, arguments.again or arguments.quick, arguments.point))
     return summaries
 
 

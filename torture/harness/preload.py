@@ -73,7 +73,7 @@ class Preload:
 
 # The errors that are injected, with the words that a message about them may use.
 ERRORS = {
-    "EIO": (errno.EIO, r"i/o error|input/output error"),
+    "EIO": (errno.EIO, r"i/o error|input/output error|the disk failed to"),
     "ENOSPC": (errno.ENOSPC, r"no space"),
     "EDQUOT": (errno.EDQUOT, r"quota"),
 }

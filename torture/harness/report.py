@@ -5,6 +5,9 @@ import re
 
 from harness.runner import Summary
 
+# Groups of points that are listed for a kind of failure.
+SHOWN_GROUPS = 12
+
 COLUMNS = ("step", "tried", "of", "failed", "seconds", "left out")
 
 
@@ -41,7 +44,7 @@ def print_failures(summary: Summary) -> None:
     for kind, points in sorted(kinds.items(), key=lambda entry: -len(entry[1])):
         groups = sorted({point.split(":")[0] for point in points})
         print(f"{len(points):,} x {kind}")
-        print(f"      {', '.join(groups)}")
+        print(f"      {', '.join(groups[:SHOWN_GROUPS])}{', ...' if len(groups) > SHOWN_GROUPS else ''}")
         print(f"      torture/run.py {summary.step} --point {points[0]} --keep")
 
 

@@ -8,6 +8,7 @@ seed they belong to. A step whose points all have a result is done.
 import abc
 import collections
 import dataclasses
+import functools
 import hashlib
 import json
 import multiprocessing
@@ -19,6 +20,9 @@ import traceback
 from harness.fixtures import Fixtures
 from harness.preload import Preload
 from harness.sandbox import Sandbox
+
+# The folder of these tests.
+SOURCES = pathlib.Path(__file__).resolve().parent.parent
 
 
 @dataclasses.dataclass
@@ -55,9 +59,11 @@ class Lab:
         """Returns a random generator that depends on the seed and on these values only."""
         return random.Random(repr((self.seed, *parts)))
 
-    def program_digest(self) -> str:
-        """Identifies the program."""
-        return hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
+    @functools.cached_property
+    def digest(self) -> str:
+        """Identifies the program and the tests: results of others are worth nothing."""
+        files = [self.program, *sorted(SOURCES.rglob("*.py")), *sorted(SOURCES.rglob("*.[ch]"))]
+        return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 class Step(abc.ABC):
@@ -178,9 +184,13 @@ def run_step(step: Step, number: int | None, again: bool, only: list[str]) -> Su
     if summary.left_out:
         return summary
     began = time.monotonic()
-    points = step.points()
+    try:
+        points = step.points()
+    except Exception as error:  # The other steps run nevertheless.
+        summary.failed, summary.failures = 1, [("preparation", f"{error}")]
+        return summary
     chosen = only or choose(points, number, step.lab.random(step.name))
-    header = {"step": step.name, "program": step.lab.program_digest(), "seed": step.lab.seed, "items": step.lab.items}
+    header = {"step": step.name, "digest": step.lab.digest, "seed": step.lab.seed, "items": step.lab.items}
     kind = ".points" if only else ".quick" if step.lab.quick else ""
     path = step.lab.results / f"{step.name}{kind}.jsonl"
     if again or only:

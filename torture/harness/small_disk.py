@@ -78,7 +78,7 @@ class SmallDisk:
         status = os.statvfs(self.folder)
         if self.file_system is FileSystem.TMPFS:
             used = (status.f_blocks - status.f_bfree) * status.f_frsize
-            mount("-o", f"remount,size={used + size}", str(self.folder))
+            mount("-o", f"remount,size={used + size}", "none", str(self.folder))
         else:
             with open(self.filler, "wb") as file:
                 os.posix_fallocate(file.fileno(), 0, max(1, status.f_bavail * status.f_frsize - size))
@@ -86,7 +86,7 @@ class SmallDisk:
     def make_room(self) -> None:
         """Makes the disk large again."""
         if self.file_system is FileSystem.TMPFS:
-            mount("-o", f"remount,size={ROOM}", str(self.folder))
+            mount("-o", f"remount,size={ROOM}", "none", str(self.folder))
         else:
             self.filler.unlink(missing_ok=True)
 

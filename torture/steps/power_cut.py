@@ -30,7 +30,7 @@ WORK = [
     Verb("undo", "undo 6", Effect.STEPS),
     Verb("backup", "backup {out}/copy.db", output="copy.db"),
     Verb("import", "import {inputs}/contacts.vcf --batch 20", Effect.STEPS, batch=20),
-#    Verb("export", "export contacts -o {out}/book.vcf", output="book.vcf"),
+    Verb("export", "export contacts -o {out}/book.vcf", output="book.vcf"),
     Verb("purge", "purge -y uid:new uid:secret", Effect.WHOLE),
     Verb("backup-again", "backup {out}/copy.db", output="copy.db"),
     Verb("collections-index", "collections index contacts --index email:exact"),
@@ -41,7 +41,7 @@ WORK = [
     Verb("restore", "restore {out}/copy.db", Effect.WHOLE),
     Verb("add-task", 'add --kind task "Taxes due 2026-05-01"', Effect.ADDITION),
     Verb("merge", "merge uid:anna uid:anna-again", Effect.WHOLE),
-#    Verb("export-again", "export contacts -o {out}/book.vcf", output="book.vcf"),
+    Verb("export-again", "export contacts -o {out}/book.vcf", output="book.vcf"),
     Verb("purge-again", "purge -y uid:chloe", Effect.WHOLE),
 ]
 # What is left of the shared memory file after a cut.
@@ -135,7 +135,7 @@ class PowerCutStep(Step):
 
     def kept_recording(self) -> Recording:
         """Returns the recording of an earlier run with this program, so that its points mean the same, or makes one."""
-        path = self.lab.results / f"power-cut.{self.lab.program_digest()}.record"
+        path = self.lab.results / f"power-cut.{self.lab.digest}.record"
         if path.exists():
             return pickle.loads(path.read_bytes())
         recording = record(self.lab)
@@ -162,7 +162,7 @@ class PowerCutStep(Step):
         lay_out(files, self.recording.root, sandbox.case, generator)
         past = self.recording.changes[:cut]
         begun, acknowledged = progress(past)
-        announced = announced_seq(past, f"{self.recording.root}/store/data.notify")
+        announced = oracle.announced_seq(last_content(past, f"{self.recording.root}/store/data.notify"))
         failures = self.judge(sandbox, begun, acknowledged, announced)
         if not failures and generator.random() < 0.3:
             failures = goes_on(sandbox)
@@ -175,7 +175,7 @@ class PowerCutStep(Step):
         outputs = [name for name, digest in before.outputs.items()
                    if not is_whole(sandbox.out / name, {digest, after.outputs.get(name)})]
         failures = [f"during {verb.name}: the output {name} is lost or damaged" for name in outputs]
-        check = sandbox.larder("check")
+        check = oracle.check_store(sandbox)
         now = oracle.read_contents(sandbox.store / "data.db")
         if check.code != 0 and not (before.contents is None and now is None and oracle.has_no_store(sandbox, check)):
             return failures + [f"during {verb.name}: check: exit code {check.code}: {check.error}"]
@@ -192,12 +192,11 @@ def progress(past: list[Change]) -> tuple[int, int]:
     return marks.count("begin"), marks.count("end")
 
 
-def announced_seq(past: list[Change], path: str) -> int:
-    """Returns the number of the last batch that was announced in the notify file."""
+def last_content(past: list[Change], path: str) -> bytes:
+    """Returns what was last written to a file that is always written as a whole."""
     inodes = [change.inode for change in past if change.kind == "O" and change.path == path]
-    numbers = [change.content for change in past if change.kind == "W" and inodes and change.inode == inodes[-1]]
-    text = numbers[-1].split() if numbers else []
-    return int(text[-1]) if text and text[-1].isdigit() else 0
+    contents = [change.content for change in past if change.kind == "W" and inodes and change.inode == inodes[-1]]
+    return contents[-1] if contents else b""
 
 
 def is_whole(path: pathlib.Path, allowed: set[str | None]) -> bool:

@@ -78,17 +78,26 @@ class ZeroedPageStep(Step):
         return Outcome(failures)
 
     def judge_salvage(self, sandbox: Sandbox, contents: Contents, needed: float) -> list[str]:
-        """Judges how many items come out."""
-        folder = sandbox.out / "salvaged"
-        run = sandbox.larder("salvage", str(folder))
-        if run.crash():
-            return [f"salvage {run.crash()}"]
-        paths = [path for path in [folder, *folder.rglob("*")] if path.is_file()]
-        salvaged = b"".join(path.read_bytes() for path in paths)
-        found = sum(content.rstrip(b"\r\n") in salvaged for content in contents.items.values())
-        if found < needed * len(contents.items):
-            return [f"salvage got {found} of {len(contents.items)} items: exit code {run.code}: {run.error}"]
-        return []
+        """Judges how many items come out, and that the result is a sound store."""
+        file = sandbox.out / "salvaged.db"
+        run = sandbox.larder("salvage", str(file))
+        salvaged = oracle.read_contents(file)
+        if run.crash() or salvaged is None:
+            return [f"salvage: {run.crash() or f'exit code {run.code}: {run.error}'}"]
+        found = sum(salvaged.digests.get(key) == digest for key, digest in contents.digests.items())
+        failures = []
+        if found < needed * len(contents.digests):
+            failures.append(f"salvage got {found} of {len(contents.digests)} items: {run.error}")
+        if found < len(contents.digests) and run.code == 0:
+            failures.append(f"salvage got {found} of {len(contents.digests)} items, and ends with 0")
+        foreign = set(salvaged.digests.values()) - set(contents.digests.values())
+        if foreign:
+            failures.append(f"salvage gives {len(foreign)} items other bytes")
+        other = ["--data-dir", str(sandbox.case / "other")]
+        restore, check = sandbox.larder(*other, "restore", str(file)), sandbox.larder(*other, "check")
+        if restore.code != 0 or check.code != 0:
+            failures.append(f"the salvaged store cannot be restored: {restore.error}; {check.error}")
+        return failures
 
 
 def judge_rebuild(sandbox: Sandbox, contents: Contents) -> list[str]:

@@ -80,6 +80,12 @@ const EXAMPLE_LINE_HINT: &str = "for example: locale = \"sv\"";
 impl Config {
     /// Reads the file; a missing file is an empty configuration.
     pub(crate) fn read(path: &Path) -> Result<Config, CommandFailure> {
+        // Reading a pipe or a device might never end.
+        if std::fs::metadata(path).is_ok_and(|file| !file.is_file() && !file.is_dir()) {
+            let what = format!("{} is not a regular file", path.display());
+            return Err(CommandFailure::new(FailureKind::Usage, what)
+                .with_hint("remove it, or replace it by a text file"));
+        }
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Config::default()),

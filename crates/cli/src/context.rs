@@ -3,13 +3,16 @@
 use crate::args::{GlobalArgs, OutputFormat};
 use crate::config::Config;
 use crate::failure::{CommandFailure, FailureKind};
+use crate::machine_time::{self, now_milliseconds};
 use crate::output::OutputStream;
 use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
 use larder_query::query_log::{QueryLogEvent, QueryLogSink, ResultRecord};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
-use larder_store::{Reader, Store, StoreOptions};
+use larder_store::{
+    LockHolder, LockRequester, PendingWork, Reader, Store, StoreOptions, WaitNotice,
+};
 use larder_time::civil::Instant;
 use larder_time::zone::{Zone, ZoneDatabase};
 use std::cell::Cell;
@@ -36,13 +39,22 @@ pub(crate) struct CommandContext {
     pub(crate) log: Option<Arc<dyn QueryLogSink>>,
     /// The memory budget of the views' answer cache.
     pub(crate) cache_budget_bytes: usize,
+    /// The command, which other processes see while they wait for it.
+    command: String,
+    /// Whether interrupted work of the store was reported.
+    has_reported_work: Cell<bool>,
+    /// Whether lost commits were reported.
+    has_reported_loss: Cell<bool>,
     answer_count: Cell<u64>,
     locale: Option<String>,
     locale_if_new: Option<String>,
 }
 
 impl CommandContext {
-    pub(crate) fn new(global: GlobalArgs) -> Result<CommandContext, CommandFailure> {
+    pub(crate) fn new(
+        global: GlobalArgs,
+        command_name: &str,
+    ) -> Result<CommandContext, CommandFailure> {
         let bases = etcetera::base_strategy::Xdg::new();
         let config_dir = bases.as_ref().map(|xdg| xdg.config_dir().join("larder")).ok();
         let config = match &config_dir {
@@ -64,7 +76,7 @@ impl CommandContext {
         if let Some(color) = global.color {
             crate::output::set_color(color);
         }
-        let zone = non_empty_env("TZ").filter(|_| jiff::tz::TimeZone::system().is_unknown());
+        let zone = non_empty_env("TZ").filter(|_| machine_time::local_zone().is_unknown());
         if let Some(zone) = zone.filter(|_| !global.quiet) {
             let zone = crate::output::sanitize_line(&zone.to_string_lossy());
             crate::output::print_message(
@@ -85,6 +97,9 @@ impl CommandContext {
             dir,
             log: log.map(|file| crate::query_log_file::open_sink(file, global.quiet)),
             cache_budget_bytes: config.views.cache.map_or(DEFAULT_CACHE_BYTES, |bytes| bytes.0),
+            command: format!("larder {command_name}"),
+            has_reported_work: Cell::new(false),
+            has_reported_loss: Cell::new(false),
             answer_count: Cell::new(0),
             format: global.format,
             quiet: global.quiet,
@@ -112,7 +127,16 @@ impl CommandContext {
             Err(larder_store::Error::SchemaTooOld { .. }) => {
                 Ok(self.open_store()?.open_reader()?)
             }
-            reader => Ok(reader?),
+            reader => {
+                let reader = reader?;
+                if let Some(lost) =
+                    reader.lost_commits().filter(|_| !self.has_reported_loss.replace(true))
+                {
+                    self.print_warning(lost);
+                }
+                self.warn_of_pending_work(&reader.pending_work()?);
+                Ok(reader)
+            }
         }
     }
 
@@ -121,13 +145,36 @@ impl CommandContext {
         self.open_with_create(false)
     }
 
+    /// Opens an existing store to check or to copy it, even if its disk is full or cannot be
+    /// written.
+    pub(crate) fn open_store_to_copy(&self) -> Result<Store, CommandFailure> {
+        Ok(Store::open_to_copy(&self.dir, &self.store_options(false))?)
+    }
+
     /// Opens the store for writing, and creates it if there is none.
     pub(crate) fn open_or_create_store(&self) -> Result<Store, CommandFailure> {
         self.open_with_create(true)
     }
 
     fn open_with_create(&self, create: bool) -> Result<Store, CommandFailure> {
-        Ok(Store::open(&self.dir, &self.store_options(create))?)
+        let store = Store::open(&self.dir, &self.store_options(create))?;
+        self.warn_of_pending_work(&store.pending_work()?);
+        Ok(store)
+    }
+
+    /// Prints no warnings of interrupted work, for a command that reports or finishes it.
+    pub(crate) fn without_work_warnings(&self) {
+        self.has_reported_work.set(true);
+    }
+
+    /// Warns once of work that was interrupted, with the command that finishes it.
+    fn warn_of_pending_work(&self, pending: &[PendingWork]) {
+        if pending.is_empty() || self.has_reported_work.replace(true) {
+            return;
+        }
+        for work in pending {
+            self.print_warning(format!("{work}; to finish it: larder {}", work.command()));
+        }
     }
 
     /// Returns the options to open the store with.
@@ -137,6 +184,10 @@ impl CommandContext {
             locale: self.locale.clone(),
             locale_if_new: self.locale_if_new.clone(),
             zones: Arc::clone(&self.settings.user_locale.zones),
+            requester: LockRequester {
+                command: self.command.clone(),
+                on_wait: (!self.quiet).then(|| Arc::new(print_wait) as WaitNotice),
+            },
         }
     }
 
@@ -254,6 +305,12 @@ impl CommandContext {
     }
 }
 
+/// Prints who a command waits for.
+fn print_wait(holder: Option<&LockHolder>) {
+    let holder = holder.map_or_else(|| "another program".into(), ToString::to_string);
+    crate::output::print_message("note", format!("waiting for {holder}"));
+}
+
 /// Returns random bytes for a UID.
 pub(crate) fn random_bytes() -> std::io::Result<[u8; 16]> {
     let mut bytes = [0; 16];
@@ -261,25 +318,20 @@ pub(crate) fn random_bytes() -> std::io::Result<[u8; 16]> {
     Ok(bytes)
 }
 
-/// Returns the time in milliseconds since 1970.
-pub(crate) fn now_milliseconds() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
-}
-
 /// Returns the current time, the zone and the language of this machine.
 fn read_user_locale() -> UserLocale {
-    let database = jiff::tz::TimeZoneDatabase::from_env();
+    let database = machine_time::zone_database();
     let zones = Arc::new(match tzdata_version() {
         Some(version) => ZoneDatabase::with_version(database, version),
         None => ZoneDatabase::new(database),
     });
-    let local = jiff::tz::TimeZone::system();
+    let local = machine_time::local_zone();
     let local = match local.iana_name().and_then(|name| zones.get(name)) {
         Some(zone) => zone,
         None => Zone::from_system(local, "local"),
     };
     let language = Language::from_locale(&locale_for_category("LC_TIME").unwrap_or_default());
-    let now = Instant::from_seconds_clamped(jiff::Timestamp::now().as_second());
+    let now = Instant::from_seconds_clamped(now_milliseconds().div_euclid(1000));
     UserLocale { now, zone: local, zones, language }
 }
 

@@ -99,6 +99,24 @@ impl CommandFailure {
         self.missing_collection.as_deref()
     }
 
+    /// Turns a failure to read the store into a warning. For what follows a commit: a command that
+    /// changed the store must not look as if it had failed, because it would be run again.
+    pub(crate) fn after_commit(
+        result: Result<CommandStatus, CommandFailure>,
+    ) -> Result<CommandStatus, CommandFailure> {
+        match result {
+            Err(failure) if failure.kind == FailureKind::Store => {
+                let message = &failure.message;
+                crate::output::print_message(
+                    "warning",
+                    format!("the change is committed, but the store cannot be read: {message}"),
+                );
+                Ok(CommandStatus::Done)
+            }
+            result => result,
+        }
+    }
+
     fn exit_code(&self) -> u8 {
         match self.kind {
             FailureKind::BrokenPipe => 0,
@@ -161,10 +179,18 @@ impl From<larder_store::Error> for CommandFailure {
             Error::File { source, .. } if source.kind() == ErrorKind::NotADirectory => {
                 failure(FailureKind::Store).with_hint("choose a directory with --data-dir DIR")
             }
+            Error::ReadOnlyDisk { .. } => failure(FailureKind::Store)
+                .with_hint("the store can be read: `larder backup` and `larder export` copy it to another disk"),
+            Error::Locked { .. } => failure(FailureKind::Store)
+                .with_hint("close the program that has it open (`fuser -v` on the file names it), then run the command again"),
+            Error::DiskFailed { .. } => failure(FailureKind::Store)
+                .with_hint("copy the store to another disk: larder backup FILE; the system's log (`dmesg`) has details"),
             Error::DiskFull { .. } => failure(FailureKind::Store)
                 .with_hint("committed changes are safe: free some space, then run the command again"),
             Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => {
                 let failure = failure(FailureKind::Store).with_hint(
+                    "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read",
+                ).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
                 backup_copy_hints(path.parent().unwrap_or(Path::new(".")))
@@ -172,6 +198,20 @@ impl From<larder_store::Error> for CommandFailure {
                     .fold(failure, |failure, copy| failure.with_hint(copy))
                     .with_hint(RECOVERY_DOC_HINT)
             }
+            Error::BatchesMissing { path, .. } | Error::StoreReplaced { path } => {
+                let record = path.with_file_name("data.notify");
+                let record = sanitize_line(&record.display().to_string());
+                failure(FailureKind::Store)
+                    .with_hint("restore the last backup (a file that `larder backup` wrote): larder restore FILE")
+                    .with_hint("`larder export NAME -o FILE` still exports the items that are there")
+                    .with_hint(format!("to go on without what is missing, delete {record}"))
+            }
+            Error::PurgePending { .. } => {
+                failure(FailureKind::Store).with_hint("to finish the purge: larder purge")
+            }
+            Error::ReaderBlocksPurge => failure(FailureKind::Store).with_hint(
+                "close the programs that read the store, then finish the purge: larder purge",
+            ),
             Error::NetworkFileSystem { .. } => failure(FailureKind::Store)
                 .with_hint("choose a directory on a local disk with --data-dir DIR; `larder backup` can write to the network"),
             Error::DevelopmentSchema { .. } => failure(FailureKind::Store).with_hint(

@@ -10,6 +10,7 @@
 //! | `commands` | one file for each subcommand; parts of one are in a folder of its name |
 //! | `config` | `config.toml` |
 //! | `context` | the settings from options, environment and configuration: paths, locale, zone |
+//! | `machine_time` | the clock, the time zone and the zone data of the machine |
 //! | `failure` | the error type: exit code, message, hints |
 //! | `usage_error` | clap's errors in the same form |
 //! | `suggestion` | the known word nearest to a mistyped one |
@@ -33,6 +34,7 @@ mod context;
 mod failure;
 mod interrupt;
 mod item_ids;
+mod machine_time;
 mod occurrence_args;
 mod output;
 mod progress;
@@ -47,12 +49,12 @@ mod usage_error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = match commands::parse_command_line(std::env::args_os()) {
+    let (command_name, args) = match commands::parse_command_line(std::env::args_os()) {
         Ok(args) => args,
         Err(usage) => return usage_error::print_and_exit_code(&usage),
     };
     let quiet = args.global.quiet;
-    let mut context = match context::CommandContext::new(args.global) {
+    let mut context = match context::CommandContext::new(args.global, &command_name) {
         Ok(context) => context,
         Err(failure) => return failure.print_and_exit_code(quiet),
     };

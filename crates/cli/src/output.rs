@@ -224,7 +224,7 @@ pub(crate) fn format_bytes(bytes: u64) -> String {
 pub(crate) fn format_local_time(milliseconds: i64) -> String {
     match jiff::Timestamp::from_millisecond(milliseconds) {
         Ok(instant) => {
-            let local = instant.to_zoned(jiff::tz::TimeZone::system());
+            let local = instant.to_zoned(crate::machine_time::local_zone());
             local.strftime("%Y-%m-%d %H:%M:%S").to_string()
         }
         Err(_) => "-".into(),

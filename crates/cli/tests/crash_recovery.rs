@@ -139,7 +139,8 @@ fn is_writing(lock: &Path) -> bool {
 
 /// Returns the number in the notify file, or 0 if there is none yet.
 fn number(notify_file: &Path) -> u64 {
-    std::fs::read_to_string(notify_file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    let text = std::fs::read_to_string(notify_file).unwrap_or_default();
+    text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// Checks that the store opens without damage and has only complete batches.

@@ -229,18 +229,21 @@ fn unusable_directories_are_explained() {
     );
     assert_snapshot!(at("foreign", &["import", "book.vcf"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
+    ! hint: `larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
     ! hint: see "Recovery" in docs/backup.md
     exit 4
     "#);
     assert_snapshot!(at("foreign", &["find"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
+    ! hint: `larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
     ! hint: see "Recovery" in docs/backup.md
     exit 4
     "#);
     assert_snapshot!(at("foreign", &["check"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
+    ! hint: `larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
     ! hint: see "Recovery" in docs/backup.md
     exit 4

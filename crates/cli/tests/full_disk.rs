@@ -113,3 +113,83 @@ fn output_that_cannot_be_written() {
         assert!(run.stderr().contains("no space left"), "{verb}: {}", run.masked_output());
     }
 }
+
+/// Reads a store on a disk without room, and then on one that is read-only: $1 is the program, $2
+/// the disk, $3 its file system, $4 a file, $5 a folder on another disk.
+const READING_SCRIPT: &str = r#"
+larder=$1 disk=$2 system=$3 book=$4 other=$5
+if [ "$system" = tmpfs ]; then mount -t tmpfs -o size=8m none "$disk" || exit 77
+else
+    truncate -s 8m "$other/image" && mkfs.ext4 -q -m 0 -b 1024 -F "$other/image" || exit 77
+    mount -o loop "$other/image" "$disk" || exit 77
+fi
+trap 'umount "$disk"' EXIT
+said() { timeout 120 "$larder" --quiet --data-dir "$disk/store" "$@" 2>&1; echo "exit $?"; }
+fill() { rm -f "$disk/fill"; dd if=/dev/zero of="$disk/fill" bs=1k 2>/dev/null; truncate -s "-$1k" "$disk/fill"; sync; }
+read_all() {
+    said find anna; said show uid:a; said agenda 2026-06-01; said log --format json
+    said export contacts; said check; said watch --changes 0 anna
+    rm -f "$other/backup.db"; said backup "$other/backup.db"
+}
+said import "$book"
+echo "= full"; fill 0; read_all
+for free in 0 4 8 12 16 24 32 48 64 96 128 160; do
+    fill $free; echo "= $free kB free"; said find anna; said add --kind event "x 2026-06-01 12:30"
+done
+rm -f "$disk/fill"; said add --kind event "y 2026-06-01 12:30"
+mount -o remount,ro "$disk" || exit 77
+echo "= read-only"; read_all; said add --kind event "z 2026-06-01 12:30"
+mount -o remount,rw "$disk" && rm -f "$disk"/store/data.db-* && mount -o remount,ro "$disk" || exit 77
+echo "= closed"; read_all
+mount -o remount,rw "$disk" && rm "$disk"/store/data.[ln]* && mount -o remount,ro "$disk" || exit 77
+echo "= alone"; read_all
+"#;
+
+fn check_reading(file_system: &str) {
+    let home = Home::new();
+    home.write("book.vcf", b"BEGIN:VCARD\r\nVERSION:3.0\r\nUID:a\r\nFN:Anna\r\nEND:VCARD\r\n");
+    for name in ["disk", "other"] {
+        std::fs::create_dir_all(home.work(name)).unwrap();
+    }
+    let mut command = home.program("unshare");
+    command.args(["--mount", "/bin/sh", "-c", READING_SCRIPT, "sh", LARDER]);
+    command.arg(home.work("disk")).arg(file_system);
+    command.arg(home.work("book.vcf")).arg(home.work("other"));
+    let left_out = |why: &str| left_out(&format!("reading on {file_system}"), why);
+    let run = match command.output() {
+        Ok(output) => home.finish(output),
+        Err(error) => return left_out(&error.to_string()),
+    };
+    if run.code != 0 {
+        return left_out(&format!("cannot mount it ({})", run.stderr().trim()));
+    }
+    let text = run.stdout();
+    for part in text.split("= ").skip(1) {
+        let (name, part) = part.split_once('\n').unwrap();
+        let exits: Vec<&str> = part.lines().filter_map(|line| line.strip_prefix("exit ")).collect();
+        if name.ends_with("free") {
+            assert!(matches!(exits[..], ["0", "0" | "4", ..]), "{file_system}, {name}: {part}");
+            continue;
+        }
+        let agenda = if name == "full" { "1" } else { "0" };
+        let reads = ["0", "0", agenda, "0", "0", "0", "0", "0"];
+        assert_eq!(exits[..8], reads, "{file_system}, {name}: {part}");
+        assert!(part.contains("Anna") && part.contains("OK: "), "{name}: {part}");
+        if name == "read-only" {
+            assert!(part.contains("is on a read-only file system"), "{part}");
+            assert_eq!(exits[8..], ["4"]);
+        }
+    }
+    assert_eq!(text.matches("= ").count(), 16, "{text}");
+}
+
+#[test]
+fn a_disk_without_room_can_be_read() {
+    check_reading("tmpfs");
+}
+
+/// With small blocks, the shared memory may have blocks that the disk does not.
+#[test]
+fn a_disk_of_small_blocks_can_be_read() {
+    check_reading("ext4 of 1 KiB blocks");
+}

@@ -27,6 +27,7 @@ const COMMANDS: &[&str] = &[
     "check",
     "backup",
     "restore",
+    "salvage",
     "serve",
     "measure",
     "measure generate",

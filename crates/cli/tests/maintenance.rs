@@ -170,6 +170,93 @@ fn a_changed_letter_is_named_by_every_command_that_reads_the_item() {
     home.assert_store_is_sound();
 }
 
+/// The first page is destroyed: SQLite does not open the file any more.
+#[test]
+fn salvage_saves_what_can_be_read() {
+    let home = Home::with_book();
+    let before = home.ok(&["export", "contacts"]);
+    let data = home.data().join("data.db");
+    let mut file = std::fs::read(&data).unwrap();
+    file[..4096].fill(0);
+    std::fs::write(&data, &file).unwrap();
+    let check = home.code(&["check"], 4);
+    assert!(check.stderr().contains("larder salvage FILE"), "{}", check.stderr());
+    assert_snapshot!(home.run(&["salvage", "saved.db"]).masked_output(), @"
+    Wrote 3 items and 0 previous versions to saved.db
+    ! missing: an unknown number of rows of table item_history
+    ! missing: an unknown number of rows of table collection_history
+    ! error: cannot read all of the store: 2 objects missing
+    ! hint: to continue with what was saved: larder restore saved.db
+    ! hint: an older backup may have what is missing
+    exit 4
+    ");
+    assert_eq!(std::fs::read(&data).unwrap(), file);
+    assert_snapshot!(home.run(&["salvage", "saved.db"]).masked_output(), @"
+    ! error: saved.db exists
+    ! hint: name a new file: salvage replaces nothing
+    exit 2
+    ");
+    home.ok(&["restore", "saved.db"]);
+    assert_eq!(home.ok(&["export", "contacts"]), before);
+    home.assert_store_is_sound();
+}
+
+/// A letter of an item is changed: salvage leaves the item out, and says so.
+#[test]
+fn salvage_names_what_is_missing() {
+    let home = Home::with_book();
+    let data = home.data().join("data.db");
+    let mut file = std::fs::read(&data).unwrap();
+    let needle = b"FN:Anna";
+    for at in 0..file.len() - needle.len() {
+        if file[at..].starts_with(needle) {
+            file[at + 4] = b'm';
+        }
+    }
+    std::fs::write(&data, &file).unwrap();
+    assert_snapshot!(home.run(&["salvage", "saved.db"]).masked_output(), @"
+    Wrote 2 items and 0 previous versions to saved.db
+    ! missing: item xdnskgpk in contacts does not match its checksum
+    ! error: cannot read all of the store: 1 object missing
+    ! hint: to continue with what was saved: larder restore saved.db
+    ! hint: an older backup may have what is missing
+    exit 4
+    ");
+    assert_snapshot!(home.run(&["--format", "json", "salvage", "again.db"]).masked_output(), @r#"
+    {"file":"again.db","items":2,"previous_versions":0,"missing":["item xdnskgpk in contacts does not match its checksum"]}
+    ! missing: item xdnskgpk in contacts does not match its checksum
+    ! error: cannot read all of the store: 1 object missing
+    ! hint: to continue with what was saved: larder restore again.db
+    ! hint: an older backup may have what is missing
+    exit 4
+    "#);
+    home.ok(&["restore", "saved.db"]);
+    assert_eq!(home.ok(&["find", "--count"]), "2\n");
+    home.assert_store_is_sound();
+}
+
+/// A page of an index is destroyed.
+#[test]
+fn a_rebuild_mends_a_page_of_an_index() {
+    let home = Home::with_book();
+    let before = home.ok(&["export", "contacts"]);
+    let data = home.data().join("data.db");
+    let file = std::fs::read(&data).unwrap();
+    let mut mended = 0;
+    // The pages of the derived tables are the last ones.
+    for page in (file.len() / 4096 - 4)..file.len() / 4096 {
+        let mut damaged = file.clone();
+        damaged[page * 4096..(page + 1) * 4096].fill(0);
+        std::fs::write(&data, damaged).unwrap();
+        let rebuilt = home.code(&["check", "--rebuild"], 4);
+        let is_mended = rebuilt.stderr().contains("all items were copied into a new file");
+        mended += usize::from(is_mended);
+        home.assert_store_is_sound();
+        assert_eq!(home.ok(&["export", "contacts"]), before);
+    }
+    assert!(mended > 0);
+}
+
 #[test]
 fn check_reports_no_damage() {
     let home = Home::with_book();
@@ -254,4 +341,61 @@ fn the_directory_is_chosen() {
     home.configure("data-dir = \"~/books\"\n");
     assert_eq!(found(&["find"], ""), "Chloé");
     assert!(!home.data().exists());
+}
+
+/// The record of the last commit is ahead of the store, as after the write-ahead log was deleted.
+#[test]
+fn missing_batches_are_named() {
+    let home = Home::with_book();
+    home.ok(&["backup", "copy.db"]);
+    let record = home.data().join("data.notify");
+    let text = std::fs::read_to_string(&record).unwrap();
+    let epoch = text.trim().strip_prefix("1 ").unwrap();
+    std::fs::write(&record, format!("4 {epoch}\n")).unwrap();
+    let find = home.code(&["find", "anna"], 0);
+    assert_snapshot!(find.masked_output(), @"
+    xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works
+    ! warning: 3 committed batches are missing from [HOME]/home/.local/share/larder/data.db: its write-ahead log was deleted or replaced
+    ");
+    for args in [&["remove", "uid:anna-1"][..], &["check"], &["backup", "other.db"]] {
+        assert_eq!(home.run(args).code, 4, "{args:?}");
+    }
+    assert_snapshot!(home.run(&["check"]).masked_output(), @"
+    ! error: 3 committed batches are missing from [HOME]/home/.local/share/larder/data.db: its write-ahead log was deleted or replaced
+    ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
+    ! hint: `larder export NAME -o FILE` still exports the items that are there
+    ! hint: to go on without what is missing, delete [HOME]/home/.local/share/larder/data.notify
+    exit 4
+    ");
+    home.ok(&["restore", "copy.db"]);
+    assert_eq!(home.ok(&["find", "--count", "anna"]), "1\n");
+    home.assert_store_is_sound();
+    std::fs::write(&record, "1 0123456789abcdef\n").unwrap();
+    let find = home.code(&["find", "anna"], 0);
+    assert_snapshot!(find.stderr(), @"warning: [HOME]/home/.local/share/larder/data.db or its write-ahead log was replaced by another program");
+}
+
+#[test]
+fn a_command_that_waits_names_the_other_one() {
+    let home = Home::with_book();
+    let lock = home.data().join("data.lock");
+    let lock = std::fs::File::options().write(true).open(lock).unwrap();
+    lock.lock().unwrap();
+    std::io::Write::write_all(
+        &mut &lock,
+        format!("writing\n{:<55}\n", "4711 larder import").as_bytes(),
+    )
+    .unwrap();
+    let check = home.spawn(&mut home.command(&["check"]));
+    let quiet = home.spawn(&mut home.command(&["-q", "check"]));
+    // Longer than the two seconds after which a command says that it waits: it goes on waiting.
+    let mut check = check;
+    let mut line = String::new();
+    let mut stderr = std::io::BufReader::new(check.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
+    assert_eq!(line, "note: waiting for larder import (process 4711)\n");
+    lock.unlock().unwrap();
+    assert_eq!(home.finish(check.wait_with_output().unwrap()).code, 0);
+    let quiet = home.finish(quiet.wait_with_output().unwrap());
+    assert_eq!((quiet.code, &*quiet.stderr()), (0, ""));
 }

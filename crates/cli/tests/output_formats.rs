@@ -260,7 +260,7 @@ fn a_changed_item_survives_a_removal() {
     let turn = home.data().join("data.lock");
     let turn = std::fs::File::options().read(true).write(true).open(turn).unwrap();
     turn.lock().unwrap();
-    let remove = home.spawn(&mut home.command(&["collections", "remove", "contacts"]));
+    let remove = home.spawn(&mut home.command(&["-q", "collections", "remove", "contacts"]));
     let begun = Instant::now();
     let waits = |pid: u32| {
         let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();

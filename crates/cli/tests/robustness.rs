@@ -238,3 +238,34 @@ fn an_edit_from_standard_input() {
     let why = "error: standard input: expected one VCARD, found 0";
     assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.masked_output());
 }
+
+/// A pipe or a device in place of a file that is read must not make a command wait for ever.
+#[test]
+fn pipes_and_devices_in_place_of_files() {
+    let home = Home::with_book();
+    let run = |script: &str| home.shell(&format!("timeout 60 sh -c '{script}'"));
+    for zone in [":/dev/zero", "/dev/zero"] {
+        let found = run(&format!("TZ={zone} larder find anna; TZ={zone} larder agenda"));
+        assert!(found.stdout().contains("Anna") && found.code == 1, "{}", found.masked_output());
+        assert!(found.stderr().contains("unknown time zone in TZ="), "{}", found.masked_output());
+    }
+    let found = run("mkdir -p zones/Europe && mkfifo zones/Europe/Vienna && \
+                     TZDIR=$PWD/zones TZ=Europe/Vienna larder find anna");
+    assert!(found.code == 0 && found.stdout().contains("Anna"), "{}", found.masked_output());
+    let config = run("mkdir -p \"$XDG_CONFIG_HOME/larder\" && \
+                      mkfifo \"$XDG_CONFIG_HOME/larder/config.toml\"; larder find anna");
+    assert!(
+        config.code == 2 && config.stderr().contains("is not a regular file"),
+        "{}",
+        config.masked_output()
+    );
+    home.shell("rm \"$XDG_CONFIG_HOME/larder/config.toml\"; mkdir other; mkfifo other/data.db");
+    for verb in ["find anna", "check", "add --kind event \"x tomorrow 12:30\""] {
+        let pipe = run(&format!("larder --data-dir other {verb}"));
+        assert!(
+            pipe.code == 4 && pipe.stderr().contains("data.db: is not a regular file"),
+            "{verb}: {}",
+            pipe.masked_output()
+        );
+    }
+}

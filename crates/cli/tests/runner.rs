@@ -51,6 +51,7 @@ mod merge;
 mod module_graph;
 mod naming;
 mod output_formats;
+mod purge;
 mod query_log;
 mod readme;
 mod robustness;

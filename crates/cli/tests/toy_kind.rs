@@ -26,6 +26,7 @@ fn home_with_shelf() -> Home {
 
 fn uids(home: &Home, args: &[&str]) -> Vec<String> {
     let found = home.run(&[&["find"], args, &["--format", "json"]].concat());
+    assert!(matches!(found.code, 0 | 1), "{args:?}: {}", found.stderr());
     let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
     let found: Vec<_> = found.stdout().lines().map(parse).collect();
     assert!(found.iter().all(|item| item["uid"].is_string()), "{args:?}: {found:?}");

@@ -267,7 +267,8 @@ impl IndexConfig {
     }
 
     /// Reads the stored form. Unknown fields and indexes are ignored. The configurations read last
-    /// are kept: each write reads those of all collections, and a configuration has a hundred words.
+    /// are kept: each write reads those of all collections, and a configuration has a hundred
+    /// words.
     #[must_use]
     pub fn from_stored(text: &str, collection_type: CollectionType) -> Arc<IndexConfig> {
         if text.is_empty() {

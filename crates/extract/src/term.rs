@@ -1,8 +1,7 @@
 //! The encoding of terms: a class, for most classes a field, and text, as bytes.
 //!
 //! Extraction and the query planner must encode a term alike, so both do it here. The encoding is
-//! pure. `larder-index` sees terms as opaque bytes and reserves the first bytes 0x04, 0x08 and
-//! 0xff.
+//! pure. `larder-index` sees terms as opaque bytes and reserves the first bytes 0x04 and 0xff.
 //!
 //! | first byte | term |
 //! |---|---|

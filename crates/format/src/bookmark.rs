@@ -24,10 +24,10 @@ use crate::property::Property;
 #[rustfmt::skip] // A table is read by its columns.
 pub const BOOKMARK_FIELDS: &[Field] = &[
     field_row(300, "uid", Uid, Properties(&["UID"]), "the bookmark's identifier").with_aliases(&["id"]),
-    field_row(301, "title", Text, Properties(&["TITLE"]), "what it is called").searched_by_default(),
-    field_row(302, "tag", Text, ListProperties(&["TAG"]), "words to find it by").with_aliases(&["tags"]).multi_valued().searched_by_default(),
-    field_row(303, "date", Date, Properties(&["DATE"]), "when it was made"),
-    field_row(304, "link", Uri, Properties(&["LINK"]), "the page"),
+    field_row(301, "title", Text, Properties(&["TITLE"]), "title").searched_by_default(),
+    field_row(302, "tag", Text, ListProperties(&["TAG"]), "tags").with_aliases(&["tags"]).multi_valued().searched_by_default(),
+    field_row(303, "date", Date, Properties(&["DATE"]), "date of creation"),
+    field_row(304, "link", Uri, Properties(&["LINK"]), "address of the page"),
 ];
 
 /// A parsed bookmark.

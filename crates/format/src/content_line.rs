@@ -65,8 +65,8 @@ impl ContentLines<'_> {
         (start, end)
     }
 
-    /// Returns how the next physical line continues this text, by a fold, a soft break or as base64.
-    /// `quoted` caches whether the value is quoted-printable, once known.
+    /// Returns how the next physical line continues this text, by a fold, a soft break or as
+    /// base64. `quoted` caches whether the value is quoted-printable, once known.
     fn detect_continuation(
         &self,
         text: &[u8],

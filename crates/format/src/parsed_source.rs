@@ -1,8 +1,8 @@
 //! The parsed source of an item of any kind. Only this module chooses a parser.
 //!
 //! The later stages read values and problems here, and name the parser of a kind only in the module
-//! of that kind. The parsers implement `ItemSource` here, so that a further one is added in this
-//! file alone.
+//! of that kind. The parsers implement `ItemSource` here, so that the stages after this
+//! one need no change for a further one.
 
 #[cfg(feature = "toy-kind")]
 use crate::bookmark::Bookmark;

@@ -54,8 +54,8 @@ impl Endian {
     }
 }
 
-/// Returns the text of an item without a leading byte-order mark. Each unpaired surrogate becomes U+FFFD, and
-/// half a unit at the end is dropped, so that text offsets can be mapped back to bytes.
+/// Returns the text of an item without a leading byte-order mark. Each unpaired surrogate becomes
+/// U+FFFD, and half a unit at the end is dropped, so that text offsets can be mapped back to bytes.
 pub(crate) fn decode(bytes: &[u8], order: Endian) -> String {
     decode_chars(bytes, order).skip(usize::from(order.has_bom(bytes))).collect()
 }

@@ -115,7 +115,7 @@ pub mod varint;
 pub use crate::block::CorruptBlock;
 pub use crate::level_zero::LevelZero;
 pub use crate::lookup::{BooleanQuery, IndexMatch, Matches, find_matches};
-pub use crate::merge::{delete_all, force_merge_step, merge_all};
+pub use crate::merge::{FullMerge, delete_all, force_merge_step, merge_all};
 pub use crate::posting_scan::for_each_posting;
 pub use crate::rank_directory::RankDirectory;
 pub use crate::segment_buffer::{SegmentBuffer, TermDecoder, TermSet};

@@ -41,11 +41,11 @@ impl<X: fmt::Debug> fmt::Debug for BooleanQuery<X> {
                 f.debug_tuple("PrefixFilter").field(&text(prefix)).finish()
             }
             BooleanQuery::External(query) => query.fmt(f),
-            BooleanQuery::And(queries) => f.debug_tuple("All").field(queries).finish(),
+            BooleanQuery::And(queries) => f.debug_tuple("And").field(queries).finish(),
             BooleanQuery::ApproximateAnd(queries) => {
                 f.debug_tuple("ApproximateAnd").field(queries).finish()
             }
-            BooleanQuery::Or(queries) => f.debug_tuple("Any").field(queries).finish(),
+            BooleanQuery::Or(queries) => f.debug_tuple("Or").field(queries).finish(),
         }
     }
 }

@@ -45,9 +45,43 @@ pub fn force_merge_step<P: WriteSegments>(
     merge_up_to(pages, index, budget_bytes, choose_force_merge)
 }
 
+/// A merge of all segments that are there when it begins into one, which holds no stale posting
+/// and no posting of a removed item. Other batches may be written between its steps.
+#[derive(Debug, Default)]
+pub struct FullMerge {
+    /// The segment that all others are merged into; `None`: merges that began earlier, which would
+    /// leave stale postings, are completed first.
+    target: Option<SegmentId>,
+}
+
+impl FullMerge {
+    /// Moves about `budget_bytes`. Returns whether there is more to do.
+    pub fn step<P: WriteSegments>(
+        &mut self,
+        pages: &P,
+        index: IndexId,
+        budget_bytes: i64,
+    ) -> Result<bool, P::Error> {
+        if self.target.is_none() {
+            let segments = pages.segments(index)?;
+            if segments.iter().all(|segment| segment.merged_into.is_none()) {
+                if segments.len() < 2 {
+                    return Ok(false);
+                }
+                let inputs = begin_merges(pages, index, choose_all)?;
+                self.target = inputs.first().and_then(|input| input.merged_into);
+            }
+        }
+        merge_up_to(pages, index, budget_bytes, |_| None)?;
+        let is_input = |segment: &Segment| segment.merged_into == self.target;
+        Ok(self.target.is_none() || pages.segments(index)?.iter().any(is_input))
+    }
+}
+
 /// Merges all segments into one, which holds no stale posting and no posting of a removed item.
 pub fn merge_all<P: WriteSegments>(pages: &P, index: IndexId) -> Result<(), P::Error> {
-    while merge_up_to(pages, index, i64::MAX, choose_all)? {}
+    let mut merge = FullMerge::default();
+    while merge.step(pages, index, i64::MAX)? {}
     Ok(())
 }
 

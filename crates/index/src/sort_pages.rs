@@ -1,6 +1,6 @@
 //! The interface between the sort index and its storage: blocks by fence, and level-0 runs.
 //!
-//! Separate from `pages`, the interface of the inverted index, because blocks are found by position
+//! Separate from `segment_storage`, the interface of the inverted index, because blocks are found by position
 //! here, and rewritten in place.
 
 use crate::block::CorruptBlock;

@@ -101,7 +101,7 @@ pub use crate::query::{
 };
 pub use crate::result_domain::{ResultDomain, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
-pub use crate::search_request::{SearchRequest, SortSpec, StepBudget};
+pub use crate::search_request::{QueryBudget, SearchRequest, SortSpec};
 pub use crate::step_counter::MAX_QUERY_STEPS;
 pub use crate::time_test::{DateProperty, TimeTest};
 pub use larder_date_phrase::UserLocale;

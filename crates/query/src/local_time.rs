@@ -194,7 +194,7 @@ pub fn zone_name(schedule: &Schedule) -> Option<String> {
 
 /// The times of an item in the user's time zone.
 #[derive(Debug, Clone)]
-pub struct ItemTimes {
+pub struct LocalItemTimes {
     /// The first occurrence.
     pub first: LocalTimeSpan,
     /// The start; `None` if the item has none, as a task with a due time alone. Of a series: of the
@@ -214,7 +214,7 @@ pub fn read_item_times(
     reader: &Reader,
     meta: &ItemMeta,
     local: &Zone,
-) -> Result<Option<ItemTimes>, larder_store::Error> {
+) -> Result<Option<LocalItemTimes>, larder_store::Error> {
     let Some(schedule) = read_schedule(reader, meta.row)? else { return Ok(None) };
     let Some(first) = LocalTimeSpan::from_first_occurrence(&schedule, local) else {
         return Ok(None);
@@ -224,7 +224,7 @@ pub fn read_item_times(
         true => read_task_times(reader, meta, &first, schedule.is_recurring(), local)?,
         false => (Some(first.clone()), None),
     };
-    Ok(Some(ItemTimes { first, start, due, zone }))
+    Ok(Some(LocalItemTimes { first, start, due, zone }))
 }
 
 /// Reads the start and the due time of a task. A task that does not recur has them as written, even

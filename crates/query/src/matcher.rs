@@ -111,12 +111,12 @@ impl Matcher {
     /// Returns whether an item matches. The test of a single item has no budget.
     #[must_use]
     pub fn matches_item(&self, item: &DecodedItem<'_>) -> bool {
-        self.matches_fields(item.meta, item, &StepCounter::unlimited())
+        self.matches_fields(item.meta, item, &StepCounter::without_limit())
     }
 
     /// Returns whether values of an item that is stored under this UID match.
     pub(crate) fn matches_values(&self, uid: &str, values: &impl ItemFields) -> bool {
-        let steps = StepCounter::unlimited();
+        let steps = StepCounter::without_limit();
         self.for_kind(values.kind())
             .is_some_and(|matcher| matcher.predicate.evaluate(uid, values, &steps))
     }

@@ -230,7 +230,7 @@ impl ResultSet {
             let is_match = match self.is_unchanged(hit, &meta, staleness) {
                 true => Some(true),
                 false => stored.and_then(|stored| {
-                    let (uncertain, steps) = (Cell::default(), StepCounter::unlimited());
+                    let (uncertain, steps) = (Cell::default(), StepCounter::without_limit());
                     self.matcher.matches_stored_fields(reader, &meta, &stored, &uncertain, &steps)
                 }),
             };

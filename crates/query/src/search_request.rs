@@ -29,16 +29,16 @@ pub struct SearchRequest {
     /// fetch all items of the result at once.
     pub prefetch: bool,
     /// The budget of the search.
-    pub max_steps: StepBudget,
+    pub max_steps: QueryBudget,
 }
 
 /// The number of steps that a search may take; see [`MAX_QUERY_STEPS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StepBudget(pub u64);
+pub struct QueryBudget(pub u64);
 
-impl Default for StepBudget {
-    fn default() -> StepBudget {
-        StepBudget(MAX_QUERY_STEPS)
+impl Default for QueryBudget {
+    fn default() -> QueryBudget {
+        QueryBudget(MAX_QUERY_STEPS)
     }
 }
 

@@ -31,8 +31,8 @@ impl Query {
     /// Parses an S-expression. The empty text and `#t` match every item.
     ///
     /// # Errors
-    /// A text that is too long, an unknown function, a pattern that cannot be compiled, or an expression with too many calls
-    /// or levels; with its position.
+    /// A text that is too long, an unknown function, a pattern that cannot be compiled, or an
+    /// expression with too many calls or levels; with its position.
     pub fn parse_sexp(text: &str) -> Result<Query, SyntaxError> {
         Query::parse_sexp_with(text, &QueryContext::default())
     }

@@ -29,7 +29,7 @@ impl StepCounter {
     }
 
     /// A counter without a limit.
-    pub(crate) fn unlimited() -> StepCounter {
+    pub(crate) fn without_limit() -> StepCounter {
         StepCounter::new(u64::MAX)
     }
 
@@ -47,13 +47,13 @@ impl StepCounter {
         remaining.is_some()
     }
 
-    /// The number of steps that are left.
-    pub(crate) fn remaining(&self) -> u64 {
+    /// Returns the number of steps that are left.
+    pub(crate) fn count_remaining(&self) -> u64 {
         self.remaining.get()
     }
 
-    /// The number of steps taken.
-    pub(crate) fn taken(&self) -> u64 {
+    /// Returns the number of steps taken.
+    pub(crate) fn count_taken(&self) -> u64 {
         self.max_steps - self.remaining.get()
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct NumberedQuery<'q> {
     pub(crate) parts: Vec<NumberedQuery<'q>>,
 }
 
-/// What makes two sub-expressions equal, besides the value of a test.
+/// The parts of a sub-expression that are equal in equal ones, besides the value of a test.
 #[derive(PartialEq, Eq, Hash)]
 enum ExpressionKey {
     /// The hash of the text of a test.

@@ -190,7 +190,7 @@ impl RegexPattern {
     fn is_affordable(&self, value: &str, steps: &StepCounter) -> bool {
         value.len() <= MAX_UNPRICED_VALUE_BYTES || {
             let worst = self.max_states().saturating_mul(value.len() as u64);
-            worst <= steps.remaining()
+            worst <= steps.count_remaining()
         }
     }
 

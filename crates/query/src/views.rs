@@ -16,6 +16,7 @@
 //! | `engine` | connects the parts below; everything under its lock is short |
 //! | `feed_reader` | reads the change feed: the position of the views, and a poll |
 //! | `query_registry` | the registered queries, by id and by deadline |
+//! | `query_run` | runs a query without the engine's lock, and registers it |
 //! | `subscription_index` | finds the queries that a changed item may affect |
 //! | `required_terms` | the terms that every item in an answer has |
 //! | `query_cache` | the row ids of answers, within a budget |
@@ -49,6 +50,7 @@ mod options;
 mod pending_changes;
 mod query_cache;
 mod query_registry;
+mod query_run;
 mod reader_pool;
 mod required_terms;
 mod subscription_index;
@@ -65,8 +67,9 @@ pub use self::view::View;
 pub use self::view_event::{RemovedItem, ViewEvent, ViewItem};
 pub use self::view_query::{QuerySyntax, ViewQuery};
 
-use self::engine::{ViewsEngine, answer_query, register_query, update_engine};
+use self::engine::{ViewsEngine, update_engine};
 use self::mutex::lock_ignoring_poison;
+use self::query_run::{answer_query, register_query};
 use self::reader_pool::ReaderPool;
 use self::subscription_index::QueryId;
 use self::views_log::{TracedResult, ViewsLog};

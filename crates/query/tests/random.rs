@@ -4,7 +4,9 @@
 
 use crate::book::card;
 use larder_format::field::{CONTACT_FIELDS, Field};
-use larder_query::{FieldSelector, FieldTest, MatchOp, Query, SearchRequest, SortSpec, StepBudget};
+use larder_query::{
+    FieldSelector, FieldTest, MatchOp, Query, QueryBudget, SearchRequest, SortSpec,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -245,7 +247,7 @@ pub(crate) fn random_request() -> impl Strategy<Value = SearchRequest> {
     (query(), collection, sort(), from, limit, any::<bool>()).prop_map(
         |(query, collection, sort, from, limit, cards)| {
             let collection = collection.map(str::to_string);
-            let max_steps = StepBudget::default();
+            let max_steps = QueryBudget::default();
             SearchRequest {
                 query,
                 collection,

@@ -5,8 +5,8 @@ use larder_query::views::{
     QuerySyntax, View, ViewEvent, ViewOptions, ViewQuery, Views, ViewsOptions,
 };
 use larder_query::{
-    Error, MAX_QUERY_BYTES, MAX_QUERY_STEPS, Query, QueryContext, SearchRequest, SortSpec,
-    StepBudget, find, full_scan,
+    Error, MAX_QUERY_BYTES, MAX_QUERY_STEPS, Query, QueryBudget, QueryContext, SearchRequest,
+    SortSpec, find, full_scan,
 };
 use larder_store::Reader;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ fn any_field(text: &str) -> String {
 
 fn request(text: &str, max_steps: u64) -> SearchRequest {
     let query = Query::parse_sexp(text).unwrap();
-    SearchRequest { max_steps: StepBudget(max_steps), ..search_request(query) }
+    SearchRequest { max_steps: QueryBudget(max_steps), ..search_request(query) }
 }
 
 /// Returns the smallest budget within which a query is answered.

@@ -9,6 +9,7 @@ mod collections;
 mod item_rows;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
+use crate::commit_record::CommittedState;
 use crate::derived_index;
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
@@ -139,7 +140,7 @@ impl Store {
             operation.first_seq = Some(seq);
         }
         operation.id_in_epoch = Some(written);
-        self.lock_files.notify_commit(seq);
+        self.lock_files.notify_commit(&[&CommittedState { seq, epoch: epoch.to_string() }]);
         Ok(AppliedBatch { seq, outcomes, lock_held: Duration::ZERO })
     }
 

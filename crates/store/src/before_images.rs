@@ -274,7 +274,7 @@ impl ImageReader<'_> {
         );
         let mut select = self.tx.prepare_cached(&sql)?;
         let mut rows = select.query([row])?;
-        let found = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let found = rows.next()?.ok_or_else(|| DatabaseError::missing_version(row))?;
         let bytes = found.get_ref(BYTES_COLUMN)?.as_blob_or_null()?;
         let version = StoredVersion {
             row: found.get(VERSION_ROW_COLUMN)?,

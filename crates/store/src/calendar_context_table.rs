@@ -155,6 +155,11 @@ pub(crate) fn delete_unreferenced(tx: &WriteTransaction<'_>) -> rusqlite::Result
     if tx.prepare_cached("DELETE FROM calendar_context WHERE ref_count <= 0")?.execute([])? == 0 {
         return Ok(());
     }
+    delete_unused_zones(tx)
+}
+
+/// Deletes definitions that no context names.
+pub(crate) fn delete_unused_zones(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
     let lists: Vec<String> = tx
         .prepare_cached("SELECT zone_definitions FROM calendar_context")?
         .query_map([], |row| row.get(0))?

@@ -11,7 +11,7 @@ use crate::before_images::{
 use crate::change_feed::{self, ChangeCursor, ChangeRecord};
 use crate::error::{Error, Result};
 use crate::handle::{Handle, HandlePrefix};
-use crate::history::{self, OperationRecord, Version};
+use crate::history::{OperationRecord, Version};
 use crate::meta::read_meta_number;
 use crate::operation_log::{self, HistoryItems};
 use crate::reader::Reader;
@@ -150,11 +150,5 @@ impl ChangeReader<'_> {
     ) -> Result<Vec<Handle>> {
         let find = operation_log::find_history_handles;
         self.reader.read_statement(|tx| Ok(find(tx, items, prefix, limit)?))
-    }
-
-    /// Returns whether a purge was interrupted, so that bytes of purged items may remain in the
-    /// files.
-    pub fn is_purge_pending(self) -> Result<bool> {
-        self.reader.read_statement(history::has_pending_rewrite)
     }
 }

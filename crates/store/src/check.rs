@@ -8,11 +8,15 @@ use crate::derived_index::DerivedIndex;
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::index_digest;
 use crate::meta::{MetaTable, read_meta_number};
+use crate::pending_work::PendingWork;
+use crate::read_access::is_unwritable;
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
+use crate::schema::{self, SchemaDifference};
 use crate::store::Store;
 use std::collections::HashSet;
 use std::fs;
+use std::path::PathBuf;
 
 /// The result of a check.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +33,17 @@ pub struct CheckReport {
     pub wal_bytes: u64,
     /// The number of items that a rebuild extracted again.
     pub rebuilt_items: u64,
+    /// The former file, if a rebuild replaced a damaged one.
+    pub damaged_copy: Option<PathBuf>,
+}
+
+impl CheckReport {
+    /// Returns whether pages of the file are damaged, or its schema is foreign: then a rebuild
+    /// copies the items into a new file.
+    #[must_use]
+    pub fn has_damaged_pages(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault, Fault::Page(_) | Fault::Schema(_)))
+    }
 }
 
 /// A fault of a store.
@@ -38,6 +53,9 @@ pub enum Fault {
     /// A finding of SQLite's integrity check.
     #[error("the database is damaged: {0}")]
     Page(String),
+    /// The schema is not the one that this program creates.
+    #[error("{0}")]
+    Schema(SchemaDifference),
     /// An object does not match its checksum.
     #[error("{0} does not match its checksum")]
     Checksum(DamagedObject),
@@ -73,12 +91,26 @@ pub enum Fault {
         /// The name of the index.
         index: &'static str,
     },
+    /// Work was interrupted.
+    #[error("{0}")]
+    Pending(PendingWork),
     /// An index has another fingerprint, and is not used until it is rebuilt.
     #[error("the {index} index is out of date and not used")]
     Stale {
         /// The name of the index.
         index: &'static str,
     },
+}
+
+impl Fault {
+    /// Returns the work that was interrupted, if that is the fault.
+    #[must_use]
+    pub fn pending_work(&self) -> Option<PendingWork> {
+        match self {
+            Fault::Pending(work) => Some(*work),
+            _ => None,
+        }
+    }
 }
 
 /// Queries that count faulty rows.
@@ -171,7 +203,7 @@ impl Store {
         // log grow. Without room for a copy, there is no room for that log either; then the store
         // itself is read.
         let copy = match TempCopy::from_connection(&self.conn, &self.directory) {
-            Err(Error::DiskFull { .. }) => None,
+            Err(error) if is_unwritable(self.directory.path(), &error) => None,
             Err(Error::Damaged { what, .. }) => {
                 return Err(Error::Damaged { path: path.clone(), what });
             }
@@ -192,6 +224,8 @@ impl Store {
             }
         }
         let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let differences = schema::find_schema_differences(&tx).map_err(sqlite_error_at(path))?;
+        report.faults.extend(differences.into_iter().map(Fault::Schema));
         let damage = damage_scan::find_damage(&tx).map_err(sqlite_error_at(path))?;
         report.faults.extend(damage.objects.into_iter().map(Fault::Checksum));
         let expected = count(COUNT_HISTORY_BYTES).map_err(sqlite_error_at(path))?;
@@ -204,6 +238,9 @@ impl Store {
             Err(error) => return Err(sqlite_error_at(path)(error)),
         }
         self.compare_indexes(&tx, &damage.affected_items, &mut report)?;
+        // The index of an interrupted rebuild is stale, which is a fault already.
+        let pending = self.pending_work()?.into_iter().filter(|work| *work != PendingWork::Rebuild);
+        report.faults.extend(pending.map(Fault::Pending));
         report.items =
             count("SELECT count(*) FROM item").map_err(sqlite_error_at(path))?.unsigned_abs();
         report.history = (
@@ -218,9 +255,14 @@ impl Store {
     }
 
     /// Rebuilds all indexes, then verifies the store. A difference between the old and the new
-    /// indexes is reported as a fault that the rebuild has repaired.
+    /// indexes is reported as a fault that the rebuild has repaired. If pages are damaged, nothing
+    /// is written to the file, see
+    /// [`DataDirectory::rebuild_and_check`](crate::DataDirectory::rebuild_and_check).
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
+        if before.has_damaged_pages() {
+            return Ok(before);
+        }
         let rebuilt = self.rebuild()?;
         let mut report = self.check()?;
         report.rebuilt_items = rebuilt;

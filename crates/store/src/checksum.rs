@@ -60,6 +60,11 @@ impl Checksum {
         Checksum::from_row(0, &parts)
     }
 
+    /// Returns the stored number.
+    pub(crate) fn to_number(self) -> i64 {
+        self.0
+    }
+
     fn from_row(row: i64, bytes: &[u8]) -> Checksum {
         let spread = row.cast_unsigned().wrapping_mul(ROW_FACTOR);
         Checksum((xxh3_64(bytes) ^ spread).cast_signed())

@@ -12,8 +12,11 @@ use crate::write_transaction::WriteTransaction;
 use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use std::cell::Cell;
+use std::ffi::OsString;
 use std::ops::Deref;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
@@ -48,13 +51,37 @@ pub(crate) struct ReadConnection(Connection);
 
 /// A connection that reads and writes.
 #[derive(Debug)]
-pub(crate) struct WriteConnection(ReadConnection);
+pub(crate) struct WriteConnection {
+    conn: ReadConnection,
+    /// Whether deleted rows are overwritten.
+    is_secure: Cell<bool>,
+}
 
-/// The state of the write-ahead log.
-#[derive(Debug, Clone, Copy)]
-struct WalPages {
-    all: i64,
+/// The place of the index of the write-ahead log, which connections share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SharedMemory {
+    /// A file beside the database.
+    File,
+    /// That file if another process has made it, otherwise the memory of this process.
+    Heap,
+    /// There is no write-ahead log, and nobody writes.
+    None,
+}
+
+/// The pages in the write-ahead log.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WalPages {
+    /// All pages.
+    pub(crate) all: i64,
+    /// The pages that are in the database, too.
     copied: i64,
+}
+
+impl WalPages {
+    /// Returns the number of pages that are only in the log.
+    pub(crate) fn backlog(self) -> i64 {
+        self.all - self.copied
+    }
 }
 
 /// Opens a connection with the settings of all connections. Its page cache has no size yet, because
@@ -67,22 +94,62 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     // could use the partial index of collection names, because the value decides whether the index
     // applies.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // Temporary tables have data of items, and must not be in a directory that others can read.
+    conn.pragma_update(None, "temp_store", "memory")?;
+    // The schema of a file that others made must not run anything: no trigger, no view, no function
+    // in an expression of it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    // Writers overwrite pages after a purge, see `page_eraser`.
+    let is_reader = access.contains(OpenFlags::SQLITE_OPEN_READ_ONLY);
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, is_reader)?;
     // A statement over a list of rows, `rarray(?)`, costs less than one for each row.
     rusqlite::vtab::array::load_module(&conn)?;
     Ok(ReadConnection(conn))
 }
 
+/// Returns the URI of a file with a parameter.
+fn uri(path: &Path, parameter: &str) -> PathBuf {
+    let mut uri = b"file:".to_vec();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02x}").bytes()),
+            byte => uri.push(byte),
+        }
+    }
+    uri.push(b'?');
+    uri.extend(parameter.bytes());
+    PathBuf::from(OsString::from_vec(uri))
+}
+
 impl ReadConnection {
-    /// Opens a file read-only.
+    /// Opens a file read-only that may come from anywhere: the cells of each page are verified when
+    /// it is read.
     pub(crate) fn open(path: &Path) -> rusqlite::Result<ReadConnection> {
         let conn = ReadConnection::open_without_cache(path)?;
         conn.set_cache_size()?;
+        conn.0.pragma_update(None, "cell_size_check", true)?;
         Ok(conn)
     }
 
     /// Opens a file read-only. Its page cache has no size yet, because setting it reads the file.
     pub(crate) fn open_without_cache(path: &Path) -> rusqlite::Result<ReadConnection> {
         open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    }
+
+    /// As [`ReadConnection::open_without_cache`], with the shared memory at this place.
+    pub(crate) fn open_with_shared_memory(
+        path: &Path,
+        shared_memory: SharedMemory,
+    ) -> rusqlite::Result<ReadConnection> {
+        let parameter = match shared_memory {
+            SharedMemory::File => return ReadConnection::open_without_cache(path),
+            SharedMemory::Heap => "readonly_shm=1",
+            SharedMemory::None => "immutable=1",
+        };
+        let access = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        open(&uri(path, parameter), access)
     }
 
     /// Sets the size of the page cache of a reader.
@@ -136,17 +203,22 @@ impl WriteConnection {
     pub(crate) fn open(path: &Path) -> rusqlite::Result<WriteConnection> {
         let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         conn.set_cache_size()?;
-        Ok(WriteConnection(conn))
+        Ok(WriteConnection { conn, is_secure: Cell::new(false) })
+    }
+
+    /// Wraps a connection that only reads, for a store that cannot be written.
+    pub(crate) fn from_read_only(conn: ReadConnection) -> WriteConnection {
+        WriteConnection { conn, is_secure: Cell::new(false) }
     }
 
     /// Begins a write transaction.
     pub(crate) fn begin_write(&self) -> rusqlite::Result<WriteTransaction<'_>> {
-        WriteTransaction::begin(&self.0.0)
+        WriteTransaction::begin(&self.conn.0)
     }
 
     /// Selects a write-ahead log, and syncs each commit to the disk.
     pub(crate) fn set_write_pragmas(&self) -> rusqlite::Result<()> {
-        let conn = &self.0.0;
+        let conn = &self.conn.0;
         conn.pragma_update(None, "cache_size", WRITE_CACHE_KIB)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
         conn.pragma_update(None, "synchronous", "full")?;
@@ -157,45 +229,75 @@ impl WriteConnection {
 
     /// Makes the file a single one, without a write-ahead log.
     pub(crate) fn set_single_file(&self) -> rusqlite::Result<()> {
-        self.0.0.pragma_update(None, "journal_mode", "delete")
+        self.conn.0.pragma_update(None, "journal_mode", "delete")
     }
 
     /// Sets whether deleted rows are overwritten immediately.
     pub(crate) fn set_secure_delete(&self, is_secure: bool) -> rusqlite::Result<()> {
-        self.0.0.pragma_update(None, "secure_delete", is_secure)
+        if self.is_secure.replace(is_secure) != is_secure {
+            self.conn.0.pragma_update(None, "secure_delete", is_secure)?;
+        }
+        Ok(())
     }
 
-    /// Returns the number of pages in the write-ahead log, or 0 if all were checkpointed.
-    pub(crate) fn wal_backlog_pages(&self) -> i64 {
+    /// Sets whether pages can be written directly, which the page eraser does.
+    pub(crate) fn set_pages_writable(&self, is_set: bool) -> rusqlite::Result<()> {
+        self.conn.0.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, !is_set).map(drop)
+    }
+
+    /// Returns the pages in the write-ahead log; none if that is unknown.
+    pub(crate) fn wal_pages(&self) -> WalPages {
         let pages = || -> rusqlite::Result<WalPages> {
-            self.0
+            self.conn
                 .0
                 .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
                 .query_row([], |row| Ok(WalPages { all: row.get(1)?, copied: row.get(2)? }))
         };
-        pages().map_or(0, |pages| if pages.copied < pages.all { pages.all } else { 0 })
+        pages().unwrap_or_default()
     }
 
     /// Checkpoints the write-ahead log as far as readers allow it.
     pub(crate) fn checkpoint(&self) {
         // A reader or another checkpoint may block this one; a later commit tries again.
-        let _blocked = self.0.0.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let _blocked = self.conn.0.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    }
+
+    /// Checkpoints the whole write-ahead log, after waiting at most this long for readers of older
+    /// states.
+    pub(crate) fn checkpoint_fully(&self, timeout: Duration) {
+        let _blocked = self.wait_for_checkpoint("PRAGMA wal_checkpoint(FULL)", timeout);
+    }
+
+    /// Checkpoints the whole write-ahead log and lets the next write begin it anew, after waiting
+    /// at most this long for its readers. Returns false if a reader still uses it.
+    pub(crate) fn restart_wal(&self, timeout: Duration) -> bool {
+        self.wait_for_checkpoint("PRAGMA wal_checkpoint(RESTART)", timeout).unwrap_or_default()
+    }
+
+    /// Sets whether the connection that closes last checkpoints the write-ahead log.
+    pub(crate) fn set_checkpoint_on_close(&self, is_set: bool) -> rusqlite::Result<()> {
+        self.conn.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !is_set).map(drop)
     }
 
     /// Empties the write-ahead log after waiting at most this long for readers. Returns false if a
     /// reader still uses it.
     pub(crate) fn empty_wal(&self, timeout: Duration) -> rusqlite::Result<bool> {
-        let conn = &self.0.0;
+        self.wait_for_checkpoint("PRAGMA wal_checkpoint(TRUNCATE)", timeout)
+    }
+
+    /// Runs a checkpoint that waits for readers. Returns false if one was in the way.
+    fn wait_for_checkpoint(&self, sql: &str, timeout: Duration) -> rusqlite::Result<bool> {
+        let conn = &self.conn.0;
         conn.busy_timeout(timeout)?;
-        let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
-        let is_busy = conn.query_row(truncate, [], |row| row.get::<_, bool>(0));
+        let is_busy = conn.query_row(sql, [], |row| row.get::<_, bool>(0));
         conn.busy_timeout(BUSY_TIMEOUT)?;
         is_busy.map(|is_busy| !is_busy)
     }
 
-    /// Rewrites the file without free pages.
-    pub(crate) fn vacuum(&self) -> rusqlite::Result<()> {
-        self.0.0.execute_batch("VACUUM")
+    /// Writes the content, without unused bytes, into an empty file.
+    pub(crate) fn vacuum_into(&self, to: &Path) -> rusqlite::Result<()> {
+        let name = to.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(to.to_path_buf()))?;
+        self.conn.0.execute("VACUUM INTO ?1", [name]).map(drop)
     }
 
     /// Begins to replace the content of the file by the content of another file, which may be in
@@ -204,7 +306,7 @@ impl WriteConnection {
         &'a mut self,
         source: &'a ReadConnection,
     ) -> rusqlite::Result<Backup<'a, 'a>> {
-        Backup::new(&source.0, &mut self.0.0)
+        Backup::new(&source.0, &mut self.conn.0)
     }
 }
 
@@ -212,7 +314,7 @@ impl Deref for WriteConnection {
     type Target = ReadConnection;
 
     fn deref(&self) -> &ReadConnection {
-        &self.0
+        &self.conn
     }
 }
 

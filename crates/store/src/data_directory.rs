@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `data.db` (and `-wal`, `-shm`) | the store; nothing in it exists elsewhere |
 //! | `data.lock`, `data.lock-queue` | the write lock, see `lock` |
-//! | `data.notify` | the number of the last batch, in decimal; other processes watch it |
+//! | `data.lock-work` | the lock of work of many transactions, see `lock` |
+//! | `data.notify` | the record of the last commit, see `commit_record`; other processes watch it |
 //! | `data.db.before-*` | copies made before a migration or a restore |
 //! | `*.partial` | files that are being written, or that a killed process left |
 
@@ -64,6 +65,23 @@ impl DataDirectory {
         self.dir.join("data.db-wal")
     }
 
+    /// Returns the path of the shared memory.
+    pub(crate) fn shared_memory_path(&self) -> PathBuf {
+        self.dir.join("data.db-shm")
+    }
+
+    /// Fails if the database is no regular file: to open a pipe waits until another program opens
+    /// it.
+    pub(crate) fn check_is_file(&self) -> Result<()> {
+        let path = self.database_path();
+        match fs::metadata(&path) {
+            Ok(found) if !found.is_file() => {
+                Err(file_error_at(&path)(std::io::Error::other("is not a regular file")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Fails if batches were written and the database file is empty: another program emptied it.
     pub(crate) fn check_not_truncated(&self) -> Result<()> {
         let has_batches = fs::metadata(self.notify_path()).is_ok_and(|file| file.len() > 0);
@@ -74,7 +92,7 @@ impl DataDirectory {
         Ok(())
     }
 
-    /// Returns the path of the notify file, which has the number of the last batch.
+    /// Returns the path of the notify file, which has the record of the last commit.
     #[must_use]
     pub fn notify_path(&self) -> PathBuf {
         self.dir.join("data.notify")
@@ -86,6 +104,10 @@ impl DataDirectory {
 
     pub(crate) fn lock_queue_path(&self) -> PathBuf {
         self.dir.join("data.lock-queue")
+    }
+
+    pub(crate) fn work_lock_path(&self) -> PathBuf {
+        self.dir.join("data.lock-work")
     }
 
     /// Returns an unused name for a copy of the database.

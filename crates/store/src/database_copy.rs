@@ -62,17 +62,20 @@ pub(crate) fn verify_content(conn: &ReadConnection, path: &Path) -> Result<()> {
 pub(crate) fn copy_atomically(conn: &ReadConnection, from: &Path, to: &Path) -> Result<()> {
     let partial = with_suffix(to, ".partial");
     let _none = fs::remove_file(&partial);
-    let result = copy_and_verify(conn, from, &partial).and_then(|()| {
-        File::open(&partial).and_then(|copy| copy.sync_all()).map_err(file_error_at(&partial))?;
-        fs::rename(&partial, to).map_err(file_error_at(to))?;
-        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error_at(folder))
-    });
+    let result = copy_and_verify(conn, from, &partial).and_then(|()| sync_and_rename(&partial, to));
     if result.is_err() {
         let _left = fs::remove_file(&partial);
     }
     result
+}
+
+/// Gives a complete file its name, both durably.
+pub(crate) fn sync_and_rename(partial: &Path, to: &Path) -> Result<()> {
+    File::open(partial).and_then(|copy| copy.sync_all()).map_err(file_error_at(partial))?;
+    fs::rename(partial, to).map_err(file_error_at(to))?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error_at(folder))
 }
 
 fn copy_and_verify(conn: &ReadConnection, from: &Path, partial: &Path) -> Result<()> {
@@ -81,16 +84,25 @@ fn copy_and_verify(conn: &ReadConnection, from: &Path, partial: &Path) -> Result
     verify_content(&copy, from)
 }
 
-fn copy_raw(conn: &ReadConnection, from: &Path, partial: &Path) -> Result<WriteConnection> {
-    // Only the owner may read a copy, from the moment it is created.
+/// Creates an empty file that only its owner may read, from the moment it is created.
+pub(crate) fn create_private_file(path: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options()
         .create_new(true)
         .write(true)
         .mode(0o600)
-        .open(partial)
+        .open(path)
         .map(drop)
-        .map_err(file_error_at(partial))?;
+        .map_err(file_error_at(path))
+}
+
+/// Copies a database as it is into a new file, without verifying the copy.
+pub(crate) fn copy_raw(
+    conn: &ReadConnection,
+    from: &Path,
+    partial: &Path,
+) -> Result<WriteConnection> {
+    create_private_file(partial)?;
     let mut target = WriteConnection::open(partial).map_err(sqlite_error_at(partial))?;
     {
         let backup = target.begin_copy(conn).map_err(sqlite_error_at(from))?;

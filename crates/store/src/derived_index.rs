@@ -14,7 +14,10 @@ use crate::row_ids::ItemRow;
 use crate::sort_index_pages::SortIndexPageWriter;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::Extractor;
-use larder_index::IndexId;
+use larder_index::{FullMerge, IndexId};
+
+/// The state of an index that has to be refilled.
+const INVALID_STATE: &str = "empty";
 
 /// An index with its own fingerprint, which is rebuilt as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +74,7 @@ impl DerivedIndex {
 
     /// Marks the index stale: readers ignore it, and the next refresh rebuilds it.
     pub(crate) fn invalidate(self, tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
-        self.write_state(tx, "empty")
+        self.write_state(tx, INVALID_STATE)
     }
 
     /// Returns whether the index is complete and has the current fingerprint.
@@ -95,15 +98,49 @@ impl DerivedIndex {
         IndexId(self as i64)
     }
 
-    /// Deletes all rows of the index.
-    pub(crate) fn clear(self, tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
+    /// Returns whether a rebuild was begun and is not complete.
+    pub(crate) fn is_being_rebuilt(self, meta: &MetaTable, extractor: &Extractor) -> bool {
+        let state = meta.index_state(self.meta_key());
+        let parsed = IndexState::parse(state, &self.fingerprint(extractor));
+        state == INVALID_STATE || matches!(parsed, IndexState::Rebuilding(_))
+    }
+
+    /// The tables of the index with their keys, those first without which the others are not read.
+    fn tables(self) -> [(&'static str, &'static str); 3] {
         match self {
-            DerivedIndex::Text => {
-                larder_index::delete_all(&IndexTableWriter::new(tx), self.index_id())
-            }
-            DerivedIndex::Sort => Ok(SortIndexPageWriter::new(tx).clear()?),
-            DerivedIndex::Interval => Ok(interval_table::clear(tx)?),
+            DerivedIndex::Text => [
+                ("idx_segment", "id"),
+                ("idx_fence", "segment, first_term, block"),
+                ("idx_block", "id"),
+            ],
+            DerivedIndex::Sort => [
+                ("idx_sort_run", "id"),
+                ("idx_sort_fence", "field, collection, key, item"),
+                ("idx_sort_block", "id"),
+            ],
+            DerivedIndex::Interval => [
+                ("idx_interval", "row_class, start, end, item"),
+                ("idx_schedule", "item"),
+                ("idx_zone_set", "id"),
+            ],
         }
+    }
+
+    /// Deletes up to `limit` rows of the index, which is not in use. Returns whether there may be
+    /// more.
+    pub(crate) fn clear_step(
+        self,
+        tx: &WriteTransaction<'_>,
+        limit: usize,
+    ) -> DatabaseResult<bool> {
+        let mut remaining = limit;
+        for (table, key) in self.tables() {
+            let sql = format!(
+                "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} LIMIT ?1)"
+            );
+            remaining -= tx.prepare_cached(&sql)?.execute([remaining as i64])?.min(remaining);
+        }
+        Ok(remaining == 0)
     }
 }
 
@@ -137,24 +174,39 @@ pub(crate) fn invalidate_stale(
     Ok(())
 }
 
-/// Merges the text index into one segment, without the terms of removed items, and the levels of
-/// the sort index into one.
-pub(crate) fn merge_all_levels(tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
-    larder_index::compact_level_zero(&SortIndexPageWriter::new(tx))?;
-    larder_index::merge_all(&IndexTableWriter::new(tx), DerivedIndex::Text.index_id())
+/// Moves the sort keys of all levels of the sort index into one level.
+pub(crate) fn compact_sort_index(tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
+    larder_index::compact_level_zero(&SortIndexPageWriter::new(tx)).map(drop)
 }
 
-/// Deletes the rows of indexes that this program cannot use: those with another fingerprint, or
-/// whose rebuild has not begun.
-pub(crate) fn clear_stale(tx: &WriteTransaction<'_>, extractor: &Extractor) -> DatabaseResult<()> {
+/// Moves about this many bytes of a merge of the text index that leaves no term of items that were
+/// removed before it. Returns whether there is more to do.
+pub(crate) fn full_merge_step(
+    tx: &WriteTransaction<'_>,
+    merge: &mut FullMerge,
+    bytes: usize,
+) -> DatabaseResult<bool> {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    merge.step(&IndexTableWriter::new(tx), DerivedIndex::Text.index_id(), bytes)
+}
+
+/// Deletes up to `limit` rows of indexes that this program cannot use: those with another
+/// fingerprint, or whose rebuild has not begun. Returns whether there may be more.
+pub(crate) fn clear_stale_step(
+    tx: &WriteTransaction<'_>,
+    extractor: &Extractor,
+    limit: usize,
+) -> DatabaseResult<bool> {
     for set in DerivedIndex::ALL {
         let state = set.read_state(tx)?.unwrap_or_default();
         let fingerprint = set.fingerprint(extractor);
-        if IndexState::parse(&state, &fingerprint) == IndexState::Stale {
-            set.clear(tx)?;
+        if IndexState::parse(&state, &fingerprint) == IndexState::Stale
+            && set.clear_step(tx, limit)?
+        {
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// The state of an index, which `meta` has as text.

@@ -1,7 +1,9 @@
 //! Errors of a store.
 
 use crate::damaged_object::DamagedObject;
-use crate::row_ids::{CollectionRow, ItemRow, OperationId};
+use crate::disk_state::{DiskState, disk_state_after_failure};
+use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow, OperationId};
+use rusqlite::ffi;
 use std::path::{Path, PathBuf};
 
 /// The result of every fallible function of this crate.
@@ -96,6 +98,28 @@ pub enum Error {
     DiskFull {
         /// The data directory.
         dir: PathBuf,
+    },
+    /// The file system is mounted read-only.
+    #[error("{dir} is on a read-only file system")]
+    ReadOnlyDisk {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// Another program has locked the file.
+    #[error("another program has locked {path}")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk failed to read or write.
+    #[error("{path}: the disk failed to {operation}")]
+    DiskFailed {
+        /// The file.
+        path: PathBuf,
+        /// The operation that failed: read, write or sync.
+        operation: &'static str,
+        /// The error of SQLite.
+        source: rusqlite::Error,
     },
     /// Pages or indexes of the file contradict each other.
     #[error("{path} is damaged: {what}")]
@@ -207,8 +231,33 @@ pub enum Error {
     #[error("change cursor expired: read all items again")]
     CursorExpired,
     /// A purge needs exclusive use of the file, and a reader kept it open.
-    #[error("purge incomplete: another process is reading the store; close it and run purge again")]
+    #[error("purge incomplete: another process is reading the store")]
     ReaderBlocksPurge,
+    /// The store has fewer batches than were committed: another program deleted or replaced the
+    /// write-ahead log, or replaced the database by an older copy.
+    #[error(
+        "{batches} committed {} missing from {path}: its write-ahead log was deleted or replaced",
+        if *.batches == 1 { "batch is" } else { "batches are" }
+    )]
+    BatchesMissing {
+        /// The database.
+        path: PathBuf,
+        /// The number of missing batches.
+        batches: u64,
+    },
+    /// The store is another one than was last written, or a mixture of two.
+    #[error("{path} or its write-ahead log was replaced by another program")]
+    StoreReplaced {
+        /// The database.
+        path: PathBuf,
+    },
+    /// A purge was interrupted or is still running: a copy of the store would have the purged
+    /// bytes.
+    #[error("{path} may contain data of purged items: a purge is not finished")]
+    PurgePending {
+        /// The file.
+        path: PathBuf,
+    },
     /// Any other error of SQLite.
     #[error("{path}: {source}")]
     Sqlite {
@@ -253,6 +302,11 @@ impl DatabaseError {
     /// The error of an item without source bytes.
     pub(crate) fn missing_source_bytes(item: ItemRow) -> DatabaseError {
         DatabaseError::Damaged(format!("the source bytes of item row {item} are missing"))
+    }
+
+    /// The error of a former version that another row refers to.
+    pub(crate) fn missing_version(version: ItemHistoryRow) -> DatabaseError {
+        DatabaseError::Damaged(format!("former version {version} is missing"))
     }
 
     /// The error of a collection of an unknown type, in a file whose version this program may
@@ -320,8 +374,35 @@ fn name_sqlite_error(path: &std::path::Path, source: rusqlite::Error) -> Error {
         _ if is_sqlite_damage(&source) => {
             Error::Damaged { path: path.to_path_buf(), what: source.to_string() }
         }
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+            Error::Locked { path: path.to_path_buf() }
+        }
+        Some(
+            rusqlite::ErrorCode::SystemIoFailure
+            | rusqlite::ErrorCode::CannotOpen
+            | rusqlite::ErrorCode::ReadOnly,
+        ) => name_system_error(path, source),
         _ => Error::Sqlite { path: path.to_path_buf(), source },
     }
+}
+
+/// Names the cause of an error of the system, of which SQLite tells only the call that failed.
+fn name_system_error(path: &std::path::Path, source: rusqlite::Error) -> Error {
+    let dir = path.parent().unwrap_or(path);
+    match disk_state_after_failure(dir) {
+        DiskState::Full => return Error::DiskFull { dir: dir.to_path_buf() },
+        DiskState::ReadOnly => return Error::ReadOnlyDisk { dir: dir.to_path_buf() },
+        DiskState::Writable => {}
+    }
+    let path = path.to_path_buf();
+    let code = source.sqlite_error().map_or(0, |error| error.extended_code);
+    let operation = match code {
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "read",
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => "sync",
+        code if code & 0xff == ffi::SQLITE_IOERR => "write",
+        _ => return Error::Sqlite { path, source },
+    };
+    Error::DiskFailed { path, operation, source }
 }
 
 /// Names the file to which a system error belongs.
@@ -329,6 +410,12 @@ pub(crate) fn file_error_at(path: &std::path::Path) -> impl Fn(std::io::Error) -
     move |source| match source.kind() {
         std::io::ErrorKind::StorageFull => {
             Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
+        }
+        std::io::ErrorKind::QuotaExceeded => {
+            Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
+        }
+        std::io::ErrorKind::ReadOnlyFilesystem => {
+            Error::ReadOnlyDisk { dir: path.parent().unwrap_or(path).to_path_buf() }
         }
         _ => Error::File { path: path.to_path_buf(), source },
     }

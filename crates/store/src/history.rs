@@ -2,6 +2,11 @@
 //!
 //! Records, prunes and erases them. Separate from `operation_log`, which reads them, and from
 //! `undo`, because every batch prunes.
+//!
+//! The age of a version is measured in the time for which the store was used, not by the clock: a
+//! clock that is wrong for one command, by a hundred years, must not erase the history. Each
+//! operation records the age of the store: the sum of the times between successive operations,
+//! without those that are negative or longer than [`MAX_GAP_MS`].
 
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
@@ -12,8 +17,11 @@ use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, calendar_context_table};
 use rusqlite::OptionalExtension as _;
 
-/// The time for which replaced versions are stored, unless [`HISTORY_RETENTION_BYTES`] is reached.
+/// The age up to which replaced versions are stored, unless [`HISTORY_RETENTION_BYTES`] is reached.
 const HISTORY_RETENTION_MS: i64 = 90 * 24 * 3600 * 1000;
+/// A longer time between two operations does not count: the store was not used, or the clock was
+/// wrong.
+const MAX_GAP_MS: i64 = 30 * 24 * 3600 * 1000;
 /// The number of bytes of replaced versions that are stored, unless [`HISTORY_RETENTION_MS`] is
 /// over.
 const HISTORY_RETENTION_BYTES: i64 = 64 << 20;
@@ -63,19 +71,19 @@ pub struct Version {
 pub(crate) fn prune(
     tx: &WriteTransaction<'_>,
     newest: OperationId,
-    now: i64,
     mut bytes: i64,
 ) -> rusqlite::Result<i64> {
     for _ in 0..MAX_PRUNED_BATCHES_PER_TX {
         let oldest: Option<(Seq, OperationId, i64)> = tx
             .prepare_cached(
-                "SELECT b.seq, o.id, o.started_ms FROM batch b JOIN operation o ON o.id = b.operation
+                "SELECT b.seq, o.id, newest.store_age_ms - o.store_age_ms FROM batch b JOIN operation o ON o.id = b.operation
+                   JOIN operation newest ON newest.id = ?1
                  WHERE b.seq = (SELECT min(seq) FROM item_history)",
             )?
-            .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .query_row([newest], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
-        let Some((seq, operation, began)) = oldest else { break };
-        let old = began < now - HISTORY_RETENTION_MS;
+        let Some((seq, operation, age)) = oldest else { break };
+        let old = age > HISTORY_RETENTION_MS;
         let active = [Some(newest), previous_active_operation(tx, newest)?];
         let much = bytes > HISTORY_RETENTION_BYTES && !active.contains(&Some(operation));
         if operation == newest || !(old || much) || is_needed_for_undo(tx, seq, active)? {
@@ -89,6 +97,18 @@ pub(crate) fn prune(
         write_meta(tx, "history_from", seq + 1)?;
     }
     Ok(bytes)
+}
+
+/// Returns the age of the store at the start of a new operation.
+pub(crate) fn store_age_ms(tx: &ReadTransaction<'_>, started_at_ms: i64) -> rusqlite::Result<i64> {
+    let last: Option<(i64, i64)> = tx
+        .prepare_cached("SELECT started_ms, store_age_ms FROM operation ORDER BY id DESC LIMIT 1")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(last.map_or(0, |(last_started, age)| {
+        let gap = started_at_ms.saturating_sub(last_started);
+        if (0..=MAX_GAP_MS).contains(&gap) { age.saturating_add(gap) } else { age }
+    }))
 }
 
 /// The key in `meta` of the first batch whose replaced schedules are all known.
@@ -217,18 +237,4 @@ pub(crate) fn erase_item_history(
         [handle.to_bytes()],
     )?;
     Ok((erased, bytes))
-}
-
-/// The key in `meta` of the mark that the file has to be rewritten after a purge.
-pub(crate) const PURGE_PENDING_KEY: &str = "purge_pending";
-
-pub(crate) fn has_pending_rewrite(tx: &ReadTransaction<'_>) -> DatabaseResult<bool> {
-    Ok(find_meta_number(tx, PURGE_PENDING_KEY)?.is_some())
-}
-
-/// Marks, in the transaction that deletes an item, that the file has to be rewritten without its
-/// bytes.
-pub(crate) fn mark_rewrite_pending(tx: &WriteTransaction<'_>, batch: Seq) -> DatabaseResult<()> {
-    write_meta(tx, PURGE_PENDING_KEY, 1)?;
-    set_schedule_history_start(tx, Some(batch))
 }

@@ -11,11 +11,13 @@ use crate::index_tables::IndexTableWriter;
 use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
+use crate::lock::WorkLock;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
 use crate::sort_index_pages::SortIndexPageWriter;
+use crate::step_size::StepSize;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq};
@@ -23,13 +25,24 @@ use larder_extract::{Extractor, IndexConfig, IndexDocument};
 use larder_index::SegmentBuffer;
 use rusqlite::OptionalExtension as _;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The number of items of one step of a rebuild.
-const REBUILD_STEP_ITEMS: usize = 500;
+const REBUILD_STEP_ITEMS: StepSize = StepSize::new(200, 20..=2000);
+/// The number of rows of an index that one step of a rebuild deletes.
+const CLEARED_ROWS_PER_STEP: usize = 1000;
 /// The maximum number of items that are extracted under the lock to complete a rebuild.
 const MAX_TAIL_ITEMS: usize = 50;
 /// The number of bytes of the index that are merged in one transaction.
 const MERGE_STEP_BYTES: i64 = 2 << 20;
+
+/// A step of a refresh.
+struct RefreshStep {
+    /// The number of items that were extracted again.
+    items: u64,
+    lock_held: Duration,
+}
+
 impl Store {
     /// Returns whether an index is complete and has the current fingerprint. Otherwise queries
     /// scan.
@@ -60,12 +73,37 @@ impl Store {
     }
 
     /// Refills the indexes that have another fingerprint or index configuration, or whose rebuild
-    /// was interrupted, in steps that let other writers in between. Returns the number of items
-    /// that were extracted again.
+    /// was interrupted, in steps that let other writers in between. Waits for another process that
+    /// refills them. Returns the number of items that were extracted again.
     pub fn refresh(&mut self) -> Result<u64> {
-        let mut derived = 0;
-        while let Some(more) = self.refresh_step(REBUILD_STEP_ITEMS)? {
-            derived += more;
+        if self.are_indexes_current()? {
+            return Ok(0);
+        }
+        let work = self.lock_files.acquire_work_lock()?;
+        self.refresh_in_steps(&work)
+    }
+
+    /// The same when the store is opened: if another process refills the indexes, this one leaves
+    /// it to that process and does not wait.
+    pub(crate) fn refresh_when_opened(&mut self) -> Result<()> {
+        if !self.are_indexes_current()?
+            && let Some(work) = self.lock_files.try_work_lock()?
+        {
+            self.refresh_in_steps(&work)?;
+        }
+        Ok(())
+    }
+
+    fn are_indexes_current(&self) -> Result<bool> {
+        let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
+        Ok(DerivedIndex::ALL.into_iter().all(|set| set.is_current(&meta, &self.extractor)))
+    }
+
+    fn refresh_in_steps(&mut self, _work: &WorkLock) -> Result<u64> {
+        let (mut derived, mut size) = (0, REBUILD_STEP_ITEMS);
+        while let Some(step) = self.refresh_step_of(size.current())? {
+            derived += step.items;
+            size.adapt(step.lock_held);
         }
         if derived > 0 {
             self.merge_segments()?;
@@ -76,6 +114,10 @@ impl Store {
     /// Makes one step of a refresh, with at most this many items, under the lock. Returns the
     /// number of items that were extracted again; `None`: all indexes are complete.
     pub fn refresh_step(&mut self, items: usize) -> Result<Option<u64>> {
+        Ok(self.refresh_step_of(items)?.map(|step| step.items))
+    }
+
+    fn refresh_step_of(&mut self, items: usize) -> Result<Option<RefreshStep>> {
         for set in DerivedIndex::ALL {
             if !set
                 .is_complete(&self.autocommit_read(), &self.extractor)
@@ -84,12 +126,15 @@ impl Store {
                 return self.rebuild_step(set, items).map(Some);
             }
         }
-        self.update_zones_step(items)
+        let began = Instant::now();
+        let updated = self.update_zones_step(items)?;
+        Ok(updated.map(|items| RefreshStep { items, lock_held: began.elapsed() }))
     }
 
     /// Deletes and refills all derived data.
     pub fn rebuild(&mut self) -> Result<u64> {
         self.ensure_writable()?;
+        let work = self.lock_files.acquire_work_lock()?;
         {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
@@ -99,12 +144,12 @@ impl Store {
             }
             tx.commit().map_err(sqlite_error_at(&self.path))?;
         }
-        self.refresh()
+        self.refresh_in_steps(&work)
     }
 
     /// Refills an index with the next items. Items are parsed before the lock is taken, except for
     /// schedules; an item that changed in the meantime is extracted again under the lock.
-    fn rebuild_step(&mut self, set: DerivedIndex, items: usize) -> Result<u64> {
+    fn rebuild_step(&mut self, set: DerivedIndex, items: usize) -> Result<RefreshStep> {
         self.ensure_writable()?;
         let path = self.path.clone();
         let fingerprint = set.fingerprint(&self.extractor);
@@ -121,6 +166,7 @@ impl Store {
             IndexState::Complete | IndexState::Stale => Vec::new(),
         };
         let lock = self.lock_files.acquire()?;
+        let locked_at = Instant::now();
         self.verify_before_write(&lock)?;
         let step = || -> DatabaseResult<u64> {
             let tx = self.conn.begin_write()?;
@@ -130,7 +176,10 @@ impl Store {
                 return Ok(0); // Somebody else made a step, or restored the store: look again.
             }
             let IndexState::Rebuilding(last) = progress else {
-                set.clear(&tx)?;
+                if set.clear_step(&tx, CLEARED_ROWS_PER_STEP)? {
+                    tx.commit()?;
+                    return Ok(0);
+                }
                 set.write_state(&tx, &IndexState::format_rebuild(None, &fingerprint))?;
                 if set == DerivedIndex::Interval {
                     interval_table::write_zone_data_version(&tx, &self.extractor)?;
@@ -155,9 +204,10 @@ impl Store {
             tx.commit()?;
             Ok((page.len() + rest.len()) as u64)
         };
-        let derived = step().map_err(sqlite_error_at(&path))?;
+        let items = step().map_err(sqlite_error_at(&path))?;
+        let lock_held = locked_at.elapsed();
         self.release_and_checkpoint(lock);
-        Ok(derived)
+        Ok(RefreshStep { items, lock_held })
     }
 
     /// Extracts the next items after `last`, at most `limit`; `None`: the first ones.

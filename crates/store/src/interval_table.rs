@@ -241,13 +241,6 @@ pub(crate) fn delete_item(
     Ok(())
 }
 
-/// Deletes all rows of all tables.
-pub(crate) fn clear(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
-    tx.execute_batch(
-        "DELETE FROM idx_schedule; DELETE FROM idx_interval; DELETE FROM idx_zone_set;",
-    )
-}
-
 /// A row of the tables, for a digest.
 #[derive(Hash)]
 pub(crate) enum DigestRecord<'a> {

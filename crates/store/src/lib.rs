@@ -15,10 +15,14 @@
 //! | `handle` | the public ids of items |
 //! | `row_ids`, `packed_row_ids` | row ids by table, packed lists of items |
 //! | `damaged_object`, `error` | the objects that have a checksum, errors |
-//! | `data_directory`, `lock` | the files of a store, the fair write lock |
+//! | `data_directory` | the files of a store |
+//! | `lock_holder`, `lock` | who holds a lock, the fair write lock |
+//! | `disk_state` | whether the disk can be written |
 //! | `commit_notification` | watching for commits |
+//! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
+//! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum` | checksums of stored bytes |
 //! | `meta`, `schema` | single values, the schema with its migrations |
 //! | `blob` | source bytes |
@@ -42,9 +46,12 @@
 //! | `store` | opening a store for writing |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `batch`, `apply` | changes, and the one function that writes them |
-//! | `undo`, `purge` | undoing an operation, erasing items |
+//! | `pending_work`, `step_size` | work of many transactions: its records, the size of its steps |
+//! | `undo` | undoing an operation |
+//! | `page_layout`, `page_eraser`, `purge` | the layout of pages, overwriting their unused bytes, erasing items |
 //! | `damage_scan` | comparing a store with its checksums |
 //! | `check`, `backup` | verifying a store, backup and restore |
+//! | `salvage` | copying the readable rows of a damaged store |
 
 mod apply;
 mod backup;
@@ -60,12 +67,14 @@ mod collection;
 mod collection_reader;
 mod combined_schedules;
 mod commit_notification;
+mod commit_record;
 mod connection;
 mod damage_scan;
 mod damaged_object;
 mod data_directory;
 mod database_copy;
 mod derived_index;
+mod disk_state;
 mod error;
 mod extractor_cache;
 mod handle;
@@ -82,20 +91,27 @@ mod interval_table;
 mod item_meta;
 mod item_reader;
 mod lock;
+mod lock_holder;
 mod meta;
 mod operation_log;
 mod packed_row_ids;
+mod page_eraser;
+mod page_layout;
+mod pending_work;
 mod purge;
+mod read_access;
 mod read_transaction;
 mod reader;
 mod reader_cache;
 mod row_ids;
+mod salvage;
 mod schedule_intervals;
 mod schema;
 mod series;
 mod series_summary;
 mod sort_index_pages;
 mod sorted_reads;
+mod step_size;
 mod store;
 mod uid_lookup;
 mod undo;
@@ -124,13 +140,17 @@ pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
+pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
 pub use crate::packed_row_ids::PackedRowIds;
+pub use crate::pending_work::PendingWork;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::ReadTransaction;
 pub use crate::reader::Reader;
 pub use crate::reader_cache::DataVersion;
 pub use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
+pub use crate::salvage::{SalvageLoss, SalvageReport};
 pub use crate::schedule_intervals::schedule_bounds;
+pub use crate::schema::SchemaDifference;
 pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport};

@@ -1,30 +1,52 @@
-//! The write lock, which is fair and blocks, and the notify file, which is written after a commit.
+//! The write lock, which is fair and blocks, the lock of long work, and the notify file, which is
+//! written after a commit.
 //!
 //! SQLite's own lock is neither fair nor blocking: a writer that loops acquires it again at once.
 //! Here a writer first takes `data.lock-queue`, then `data.lock`, then releases the queue: a
 //! waiting writer holds the queue, so the writer that has just released `data.lock` comes after it.
 //! The system releases both locks when a process dies; a lock file that still holds
 //! [`WRITING_MARK`] tells the next writer that its owner died in the middle of a write.
+//!
+//! Work of many transactions (a purge, a rebuild) holds `data.lock-work` from its beginning to its
+//! end, and takes the write lock for each transaction. Its record in `meta` without this lock is
+//! work that was interrupted.
 
+use crate::commit_record::{self, CommittedState};
 use crate::data_directory::DataDirectory;
 use crate::error::{Result, file_error_at};
+use crate::lock_holder::{HOLDER_BYTES, LockHolder, LockRequester};
 use std::cell::Cell;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
-/// The content of the lock file during a write, and afterwards. Both have one length, as each
-/// change of a file's length is an entry in the file system's journal.
+/// The beginning of the lock file during a write, and afterwards. The text of the holder follows.
+/// The file always has the same length, as each change of a file's length is an entry in the file
+/// system's journal.
 const WRITING_MARK: &[u8; 8] = b"writing\n";
 const IDLE_MARK: &[u8; 8] = b"idle   \n";
+/// The length of the lock file.
+const LOCK_FILE_BYTES: usize = WRITING_MARK.len() + HOLDER_BYTES;
+/// The time after which a process that waits for a lock is told who holds it.
+const WAIT_NOTICE_DELAY: Duration = Duration::from_secs(2);
 
 /// The files of the lock, kept open.
 #[derive(Debug)]
 pub(crate) struct LockFiles {
     directory: DataDirectory,
+    requester: LockRequester,
     lock_file: File,
     queue_file: File,
     notify_file: File,
+}
+
+/// The lock of long work, held until dropped.
+#[derive(Debug)]
+pub(crate) struct WorkLock {
+    _file: File,
 }
 
 /// The write lock, held until dropped.
@@ -47,7 +69,7 @@ impl WriteLock<'_> {
         let lock = &self.locks.lock_file;
         lock.write_all_at(IDLE_MARK, 0)?;
         // A mark that was not ours may have been longer.
-        if self.unclean { lock.set_len(IDLE_MARK.len() as u64) } else { Ok(()) }
+        if self.unclean { lock.set_len(LOCK_FILE_BYTES as u64) } else { Ok(()) }
     }
 }
 
@@ -62,42 +84,149 @@ fn open_file(path: &Path) -> Result<File> {
         .map_err(file_error_at(path))
 }
 
+/// Takes a lock without waiting. Returns false if another process or another open file holds it.
+fn try_lock(file: &File, path: &Path) -> Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(file_error_at(path)(error)),
+    }
+}
+
+/// Waits, and tells the requester after [`WAIT_NOTICE_DELAY`] who holds the lock.
+fn wait_with_notice<T>(
+    requester: &LockRequester,
+    holder: impl FnOnce() -> Option<LockHolder> + Send,
+    wait: impl FnOnce() -> T,
+) -> T {
+    let Some(on_wait) = requester.on_wait.clone() else { return wait() };
+    thread::scope(|scope| {
+        let (waiting, ended) = mpsc::channel::<()>();
+        let watch = move || {
+            if ended.recv_timeout(WAIT_NOTICE_DELAY) == Err(RecvTimeoutError::Timeout) {
+                on_wait(holder().as_ref());
+            }
+        };
+        // Without a thread there is no notice; the lock is taken all the same.
+        let _unwatched = thread::Builder::new().spawn_scoped(scope, watch);
+        let result = wait();
+        drop(waiting);
+        result
+    })
+}
+
 impl LockFiles {
-    pub(crate) fn open(directory: &DataDirectory) -> Result<LockFiles> {
+    pub(crate) fn open(directory: &DataDirectory, requester: LockRequester) -> Result<LockFiles> {
         Ok(LockFiles {
             lock_file: open_file(&directory.lock_path())?,
             queue_file: open_file(&directory.lock_queue_path())?,
             notify_file: open_file(&directory.notify_path())?,
+            directory: directory.clone(),
+            requester,
+        })
+    }
+
+    /// Opens the files where nothing can be written. The directory stands in for a missing file.
+    pub(crate) fn open_read_only(
+        directory: &DataDirectory,
+        requester: LockRequester,
+    ) -> Result<LockFiles> {
+        let open = |path: &Path| {
+            let file = File::open(path).or_else(|_| File::open(directory.path()));
+            file.map_err(file_error_at(path))
+        };
+        Ok(LockFiles {
+            lock_file: open(&directory.lock_path())?,
+            queue_file: open(&directory.lock_queue_path())?,
+            notify_file: open(&directory.notify_path())?,
+            requester,
             directory: directory.clone(),
         })
     }
 
     /// Waits for the write lock.
     pub(crate) fn acquire(&self) -> Result<WriteLock<'_>> {
-        let (lock, queue) = (self.directory.lock_path(), self.directory.lock_queue_path());
-        self.queue_file.lock().map_err(file_error_at(&queue))?;
-        let locked = self.lock_file.lock();
-        self.queue_file.unlock().map_err(file_error_at(&queue))?;
-        locked.map_err(file_error_at(&lock))?;
-        let mut found = [0; 2 * IDLE_MARK.len()];
+        self.wait_in_queue()?;
+        let lock = self.directory.lock_path();
+        let mut found = [0; LOCK_FILE_BYTES + 1];
         let length = self.lock_file.read_at(&mut found, 0).map_err(file_error_at(&lock))?;
         // Any other content was written by another program, or incompletely; it also counts as
         // unclean.
-        let unclean = length > 0 && found.get(..length) != Some(IDLE_MARK);
+        let is_idle = length == LOCK_FILE_BYTES && found.starts_with(IDLE_MARK);
+        let mut record = [b' '; LOCK_FILE_BYTES];
+        let (mark, holder) = record.split_at_mut(WRITING_MARK.len());
+        mark.copy_from_slice(WRITING_MARK);
+        holder.copy_from_slice(&self.requester.to_record());
         // On a full disk, writing the mark may fail; the transaction then fails as well and is
         // rolled back.
-        let _unmarked = self.lock_file.write_all_at(WRITING_MARK, 0);
+        let _unmarked = self.lock_file.write_all_at(&record, 0);
+        let unclean = length > 0 && !is_idle;
         Ok(WriteLock { locks: self, unclean, marked_clean: Cell::new(false) })
     }
 
-    /// Writes the number of the last batch to the notify file. A failure is no error: watchers also
-    /// look at the store once a second.
-    pub(crate) fn notify_commit(&self, seq: crate::Seq) {
-        let number = format!("{seq}\n");
-        let length = number.len() as u64;
+    fn wait_in_queue(&self) -> Result<()> {
+        let (lock, queue) = (self.directory.lock_path(), self.directory.lock_queue_path());
+        let is_first = try_lock(&self.queue_file, &queue)?;
+        if is_first && try_lock(&self.lock_file, &lock)? {
+            return self.queue_file.unlock().map_err(file_error_at(&queue));
+        }
+        let wait = || {
+            if !is_first {
+                self.queue_file.lock().map_err(file_error_at(&queue))?;
+            }
+            let locked = self.lock_file.lock();
+            self.queue_file.unlock().map_err(file_error_at(&queue))?;
+            locked.map_err(file_error_at(&lock))
+        };
+        wait_with_notice(&self.requester, || self.read_holder(), wait)
+    }
+
+    /// Returns the process that holds the write lock; `None`: another program, which leaves no
+    /// record.
+    fn read_holder(&self) -> Option<LockHolder> {
+        let mut record = [0; LOCK_FILE_BYTES];
+        self.lock_file.read_exact_at(&mut record, 0).ok()?;
+        LockHolder::from_record(record.strip_prefix(WRITING_MARK)?)
+    }
+
+    /// Waits for the lock of long work.
+    pub(crate) fn acquire_work_lock(&self) -> Result<WorkLock> {
+        let path = self.directory.work_lock_path();
+        let file = open_file(&path)?;
+        if !try_lock(&file, &path)? {
+            let holder = || {
+                let mut record = [0; HOLDER_BYTES];
+                file.read_exact_at(&mut record, 0).ok()?;
+                LockHolder::from_record(&record)
+            };
+            wait_with_notice(&self.requester, holder, || file.lock())
+                .map_err(file_error_at(&path))?;
+        }
+        Ok(self.hold_work_lock(file))
+    }
+
+    /// Takes the lock of long work; `None`: another process is at such work.
+    pub(crate) fn try_work_lock(&self) -> Result<Option<WorkLock>> {
+        let path = self.directory.work_lock_path();
+        let file = open_file(&path)?;
+        Ok(try_lock(&file, &path)?.then(|| self.hold_work_lock(file)))
+    }
+
+    fn hold_work_lock(&self, file: File) -> WorkLock {
+        // Those who wait are told who holds the lock; without the record, that somebody does.
+        let _unnamed = file.write_all_at(&self.requester.to_record(), 0);
+        WorkLock { _file: file }
+    }
+
+    /// Writes the state after the last commit to the notify file; two states while a restore
+    /// changes one into the other. A failure is no error: watchers also look at the store once a
+    /// second.
+    pub(crate) fn notify_commit(&self, states: &[&CommittedState]) {
+        let record = commit_record::format_record(states);
+        let length = record.len() as u64;
         let write = || -> std::io::Result<()> {
-            self.notify_file.write_all_at(number.as_bytes(), 0)?;
-            // Only a store that was restored counts from a smaller number.
+            self.notify_file.write_all_at(record.as_bytes(), 0)?;
+            // Only a restore makes the record shorter.
             if self.notify_file.metadata()?.len() > length {
                 self.notify_file.set_len(length)
             } else {
@@ -115,4 +244,11 @@ impl Drop for WriteLock<'_> {
         }
         let _held = self.locks.lock_file.unlock();
     }
+}
+
+/// Returns whether a process holds the lock of long work.
+pub(crate) fn is_work_running(directory: &DataDirectory) -> bool {
+    // The file is made by the first work of the store.
+    let Ok(file) = File::open(directory.work_lock_path()) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }

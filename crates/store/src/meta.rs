@@ -102,6 +102,12 @@ pub(crate) fn find_damaged_values(tx: &ReadTransaction<'_>) -> DatabaseResult<Ve
     Ok(damaged)
 }
 
+/// Returns whether there is a value with this key, which may be damaged.
+pub(crate) fn has_meta(tx: &ReadTransaction<'_>, key: &str) -> rusqlite::Result<bool> {
+    let mut select = tx.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?;
+    Ok(select.query_row([key], |_| Ok(())).optional()?.is_some())
+}
+
 /// Writes the value with this key.
 pub(crate) fn write_meta(
     tx: &WriteTransaction<'_>,
@@ -155,6 +161,19 @@ impl MetaTable {
         match self.0.iter().find(|entry| entry.key == key) {
             Some(entry) => entry.value.as_ref().ok_or_else(|| damaged_value_error(key)),
             None => Err(DatabaseError::missing_meta(key)),
+        }
+    }
+
+    /// Returns whether there is a value with this key, which may be damaged.
+    pub(crate) fn has_key(&self, key: &str) -> bool {
+        self.0.iter().any(|entry| entry.key == key)
+    }
+
+    /// Returns the bytes with this key.
+    pub(crate) fn bytes(&self, key: &str) -> DatabaseResult<&[u8]> {
+        match self.value(key)? {
+            Value::Blob(bytes) => Ok(bytes),
+            _ => Err(DatabaseError::missing_meta(key)),
         }
     }
 

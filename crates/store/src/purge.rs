@@ -1,27 +1,43 @@
 //! Purging: afterwards no byte of the item is in any file of the data directory, including the
 //! write-ahead log and free pages.
 //!
-//! One transaction deletes the rows, then the file is rewritten without their bytes. In between,
-//! `purge_pending` in `meta` records that the rewrite is due, so that the next purge completes one
-//! that was interrupted.
+//! The items are recorded as pending work first, see `pending_work`. Then the copies next to the
+//! store are rewritten, the rows are deleted, the indexes are merged without their terms, and the
+//! unused bytes of all pages are overwritten. Each step is a transaction that holds the write lock
+//! for a short time. A purge that was interrupted begins again from the record. Everything is
+//! written inside of the data directory.
 
-use crate::batch::{BatchChange, ChangeOutcome, Operation};
+use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::calendar_context_table;
-use crate::connection::{WriteConnection, run_quick_check};
-use crate::derived_index::DerivedIndex;
-use crate::error::{DatabaseError, DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
+use crate::connection::{ReadConnection, quick_check};
+use crate::database_copy::{copy_raw, create_private_file, sync_and_rename, with_suffix};
+use crate::derived_index::{self, DerivedIndex};
+use crate::error::{DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
-use crate::meta::{delete_meta, read_meta_number, write_meta};
+use crate::history;
+use crate::meta::{MetaTable, read_meta_number, write_meta};
+use crate::page_eraser::PageEraser;
+use crate::pending_work;
+use crate::step_size::StepSize;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
-use crate::{derived_index, history};
-use larder_extract::Extractor;
+use larder_index::FullMerge;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The time that a rewrite waits for readers. It is short because a purge can be repeated.
+/// The time that a purge waits for readers at its end. It is short because a purge can be repeated.
 const PURGE_READER_TIMEOUT: Duration = Duration::from_secs(2);
+/// The number of items deleted in one batch.
+const MAX_ITEMS_PER_BATCH: usize = 500;
+/// The number of recorded schedules erased in one transaction.
+const MAX_ERASED_SCHEDULES_PER_TX: i64 = 2000;
+/// The number of bytes of the text index that one step merges.
+const MERGE_STEP_BYTES: StepSize = StepSize::new(1 << 20, 64 << 10..=2 << 20);
+/// The number of rows of an index that is not in use that one step deletes.
+const CLEARED_ROWS: StepSize = StepSize::new(500, 100..=5000);
+/// The number of pages that one step overwrites.
+const ERASED_PAGES: StepSize = StepSize::new(256, 16..=1024);
 
 /// The result of a purge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,51 +52,141 @@ pub struct PurgeReport {
 }
 
 impl Store {
-    /// Erases items and all their versions, and rewrites the files without them, including the
-    /// copies that migrations and restores made; a damaged copy is deleted. A purge cannot be
-    /// undone. Completes an earlier purge that was interrupted, also without handles.
+    /// Erases items and all their versions, also from the copies that migrations and restores made;
+    /// a damaged copy is deleted. A purge cannot be undone. Completes an earlier purge that was
+    /// interrupted, also without handles.
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] if a reader kept old pages in use: the items are deleted, but
-    /// their bytes may remain until the purge is repeated; see
-    /// [`ChangeReader::is_purge_pending`](crate::ChangeReader::is_purge_pending).
+    /// their bytes may remain until the purge is repeated. After this and other errors, the purge
+    /// is [`PendingWork`](crate::PendingWork), unless nothing was purged.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
-        let mut purged =
-            PurgeReport { completed: self.is_rewrite_pending()?, ..PurgeReport::default() };
-        // Purges the copies first, so that nothing is purged if one of them cannot be.
-        {
-            let _lock = self.lock_files.acquire()?;
-            self.directory.delete_partial_files()?;
+        let _work = self.lock_files.acquire_work_lock()?;
+        let before = self.read_pending_purge()?;
+        let mut purged = PurgeReport { completed: before.is_some(), ..PurgeReport::default() };
+        if before.is_none() && handles.is_empty() {
+            return Ok(purged);
         }
+        let mut all = before.clone().unwrap_or_default();
+        all.extend(handles.iter().filter(|handle| !all.contains(handle)).collect::<Vec<_>>());
+        self.record_purge(Some(&all))?;
+        // Copies come first, so that nothing is purged if one of them cannot be.
         let copies = self.directory.list_copies()?;
         for copy in &copies {
-            purge_copy(copy, handles, &mut purged.deleted)?;
+            if let Err(error) = purge_copy(copy, &all, &mut purged.deleted) {
+                // Without the record of what was not begun. If it cannot be written, the purge
+                // stays pending.
+                let _pending = self.record_purge(before.as_deref());
+                return Err(error);
+            }
         }
-        // Deleted rows are overwritten immediately, so that a crash before the rewrite leaves as
-        // little as possible.
-        self.conn.set_secure_delete(true).map_err(sqlite_error_at(&self.path))?;
-        let changes = handles
-            .iter()
-            .map(|&handle| BatchChange::Internal(crate::batch::InternalChange::Purge(handle)))
-            .collect();
-        let applied = self.apply(operation, changes)?;
-        if self.is_rewrite_pending()? {
-            self.rewrite_database_file(handles, &copies, &mut purged.deleted)?;
+        for handles in all.chunks(MAX_ITEMS_PER_BATCH) {
+            let purge = |&handle| BatchChange::Internal(InternalChange::Purge(handle));
+            let applied = self.apply(operation, handles.iter().map(purge).collect())?;
+            let gone = |outcome: &&ChangeOutcome| matches!(outcome, ChangeOutcome::Removed(_));
+            purged.items += applied.outcomes.iter().filter(gone).count() as u64;
         }
-        let gone = |outcome: &&ChangeOutcome| matches!(outcome, ChangeOutcome::Removed(_));
-        purged.items = applied.outcomes.iter().filter(gone).count() as u64;
+        if purged.completed || purged.items > 0 {
+            self.erase_derived_data()?;
+            self.erase_pages()?;
+        }
+        self.finish_purge(&all, &copies, &mut purged.deleted)?;
         Ok(purged)
     }
 
-    fn is_rewrite_pending(&self) -> Result<bool> {
-        history::has_pending_rewrite(&self.conn.autocommit_read())
-            .map_err(sqlite_error_at(&self.path))
+    /// Completes a purge that was interrupted, and waits for one that is running.
+    pub(crate) fn finish_pending_purge(&mut self) -> Result<()> {
+        let is_pending = pending_work::has_purge(&self.autocommit_read());
+        if is_pending.map_err(sqlite_error_at(&self.path))? {
+            self.purge(&mut Operation::new(history::PURGE_COMMAND, "", 0), &[])?;
+        }
+        Ok(())
     }
 
-    /// Purges the copies that a restore made in the meantime, rewrites the file without free pages,
-    /// and empties the write-ahead log.
-    fn rewrite_database_file(
+    fn read_pending_purge(&self) -> Result<Option<Vec<Handle>>> {
+        let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
+        Ok(pending_work::read_purge(&meta))
+    }
+
+    fn record_purge(&mut self, handles: Option<&[Handle]>) -> Result<()> {
+        self.write_step(|tx| pending_work::write_purge(tx, handles))
+    }
+
+    /// Runs a transaction under the write lock.
+    fn write_step<T>(
+        &mut self,
+        write: impl FnOnce(&WriteTransaction<'_>) -> DatabaseResult<T>,
+    ) -> Result<T> {
+        let lock = self.lock_files.acquire()?;
+        self.verify_before_write(&lock)?;
+        let step = || -> DatabaseResult<T> {
+            let tx = self.conn.begin_write()?;
+            let result = write(&tx)?;
+            tx.commit()?;
+            Ok(result)
+        };
+        let result = step().map_err(sqlite_error_at(&self.path))?;
+        self.release_and_checkpoint(lock);
+        Ok(result)
+    }
+
+    /// Runs transactions, each of which gets a size and returns whether there is more to do.
+    fn write_steps(
+        &mut self,
+        mut size: StepSize,
+        mut write: impl FnMut(&WriteTransaction<'_>, usize) -> DatabaseResult<bool>,
+    ) -> Result<()> {
+        loop {
+            let step = |tx: &WriteTransaction<'_>| {
+                let began = Instant::now();
+                Ok((write(tx, size.current())?, began.elapsed()))
+            };
+            let (has_more, held) = self.write_step(step)?;
+            if !has_more {
+                return Ok(());
+            }
+            size.adapt(held);
+        }
+    }
+
+    /// Erases all that was derived from the items and is not a row of theirs: recorded schedules,
+    /// as those of a series depend on all of its items, and terms and sort keys in the indexes.
+    fn erase_derived_data(&mut self) -> Result<()> {
+        let extractor = self.extractor.clone();
+        self.write_steps(CLEARED_ROWS, |tx, rows| {
+            derived_index::clear_stale_step(tx, &extractor, rows)
+        })?;
+        let begin = |tx: &WriteTransaction<'_>| {
+            derived_index::compact_sort_index(tx)?;
+            history::set_schedule_history_start(tx, None)?;
+            tx.execute(
+                "DELETE FROM idx_zone_set WHERE id NOT IN
+                   (SELECT zone_set FROM idx_schedule WHERE zone_set IS NOT NULL)",
+                [],
+            )?;
+            read_meta_number(tx, history::SCHEDULE_HISTORY_FROM_KEY)
+        };
+        let schedules_from = self.write_step(begin)?;
+        while self.write_step(|tx| Ok(erase_schedules(tx, schedules_from)?))? {}
+        let mut merge = FullMerge::default();
+        self.write_steps(MERGE_STEP_BYTES, |tx, bytes| {
+            derived_index::full_merge_step(tx, &mut merge, bytes)
+        })
+    }
+
+    /// Overwrites the unused bytes of the file.
+    fn erase_pages(&mut self) -> Result<()> {
+        let mut eraser = PageEraser::default();
+        self.conn.set_pages_writable(true).map_err(sqlite_error_at(&self.path))?;
+        let erased = self.write_steps(ERASED_PAGES, |tx, pages| eraser.step(tx, pages));
+        self.conn.set_pages_writable(false).map_err(sqlite_error_at(&self.path))?;
+        erased
+    }
+
+    /// Purges the copies that were made in the meantime, empties the write-ahead log, and deletes
+    /// the record of the purge.
+    fn finish_purge(
         &mut self,
         handles: &[Handle],
         known: &[PathBuf],
@@ -88,22 +194,23 @@ impl Store {
     ) -> Result<()> {
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
+        self.directory.delete_partial_files()?;
         for copy in self.directory.list_copies()? {
             if !known.contains(&copy) {
                 purge_copy(&copy, handles, deleted)?;
             }
         }
         let run = || -> DatabaseResult<bool> {
-            merge_and_vacuum(&self.conn, &self.extractor)?;
             if !self.conn.empty_wal(PURGE_READER_TIMEOUT)? {
                 return Ok(false);
             }
             let tx = self.conn.begin_write()?;
-            delete_meta(&tx, history::PURGE_PENDING_KEY)?;
+            pending_work::write_purge(&tx, None)?;
             tx.commit()?;
             Ok(true)
         };
         if run().map_err(sqlite_error_at(&self.path))? {
+            self.release_and_checkpoint(lock);
             Ok(())
         } else {
             Err(Error::ReaderBlocksPurge)
@@ -111,42 +218,30 @@ impl Store {
     }
 }
 
-/// Erases the recorded schedules: the schedule of a series depends on all of its items, including
-/// purged ones.
-fn erase_schedule_history(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
-    tx.execute_batch(
-        "UPDATE item_history SET schedule = NULL WHERE schedule IS NOT NULL;
-         DELETE FROM schedule_history;",
-    )
-}
-
-/// Merges the indexes, so that they hold no term and no sort key of a deleted item, and rewrites
-/// all pages.
-fn merge_and_vacuum(conn: &WriteConnection, extractor: &Extractor) -> DatabaseResult<()> {
-    let tx = conn.begin_write()?;
-    derived_index::clear_stale(&tx, extractor)?;
-    derived_index::merge_all_levels(&tx)?;
-    erase_schedule_history(&tx)?;
-    history::set_schedule_history_start(&tx, None)?;
-    tx.execute(
-        "DELETE FROM idx_zone_set WHERE id NOT IN (SELECT zone_set FROM idx_schedule WHERE zone_set IS NOT NULL)",
-        [],
+/// Erases schedules that batches before `end` replaced. Returns whether there may be more.
+fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool> {
+    let erased = tx.execute(
+        "UPDATE item_history SET schedule = NULL WHERE id IN
+           (SELECT id FROM item_history WHERE seq < ?1 AND schedule IS NOT NULL LIMIT ?2)",
+        (end, MAX_ERASED_SCHEDULES_PER_TX),
     )?;
-    tx.commit()?;
-    conn.vacuum().map_err(DatabaseError::from)
+    let deleted = tx.execute(
+        "DELETE FROM schedule_history WHERE (seq, handle) IN
+           (SELECT seq, handle FROM schedule_history WHERE seq < ?1 LIMIT ?2)",
+        (end, MAX_ERASED_SCHEDULES_PER_TX),
+    )?;
+    Ok(erased + deleted > 0)
 }
 
 /// Erases the items from a copy, or deletes the copy if it is damaged: a repair set it aside, and
 /// it may have the items' bytes.
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
-    let Err(error) = erase_items_from_copy(copy, handles) else { return Ok(()) };
-    if !error.is_damage() {
-        return Err(sqlite_error_at(copy)(error));
+    match rewrite_copy(copy, handles) {
+        Err(error) if error.damaged_file().is_some() => {}
+        done => return done,
     }
     for end in ["-wal", "-shm", "-journal", ""] {
-        let mut name = copy.as_os_str().to_owned();
-        name.push(end);
-        let path = PathBuf::from(name);
+        let path = with_suffix(copy, end);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(file_error_at(&path)(error));
@@ -158,18 +253,37 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
     Ok(())
 }
 
-/// Erases the items from a copy. Its indexes are emptied; a restore refills them.
-fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> DatabaseResult<()> {
-    let conn = WriteConnection::open(copy)?;
-    // In an inconsistent file, bytes of the items may be in pages that no query finds.
-    if let Some(finding) = run_quick_check(&conn.autocommit_read())? {
-        return Err(DatabaseError::Damaged(finding));
+/// Replaces a copy by one without the items, which is written beside it: a purge that is
+/// interrupted leaves the copy as it was.
+fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
+    let staged = with_suffix(copy, ".purge.partial");
+    let rewritten = with_suffix(copy, ".purged.partial");
+    for left in [&staged, &rewritten] {
+        let _none = fs::remove_file(left);
     }
-    conn.set_secure_delete(true)?;
-    let tx = conn.begin_write()?;
+    let source = ReadConnection::open(copy).map_err(sqlite_error_at(copy))?;
+    // In an inconsistent file, bytes of the items may be in pages that no query finds.
+    quick_check(&source.autocommit_read(), copy)?;
+    let conn = copy_raw(&source, copy, &staged)?;
+    let erase = || -> DatabaseResult<()> {
+        let tx = conn.begin_write()?;
+        erase_items_from_copy(&tx, handles)?;
+        tx.commit()?;
+        Ok(())
+    };
+    erase().map_err(sqlite_error_at(copy))?;
+    create_private_file(&rewritten)?;
+    conn.vacuum_into(&rewritten).map_err(sqlite_error_at(&rewritten))?;
+    drop((conn, source));
+    sync_and_rename(&rewritten, copy)?;
+    fs::remove_file(&staged).map_err(file_error_at(&staged))
+}
+
+/// Erases the items from a copy. Its indexes are emptied; a restore refills them.
+fn erase_items_from_copy(tx: &WriteTransaction<'_>, handles: &[Handle]) -> DatabaseResult<()> {
     for &handle in handles {
-        let (_, bytes) = history::erase_item_history(&tx, handle)?;
-        write_meta(&tx, "history_bytes", read_meta_number(&tx, "history_bytes")? - bytes)?;
+        let (_, bytes) = history::erase_item_history(tx, handle)?;
+        write_meta(tx, "history_bytes", read_meta_number(tx, "history_bytes")? - bytes)?;
         tx.execute(
             "UPDATE blob SET ref_count = ref_count - 1 WHERE hash IN (SELECT blob_hash FROM source_bytes
                WHERE item IN (SELECT id FROM item WHERE handle = ?1))",
@@ -191,8 +305,8 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> DatabaseResult<()> 
         )?;
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
-    calendar_context_table::delete_unreferenced(&tx)?;
-    erase_schedule_history(&tx)?;
+    calendar_context_table::delete_unreferenced(tx)?;
+    while erase_schedules(tx, i64::MAX)? {}
     // The copy may have any schema version, so its tables are looked up.
     let tables = tx
         .prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idx_*' AND sql LIKE 'CREATE%'")?
@@ -202,8 +316,8 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> DatabaseResult<()> 
         tx.execute(&format!("DELETE FROM {table}"), [])?;
     }
     for index in DerivedIndex::ALL {
-        write_meta(&tx, index.meta_key(), "emptied".to_string())?;
+        write_meta(tx, index.meta_key(), "emptied".to_string())?;
     }
-    tx.commit()?;
-    conn.vacuum().map_err(DatabaseError::from)
+    // The copy may be one of a store whose purge was interrupted.
+    pending_work::write_purge(tx, None)
 }

@@ -4,10 +4,13 @@
 //! transaction, so a reader that is idle between calls blocks nothing; a long answer is continued
 //! by key. Separate from its four parts, which have the reads themselves.
 
+use crate::commit_record;
 use crate::connection::{ReadConnection, check_sqlite_version};
 use crate::data_directory::DataDirectory;
-use crate::error::{DatabaseResult, Error, Result, file_error_at, sqlite_error_at};
+use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::meta::{LOCALE_KEY, read_locale};
+use crate::pending_work::PendingWork;
+use crate::read_access::{ReadAccess, open_for_reading};
 use crate::read_transaction::ReadTransaction;
 use crate::reader_cache::{DataVersion, ReaderCache};
 use crate::schema::{self, SchemaState};
@@ -22,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// [`Reader::changes`] and [`Reader::collections`].
 #[derive(Debug)]
 pub struct Reader {
-    conn: ReadConnection,
+    access: ReadAccess,
     pub(crate) path: PathBuf,
     extractor: Extractor,
     /// Unique in the process.
@@ -36,6 +39,7 @@ pub struct Reader {
     unmapped_items: Cell<usize>,
     /// The device and inode of the file.
     file_id: Option<(u64, u64)>,
+    lost_commits: Option<Error>,
 }
 
 /// From this many items on, a read maps the file into memory, and so do small reads that come to
@@ -43,7 +47,12 @@ pub struct Reader {
 const MMAP_MIN_ITEMS: usize = 64;
 const MMAP_MIN_ITEMS_TOTAL: usize = 512;
 
-fn file_id(path: &Path) -> Option<(u64, u64)> {
+/// The number of times that a reader compares the store with the record of the last commit before
+/// it reports a difference.
+const MAX_RECORD_COMPARISONS: usize = 3;
+
+/// Returns the device and inode of a file.
+pub(crate) fn file_id(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
@@ -70,21 +79,18 @@ impl Reader {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
         let path = directory.database_path();
-        let conn = match ReadConnection::open_without_cache(&path) {
-            Ok(conn) => conn,
-            Err(error) => {
-                directory.ensure_store_exists()?;
-                // SQLite reports only that it could not open the file; the system reports the
-                // reason.
-                std::fs::File::open(&path).map_err(file_error_at(&path))?;
-                return Err(sqlite_error_at(&path)(error));
-            }
-        };
-        conn.disable_checkpoint_on_close().map_err(sqlite_error_at(&path))?;
-        let known = Reader::read_initial_state(&conn, &directory)?;
+        let (access, (known, lost_commits)) = open_for_reading(&directory, |conn| {
+            let record = commit_record::read_record(&directory);
+            let known = Reader::read_initial_state(conn, &directory)?;
+            let lost_commits = match known.committed_state() {
+                Ok(state) if commit_record::compare(&record, &state, &directory).is_ok() => None,
+                _ => Reader::find_lost_commits(conn, &directory)?,
+            };
+            Ok((known, lost_commits))
+        })?;
         let locale = known.meta.text(LOCALE_KEY).map_err(sqlite_error_at(&path))?.to_string();
         Ok(Reader {
-            conn,
+            access,
             path,
             extractor: Extractor::with_zones(&locale, zones),
             reader_id: NEXT_READER_ID.fetch_add(1, Ordering::Relaxed),
@@ -93,7 +99,15 @@ impl Reader {
             is_mapped: Cell::new(false),
             unmapped_items: Cell::new(0),
             file_id: file_id(&directory.database_path()),
+            lost_commits,
         })
+    }
+
+    /// Returns the error that a writer of this store gets: when the store was opened, it had fewer
+    /// batches than were committed, or was another store than was last written. `None`: it had all.
+    #[must_use]
+    pub fn lost_commits(&self) -> Option<&Error> {
+        self.lost_commits.as_ref()
     }
 
     /// Returns whether the path now names another file than the open one: a damaged file was
@@ -112,7 +126,7 @@ impl Reader {
         self.unmapped_items.set(total);
         let is_worth_it = items >= MMAP_MIN_ITEMS || total >= MMAP_MIN_ITEMS_TOTAL;
         if is_worth_it && !self.is_mapped.replace(true) {
-            self.conn.set_mapped(true);
+            self.access.conn.set_mapped(true);
         }
     }
 
@@ -121,7 +135,7 @@ impl Reader {
     pub fn unmap_file(&self) {
         self.unmapped_items.set(0);
         if self.is_mapped.replace(false) {
-            self.conn.set_mapped(false);
+            self.access.conn.set_mapped(false);
         }
     }
 
@@ -146,17 +160,38 @@ impl Reader {
         ReaderCache::read(&tx, version).map_err(sqlite_error_at(&path))
     }
 
+    /// Compares the store with the record of the last commit again: a restore may have come between
+    /// the record and the store.
+    fn find_lost_commits(
+        conn: &ReadConnection,
+        directory: &DataDirectory,
+    ) -> Result<Option<Error>> {
+        let mut lost = None;
+        for _ in 0..MAX_RECORD_COMPARISONS {
+            let record = commit_record::read_record(directory);
+            let tx = conn.begin_read().map_err(sqlite_error_at(&directory.database_path()))?;
+            lost = match commit_record::compare_with_store(&record, &tx, directory) {
+                Ok(()) => return Ok(None),
+                Err(error @ (Error::BatchesMissing { .. } | Error::StoreReplaced { .. })) => {
+                    Some(error)
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(lost)
+    }
+
     /// Begins a read transaction. Within another one of the same reader, it continues that one.
     pub fn begin_read(&self) -> Result<ReadTransaction<'_>> {
         self.begin_or_join().map_err(sqlite_error_at(&self.path))
     }
 
     fn begin_or_join(&self) -> rusqlite::Result<ReadTransaction<'_>> {
-        if self.conn.is_in_transaction() {
-            return Ok(self.conn.autocommit_read());
+        if self.access.conn.is_in_transaction() {
+            return Ok(self.access.conn.autocommit_read());
         }
         self.data_version.set(None);
-        self.conn.begin_read()
+        self.access.conn.begin_read()
     }
 
     /// Reads in the open transaction, or in a new one if none is open.
@@ -180,12 +215,12 @@ impl Reader {
     /// Returns the open read transaction, or one in which each statement is a transaction of its
     /// own: for a read of one statement, BEGIN and COMMIT would take longer than the read.
     pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
-        self.conn.autocommit_read()
+        self.access.conn.autocommit_read()
     }
 
     /// Returns SQLite's data version, which a read transaction reads once.
     fn current_data_version(&self, tx: &ReadTransaction<'_>) -> rusqlite::Result<i64> {
-        if !self.conn.is_in_transaction() {
+        if !self.access.conn.is_in_transaction() {
             return tx.data_version();
         }
         if let Some(version) = self.data_version.get() {
@@ -230,7 +265,13 @@ impl Reader {
     /// Releases cached memory, for a process that expects no query soon.
     pub fn release_memory(&self) {
         self.cache.replace(None);
-        self.conn.shrink_memory();
+        self.access.conn.shrink_memory();
+    }
+
+    /// Returns the work that was interrupted in this store.
+    pub fn pending_work(&self) -> Result<Vec<PendingWork>> {
+        let directory = DataDirectory::new(self.path.parent().unwrap_or(&self.path));
+        self.read(|tx| Ok(PendingWork::list(&self.cache(tx)?.meta, &self.extractor, &directory)))
     }
 
     /// Returns the extractor with the sort order of this store.

@@ -3,6 +3,7 @@
 //! Separate from `reader` because several modules read an index through the cache.
 
 use crate::collection::{self, CollectionMeta};
+use crate::commit_record::CommittedState;
 use crate::derived_index::DerivedIndex;
 use crate::error::DatabaseResult;
 use crate::index_tables::IndexTables;
@@ -57,6 +58,11 @@ impl ReaderCache {
             level_zero: OnceLock::new(),
             rank_directories: Mutex::default(),
         })
+    }
+
+    /// Returns the number of the last batch, and the epoch.
+    pub(crate) fn committed_state(&self) -> DatabaseResult<CommittedState> {
+        Ok(CommittedState { seq: self.meta.number("last_seq")?, epoch: self.epoch.to_string() })
     }
 
     /// Returns the segments of the text index; `None` if the index is incomplete or has another

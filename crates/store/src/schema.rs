@@ -12,9 +12,9 @@
 //!   `history_from`: the first batch whose replaced versions are all kept. `schedule_history_from`:
 //!   the first batch whose replaced schedules are all known; a purge erases the schedules of
 //!   earlier batches, and while the interval index is incomplete none are recorded.
-//!   `history_bytes`: the bytes that `item_history` holds. `purge_pending`: present from a purge
-//!   until the file has been rewritten without the purged bytes. `schema_digest`: a digest of the
-//!   SQL script that made the tables. `fingerprint:SET`: the fingerprint with which an index was
+//!   `history_bytes`: the bytes that `item_history` holds. `pending_purge`: the handles of the
+//!   items that a purge erases, from its beginning to its end. `schema_digest`: a digest of the SQL
+//!   script that made the tables. `fingerprint:SET`: the fingerprint with which an index was
 //!   filled, or its state, see `index_maintenance`. `zone_data_version`: the zone data of the
 //!   schedules, or their state.
 //! * `collection`: a named set of items of one type (1: address book, 2: calendar). `handle_key` is
@@ -44,12 +44,13 @@
 //!   all items. `hash` is the SHA-256 of the unfolded text. A definition that no context names is
 //!   deleted.
 //! * `operation`: an action of a person; an import is one operation of many batches. `started_ms`
-//!   is in milliseconds since 1970, for display only. `added`, `updated`, `removed` count items.
+//!   is in milliseconds since 1970, for display only. `store_age_ms`: the time for which the store
+//!   had been used until then, see `history`. `added`, `updated`, `removed` count items.
 //!   `undoes` and `undone_by` name other operations.
 //! * `batch(seq, operation)`: the operation to which a batch belongs.
 //! * `item_history`: one row for each version that a batch replaced (`removed` 0) or removed (1).
 //!   `seq` is that batch and `since` the batch that had made the version; the other columns are as
-//!   in `item` and `source_bytes`. Rows are kept for 90 days or 64 MB, whichever is less; the
+//!   in `item` and `source_bytes`. Rows are kept for 90 days of use or 64 MB, whichever is less; the
 //!   newest operation is always kept whole. The size limit does not apply to the operation before
 //!   it, nor to an operation that is being undone. After a purge the row stays as a tombstone,
 //!   without UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's
@@ -180,6 +181,7 @@ CREATE TABLE operation(
   verb TEXT NOT NULL,
   detail TEXT NOT NULL,
   started_ms INTEGER NOT NULL,
+  store_age_ms INTEGER NOT NULL,
   added INTEGER NOT NULL,
   updated INTEGER NOT NULL,
   removed INTEGER NOT NULL,
@@ -367,6 +369,64 @@ pub(crate) fn refuse_development_schema(
             Err(sqlite_error_at(path)(DatabaseError::DamagedObject(object)))
         }
         _ => Err(Error::DevelopmentSchema { path: path.to_path_buf() }),
+    }
+}
+
+/// Returns the objects of the schema that this program does not create, and those that it creates
+/// and that are missing; each with its type. For a store of the current version.
+pub(crate) fn find_schema_differences(
+    tx: &ReadTransaction<'_>,
+) -> rusqlite::Result<Vec<SchemaDifference>> {
+    let mut expected: Vec<&str> =
+        SCHEMA_SQL.split(';').map(str::trim).filter(|sql| !sql.is_empty()).collect();
+    let mut differences = Vec::new();
+    // SQLite's own indexes have no statement.
+    let mut select =
+        tx.prepare_cached("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let sql = row.get_ref(2)?.as_str()?;
+        match expected.iter().position(|known| *known == sql) {
+            Some(place) => drop(expected.swap_remove(place)),
+            None => {
+                differences.push(SchemaDifference::Foreign { kind: row.get(0)?, name: row.get(1)? })
+            }
+        }
+    }
+    let missing = expected.into_iter().map(|sql| SchemaDifference::Missing { sql });
+    differences.extend(missing);
+    Ok(differences)
+}
+
+/// A difference between the schema of a file and the schema of this program.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaDifference {
+    /// An object that this program does not create, or with another definition.
+    #[error("{kind} {name} was not created by larder")]
+    Foreign {
+        /// The type: table, index, trigger or view.
+        kind: String,
+        /// The name.
+        name: String,
+    },
+    /// An object that is missing.
+    #[error("missing in the schema: {}", .sql.split(['(', '\n']).next().unwrap_or(sql))]
+    Missing {
+        /// The statement that creates it.
+        sql: &'static str,
+    },
+}
+
+/// Refuses a file of the current version whose schema is not the one that this program creates: a
+/// trigger, for instance, would change what is written.
+pub(crate) fn verify_schema(tx: &ReadTransaction<'_>, path: &Path) -> Result<()> {
+    let differences = find_schema_differences(tx).map_err(sqlite_error_at(path))?;
+    match differences.first() {
+        None => Ok(()),
+        Some(difference) => {
+            Err(Error::Damaged { path: path.to_path_buf(), what: difference.to_string() })
+        }
     }
 }
 

@@ -39,13 +39,6 @@ impl<'a> SortIndexPageWriter<'a> {
         SortIndexPageWriter { tx, pages: SortIndexPages(tx) }
     }
 
-    /// Deletes all rows.
-    pub(crate) fn clear(&self) -> rusqlite::Result<()> {
-        self.tx.execute_batch(
-            "DELETE FROM idx_sort_block; DELETE FROM idx_sort_fence; DELETE FROM idx_sort_run",
-        )
-    }
-
     fn execute(&self, sql: &str, args: impl rusqlite::Params) -> DatabaseResult<()> {
         self.tx.prepare_cached(sql)?.execute(args).map_err(DatabaseError::from).map(drop)
     }

@@ -1,27 +1,41 @@
 //! Opening a store for writing, and its connection.
 
+use crate::commit_record::{self, CommittedState};
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
 use crate::data_directory::DataDirectory;
+use crate::disk_state::fill_shared_memory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
-use crate::meta::{LOCALE_KEY, read_locale, read_meta_number, write_meta};
+use crate::lock_holder::LockRequester;
+use crate::meta::{LOCALE_KEY, MetaTable, read_locale, read_meta_number, write_meta};
+use crate::pending_work::{self, PendingWork};
+use crate::read_access::{ensure_writable_disk, is_unwritable, open_for_reading};
 use crate::read_transaction::ReadTransaction;
-use crate::reader::Reader;
+use crate::reader::{Reader, file_id};
 use crate::schema::{self, SchemaState};
 use crate::{CollectionType, Seq, derived_index, series, uid_lookup};
 use larder_extract::Extractor;
 use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::OptionalExtension as _;
+use std::cell::Cell;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// A writer checkpoints, after it has released the lock, if the write-ahead log has this many
-/// pages: 4 MB.
+/// A writer checkpoints, after it has released the lock, if the write-ahead log has this many pages
+/// that are not in the database yet: 4 MB.
 const CHECKPOINT_PAGES: i64 = 1 << 10;
-/// If writers follow each other so fast that the log was never empty in between, one of them
-/// checkpoints before it releases the lock.
-const CHECKPOINT_UNDER_LOCK_PAGES: i64 = 3 << 10;
+/// SQLite begins the log anew when no reader uses it. If readers or writers follow each other so
+/// fast that this never happens, the log grows; from this size on (10 MB), a writer waits under the
+/// lock until all readers have left it. New readers then read the database only.
+const WAL_RESTART_PAGES: i64 = 5 << 9;
+/// After a vain attempt, the log has to grow by this before the next one.
+const WAL_RESTART_RETRY_PAGES: i64 = 1 << 8;
+/// The time that a writer waits for readers; a read transaction is shorter.
+const WAL_READER_PATIENCE: Duration = Duration::from_millis(200);
+
 /// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
@@ -33,16 +47,19 @@ pub struct StoreOptions {
     pub locale_if_new: Option<String>,
     /// The time-zone database.
     pub zones: Arc<ZoneDatabase>,
+    /// The program, which others see while they wait for it.
+    pub requester: LockRequester,
 }
 
 impl Default for StoreOptions {
-    /// Creates no store, keeps the locale, and uses the bundled time zones.
+    /// Creates no store, keeps the locale, uses the bundled time zones, and is nameless.
     fn default() -> StoreOptions {
         StoreOptions {
             create: false,
             locale: None,
             locale_if_new: None,
             zones: ZoneDatabase::open_bundled(),
+            requester: LockRequester::default(),
         }
     }
 }
@@ -56,7 +73,39 @@ pub struct Store {
     pub(crate) conn: WriteConnection,
     pub(crate) lock_files: LockFiles,
     pub(crate) extractor: Extractor,
-    newer_schema: Option<String>,
+    read_only: Option<ReadOnlyReason>,
+    /// Keeps writers away from a file that is read as if it never changed.
+    _write_lock: Option<File>,
+    /// The device and inode of the open file.
+    file_id: Option<(u64, u64)>,
+    /// The size of the write-ahead log from which on it is begun anew.
+    wal_restart_pages: Cell<i64>,
+}
+
+/// The reason why a store that is open is not written.
+#[derive(Debug)]
+enum ReadOnlyReason {
+    /// Its schema has this newer minor version.
+    NewerSchema(String),
+    /// The disk is full, or cannot be written.
+    Disk,
+}
+
+impl Drop for Store {
+    /// Completes the database, so that a copy of `data.db` alone has every batch. SQLite does this
+    /// itself if no other connection is open.
+    fn drop(&mut self) {
+        if self.read_only.is_some() {
+            return;
+        }
+        if self.conn.wal_pages().backlog() > 0 {
+            self.conn.checkpoint();
+        }
+        // A reader of an older state was in the way. Others cannot write while this waits for it.
+        if self.conn.wal_pages().backlog() > 0 {
+            self.conn.checkpoint_fully(WAL_READER_PATIENCE);
+        }
+    }
 }
 
 impl Store {
@@ -69,27 +118,80 @@ impl Store {
             directory.ensure_store_exists()?;
         }
         directory.ensure_directory()?;
-        let locks = LockFiles::open(&directory)?;
+        ensure_writable_disk(directory.path())?;
+        directory.check_is_file()?;
+        let locks = LockFiles::open(&directory, options.requester.clone())?;
         let path = directory.database_path();
         let (conn, read_only) = {
             let lock = locks.acquire()?;
             directory.create_database_file()?;
+            let record = commit_record::read_record(&directory);
             let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
+            // Until the store is verified, its write-ahead log, which may belong to another store,
+            // must not be copied into it.
+            conn.set_checkpoint_on_close(false).map_err(sqlite_error_at(&path))?;
             if lock.unclean {
                 quick_check(&conn.autocommit_read(), &path)?;
                 lock.mark_clean();
             }
-            let read_only = create_or_migrate(&conn, &directory, options)?;
+            let read_only = create_or_migrate(&conn, &directory, options, &record)?;
+            conn.set_checkpoint_on_close(true).map_err(sqlite_error_at(&path))?;
             (conn, read_only)
         };
         let locale = read_locale(&conn.autocommit_read()).map_err(sqlite_error_at(&path))?;
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
-        let mut store =
-            Store { directory, path, conn, lock_files: locks, extractor, newer_schema: read_only };
-        if store.newer_schema.is_none() {
-            store.refresh()?;
+        let file_id = file_id(&path);
+        fill_shared_memory(&directory.shared_memory_path());
+        let mut store = Store {
+            directory,
+            path,
+            conn,
+            lock_files: locks,
+            extractor,
+            read_only: read_only.map(ReadOnlyReason::NewerSchema),
+            _write_lock: None,
+            file_id,
+            wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
+        };
+        if store.read_only.is_none() {
+            store.refresh_when_opened()?;
         }
         Ok(store)
+    }
+
+    /// Opens an existing store, to write to it if that is possible. If the disk is full or cannot be
+    /// written, the store can be checked and copied only.
+    pub fn open_to_copy(dir: &Path, options: &StoreOptions) -> Result<Store> {
+        let options = StoreOptions { create: false, ..options.clone() };
+        match Store::open(dir, &options) {
+            Err(error) if is_unwritable(dir, &error) => Store::open_read_only(dir, &options),
+            store => store,
+        }
+    }
+
+    fn open_read_only(dir: &Path, options: &StoreOptions) -> Result<Store> {
+        let directory = DataDirectory::new(dir);
+        let path = directory.database_path();
+        let (access, locale) = open_for_reading(&directory, |conn| {
+            let tx = conn.begin_read().map_err(sqlite_error_at(&path))?;
+            let state = schema::read_schema_state(&tx, &path)?;
+            schema::refuse_development_schema(&tx, state, &path)?;
+            if let SchemaState::Older(major, minor) = state {
+                return Err(Error::SchemaTooOld { path: path.clone(), major, minor });
+            }
+            read_locale(&tx).map_err(sqlite_error_at(&path))
+        })?;
+        Ok(Store {
+            lock_files: LockFiles::open_read_only(&directory, options.requester.clone())?,
+            conn: WriteConnection::from_read_only(access.conn),
+            extractor: Extractor::with_zones(&locale, options.zones.clone()),
+            directory,
+            file_id: file_id(&path),
+            path,
+            read_only: Some(ReadOnlyReason::Disk),
+            _write_lock: access.write_lock,
+            wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
+        })
     }
 
     /// Returns the data directory.
@@ -186,6 +288,12 @@ impl Store {
         read_meta_number(&self.autocommit_read(), "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
+    /// Returns the work that was interrupted in this store.
+    pub fn pending_work(&self) -> Result<Vec<PendingWork>> {
+        let meta = MetaTable::read(&self.autocommit_read()).map_err(sqlite_error_at(&self.path))?;
+        Ok(PendingWork::list(&meta, &self.extractor, &self.directory))
+    }
+
     /// Returns a transaction in which each statement is a separate transaction. The store changes
     /// between them if others write.
     pub(crate) fn autocommit_read(&self) -> ReadTransaction<'_> {
@@ -193,30 +301,53 @@ impl Store {
     }
 
     /// Releases the lock, and checkpoints the write-ahead log if it is large. Others may write
-    /// during the checkpoint.
+    /// during the checkpoint, unless the log has reached [`WAL_RESTART_PAGES`].
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
-        let uncopied = self.conn.wal_backlog_pages();
-        if uncopied >= CHECKPOINT_UNDER_LOCK_PAGES {
+        let log = self.conn.wal_pages();
+        if log.all >= self.wal_restart_pages.get() {
+            let has_restarted = self.conn.restart_wal(WAL_READER_PATIENCE);
+            // A reader that stays is not waited for after each batch.
+            let again = if has_restarted { 0 } else { log.all + WAL_RESTART_RETRY_PAGES };
+            self.wal_restart_pages.set(again.max(WAL_RESTART_PAGES));
+            return;
+        }
+        if log.backlog() >= WAL_RESTART_PAGES {
             self.conn.checkpoint();
         }
         drop(lock);
-        if (CHECKPOINT_PAGES..CHECKPOINT_UNDER_LOCK_PAGES).contains(&uncopied) {
+        if (CHECKPOINT_PAGES..WAL_RESTART_PAGES).contains(&log.backlog()) {
             self.conn.checkpoint();
         }
     }
 
-    /// Fails if the store has a newer minor schema version.
+    /// Returns whether the store can be written.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.read_only.is_none()
+    }
+
+    /// Fails if the store cannot be written, or has a newer minor schema version.
     pub(crate) fn ensure_writable(&self) -> Result<()> {
-        match &self.newer_schema {
-            Some(minor) => Err(Error::ReadOnly { path: self.path.clone(), version: minor.clone() }),
+        match &self.read_only {
+            Some(ReadOnlyReason::NewerSchema(minor)) => {
+                Err(Error::ReadOnly { path: self.path.clone(), version: minor.clone() })
+            }
+            // The disk may have room by now, but this connection cannot write.
+            Some(ReadOnlyReason::Disk) => ensure_writable_disk(self.directory.path())
+                .and(Err(Error::DiskFull { dir: self.directory.path().to_path_buf() })),
             None => Ok(()),
         }
     }
 
     /// Verifies the store before a write. If the last writer died during one, SQLite rolls its
     /// transaction back; this checks that nothing else is damaged. A newer program may also have
-    /// migrated the store since it was opened here.
+    /// migrated the store since it was opened here, or replaced its file: what was written to the
+    /// former file would be lost. While a purge is pending, deleted bytes are overwritten, see
+    /// `page_eraser`.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
+        if file_id(&self.path) != self.file_id {
+            return Err(Error::StoreRestored);
+        }
         if let SchemaState::NewerMinor(major, minor) =
             schema::read_schema_state(&self.autocommit_read(), &self.path)?
         {
@@ -227,7 +358,10 @@ impl Store {
             quick_check(&self.autocommit_read(), &self.path)?;
             lock.mark_clean();
         }
-        Ok(())
+        let tx = self.autocommit_read();
+        pending_work::has_purge(&tx)
+            .and_then(|is_secure| self.conn.set_secure_delete(is_secure))
+            .map_err(sqlite_error_at(&self.path))
     }
 }
 
@@ -237,6 +371,7 @@ fn create_or_migrate(
     conn: &WriteConnection,
     directory: &DataDirectory,
     options: &StoreOptions,
+    record: &[CommittedState],
 ) -> Result<Option<String>> {
     let path = directory.database_path();
     let schema_state = schema::read_schema_state(&conn.autocommit_read(), &path)?;
@@ -244,10 +379,12 @@ fn create_or_migrate(
     if let SchemaState::NewerMinor(major, minor) = schema_state {
         return Ok(Some(format!("{major}.{minor}")));
     }
-    conn.set_write_pragmas().map_err(sqlite_error_at(&path))?;
     if schema_state == SchemaState::Empty {
         directory.check_not_truncated()?;
+    } else {
+        commit_record::compare_with_store(record, &conn.autocommit_read(), directory)?;
     }
+    conn.set_write_pragmas().map_err(sqlite_error_at(&path))?;
     match schema_state {
         SchemaState::Empty if !options.create => {
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });

@@ -54,6 +54,7 @@ fn the_last_user_takes_the_bytes_along() {
     let later = crate::book::NOW_MS + 91 * crate::book::DAY_MS;
     let change =
         crate::book::put(&book.store, "contacts", &card("n", "New", ""), Precondition::Any);
+    book.age_by(91);
     book.apply_at(later, vec![change]);
     check(&book, &[]);
 }

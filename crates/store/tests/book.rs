@@ -180,6 +180,15 @@ impl Book {
         read_contents(&self.reader())
     }
 
+    /// Adds an operation without effect, up to which the store was used for this long: a single long
+    /// pause would not count.
+    pub(crate) fn age_by(&mut self, days: i64) {
+        let conn = rusqlite::Connection::open(self.data()).unwrap();
+        let sql = "INSERT INTO operation(verb, detail, started_ms, store_age_ms, added, updated, removed)
+                   SELECT 'use', '', max(started_ms), max(store_age_ms) + ?1, 0, 0, 0 FROM operation HAVING count(*) > 0";
+        conn.execute(sql, [days * DAY_MS]).unwrap();
+    }
+
     /// Applies an operation of one batch at a given time.
     pub(crate) fn apply_at(
         &mut self,

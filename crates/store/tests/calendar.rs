@@ -200,8 +200,11 @@ impl CalendarRun {
             Action::Drop(n) => {
                 self.apply_change(BatchChange::RemoveCollection(CALENDARS[n % 3].into()));
             }
-            // More than 90 days, after which versions are pruned.
-            Action::Later => self.now += 100 * crate::book::DAY_MS,
+            // More than 90 days, in which the store is used; then versions are pruned.
+            Action::Later => {
+                self.now += 100 * crate::book::DAY_MS;
+                self.book.age_by(100);
+            }
             Action::Rebuild => assert_eq!(self.book.store.rebuild_and_check().unwrap().faults, []),
         }
         assert_eq!(self.book.store.check().unwrap().faults, [], "{action:?}");

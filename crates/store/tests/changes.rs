@@ -105,6 +105,7 @@ fn a_fresh_reading_in_pages_ends() {
     }
     for (years, name) in [(1, "One"), (2, "Two")] {
         let changes = vec![put(&book.store, "contacts", &card("u3", name, ""), Precondition::Any)];
+        book.age_by(365);
         book.apply_at(NOW_MS + years * 365 * DAY_MS, changes);
     }
     let reader = book.reader();
@@ -179,6 +180,7 @@ fn when_a_collection_was_changed() {
     book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
     check(&book, contacts, 3);
     let changes = vec![put(&book.store, "other", &card("b", "Berta", ""), Precondition::Any)];
+    book.age_by(365);
     book.apply_at(NOW_MS + 365 * DAY_MS, changes);
     assert!(book.reader().changes().last_collection_change(contacts, 0).unwrap() >= Some(3));
     check(&book, other.row, 4);

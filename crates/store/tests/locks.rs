@@ -93,7 +93,7 @@ fn the_bell_tells_the_last_batch() {
     for n in 1..=11 {
         book.put(&card(&format!("u{n}"), "A", ""));
         let bell = fs::read_to_string(book.store.directory().notify_path()).unwrap();
-        assert_eq!(bell, format!("{n}\n"));
+        assert_eq!(bell, format!("{n} {}\n", book.reader().epoch().unwrap()));
     }
     // A batch without changes sends no notification.
     fs::write(book.store.directory().notify_path(), "").unwrap();
@@ -106,15 +106,17 @@ fn after_an_unclean_stop() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let lock = book.dir().join("data.lock");
-    for mark in [&b"writing\n"[..], b"\xff\xfe", b"idle   \nand more of it than that"] {
+    let idle = fs::read(&lock).unwrap();
+    assert!(idle.starts_with(b"idle   \n"), "{idle:?}");
+    for mark in [&b"writing\n"[..], b"\xff\xfe", b"idle   \n", &[&idle[..], b"and more"].concat()] {
         fs::write(&lock, mark).unwrap();
         // The open store continues...
         book.put(&card("b", &format!("Berta {}", mark.len()), ""));
-        assert_eq!(fs::read(&lock).unwrap(), b"idle   \n");
+        assert_eq!(fs::read(&lock).unwrap(), idle);
         // ... and so does one that is opened again.
         fs::write(&lock, mark).unwrap();
         assert_eq!(open(&book.dir()).last_seq().unwrap(), book.store.last_seq().unwrap());
-        assert_eq!(fs::read(&lock).unwrap(), b"idle   \n");
+        assert_eq!(fs::read(&lock).unwrap(), idle);
     }
     book.assert_sound();
 }
@@ -228,4 +230,200 @@ fn an_operation_that_goes_on_after_a_restore_is_another() {
     let visit = [1, 0, 0];
     assert_eq!(seen, [("import", visit), ("add", visit), ("test", visit)]);
     book.assert_sound();
+}
+
+/// The one who waits is told once who holds the lock, and gets it afterwards.
+#[test]
+fn a_writer_that_waits_is_told_who_holds_the_lock() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let dir = book.dir();
+    let lock = fs::File::options().write(true).open(dir.join("data.lock")).unwrap();
+    lock.lock().unwrap();
+    for (record, expect) in [
+        (format!("writing\n{:<55}\n", "4711 larder import"), Some("larder import (process 4711)")),
+        (format!("idle   \n{:<55}\n", "4711 larder import"), None),
+    ] {
+        (&lock).seek(SeekFrom::Start(0)).unwrap();
+        (&lock).write_all(record.as_bytes()).unwrap();
+        let (told, notices) = std::sync::mpsc::channel();
+        let on_wait = move |holder: Option<&larder_store::LockHolder>| {
+            told.send(holder.map(ToString::to_string)).unwrap();
+        };
+        let requester = larder_store::LockRequester {
+            command: "larder add".into(),
+            on_wait: Some(std::sync::Arc::new(on_wait)),
+        };
+        let options = StoreOptions { requester, ..StoreOptions::default() };
+        thread::scope(|scope| {
+            let opened = scope.spawn(|| Store::open(&dir, &options).map(drop));
+            let holder = notices.recv().unwrap();
+            assert_eq!(holder.as_deref(), expect);
+            lock.unlock().unwrap();
+            opened.join().unwrap().unwrap();
+        });
+        assert!(notices.try_recv().is_err(), "told once");
+        lock.lock().unwrap();
+    }
+}
+
+/// While another process is at long work, the indexes are left to it and its record is no
+/// interruption.
+#[test]
+fn work_that_runs_is_not_pending() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let conn = rusqlite::Connection::open(book.data()).unwrap();
+    let key = "fingerprint:text";
+    let whole: String =
+        conn.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0)).unwrap();
+    crate::book::write_meta(&conn, key, format!("rebuilding 0 {whole}"));
+    drop(conn);
+    let work = fs::File::create(book.dir().join("data.lock-work")).unwrap();
+    work.lock().unwrap();
+    let opened = open(&book.dir());
+    assert!(!opened.is_index_current(larder_store::DerivedIndex::Text).unwrap());
+    assert_eq!(opened.pending_work().unwrap(), []);
+    assert_eq!(book.reader().pending_work().unwrap(), []);
+    work.unlock().unwrap();
+    assert_eq!(opened.pending_work().unwrap(), [larder_store::PendingWork::Rebuild]);
+    assert_eq!(book.reader().pending_work().unwrap(), [larder_store::PendingWork::Rebuild]);
+    // Opening the store for writing completes a rebuild.
+    assert_eq!(open(&book.dir()).pending_work().unwrap(), []);
+    book.assert_sound();
+}
+
+/// Overlapping readers keep SQLite from beginning the log anew by itself.
+#[test]
+fn the_log_file_stays_small_beside_readers() {
+    const READERS: usize = 16;
+    let mut book = Book::new();
+    let dir = book.dir();
+    book.put(&card("first", "First", ""));
+    let (is_done, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+    let largest = thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                let reader = Reader::open(&dir).unwrap();
+                let rows = crate::book::item_rows(&reader);
+                while !is_done.load(Ordering::Relaxed) {
+                    // A transaction lasts until another reader has begun one.
+                    let tx = reader.begin_read().unwrap();
+                    reader.items().source_bytes(rows[0]).unwrap().unwrap();
+                    let begun = turns.fetch_add(1, Ordering::Relaxed);
+                    while turns.load(Ordering::Relaxed) < begun + 2
+                        && !is_done.load(Ordering::Relaxed)
+                    {
+                        thread::yield_now();
+                    }
+                    drop(tx);
+                }
+            });
+        }
+        let mut largest = 0;
+        for n in 0..60 {
+            book.put(&large_card(&format!("u{n}"), 'A', 1 << 20));
+            let size = fs::metadata(book.store.directory().wal_path()).unwrap().len();
+            largest = largest.max(size);
+        }
+        is_done.store(true, Ordering::Relaxed);
+        largest
+    });
+    assert!(largest <= 16 << 20, "{largest} bytes");
+}
+
+/// A reader closes last, and may not checkpoint.
+#[test]
+fn the_database_alone_has_every_batch_when_a_writer_has_ended() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let reader = book.reader();
+    let (scratch, ()) = {
+        for n in 0..20 {
+            book.put(&card(&format!("u{n}"), "Name", ""));
+        }
+        book.with_store_closed(|_| ())
+    };
+    let copied = scratch.path().join("copied");
+    fs::create_dir(&copied).unwrap();
+    fs::copy(scratch.path().join("data/data.db"), copied.join("data.db")).unwrap();
+    let copy = Reader::open(&copied).unwrap();
+    assert_eq!(crate::book::item_rows(&copy).len(), 21);
+    assert_eq!(copy.changes().last_seq().unwrap(), reader.changes().last_seq().unwrap());
+    assert!(copy.lost_commits().is_none());
+}
+
+/// Creates a store whose last batches are only in the write-ahead log, as after a kill, and calls
+/// `act` with its directory.
+fn with_batches_in_log(act: impl FnOnce(&Path)) {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let mut book = book.reopen(&StoreOptions::default());
+    for n in 0..3 {
+        book.put(&card(&format!("u{n}"), "Name", ""));
+    }
+    let killed = book.sibling_path("killed");
+    fs::create_dir(&killed).unwrap();
+    for name in ["data.db", "data.db-wal", "data.notify"] {
+        fs::copy(book.dir().join(name), killed.join(name)).unwrap();
+    }
+    act(&killed);
+}
+
+fn assert_named(dir: &Path, expect: &str) {
+    for _ in 0..2 {
+        let reader = Reader::open(dir).unwrap();
+        assert_eq!(reader.lost_commits().map(ToString::to_string).as_deref(), Some(expect));
+        drop(reader);
+        let opened = Store::open(dir, &StoreOptions::default());
+        assert_eq!(opened.map(drop).map_err(|error| error.to_string()), Err(expect.to_string()));
+    }
+}
+
+#[test]
+fn a_log_that_was_deleted_or_replaced_is_named() {
+    let missing = |dir: &Path, batches: &str| {
+        let data = dir.join("data.db");
+        let data = data.display();
+        format!("{batches} missing from {data}: its write-ahead log was deleted or replaced")
+    };
+    with_batches_in_log(|dir| {
+        let store = open(dir);
+        assert_eq!(store.last_seq().unwrap(), 4, "nothing is missing after a kill");
+    });
+    with_batches_in_log(|dir| {
+        fs::remove_file(dir.join("data.db-wal")).unwrap();
+        assert_named(dir, &missing(dir, "3 committed batches are"));
+        // Without the record, the store is used as it is.
+        fs::remove_file(dir.join("data.notify")).unwrap();
+        assert_eq!(open(dir).last_seq().unwrap(), 1);
+    });
+    with_batches_in_log(|dir| {
+        with_batches_in_log(|other| {
+            let log = "data.db-wal";
+            fs::copy(other.join(log), dir.join(log)).unwrap();
+            let data = dir.join("data.db");
+            let data = data.display();
+            let replaced = format!("{data} or its write-ahead log was replaced by another program");
+            assert_named(dir, &replaced);
+        });
+    });
+    with_batches_in_log(|dir| {
+        // An older state of the log.
+        let log = dir.join("data.db-wal");
+        let length = fs::metadata(&log).unwrap().len();
+        fs::File::options().write(true).open(&log).unwrap().set_len(length - 4096).unwrap();
+        assert_named(dir, &missing(dir, "1 committed batch is"));
+        let backup = {
+            let mut book = Book::new();
+            book.put(&card("kept", "Kept", ""));
+            let to = dir.join("backup.db");
+            book.store.backup(&to).unwrap();
+            to
+        };
+        let directory = larder_store::DataDirectory::new(dir);
+        directory.restore(&StoreOptions::default(), &backup).unwrap();
+        assert!(Reader::open(dir).unwrap().lost_commits().is_none());
+        assert_eq!(open(dir).check().unwrap().faults, []);
+    });
 }

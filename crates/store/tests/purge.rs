@@ -1,8 +1,9 @@
 //! Tests of purge: no byte of the item remains in any file.
 
 use crate::book::{Book, card, outcome_handle};
-use larder_store::{DataDirectory, Error, HandlePrefix, Operation};
+use larder_store::{DataDirectory, Error, Fault, HandlePrefix, Operation, PendingWork};
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
 const FOLDED_TOKEN: &str = "zqxjplanted9931strasse";
@@ -130,7 +131,11 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         assert!(matches!(first, Some(Err(Error::ReaderBlocksPurge))), "{first:?}");
         assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
         assert_ne!(files_with_token(&book), [""; 0]);
-        assert!(reader.changes().is_purge_pending().unwrap());
+        assert_eq!(reader.pending_work().unwrap(), [PendingWork::Purge]);
+        assert_eq!(book.store.check().unwrap().faults, [Fault::Pending(PendingWork::Purge)]);
+        // A copy would have the bytes.
+        let refused = book.store.backup(&book.sibling_path("refused.db"));
+        assert!(matches!(refused, Err(Error::PurgePending { .. })), "{refused:?}");
         let prefix = HandlePrefix::parse(&handle.to_string()).unwrap();
         assert_eq!(reader.changes().find_purged_handles(prefix, 2).unwrap(), [handle]);
         drop(reader);
@@ -140,7 +145,7 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         let purged = book.store.purge(&mut operation, &handles).unwrap();
         assert_eq!((purged.items, purged.completed, operation.id()), (0, true, None));
         assert_eq!(files_with_token(&book), [""; 0]);
-        assert!(!book.reader().changes().is_purge_pending().unwrap());
+        assert_eq!(book.reader().pending_work().unwrap(), []);
         let purged = book.store.purge(&mut operation, &handles).unwrap();
         assert!(!purged.completed, "nothing is left to do");
         book.assert_sound();
@@ -180,4 +185,77 @@ fn a_damaged_copy_is_deleted() {
             })
         };
     }
+}
+
+/// A restore copies the store first, so it completes the purge before.
+#[test]
+fn a_restore_completes_a_purge_that_was_interrupted() {
+    let mut book = Book::new();
+    book.put(&card("kept", "Kept", ""));
+    let backup = book.sibling_path("copy.db");
+    book.store.backup(&backup).unwrap();
+    let handle = put_token_item(&mut book);
+    interrupt_purge(&mut book, handle);
+    let before = book.store.restore(&backup).unwrap().previous_copy;
+    assert_eq!(files_with_token(&book), [""; 0]);
+    assert!(before.exists());
+    assert_eq!(book.contents().len(), 1);
+    book.assert_sound();
+}
+
+/// Begins a purge that a reader keeps from its end.
+fn interrupt_purge(book: &mut Book, handle: larder_store::Handle) {
+    let reader = book.reader();
+    let rows = crate::book::item_rows(&reader);
+    let mut purged = None;
+    let mut visit = |_, _: &[u8]| {
+        purged.get_or_insert_with(|| purge(book, handle));
+        true
+    };
+    reader.items().for_each(&rows, &mut visit).unwrap();
+    assert!(matches!(purged, Some(Err(Error::ReaderBlocksPurge))), "{purged:?}");
+}
+
+/// Returns the number of transactions that were committed since the store was opened, modulo 2^32:
+/// the field `iChange` of the index of the write-ahead log.
+fn count_transactions(book: &Book) -> u32 {
+    let index = fs::read(book.dir().join("data.db-shm")).unwrap();
+    u32::from_ne_bytes(index[8..12].try_into().unwrap())
+}
+
+/// A purge is done in steps: other writers do not wait for its end.
+#[test]
+fn small_changes_get_in_during_a_purge() {
+    let mut book = Book::new();
+    let handle = put_token_item(&mut book);
+    let changes = (0..3000).map(|n| {
+        let lines = format!("NOTE:{}\r\n", "words of a note ".repeat(220));
+        let bytes = card(&format!("many {n}"), &format!("Name {n}"), &lines);
+        crate::book::put(&book.store, "contacts", &bytes, larder_store::Precondition::Any)
+    });
+    let changes = changes.collect();
+    book.apply(changes);
+    let (dir, is_done) = (book.dir(), AtomicBool::new(false));
+    let before = count_transactions(&book);
+    let small_changes = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut store = larder_store::Store::open(&dir, &Default::default()).unwrap();
+            let mut count = 0_u32;
+            while !is_done.load(Ordering::Relaxed) {
+                let bytes = card("small", &format!("Small {count}"), "");
+                let any = larder_store::Precondition::Any;
+                let changes = vec![crate::book::put(&store, "contacts", &bytes, any)];
+                store.apply(&mut Operation::new("edit", "", 0), changes).unwrap();
+                count += 1;
+            }
+            count
+        });
+        assert_eq!(purge(&mut book, handle).unwrap(), 1);
+        is_done.store(true, Ordering::Relaxed);
+        writer.join().unwrap()
+    });
+    let steps = count_transactions(&book) - before - small_changes;
+    assert!(steps >= 8, "{steps} steps of the purge, and {small_changes} small changes");
+    assert_eq!(files_with_token(&book), [""; 0]);
+    book.assert_sound();
 }

@@ -77,6 +77,7 @@ fn versions_are_pruned_after_90_days() {
     let change = |book: &Book, name: &str| {
         vec![put(&book.store, "contacts", &card("x", name, ""), Precondition::Any)]
     };
+    book.age_by(89);
     let third = change(&book, "Third");
     let (third, _) = book.apply_at(early, third);
     assert_eq!(version_count(&book, handle), 3);
@@ -106,6 +107,7 @@ fn a_removal_that_is_forgotten_expires_the_cursors_before_it() {
     let (rest, end) = book.reader().changes().list_after(&middle, 9).unwrap();
     assert_eq!(rest.len(), 2);
     let change = put(&book.store, "contacts", &card("d", "D", ""), Precondition::Any);
+    book.age_by(91);
     book.apply_at(NOW_MS + 91 * DAY_MS, vec![change]);
     let expired =
         |cursor| matches!(book.reader().changes().list_after(cursor, 9), Err(Error::CursorExpired));
@@ -121,6 +123,7 @@ fn a_forgotten_operation_without_former_versions() {
     let outcome = book.put(&card("b", "Berta", "")).1;
     book.remove(outcome_handle(&outcome));
     let change = put(&book.store, "contacts", &card("c", "Clara", ""), Precondition::Any);
+    book.age_by(91);
     let mut operation = Operation::new("late", "", NOW_MS + 91 * DAY_MS);
     book.store.apply(&mut operation, vec![change]).unwrap();
     assert!(matches!(book.store.undo(add, NOW_MS), Err(Error::HistoryPruned { .. })));
@@ -175,4 +178,40 @@ fn an_undo_keeps_what_was_replaced_since() {
 
 fn card_with_uid(uid: &str) -> Vec<u8> {
     card(&format!("small {uid}"), "Small", "")
+}
+
+/// A clock that is wrong for one command prunes nothing, and does not delay the pruning later.
+#[test]
+fn a_wrong_clock_erases_no_history() {
+    for years in [100, -100, 1000, -20] {
+        let mut book = Book::new();
+        let outcome = book.put(&card("x", "First", "")).1;
+        let handle = outcome_handle(&outcome);
+        let (edit, _) = book.put(&card("x", "Second", ""));
+        let removal = book.remove(handle);
+        let count = version_count(&book, handle);
+        let add = |book: &Book, uid: &str| {
+            vec![put(&book.store, "contacts", &card(uid, "Other", ""), Precondition::Any)]
+        };
+        let change = add(&book, "wrong");
+        book.apply_at(NOW_MS + years * 365 * DAY_MS, change);
+        let change = add(&book, "right");
+        book.apply_at(NOW_MS + DAY_MS, change);
+        assert_eq!(version_count(&book, handle), count, "{years} years");
+        assert_eq!(book.store.undo(removal, NOW_MS + DAY_MS).unwrap().items, 1);
+        assert_eq!(book.store.undo(edit, NOW_MS + DAY_MS).unwrap().items, 1);
+        assert_eq!(
+            book.contents()
+                .values()
+                .filter(|card| **card == crate::book::card("x", "First", ""))
+                .count(),
+            1
+        );
+        // After 90 days of use the versions are pruned as if the clock had been right.
+        book.age_by(100);
+        let change = add(&book, "late");
+        book.apply_at(NOW_MS + 100 * DAY_MS, change);
+        assert_eq!(version_count(&book, handle), 1, "{years} years");
+        book.assert_sound();
+    }
 }

@@ -20,6 +20,7 @@ mod memory_map;
 mod model;
 mod purge;
 mod retention;
+mod salvage;
 mod sort_index;
 mod undo;
 mod versions;

@@ -237,3 +237,44 @@ fn unknown_kinds_do_not_end_a_list() {
         assert_eq!(rows, [1, 2, 9, 10]);
     }
 }
+
+/// A trigger in a backup would change what is stored, and a table would keep what is purged.
+#[test]
+fn a_foreign_schema_is_named_and_not_restored() {
+    let check = |sql: &str, name: &str| {
+        let mut book = Book::new();
+        book.put(&card("a", "Anna", ""));
+        let backup = book.sibling_path("backup.db");
+        book.store.backup(&backup).unwrap();
+        Connection::open(&backup).unwrap().execute_batch(sql).unwrap();
+        let error = book.store.restore(&backup).unwrap_err();
+        assert!(error.to_string().contains(name), "{sql}: {error}");
+        assert_eq!(error.damaged_file(), Some(&*backup), "{sql}");
+        book.assert_sound();
+        // In the store itself, nothing of it runs, and check names it.
+        Connection::open(book.data()).unwrap().execute_batch(sql).unwrap();
+        let bytes = card("b", "Nice", "");
+        book.put(&bytes);
+        assert!(book.contents().values().any(|stored| *stored == bytes), "{sql}");
+        let faults: Vec<String> =
+            book.store.check().unwrap().faults.iter().map(ToString::to_string).collect();
+        assert!(faults.iter().any(|fault| fault.contains(name)), "{sql}: {faults:?}");
+        // A rebuild copies the items into a file without it.
+        let (_scratch, ()) = book.with_store_closed(|dir| {
+            let directory = larder_store::DataDirectory::new(dir);
+            let report = directory.rebuild_and_check(&create_options()).unwrap();
+            assert!(report.damaged_copy.is_some(), "{sql}");
+            let store = Store::open(dir, &create_options()).unwrap();
+            assert_eq!(store.check().unwrap().faults, [], "{sql}");
+        });
+    };
+    check(
+        "CREATE TRIGGER evil AFTER INSERT ON source_bytes BEGIN
+           UPDATE source_bytes SET bytes = x'00' WHERE item = NEW.item; END",
+        "trigger evil was not created by larder",
+    );
+    check("CREATE TABLE hidden(a)", "table hidden was not created by larder");
+    check("CREATE INDEX more ON item(kind)", "index more was not created by larder");
+    check("CREATE VIEW seen AS SELECT * FROM item", "view seen was not created by larder");
+    check("DROP INDEX item_override", "missing in the schema: CREATE INDEX item_override");
+}

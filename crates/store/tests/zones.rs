@@ -52,6 +52,7 @@ fn zones_live_as_long_as_their_users() {
         &calendar_context(0),
         Precondition::Any,
     );
+    book.age_by(100);
     book.apply_at(later, vec![change]);
     assert_eq!(counted(&book), [0, 0]);
     assert_eq!(book.store.check().unwrap().faults, []);

@@ -1,9 +1,10 @@
 //! `larder add`.
 
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds, random_bytes};
+use crate::context::{CommandContext, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
+use crate::machine_time::now_milliseconds;
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -263,10 +264,13 @@ impl AddArgs {
             let object = json!({ "id": id, "uid": uid, "collection": into });
             return Ok(context.out.print_json(&object)?);
         }
-        let letters = store.open_reader()?.items().unique_prefix_len(handle)?;
-        Ok(context
-            .out
-            .print_line(format!("{handle:.letters$}  {name}  added to {}", sanitize_line(into)))?)
+        let mut show = || {
+            let letters = store.open_reader()?.items().unique_prefix_len(handle)?;
+            let into = sanitize_line(into);
+            context.out.print_line(format!("{handle:.letters$}  {name}  added to {into}"))?;
+            Ok(CommandStatus::Done)
+        };
+        CommandFailure::after_commit(show()).map(drop)
     }
 }
 

@@ -5,9 +5,10 @@ use super::find::occurrence_list::{
 };
 use super::show::item_format;
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::display_title;
+use crate::machine_time::now_milliseconds;
 use crate::output::{CANCELLED_STYLE, FAINT_STYLE, STRONG_STYLE, colour_style, sanitize_line};
 use crate::table::{pad_cells_with_fixed_columns, style_cells};
 use anstyle::Style;

@@ -26,24 +26,25 @@ impl BackupArgs {
                 CommandFailure::new(FailureKind::Usage, what).with_hint("name a file in it")
             );
         }
-        let bytes = context.open_store()?.backup(&self.file).map_err(|error| match error {
-            Error::Damaged { path, .. }
-            | Error::DamagedObject { path, .. }
-            | Error::NotAStore { path, .. }
-                if path == self.file =>
-            {
-                let path = sanitize_line(&path.display().to_string());
-                CommandFailure::new(
-                    FailureKind::Source,
-                    format!("{path} exists and is not a backup"),
-                )
-                .with_hint("choose another file; only backups are replaced")
-            }
-            Error::File { path, source } if !path.starts_with(&context.dir) => {
-                CommandFailure::from_file_error(&self.file, &source)
-            }
-            error => error.into(),
-        })?;
+        let bytes =
+            context.open_store_to_copy()?.backup(&self.file).map_err(|error| match error {
+                Error::Damaged { path, .. }
+                | Error::DamagedObject { path, .. }
+                | Error::NotAStore { path, .. }
+                    if path == self.file =>
+                {
+                    let path = sanitize_line(&path.display().to_string());
+                    CommandFailure::new(
+                        FailureKind::Source,
+                        format!("{path} exists and is not a backup"),
+                    )
+                    .with_hint("choose another file; only backups are replaced")
+                }
+                Error::File { path, source } if !path.starts_with(&context.dir) => {
+                    CommandFailure::from_file_error(&self.file, &source)
+                }
+                error => error.into(),
+            })?;
         let file = self.file.display().to_string();
         match context.format {
             OutputFormat::Json => {

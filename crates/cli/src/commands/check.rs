@@ -5,8 +5,8 @@ use crate::context::CommandContext;
 use crate::failure::{
     CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
 };
-use crate::output::{format_bytes, format_count, print_message};
-use larder_store::{CheckReport, Fault};
+use crate::output::{format_bytes, format_count, print_message, sanitize_line};
+use larder_store::{CheckReport, DataDirectory, Fault};
 use serde_json::json;
 use std::path::Path;
 
@@ -16,15 +16,27 @@ use std::path::Path;
 /// versions with their checksums, and compares the indexes with the items.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Rebuild all indexes from the items and compare
+    /// Rebuild all indexes from the items and compare; if pages of indexes are damaged, the store
+    /// is written anew, and the damaged file is kept
     #[arg(long)]
     rebuild: bool,
 }
 
 impl CheckArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let mut store = context.open_store()?;
-        let report = if self.rebuild { store.rebuild_and_check()? } else { store.check()? };
+        // The report has interrupted work.
+        context.without_work_warnings();
+        let report = if self.rebuild {
+            let directory = DataDirectory::new(&context.dir);
+            directory.rebuild_and_check(&context.store_options(false))?
+        } else {
+            let mut store = context.open_store_to_copy()?;
+            if store.is_writable() {
+                // Waits for a process that is refilling the indexes.
+                store.refresh()?;
+            }
+            store.check()?
+        };
         print_report(context, &report)?;
         for fault in &report.faults {
             print_message("error", fault);
@@ -46,16 +58,31 @@ fn with_next_step(
     report: &CheckReport,
     rebuilt: bool,
 ) -> CommandFailure {
+    for work in report.faults.iter().filter_map(Fault::pending_work) {
+        failure =
+            failure.with_hint(format!("to finish the interrupted work: larder {}", work.command()));
+    }
+    if report.faults.iter().all(|fault| fault.pending_work().is_some()) {
+        return failure;
+    }
     let index = |fault: &Fault| {
         matches!(fault, Fault::Index { .. } | Fault::Malformed { .. } | Fault::Stale { .. })
     };
+    if let Some(damaged) = &report.damaged_copy {
+        let damaged = sanitize_line(&damaged.display().to_string());
+        return failure
+            .with_hint("all items were copied into a new file; run `larder check` again")
+            .with_hint(format!(
+                "the damaged file is {damaged}; delete it when you no longer need it"
+            ));
+    }
     if rebuilt && report.faults.iter().any(index) {
         failure = failure.with_hint("the indexes have been repaired; run `larder check` again");
     } else if report.faults.iter().any(index) {
         failure =
             failure.with_hint("to rebuild the indexes from the items: larder check --rebuild");
     }
-    if report.faults.iter().all(index) {
+    if report.faults.iter().all(|fault| index(fault) || fault.pending_work().is_some()) {
         return failure.with_hint("only indexes are damaged, no items");
     }
     let has_changed = |fault: &Fault| matches!(fault, Fault::Checksum(_));
@@ -64,11 +91,16 @@ fn with_next_step(
             "the bytes of the named items have changed: import them again from another copy, or",
         );
     }
-    let failure = failure
-        .with_hint("export every collection that can still be read: larder export NAME -o FILE")
+    failure = failure
+        .with_hint("save everything that can be read: larder salvage FILE")
         .with_hint(
-            "then restore the last backup (a file that `larder backup` wrote): larder restore FILE",
+            "then restore that file, or the last backup (which `larder backup` wrote): larder restore FILE",
         );
+    if report.has_damaged_pages() && !rebuilt {
+        failure = failure
+            .with_hint("if only indexes are damaged, this repairs them: larder check --rebuild");
+    }
+    let failure = failure;
     backup_copy_hints(dir)
         .iter()
         .fold(failure, |failure, copy| failure.with_hint(copy))
@@ -86,7 +118,12 @@ fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<()
         return Ok(());
     }
     let out = &mut context.out;
-    let verdict = if report.faults.is_empty() { "OK" } else { "damaged" };
+    let is_damaged = report.faults.iter().any(|fault| fault.pending_work().is_none());
+    let verdict = match is_damaged {
+        true => "damaged",
+        false if report.faults.is_empty() => "OK",
+        false => "unfinished",
+    };
     out.print_line(format!("{verdict}: {} checked", format_count(report.items, "item")))?;
     out.print_line(format!(
         "previous versions  {} of {}",
@@ -104,6 +141,7 @@ fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use larder_store::PendingWork;
 
     #[test]
     fn hints_depend_on_the_faults() {
@@ -120,7 +158,13 @@ mod tests {
         let page = &Fault::Page("page 3 is never used".into());
         check(&[index, stale], false, "larder check --rebuild", "larder restore");
         check(&[index, stale], true, "have been repaired", "--rebuild");
-        check(&[page], false, "larder restore FILE", "--rebuild");
+        check(&[page], false, "larder restore FILE", "have been repaired");
+        check(&[page], true, "larder salvage FILE", "--rebuild");
+        let purge = &Fault::Pending(PendingWork::Purge);
+        check(&[purge], false, "larder purge", "larder restore");
+        check(&[purge, page], false, "larder purge", "no items");
+        check(&[purge, page], false, "larder restore FILE", "no items");
+        check(&[purge, index], false, "no items", "larder restore");
         check(&[index, page], false, "Recovery", "no items");
         let key = "epoch".to_string();
         let changed = &Fault::Checksum(larder_store::DamagedObject::MetaValue { key });

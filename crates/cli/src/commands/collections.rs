@@ -1,9 +1,10 @@
 //! `larder collections`.
 
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::item_ids::display_name;
+use crate::machine_time::now_milliseconds;
 use crate::output::{STRONG_STYLE, format_count, print_message, sanitize_line};
 use crate::table::shorten_to_width;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

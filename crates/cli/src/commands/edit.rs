@@ -1,9 +1,10 @@
 //! `larder edit`.
 
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds, random_bytes};
+use crate::context::{CommandContext, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, name_from_bytes};
+use crate::machine_time::now_milliseconds;
 use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure};
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
@@ -195,7 +196,8 @@ impl EditArgs {
         }
         match applied.outcomes.first() {
             Some(ChangeOutcome::Updated(_)) => {
-                print_changed(context, &reader, &meta, &text, &applied)
+                let shown = print_changed(context, &reader, &meta, &text, &applied);
+                CommandFailure::after_commit(shown)
             }
             Some(ChangeOutcome::Unchanged(_)) => print_unchanged(context, &meta),
             _ => Err(self.conflict_failure(&meta, file, &text)?),
@@ -250,15 +252,17 @@ impl EditArgs {
             context.out.print_json(&object)?;
             return Ok(CommandStatus::Done);
         }
-        let after = store.open_reader()?;
-        let letters = after.items().unique_prefix_len(handle)?;
-        context
-            .out
-            .print_line(format!("{handle:.letters$}  {}  changed", display_name(reader, meta)?))?;
-        for handle in done.added.iter().chain(&done.changed) {
-            print_new_time(context, &after, *handle)?;
-        }
-        Ok(CommandStatus::Done)
+        let mut show = || {
+            let after = store.open_reader()?;
+            let letters = after.items().unique_prefix_len(handle)?;
+            let name = display_name(reader, meta)?;
+            context.out.print_line(format!("{handle:.letters$}  {name}  changed"))?;
+            for handle in done.added.iter().chain(&done.changed) {
+                print_new_time(context, &after, *handle)?;
+            }
+            Ok(CommandStatus::Done)
+        };
+        CommandFailure::after_commit(show())
     }
 
     /// The failure for an item that another program changed first. Keeps the text.

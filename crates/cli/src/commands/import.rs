@@ -1,8 +1,9 @@
 //! `larder import`.
 
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::machine_time::now_milliseconds;
 use crate::output::{format_bytes, format_count, format_grouped, print_message, sanitize_line};
 use larder_store::{DataDirectory, Kind as ItemKind, OperationId};
 use larder_sync::{

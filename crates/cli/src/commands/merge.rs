@@ -2,9 +2,10 @@
 
 use super::show::item_format;
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{name_from_bytes, resolve_item};
+use crate::machine_time::now_milliseconds;
 use crate::output::{format_count, sanitize_line};
 use larder_edit::{MergeError, MergeOutcome, write_merge};
 use larder_format::binary_description::describe_binaries;
@@ -48,7 +49,8 @@ impl MergeArgs {
         let mut store = context.open_store()?;
         let operation = Operation::new("merge", operation_detail(&items), now_milliseconds());
         let merged = write_merge(&mut store, operation, merge)?;
-        print_merged(context, &reader, &base, &items, &name, merged)
+        let shown = print_merged(context, &reader, &base, &items, &name, merged);
+        CommandFailure::after_commit(shown)
     }
 }
 

@@ -19,6 +19,7 @@ mod merge;
 mod purge;
 mod remove;
 mod restore;
+mod salvage;
 mod serve;
 mod show;
 mod undo;
@@ -57,12 +58,13 @@ store cannot be used; 5 a file or server cannot be reached; 130 interrupted.";
 const GLOBAL_OPTIONS_HELP: &str = "`larder help` describes the global options: --data-dir, \
 --format, --quiet, --color, --query-log.";
 
-/// Parses the arguments of the process.
+/// Parses the arguments of the process. Returns the name of the subcommand, and all arguments.
 pub(crate) fn parse_command_line(
     args: impl Iterator<Item = OsString>,
-) -> Result<CliArgs, clap::Error> {
+) -> Result<(String, CliArgs), clap::Error> {
     let mut matches = clap_command().try_get_matches_from(rewrite_negations(args))?;
-    CliArgs::from_arg_matches_mut(&mut matches)
+    let name = matches.subcommand_name().unwrap_or_default().to_string();
+    Ok((name, CliArgs::from_arg_matches_mut(&mut matches)?))
 }
 
 /// Returns the whole command line. Subcommands do not list the global options in their help.
@@ -102,6 +104,7 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    Salvage(salvage::SalvageArgs),
     Serve(serve::ServeArgs),
     Measure(measure::MeasureArgs),
     Completions(completions::CompletionsArgs),
@@ -139,6 +142,7 @@ impl Command {
             Command::Check(args) => args.run(context),
             Command::Backup(args) => args.run(context),
             Command::Restore(args) => args.run(context),
+            Command::Salvage(args) => args.run(context),
             Command::Serve(args) => args.run(context),
             Command::Measure(args) => args.run(context),
             Command::Completions(args) => args.run(context),

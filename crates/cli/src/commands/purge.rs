@@ -1,22 +1,24 @@
 //! `larder purge`.
 
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, resolve_item};
+use crate::machine_time::now_milliseconds;
 use crate::output::{format_count, print_message, sanitize_line};
-use larder_store::{Handle, HandlePrefix, Operation, OperationId, PurgeReport};
+use larder_store::{Handle, HandlePrefix, Operation, OperationId, PendingWork, PurgeReport};
 use serde_json::json;
 use std::io::IsTerminal as _;
 
 /// Permanently delete items and their whole history from the store
 ///
 /// This cannot be undone. Copies outside the store's directory (backups, exports) are not deleted.
-/// A removed item can be purged by the ID that `larder remove` or `larder log` printed.
+/// A removed item can be purged by the ID that `larder remove` or `larder log` printed. If a purge
+/// was interrupted, `larder purge` without an ID finishes it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PurgeArgs {
-    /// The items
-    #[arg(required = true, value_name = "ID")]
+    /// The items; none: finish a purge that was interrupted
+    #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Do not ask for confirmation
     #[arg(long, short)]
@@ -25,6 +27,9 @@ pub(crate) struct PurgeArgs {
 
 impl PurgeArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        if self.ids.is_empty() {
+            return finish_purge(context);
+        }
         // No reader may stay open here: it would keep the old pages in use.
         let (handles, names) = self.resolve_handles(context)?;
         if !self.yes && !confirm_purge(&names) {
@@ -63,6 +68,20 @@ impl PurgeArgs {
     }
 }
 
+/// Finishes a purge that was interrupted.
+fn finish_purge(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+    context.without_work_warnings();
+    let mut store = context.open_store()?;
+    let mut operation = Operation::new("purge", "", now_milliseconds());
+    let purged = store.purge(&mut operation, &[])?;
+    if !purged.completed {
+        return Err(CommandFailure::new(FailureKind::Usage, "no purge was interrupted")
+            .with_hint("name the items to purge: larder purge ID..."));
+    }
+    print_purged(context, &purged, operation.id())?;
+    Ok(CommandStatus::Done)
+}
+
 fn print_purged(
     context: &mut CommandContext,
     purged: &PurgeReport,
@@ -78,7 +97,7 @@ fn print_purged(
         return Ok(());
     }
     if purged.completed {
-        context.out.print_line("completed a purge that had been interrupted")?;
+        context.out.print_line("Finished the interrupted purge")?;
     }
     if purged.items > 0 || !purged.completed {
         let items = format_count(purged.items, "item");
@@ -111,7 +130,7 @@ fn find_purged_handle(
     id: &str,
 ) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
-    if !reader.changes().is_purge_pending()?
+    if !reader.pending_work()?.contains(&PendingWork::Purge)
         || !reader.items().find_by_handle(prefix, 1)?.is_empty()
     {
         return Ok(None);

@@ -1,9 +1,10 @@
 //! `larder remove`.
 
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, display_title, resolve_items};
+use crate::machine_time::now_milliseconds;
 use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure};
 use crate::output::{format_count, print_message};
 use larder_edit::RemovalOutcome;

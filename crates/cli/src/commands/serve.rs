@@ -63,10 +63,14 @@ impl ServeArgs {
             answer_cache_bytes: context.cache_budget_bytes,
             idle_timeout: self.idle.map(Duration::from_secs),
             log: context.log.clone(),
-            clock: context::now_milliseconds,
+            clock: crate::machine_time::now_milliseconds,
             random: context::random_bytes,
         };
         let was_there = DataDirectory::new(&context.dir).has_store();
+        if was_there {
+            // Warns of interrupted work. The service reports a store that cannot be opened.
+            let _unusable = context.open_reader();
+        }
         let mut ready = || {
             context.print_note("serving address books");
             if !was_there {

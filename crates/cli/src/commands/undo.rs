@@ -2,9 +2,10 @@
 
 use super::log::print_difference;
 use crate::args::OutputFormat;
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
+use crate::machine_time::now_milliseconds;
 use crate::output::{ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count};
 use larder_store::OperationId;
 use serde_json::json;

@@ -26,9 +26,9 @@ impl ParsedSchedule {
         &self.recurrence_id
     }
 
-    /// Returns whether the schedule depends on the other items of the UID, although the component is
-    /// an override: it replaces the following occurrences as well, or it has a rule, which counts
-    /// only without a series.
+    /// Returns whether the schedule depends on the other items of the UID, although the component
+    /// is an override: it replaces the following occurrences as well, or it has a rule, which
+    /// counts only without a series.
     #[must_use]
     pub fn depends_on_series(&self) -> bool {
         self.is_this_and_future || self.has_override_rule()

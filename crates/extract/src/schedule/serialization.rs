@@ -1,6 +1,6 @@
-//! The packed form of a schedule: flags; the existence of an undated one; the row of the override, if
-//! the item stands for the occurrences after an override; the names of the time zones, the zone of
-//! the start first; the alarms; and the series, as `larder-time` packs it.
+//! The packed form of a schedule: flags; the existence of an undated one; the row of the override,
+//! if the item stands for the occurrences after an override; the names of the time zones, the zone
+//! of the start first; the alarms; and the series, as `larder-time` packs it.
 
 use super::{Alarm, Existence, Schedule, ScheduleForm, Trigger};
 use larder_time::civil::Instant;

@@ -49,7 +49,7 @@ impl ChangeBudget {
             self.exceeded.push(query);
             return None;
         }
-        *taken += steps.taken();
+        *taken += steps.count_taken();
         Some(result)
     }
 

@@ -3,10 +3,9 @@
 //! A poll reads the change feed, finds the queries that each change affects, evicts their cached
 //! answers and puts the changes into the queues of their views. Opening a view registers its
 //! query and answers it, from the cache if possible. Everything in [`ViewsEngine`] happens under
-//! one lock, in short steps. A query is run without it, by [`answer_query`], which takes the lock
-//! again to publish the answer if the store has not changed in the meantime.
+//! one lock, in short steps. A query is run without it, by `query_run`.
 
-use super::change_budget::{CHANGE_STEPS_PER_POLL, ChangeBudget};
+use super::change_budget::ChangeBudget;
 use super::fan_out::ChangeFanOut;
 use super::feed_reader::{ChangeFeedReader, FeedPoll};
 use super::item_version::{LazyVersion, classify_change};
@@ -24,7 +23,7 @@ use super::views_log::{TracedResult, ViewsLog, elapsed_micros};
 use crate::error::Error;
 use crate::query_log::{EvictionReason, ResetReason, ResultOrigin, cached_result_bytes};
 use crate::result_set::ResultSet;
-use crate::search_request::{SearchRequest, StepBudget};
+use crate::search_request::SearchRequest;
 use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
 use larder_time::civil::Instant;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,9 +33,6 @@ use std::time::{Duration, Instant as Timer};
 const PARSE_RETRY_SECONDS: i64 = 86_400;
 /// A query that cannot be answered is tried again after this time.
 const ANSWER_RETRY_SECONDS: i64 = 60;
-/// A query is run this many times without the lock while others change the store; the last answer
-/// is then published although it is outdated.
-const UNLOCKED_RUNS: usize = 3;
 
 /// The parts of the views, and the clock.
 pub(super) struct ViewsEngine {
@@ -74,30 +70,24 @@ pub(super) enum MissedChanges {
 /// A query that has to be run.
 pub(super) struct QueryRun {
     id: QueryId,
-    request: SearchRequest,
+    pub(super) request: SearchRequest,
     began: Timer,
 }
 
 /// The answer to a query, or the run that it needs.
-enum AnswerStart {
+pub(super) enum AnswerStart {
     Cached(TracedResult),
     Run(QueryRun),
 }
 
 /// Whether the answer of a run may be published.
-enum RunState {
+pub(super) enum RunState {
     /// The store and the query have not changed since.
     Current,
     /// The change feed has all later changes: the answer is of this batch.
     Outdated(Seq),
     /// The query now has another meaning, or the changes are not in the feed.
     Invalid,
-}
-
-/// The state of [`answer_query`] between two locks.
-enum AnswerStep<T, F> {
-    Published(T),
-    Run(QueryRun, F),
 }
 
 /// Calls `act` with the engine and a reader, then wakes the clients that received changes. They are
@@ -113,97 +103,10 @@ pub(super) fn update_engine<T>(
     result
 }
 
-fn wake_clients(mut locked: MutexGuard<'_, ViewsEngine>) {
+pub(super) fn wake_clients(mut locked: MutexGuard<'_, ViewsEngine>) {
     let woken = locked.view_queues.take_to_wake();
     drop(locked);
     woken.iter().for_each(|view_queue| view_queue.wake());
-}
-
-/// Registers a query at the time of the clock. It stays registered until it is released.
-pub(super) fn register_query(
-    engine: &Mutex<ViewsEngine>,
-    view_query: ViewQuery,
-) -> Result<QueryId, Error> {
-    let now = {
-        let known = update_engine(engine, |engine, reader| {
-            engine.advance_clock(reader)?;
-            Ok(engine.registry.register_known(&view_query).ok_or(engine.now))
-        })?;
-        match known {
-            Ok(id) => return Ok(id),
-            Err(now) => now,
-        }
-    };
-    let prepared = PreparedQuery::new(view_query, now)?;
-    update_engine(engine, |engine, reader| {
-        let id = engine.registry.register(prepared, engine.feed.collections());
-        // The clock may have moved since.
-        engine.advance_clock(reader)?;
-        Ok(id)
-    })
-}
-
-/// Answers a registered query, from the cache if possible; otherwise `run` reads the answer without
-/// the engine's lock. `publish` is called under the lock with the answer, while the change feed is
-/// at the position of the answer. If the store changes during a run, the query is run again, and if
-/// it changes during every run, the last answer is published as an outdated one: it lacks the
-/// changes of the last batches. Only if collections or the meaning of the query change each time,
-/// the query is run under the lock, within the budget of changes.
-///
-/// If several threads answer equal queries at the same time, each runs the query; the cache keeps
-/// the last answer.
-pub(super) fn answer_query<T, F>(
-    engine: &Mutex<ViewsEngine>,
-    readers: &ReaderPool,
-    id: QueryId,
-    run: &dyn Fn(&Reader, &SearchRequest) -> Result<ResultSet, Error>,
-    mut publish: F,
-) -> Result<T, Error>
-where
-    F: FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
-{
-    for attempt in 1..=UNLOCKED_RUNS {
-        let step = update_engine(engine, |engine, reader| {
-            Ok(match engine.begin_answer(reader, id)? {
-                AnswerStart::Cached(answer) => AnswerStep::Published(publish(engine, Ok(answer))?),
-                AnswerStart::Run(query_run) => AnswerStep::Run(query_run, publish),
-            })
-        })?;
-        let (query_run, unpublished) = match step {
-            AnswerStep::Published(published) => return Ok(published),
-            AnswerStep::Run(query_run, publish) => (query_run, publish),
-        };
-        let step = readers.with_reader(|reader| {
-            let _transaction = reader.begin_read()?;
-            let found = run(reader, &query_run.request);
-            let mut locked = lock_ignoring_poison(engine);
-            let outdated_at = match locked.check_run(reader, &query_run)? {
-                RunState::Current => None,
-                RunState::Outdated(seq) if attempt == UNLOCKED_RUNS => Some(seq),
-                // A query that is too expensive is so at every batch.
-                RunState::Outdated(seq) if matches!(found, Err(Error::StepLimit { .. })) => {
-                    Some(seq)
-                }
-                _ => return Ok(AnswerStep::Run(query_run, unpublished)),
-            };
-            let published = locked.publish_run(&query_run, found, outdated_at, unpublished);
-            wake_clients(locked);
-            Ok(AnswerStep::Published(published?))
-        })?;
-        publish = match step {
-            AnswerStep::Published(published) => return Ok(published),
-            AnswerStep::Run(_, publish) => publish,
-        };
-    }
-    update_engine(engine, |engine, reader| match engine.begin_answer(reader, id)? {
-        AnswerStart::Cached(answer) => publish(engine, Ok(answer)),
-        AnswerStart::Run(mut query_run) => {
-            query_run.request.max_steps = StepBudget(CHANGE_STEPS_PER_POLL);
-            let found =
-                engine.in_current_transaction(reader, |_| Ok(run(reader, &query_run.request)))?;
-            engine.publish_run(&query_run, found, None, publish)
-        }
-    })
 }
 
 impl ViewsEngine {
@@ -226,6 +129,28 @@ impl ViewsEngine {
             max_poll_bytes: limits.bytes,
             last_answer: 0,
         })
+    }
+
+    /// Registers a query that is registered already at the time of the clock; otherwise returns that
+    /// time.
+    pub(super) fn register_known(
+        &mut self,
+        reader: &Reader,
+        view_query: &ViewQuery,
+    ) -> Result<Result<QueryId, Instant>, Error> {
+        self.advance_clock(reader)?;
+        Ok(self.registry.register_known(view_query).ok_or(self.now))
+    }
+
+    /// Registers a query that was prepared for an earlier time of the clock.
+    pub(super) fn register_prepared(
+        &mut self,
+        reader: &Reader,
+        prepared: PreparedQuery,
+    ) -> Result<QueryId, Error> {
+        let id = self.registry.register(prepared, self.feed.collections());
+        self.advance_clock(reader)?;
+        Ok(id)
     }
 
     /// The last batch that was read.
@@ -400,7 +325,11 @@ impl ViewsEngine {
 
     /// Reads the change feed, and returns the answer to a query from the cache, or the run that
     /// the query needs.
-    fn begin_answer(&mut self, reader: &Reader, id: QueryId) -> Result<AnswerStart, Error> {
+    pub(super) fn begin_answer(
+        &mut self,
+        reader: &Reader,
+        id: QueryId,
+    ) -> Result<AnswerStart, Error> {
         let began = Timer::now();
         self.poll(reader)?;
         let Some(cached) = self.cache.get(id) else {
@@ -422,7 +351,7 @@ impl ViewsEngine {
 
     /// Compares the state that `reader` sees, and the meaning of the query during the run, with the
     /// last poll.
-    fn check_run(&self, reader: &Reader, run: &QueryRun) -> Result<RunState, Error> {
+    pub(super) fn check_run(&self, reader: &Reader, run: &QueryRun) -> Result<RunState, Error> {
         if self.registry.get(run.id)?.resolved.query != run.request.query {
             return Ok(RunState::Invalid);
         }
@@ -434,7 +363,7 @@ impl ViewsEngine {
     }
 
     /// Caches the result of a run if it is current, and passes it to `publish`.
-    fn publish_run<T>(
+    pub(super) fn publish_run<T>(
         &mut self,
         run: &QueryRun,
         found: Result<ResultSet, Error>,
@@ -501,7 +430,7 @@ impl ViewsEngine {
     }
 
     /// Reads the change feed and delivers its changes to the queues. Returns the last batch.
-    fn poll(&mut self, reader: &Reader) -> Result<Seq, Error> {
+    pub(super) fn poll(&mut self, reader: &Reader) -> Result<Seq, Error> {
         let began = Timer::now();
         let (registry, has_log) = (&self.registry, self.log.is_enabled());
         let mut fan_out = ChangeFanOut::new(reader, registry, self.max_poll_bytes, has_log);
@@ -598,7 +527,7 @@ impl ViewsEngine {
     }
 
     /// Runs `read` in a read transaction of the state that the last poll has left.
-    fn in_current_transaction<T>(
+    pub(super) fn in_current_transaction<T>(
         &mut self,
         reader: &Reader,
         read: impl Fn(&ViewsEngine) -> Result<T, Error>,
@@ -606,7 +535,8 @@ impl ViewsEngine {
         loop {
             {
                 let _transaction = reader.begin_read()?;
-                if self.feed.is_current(reader)? {
+                // Where nothing can be written, each transaction has another data version.
+                if self.feed.is_same_state(reader)? {
                     return read(self);
                 }
             }
@@ -682,82 +612,5 @@ impl ViewsEngine {
             self.deliver(id, PendingChanges::Rows(Arc::new(difference)), before);
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::execution::find;
-    use crate::query::QueryContext;
-    use crate::views::view_query::QuerySyntax;
-    use larder_store::{BatchChange, Kind, Operation, Store, StoreOptions};
-    use std::cell::Cell;
-
-    struct Fixture {
-        dir: tempfile::TempDir,
-        store: Store,
-        engine: Mutex<ViewsEngine>,
-        readers: Arc<ReaderPool>,
-        query: QueryId,
-    }
-
-    impl Fixture {
-        fn new() -> Fixture {
-            let dir = tempfile::tempdir().unwrap();
-            let options = StoreOptions { create: true, ..StoreOptions::default() };
-            let store = Store::open(dir.path(), &options).unwrap();
-            let options = ViewsOptions::default();
-            let pool = ReaderPool::open(dir.path(), Arc::clone(&options.zones)).unwrap();
-            let (readers, log) = (Arc::new(pool), ViewsLog::new(None));
-            let engine = ViewsEngine::new(Arc::clone(&readers), log, options).unwrap();
-            let engine = Mutex::new(engine);
-            let view_query =
-                ViewQuery::new(QuerySyntax::Line, "anna", Arc::new(QueryContext::default()));
-            let query = register_query(&engine, view_query);
-            Fixture { dir, store, query: query.unwrap(), engine, readers }
-        }
-    }
-
-    #[test]
-    fn the_engine_is_unlocked_while_a_query_runs() {
-        let fixture = Fixture::new();
-        let runs = Cell::new(0);
-        let run = |reader: &Reader, request: &SearchRequest| {
-            runs.set(runs.get() + 1);
-            assert!(fixture.engine.try_lock().is_ok());
-            find(reader, request)
-        };
-        for expected_runs in [1, 1] {
-            let publish =
-                |_: &mut ViewsEngine, answer: Result<TracedResult, Error>| Ok(answer?.rows.len());
-            let (engine, readers) = (&fixture.engine, &fixture.readers);
-            let count = answer_query(engine, readers, fixture.query, &run, publish).unwrap();
-            assert_eq!((count, runs.get()), (0, expected_runs), "the second answer is cached");
-        }
-    }
-
-    #[test]
-    fn a_query_runs_again_if_the_store_changes_meanwhile() {
-        let mut fixture = Fixture::new();
-        let dir = fixture.dir.path().to_path_buf();
-        let (names, runs) = (["a", "b", "c", "d", "e"], Cell::new(0));
-        let store = Mutex::new(&mut fixture.store);
-        let run = |reader: &Reader, request: &SearchRequest| {
-            let found = find(reader, request);
-            // Another thread writes, and polls.
-            let change = BatchChange::CreateCollection(names[runs.get()].into(), Kind::Contact);
-            runs.set(runs.get() + 1);
-            let batch = vec![change];
-            store.lock().unwrap().apply(&mut Operation::new("test", "", 0), batch).unwrap();
-            if let Ok(mut engine) = fixture.engine.try_lock() {
-                engine.poll(&Reader::open(&dir).unwrap()).unwrap();
-            }
-            found
-        };
-        let publish = |engine: &mut ViewsEngine, _| Ok(engine.seq());
-        let seq = answer_query(&fixture.engine, &fixture.readers, fixture.query, &run, publish);
-        // The last run is under the lock, and so has the position before its own batch.
-        assert_eq!((seq.unwrap(), runs.get()), (3, UNLOCKED_RUNS + 1));
     }
 }

@@ -86,15 +86,10 @@ impl ChangeFeedReader {
         &self.collections
     }
 
-    /// Returns whether `reader`, which made the last poll, sees the store as it was then. Data
-    /// versions of different readers differ: for any other reader the result is false.
-    pub(super) fn is_current(&self, reader: &Reader) -> Result<bool, Error> {
-        Ok(self.data_version == reader.data_version()?)
-    }
-
-    /// Returns whether `reader`, which is another one, sees the store as it was at the last poll.
+    /// Returns whether `reader` sees the store as it was at the last poll. It is in a read
+    /// transaction, unless it made the last poll.
     pub(super) fn is_same_state(&self, reader: &Reader) -> Result<bool, Error> {
-        Ok(self.stamp == reader.changes().stamp()?)
+        Ok(self.data_version == reader.data_version()? || self.stamp == reader.changes().stamp()?)
     }
 
     /// Returns the last batch that `reader` sees in its read transaction, if the changes from there
@@ -203,13 +198,13 @@ mod tests {
         assert!(feed.poll(&reader, true, &mut |_| {}).unwrap().is_none(), "nothing has happened");
 
         apply(&mut store, BatchChange::RenameCollection("a".into(), "b".into()));
-        assert!(!feed.is_current(&reader).unwrap());
+        assert!(!feed.is_same_state(&reader).unwrap());
         let poll = feed.poll(&reader, true, &mut |_| panic!("no item has changed")).unwrap();
         let poll = poll.unwrap();
         assert_eq!((poll.batches, poll.is_complete), (1, true));
         assert!(poll.previous_collections.unwrap().has_renamed(feed.collections()));
         assert!(feed.collections().row_by_name("b").is_some());
-        assert!(feed.is_current(&reader).unwrap());
+        assert!(feed.is_same_state(&reader).unwrap());
         assert!(feed.poll(&reader, true, &mut |_| {}).unwrap().is_none());
     }
 

@@ -66,8 +66,8 @@ impl QueryCache {
         Some(answer)
     }
 
-    /// Caches an answer, unless it is larger than the whole budget, in place of an earlier answer to
-    /// the same query. Returns the answers to other queries that are evicted for it.
+    /// Caches an answer, unless it is larger than the whole budget, in place of an earlier answer
+    /// to the same query. Returns the answers to other queries that are evicted for it.
     pub(super) fn insert(
         &mut self,
         query: QueryId,

@@ -11,7 +11,7 @@ use super::view_event::RemovedItem;
 use super::view_query::ResolvedQuery;
 use crate::error::Error;
 use crate::execution::find;
-use crate::search_request::{SearchRequest, StepBudget};
+use crate::search_request::{QueryBudget, SearchRequest};
 use larder_store::{ItemRow, Reader, Seq};
 use std::collections::HashSet;
 
@@ -51,7 +51,7 @@ pub(super) fn diff_answers(
 
 /// Returns the rows of an answer, within the budget of changes; a missing collection holds nothing.
 fn find_rows(reader: &Reader, request: SearchRequest) -> Result<Vec<ItemRow>, Error> {
-    let max_steps = StepBudget(CHANGE_STEPS_PER_POLL);
+    let max_steps = QueryBudget(CHANGE_STEPS_PER_POLL);
     match find(reader, &SearchRequest { max_steps, ..request }) {
         Ok(answer) => Ok(answer.rows()),
         Err(Error::Store(larder_store::Error::NoCollection { .. })) => Ok(Vec::new()),

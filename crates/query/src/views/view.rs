@@ -158,8 +158,8 @@ impl View {
         self.delivery.is_some() || self.pending_reset.is_some() || self.view_queue.has_pending()
     }
 
-    /// Returns whether the next event comes after the query has been answered afresh, which may take
-    /// long.
+    /// Returns whether the next event comes after the query has been answered afresh, which may
+    /// take long.
     #[must_use]
     pub fn needs_answer(&self) -> bool {
         let is_reset = || {

@@ -13,8 +13,8 @@ use super::call_error::{
 use super::card::{CardRenderer, book_revision};
 use super::eds_source::{EdsSource, KeyFile, collection_of};
 use super::interface::ADDRESS_BOOK;
-use super::object_path::book_path;
-use super::service::{BookNumber, CallAnswer, EdsService, OpenBook};
+use super::object_path::{BookNumber, book_path};
+use super::service::{CallAnswer, EdsService, OpenBook};
 use larder_edit::item_text::find_single_component;
 use larder_format::contact::{Contact, ProblemKind};
 use larder_format::edit::insert_uid;

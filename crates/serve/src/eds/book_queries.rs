@@ -5,8 +5,8 @@
 use super::bus::{MAX_ARRAY_BYTES, MethodCall, replace_nul};
 use super::call_error::{CallError, INVALID_QUERY, SIZE_LIMIT};
 use super::card::CardRenderer;
-use super::object_path::object_path;
-use super::service::{BookNumber, CallAnswer, EdsService};
+use super::object_path::{BookNumber, object_path};
+use super::service::{CallAnswer, EdsService};
 use larder_format::phone::ParsedPhoneNumber;
 use larder_query::views::{QuerySyntax, ViewQuery, Views};
 use larder_query::{MAX_QUERY_BYTES, MatchOp, Query, QueryContext};

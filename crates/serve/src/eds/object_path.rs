@@ -2,11 +2,14 @@
 //!
 //! The module is separate because the service, the registry, books and views all build paths.
 
-use super::service::BookNumber;
 use zbus::ObjectPath;
 
 /// The root of all object paths.
 pub(super) const ROOT_PATH: &str = "/org/gnome/evolution/dataserver";
+
+/// The number of an opened book, which is never used again. A row would be: after a restore it may
+/// belong to another book.
+pub(super) type BookNumber = u64;
 
 /// The path of a view.
 pub(super) fn view_path(number: u64) -> String {

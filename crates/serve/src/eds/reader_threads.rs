@@ -5,7 +5,6 @@
 //! result of a job is a function that the thread of the bus calls; it publishes changes, builds
 //! views and sends the reply. Separate from the service, whose state these threads never touch.
 
-use super::service::EdsService;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -14,42 +13,47 @@ use tokio::sync::Notify;
 /// The maximum number of threads. They are started when they are needed.
 const MAX_READER_THREADS: usize = 4;
 
-/// The part of an answer that the thread of the bus does.
-pub(super) type Completion = Box<dyn FnOnce(&mut EdsService) + Send>;
+/// The part of an answer that the thread of the bus does, with the service `S`.
+pub(super) type Completion<S> = Box<dyn FnOnce(&mut S) + Send>;
 /// The part of an answer that reads the store.
-pub(super) type ReaderJob = Box<dyn FnOnce() -> Completion + Send>;
+pub(super) type ReaderJob<S> = Box<dyn FnOnce() -> Completion<S> + Send>;
 
 /// The jobs, and the threads that do them.
-#[derive(Clone)]
-pub(super) struct ReaderThreads(Arc<JobQueue>);
+pub(super) struct ReaderThreads<S>(Arc<JobQueue<S>>);
 
-struct JobQueue {
-    state: Mutex<JobState>,
+struct JobQueue<S> {
+    state: Mutex<JobState<S>>,
     /// Wakes the threads.
     changed: Condvar,
     /// Wakes the thread of the bus.
     finished: Arc<Notify>,
 }
 
-#[derive(Default)]
-struct JobState {
-    waiting: VecDeque<(Arc<str>, ReaderJob)>,
+struct JobState<S> {
+    waiting: VecDeque<(Arc<str>, ReaderJob<S>)>,
     /// The clients that have a thread.
     busy_clients: BTreeSet<Arc<str>>,
-    completions: Vec<Completion>,
+    completions: Vec<Completion<S>>,
     threads: usize,
     idle_threads: usize,
     is_closed: bool,
 }
 
-impl ReaderThreads {
-    pub(super) fn new(finished: Arc<Notify>) -> ReaderThreads {
-        let state = Mutex::new(JobState::default());
+impl<S: 'static> ReaderThreads<S> {
+    pub(super) fn new(finished: Arc<Notify>) -> ReaderThreads<S> {
+        let state = Mutex::new(JobState {
+            waiting: VecDeque::new(),
+            busy_clients: BTreeSet::new(),
+            completions: Vec::new(),
+            threads: 0,
+            idle_threads: 0,
+            is_closed: false,
+        });
         ReaderThreads(Arc::new(JobQueue { state, changed: Condvar::new(), finished }))
     }
 
     /// Queues a job of a client, after the client's other jobs.
-    pub(super) fn submit(&self, client: &str, job: ReaderJob) {
+    pub(super) fn submit(&self, client: &str, job: ReaderJob<S>) {
         let mut state = self.0.lock();
         state.waiting.push_back((client.into(), job));
         if state.idle_threads == 0 && state.threads < MAX_READER_THREADS {
@@ -75,7 +79,7 @@ impl ReaderThreads {
         !self.0.lock().completions.is_empty()
     }
 
-    pub(super) fn take_completions(&self) -> Vec<Completion> {
+    pub(super) fn take_completions(&self) -> Vec<Completion<S>> {
         std::mem::take(&mut self.0.lock().completions)
     }
 
@@ -90,8 +94,8 @@ impl ReaderThreads {
     }
 }
 
-impl JobQueue {
-    fn lock(&self) -> MutexGuard<'_, JobState> {
+impl<S> JobQueue<S> {
+    fn lock(&self) -> MutexGuard<'_, JobState<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,7 +137,7 @@ impl JobQueue {
     }
 }
 
-impl JobState {
+impl<S> JobState<S> {
     /// Returns the first job whose client has no thread.
     fn next_job(&self) -> Option<usize> {
         self.waiting.iter().position(|(client, _)| !self.busy_clients.contains(client))
@@ -151,14 +155,14 @@ mod tests {
         let threads = ReaderThreads::new(Arc::new(Notify::new()));
         let (release, wait) = mpsc::channel::<()>();
         let (done_sender, done) = mpsc::channel();
-        let job = |name: &'static str, wait: Option<mpsc::Receiver<()>>| -> ReaderJob {
+        let job = |name: &'static str, wait: Option<mpsc::Receiver<()>>| -> ReaderJob<()> {
             let done = done_sender.clone();
             Box::new(move || {
                 if let Some(wait) = wait {
                     wait.recv().unwrap();
                 }
                 done.send(name).unwrap();
-                Box::new(|_: &mut EdsService| {})
+                Box::new(|(): &mut ()| {})
             })
         };
         threads.submit("a", job("a's first", Some(wait)));

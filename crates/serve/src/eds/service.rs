@@ -14,7 +14,7 @@ use super::interface::{
     ADDRESS_BOOK, ADDRESS_BOOK_FACTORY, ADDRESS_BOOK_VIEW, BusInterface, INTROSPECTABLE,
     OBJECT_MANAGER, PEER, PROPERTIES, SOURCE, SOURCE_MANAGER, introspection_xml,
 };
-use super::object_path::{ROOT_PATH, book_path, is_above, process_id, view_path};
+use super::object_path::{BookNumber, ROOT_PATH, book_path, is_above, process_id, view_path};
 use super::reader_threads::{Completion, ReaderThreads};
 use super::{BUS_NAME, BUS_PATH, EdsOptions, Error};
 use larder_query::QueryContext;
@@ -41,7 +41,7 @@ pub(super) struct EdsService {
     pub(super) open_books: BTreeMap<BookNumber, OpenBook>,
     pub(super) last_book_number: BookNumber,
     /// The threads that answer queries.
-    pub(super) reader_threads: ReaderThreads,
+    pub(super) reader_threads: ReaderThreads<EdsService>,
     /// The last batch up to which changes of books were published.
     pub(super) published_seq: Seq,
     /// The epoch of `published_seq`: a restore begins another one.
@@ -68,10 +68,6 @@ pub(super) struct EdsService {
     /// Messages to send after the reply.
     pub(super) after_reply: Vec<Message>,
 }
-
-/// The number of an opened book, which is never used again. A row would be: after a restore it may
-/// belong to another book.
-pub(super) type BookNumber = u64;
 
 /// A book that a client has opened.
 #[derive(Debug)]
@@ -206,7 +202,7 @@ impl EdsService {
         + 'static,
     ) -> CallAnswer {
         let (message, views) = (call.message(), self.store_views.clone());
-        let job = Box::new(move || -> Completion {
+        let job = Box::new(move || -> Completion<EdsService> {
             let result = read(&views, &MethodCall::new(&message));
             Box::new(move |service| {
                 let call = MethodCall::new(&message);

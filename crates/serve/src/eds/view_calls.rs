@@ -6,9 +6,9 @@
 use super::bus::{MethodCall, replace_nul};
 use super::call_error::CallError;
 use super::client_view::{CardInterest, ClientView};
-use super::object_path::view_path;
+use super::object_path::{BookNumber, view_path};
 use super::reader_threads::Completion;
-use super::service::{BookNumber, CallAnswer, EdsService};
+use super::service::{CallAnswer, EdsService};
 use larder_query::Error as QueryError;
 use larder_query::views::{self, ViewEvent, ViewOptions, ViewQuery};
 use larder_store::Seq;
@@ -218,7 +218,7 @@ impl EdsService {
             return DeliveryProgress::Nothing;
         };
         let (client, changes) = (Arc::clone(&view.client), view.changes);
-        let job = Box::new(move || -> Completion {
+        let job = Box::new(move || -> Completion<EdsService> {
             let event = store_view.try_next();
             Box::new(move |service| {
                 let view = service.client_views.get_mut(&number);

@@ -164,13 +164,14 @@ impl<'a> BatchWriter<'a> {
             Some((known, id)) if *known == epoch => *id,
             _ => {
                 tx.prepare_cached(
-                    "INSERT INTO operation(verb, detail, started_ms, undoes, added, updated, removed)
-                     VALUES(?1, ?2, ?3, ?4, 0, 0, 0)",
+                    "INSERT INTO operation(verb, detail, started_ms, store_age_ms, undoes, added, updated, removed)
+                     VALUES(?1, ?2, ?3, ?4, ?5, 0, 0, 0)",
                 )?
                 .execute((
                     &operation.verb,
                     &operation.detail,
                     operation.started_at_ms,
+                    history::store_age_ms(tx, operation.started_at_ms)?,
                     operation.undoes.as_ref().map(|(_, id)| *id),
                 ))?;
                 OperationId::from_number(tx.last_insert_rowid())
@@ -186,8 +187,7 @@ impl<'a> BatchWriter<'a> {
             tx.prepare_cached("UPDATE operation SET undone_by = ?2 WHERE id = ?1")?
                 .execute((undone, id))?;
         }
-        let history_bytes =
-            history::prune(tx, id, operation.started_at_ms, self.rows.history_bytes)?;
+        let history_bytes = history::prune(tx, id, self.rows.history_bytes)?;
         for (key, value) in [
             ("last_seq", self.seq),
             ("last_item", self.rows.last_row_number),
@@ -502,7 +502,7 @@ impl<'a> BatchWriter<'a> {
         match (item, erased) {
             (None, 0) => Ok(ChangeOutcome::Conflict(None, None)),
             _ => {
-                history::mark_rewrite_pending(self.tx, self.seq)?;
+                history::set_schedule_history_start(self.tx, Some(self.seq))?;
                 Ok(ChangeOutcome::Removed(handle))
             }
         }

@@ -36,8 +36,8 @@ impl StepBudget {
         StepBudget { remaining: steps }
     }
 
-    /// Creates a budget that suffices for this many occurrences of a usual rule, and is at least the
-    /// default.
+    /// Creates a budget that suffices for this many occurrences of a usual rule, and is at least
+    /// the default.
     #[must_use]
     pub fn for_occurrences(count: usize) -> StepBudget {
         let steps = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(STEPS_PER_OCCURRENCE);

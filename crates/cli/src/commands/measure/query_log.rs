@@ -49,7 +49,7 @@ impl QueryLogArgs {
         let reports = self.read_reports(context)?;
         let offset = |at: i64| {
             let at = jiff::Timestamp::from_microsecond(at).unwrap_or_default();
-            i64::from(jiff::tz::TimeZone::system().to_offset(at).seconds())
+            i64::from(crate::machine_time::local_zone().to_offset(at).seconds())
         };
         let mut named = reports.iter().map(|(name, report)| (name.as_str(), report));
         let Some(first) = named.next() else { return Ok(CommandStatus::NothingFound) };

@@ -5,7 +5,7 @@ use crate::output::{OutputStream, sanitize_line};
 use larder_format::collection_type::COLLECTION_TYPES;
 use larder_format::field::{Field, FieldType};
 use larder_present::local_time;
-use larder_query::local_time::{ItemTimes, read_item_times};
+use larder_query::local_time::{LocalItemTimes, read_item_times};
 use larder_query::{AgendaEntry, ItemSummary, ProjectedItem};
 use larder_store::{CollectionType, ItemMeta, Kind as ItemKind, Reader};
 use larder_time::zone::Zone;
@@ -94,7 +94,7 @@ fn item_times(
     meta: &ItemMeta,
     local: &Zone,
     fields: &[&'static Field],
-) -> Result<Option<ItemTimes>, CommandFailure> {
+) -> Result<Option<LocalItemTimes>, CommandFailure> {
     if !meta.kind.has_schedule() || !fields.iter().any(|field| is_time_field(field)) {
         return Ok(None);
     }
@@ -102,7 +102,11 @@ fn item_times(
 }
 
 /// Replaces the written values of a time field by the local time.
-fn localize_values(field: &Field, written: Vec<String>, times: Option<&ItemTimes>) -> Vec<String> {
+fn localize_values(
+    field: &Field,
+    written: Vec<String>,
+    times: Option<&LocalItemTimes>,
+) -> Vec<String> {
     let Some(times) = times.filter(|_| is_time_field(field)) else { return written };
     let local = match field.name {
         "start" => times.start.as_ref().map(local_time::format_start),

@@ -9,8 +9,9 @@ use crate::commands::find::field_list::{self, ListFields};
 use crate::commands::find::occurrence_list;
 use crate::commands::find::{calendar_item_row, default_sort};
 use crate::commands::show::item_format::{self, OutputColumn};
-use crate::context::{CommandContext, now_milliseconds};
+use crate::context::CommandContext;
 use crate::failure::CommandFailure;
+use crate::machine_time::now_milliseconds;
 use crate::output::{
     ADDED_STYLE, CHANGED_STYLE, FAINT_STYLE, format_count, format_grouped, format_local_time,
 };

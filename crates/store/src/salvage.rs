@@ -1,0 +1,326 @@
+//! Salvage: copies everything that can be read of a damaged store into a new one.
+//!
+//! Reads the pages of the file without SQLite, which stops at the first damaged page and does not
+//! open a file without its first one. The rows of the tables of truth are copied; everything
+//! derived is filled again by the restore. A row is found through its tree or, if a page above it
+//! is damaged, in a page that no tree leads to. `repair` makes the rows consistent and says which
+//! are missing. Separate from `backup`, which copies whole stores only.
+
+mod btree;
+mod page_file;
+mod repair;
+mod table_spec;
+
+use crate::check::{CheckReport, Fault};
+use crate::commit_record::CommittedState;
+use crate::connection::{ReadConnection, WriteConnection};
+use crate::damaged_object::DamagedObject;
+use crate::data_directory::DataDirectory;
+use crate::database_copy::{verify_content, with_suffix};
+use crate::error::{DatabaseResult, Result, file_error_at, sqlite_error_at};
+use crate::handle::Handle;
+use crate::lock::LockFiles;
+use crate::page_layout::PageNumber;
+use crate::row_ids::{CollectionRow, ItemRow};
+use crate::schema;
+use crate::store::{Store, StoreOptions};
+use crate::write_transaction::WriteTransaction;
+use btree::{BtreeReader, Record};
+use larder_extract::Extractor;
+use page_file::PageFile;
+use repair::Repair;
+use rusqlite::params_from_iter;
+use rusqlite::types::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use table_spec::{TABLES, TableSpec};
+
+/// The result of a salvage.
+#[derive(Debug, Clone, Default)]
+pub struct SalvageReport {
+    /// The number of items in the new store.
+    pub items: u64,
+    /// The number of former versions in it.
+    pub versions: u64,
+    /// What is missing; empty: the new store has everything.
+    pub losses: Vec<SalvageLoss>,
+}
+
+/// Data that a salvage could not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SalvageLoss {
+    /// An object whose bytes have changed.
+    #[error("{0} does not match its checksum")]
+    Changed(DamagedObject),
+    /// An item whose bytes could not be read.
+    #[error("the bytes of item {handle:.8} in {collection} (UID {uid})")]
+    Bytes {
+        /// The item.
+        handle: Handle,
+        /// The name of its collection.
+        collection: String,
+        /// Its UID.
+        uid: String,
+    },
+    /// An item of which neither the row nor the bytes could be read.
+    #[error("item {handle:.8} in {collection}")]
+    Item {
+        /// The item.
+        handle: Handle,
+        /// The name of its collection, if it is known.
+        collection: String,
+    },
+    /// Items whose time-zone definitions could not be read.
+    #[error("the time-zone definitions of {items} items")]
+    CalendarContexts {
+        /// The number of items.
+        items: u64,
+    },
+    /// Rows of a table, in an unknown number.
+    #[error("an unknown number of rows of table {table}")]
+    Rows {
+        /// The table.
+        table: &'static str,
+    },
+}
+
+/// The rows of SQLite's own indexes of `item` and `collection`: they name rows that could not be
+/// read.
+#[derive(Default)]
+struct IndexEntries {
+    item_handles: BTreeMap<ItemRow, Handle>,
+    item_collections: BTreeMap<ItemRow, CollectionRow>,
+    collection_names: BTreeMap<CollectionRow, String>,
+    handle_keys: BTreeMap<CollectionRow, Vec<u8>>,
+}
+
+impl DataDirectory {
+    /// Writes everything that can be read of the store into a new file `to`, which can be restored
+    /// like a backup. The store is not changed.
+    ///
+    /// # Errors
+    /// [`Error::File`](crate::Error::File) if `to` exists already or cannot be written, or if the
+    /// database file cannot be opened.
+    pub fn salvage(&self, options: &StoreOptions, to: &Path) -> Result<SalvageReport> {
+        if to.symlink_metadata().is_ok() {
+            let exists = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+            return Err(file_error_at(to)(exists));
+        }
+        let database = self.database_path();
+        self.ensure_store_exists()?;
+        let locks = LockFiles::open(self, options.requester.clone())?;
+        let _lock = locks.acquire()?;
+        let pages =
+            PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
+        let partial = with_suffix(to, ".partial");
+        let _none = fs::remove_file(&partial);
+        let written = write_salvaged(&pages, options, &partial).and_then(|report| {
+            sync_and_rename(&partial, to)?;
+            Ok(report)
+        });
+        if written.is_err() {
+            let _left = fs::remove_file(&partial);
+        }
+        written
+    }
+}
+
+impl DataDirectory {
+    /// Rebuilds all indexes, then verifies the store, like [`Store::rebuild_and_check`]. If pages
+    /// of derived data are damaged, everything else is copied into a new file, which replaces the
+    /// store; the damaged file is kept. If other pages are damaged too, the store is not changed.
+    pub fn rebuild_and_check(&self, options: &StoreOptions) -> Result<CheckReport> {
+        let rebuilt =
+            Store::open(self.path(), options).and_then(|mut store| store.rebuild_and_check());
+        let faults = match &rebuilt {
+            Ok(report) if report.has_damaged_pages() => report.faults.clone(),
+            Err(error) if error.damaged_file() == Some(&self.database_path()) => {
+                vec![Fault::Page(error.to_string())]
+            }
+            _ => return rebuilt,
+        };
+        let Some(damaged_copy) = self.rewrite_database(options)? else { return rebuilt };
+        let store = Store::open(self.path(), options)?;
+        let mut report = store.check()?;
+        report.rebuilt_items = report.items;
+        report.faults.extend(faults);
+        report.damaged_copy = Some(damaged_copy);
+        Ok(report)
+    }
+
+    /// Replaces the database by a new file with the same rows, and returns the name that the old
+    /// file gets. `None`: some rows cannot be read, and nothing was changed.
+    fn rewrite_database(&self, options: &StoreOptions) -> Result<Option<PathBuf>> {
+        let locks = LockFiles::open(self, options.requester.clone())?;
+        let lock = locks.acquire()?;
+        let database = self.database_path();
+        let pages =
+            PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
+        let partial = with_suffix(&database, ".rebuild.partial");
+        let _none = fs::remove_file(&partial);
+        let report = write_salvaged(&pages, options, &partial);
+        if !report.as_ref().is_ok_and(|report| report.losses.is_empty()) {
+            let _left = fs::remove_file(&partial);
+            return report.map(|_| None);
+        }
+        let state = {
+            let conn = ReadConnection::open(&partial).map_err(sqlite_error_at(&partial))?;
+            CommittedState::read(&conn.autocommit_read()).map_err(sqlite_error_at(&partial))?
+        };
+        let damaged_copy = self.replace_database(&locks, &partial, &state)?;
+        lock.mark_clean();
+        Ok(Some(damaged_copy))
+    }
+}
+
+/// Writes a new store with the rows that can be read, and verifies it.
+fn write_salvaged(pages: &PageFile, options: &StoreOptions, path: &Path) -> Result<SalvageReport> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    File::options()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(file_error_at(path))?;
+    let conn = WriteConnection::open(path).map_err(sqlite_error_at(path))?;
+    let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
+    let locale = locale.unwrap_or("und");
+    let extractor = Extractor::with_zones(locale, options.zones.clone());
+    let write = || -> DatabaseResult<SalvageReport> {
+        let tx = conn.begin_write()?;
+        schema::create_tables(&tx, locale)?;
+        let copied = copy_rows(pages, &tx)?;
+        let report = Repair::new(&tx, &extractor, &copied).run()?;
+        tx.commit()?;
+        Ok(report)
+    };
+    let report = write().map_err(sqlite_error_at(path))?;
+    verify_content(&conn, path)?;
+    Ok(report)
+}
+
+/// The rows that were copied: the tables of which rows may be missing, and the entries of indexes.
+#[derive(Default)]
+struct CopiedRows {
+    damaged_tables: BTreeSet<&'static str>,
+    entries: IndexEntries,
+}
+
+fn copy_rows(pages: &PageFile, tx: &WriteTransaction<'_>) -> DatabaseResult<CopiedRows> {
+    let mut reader = BtreeReader::new(pages);
+    let mut copied = CopiedRows::default();
+    let mut roots: BTreeMap<String, PageNumber> = BTreeMap::new();
+    reader.for_each_record(1, &mut |record| {
+        if let [_, Value::Text(name), _, Value::Integer(root), _] = record.values.as_slice()
+            && let Ok(root) = PageNumber::try_from(*root)
+        {
+            roots.insert(name.clone(), root);
+        }
+        Ok(())
+    })?;
+    for table in TABLES {
+        let is_whole = match roots.remove(table.name) {
+            Some(root) => copy_tree(&mut reader, tx, table, root)?,
+            None => false,
+        };
+        if !is_whole {
+            copied.damaged_tables.insert(table.name);
+        }
+    }
+    if !copied.damaged_tables.is_empty() {
+        for (name, root) in roots {
+            let entries = &mut copied.entries;
+            reader.for_each_record(root, &mut |record| {
+                entries.add(&name, &record);
+                Ok(())
+            })?;
+        }
+        reader.skip_free_pages();
+        copy_stray_rows(&mut reader, tx, &copied.damaged_tables)?;
+    }
+    Ok(copied)
+}
+
+/// Copies the rows that a tree leads to. Returns whether all of them could be read.
+fn copy_tree(
+    reader: &mut BtreeReader<'_>,
+    tx: &WriteTransaction<'_>,
+    table: &TableSpec,
+    root: PageNumber,
+) -> rusqlite::Result<bool> {
+    let mut insert = tx.prepare_cached(&table.insert_sql())?;
+    let mut has_strange_rows = false;
+    let is_whole = reader.for_each_record(root, &mut |record| {
+        match table.to_row(&record) {
+            // The values of `meta` of the new store are replaced by the former ones later.
+            Some(row) if table.name == "meta" => repair::keep_meta_value(tx, &row)?,
+            Some(row) => has_strange_rows |= insert.execute(params_from_iter(row))? == 0,
+            None => has_strange_rows = true,
+        }
+        Ok(())
+    })?;
+    Ok(is_whole && !has_strange_rows)
+}
+
+/// Copies the rows of damaged tables from pages that no tree leads to. Rows that a tree led to are
+/// in the new store already, and are not replaced.
+fn copy_stray_rows(
+    reader: &mut BtreeReader<'_>,
+    tx: &WriteTransaction<'_>,
+    damaged_tables: &BTreeSet<&'static str>,
+) -> rusqlite::Result<()> {
+    let is_wanted =
+        |table: &&TableSpec| table.is_recognisable && damaged_tables.contains(table.name);
+    let tables: Vec<&TableSpec> = TABLES.iter().filter(is_wanted).collect();
+    reader.for_each_stray_leaf(&mut |leaf| {
+        for record in &leaf.records {
+            let own = tables.iter().filter(|table| table.has_row_ids == leaf.is_table);
+            let found = own.filter_map(|table| Some((table, table.to_row(record)?)));
+            let Some((table, row)) = found.into_iter().find(|(table, row)| table.is_own_row(row))
+            else {
+                continue;
+            };
+            if table.name == "meta" {
+                repair::keep_meta_value(tx, &row)?;
+                continue;
+            }
+            tx.prepare_cached(&table.insert_sql())?.execute(params_from_iter(row))?;
+        }
+        Ok(())
+    })
+}
+
+impl IndexEntries {
+    /// Adds an entry of the index with this name.
+    fn add(&mut self, index: &str, record: &Record) {
+        match (index, record.values.as_slice()) {
+            ("item_handle", [Value::Blob(handle), Value::Integer(item)]) => {
+                let handle = Handle::from_bytes(handle);
+                self.item_handles.insert(ItemRow::from_number(*item), handle);
+            }
+            ("item_collection", [Value::Integer(collection), Value::Integer(item)]) => {
+                let collection = CollectionRow::from_number(*collection);
+                self.item_collections.insert(ItemRow::from_number(*item), collection);
+            }
+            ("collection_name", [Value::Text(name), Value::Integer(collection)]) => {
+                let collection = CollectionRow::from_number(*collection);
+                self.collection_names.insert(collection, name.clone());
+            }
+            ("sqlite_autoindex_collection_1", [Value::Blob(key), Value::Integer(collection)]) => {
+                let collection = CollectionRow::from_number(*collection);
+                self.handle_keys.insert(collection, key.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn sync_and_rename(partial: &Path, to: &Path) -> Result<()> {
+    File::open(partial).and_then(|file| file.sync_all()).map_err(file_error_at(partial))?;
+    fs::rename(partial, to).map_err(file_error_at(to))?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error_at(folder))
+}

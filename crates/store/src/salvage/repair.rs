@@ -1,0 +1,464 @@
+//! Making the rows of a salvaged store consistent, and naming what is missing.
+//!
+//! Separate from `salvage`, which finds the rows: here they are rows of a sound database.
+
+use super::{CopiedRows, SalvageLoss, SalvageReport};
+use crate::checksum::{Checksum, StoredVersion};
+use crate::damaged_object::DamagedObject;
+use crate::error::DatabaseResult;
+use crate::handle::Handle;
+use crate::history::SCHEDULE_HISTORY_FROM_KEY;
+use crate::meta::write_meta;
+use crate::row_ids::{CollectionRow, ItemRow};
+use crate::uid_lookup::{self, CollectionKey};
+use crate::write_transaction::WriteTransaction;
+use crate::{Kind, calendar_context_table};
+use larder_extract::{CalendarContext, Extractor};
+use larder_format::collection_type::CollectionType;
+use larder_format::component::Component;
+use larder_format::contact::derive_uid;
+use rusqlite::OptionalExtension as _;
+use rusqlite::types::{Value, ValueRef};
+
+/// The verb of the operation that owns the rows whose operation could not be read.
+const SALVAGE_COMMAND: &str = "salvage";
+
+/// Takes over a value of the former store, unless it belongs to derived data or to that file.
+pub(super) fn keep_meta_value(tx: &WriteTransaction<'_>, row: &[Value]) -> rusqlite::Result<()> {
+    let [Value::Text(key), value, Value::Integer(sum)] = row else { return Ok(()) };
+    let is_kept = matches!(
+        key.as_str(),
+        "collation_locale" | "last_seq" | "last_item" | "history_from" | "purge_pending"
+    );
+    let is_sound = Checksum::from_meta_value(key, ValueRef::from(value)).to_number() == *sum;
+    if is_kept && is_sound { write_meta(tx, key, value.clone()) } else { Ok(()) }
+}
+
+/// The repair of a salvaged store, in the transaction that filled it.
+pub(super) struct Repair<'a> {
+    tx: &'a WriteTransaction<'a>,
+    extractor: &'a Extractor,
+    copied: &'a CopiedRows,
+    losses: Vec<SalvageLoss>,
+}
+
+impl<'a> Repair<'a> {
+    pub(super) fn new(
+        tx: &'a WriteTransaction<'a>,
+        extractor: &'a Extractor,
+        copied: &'a CopiedRows,
+    ) -> Repair<'a> {
+        Repair { tx, extractor, copied, losses: Vec::new() }
+    }
+
+    /// Repairs all tables.
+    pub(super) fn run(mut self) -> DatabaseResult<SalvageReport> {
+        self.restore_collections()?;
+        self.delete_changed_bytes()?;
+        self.restore_item_rows()?;
+        self.delete_items_without_bytes()?;
+        self.name_missing_items()?;
+        self.delete_changed_versions()?;
+        self.delete_changed_contexts()?;
+        self.complete_handles()?;
+        self.complete_operations()?;
+        self.count_references()?;
+        self.write_numbers()?;
+        // Items are named one by one, and rows of the other tables are made again.
+        for table in ["item_history", "collection_history"] {
+            if self.copied.damaged_tables.contains(table) {
+                self.losses.push(SalvageLoss::Rows { table });
+            }
+        }
+        let count = |sql: &str| self.tx.query_row(sql, [], |row| row.get::<_, i64>(0));
+        Ok(SalvageReport {
+            items: count("SELECT count(*) FROM item")?.unsigned_abs(),
+            versions: count("SELECT count(*) FROM item_history")?.unsigned_abs(),
+            losses: self.losses,
+        })
+    }
+
+    /// Returns the numbers that a query gives.
+    fn numbers(&self, sql: &str) -> rusqlite::Result<Vec<i64>> {
+        self.tx.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
+    }
+
+    fn collection_name(&self, collection: CollectionRow) -> rusqlite::Result<String> {
+        let sql = "SELECT name FROM collection WHERE id = ?1";
+        let name = self.tx.query_row(sql, [collection], |row| row.get(0)).optional()?;
+        Ok(name.unwrap_or_default())
+    }
+
+    /// Inserts collections that items name and whose rows could not be read. Their names and keys
+    /// may be in indexes.
+    fn restore_collections(&mut self) -> DatabaseResult<()> {
+        let entries = &self.copied.entries;
+        let sql = "SELECT DISTINCT collection FROM item
+                   WHERE collection NOT IN (SELECT id FROM collection)";
+        let mut missing: std::collections::BTreeSet<CollectionRow> =
+            self.numbers(sql)?.into_iter().map(CollectionRow::from_number).collect();
+        let is_damaged = self.copied.damaged_tables.contains("collection");
+        if is_damaged {
+            missing.extend(entries.collection_names.keys());
+        }
+        for collection in missing {
+            let name = match entries.collection_names.get(&collection) {
+                Some(name) => name.clone(),
+                None => format!("salvaged-{collection}"),
+            };
+            let key = match entries.handle_keys.get(&collection) {
+                Some(key) => key.clone(),
+                // `complete_handles` makes new handles with this key.
+                None => collection.to_number().to_be_bytes().to_vec(),
+            };
+            let sql = "SELECT kind FROM item WHERE collection = ?1 LIMIT 1";
+            let kind: Option<i64> =
+                self.tx.query_row(sql, [collection], |row| row.get(0)).optional()?;
+            let kind = kind.and_then(Kind::from_number).unwrap_or(Kind::Contact);
+            let number = kind.collection_type().number();
+            self.tx.execute(
+                "INSERT OR IGNORE INTO collection(id, handle_key, name, type, seq) VALUES(?1, ?2, ?3, ?4, 0)",
+                (collection, key, name, number),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Deletes source bytes that do not match their checksum.
+    fn delete_changed_bytes(&mut self) -> DatabaseResult<()> {
+        let sql = "SELECT s.item, s.checksum, coalesce(s.bytes, b.bytes)
+                   FROM source_bytes s LEFT JOIN blob b ON b.hash = s.blob_hash";
+        let mut changed = Vec::new();
+        {
+            let mut select = self.tx.prepare_cached(sql)?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                let (item, sum): (ItemRow, Checksum) = (row.get(0)?, row.get(1)?);
+                let bytes = row.get_ref(2)?.as_blob_or_null()?;
+                if bytes.is_none_or(|bytes| Checksum::from_item(item, bytes) != sum) {
+                    changed.push((item, bytes.is_some()));
+                }
+            }
+        }
+        for (item, has_bytes) in changed {
+            self.tx.execute("DELETE FROM source_bytes WHERE item = ?1", [item])?;
+            let sql = "SELECT handle, collection FROM item WHERE id = ?1";
+            let found = self
+                .tx
+                .query_row(sql, [item], |row| {
+                    Ok((Handle::from_bytes(row.get_ref(0)?.as_blob()?), row.get(1)?))
+                })
+                .optional()?;
+            if let Some((handle, collection)) = found
+                && has_bytes
+            {
+                let collection = self.collection_name(collection)?;
+                let object = DamagedObject::Item { handle, collection };
+                self.losses.push(SalvageLoss::Changed(object));
+                delete_item(self.tx, item)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the rows of items whose bytes are there again, if rows could not be read; else such
+    /// bytes are left over.
+    fn restore_item_rows(&mut self) -> DatabaseResult<()> {
+        let sql = "SELECT item FROM source_bytes WHERE item NOT IN (SELECT id FROM item)";
+        let rows: Vec<ItemRow> = self.numbers(sql)?.into_iter().map(ItemRow::from_number).collect();
+        let is_damaged = self.copied.damaged_tables.contains("item");
+        let has_index = !self.copied.entries.item_collections.is_empty();
+        for (ordinal, item) in rows.into_iter().enumerate() {
+            let known = self.copied.entries.item_collections.get(&item).copied();
+            // A row that the index does not name is one of an item that was removed.
+            let is_live = is_damaged && (known.is_some() || !has_index);
+            if !is_live || !self.restore_item_row(item, known, ordinal as i64)? {
+                self.tx.execute("DELETE FROM source_bytes WHERE item = ?1", [item])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the row of an item from its bytes. Returns whether they are those of an item.
+    fn restore_item_row(
+        &mut self,
+        item: ItemRow,
+        collection: Option<CollectionRow>,
+        ordinal: i64,
+    ) -> DatabaseResult<bool> {
+        let sql = "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s
+                   LEFT JOIN blob b ON b.hash = s.blob_hash WHERE s.item = ?1";
+        let bytes: Vec<u8> = self.tx.query_row(sql, [item], |row| row.get(0))?;
+        let kind = Kind::from_component_name(Component::parse(&bytes).kind().name());
+        let derived_uid = derive_uid(&bytes);
+        let Ok(parsed) = self.extractor.parse_item(kind, bytes, &CalendarContext::default()) else {
+            return Ok(false);
+        };
+        let collection = match collection {
+            Some(collection) => collection,
+            None => self.fallback_collection(parsed.kind().collection_type())?,
+        };
+        let sql = "SELECT handle_key FROM collection WHERE id = ?1";
+        let key = self.tx.query_row(sql, [collection], |row| row.get(0)).optional()?;
+        let Some(handle_key) = key else { return Ok(false) };
+        let recurrence_id = parsed.recurrence_id();
+        let sql = "SELECT 1 FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence_id = ?3";
+        let is_free = |uid: &&str| -> bool {
+            let found = self.tx.query_row(sql, (collection, uid, recurrence_id), |_| Ok(()));
+            matches!(found, Err(rusqlite::Error::QueryReturnedNoRows))
+        };
+        let named = parsed.uid().filter(|uid| is_free(uid));
+        let uid_origin = match (named, parsed.uid()) {
+            (Some(_), _) => 0,
+            (None, None) => 1,
+            (None, Some(_)) => 2,
+        };
+        let uid = named.unwrap_or(&derived_uid);
+        let location = CollectionKey { id: collection, handle_key };
+        let handle = uid_lookup::allocate_handle(self.tx, &location, uid, recurrence_id, item)?;
+        self.tx.execute(
+            "INSERT INTO item VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, NULL, NULL)",
+            (
+                item,
+                collection,
+                parsed.kind().number(),
+                uid,
+                recurrence_id,
+                uid_origin,
+                handle.to_bytes(),
+                ordinal,
+            ),
+        )?;
+        Ok(true)
+    }
+
+    /// Returns the collection for items whose own one is unknown.
+    fn fallback_collection(
+        &self,
+        collection_type: CollectionType,
+    ) -> rusqlite::Result<CollectionRow> {
+        let name = format!("salvaged-type-{}", collection_type.number());
+        let sql =
+            "INSERT OR IGNORE INTO collection(handle_key, name, type, seq) VALUES(?1, ?2, ?3, 0)";
+        self.tx.execute(sql, (name.as_bytes(), &name, collection_type.number()))?;
+        let sql = "SELECT id FROM collection WHERE handle_key = ?1";
+        self.tx.query_row(sql, [name.as_bytes()], |row| row.get(0))
+    }
+
+    fn delete_items_without_bytes(&mut self) -> DatabaseResult<()> {
+        let sql = "SELECT id, handle, collection, uid FROM item
+                   WHERE id NOT IN (SELECT item FROM source_bytes) ORDER BY id";
+        let found: Vec<(ItemRow, Handle, CollectionRow, String)> = self
+            .tx
+            .prepare_cached(sql)?
+            .query_map([], |row| {
+                let handle = Handle::from_bytes(row.get_ref(1)?.as_blob()?);
+                Ok((row.get(0)?, handle, row.get(2)?, row.get(3)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        for (item, handle, collection, uid) in found {
+            let collection = self.collection_name(collection)?;
+            self.losses.push(SalvageLoss::Bytes { handle, collection, uid });
+            delete_item(self.tx, item)?;
+        }
+        Ok(())
+    }
+
+    /// Names the items that an index has, and of which nothing could be read.
+    fn name_missing_items(&mut self) -> DatabaseResult<()> {
+        for (item, handle) in &self.copied.entries.item_handles {
+            let sql = "SELECT 1 FROM item WHERE id = ?1";
+            let is_there = self.tx.prepare_cached(sql)?.query_row([item], |_| Ok(())).optional()?;
+            let is_named = self.losses.iter().any(|loss| match loss {
+                SalvageLoss::Bytes { handle: named, .. }
+                | SalvageLoss::Changed(DamagedObject::Item { handle: named, .. }) => {
+                    named == handle
+                }
+                _ => false,
+            });
+            if is_there.is_none() && !is_named {
+                let collection = self.copied.entries.item_collections.get(item).copied();
+                let collection = match collection {
+                    Some(collection) => self.collection_name(collection)?,
+                    None => String::new(),
+                };
+                self.losses.push(SalvageLoss::Item { handle: *handle, collection });
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_changed_versions(&mut self) -> DatabaseResult<()> {
+        let sql = "SELECT f.id, f.item, coalesce(f.bytes, b.bytes), f.checksum, f.handle, f.seq,
+                          coalesce(c.name, ''), f.uid IS NULL
+                   FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
+                   LEFT JOIN collection c ON c.id = f.collection";
+        let mut changed = Vec::new();
+        {
+            let mut select = self.tx.prepare_cached(sql)?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                let version = StoredVersion {
+                    row: row.get(0)?,
+                    item: row.get(1)?,
+                    bytes: row.get_ref(2)?.as_blob_or_null()?,
+                    checksum: row.get(3)?,
+                };
+                if !version.is_sound() {
+                    let object = DamagedObject::FormerVersion {
+                        handle: Handle::from_bytes(row.get_ref(4)?.as_blob()?),
+                        collection: row.get(6)?,
+                        until: row.get(5)?,
+                    };
+                    changed.push((version.row, object));
+                }
+            }
+        }
+        for (version, object) in changed {
+            self.tx.execute("DELETE FROM item_history WHERE id = ?1", [version])?;
+            self.losses.push(SalvageLoss::Changed(object));
+        }
+        Ok(())
+    }
+
+    /// Deletes calendar contexts and definitions that are damaged, or whose definitions are
+    /// missing: their items are kept without them.
+    fn delete_changed_contexts(&mut self) -> DatabaseResult<()> {
+        let (_, affected) = calendar_context_table::find_damaged_rows(self.tx)?;
+        for context in affected {
+            self.tx.execute("DELETE FROM calendar_context WHERE id = ?1", [context])?;
+        }
+        let sql = "SELECT DISTINCT calendar_context.id FROM calendar_context,
+                     json_each('[' || replace(zone_definitions, ' ', ',') || ']')
+                   WHERE value NOT IN (SELECT id FROM zone_definition)";
+        for context in self.numbers(sql)? {
+            self.tx.execute("DELETE FROM calendar_context WHERE id = ?1", [context])?;
+        }
+        let lost = "calendar_context IS NOT NULL
+                    AND calendar_context NOT IN (SELECT id FROM calendar_context)";
+        let items = self
+            .tx
+            .execute(&format!("UPDATE item SET calendar_context = NULL WHERE {lost}"), [])?;
+        self.tx.execute(
+            &format!("UPDATE item_history SET calendar_context = NULL WHERE {lost}"),
+            [],
+        )?;
+        if items > 0 {
+            self.losses.push(SalvageLoss::CalendarContexts { items: items as u64 });
+        }
+        Ok(())
+    }
+
+    /// Gives items whose handle does not match their UID and collection the right one.
+    fn complete_handles(&mut self) -> DatabaseResult<()> {
+        self.tx
+            .execute("DELETE FROM handle_collision WHERE item NOT IN (SELECT id FROM item)", [])?;
+        let sql = "SELECT i.id, i.collection, c.handle_key, i.uid, i.recurrence_id, i.handle
+                   FROM item i JOIN collection c ON c.id = i.collection
+                   WHERE i.id NOT IN (SELECT item FROM handle_collision)";
+        let mut wrong = Vec::new();
+        {
+            let mut select = self.tx.prepare_cached(sql)?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                let location = CollectionKey { id: row.get(1)?, handle_key: row.get(2)? };
+                let (uid, recurrence_id): (String, String) = (row.get(3)?, row.get(4)?);
+                let handle = Handle::from_bytes(row.get_ref(5)?.as_blob()?);
+                if Handle::from_uid(&location.handle_key, &uid, &recurrence_id, 0) != handle {
+                    wrong.push((row.get::<_, ItemRow>(0)?, location, uid, recurrence_id));
+                }
+            }
+        }
+        for (item, location, uid, recurrence_id) in wrong {
+            let handle =
+                uid_lookup::allocate_handle(self.tx, &location, &uid, &recurrence_id, item)?;
+            self.tx
+                .execute("UPDATE item SET handle = ?2 WHERE id = ?1", (item, handle.to_bytes()))?;
+        }
+        Ok(())
+    }
+
+    /// Inserts the batches and operations that rows name, and a batch for the rows that this
+    /// salvage made.
+    fn complete_operations(&mut self) -> DatabaseResult<()> {
+        self.tx.execute_batch(
+            "INSERT OR IGNORE INTO operation
+               SELECT DISTINCT operation, '?', '', 0, 0, 0, 0, NULL, NULL FROM batch;",
+        )?;
+        let last: i64 = self.tx.query_row(
+            "SELECT max(coalesce((SELECT max(seq) FROM batch), 0), coalesce((SELECT max(seq) FROM item), 0),
+                        coalesce((SELECT max(seq) FROM item_history), 0),
+                        (SELECT value FROM meta WHERE key = 'last_seq'))",
+            [],
+            |row| row.get(0),
+        )?;
+        let sql = "SELECT EXISTS(SELECT 1 FROM item WHERE seq NOT IN (SELECT seq FROM batch))
+                       OR EXISTS(SELECT 1 FROM item_history WHERE seq NOT IN (SELECT seq FROM batch))
+                       OR EXISTS(SELECT 1 FROM collection WHERE seq = 0)";
+        if !self.tx.query_row(sql, [], |row| row.get(0))? {
+            return Ok(write_meta(self.tx, "last_seq", last)?);
+        }
+        self.tx.execute(
+            "INSERT INTO operation(verb, detail, started_ms, added, updated, removed)
+             VALUES(?1, '', coalesce((SELECT max(started_ms) FROM operation), 0), 0, 0, 0)",
+            [SALVAGE_COMMAND],
+        )?;
+        let operation = self.tx.last_insert_rowid();
+        self.tx.execute("UPDATE item SET seq = ?1 WHERE seq = 0", [last + 1])?;
+        self.tx.execute(
+            "INSERT OR IGNORE INTO batch
+               SELECT DISTINCT seq, ?1 FROM
+                 (SELECT seq FROM item UNION SELECT seq FROM item_history UNION SELECT ?2)",
+            (operation, last + 1),
+        )?;
+        self.tx.execute("UPDATE collection SET seq = ?1 WHERE seq = 0", [last + 1])?;
+        Ok(write_meta(self.tx, "last_seq", last + 1)?)
+    }
+
+    /// Counts the references to blobs and calendar contexts, and deletes unused rows.
+    fn count_references(&mut self) -> DatabaseResult<()> {
+        self.tx.execute_batch(
+            "DELETE FROM blob WHERE hash NOT IN (SELECT blob_hash FROM source_bytes WHERE blob_hash IS NOT NULL
+               UNION ALL SELECT blob_hash FROM item_history WHERE blob_hash IS NOT NULL);
+             UPDATE blob SET ref_count = (SELECT count(*) FROM source_bytes WHERE blob_hash = blob.hash)
+               + (SELECT count(*) FROM item_history WHERE blob_hash = blob.hash);
+             CREATE TEMP TABLE context_use AS SELECT calendar_context AS id, count(*) AS uses FROM
+               (SELECT calendar_context FROM item UNION ALL SELECT calendar_context FROM item_history)
+               WHERE calendar_context IS NOT NULL GROUP BY 1;
+             UPDATE calendar_context SET ref_count =
+               coalesce((SELECT uses FROM context_use WHERE id = calendar_context.id), 0);
+             DROP TABLE context_use;",
+        )?;
+        calendar_context_table::delete_unreferenced(self.tx)?;
+        calendar_context_table::delete_unused_zones(self.tx)?;
+        Ok(())
+    }
+
+    /// Writes the numbers in `meta` that follow from the rows.
+    fn write_numbers(&mut self) -> DatabaseResult<()> {
+        let number = |sql: &str| self.tx.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let last_seq = number("SELECT value FROM meta WHERE key = 'last_seq'")?;
+        let last_item = number(
+            "SELECT max(coalesce((SELECT max(id) FROM item), 0), coalesce((SELECT max(item) FROM item_history), 0),
+                        (SELECT value FROM meta WHERE key = 'last_item'))",
+        )?;
+        let history_bytes = number(
+            "SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
+             FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash",
+        )?;
+        write_meta(self.tx, "last_item", last_item)?;
+        write_meta(self.tx, "history_bytes", history_bytes)?;
+        write_meta(self.tx, SCHEDULE_HISTORY_FROM_KEY, last_seq + 1)?;
+        // Versions may be missing: an undo of what came before would be incomplete.
+        if !self.losses.is_empty() || !self.copied.damaged_tables.is_empty() {
+            write_meta(self.tx, "history_from", last_seq + 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// Deletes the row of an item.
+fn delete_item(tx: &WriteTransaction<'_>, item: ItemRow) -> rusqlite::Result<()> {
+    uid_lookup::delete_collision(tx, item)?;
+    tx.execute("DELETE FROM item WHERE id = ?1", [item]).map(drop)
+}

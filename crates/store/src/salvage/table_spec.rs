@@ -1,0 +1,131 @@
+//! The tables of truth, and the rows that they can have.
+//!
+//! A row in a page that no tree leads to has no table name: its shape, and its checksum where the
+//! table has one, say where it belongs.
+
+use super::btree::Record;
+use crate::checksum::Checksum;
+use crate::row_ids::{CalendarContextRow, ItemRow, ZoneDefinitionRow};
+use rusqlite::types::{Value, ValueRef};
+use sha2::{Digest as _, Sha256};
+
+/// A table of truth.
+#[derive(Debug)]
+pub(super) struct TableSpec {
+    pub(super) name: &'static str,
+    /// The types of the columns: `k` is the row id, which the record has as NULL; `i`, `t` and `b`
+    /// are integer, text and blob, in capitals also NULL; `a` is any type.
+    shape: &'static str,
+    /// Whether the table has row ids.
+    pub(super) has_row_ids: bool,
+    /// Columns that are derived, and are not copied.
+    derived: &'static [usize],
+    /// Whether rows in stray pages can be recognised.
+    pub(super) is_recognisable: bool,
+}
+
+const fn table(name: &'static str, shape: &'static str) -> TableSpec {
+    TableSpec { name, shape, has_row_ids: true, derived: &[], is_recognisable: true }
+}
+
+/// The tables of truth. `schedule_history` is not among them: it is of use only with the schedules
+/// of the same program, and is marked as incomplete.
+pub(super) const TABLES: &[TableSpec] = &[
+    TableSpec { has_row_ids: false, ..table("meta", "tai") },
+    table("collection", "kbtiiitB"),
+    TableSpec { derived: &[9], ..table("item", "kiittibiiBI") },
+    // An entry of the index `item_override` looks the same.
+    TableSpec { has_row_ids: false, is_recognisable: false, ..table("handle_collision", "iti") },
+    table("source_bytes", "kBBi"),
+    table("blob", "bib"),
+    table("calendar_context", "kitii"),
+    table("zone_definition", "kbtbi"),
+    table("operation", "kttiiiiII"),
+    table("batch", "ki"),
+    TableSpec { derived: &[16], ..table("item_history", "kiibiiiiTTiBBIIIB") },
+    TableSpec { has_row_ids: false, ..table("collection_history", "iiiTitB") },
+];
+
+impl TableSpec {
+    /// Returns the statement that inserts a row, unless there is one with its key.
+    pub(super) fn insert_sql(&self) -> String {
+        let places: Vec<String> = (1..=self.shape.len()).map(|n| format!("?{n}")).collect();
+        format!("INSERT OR IGNORE INTO {} VALUES({})", self.name, places.join(", "))
+    }
+
+    /// Returns the columns of a row of this table, without the derived ones; `None`: the record has
+    /// another shape.
+    pub(super) fn to_row(&self, record: &Record) -> Option<Vec<Value>> {
+        if record.values.len() != self.shape.len() {
+            return None;
+        }
+        let mut row = Vec::with_capacity(self.shape.len());
+        for (index, (kind, value)) in self.shape.bytes().zip(&record.values).enumerate() {
+            let is_right = match (kind.to_ascii_lowercase(), value) {
+                (b'k', Value::Null) | (b'i', Value::Integer(_)) => true,
+                (b't', Value::Text(_)) | (b'b', Value::Blob(_)) => true,
+                (b'a', value) => *value != Value::Null,
+                (_, Value::Null) => kind.is_ascii_uppercase(),
+                _ => false,
+            };
+            if !is_right {
+                return None;
+            }
+            row.push(match kind {
+                b'k' => Value::Integer(record.row_id),
+                _ if self.derived.contains(&index) => Value::Null,
+                _ => value.clone(),
+            });
+        }
+        Some(row)
+    }
+
+    /// Returns whether a row of a stray page belongs to this table: its checksum is right, or the
+    /// table has none.
+    pub(super) fn is_own_row(&self, row: &[Value]) -> bool {
+        match (self.name, row) {
+            ("meta", [Value::Text(key), value, Value::Integer(sum)]) => {
+                Checksum::from_meta_value(key, ValueRef::from(value)).to_number() == *sum
+            }
+            (
+                "source_bytes",
+                [Value::Integer(item), Value::Blob(bytes), _, Value::Integer(sum)],
+            ) => {
+                let item = ItemRow::from_number(*item);
+                Checksum::from_item(item, bytes).to_number() == *sum
+            }
+            ("source_bytes", [_, Value::Null, Value::Blob(hash), _]) => hash.len() == 32,
+            ("blob", [Value::Blob(hash), _, Value::Blob(bytes)]) => {
+                Sha256::digest(bytes).as_slice() == hash
+            }
+            (
+                "calendar_context",
+                [
+                    Value::Integer(id),
+                    Value::Integer(version),
+                    Value::Text(zones),
+                    _,
+                    Value::Integer(sum),
+                ],
+            ) => {
+                let row = CalendarContextRow::from_number(*id);
+                Checksum::from_calendar_context(row, *version, zones).to_number() == *sum
+            }
+            (
+                "zone_definition",
+                [
+                    Value::Integer(id),
+                    Value::Blob(hash),
+                    Value::Text(tzid),
+                    Value::Blob(bytes),
+                    Value::Integer(sum),
+                ],
+            ) => {
+                let row = ZoneDefinitionRow::from_number(*id);
+                Checksum::from_zone_definition(row, hash, tzid, bytes).to_number() == *sum
+            }
+            ("meta" | "source_bytes" | "blob" | "calendar_context" | "zone_definition", _) => false,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Salvage: whatever page is destroyed, everything else comes out, and the missing is named.
+
+use crate::book::{Book, Contents, card, create_options, large_card, outcome_handle, put};
+use crate::calendar::{calendar_context, component, put as put_component};
+use larder_store::{DataDirectory, Operation, Precondition, SalvageLoss, SalvageReport, Store};
+use std::fs;
+use std::path::Path;
+
+const PAGE_BYTES: usize = 4096;
+
+/// A store whose larger tables have several pages.
+fn large_book() -> Book {
+    let mut book = Book::new();
+    let changes = (0..60)
+        .map(|n| {
+            let lines = format!("TEL:+43 664 {n}\r\nNOTE:{}\r\n", "text ".repeat(20));
+            let bytes = card(&format!("u{n}"), &format!("Name {n}"), &lines);
+            put(&book.store, "contacts", &bytes, Precondition::Any)
+        })
+        .collect();
+    book.apply(changes);
+    for n in 0..30 {
+        book.put(&card(&format!("u{n}"), &format!("Edited {n}"), ""));
+    }
+    book.put(&large_card("large", 'A', 70_000));
+    book.put(&large_card("middle", 'B', 20_000));
+    for n in 0..20 {
+        let bytes = component(&format!(
+            "VEVENT\nUID:e{n}\nDTSTART;TZID=Own:20260305T120000\nSUMMARY:Meeting {n}"
+        ));
+        let context = calendar_context(n % 4);
+        let change = put_component(&book.store, "home", &bytes, &context, Precondition::Any);
+        book.apply(vec![change]);
+    }
+    for n in 50..60 {
+        let (_, outcome) = book.put(&card(&format!("u{n}"), "Later", ""));
+        book.remove(outcome_handle(&outcome));
+    }
+    book
+}
+
+/// Salvages a store, and returns the contents of a new store that restores the result.
+fn salvage_and_restore(dir: &Path) -> (SalvageReport, Contents) {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("salvaged.db");
+    let report = DataDirectory::new(dir).salvage(&create_options(), &out).unwrap();
+    let mut restored = Book::new();
+    restored.store.restore(&out).unwrap();
+    restored.assert_sound();
+    let contents = restored.contents();
+    assert_eq!(contents.len() as u64, report.items);
+    (report, contents)
+}
+
+/// Returns the number of items that are named as missing.
+fn count_missing_items(report: &SalvageReport) -> usize {
+    let is_item = |loss: &&SalvageLoss| {
+        matches!(
+            loss,
+            SalvageLoss::Item { .. }
+                | SalvageLoss::Bytes { .. }
+                | SalvageLoss::Changed(larder_store::DamagedObject::Item { .. })
+        )
+    };
+    report.losses.iter().filter(is_item).count()
+}
+
+#[test]
+fn a_sound_store_comes_out_whole() {
+    let book = large_book();
+    let before = book.contents();
+    // The last changes are in the write-ahead log.
+    let (report, contents) = salvage_and_restore(&book.dir());
+    assert_eq!(report.losses, []);
+    assert!(contents == before);
+    let (_scratch, (report, contents)) = book.with_store_closed(salvage_and_restore);
+    assert_eq!(report.losses, []);
+    assert!(contents == before);
+    assert!(report.versions >= 40, "{}", report.versions);
+}
+
+#[test]
+fn whatever_page_is_destroyed_the_rest_comes_out() {
+    let book = large_book();
+    let before = book.contents();
+    let (_scratch, dir) = book.with_store_closed(Path::to_path_buf);
+    let good = fs::read(dir.join("data.db")).unwrap();
+    let pages = good.len() / PAGE_BYTES;
+    assert!(pages > 40, "{pages}");
+    let (mut missing_in_all, mut whole) = (0, 0);
+    for page in 0..pages {
+        let mut file = good.clone();
+        file[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
+        fs::write(dir.join("data.db"), file).unwrap();
+        let (report, contents) = salvage_and_restore(&dir);
+        for (key, bytes) in &contents {
+            // Without the first page, nothing says which pages are free.
+            let is_known = before.get(key) == Some(bytes);
+            assert!(is_known || page == 0, "page {page}: {key:?} is wrong");
+        }
+        let missing = before.keys().filter(|key| !contents.contains_key(*key)).count();
+        assert!(
+            missing <= count_missing_items(&report),
+            "page {page}: {missing} missing, named: {:?}",
+            report.losses
+        );
+        assert!(missing <= 45, "page {page}: {missing} missing, {:?}", report.losses);
+        missing_in_all += missing;
+        whole += usize::from(report.losses.is_empty());
+    }
+    // Each item has its bytes on one page, and can be made again without its row.
+    assert!(missing_in_all <= before.len() + 30, "{missing_in_all}");
+    assert!(whole > pages / 3, "{whole} of {pages}");
+}
+
+#[test]
+fn a_changed_byte_is_a_named_loss() {
+    let book = large_book();
+    let conn = rusqlite::Connection::open(book.data()).unwrap();
+    conn.execute_batch(
+        "UPDATE source_bytes SET bytes = CAST(replace(CAST(bytes AS TEXT), 'Name', 'Mame') AS BLOB) WHERE item = 40;
+         UPDATE blob SET bytes = CAST(replace(CAST(bytes AS TEXT), 'FN', 'FM') AS BLOB);
+         UPDATE item_history SET bytes = x'00' WHERE id = 3;",
+    )
+    .unwrap();
+    drop(conn);
+    let (report, contents) = salvage_and_restore(&book.dir());
+    let texts: Vec<String> = report.losses.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 3, "{texts:?}");
+    assert!(texts.iter().all(|text| text.contains("in contacts")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("the version of item")), "{texts:?}");
+    assert_eq!(
+        contents.len(),
+        book.reader().collections().list().unwrap().iter().map(|c| c.item_count).sum::<u64>()
+            as usize
+            - 2
+    );
+}
+
+#[test]
+fn an_existing_file_is_not_replaced() {
+    let book = large_book();
+    let out = book.sibling_path("out.db");
+    fs::write(&out, "mine").unwrap();
+    assert!(DataDirectory::new(book.dir()).salvage(&create_options(), &out).is_err());
+    assert_eq!(fs::read(&out).unwrap(), b"mine");
+}
+
+/// What was salvaged is a store like any other: it can be written, and its history goes on.
+#[test]
+fn a_salvaged_store_goes_on() {
+    let book = large_book();
+    let (scratch, dir) = book.with_store_closed(Path::to_path_buf);
+    let mut file = fs::read(dir.join("data.db")).unwrap();
+    file[..PAGE_BYTES].fill(0);
+    fs::write(dir.join("data.db"), file).unwrap();
+    assert!(Store::open(&dir, &create_options()).is_err());
+    let out = scratch.path().join("out.db");
+    let directory = DataDirectory::new(&dir);
+    directory.salvage(&create_options(), &out).unwrap();
+    directory.restore(&create_options(), &out).unwrap();
+    let mut store = Store::open(&dir, &create_options()).unwrap();
+    let change = put(&store, "contacts", &card("u0", "After the salvage", ""), Precondition::Any);
+    let mut operation = Operation::new("edit", "", 0);
+    store.apply(&mut operation, vec![change]).unwrap();
+    assert_eq!(store.check().unwrap().faults, []);
+    store.undo(operation.id().unwrap(), 1).unwrap();
+    assert_eq!(store.check().unwrap().faults, []);
+}
+
+/// Where nothing is lost, a rebuild mends the store, whichever page is destroyed; else it leaves
+/// the file to salvage.
+#[test]
+fn a_rebuild_mends_every_page_without_data_of_its_own() {
+    let book = large_book();
+    let before = book.contents();
+    let (scratch, dir) = book.with_store_closed(Path::to_path_buf);
+    let good = fs::read(dir.join("data.db")).unwrap();
+    let directory = DataDirectory::new(&dir);
+    let mut mended = 0;
+    for page in (0..good.len() / PAGE_BYTES).rev().step_by(2) {
+        for copy in fs::read_dir(&dir).unwrap() {
+            let path = copy.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            // The record of the last commit is one of the store that a rebuild wrote.
+            if name.starts_with("data.db") || name == "data.notify" {
+                fs::remove_file(path).unwrap();
+            }
+        }
+        let mut file = good.clone();
+        file[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
+        fs::write(dir.join("data.db"), &file).unwrap();
+        let out = scratch.path().join(format!("{page}.db"));
+        let report = directory.salvage(&create_options(), &out).unwrap();
+        let rebuilt = directory.rebuild_and_check(&create_options());
+        if !report.losses.is_empty() {
+            let is_clean = rebuilt.is_ok_and(|report| report.faults.is_empty());
+            assert!(!is_clean, "page {page} has items, and the rebuild finds nothing");
+            continue;
+        }
+        let rebuilt = rebuilt.unwrap();
+        if let Some(copy) = &rebuilt.damaged_copy {
+            assert!(fs::read(copy).unwrap() == file, "page {page}");
+            assert!(!rebuilt.faults.is_empty(), "page {page}: the former damage is reported");
+        }
+        let store = Store::open(&dir, &create_options()).unwrap();
+        assert_eq!(store.check().unwrap().faults, [], "page {page}");
+        let contents = crate::book::read_contents(&store.open_reader().unwrap());
+        assert!(contents == before, "page {page}");
+        mended += 1;
+    }
+    assert!(mended > 12, "{mended}");
+}
+
+/// A writer that has the former file open writes nothing into it.
+#[test]
+fn a_writer_notices_that_the_file_was_replaced() {
+    let mut book = large_book();
+    let dir = book.dir();
+    let replacement = dir.join("new.db");
+    fs::copy(book.data(), &replacement).unwrap();
+    fs::rename(&replacement, book.data()).unwrap();
+    let change = put(&book.store, "contacts", &card("x", "X", ""), Precondition::Any);
+    let applied = book.store.apply(&mut Operation::new("add", "", 0), vec![change]);
+    assert!(matches!(applied, Err(larder_store::Error::StoreRestored)), "{applied:?}");
+}

@@ -23,6 +23,7 @@
 //! | `table` | aligned columns that fit the terminal |
 //! | `time_display` | times and recurrence rules as text |
 //! | `screen` | lines redrawn in place on a terminal |
+//! | `terminal_echo` | the echo of keys, switched off beside such lines |
 //! | `progress` | progress bars |
 //! | `query_log_file` | the file that the query log is written to |
 
@@ -43,6 +44,7 @@ mod query_log_file;
 mod screen;
 mod suggestion;
 mod table;
+mod terminal_echo;
 mod time_display;
 mod usage_error;
 

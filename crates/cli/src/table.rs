@@ -7,9 +7,11 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 /// never shortened.
 const NAME_COLUMN: usize = 1;
 /// The name keeps this width while another column can be narrowed.
-const MIN_NAME_WIDTH: usize = 12;
+pub(crate) const MIN_NAME_WIDTH: usize = 12;
 /// No column is narrower than this before the name is shortened to its minimum.
 const MIN_COLUMN_WIDTH: usize = 6;
+/// A column that cannot have this width is better left out, where columns may be.
+const MIN_USEFUL_WIDTH: usize = 10;
 /// Spaces between two columns.
 const COLUMN_GAP_WIDTH: usize = 2;
 
@@ -42,10 +44,49 @@ pub(crate) fn pad_cells_by_name_column<const N: usize>(
     width: Option<usize>,
     name: usize,
 ) -> Vec<[String; N]> {
+    pad_columns(rows, limits, width, name, [false; N])
+}
+
+/// Like [`pad_cells`], but never shortens the fixed columns.
+pub(crate) fn pad_cells_with_fixed_columns<const N: usize>(
+    rows: &[[String; N]],
+    limits: [usize; N],
+    width: Option<usize>,
+    fixed: [bool; N],
+) -> Vec<[String; N]> {
+    pad_columns(rows, limits, width, NAME_COLUMN, fixed)
+}
+
+/// Returns the width of a row in which the name and the other columns have the least useful width;
+/// fixed columns and those before the name are not narrowed.
+pub(crate) fn min_row_width<const N: usize>(
+    rows: &[[String; N]],
+    fixed: &[bool; N],
+    min_name_width: usize,
+) -> usize {
+    let widths = (0..N).map(|column| {
+        let widest = max_cell_width(rows.iter().map(|row| row[column].as_str()));
+        match column {
+            NAME_COLUMN => widest.min(min_name_width),
+            column if column > NAME_COLUMN && !fixed[column] => widest.min(MIN_USEFUL_WIDTH),
+            _ => widest,
+        }
+    });
+    let used = widths.filter(|width| *width > 0).map(|width| width + COLUMN_GAP_WIDTH);
+    used.sum::<usize>().saturating_sub(COLUMN_GAP_WIDTH)
+}
+
+fn pad_columns<const N: usize>(
+    rows: &[[String; N]],
+    limits: [usize; N],
+    width: Option<usize>,
+    name: usize,
+    fixed: [bool; N],
+) -> Vec<[String; N]> {
     let mut widths: [usize; N] =
         std::array::from_fn(|column| max_cell_width(rows.iter().map(|row| row[column].as_str())));
     match width {
-        Some(width) => fit_widths(&mut widths, limits, width, name),
+        Some(width) => fit_widths(&mut widths, limits, width, name, fixed),
         None => {
             for (width, limit) in widths.iter_mut().zip(limits) {
                 *width = (*width).min(limit);
@@ -76,6 +117,7 @@ fn fit_widths<const N: usize>(
     limits: [usize; N],
     width: usize,
     named: usize,
+    fixed: [bool; N],
 ) {
     let total = |widths: &[usize]| -> usize {
         let used = widths.iter().filter(|width| **width > 0);
@@ -92,7 +134,7 @@ fn fit_widths<const N: usize>(
         let least = |column| if column == named { name } else { others };
         while total(widths) > width {
             let able = widths.iter_mut().enumerate().skip(named);
-            let able = able.filter(|(column, width)| **width > least(*column));
+            let able = able.filter(|(column, width)| !fixed[*column] && **width > least(*column));
             let Some((_, widest)) = able.max_by_key(|(_, width)| **width) else { break };
             *widest -= 1;
         }

@@ -46,39 +46,39 @@ fn calendars_are_imported() {
 #[test]
 fn a_week_is_listed_day_by_day() {
     let home = with_calendars();
-    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-W10"]).masked_output(), @r"
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-W10"]).masked_output(), @"
     Mon 2 Mar 2026
-      due          Water the plants (done)                                       Tasks
-      09:30-09:45  Standup                            (Room 4)                   Work
-      15:00-16:00  Bright & Early: numbers            (Microsoft Teams Meeting)  Customers
-      18:00-19:30  中文课                             (VHS)                      Home
+      due          Water the plants (done)                                       Tasks      xkkvwdmk
+      09:30-09:45  Standup                            (Room 4)                   Work       h7sb8b0z
+      15:00-16:00  Bright & Early: numbers            (Microsoft Teams Meeting)  Customers  385dk83s
+      18:00-19:30  中文课                             (VHS)                      Home       bp82wnjj
 
     Tue 3 Mar 2026
-      08:00-08:30  Dentist                            (Dr. Vogel)                Home
-      09:30-09:45  Standup                            (Room 4)                   Work
+      08:00-08:30  Dentist                            (Dr. Vogel)                Home       qxgykc03
+      09:30-09:45  Standup                            (Room 4)                   Work       h7sb8b0z
 
     Wed 4 Mar 2026
-      20:00-       Night of short films (day 1 of 2)  (Kino Central)             Home
+      20:00-       Night of short films (day 1 of 2)  (Kino Central)             Home       phq0hkwm
 
     Thu 5 Mar 2026
-      -01:00       Night of short films (day 2 of 2)  (Kino Central)             Home
-      09:00-10:30  Quarterly review                   (Big room)                 Work
-      11:00-11:15  Standup, after the review          (Room 2)                   Work
+      -01:00       Night of short films (day 2 of 2)  (Kino Central)             Home       phq0hkwm
+      09:00-10:30  Quarterly review                   (Big room)                 Work       b3vp0czt
+      11:00-11:15  Standup, after the review          (Room 2)                   Work       eg7sn0kb
 
     Fri 6 Mar 2026
-      all day      At the sea (day 1 of 3)            (Sylt)                     Home
-      09:30-09:45  Standup                            (Room 4)                   Work
-      14:00-15:00  Team photo (cancelled)             (Courtyard)                Work
-      due 17:00    Send the tax return                                           Tasks
-      17:00-18:00  Call with New York (tentative)                                Work
+      all day      At the sea (day 1 of 3)            (Sylt)                     Home       rbprkztj
+      09:30-09:45  Standup                            (Room 4)                   Work       h7sb8b0z
+      14:00-15:00  Team photo (cancelled)             (Courtyard)                Work       1cs4g3pp
+      due 17:00    Send the tax return                                           Tasks      1zscg71b
+      17:00-18:00  Call with New York (tentative)                                Work       xmmrqpf9
 
     Sat 7 Mar 2026
-      all day      At the sea (day 2 of 3)            (Sylt)                     Home
-      all day      Mum’s birthday                                                Home
+      all day      At the sea (day 2 of 3)            (Sylt)                     Home       rbprkztj
+      all day      Mum’s birthday                                                Home       6wnszjwv
 
     Sun 8 Mar 2026
-      all day      At the sea (day 3 of 3)            (Sylt)                     Home
-      all day      International Women's Day                                     Holidays
+      all day      At the sea (day 3 of 3)            (Sylt)                     Home       rbprkztj
+      all day      International Women's Day                                     Holidays   vn7pdchd
     ");
 }
 
@@ -86,38 +86,38 @@ fn a_week_is_listed_day_by_day() {
 fn days_follow_zone_and_language() {
     let home = with_calendars();
     let day = &["agenda", "2026-03-02"];
-    assert_snapshot!(run_in(&home, "Europe/Berlin", "de_DE.UTF-8", &["agenda", "5. märz 2026"]).masked_output(), @r"
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "de_DE.UTF-8", &["agenda", "5. märz 2026"]).masked_output(), @"
     Do 5. März 2026
-      -01:00       Night of short films (day 2 of 2)  (Kino Central)  Home
-      09:00-10:30  Quarterly review                   (Big room)      Work
-      11:00-11:15  Standup, after the review          (Room 2)        Work
+      -01:00       Night of short films (day 2 of 2)  (Kino Central)  Home  phq0hkwm
+      09:00-10:30  Quarterly review                   (Big room)      Work  b3vp0czt
+      11:00-11:15  Standup, after the review          (Room 2)        Work  eg7sn0kb
     ");
-    assert_snapshot!(run_in(&home, "America/New_York", "en_US.UTF-8", day).masked_output(), @r"
+    assert_snapshot!(run_in(&home, "America/New_York", "en_US.UTF-8", day).masked_output(), @"
     Mon 2 Mar 2026
-      due          Water the plants (done)                             Tasks
-      03:30-03:45  Standup                  (Room 4)                   Work
-      09:00-10:00  Bright & Early: numbers  (Microsoft Teams Meeting)  Customers
-      12:00-13:30  中文课                   (VHS)                      Home
+      due          Water the plants (done)                             Tasks      xkkvwdmk
+      03:30-03:45  Standup                  (Room 4)                   Work       h7sb8b0z
+      09:00-10:00  Bright & Early: numbers  (Microsoft Teams Meeting)  Customers  385dk83s
+      12:00-13:30  中文课                   (VHS)                      Home       bp82wnjj
     ");
-    assert_snapshot!(run_in(&home, "Asia/Kathmandu", "C.UTF-8", day).masked_output(), @r"
+    assert_snapshot!(run_in(&home, "Asia/Kathmandu", "C.UTF-8", day).masked_output(), @"
     Mon 2 Mar 2026
-      due          Water the plants (done)                             Tasks
-      14:15-14:30  Standup                  (Room 4)                   Work
-      19:45-20:45  Bright & Early: numbers  (Microsoft Teams Meeting)  Customers
-      22:45-       中文课 (day 1 of 2)      (VHS)                      Home
+      due          Water the plants (done)                             Tasks      xkkvwdmk
+      14:15-14:30  Standup                  (Room 4)                   Work       h7sb8b0z
+      19:45-20:45  Bright & Early: numbers  (Microsoft Teams Meeting)  Customers  385dk83s
+      22:45-       中文课 (day 1 of 2)      (VHS)                      Home       bp82wnjj
     ");
 }
 
 #[test]
 fn one_calendar_fits_a_narrow_terminal() {
     let home = with_calendars();
-    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-03-06", "2026-03-07", "--in", "Home"]).masked_output(), @r"
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-03-06", "2026-03-07", "--in", "Home"]).masked_output(), @"
     Fri 6 Mar 2026
-      all day  At the sea (day 1 of 3)  (Sylt)
+      all day  At the sea (day 1 of 3)  (Sylt)  rbprkztj
 
     Sat 7 Mar 2026
-      all day  At the sea (day 2 of 3)  (Sylt)
-      all day  Mum’s birthday
+      all day  At the sea (day 2 of 3)  (Sylt)  rbprkztj
+      all day  Mum’s birthday                   6wnszjwv
     ");
     let narrow = home
         .command(&["agenda", "2026-03-05"])
@@ -125,11 +125,11 @@ fn one_calendar_fits_a_narrow_terminal() {
         .env("TZ", "Europe/Berlin")
         .output()
         .unwrap();
-    assert_snapshot!(home.finish(narrow).masked_output(), @r"
+    assert_snapshot!(home.finish(narrow).masked_output(), @"
     Thu 5 Mar 2026
-      -01:00       Night of short…  (Kino…  Home
-      09:00-10:30  Quarterly revi…  (Big …  Work
-      11:00-11:15  Standup, after…  (Room…  Work
+      -01:00       Night of sh…  (…  …  phq0hkwm
+      09:00-10:30  Quarterly r…  (…  …  b3vp0czt
+      11:00-11:15  Standup, af…  (…  …  eg7sn0kb
     ");
     assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "Garden"]).masked_output(), @r#"
     ! error: no such collection: "Garden"
@@ -152,11 +152,11 @@ fn colours_on_a_terminal() {
         "C.UTF-8",
         &["agenda", "2026-03-06", "--in", "Work", "--color", "always"],
     );
-    assert_snapshot!(run.masked_output().replace('\x1b', "~"), @r"
+    assert_snapshot!(run.masked_output().replace('\x1b', "~"), @"
     ~[1mFri 6 Mar 2026~[0m
-      09:30-09:45  ~[36mStandup~[0m                         ~[2m(Room 4)~[0m
-      14:00-15:00  ~[9mTeam photo (cancelled)~[0m          ~[2m(Courtyard)~[0m
-      17:00-18:00  ~[36mCall with New York (tentative)~[0m
+      09:30-09:45  ~[36mStandup~[0m                         ~[2m(Room 4)~[0m     ~[36m~[0m~[2mh7sb8b0z~[0m
+      14:00-15:00  ~[9mTeam photo (cancelled)~[0m          ~[2m(Courtyard)~[0m  ~[36m~[0m~[2m1cs4g3pp~[0m
+      17:00-18:00  ~[36mCall with New York (tentative)~[0m  ~[2m~[0m             ~[36m~[0m~[2mxmmrqpf9~[0m
     ");
 }
 
@@ -189,7 +189,7 @@ fn an_empty_agenda_has_a_note() {
     ");
     assert_snapshot!(home.run(&["agenda", "2026-01", "-n", "1"]).masked_output(), @"
     Mon 5 Jan 2026
-      08:30-08:45  Standup  (Room 4)
+      08:30-08:45  Standup  (Room 4)  h7sb8b0z
     ! note: list cut at 1; narrow the range or raise --limit
     ");
 }
@@ -271,15 +271,15 @@ fn cancelled_events_stay_visible() {
     home.ok(&["import", "work.ics"]);
     let told = home.ok(&["import", "--into", "work", "message.ics"]);
     assert!(told.starts_with("1 event cancelled in work (1 file, "), "{told}");
-    assert_snapshot!(home.ok(&["agenda", "2026-04-13", "2026-04-15"]), @r"
+    assert_snapshot!(home.ok(&["agenda", "2026-04-13", "2026-04-15"]), @"
     Mon 13 Apr 2026
-      09:00-09:15  Daily
+      09:00-09:15  Daily              s8wqdcja
 
     Tue 14 Apr 2026
-      09:00-09:15  Daily (cancelled)
+      09:00-09:15  Daily (cancelled)  kr2f6g9q
 
     Wed 15 Apr 2026
-      09:00-09:15  Daily
+      09:00-09:15  Daily              s8wqdcja
     ");
     let busy = home.ok(&["agenda", "2026-04-13", "2026-04-15", "--busy"]);
     assert!(!busy.contains("Tue 14"), "{busy}");
@@ -297,16 +297,16 @@ fn several_calendars() {
             ["agenda", "2026-03-02", "2026-03-04"].into_iter().chain(names).collect();
         run_in(&home, "Europe/Berlin", "C.UTF-8", &args)
     };
-    assert_snapshot!(agenda(&["Home", "Customers", "Home"]).masked_output(), @r"
+    assert_snapshot!(agenda(&["Home", "Customers", "Home"]).masked_output(), @"
     Mon 2 Mar 2026
-      15:00-16:00  Bright & Early: numbers            (Microsoft Teams Meeting)  Customers
-      18:00-19:30  中文课                             (VHS)                      Home
+      15:00-16:00  Bright & Early: numbers            (Microsoft Teams Meeting)  Customers  385dk83s
+      18:00-19:30  中文课                             (VHS)                      Home       bp82wnjj
 
     Tue 3 Mar 2026
-      08:00-08:30  Dentist                            (Dr. Vogel)                Home
+      08:00-08:30  Dentist                            (Dr. Vogel)                Home       qxgykc03
 
     Wed 4 Mar 2026
-      20:00-       Night of short films (day 1 of 2)  (Kino Central)             Home
+      20:00-       Night of short films (day 1 of 2)  (Kino Central)             Home       phq0hkwm
     ");
     let all = agenda(&["Home", "Work", "Holidays", "Customers", "Tasks"]).masked_output();
     assert_eq!(all, agenda(&[]).masked_output());

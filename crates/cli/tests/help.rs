@@ -69,6 +69,8 @@ fn the_help_lists_the_commands() {
       check        Check the store for damage
       backup       Copy the store, even while it is in use, into one file, and verify the copy
       restore      Replace the store with a backup; the current store is kept as data.db.before-restore
+      salvage      Save everything that can be read of a damaged store into a new file, and name what is
+                   missing
       serve        Let GNOME programs use this store (address books over D-Bus)
       measure      Generate test data, benchmark commands, analyse query logs
       completions  Print completions for a shell

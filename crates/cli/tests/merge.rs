@@ -25,7 +25,7 @@ fn likely_duplicates_are_listed() {
     home.ok(&["import", "more.vcf", "chloe.vcf", "--into", "work"]);
     assert_snapshot!(home.run(&["find", "--duplicates"]).masked_output(), @"
     same e-mail: anna@example.org; name: Anna Hölderlin
-    xdnskgpk  Anna Hölderlin   anna@example.org  +49 30 1234567  Orchard Works
+    xdnskgpk  Anna Hölderlin   anna@example.org  +49 30 1234567 (mobile)  Orchard Works
     790ng0e9  Hölderlin, Anna  ANNA@example.org  +43 1 999
 
     same name: Chloé Dupont
@@ -92,7 +92,7 @@ fn a_merge_is_undone() {
     ");
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
     assert_snapshot!(home.run(&["merge", "uid:anna-1", "work/anna-9"]).masked_output(), @"Merged 2 contacts into xdnskgpk  Anna Hölderlin. Undo: larder undo 3");
-    assert_snapshot!(home.run(&["find", "anna"]).masked_output(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567, +43 1 999  Orchard Works");
+    assert_snapshot!(home.run(&["find", "anna"]).masked_output(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567 (mobile), +43 1 999  Orchard Works");
     assert_snapshot!(home.run(&["log", "-n", "1"]).masked_output(), @"    3  [TIME]  merge     ~1 -1             xdnskgpk Anna Hölderlin 790ng0e9 Hölderlin, Anna");
     home.ok(&["undo", "3"]);
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);

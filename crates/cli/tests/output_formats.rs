@@ -95,6 +95,8 @@ fn rows_fit() {
     home.ok(&["import", "book of many people and places, taken from an old phone.vcf"]);
     home.ok(&["collections", "create", "friends from the years in the lower valley, and theirs"]);
     for verb in ["find", "log", "collections", "fields"] {
+        // A list of contacts leaves out columns first.
+        let widths = if verb == "find" { [39, 38] } else { [60, 55] };
         let shown = |columns: &str| {
             let run = home.command(&[verb]).env("COLUMNS", columns).output().unwrap();
             home.finish(run).stdout()
@@ -102,7 +104,7 @@ fn rows_fit() {
         let whole = home.ok(&[verb]);
         assert!(!whole.contains('…'), "{whole}");
         assert_eq!(shown(""), whole);
-        for columns in [60, 55] {
+        for columns in widths {
             let text = shown(&columns.to_string());
             assert!(text.contains('…'), "{verb} {columns}: {text}");
             for line in text.lines() {
@@ -112,15 +114,15 @@ fn rows_fit() {
     }
     assert!(home.ok(&["find"]).contains("Lower Valley and All Its Hills"));
     let narrow = home.command(&["find"]).env("COLUMNS", "60").output().unwrap();
-    assert_snapshot!(home.finish(narrow).stdout(), @r"
-    kc7xst8t  Bruno Álvarez               030 765-4…
-    xdnskgpk  Anna Hölderlin  anna@exam…  +49 30 12…  Orchard W…
+    assert_snapshot!(home.finish(narrow).stdout(), @"
+    kc7xst8t  Bruno Álvarez   030 765-43-21 (home)
+    xdnskgpk  Anna Hölderlin  +49 30 1234567 (mobile)
     ");
     // Names are distinguished by their beginning.
     let narrow = home.command(&["find"]).env("COLUMNS", "40").output().unwrap();
-    assert_snapshot!(home.finish(narrow).stdout(), @r"
-    kc7xst8t  Bruno Álvar…        030…
-    xdnskgpk  Anna Hölder…  ann…  +49…  Orc…
+    assert_snapshot!(home.finish(narrow).stdout(), @"
+    kc7xst8t  Bruno Álvarez   030 765-43-21
+    xdnskgpk  Anna Hölderlin  +49 30 1234567
     ");
 }
 

@@ -65,6 +65,16 @@ fn mask_line(line: &str) -> String {
     {
         return format!("[ID]  {rest}");
     }
+    // So are the IDs at the end of the lines of an agenda.
+    let is_agenda = ["all day", "due ", "-", "0", "1", "2"]
+        .iter()
+        .any(|start| line.strip_prefix("  ").is_some_and(|line| line.starts_with(start)));
+    if let Some((rest, id)) = line.rsplit_once("  ")
+        && is_agenda
+        && id.len() == 8
+    {
+        return format!("{}  [ID]", rest.trim_end());
+    }
     let mut words: Vec<String> = Vec::new();
     let mut any = false;
     for word in line.split_whitespace() {

@@ -178,6 +178,17 @@ fn a_name_with_two_blanks_is_one_name() {
     assert!(found.ends_with(&format!("\tAnna  Hölderlin\t{note} Works\n")), "{found:?}");
 }
 
+/// Warnings do not hide errors.
+#[test]
+fn a_flood_of_warnings() {
+    let home = Home::new();
+    let odd = "BEGIN:VCARD\nVERSION:3.0\nFN:A\nno property\nEND:VCARD\n".repeat(1200);
+    home.write("odd.vcf", [odd.as_str(), "BEGIN:VEVENT\nEND:VEVENT\n"].concat());
+    let errors = home.code(&["import", "odd.vcf"], 3).stderr();
+    assert_eq!(errors.matches("further warnings are not shown").count(), 1, "{errors}");
+    assert_eq!(errors.matches("error: rejected ").count(), 1);
+}
+
 /// All rejects are counted and written, and only the first ones are printed.
 #[test]
 fn a_flood_of_rejects() {
@@ -188,7 +199,7 @@ fn a_flood_of_rejects() {
     let run = home.code(&["import", "bad.vcf", "--rejects", "rejects"], 3);
     let errors = run.stderr();
     assert_eq!(errors.matches("error: rejected ").count(), 1000);
-    assert_eq!(errors.matches("further messages are not shown").count(), 1);
+    assert_eq!(errors.matches("further errors are not shown").count(), 1);
     assert!(run.stdout().contains("1,500 rejected; written to rejects"), "{}", run.stdout());
     assert_eq!(std::fs::read_to_string(home.work("rejects")).unwrap(), bad);
 }

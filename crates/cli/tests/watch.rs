@@ -1,6 +1,6 @@
 //! `larder watch` in a pipe and on a terminal, while other processes write.
 
-use crate::test_home::{ANNA, Home, left_out};
+use crate::test_home::{ANNA, BRUNO, Home, left_out};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStdout};
@@ -253,8 +253,9 @@ fn as_text() {
     home.ok(&["import", "week.ics", "book.vcf"]);
     let run = home.code(&["watch", "--changes", "0", "anna"], 0);
     assert!(
-        run.stdout()
-            .contains("  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works\n"),
+        run.stdout().contains(
+            "  Anna Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works\n"
+        ),
         "{}",
         run.masked_output()
     );
@@ -460,11 +461,11 @@ fn days_on_a_terminal() {
         last_frame(&out),
         [
             "Mon 2 Mar 2026",
-            "  09:30-09:45  Standup",
+            "  09:30-09:45  Standup  ng2wh7xb",
             "Tue 3 Mar 2026",
-            "  09:30-09:45  Standup",
+            "  09:30-09:45  Standup  ng2wh7xb",
             "Wed 4 Mar 2026",
-            "  09:30-09:45  Standup",
+            "  09:30-09:45  Standup  ng2wh7xb",
             "1 event · changed [CLOCK] · Ctrl-C ends",
             "code 0"
         ]
@@ -477,7 +478,7 @@ fn days_on_a_terminal() {
         last_frame(&out),
         [
             "Mon 2 Mar 2026",
-            "  09:30-09:45  Standup",
+            "  09:30-09:45  Standup  ng2wh7xb",
             "  … and 3 more",
             "2 events · changed [CLOCK] · Ctrl-C ends",
             "code 0"
@@ -501,4 +502,34 @@ fn interrupted_on_a_terminal() {
     assert_eq!(run.code, 130, "{}", run.masked_output());
     let log = std::fs::read_to_string(home.work("q.jsonl")).unwrap();
     assert!(log.contains("\"close\"") && log.ends_with("\"end\"}\n"), "{log}");
+}
+
+/// Typed keys do not appear in the list. The terminal is as before when the watch has ended, also
+/// after it was interrupted.
+#[test]
+fn keys_are_not_echoed() {
+    let echo = "stty -a </dev/tty | grep -qw -e -echo";
+    for (end, options) in [("larder add bruno.vcf", "--changes 1"), ("kill -INT $(cat pid)", "")] {
+        let home = Home::with_book();
+        home.write("bruno.vcf", BRUNO.replace("bruno-2", "bruno-3"));
+        let run = home.shell(&format!(
+            "command -v script >/dev/null && command -v stty >/dev/null || exit 77
+             export SHELL=/bin/sh TERM=xterm
+             cat >inner <<'END'
+             (tries=2000
+              until {echo} || [ $tries = 0 ]; do tries=$((tries - 1)); done
+              {echo} && echo silent
+              {end}) >said 2>&1 &
+             sh -c 'echo $$ >pid; exec larder watch bruno {options}'
+             wait
+             {echo} || echo restored >>said
+END
+             script -qec '. ./inner' /dev/null </dev/null >screen; cat said"
+        ));
+        if run.code == 77 {
+            return left_out("a silent terminal", "there is no terminal (no script, or no stty)");
+        }
+        let said = run.stdout();
+        assert!(said.starts_with("silent\n") && said.ends_with("restored\n"), "{said}");
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! Made from the name of a locale, which the caller passes in; nothing is read from the system.
 
+use crate::folding::{fold, is_form};
 use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday};
 
@@ -117,6 +118,19 @@ impl Language {
     }
 
     /// The vocabulary of the language, followed by the English one.
+    /// Returns the number, 1 to 12, of a month by its name in the language or in English.
+    #[must_use]
+    pub fn month_number(&self, name: &str) -> Option<u8> {
+        let name = fold(name);
+        let has_name = |vocabulary: &Vocabulary, month: &WordMeaning| {
+            vocabulary.forms(*month).iter().any(|form| is_form(form, &name))
+        };
+        let place = self.vocabularies().find_map(|vocabulary| {
+            WordMeaning::MONTHS.iter().position(|month| has_name(vocabulary, month))
+        });
+        place.map(|place| place as u8 + 1)
+    }
+
     pub(crate) fn vocabularies(&self) -> impl Iterator<Item = &'static Vocabulary> {
         let english = (self.vocabulary.code() != "en").then_some(Vocabulary::english());
         std::iter::once(self.vocabulary).chain(english)

@@ -82,7 +82,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         title_field: "full_name",
         missing_title: "(no name)",
         default_order: "file_as",
-        // The fields that bare words search, and the revision.
+        // The fields that bare words search, the revision, and the labels that lists show.
         stored_fields: &[
             "file_as",
             "full_name",
@@ -94,6 +94,8 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
             "org",
             "org_unit",
             "rev",
+            "phone_type",
+            "email_type",
         ],
         default_indexes: DefaultIndexes {
             value_fields: &[

@@ -124,6 +124,13 @@ impl<'a> Contact<'a> {
         field_values::read_values(&self.properties, self.version.name(), field)
     }
 
+    /// Returns the labels of these values, such as `mobile`; empty if values of the field have no
+    /// labels.
+    #[must_use]
+    pub fn value_labels(&self, field: &Field) -> Vec<Option<String>> {
+        field_values::read_labels(&self.properties, self.version.name(), field)
+    }
+
     /// Returns the first value of a field.
     #[must_use]
     pub fn first_value(&self, field: &Field) -> Option<String> {

@@ -31,6 +31,8 @@ pub struct Field {
     /// The indexed field whose values include every value of this one, so that its index serves
     /// both.
     pub subset_of: Option<&'static str>,
+    /// The field with the labels of the values, in the order of the values.
+    pub label_field: Option<&'static str>,
     /// The description in the manual.
     pub help: &'static str,
     pub(crate) source: FieldSource,
@@ -91,6 +93,10 @@ pub(crate) enum FieldSource {
     Person(&'static [&'static str]),
     /// GEO as `latitude,longitude`.
     Position,
+    /// The labels of these properties, in order; `-` for a property without a label.
+    ValueLabels(&'static [&'static str]),
+    /// Labels that a person made up.
+    CustomLabel,
     /// Whether the contact is a list of contacts.
     IsList,
     /// Whether the item has an alarm or a recurrence, is completed, or is all-day.
@@ -121,6 +127,7 @@ pub(crate) const fn field_row(
         is_default_search: false,
         is_indexed: true,
         subset_of: within,
+        label_field: None,
         help,
         source,
     }
@@ -135,6 +142,9 @@ impl Field {
     }
     pub(crate) const fn searched_by_default(self) -> Field {
         Field { is_default_search: true, ..self }
+    }
+    const fn with_labels(self, name: &'static str) -> Field {
+        Field { label_field: Some(name), ..self }
     }
     const fn without_index(self) -> Field {
         Field { is_indexed: false, ..self }
@@ -170,8 +180,9 @@ impl Field {
 }
 
 use FieldSource::{
-    Address, AnyMessenger, FileAs, FullName, IsList, Key, Label, ListProperties, Messenger,
-    NthPhone, NthValue, Phone as Tel, Position, Properties, SpokenName, StructuredPart, Version,
+    Address, AnyMessenger, CustomLabel, FileAs, FullName, IsList, Key, Label, ListProperties,
+    Messenger, NthPhone, NthValue, Phone as Tel, Position, Properties, SpokenName, StructuredPart,
+    ValueLabels, Version,
 };
 use FieldType::{Binary, Date, Email, Flag, Phone, Text, Uid, Uri};
 use strsim::osa_distance;
@@ -212,13 +223,14 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(7, "family_name", Text, StructuredPart("N", 0), "last name").with_aliases(&["family", "surname", "lastname", "last_name"]).multi_valued().searched_by_default(),
     field_row(8, "nickname", Text, ListProperties(&["NICKNAME", "X-NICKNAME"]), "nicknames").with_aliases(&["nick"]).multi_valued().searched_by_default(),
     field_row(9, "name_or_org", Text, FullName, "the displayed name, or the organisation").multi_valued().subset_of("full_name"),
-    field_row(10, "email", Email, Properties(&["EMAIL"]), "e-mail addresses").with_aliases(&["mail", "e_mail"]).multi_valued().searched_by_default(),
+    field_row(10, "email", Email, Properties(&["EMAIL"]), "e-mail addresses").with_aliases(&["mail", "e_mail"]).multi_valued().searched_by_default().with_labels("email_type"),
     field_row(11, "email_1", Email, NthValue("EMAIL", 0), "the first e-mail address").subset_of("email"),
     field_row(12, "email_2", Email, NthValue("EMAIL", 1), "the second e-mail address").subset_of("email"),
     field_row(13, "email_3", Email, NthValue("EMAIL", 2), "the third e-mail address").subset_of("email"),
     field_row(14, "email_4", Email, NthValue("EMAIL", 3), "the fourth e-mail address").subset_of("email"),
+    field_row(15, "email_type", Text, ValueLabels(&["EMAIL"]), "the labels of the e-mail addresses, in their order: home, work, a custom label, or - without a label").multi_valued().without_index(),
 
-    field_row(20, "phone", Phone, Properties(&["TEL"]), "phone and fax numbers").with_aliases(&["tel", "telephone"]).multi_valued().searched_by_default(),
+    field_row(20, "phone", Phone, Properties(&["TEL"]), "phone and fax numbers").with_aliases(&["tel", "telephone"]).multi_valued().searched_by_default().with_labels("phone_type"),
     field_row(21, "assistant_phone", Phone, Tel(&["X-EVOLUTION-ASSISTANT"], &[]), "the assistant's number").multi_valued().subset_of("phone"),
     field_row(22, "business_phone", Phone, Tel(&["WORK"], NON_VOICE_TYPES), "numbers at work").with_aliases(&["work_phone"]).multi_valued().subset_of("phone"),
     field_row(23, "business_phone_2", Phone, NthPhone(&["WORK"], NON_VOICE_TYPES, 1), "the second number at work").subset_of("phone"),
@@ -238,6 +250,7 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(37, "radio", Phone, Tel(&["X-EVOLUTION-RADIO"], &[]), "radio").multi_valued().subset_of("phone"),
     field_row(38, "telex", Phone, Tel(&["X-EVOLUTION-TELEX"], &[]), "telex").multi_valued().subset_of("phone"),
     field_row(39, "tty", Phone, Tel(&["X-EVOLUTION-TTYTDD"], &[]), "text telephone").multi_valued().subset_of("phone"),
+    field_row(40, "phone_type", Text, ValueLabels(&["TEL"]), "the labels of the numbers, in their order: mobile, work fax, a custom label, or - without a label").multi_valued().without_index(),
 
     field_row(50, "org", Text, StructuredPart("ORG", 0), "organisation").with_aliases(&["organisation", "organization", "company"]).multi_valued().searched_by_default(),
     field_row(51, "org_unit", Text, StructuredPart("ORG", 1), "department").with_aliases(&["department", "unit"]).multi_valued().searched_by_default(),
@@ -263,6 +276,11 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(73, "anniversary", Date, Properties(&["ANNIVERSARY", "X-EVOLUTION-ANNIVERSARY", "X-ANNIVERSARY", "X-KADDRESSBOOK-X-ANNIVERSARY"]), "wedding, or another anniversary"),
     field_row(74, "geo", Text, Position, "the geographic position: latitude,longitude").multi_valued(),
 
+    field_row(75, "other_date", Date, Properties(&["X-ABDATE"]), "other dates, with a label").multi_valued(),
+    field_row(76, "related", Text, Properties(&["RELATED", "X-ABRELATEDNAMES"]), "related people: spouse, children, friends").with_aliases(&["relation", "relations"]).multi_valued(),
+    field_row(77, "social_profile", Uri, Properties(&["X-SOCIALPROFILE", "SOCIALPROFILE"]), "profiles in social networks").with_aliases(&["social"]).multi_valued(),
+    field_row(78, "custom_label", Text, CustomLabel, "labels of numbers, addresses and dates that a person made up (X-ABLabel)").multi_valued(),
+
     field_row(80, "address", Text, Address(&[], &[]), "postal addresses").with_aliases(&["adr"]).multi_valued(),
     field_row(81, "address_home", Text, Address(&["HOME"], &[]), "postal addresses at home").multi_valued().subset_of("address"),
     field_row(82, "address_work", Text, Address(&["WORK"], &[]), "postal addresses at work").multi_valued().subset_of("address"),
@@ -287,6 +305,7 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(112, "sip", Text, Messenger(&["X-SIP"], &["sip", "sips"]), "SIP addresses").multi_valued().subset_of("im"),
 
     field_row(120, "list", Flag, IsList, "1: a list of contacts"),
+    field_row(123, "member", Uri, Properties(&["MEMBER", "X-ADDRESSBOOKSERVER-MEMBER"]), "the members of a list").with_aliases(&["members"]).multi_valued(),
     field_row(121, "list_show_addresses", Flag, Properties(&["X-EVOLUTION-LIST-SHOW-ADDRESSES", "X-EVOLUTION-LIST-SHOW_ADDRESSES"]), "1: mail to the list names all its members").without_index(),
     field_row(122, "wants_html", Flag, Properties(&["X-MOZILLA-HTML"]), "1: wants mail as HTML"),
     field_row(130, "photo", Binary, Properties(&["PHOTO"]), "picture of the person").with_aliases(&["picture"]).multi_valued().without_index(),

@@ -4,6 +4,7 @@ use crate::decoding::{clean_text, split_raw, split_structured, unescape_text};
 use crate::field::{CONTACT_FIELDS, Field, FieldSource, FieldType};
 use crate::properties::PropertyList;
 use crate::property::Property;
+use crate::value_labels::{custom_label, property_label};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -24,6 +25,34 @@ pub(crate) fn read_values(
         values.values.truncate(1);
     }
     values.values
+}
+
+/// The label of a value without one, in a field with labels.
+const NO_LABEL: &str = "-";
+
+/// Returns the labels of the values of a field: as many as [`read_values`] returns, `None` for a
+/// value without a label. Empty for fields whose values are not whole properties.
+pub(crate) fn read_labels(
+    properties: &PropertyList<'_>,
+    version: &'static str,
+    field: &Field,
+) -> Vec<Option<String>> {
+    let (names, with, without): (&[&str], &[&str], &[&str]) = match field.source {
+        FieldSource::Properties(names) => (names, &[], &[]),
+        FieldSource::Address(with, without) => (&["ADR"], with, without),
+        _ => return Vec::new(),
+    };
+    let mut labels = Vec::new();
+    for property in properties.iter_named_any(names).filter(|one| has_types(one, with, without)) {
+        let (field_type, values) = (field.field_type, Vec::new());
+        let mut values = ValueCollector { properties, version, field_type, values };
+        match field.source {
+            FieldSource::Address(..) => values.add_address(property),
+            _ => values.add_whole(property),
+        }
+        labels.extend(values.values.iter().map(|_| property_label(properties, property)));
+    }
+    labels
 }
 
 /// Collects the values of one field.
@@ -69,6 +98,10 @@ impl<'c> ValueCollector<'c> {
             FieldSource::AnyMessenger => self.add_any_messenger(),
             FieldSource::Person(names) => self.for_each_property(names, ValueCollector::add_person),
             FieldSource::Position => self.for_each_property(&["GEO"], ValueCollector::add_position),
+            FieldSource::ValueLabels(names) => self.add_labels_of(names),
+            FieldSource::CustomLabel => self.for_each_property(&["X-ABLABEL"], |values, label| {
+                values.values.extend(custom_label(label));
+            }),
             FieldSource::IsList => self.add_list_flag(),
             // The component computes these itself.
             FieldSource::HasAlarm
@@ -294,6 +327,22 @@ impl<'c> ValueCollector<'c> {
         });
         let mut seen = HashSet::new();
         self.values.retain(|value| seen.insert(value.clone()));
+    }
+
+    /// Adds the label of each property that has a value; nothing if no property has a label.
+    fn add_labels_of(&mut self, names: &[&str]) {
+        self.for_each_property(names, |values, property| {
+            let before = values.values.len();
+            values.add_whole(property);
+            if values.values.len() > before {
+                values.values.truncate(before);
+                let label = property_label(values.properties, property);
+                values.values.push(label.unwrap_or_else(|| NO_LABEL.into()));
+            }
+        });
+        if self.values.iter().all(|label| label == NO_LABEL) {
+            self.values.clear();
+        }
     }
 
     fn add_position(&mut self, property: &Property<'_>) {

@@ -11,6 +11,8 @@
 //! | `contact`, `component`, `vtimezone` | a vCard, a calendar component, a time zone definition |
 //! | `bookmark` | a toy kind, behind the feature `toy-kind`: no release has it |
 //! | `field`, `field_values` | the tables of fields, and how their values are read |
+//! | `value_labels` | the labels of values: mobile, work, a person's own |
+//! | `binary_description` | pictures and keys in words |
 //! | `decoding`, `utf16` | transfer encodings, character sets, escapes |
 //! | `edit`, `splice`, `writer` | edits of single properties, new lines and components |
 //! | `item_identity`, `item_revision` | UIDs and the equality of items; the revision of a component |
@@ -29,6 +31,7 @@
 //! assert!(card.fatal_problem().is_none());
 //! ```
 
+pub mod binary_description;
 #[cfg(feature = "toy-kind")]
 pub mod bookmark;
 pub mod collate;
@@ -52,5 +55,6 @@ pub mod property;
 mod splice;
 pub mod splitter;
 mod utf16;
+mod value_labels;
 pub mod vtimezone;
 pub mod writer;

@@ -55,6 +55,16 @@ impl<'a> ParsedSource<'a> {
         self.as_item().values(field)
     }
 
+    /// Returns the labels of these values, such as `mobile`; empty if values of the field have no
+    /// labels.
+    #[must_use]
+    pub fn value_labels(&self, field: &Field) -> Vec<Option<String>> {
+        match self {
+            ParsedSource::Card(card) => card.value_labels(field),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the first value of a field.
     #[must_use]
     pub fn first_value(&self, field: &Field) -> Option<String> {

@@ -313,3 +313,68 @@ fn vcalendar_1_events_have_fields() {
     check("ATTENDEE;ROLE=OWNER:Anna Berg <a@b>", "attendee", &["a@b", "Anna Berg"]);
     check("DCREATED:20260101T000000", "created", &["20260101T000000"]);
 }
+
+#[test]
+fn values_have_labels() {
+    let check = |lines: &str, name: &str, expect: &[&str]| {
+        let card = format!("BEGIN:VCARD\n{lines}\nEND:VCARD\n");
+        let card = Contact::parse(card.as_bytes());
+        let field = find_contact_field(name).expect(name);
+        let labels = card.value_labels(field);
+        assert_eq!(labels.len(), card.values(field).len(), "{lines}");
+        let labels: Vec<String> = labels.into_iter().map(Option::unwrap_or_default).collect();
+        assert_eq!(labels, expect, "{name} of {lines:?}");
+    };
+    check("TEL;TYPE=CELL:1\nTEL;FAX;WORK:2\nTEL:3", "phone", &["mobile", "work fax", ""]);
+    check("TEL;TYPE=\"voice,cell\":1\nTEL;TYPE=voice,pref:2", "phone", &["mobile", ""]);
+    check("TEL;TYPE=X-Car,home:\nTEL;TYPE=X-Car,home:4", "phone", &["home car"]);
+    check("item1.TEL:1\nITEM1.X-ABLabel:Sommer\\, Haus", "phone", &["Sommer, Haus"]);
+    check("item1.TEL;TYPE=work:1\nitem1.X-ABLabel:_$!<Mobile>!$_", "phone", &["mobile"]);
+    check("item1.TEL:1\nitem2.X-ABLabel:other", "phone", &[""]);
+    check("EMAIL;TYPE=INTERNET,HOME:a@b", "email", &["home"]);
+    check("ADR;TYPE=work:;;a\nADR;TYPE=home:;;b", "address", &["work", "home"]);
+    check("ADR;TYPE=work:;;a\nADR;TYPE=home:;;b", "address_home", &["home"]);
+    check("RELATED;TYPE=spouse:Peter", "related", &["spouse"]);
+    check("X-SOCIALPROFILE;TYPE=twitter:https://x.example", "social_profile", &["twitter"]);
+    check("item3.X-ABDATE:20010506\nitem3.X-ABLabel:Hochzeit", "other_date", &["Hochzeit"]);
+}
+
+#[test]
+fn labels_are_values_too() {
+    check("TEL;TYPE=CELL:1\nTEL:\nTEL:2", "phone_type", &["mobile", "-"]);
+    check("TEL:1\nTEL:2", "phone_type", &[]);
+    check("EMAIL;TYPE=work:a@b", "email_type", &["work"]);
+    let labels = "item1.TEL:1\nitem1.X-ABLabel:Sommerhaus\nitem2.X-ABLabel:_$!<Home>!$_";
+    check(labels, "custom_label", &["Sommerhaus"]);
+    check("MEMBER:urn:uuid:a\nX-ADDRESSBOOKSERVER-MEMBER:b", "member", &["urn:uuid:a", "b"]);
+}
+
+#[test]
+fn binary_values_are_described() {
+    use larder_format::binary_description::{describe_binaries, describe_binary};
+    let check = |line: &str, expect: Option<&str>| {
+        let card = format!("BEGIN:VCARD\n{line}\nEND:VCARD\n");
+        let contact = Contact::parse(card.as_bytes());
+        let found = contact.properties().first().and_then(describe_binary);
+        assert_eq!(found.as_deref(), expect, "{line}");
+    };
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAGAAAABgCAYAAAAfFcSJ";
+    check(&format!("PHOTO;ENCODING=b:{png}"), Some("(photo, PNG 96x96, 33 bytes)"));
+    check(&format!("LOGO;BASE64:{png}"), Some("(logo, PNG 96x96, 33 bytes)"));
+    check(&format!("PHOTO:data:image/png;base64,{png}"), Some("(photo, PNG 96x96, 33 bytes)"));
+    check("PHOTO;ENCODING=b:R0lGODlhAgABAA==", Some("(photo, GIF 2x1, 10 bytes)"));
+    check("PHOTO;ENCODING=b:/9j/4AAC/8AACwgAAgADAQ==", Some("(photo, JPEG 3x2, 16 bytes)"));
+    check("PHOTO;ENCODING=b:/9j/4A==", Some("(photo, JPEG, 4 bytes)"));
+    check("KEY;ENCODING=b:AAEC", Some("(key, 3 bytes)"));
+    let large = "QUFB".repeat(9000);
+    check(&format!("SOUND;ENCODING=b:{large}"), Some("(sound, 27 KB)"));
+    check("PHOTO;VALUE=uri:https://example.org/a.png", None);
+    check("PHOTO:data:text/plain,abc", None);
+    check("NOTE;ENCODING=b:QUFB", None);
+    let card =
+        format!("BEGIN:VCARD\r\nitem1.PHOTO;ENCODING=b:iVBO\r\n {}\r\nNOTE:a\r\n b\r\n", &png[4..]);
+    assert_eq!(
+        String::from_utf8(describe_binaries(card.as_bytes())).unwrap(),
+        "BEGIN:VCARD\r\nPHOTO:(photo, PNG 96x96, 33 bytes)\r\nNOTE:a\r\n b\r\n"
+    );
+}

@@ -298,6 +298,13 @@ impl<'a> SearchLineParser<'a> {
             }
             op => op,
         };
+        let text = match subject {
+            FieldSelector::Field(field) if op == MatchOp::ContainsWords => {
+                self.month_of_date(field, text).unwrap_or_else(|| text.to_string())
+            }
+            _ => text.to_string(),
+        };
+        let text = text.as_str();
         let number = match subject {
             FieldSelector::Field(field) if matches!(op, MatchOp::ContainsWords | MatchOp::Is) => {
                 Some(field)
@@ -306,6 +313,19 @@ impl<'a> SearchLineParser<'a> {
         };
         let query = Query::Test(FieldTest::new(subject, op, text));
         Ok(self.add_phone_alternative(query, number, text))
+    }
+
+    /// Returns the part of a date that names this month: `-11-` for `november`, `nov` or `11`.
+    fn month_of_date(&self, field: &Field, text: &str) -> Option<String> {
+        if field.field_type != FieldType::Date {
+            return None;
+        }
+        let is_number = text.len() <= 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let month = match is_number {
+            true => text.parse().ok().filter(|month| (1..=12).contains(month))?,
+            false => self.context.user_locale.language.month_number(text)?,
+        };
+        Some(format!("-{month:02}-"))
     }
 
     /// Refuses a regular expression that cannot be used.

@@ -103,6 +103,14 @@ fn lines_are_parsed_into_queries() {
     check(r#"note:="blue""#, r#"(is "note" "blue")"#);
     check(r#"note:"blue"*"#, r#"(beginswith "note" "blue")"#);
     check(r#"note:*"blue""#, r#"(endswith "note" "blue")"#);
+    // A month of a date, by name or number.
+    for month in ["november", "Nov", "11"] {
+        check(&format!("birthday:{month}"), r#"(contains "birth_date" "-11-")"#);
+    }
+    check("birthday:3", r#"(contains "birth_date" "-03-")"#);
+    check("birthday:13", r#"(contains "birth_date" "13")"#);
+    check("birthday:1980", r#"(contains "birth_date" "1980")"#);
+    check("note:november", r#"(contains "note" "november")"#);
     check("has:phone", r#"(exists "phone")"#);
     check("HAS:tel", r#"(exists "phone")"#);
     check("-has:email", r#"(not (exists "email"))"#);

@@ -63,6 +63,28 @@ fn short_words_match_beginnings_of_words() {
     );
 }
 
+/// Every text of a card is found by `any:`, its labels and relations too.
+#[test]
+fn any_searches_labels_relations_and_profiles() {
+    let card = "UID:a\nFN:A\nitem1.TEL:1\nitem1.X-ABLabel:Sommerhaus\nRELATED;TYPE=spouse:Peter\n\
+        item2.X-ABRELATEDNAMES:Paula\nX-SOCIALPROFILE;TYPE=twitter:https://x.example/anna\n\
+        ADR:;;Weg 1;Wien;;1010;\nNOTE:likes tea\nBDAY:--1127";
+    let found: &[&str] = &["a"];
+    let lines: Vec<(&str, &[&str])> = [
+        "any:sommerhaus",
+        "any:peter",
+        "any:paula",
+        "any:x.example",
+        "any:wien",
+        "any:tea",
+        "related:peter",
+        "birthday:november",
+    ]
+    .map(|line| (line, found))
+    .to_vec();
+    check(&[card, "UID:b\nFN:B\nBDAY:1980-10-11"], None, &lines);
+}
+
 #[test]
 fn han_kana_and_hangul_are_searched() {
     check(

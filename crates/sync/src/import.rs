@@ -182,6 +182,7 @@ pub fn import(
             .map(|row| Arc::from(options.into.as_deref().unwrap_or(row.default_collection)))
             .collect(),
         headers: HashMap::new(),
+        message_headers: HashMap::new(),
         families: HashMap::new(),
         used_zones: HashSet::new(),
         bytes_total: (!files.is_unbounded).then_some(files.bytes),
@@ -265,6 +266,9 @@ struct ImportWriter<'a> {
     families: HashMap<Arc<str>, CollectionType>,
     /// The properties of the first calendar in each collection.
     headers: HashMap<Arc<str>, Vec<u8>>,
+    /// Those of the first scheduling message, used where there is no other calendar: else the order
+    /// of the files, and whether they were imported before, would decide.
+    message_headers: HashMap<Arc<str>, Vec<u8>>,
     /// The hashes of the time-zone definitions that items use.
     used_zones: HashSet<[u8; 32]>,
     bytes_total: Option<u64>,
@@ -402,7 +406,9 @@ impl ImportWriter<'_> {
                     !is_message || self.report.collections.iter().any(|known| **known == *into);
                 let kept = is_message && self.store.has_collection_properties(&into)?;
                 if went && !kept && !head.is_empty() {
-                    self.headers.entry(into).or_insert(head);
+                    let headers =
+                        if is_message { &mut self.message_headers } else { &mut self.headers };
+                    headers.entry(into).or_insert(head);
                 }
             }
             PieceContent::Skipped { why: Some(reason), bytes } => {
@@ -515,12 +521,18 @@ impl ImportWriter<'_> {
 
     /// Writes the properties of the calendars.
     fn write_headers(&mut self) -> Result<(), Error> {
-        let heads = std::mem::take(&mut self.headers);
+        let mut heads = std::mem::take(&mut self.message_headers);
+        heads.extend(std::mem::take(&mut self.headers));
         if heads.is_empty() || self.poll_stop() {
             return Ok(());
         }
         let mut changes = Vec::new();
         for (name, head) in heads {
+            let stored_type = self.store.collection_type(&name)?;
+            if stored_type.is_some_and(|stored| !stored.is_exported_in_calendar()) {
+                // Its items were rejected.
+                continue;
+            }
             // A calendar does not set the properties of a collection with another name.
             if self.options.into.is_none() || !self.store.has_collection_properties(&name)? {
                 changes.push(BatchChange::SetCollectionProperties(name.to_string(), Some(head)));

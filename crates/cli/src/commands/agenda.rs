@@ -10,7 +10,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::display_title;
 use crate::machine_time::now_milliseconds;
 use crate::output::{CANCELLED_STYLE, FAINT_STYLE, STRONG_STYLE, colour_style, sanitize_line};
-use crate::table::{pad_cells, style_cells};
+use crate::table::{pad_cells_with_fixed_columns, style_cells};
 use anstyle::Style;
 use larder_date_phrase::{DateRange, Language};
 use larder_present::{AgendaDay, DayEntry, local_time};
@@ -56,7 +56,7 @@ pub(crate) struct AgendaArgs {
 }
 
 /// A line of a day: time, title, place, calendar.
-type AgendaRow = [String; 4];
+type AgendaRow = [String; 5];
 
 impl AgendaArgs {
     /// Returns whether to show only busy times.
@@ -111,8 +111,13 @@ impl AgendaArgs {
             Some(from) => (from.as_str(), self.to.as_deref()),
             None => ("today", Some("+6d")),
         };
-        let phrase = DateRange::parse_bounds(from, to, now, &user_locale.language)
-            .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
+        let parse = |from: &str, to| DateRange::parse_bounds(from, to, now, &user_locale.language);
+        // A phrase of two words needs no quotes: next week.
+        let joined = to.and_then(|to| parse(&format!("{from} {to}"), None).ok());
+        let phrase = match parse(from, to) {
+            Ok(phrase) => phrase,
+            Err(error) => joined.ok_or_else(|| CommandFailure::new(FailureKind::Usage, error))?,
+        };
         Ok(larder_query::date_range_to_time_range(user_locale, &phrase, TimeTarget::Occurrences))
     }
 }
@@ -150,13 +155,16 @@ pub(super) fn format_days(
     let colours = calendar_styles(reader, entries().map(|on| &*on.entry.item.meta.collection))?;
     let first = entries().next().map(|on| &on.entry.item.meta.collection);
     let several = entries().any(|on| Some(&on.entry.item.meta.collection) != first);
-    let rows: Vec<AgendaRow> = entries().map(|on| entry_row(on, several)).collect();
+    let rows: Vec<AgendaRow> =
+        entries().map(|on| entry_row(reader, on, several)).collect::<Result<_, _>>()?;
     let width = width.map(|width| width.saturating_sub(INDENT.len()));
-    let mut cells = pad_cells(&rows, [11, 40, 32, 0], width).into_iter();
+    let fixed = [true, false, false, false, true];
+    let mut cells =
+        pad_cells_with_fixed_columns(&rows, [11, 40, 32, 24, 0], width, fixed).into_iter();
     let mut lines = Vec::with_capacity(rows.len() + days.len());
     for day in days {
         lines.push((None, format!("{STRONG_STYLE}{}{STRONG_STYLE:#}", language.date(day.date))));
-        for (on, [time, what, place, calendar]) in day.entries.iter().zip(&mut cells) {
+        for (on, [time, what, place, calendar, id]) in day.entries.iter().zip(&mut cells) {
             let item = &on.entry.item;
             let colour = colours.get(&*item.meta.collection).copied().unwrap_or_default();
             let style = if item.is_cancelled() || item.is_done { CANCELLED_STYLE } else { colour };
@@ -165,6 +173,7 @@ pub(super) fn format_days(
                 (style, what.as_str()),
                 (FAINT_STYLE, place.as_str()),
                 (colour, calendar.as_str()),
+                (FAINT_STYLE, id.as_str()),
             ];
             lines.push((Some(item.meta.row), style_cells(&cells)));
         }
@@ -190,7 +199,11 @@ fn calendar_styles<'e>(
     Ok(colours)
 }
 
-fn entry_row(on: &DayEntry<'_>, several: bool) -> AgendaRow {
+fn entry_row(
+    reader: &Reader,
+    on: &DayEntry<'_>,
+    several: bool,
+) -> Result<AgendaRow, CommandFailure> {
     let item = &on.entry.item;
     let mut what = display_title(item.meta.kind, &item.summary);
     let marks = item_format::status_marks(item).into_iter().map(String::from).chain(on.part_text());
@@ -201,7 +214,9 @@ fn entry_row(on: &DayEntry<'_>, several: bool) -> AgendaRow {
     let place = item_format::first_location_line(&item.location);
     let place = if place.is_empty() { place } else { format!("({place})") };
     let calendar = if several { sanitize_line(&item.meta.collection) } else { String::new() };
-    [on.time_text(), what, place, calendar]
+    let letters = reader.items().unique_prefix_len(item.meta.handle)?;
+    let id = format!("{:.letters$}", item.meta.handle);
+    Ok([on.time_text(), what, place, calendar, id])
 }
 
 fn print_busy(

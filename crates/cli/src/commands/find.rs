@@ -139,11 +139,12 @@ impl FindArgs {
     fn print_advice(&self, context: &CommandContext) {
         context.print_note("no results");
         let words = self.query_args.query_text();
-        let has_digits = words.contains(|c: char| c.is_ascii_digit());
+        let digits = words.chars().filter(char::is_ascii_digit).count();
+        let may_be_number = digits >= 3 && !words.contains(char::is_alphabetic);
         if self.query_args.sexp || words.is_empty() || words.contains(':') {
             return;
         }
-        if has_digits && context.settings.region.is_none() {
+        if may_be_number && context.settings.region.is_none() {
             context.print_note(
                 "set your country to find numbers in any notation: region = \"AT\" in config.toml",
             );

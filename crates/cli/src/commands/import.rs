@@ -16,14 +16,16 @@ use std::path::PathBuf;
 
 /// Import address books and calendars from vCard and iCalendar files
 ///
-/// Reads vCard 2.1, 3.0 and 4.0, iCalendar, folders of such files, and standard input. Contacts go
-/// to the collection `contacts`, a calendar to a collection with the name of the calendar or of its
-/// file, and an invitation to the calendar that contains the event. A folder with one file for each
-/// item, as vdirsyncer, khal and khard have them, becomes one collection with the name of the
-/// folder, or of its file `displayname`; its file `color` has the colour. Invalid items are
-/// rejected and reported with file, line and reason; --rejects writes them to a file. An item
-/// replaces the stored item with the same UID, so importing a file again changes only items that
-/// were edited or merged since the last import. `larder undo` undoes the whole import.
+/// Reads vCard 2.1, 3.0 and 4.0, iCalendar, folders of such files, and standard
+/// input. Contacts go to the collection `contacts`, a calendar to a collection
+/// with the name of the calendar or of its file, and an invitation to the calendar
+/// that contains the event. A folder with one file for each item, as vdirsyncer,
+/// khal and khard have them, becomes one collection with the name of the folder,
+/// or of its file `displayname`; its file `color` has the colour. Invalid items
+/// are rejected and reported with file, line and reason; --rejects writes them to
+/// a file. An item replaces the stored item with the same UID, so importing a file
+/// again changes only items that were edited or merged since the last import.
+/// `larder undo` undoes the whole import.
 ///
 ///   larder import contacts.vcf work.ics
 ///   larder import ~/.calendars
@@ -49,7 +51,7 @@ pub(crate) struct ImportArgs {
     max_item: u64,
 }
 
-/// The maximum number of messages about single items. Messages about further items are not printed;
+/// The maximum number of errors about single items, and of warnings. Further ones are not printed;
 /// the items are still counted and written to `--rejects`.
 const MAX_ITEM_MESSAGES: u64 = 1000;
 const MAX_ITEM_MESSAGES_AND_ONE: u64 = MAX_ITEM_MESSAGES + 1;
@@ -68,15 +70,18 @@ impl ImportArgs {
         let options = self.import_options(context)?;
         let bar = crate::progress::byte_progress(context.quiet, None);
         let quiet = context.quiet;
-        let mut message_count = 0;
+        // Errors are counted apart, so that no number of warnings hides them.
+        let mut message_counts = [0, 0];
         let mut print = |kind: &str, notice: &dyn std::fmt::Display| {
-            message_count += 1;
-            match message_count {
+            let count = &mut message_counts[usize::from(kind == "error")];
+            *count += 1;
+            match *count {
                 ..=MAX_ITEM_MESSAGES => {
                     bar.suspend(|| print_message(kind, sanitize_line(&notice.to_string())));
                 }
                 MAX_ITEM_MESSAGES_AND_ONE => {
-                    bar.suspend(|| print_message("note", "further messages are not shown"));
+                    let note = format!("further {kind}s are not shown");
+                    bar.suspend(|| print_message("note", note));
                 }
                 _ => {}
             }

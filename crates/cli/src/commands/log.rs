@@ -9,6 +9,7 @@ use crate::output::{
     format_local_time, sanitize_line,
 };
 use crate::table::shorten_to_width;
+use larder_format::binary_description::display_lines;
 use larder_store::{Handle, HandlePrefix, OperationId, OperationRecord, Reader, Version};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -218,6 +219,22 @@ fn print_version_event(
 /// Lines of a difference to print.
 const MAX_DIFFERENCE_LINES: usize = 200;
 
+/// Returns the lines of an item to compare, each with the text to print. A picture is one line.
+fn difference_lines(item: &[u8]) -> Vec<(Vec<u8>, String)> {
+    let mut lines = Vec::new();
+    for line in display_lines(item) {
+        if let Some(description) = line.description {
+            lines.push((line.raw.to_vec(), description));
+            continue;
+        }
+        for text in String::from_utf8_lossy(line.raw).lines() {
+            let text = sanitize_line(text.trim_end());
+            lines.push((text.clone().into_bytes(), text));
+        }
+    }
+    lines
+}
+
 /// Prints the lines that are in only one of two texts: removed ones in red, added ones in green.
 /// Cuts long lines and long lists.
 pub(crate) fn print_difference(
@@ -225,19 +242,23 @@ pub(crate) fn print_difference(
     before: &[u8],
     after: &[u8],
 ) -> io::Result<()> {
-    let lines = |bytes: &[u8]| -> Vec<String> {
-        String::from_utf8_lossy(bytes).lines().map(|line| sanitize_line(line.trim_end())).collect()
+    let (before, after) = (difference_lines(before), difference_lines(after));
+    let bytes = |lines: &[(Vec<u8>, String)]| -> HashSet<Vec<u8>> {
+        lines.iter().map(|(bytes, _)| bytes.clone()).collect()
     };
-    let (before, after) = (lines(before), lines(after));
-    let (old, new): (HashSet<_>, HashSet<_>) = (before.iter().collect(), after.iter().collect());
+    let (old, new) = (bytes(&before), bytes(&after));
     let cut = |line: &str| match line.char_indices().nth(120) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_string(),
     };
-    let removed =
-        before.iter().filter(|line| !new.contains(line)).map(|line| (REMOVED_STYLE, '-', line));
-    let added =
-        after.iter().filter(|line| !old.contains(line)).map(|line| (ADDED_STYLE, '+', line));
+    let removed = before
+        .iter()
+        .filter(|(bytes, _)| !new.contains(bytes))
+        .map(|(_, line)| (REMOVED_STYLE, '-', line));
+    let added = after
+        .iter()
+        .filter(|(bytes, _)| !old.contains(bytes))
+        .map(|(_, line)| (ADDED_STYLE, '+', line));
     let mut all = removed.chain(added);
     for (style, sign, line) in all.by_ref().take(MAX_DIFFERENCE_LINES) {
         out.print_line(format!("  {style}{sign} {}{style:#}", cut(line)))?;

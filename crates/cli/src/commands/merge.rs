@@ -8,6 +8,7 @@ use crate::item_ids::{name_from_bytes, resolve_item};
 use crate::machine_time::now_milliseconds;
 use crate::output::{format_count, sanitize_line};
 use larder_edit::{MergeError, MergeOutcome, write_merge};
+use larder_format::binary_description::describe_binaries;
 use larder_store::{ItemMeta, Operation, Reader};
 use serde_json::json;
 
@@ -78,7 +79,11 @@ fn print_dry_run(
             context.out.print_json(&object)?;
         }
         _ => {
-            for line in String::from_utf8_lossy(merge.card()).lines() {
+            let bytes = match context.format {
+                OutputFormat::Raw => merge.card().to_vec(),
+                _ => describe_binaries(merge.card()),
+            };
+            for line in String::from_utf8_lossy(&bytes).lines() {
                 context.out.print_line(sanitize_line(line))?;
             }
         }

@@ -8,11 +8,12 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::item_ids::resolve_items;
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, sanitize_line};
+use larder_format::binary_description::describe_binary;
 use larder_format::field::{Field, FieldType};
 use larder_format::kind::ListLayout;
 use larder_format::parsed_source::ParsedSource;
 use larder_query::UserLocale;
-use larder_store::{ItemMeta, Kind, Reader};
+use larder_store::{ItemMeta, Reader};
 use serde_json::json;
 
 /// Show items in full: as text, JSON, or the original vCard or iCalendar
@@ -77,6 +78,9 @@ const REDUNDANT_FIELDS: &[&str] = &[
     "im",
     "uid",
     "version",
+    "email_type",
+    "phone_type",
+    "custom_label",
 ];
 
 /// Returns whether the field is shown by default.
@@ -113,7 +117,7 @@ fn print_item_page(
             (calendar_item::page_rows(reader, user_locale, meta, bytes)?, Vec::new())
         }
         ListLayout::Fields(_) => {
-            field_page_rows(meta.kind, &reader.items().parse_source(meta, bytes))
+            field_page_rows(reader, meta, &reader.items().parse_source(meta, bytes))?
         }
     };
     let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());
@@ -148,11 +152,31 @@ fn add_values(rows: &mut Vec<PageRow>, mut label: &'static str, values: Vec<Stri
     }
 }
 
-/// Returns the rows of the fields of an item, and those of its pictures, which are only named.
-fn field_page_rows(kind: Kind, source: &ParsedSource<'_>) -> (Vec<PageRow>, Vec<PageRow>) {
+/// Returns the rows of the fields of an item, and those of its pictures, which are described.
+fn field_page_rows(
+    reader: &Reader,
+    meta: &ItemMeta,
+    source: &ParsedSource<'_>,
+) -> Result<(Vec<PageRow>, Vec<PageRow>), CommandFailure> {
     let mut rows = Vec::new();
-    for field in kind.fields().iter().filter(|field| is_shown_by_default(field)) {
-        add_values(&mut rows, field.name, source.values(field));
+    for field in meta.kind.fields().iter().filter(|field| is_shown_by_default(field)) {
+        let mut values = source.values(field);
+        if field.name == "member" {
+            for value in &mut values {
+                if let Some(name) = member_name(reader, meta, value)? {
+                    *value = name;
+                }
+            }
+        }
+        let labels = source.value_labels(field);
+        if labels.len() >= values.len() {
+            for (value, label) in values.iter_mut().zip(labels) {
+                if let Some(label) = label {
+                    *value = item_format::with_label(value, &label);
+                }
+            }
+        }
+        add_values(&mut rows, field.name, values);
     }
     let kept = source.properties().iter().filter_map(|property| {
         let name = property.name().get(..LARDER_PROPERTY_PREFIX.len())?;
@@ -162,13 +186,33 @@ fn field_page_rows(kind: Kind, source: &ParsedSource<'_>) -> (Vec<PageRow>, Vec<
             .then(|| ("merged", format!("{merged_name} {}", sanitize_line(&property.text()))))
     });
     rows.extend(kept);
-    let is_picture = |field: &&Field| {
-        field.field_type == FieldType::Binary && source.first_value(field).is_some()
+    let mut pictures = Vec::new();
+    for field in meta.kind.fields().iter().filter(|row| row.field_type == FieldType::Binary) {
+        let descriptions = source.properties().iter().filter(|one| one.has_name(field.name));
+        let mut described: Vec<String> = descriptions.filter_map(describe_binary).collect();
+        if described.is_empty() && source.first_value(field).is_some() {
+            described.push("(`larder show --format raw` prints it)".into());
+        }
+        add_values(&mut pictures, field.name, described);
+    }
+    Ok((rows, pictures))
+}
+
+/// Returns the name of a member of a list, given its UID, if it is in the same collection.
+fn member_name(
+    reader: &Reader,
+    list: &ItemMeta,
+    member: &str,
+) -> Result<Option<String>, CommandFailure> {
+    const UUID_SCHEME: &str = "urn:uuid:";
+    let other = match member.strip_prefix(UUID_SCHEME) {
+        Some(uuid) => uuid.to_string(),
+        None => format!("{UUID_SCHEME}{member}"),
     };
-    let pictures = kind
-        .fields()
-        .iter()
-        .filter(is_picture)
-        .map(|field| (field.name, "(`larder show --format raw` prints it)".to_string()));
-    (rows, pictures.collect())
+    for uid in [member, other.as_str()] {
+        if let Some(found) = reader.items().find_series(&list.collection, uid)?.first() {
+            return Ok(Some(crate::item_ids::display_name(reader, found)?));
+        }
+    }
+    Ok(None)
 }

@@ -13,6 +13,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::output::OutputStream;
+use crate::terminal_echo::{SilentTerminal, TerminalModes};
 use larder_query::views::{
     View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
 };
@@ -113,7 +114,8 @@ impl WatchArgs {
             ..ViewsOptions::default()
         };
         let views = Views::open(&context.dir, options)?;
-        let (signals, wake) = WakeSignals::new();
+        let silence = is_list.then(SilentTerminal::begin).flatten();
+        let (signals, wake) = WakeSignals::new(silence.as_ref().map(SilentTerminal::modes));
         let interest = if is_list { ViewInterest::Rows } else { ViewInterest::MetaAndBytes };
         let options =
             ViewOptions { client: "larder watch".into(), interest, wake, ..ViewOptions::default() };
@@ -124,6 +126,7 @@ impl WatchArgs {
         };
         let end =
             self.seconds.and_then(|time| Instant::now().checked_add(Duration::from_secs(time)));
+        let _silence = silence;
         WatchSession { views, view, output, signals, deadline: end, max_changes: self.changes }
             .run(context)
     }
@@ -166,12 +169,14 @@ struct WakeSignals {
 type WakeCallback = Option<Arc<dyn Fn() + Send + Sync>>;
 
 impl WakeSignals {
-    fn new() -> (WakeSignals, WakeCallback) {
+    fn new(modes: Option<Arc<TerminalModes>>) -> (WakeSignals, WakeCallback) {
         let (ring, heard) = sync_channel(1);
         let ended = Arc::new(AtomicBool::new(false));
         let (interrupted, ring_too) = (Arc::clone(&ended), ring.clone());
         crate::interrupt::on_terminate(move || {
             interrupted.store(true, Ordering::Relaxed);
+            // The shutdown may take too long.
+            modes.iter().for_each(|modes| modes.restore());
             send_wake(&ring_too);
         });
         (

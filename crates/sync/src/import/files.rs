@@ -3,7 +3,7 @@
 //! Reads no content. Separate from the import so that the rules for names, folders and order are in
 //! one place.
 
-use super::input_origin::{FolderCollection, InputOrigin};
+use super::input_origin::{FolderCollection, InputOrigin, has_extension};
 use super::item_folder::FolderCollections;
 use super::{ImportDiagnostic, ImportInput};
 use larder_store::Kind;
@@ -208,13 +208,6 @@ fn leads_out_of(root: &Path, folder: &Path) -> bool {
 
 fn has_known_extension(path: &Path) -> bool {
     has_extension(path, |_| true)
-}
-
-/// Returns whether the name of a file is that of files with items of such a kind.
-pub(super) fn has_extension(path: &Path, is_wanted: impl Fn(Kind) -> bool) -> bool {
-    let ending = path.extension().unwrap_or_default();
-    let mut known = Kind::all().filter(|kind| is_wanted(*kind)).flat_map(Kind::file_extensions);
-    known.any(|extension| ending.eq_ignore_ascii_case(extension))
 }
 
 /// Formats an I/O error as a reason, without its number if the words are enough.

@@ -1,11 +1,12 @@
 //! The origin of a piece of an import: the name of its file for messages, and the collection of the
 //! folder around it.
 //!
-//! Only data. Separate from `files`, which finds the files, because `calendar` needs the origin and
+//! Reads nothing. Separate from `files`, which finds the files, because `calendar` needs the origin and
 //! `files` needs `calendar`.
 
-use larder_store::CollectionType;
+use larder_store::{CollectionType, Kind};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// An input: a file or a stream.
@@ -45,4 +46,11 @@ impl fmt::Display for InputOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
+}
+
+/// Returns whether the name of a file is that of files with items of such a kind.
+pub(super) fn has_extension(path: &Path, is_wanted: impl Fn(Kind) -> bool) -> bool {
+    let ending = path.extension().unwrap_or_default();
+    let mut known = Kind::all().filter(|kind| is_wanted(*kind)).flat_map(Kind::file_extensions);
+    known.any(|extension| ending.eq_ignore_ascii_case(extension))
 }

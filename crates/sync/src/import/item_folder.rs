@@ -8,14 +8,14 @@
 //! reads no content.
 
 use super::calendar::{OpenCalendar, sanitise_collection_name};
-use super::input_origin::{FolderCollection, InputOrigin};
+use super::input_origin::{FolderCollection, InputOrigin, has_extension};
 use larder_format::collection_type::COLLECTION_TYPES;
 use larder_format::component::Component;
 use larder_format::splitter::{Splitter, StreamPiece};
 use larder_store::{CollectionType, Kind};
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,8 +52,7 @@ impl<'a> FolderCollections<'a> {
         folder: &Path,
         files: &[PathBuf],
     ) -> Option<Arc<FolderCollection>> {
-        let is_calendar =
-            |path: &PathBuf| super::files::has_extension(path, Kind::is_exported_in_calendar);
+        let is_calendar = |path: &PathBuf| has_extension(path, Kind::is_exported_in_calendar);
         let calendars = files.iter().filter(|path| is_calendar(path)).count();
         let is_mixed = calendars > 0 && calendars < files.len();
         let collection_type = COLLECTION_TYPES

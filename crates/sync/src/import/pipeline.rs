@@ -345,10 +345,9 @@ impl InputReader {
             self.file = Arc::new(source.origin());
             (self.in_stretch, self.empty) = (false, true);
             self.has_calendars = source.has_calendar_extension();
-            let origin = Arc::clone(&self.file);
             let result = self.read_input(source, &mut chunk);
             for line in std::mem::take(&mut self.nesting_calendars) {
-                let ended = OpenCalendar::for_file(Arc::clone(&origin)).finish(false);
+                let ended = OpenCalendar::for_file(Arc::clone(&self.file)).finish(false);
                 self.add_piece(line, PieceContent::CalendarEnd(ended));
             }
             match result {

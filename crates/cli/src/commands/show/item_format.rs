@@ -290,7 +290,36 @@ pub(crate) fn status_marks(item: &ItemSummary) -> Vec<&'static str> {
 
 /// Returns the cells of a line, after the ID.
 pub(crate) fn field_cells(item: &ProjectedItem<'_>, fields: &[&'static Field]) -> Vec<String> {
-    fields.iter().map(|field| sanitize_line(&item.values(field).join(", "))).collect()
+    fields.iter().map(|field| sanitize_line(&labelled_values(item, field).join(", "))).collect()
+}
+
+/// Returns the values of a field with their labels. A number always has its label, other values
+/// only where labels tell several of them apart.
+fn labelled_values(item: &ProjectedItem<'_>, field: &'static Field) -> Vec<String> {
+    let values = item.values(field);
+    let labels = match label_field(field) {
+        Some(labels) if field.field_type == FieldType::Phone || values.len() > 1 => {
+            item.values(labels)
+        }
+        _ => Vec::new(),
+    };
+    let labels = if labels.len() == values.len() { labels } else { Vec::new() };
+    let label = |place: usize| labels.get(place).filter(|label| *label != "-");
+    let labelled = values.iter().enumerate().map(|(place, value)| match label(place) {
+        Some(label) => with_label(value, label),
+        None => value.to_string(),
+    });
+    labelled.collect()
+}
+
+/// Returns the field with the labels of the values of a field.
+pub(crate) fn label_field(field: &Field) -> Option<&'static Field> {
+    CollectionType::from_field(field).find_field(field.label_field?)
+}
+
+/// Formats a value with its label: `+43 664 1234567 (mobile)`.
+pub(crate) fn with_label(value: &str, label: &str) -> String {
+    format!("{value} ({label})")
 }
 
 /// Returns the cells of these columns.

@@ -1,0 +1,73 @@
+//! The label of a value: `mobile`, `work fax`, or a person's own, for example `Sommerhaus`.
+//!
+//! Address books have the labels in TYPE parameters and in Apple's X-ABLabel, a property in the
+//! same group. Separate from `field_values`, which reads the values themselves.
+
+use crate::decoding::{clean_text, unescape_text};
+use crate::properties::PropertyList;
+use crate::property::Property;
+
+/// The property with the label of the other properties of its group.
+const LABEL_PROPERTY: &str = "X-ABLABEL";
+/// Apple's marks around a label that it translates.
+const TRANSLATED_LABEL_MARKS: (&str, &str) = ("_$!<", ">!$_");
+/// Types that say nothing about the use of a value.
+const FORMAL_TYPES: &[&str] =
+    &["voice", "internet", "pref", "x400", "msg", "postal", "parcel", "dom", "intl", "text"];
+/// Types with a more usual name.
+const TYPE_NAMES: &[(&str, &str)] =
+    &[("cell", "mobile"), ("x-evolution-ttytdd", "tty"), ("adr", "address")];
+
+/// Returns the label of a property of an item.
+pub(crate) fn property_label(
+    properties: &PropertyList<'_>,
+    property: &Property<'_>,
+) -> Option<String> {
+    group_label(properties, property).or_else(|| type_label(property))
+}
+
+/// Returns the label in the same group.
+fn group_label(properties: &PropertyList<'_>, property: &Property<'_>) -> Option<String> {
+    let group = property.group()?;
+    let is_label = |other: &&Property<'_>| {
+        other.group().is_some_and(|other| other.eq_ignore_ascii_case(group))
+    };
+    let label = properties.iter_named(LABEL_PROPERTY).find(is_label)?;
+    let text = clean_text(&unescape_text(&label.text()))?;
+    Some(translated_label(&text).map_or_else(|| text.clone(), str::to_lowercase))
+}
+
+/// Returns a person's own label, from X-ABLabel.
+pub(crate) fn custom_label(property: &Property<'_>) -> Option<String> {
+    let text = clean_text(&unescape_text(&property.text()))?;
+    translated_label(&text).is_none().then_some(text)
+}
+
+/// Returns the name in `_$!<Mobile>!$_`.
+fn translated_label(text: &str) -> Option<&str> {
+    let (start, end) = TRANSLATED_LABEL_MARKS;
+    text.strip_prefix(start)?.strip_suffix(end)
+}
+
+/// Returns the types as words, those of a place first: `work fax`.
+fn type_label(property: &Property<'_>) -> Option<String> {
+    let mut words: Vec<String> = Vec::new();
+    for param in property.params().filter(|param| param.name.eq_ignore_ascii_case("TYPE")) {
+        for word in param.values.iter().flat_map(|value| value.split(',')) {
+            let word = word.trim().to_lowercase();
+            let usual = TYPE_NAMES.iter().find(|(name, _)| *name == word).map(|(_, name)| *name);
+            let short = word.strip_prefix("x-evolution-").or_else(|| word.strip_prefix("x-"));
+            let word = usual.or(short).unwrap_or(&word).to_string();
+            if !word.is_empty() && !FORMAL_TYPES.contains(&word.as_str()) && !words.contains(&word)
+            {
+                words.push(word);
+            }
+        }
+    }
+    words.sort_by_key(|word| !matches!(word.as_str(), "home" | "work"));
+    let service = property.param("X-SERVICE-TYPE").or_else(|| property.param("SERVICE-TYPE"));
+    if let Some(service) = service.and_then(|service| clean_text(&service)) {
+        words.insert(0, service);
+    }
+    (!words.is_empty()).then(|| words.join(" "))
+}

@@ -258,7 +258,7 @@ fn unusable_directories_are_explained() {
     exit 4
     ");
     assert_snapshot!(at("odd", &["find"]), @"
-    ! error: odd/data.db: disk I/O error
+    ! error: odd/data.db: is not a regular file
     ! hint: `ls -l` shows who owns the files; `larder check` checks the store for damage
     exit 4
     ");

@@ -117,9 +117,9 @@ fn a_second_card_with_one_uid() {
     ! warning: book.vcf:11: second item with UID anna-1: added under a derived UID
     ");
     assert_snapshot!(home.run(&["import", "book.vcf"]).masked_output(), @"nothing new: 2 contacts unchanged in contacts (1 file, 317 bytes)");
-    assert_snapshot!(home.run(&["find"]).masked_output(), @r"
-    m67fy4am  Bruno Álvarez                     030 765-43-21
-    xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works
+    assert_snapshot!(home.run(&["find"]).masked_output(), @"
+    m67fy4am  Bruno Álvarez                     030 765-43-21 (home)
+    xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works
     ");
 }
 

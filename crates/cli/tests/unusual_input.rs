@@ -51,8 +51,8 @@ fn a_zone_name_in_another_case_means_its_definition() {
     );
     assert_snapshot!(home.ok(&["agenda", "2012-01-10"]), @"
     Tue 10 Jan 2012
-      13:00  defined
-      14:00  known
+      13:00  defined  mrxfz5q6
+      14:00  known    8w7davb2
     ");
 }
 
@@ -64,7 +64,7 @@ fn an_hourly_rule_that_never_hits_leaves_the_start() {
     assert!(run.stderr().contains("the rule has no occurrence"), "{}", run.stderr());
     assert_snapshot!(home.ok(&["agenda", "2026-03-10"]), @"
     Tue 10 Mar 2026
-      14:00  h
+      14:00  h  mrxfz5q6
     ");
 }
 
@@ -176,11 +176,11 @@ fn tasks_have_the_times_of_their_properties() {
     ");
     assert_snapshot!(home.ok(&["agenda", "2026-03-10"]), @"
     Tue 10 Mar 2026
-      due        b
-      due 14:00  a
-      due 14:00  c
-      14:00      e
-      due 16:00  d
+      due        b  8w7davb2
+      due 14:00  a  mrxfz5q6
+      due 14:00  c  cbk26vg1
+      14:00      e  2tnnwdm6
+      due 16:00  d  bsa5x67h
     ");
 }
 
@@ -253,7 +253,8 @@ fn the_newest_revision_in_a_file_is_imported() {
             old.replace(" / ", "\n") + "\n"
         );
         let day = home.ok(&["agenda", "2026-03-10"]);
-        assert_eq!(day, "Tue 10 Mar 2026\n  10:00  new\n");
+        let (day, _id) = day.trim().rsplit_once("  ").unwrap();
+        assert_eq!(day, "Tue 10 Mar 2026\n  10:00  new");
         let again = home.code(&["--format", "json", "import", "c.ics"], 3).stdout();
         assert!(
             again.contains("\"added\":0,\"updated\":0") && again.contains("\"unchanged\":1"),

@@ -24,7 +24,11 @@ fn agenda(home: &Home, args: &[&str]) -> String {
     let mut days: Vec<String> = Vec::new();
     for line in berlin(home, &[&["agenda"], args].concat()).stdout().lines() {
         match line.strip_prefix("  ") {
-            Some(entry) => days.last_mut().unwrap().push_str(&format!("; {}", entry.trim())),
+            Some(entry) => {
+                // The last column has the IDs.
+                let (entry, _id) = entry.trim().rsplit_once("  ").unwrap();
+                days.last_mut().unwrap().push_str(&format!("; {}", entry.trim()));
+            }
             None if line.is_empty() => {}
             None => days.push(line.into()),
         }

@@ -101,7 +101,7 @@ pub(crate) fn write(book: &mut Book, action: &StoreAction) {
             drop(Store::open(book.store.directory().path(), &options).unwrap());
         }
         StoreAction::Step(items) => drop(book.store.refresh_step(*items).unwrap()),
-        StoreAction::Backup => drop(book.store.backup(&book.backup_path()).unwrap()),
+        StoreAction::Backup => drop(book.store.backup(book.backup_path()).unwrap()),
         StoreAction::Restore if book.backup_path().exists() => {
             let backup = book.backup_path();
             book.store.restore(&backup).unwrap();

@@ -389,7 +389,8 @@ pub(crate) fn find_schema_differences(
         match expected.iter().position(|known| *known == sql) {
             Some(place) => drop(expected.swap_remove(place)),
             None => {
-                differences.push(SchemaDifference::Foreign { kind: row.get(0)?, name: row.get(1)? })
+                differences
+                    .push(SchemaDifference::Foreign { kind: row.get(0)?, name: row.get(1)? });
             }
         }
     }

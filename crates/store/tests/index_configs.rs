@@ -111,7 +111,9 @@ fn the_default_index_config_is_stable() {
         "spouse:substring mailer:substring url:substring blog_url:substring caluri:substring ",
         "fburl:substring icscalendar:substring video_url:substring note:substring ",
         "categories:exact,prefix,substring birth_date:substring anniversary:substring geo:substring ",
-        "address:substring address_label:substring im:substring list:substring wants_html:substring",
+        "other_date:substring related:substring social_profile:substring custom_label:substring ",
+        "address:substring address_label:substring im:substring list:substring member:substring ",
+        "wants_html:substring",
     );
     assert_eq!(IndexConfig::default().to_string(), text);
     let sorted: Vec<_> =

@@ -134,7 +134,7 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         assert_eq!(reader.pending_work().unwrap(), [PendingWork::Purge]);
         assert_eq!(book.store.check().unwrap().faults, [Fault::Pending(PendingWork::Purge)]);
         // A copy would have the bytes.
-        let refused = book.store.backup(&book.sibling_path("refused.db"));
+        let refused = book.store.backup(book.sibling_path("refused.db"));
         assert!(matches!(refused, Err(Error::PurgePending { .. })), "{refused:?}");
         let prefix = HandlePrefix::parse(&handle.to_string()).unwrap();
         assert_eq!(reader.changes().find_purged_handles(prefix, 2).unwrap(), [handle]);

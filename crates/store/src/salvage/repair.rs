@@ -114,8 +114,8 @@ impl<'a> Repair<'a> {
             let sql = "SELECT kind FROM item WHERE collection = ?1 LIMIT 1";
             let kind: Option<i64> =
                 self.tx.query_row(sql, [collection], |row| row.get(0)).optional()?;
-            let kind = kind.and_then(Kind::from_number).unwrap_or(Kind::Contact);
-            let number = kind.collection_type().number();
+            let kind = kind.and_then(Kind::from_number);
+            let number = kind.map(Kind::collection_type).unwrap_or_default().number();
             self.tx.execute(
                 "INSERT OR IGNORE INTO collection(id, handle_key, name, type, seq) VALUES(?1, ?2, ?3, ?4, 0)",
                 (collection, key, name, number),

@@ -1,8 +1,8 @@
 //! The origin of a piece of an import: the name of its file for messages, and the collection of the
 //! folder around it.
 //!
-//! Reads nothing. Separate from `files`, which finds the files, because `calendar` needs the origin and
-//! `files` needs `calendar`.
+//! Reads nothing. Separate from `files`, which finds the files, because `calendar` needs the origin
+//! and `files` needs `calendar`.
 
 use larder_store::{CollectionType, Kind};
 use std::fmt;

@@ -25,8 +25,8 @@ fn agenda(home: &Home, args: &[&str]) -> String {
     for line in berlin(home, &[&["agenda"], args].concat()).stdout().lines() {
         match line.strip_prefix("  ") {
             Some(entry) => {
-                // The last column has the IDs.
-                let (entry, _id) = entry.trim().rsplit_once("  ").unwrap();
+                // The last column has the IDs; busy times have none.
+                let entry = entry.trim().rsplit_once("  ").map_or(entry, |(entry, _id)| entry);
                 days.last_mut().unwrap().push_str(&format!("; {}", entry.trim()));
             }
             None if line.is_empty() => {}

@@ -17,6 +17,7 @@
 //! | `interrupt` | Control-C and SIGTERM |
 //! | `item_ids` | from an ID on the command line to an item; names of items in messages |
 //! | `occurrence_args` | `--scope`, `--occurrence` and `ID/RECURRENCE-ID` |
+//! | `contact_args` | the options that describe a contact |
 //! | `byte_size` | sizes such as `32M` in options and in the configuration |
 //! | `output` | standard output and messages on standard error |
 //! | `output_path` | files that the user names as outputs |
@@ -31,6 +32,7 @@ mod args;
 mod byte_size;
 mod commands;
 mod config;
+mod contact_args;
 mod context;
 mod failure;
 mod interrupt;

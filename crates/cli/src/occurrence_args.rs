@@ -151,9 +151,11 @@ pub(crate) fn edit_failure(error: Error, verb: &str, id: &str) -> CommandFailure
 
 /// Fails if another program modified the item.
 pub(crate) fn check_not_outdated(done: &EditOutcome) -> Result<(), CommandFailure> {
-    if !done.conflict {
-        return Ok(());
-    }
-    Err(CommandFailure::new(FailureKind::Input, "conflict: another program modified the item")
-        .with_hint("nothing was changed; run the command again"))
+    if done.conflict { Err(conflict_failure()) } else { Ok(()) }
+}
+
+/// The failure for an item that another program modified.
+pub(crate) fn conflict_failure() -> CommandFailure {
+    CommandFailure::new(FailureKind::Input, "conflict: another program modified the item")
+        .with_hint("nothing was changed; run the command again")
 }

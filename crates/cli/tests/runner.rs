@@ -34,6 +34,7 @@ mod argument_fuzzing;
 mod calendar_changes;
 mod calendar_queries;
 mod concurrency;
+mod contact_changes;
 mod corpora;
 mod crash_recovery;
 mod eds_clients;

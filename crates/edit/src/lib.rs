@@ -12,12 +12,14 @@
 //! |---|---|
 //! | `calendar_context_builder` | the calendar context of components while their calendar is read |
 //! | `contact` | merging contacts into one |
+//! | `contact_edit` | changes of single fields of a contact, new contacts from fields |
 //! | `event` | new events, tasks and memos, and changes by recurrence scope |
 //! | `item_edits` | adding, replacing and removing items in batches |
 //! | `item_text` | items of any kind that a person typed or edited |
 
 pub mod calendar_context_builder;
 mod contact;
+pub mod contact_edit;
 pub mod event;
 mod item_edits;
 pub mod item_text;

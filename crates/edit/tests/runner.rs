@@ -7,6 +7,7 @@
     reason = "tests fail by panics"
 )]
 
+mod contact_edit;
 mod event;
 mod event_corpora;
 mod event_edit;

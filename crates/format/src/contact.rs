@@ -3,10 +3,11 @@
 //! Parsing never fails. A [`Problem`] is a warning; a [fatal problem](Contact::fatal_problem) means
 //! that the bytes are not a contact. Field values are read on request, by the rows of
 //! [`crate::field`]. Cards are never written from values: the only changes to bytes are the line
-//! that [`insert_uid`](crate::edit::insert_uid) adds and the lines that [`merge_cards`] takes from
-//! another card. The output of [`convert_card`] is for programs that read only one version and is
-//! never stored.
+//! that [`insert_uid`](crate::edit::insert_uid) adds, the lines that [`merge_cards`] takes from
+//! another card, and the single values of [`card_edit`]. The output of [`convert_card`] is for
+//! programs that read only one version and is never stored.
 
+pub mod card_edit;
 mod card_merge;
 mod version_conversion;
 

@@ -135,7 +135,7 @@ pub const KINDS: &[KindRow] = &[
         is_in_agenda: false,
         is_busy_time: false,
         is_searchable: true,
-        has_field_edits: false,
+        has_field_edits: true,
         is_exported_in_calendar: false,
         list_layout: ListLayout::Fields(&["full_name", "email", "phone", "org"]),
     },

@@ -18,6 +18,48 @@ const FORMAL_TYPES: &[&str] =
 const TYPE_NAMES: &[(&str, &str)] =
     &[("cell", "mobile"), ("x-evolution-ttytdd", "tty"), ("adr", "address")];
 
+/// The words of a label that are types of a property; a phone has further ones.
+const PLACE_TYPES: &[&str] = &["home", "work"];
+/// Further words of the label of a phone, with the type that cards have for each.
+const PHONE_TYPES: &[(&str, &str)] = &[
+    ("mobile", "cell"),
+    ("fax", "fax"),
+    ("pager", "pager"),
+    ("car", "car"),
+    ("isdn", "isdn"),
+    ("modem", "modem"),
+    ("video", "video"),
+    ("textphone", "textphone"),
+];
+
+/// Returns the types in which a property of this name has a label, or `None` if the label is a
+/// person's own.
+pub(crate) fn label_types(name: &str, label: &str) -> Option<Vec<&'static str>> {
+    let is_phone = name.eq_ignore_ascii_case("TEL");
+    let label = normalise_label(label);
+    let type_of = |word: &str| {
+        let place = PLACE_TYPES.iter().find(|known| **known == word).copied();
+        let phone = PHONE_TYPES.iter().find(|(known, _)| is_phone && *known == word);
+        place.or(phone.map(|(_, name)| *name))
+    };
+    label.split(' ').map(type_of).collect()
+}
+
+/// Returns a label of known words as [`property_label`] has it, any other one unchanged.
+pub(crate) fn normalise_label(label: &str) -> String {
+    let lower = label.trim().to_lowercase();
+    let usual = |word| TYPE_NAMES.iter().find(|(name, _)| *name == word).map_or(word, |one| one.1);
+    let mut words: Vec<&str> = lower.split_whitespace().map(usual).collect();
+    let is_known = |word: &&str| {
+        PLACE_TYPES.contains(word) || PHONE_TYPES.iter().any(|(known, _)| known == word)
+    };
+    if words.is_empty() || !words.iter().all(is_known) {
+        return label.trim().to_string();
+    }
+    words.sort_by_key(|word| !PLACE_TYPES.contains(word));
+    words.join(" ")
+}
+
 /// Returns the label of a property of an item.
 pub(crate) fn property_label(
     properties: &PropertyList<'_>,

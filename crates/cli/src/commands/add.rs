@@ -1,6 +1,9 @@
 //! `larder add`.
 
+mod contact;
+
 use crate::args::OutputFormat;
+use crate::contact_args::ContactArgs;
 use crate::context::{CommandContext, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
@@ -11,6 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_edit::AddedItem;
 use larder_edit::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
 use larder_edit::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
+use larder_format::kind::SourceFormat;
 use larder_present::description;
 use larder_store::{CollectionType, Kind, Operation, ParsedItem, Store};
 use larder_time::value::IcalDuration;
@@ -19,10 +23,11 @@ use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Add an event, a task or a memo in words, or items from a vCard or iCalendar file
+/// Add an event, a task or a memo in words, a contact, or items from a file
 ///
 ///   larder add "Lunch with Anna tomorrow 12:30 for 1h at Bistro"
 ///   larder add --kind task "Tax return due friday"
+///   larder add --kind contact "Anna Berger" --phone mobile="+43 664 1234567"
 ///   larder add card.vcf
 ///
 /// Larder takes times, a place and a recurrence from the sentence; the rest becomes
@@ -34,23 +39,25 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct AddArgs {
-    /// A vCard or iCalendar file (- for standard input), or a sentence
+    /// A vCard or iCalendar file (- for standard input), a sentence, or the name of a contact
     #[arg(value_name = "FILE|TEXT")]
     text: Vec<OsString>,
     /// Add to this collection, created if needed [default: contacts or calendar]
     #[arg(long, value_name = "NAME")]
     into: Option<String>,
+    /// The kind of item
+    #[arg(long, value_parser = draft_kind_parser())]
+    kind: Option<Kind>,
     #[command(flatten)]
     options: ItemOptionsArgs,
+    #[command(flatten)]
+    contact: ContactArgs,
 }
 
 /// The options that describe an event, a task or a memo.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events, tasks and memos")]
 struct ItemOptionsArgs {
-    /// The kind of item
-    #[arg(long, value_parser = draft_kind_parser())]
-    kind: Option<Kind>,
     /// The summary
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
@@ -97,9 +104,34 @@ struct ItemOptionsArgs {
     zone: Option<String>,
 }
 
-/// Returns a parser for the kinds that can be added in words.
+impl ItemOptionsArgs {
+    /// Returns the first option that contacts lack; they have categories.
+    fn first_event_option(&self) -> Option<&'static str> {
+        let texts = [
+            ("--summary", &self.summary),
+            ("--start", &self.start),
+            ("--end", &self.end),
+            ("--for", &self.length),
+            ("--location", &self.location),
+            ("--description", &self.description),
+            ("--rule", &self.rule),
+            ("--every", &self.every),
+            ("--zone", &self.zone),
+        ];
+        let text = texts.iter().find(|(_, value)| value.is_some()).map(|(option, _)| *option);
+        let flags = [
+            ("--all-day", self.all_day),
+            ("--priority", self.priority.is_some()),
+            ("--alarm", !self.alarms.is_empty()),
+        ];
+        text.or(flags.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option))
+    }
+}
+
+/// Returns a parser for the kinds that can be added in words or with options.
 fn draft_kind_parser() -> impl TypedValueParser<Value = Kind> {
-    let kinds = Kind::all().filter(|kind| kind.has_schedule());
+    let kinds = Kind::all()
+        .filter(|kind| kind.has_schedule() || kind.source_format() == SourceFormat::Vcard);
     PossibleValuesParser::new(kinds.map(Kind::name))
         .try_map(|name| Kind::from_name(&name).ok_or("no such kind"))
 }
@@ -124,6 +156,16 @@ const EXAMPLE_COMMAND: &str =
 
 impl AddArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        if self.kind.is_some_and(|kind| kind.source_format() == SourceFormat::Vcard) {
+            return self.add_contact(context);
+        }
+        if let Some(option) = self.contact.given_options().first() {
+            return Err(CommandFailure::new(
+                FailureKind::Usage,
+                format!("{option} is an option of contacts"),
+            )
+            .with_hint("to add a contact: larder add --kind contact NAME"));
+        }
         match self.input_file() {
             Some(file) => self.add_from_file(context, &file),
             None => self.add_from_words(context),
@@ -132,8 +174,8 @@ impl AddArgs {
 
     /// Returns the file to add from, or `None` for a sentence.
     fn input_file(&self) -> Option<PathBuf> {
-        let ItemOptionsArgs { kind, summary, start, .. } = &self.options;
-        if kind.is_some() || summary.is_some() || start.is_some() {
+        let ItemOptionsArgs { summary, start, .. } = &self.options;
+        if self.kind.is_some() || summary.is_some() || start.is_some() {
             return None;
         }
         match &self.text[..] {
@@ -183,7 +225,7 @@ impl AddArgs {
         let words: Vec<_> = self.text.iter().map(|word| word.to_string_lossy()).collect();
         let options = &self.options;
         EventRequest {
-            kind: options.kind,
+            kind: self.kind,
             text: words.join(" "),
             summary: options.summary.clone(),
             start: options.start.clone(),

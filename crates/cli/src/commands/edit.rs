@@ -1,6 +1,9 @@
 //! `larder edit`.
 
+mod contact;
+
 use crate::args::OutputFormat;
+use crate::contact_args::ContactArgs;
 use crate::context::{CommandContext, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, name_from_bytes};
@@ -11,6 +14,7 @@ use crate::time_display;
 use larder_edit::event::{self, OccurrenceSelector};
 use larder_edit::item_text::{EditBase, TextDiagnostic, parse_edited_item, uid_from_random};
 use larder_edit::replace_item;
+use larder_format::kind::SourceFormat;
 use larder_store::{
     AppliedBatch, CalendarContext, ChangeOutcome, Extractor, Handle, HandlePrefix, ItemMeta,
     Operation, ParsedItem, Reader, Seq,
@@ -25,8 +29,13 @@ use tempfile::TempPath;
 
 /// Change an item in your editor ($VISUAL, $EDITOR), with options, or from a file
 ///
-/// Options change events, tasks and memos. For a recurring event, --scope selects the occurrences:
-/// one occurrence (this), this and future occurrences (future), or all.
+/// --set and the other options change single fields; everything else in the item stays as it is.
+/// For a recurring event, --scope selects the occurrences: one occurrence (this), this and future
+/// occurrences (future), or all.
+///
+/// In a contact, --set mobile=NUMBER and --set work.email=ADDRESS set the value with a label, and
+/// add it if there is none; --set phone+=NUMBER adds a value, and --set phone.2=NUMBER sets the
+/// second.
 ///
 /// If the edited text is invalid, the editor opens again. If you give up, or another program
 /// modified the item, your text is kept in a file.
@@ -37,8 +46,13 @@ pub(crate) struct EditArgs {
     /// Read the new text from this file (- for standard input) instead of an editor
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scope", "occurrence"])]
     from: Option<PathBuf>,
+    /// Set a field: status=cancelled, mobile=NUMBER; an empty value removes it (repeatable)
+    #[arg(long = "set", value_name = "FIELD=TEXT", conflicts_with = "from")]
+    fields: Vec<String>,
     #[command(flatten)]
     changes: ChangeArgs,
+    #[command(flatten)]
+    contact: ContactArgs,
     #[command(flatten)]
     occurrences: OccurrenceArgs,
 }
@@ -47,9 +61,6 @@ pub(crate) struct EditArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events, tasks and memos")]
 struct ChangeArgs {
-    /// Set a field, for example status=cancelled; an empty value removes it (repeatable)
-    #[arg(long = "set", value_name = "FIELD=TEXT", conflicts_with = "from")]
-    fields: Vec<String>,
     /// The new summary
     #[arg(long, value_name = "TEXT", conflicts_with = "from")]
     summary: Option<String>,
@@ -102,9 +113,18 @@ struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    fn to_edit(&self) -> Result<event::EventEdit, event::Error> {
+    /// Returns whether no option was given that contacts lack; they have categories.
+    fn is_empty_for_contact(&self) -> bool {
+        let ChangeArgs { summary, location, description, priority, rule, .. } = self;
+        let ChangeArgs { start, end, length, shift, zone, .. } = self;
+        let texts =
+            [summary, location, description, priority, rule, start, end, length, shift, zone];
+        texts.into_iter().all(Option::is_none) && !self.all_day && self.alarms.is_empty()
+    }
+
+    fn to_edit(&self, fields: &[String]) -> Result<event::EventEdit, event::Error> {
         let mut edit = event::EventEdit::default();
-        for field in &self.fields {
+        for field in fields {
             let no_value = || event::Error::UnknownField(field.clone());
             let (name, value) = field.split_once('=').ok_or_else(no_value)?;
             edit.set_field(name.trim(), value)?;
@@ -151,7 +171,18 @@ impl EditArgs {
         let reader = context.open_reader()?;
         let (meta, which) = self.occurrences.resolve_item(context, &reader, &self.id)?;
         let wrong = |error| edit_failure(error, "edit", &self.id);
-        let edit = self.changes.to_edit().map_err(wrong)?;
+        if meta.kind.source_format() == SourceFormat::Vcard {
+            if let Some(status) = self.edit_contact(context, &reader, &meta)? {
+                return Ok(status);
+            }
+        } else if let Some(option) = self.contact.given_options().first() {
+            return Err(CommandFailure::new(
+                FailureKind::Usage,
+                format!("{option} cannot change {}", meta.kind.plural()),
+            )
+            .with_hint("the options under \"Contacts\" of `larder edit --help` change contacts"));
+        }
+        let edit = self.changes.to_edit(&self.fields).map_err(wrong)?;
         if !edit.is_empty() {
             return self.edit_by_options(context, &reader, &meta, which, &edit);
         }

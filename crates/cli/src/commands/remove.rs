@@ -96,7 +96,7 @@ impl RemoveArgs {
         let recurs =
             |meta: &ItemMeta, which: &OccurrenceSelector| -> Result<bool, CommandFailure> {
                 let is_selected = which.scope.is_some() || which.occurrence.is_some();
-                Ok(meta.kind.has_field_edits()
+                Ok(meta.kind.is_exported_in_calendar()
                     && (is_selected || larder_edit::event::is_recurring(&reader, meta)?))
             };
         let mut recurring_id = None;

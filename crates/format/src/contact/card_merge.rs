@@ -24,9 +24,8 @@ use super::version_conversion::{
 use crate::decoding::{clean_text, split_raw, split_structured, unescape_text};
 use crate::property::Property;
 use crate::splice::{decode_text, splice};
-use card_layout::{
-    CanonicalProperty, CardLayout, LARDER_PREFIX, has_content, has_value, original_name,
-};
+pub(super) use card_layout::CardLayout;
+use card_layout::{CanonicalProperty, LARDER_PREFIX, has_content, has_value, original_name};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

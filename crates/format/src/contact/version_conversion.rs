@@ -197,7 +197,7 @@ pub(super) fn format_list_line(
     format_text_line(name, "", &list, style)
 }
 
-fn format_text_line(start: &str, params: &str, text: &str, style: VcardStyle) -> String {
+pub(super) fn format_text_line(start: &str, params: &str, text: &str, style: VcardStyle) -> String {
     let VcardStyle { version, line_end } = style;
     if version != VcardVersion::V2_1 {
         return fold_line(&format!("{start}{params}:{text}"), line_end);

@@ -22,12 +22,12 @@ const CARD_METADATA_PROPERTIES: &[&str] = &["VERSION", "PRODID", "REV"];
 pub(super) type CanonicalProperty = (String, Vec<u8>);
 
 /// A card with the positions of its lines.
-pub(super) struct CardLayout<'t> {
-    pub(super) card: Contact<'t>,
+pub(in super::super) struct CardLayout<'t> {
+    pub(in super::super) card: Contact<'t>,
     /// The byte range of each property, including its line end.
-    pub(super) spans: Vec<Range<usize>>,
+    pub(in super::super) spans: Vec<Range<usize>>,
     /// The offset of END:VCARD.
-    pub(super) end: Option<usize>,
+    pub(in super::super) end: Option<usize>,
     pub(super) line_end: &'static str,
     /// Lines that are not properties: the name to keep them under, and their text.
     pub(super) unparsed_lines: Vec<(&'static str, String)>,
@@ -39,7 +39,7 @@ pub(super) struct CardLayout<'t> {
 }
 
 impl<'t> CardLayout<'t> {
-    pub(super) fn parse(text: &'t [u8]) -> CardLayout<'t> {
+    pub(in super::super) fn parse(text: &'t [u8]) -> CardLayout<'t> {
         let card = Contact::parse_text(text);
         let meanings: Vec<CanonicalProperty> = card.properties().iter().map(canonicalise).collect();
         let mut parts = CardLayout {
@@ -135,7 +135,7 @@ impl<'t> CardLayout<'t> {
     }
 
     /// Returns whether the card has an END of its own.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(in super::super) fn is_complete(&self) -> bool {
         let no_end = |problem: &Problem| problem.kind == ProblemKind::MissingCardEnd;
         self.card.fatal_problem().is_none()
             && self.spans.len() == self.card.properties().len()
@@ -147,7 +147,7 @@ impl<'t> CardLayout<'t> {
         self.unparsed_lines.iter().map(|(name, text)| (*name, text.trim()))
     }
 
-    pub(super) fn style(&self) -> VcardStyle {
+    pub(in super::super) fn style(&self) -> VcardStyle {
         VcardStyle { version: self.card.version(), line_end: self.line_end }
     }
 }

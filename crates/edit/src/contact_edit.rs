@@ -1,0 +1,435 @@
+//! Changes of single fields of a contact, and new contacts from fields.
+//!
+//! The functions are pure: a card and the changes give a card. Each change is one edit of
+//! [`card_edit`](larder_format::contact::card_edit), so all other bytes stay. Separate from
+//! `contact`, which merges whole cards, and from `event`, whose fields depend on each other and on
+//! occurrences.
+
+mod card_name;
+mod contact_field;
+
+use card_name::CardName;
+use contact_field::{FieldForm, FieldTarget};
+use larder_format::contact::card_edit::{
+    CardProperty, CardValue, add_card_value, card_properties, escape_component, is_same_label,
+    remove_card_values, replace_card_value,
+};
+use larder_format::contact::{Contact, VcardVersion};
+use larder_format::decoding::{split_raw, split_structured};
+use larder_format::writer::ComponentBuilder;
+
+/// The reason why a contact cannot be changed. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContactEditError {
+    /// There is no such field.
+    #[error("unknown field {name:?}")]
+    UnknownField {
+        /// The name.
+        name: String,
+        /// The nearest field.
+        suggestion: Option<&'static str>,
+    },
+    /// The field cannot be set.
+    #[error("field {name:?} of a contact cannot be set")]
+    NotEditable {
+        /// The name.
+        name: String,
+    },
+    /// A label without a field.
+    #[error("{label:?} is a label of several fields")]
+    LabelWithoutField {
+        /// The label.
+        label: String,
+    },
+    /// The change fits several values.
+    #[error("the contact has {count} values of {name}: choose one")]
+    SeveralValues {
+        /// The field, with the label if one was given.
+        name: String,
+        /// The number of values.
+        count: usize,
+        /// A name for each of them, as in [`ContactEdit::set_field`], and its value.
+        choices: Vec<(String, String)>,
+    },
+    /// There is no value with this number.
+    #[error("the contact has {count} values of {name}, so there is no number {number}")]
+    NoSuchValue {
+        /// The field, with the label if one was given.
+        name: String,
+        /// The number of values.
+        count: usize,
+        /// The number that was given.
+        number: usize,
+    },
+    /// The field does not take the value.
+    #[error("{text:?} is not a valid {name}: use {expected}")]
+    InvalidValue {
+        /// The field.
+        name: &'static str,
+        /// The value.
+        text: String,
+        /// A description of valid values.
+        expected: &'static str,
+    },
+    /// A contact needs a name.
+    #[error("a contact needs a name: full_name cannot be empty")]
+    EmptyName,
+    /// The card cannot be changed with certainty.
+    #[error("the card is damaged or has no END:VCARD line, so single fields cannot be changed")]
+    DamagedCard,
+}
+
+/// A change of one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ValueChange {
+    target: FieldTarget,
+    /// The value is added, even if there are values already.
+    is_added: bool,
+    text: String,
+}
+
+/// Changes of a contact, made one after the other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContactEdit {
+    changes: Vec<ValueChange>,
+}
+
+impl ContactEdit {
+    /// Adds a change. The name is a field (`phone`), a label and a field (`work.phone`, or
+    /// `mobile`, which only numbers have), or one of these and the number of a value (`phone.2`);
+    /// with `+` at its end, the value is added. An empty text removes the value.
+    ///
+    /// # Errors
+    /// Unknown fields and invalid values.
+    pub fn set_field(&mut self, name: &str, text: &str) -> Result<(), ContactEditError> {
+        let (name, is_added) = match name.trim().strip_suffix('+') {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        self.add_change(FieldTarget::parse(name)?, is_added, text)
+    }
+
+    /// Adds a change of a field from `TEXT` or `LABEL=TEXT`.
+    ///
+    /// # Errors
+    /// Unknown fields and invalid values.
+    pub fn set_labelled(&mut self, field: &str, text: &str) -> Result<(), ContactEditError> {
+        let mut target = FieldTarget::parse(field)?;
+        let labelled = text.split_once('=').filter(|(label, _)| {
+            target.field.is_labelled() && !label.contains([':', '/', '?', '@', '.'])
+        });
+        let text = match labelled {
+            Some((label, text)) if !label.trim().is_empty() => {
+                target.label = Some(label.trim().to_string());
+                text
+            }
+            _ => text,
+        };
+        self.add_change(target, false, text)
+    }
+
+    fn add_change(
+        &mut self,
+        target: FieldTarget,
+        is_added: bool,
+        text: &str,
+    ) -> Result<(), ContactEditError> {
+        let text = target.field.normalise(text)?;
+        if text.is_empty() && target.field.property == "FN" {
+            return Err(ContactEditError::EmptyName);
+        }
+        self.changes.push(ValueChange { target, is_added, text });
+        Ok(())
+    }
+
+    /// Returns whether nothing changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// The names of the fields that change, each once.
+    #[must_use]
+    pub fn field_names(&self) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> = Vec::new();
+        for change in &self.changes {
+            if !names.contains(&change.target.field.name) {
+                names.push(change.target.field.name);
+            }
+        }
+        names
+    }
+
+    /// Returns the card with all changes.
+    ///
+    /// # Errors
+    /// [`ContactEditError`]
+    pub fn apply(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
+        let mut card = card.to_vec();
+        for change in &self.changes {
+            card = change.apply(&card)?;
+        }
+        Ok(card)
+    }
+
+    /// Returns a new card with these values, of version 3.0, which more programs read than 4.0.
+    ///
+    /// # Errors
+    /// [`ContactEditError::EmptyName`] without a name.
+    pub fn to_card(&self, uid: &str) -> Result<Vec<u8>, ContactEditError> {
+        let is_name = |change: &&ValueChange| {
+            matches!(change.target.field.property, "FN" | "N" | "ORG" | "NICKNAME" | "EMAIL")
+        };
+        let mut ordered: Vec<&ValueChange> = self.changes.iter().collect();
+        // The name decides which other properties follow it.
+        ordered.sort_by_key(|change| change.target.field.property != "FN");
+        let name = ordered.iter().copied().find(is_name).ok_or(ContactEditError::EmptyName)?;
+        let head = ComponentBuilder::new("VCARD")
+            .add_property("VERSION", &[], VcardVersion::V3_0.name())
+            .add_text("UID", uid)
+            .add_text("FN", &name.text);
+        let mut card = head.finish().into_bytes();
+        for change in ordered {
+            let change = ValueChange { is_added: true, ..change.clone() };
+            card = match change.target.field.form {
+                FieldForm::Labelled | FieldForm::Uri => change.apply(&card)?,
+                _ => ValueChange { is_added: false, ..change }.apply(&card)?,
+            };
+        }
+        Ok(card)
+    }
+}
+
+impl ValueChange {
+    fn apply(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
+        match self.target.field.form {
+            FieldForm::Component(place) => self.set_component(card, place),
+            FieldForm::List => self.set_list(card),
+            FieldForm::Date => self.set_only_value(card),
+            FieldForm::FullName => self.set_full_name(card),
+            FieldForm::Text | FieldForm::Uri | FieldForm::Labelled => self.set_value(card),
+        }
+    }
+
+    /// The new value, of a property of this name.
+    fn card_value<'v>(&'v self, parts: &'v [String]) -> CardValue<'v> {
+        match self.target.field.form {
+            _ if self.target.field.property == "ADR" => CardValue::Components(parts),
+            FieldForm::List => CardValue::List(parts),
+            FieldForm::Date => CardValue::Date(&self.text),
+            _ if self.target.field.property == "URL" => CardValue::Uri(&self.text),
+            FieldForm::Uri => CardValue::Uri(&self.text),
+            _ => CardValue::Text(&self.text),
+        }
+    }
+
+    /// The components of an address, or the members of a list.
+    fn value_parts(&self, card: &[u8]) -> Vec<String> {
+        match self.target.field.form {
+            FieldForm::List => {
+                let members = split_structured(&self.text, ',').into_iter();
+                let members = members.map(|one| one.trim().to_string());
+                members.filter(|one| !one.is_empty()).collect()
+            }
+            _ if self.target.field.property == "ADR" => {
+                address_components(&self.text, Contact::parse(card).version())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Sets one of several values.
+    fn set_value(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
+        let target = &self.target;
+        let parts = self.value_parts(card);
+        let values = target.select(card_properties(card, &target.field.properties()));
+        let chosen = match target.number {
+            _ if self.is_added => None,
+            Some(number) => {
+                Some(number.checked_sub(1).and_then(|at| values.get(at)).ok_or_else(|| {
+                    ContactEditError::NoSuchValue {
+                        name: target.name_without_number(),
+                        count: values.len(),
+                        number,
+                    }
+                })?)
+            }
+            None if values.len() > 1 => return Err(target.several_values(&values)),
+            None => values.first(),
+        };
+        let result = match (chosen, self.text.is_empty()) {
+            (None, true) => return Ok(card.to_vec()),
+            (Some(old), true) => remove_card_values(card, &[old.position]),
+            (Some(old), false) => replace_card_value(card, old.position, self.card_value(&parts)),
+            (None, false) => add_card_value(
+                card,
+                target.field.property,
+                target.label.as_deref(),
+                self.card_value(&parts),
+            ),
+        };
+        result.ok_or(ContactEditError::DamagedCard)
+    }
+
+    /// Sets the value of a property that a card has once, under one of several names.
+    fn set_only_value(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
+        let known = card_properties(card, &self.target.field.properties());
+        let result = match (known.first(), self.text.is_empty()) {
+            (None, true) => return Ok(card.to_vec()),
+            (_, true) => {
+                let all: Vec<usize> = known.iter().map(|one| one.position).collect();
+                remove_card_values(card, &all)
+            }
+            (Some(old), false) => replace_card_value(card, old.position, self.card_value(&[])),
+            (None, false) => {
+                let name = self.target.field.property_in(Contact::parse(card).version());
+                add_card_value(card, name, None, self.card_value(&[]))
+            }
+        };
+        result.ok_or(ContactEditError::DamagedCard)
+    }
+
+    /// Replaces the members of a list: the first property has them all, the others are removed.
+    fn set_list(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
+        let mut members = self.value_parts(card);
+        let known = card_properties(card, &self.target.field.properties());
+        if self.is_added {
+            let there = known.iter().flat_map(|one| split_structured(&one.text, ','));
+            let mut all: Vec<String> = there.map(|one| one.trim().to_string()).collect();
+            members.retain(|one| !all.contains(one));
+            all.append(&mut members);
+            members = all;
+        }
+        let mut result = Some(card.to_vec());
+        let kept = known.first().filter(|_| !members.is_empty());
+        let rest = known.iter().skip(usize::from(kept.is_some()));
+        let rest: Vec<usize> = rest.map(|one| one.position).collect();
+        if !rest.is_empty() {
+            result = remove_card_values(card, &rest);
+        }
+        let result = result.and_then(|card| match kept {
+            Some(old) => replace_card_value(&card, old.position, CardValue::List(&members)),
+            None if members.is_empty() => Some(card),
+            None => {
+                add_card_value(&card, self.target.field.property, None, CardValue::List(&members))
+            }
+        });
+        result.ok_or(ContactEditError::DamagedCard)
+    }
+
+    /// Sets a component of N or ORG. FN follows N if it was made of N.
+    fn set_component(&self, card: &[u8], place: usize) -> Result<Vec<u8>, ContactEditError> {
+        let name = self.target.field.property;
+        let known = self.target.select(card_properties(card, &[name]));
+        let old = match self.target.number {
+            Some(number) => known.get(number.saturating_sub(1)),
+            None if name != "N" && known.len() > 1 => {
+                return Err(self.target.several_values(&known));
+            }
+            None => known.first(),
+        };
+        if old.is_none() && self.text.is_empty() {
+            return Ok(card.to_vec());
+        }
+        let version = Contact::parse(card).version();
+        let mut components: Vec<String> = old
+            .map(|old| split_raw(&old.text, ';').map(str::to_string).collect())
+            .unwrap_or_default();
+        let length = if name == "N" { 5 } else { place + 1 };
+        components.resize(length.max(components.len()), String::new());
+        if let Some(component) = components.get_mut(place) {
+            *component = escape_component(&self.text, version);
+        }
+        let before = CardName::from_card(card);
+        let is_empty = components.iter().all(|one| one.trim().is_empty());
+        let value = CardValue::Components(&components);
+        let result = match old {
+            Some(old) if is_empty => remove_card_values(card, &[old.position]),
+            Some(old) => replace_card_value(card, old.position, value),
+            None => add_card_value(card, name, None, value),
+        };
+        let card = result.ok_or(ContactEditError::DamagedCard)?;
+        if name != "N" || !before.is_full_name_of_parts() {
+            return Ok(card);
+        }
+        let after = CardName::from_card(&card);
+        let full = card_properties(&card, &["FN"]);
+        match (full.first(), after.spoken) {
+            (Some(full), Some(spoken)) => {
+                replace_card_value(&card, full.position, CardValue::Text(&spoken))
+                    .ok_or(ContactEditError::DamagedCard)
+            }
+            _ => Ok(card),
+        }
+    }
+
+    /// Sets FN. N follows if FN was made of N, or if there is none.
+    fn set_full_name(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
+        let before = CardName::from_card(card);
+        let card = self.set_value(card)?;
+        if !before.is_full_name_of_parts() && before.has_parts {
+            return Ok(card);
+        }
+        let version = Contact::parse(&card).version();
+        let components = card_name::split_full_name(&self.text)
+            .map(|part| escape_component(&part, version))
+            .to_vec();
+        let value = CardValue::Components(&components);
+        let result = match card_properties(&card, &["N"]).first() {
+            Some(old) => replace_card_value(&card, old.position, value),
+            None => add_card_value(&card, "N", None, value),
+        };
+        result.ok_or(ContactEditError::DamagedCard)
+    }
+}
+
+/// Returns the components of an address: those between semicolons, or else the whole text as the
+/// street, because a guess at its parts would be wrong in some countries.
+fn address_components(text: &str, version: VcardVersion) -> Vec<String> {
+    const STREET: usize = 2;
+    const NUMBER: usize = 7;
+    let mut components = vec![String::new(); NUMBER];
+    let parts: Vec<&str> = text.split(';').collect();
+    if let [street] = *parts.as_slice() {
+        components[STREET] = escape_component(street, version);
+        return components;
+    }
+    let first = if parts.len() > NUMBER - STREET { 0 } else { STREET };
+    for (component, part) in components.iter_mut().skip(first).zip(parts) {
+        *component = escape_component(part.trim(), version);
+    }
+    components
+}
+
+impl FieldTarget {
+    /// Keeps the values with the label.
+    fn select(&self, mut values: Vec<CardProperty>) -> Vec<CardProperty> {
+        if let Some(label) = &self.label {
+            let has_label = |one: &CardProperty| {
+                one.label.as_ref().is_some_and(|known| is_same_label(known, label))
+            };
+            values.retain(has_label);
+        }
+        values
+    }
+
+    /// The error for a change that fits several values.
+    fn several_values(&self, values: &[CardProperty]) -> ContactEditError {
+        let label_of = |one: &CardProperty| one.label.clone().unwrap_or_default().to_lowercase();
+        let name = self.name_without_number();
+        let choices = values.iter().enumerate().map(|(at, one)| {
+            let is_only = values.iter().filter(|other| label_of(other) == label_of(one)).count();
+            let choice = match &one.label {
+                Some(label) if is_only == 1 => format!("{label}.{}", self.field.name),
+                _ => format!("{name}.{}", at + 1),
+            };
+            (choice, one.text.clone())
+        });
+        ContactEditError::SeveralValues {
+            name: name.clone(),
+            count: values.len(),
+            choices: choices.collect(),
+        }
+    }
+}

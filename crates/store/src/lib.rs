@@ -46,6 +46,7 @@
 //! | `reader_cache`, `reader` | opening a store for reading, and the cache of a reader |
 //! | `collection_reader`, `item_reader`, `index_reader`, `change_reader` | the four parts of a reader |
 //! | `sorted_reads` | reading in a sort order |
+//! | `damaged_reads` | reading past damage |
 //! | `store` | opening a store for writing |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `batch`, `apply` | changes, and the one function that writes them |
@@ -74,6 +75,7 @@ mod commit_record;
 mod connection;
 mod damage_scan;
 mod damaged_object;
+mod damaged_reads;
 mod data_directory;
 mod database_copy;
 mod derived_index;
@@ -136,6 +138,7 @@ pub use crate::check::{CheckReport, Fault};
 pub use crate::collection_reader::{Collection, CollectionProperties, CollectionReader};
 pub use crate::commit_notification::CommitWatcher;
 pub use crate::damaged_object::DamagedObject;
+pub use crate::damaged_reads::{ReadableItems, UnreadableItem};
 pub use crate::data_directory::DataDirectory;
 pub use crate::derived_index::DerivedIndex;
 pub use crate::error::{Error, OutputError, Result};

@@ -109,7 +109,7 @@ fn lock_out_writers(directory: &DataDirectory) -> Result<File> {
 fn is_lack_of_shared_memory(error: &Error) -> bool {
     use rusqlite::ffi;
     match error {
-        Error::DiskFull { .. } | Error::ReadOnlyDisk { .. } => true,
+        Error::DiskFull { .. } | Error::QuotaExceeded { .. } | Error::ReadOnlyDisk { .. } => true,
         Error::Sqlite { source, .. } | Error::DiskFailed { source, .. } => {
             source.sqlite_error().is_some_and(|error| {
                 matches!(
@@ -133,6 +133,7 @@ pub(crate) fn ensure_writable_disk(dir: &Path) -> Result<()> {
     match disk_state(dir) {
         DiskState::Writable => Ok(()),
         DiskState::Full => Err(Error::DiskFull { dir: dir.to_path_buf() }),
+        DiskState::OverQuota => Err(Error::QuotaExceeded { dir: dir.to_path_buf() }),
         DiskState::ReadOnly => Err(Error::ReadOnlyDisk { dir: dir.to_path_buf() }),
     }
 }
@@ -140,7 +141,7 @@ pub(crate) fn ensure_writable_disk(dir: &Path) -> Result<()> {
 /// Returns whether a file can be neither created nor written there.
 pub(crate) fn is_unwritable(dir: &Path, error: &Error) -> bool {
     match error {
-        Error::DiskFull { .. } | Error::ReadOnlyDisk { .. } => true,
+        Error::DiskFull { .. } | Error::QuotaExceeded { .. } | Error::ReadOnlyDisk { .. } => true,
         Error::File { source, .. } => {
             source.kind() == ErrorKind::ReadOnlyFilesystem || disk_state(dir) == DiskState::ReadOnly
         }

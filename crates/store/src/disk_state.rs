@@ -5,6 +5,7 @@
 //! from `data_directory`, which knows names and no file systems.
 
 use rustix::fs::{FallocateFlags, Mode, OFlags, StatVfsMountFlags, fallocate, open, statvfs};
+use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -28,6 +29,8 @@ pub(crate) enum DiskState {
     Full,
     /// It has room, but not for this user.
     OverQuota,
+    /// Writing fails with an error of the disk.
+    Failing,
     /// It is mounted read-only.
     ReadOnly,
 }
@@ -48,9 +51,10 @@ pub(crate) fn disk_state(dir: &Path) -> DiskState {
 /// an exhausted quota, which only a write meets.
 pub(crate) fn disk_state_after_failure(dir: &Path) -> DiskState {
     match disk_state(dir) {
-        DiskState::Writable => match write_unnamed_file(dir).map_err(|error| error.kind()) {
-            Err(ErrorKind::StorageFull) => DiskState::Full,
-            Err(ErrorKind::QuotaExceeded) => DiskState::OverQuota,
+        DiskState::Writable => match write_unnamed_file(dir) {
+            Err(error) if error.kind() == ErrorKind::StorageFull => DiskState::Full,
+            Err(error) if error.kind() == ErrorKind::QuotaExceeded => DiskState::OverQuota,
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => DiskState::Failing,
             _ => DiskState::Writable,
         },
         state => state,

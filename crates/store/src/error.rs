@@ -442,6 +442,7 @@ fn name_cause(path: &std::path::Path, source: rusqlite::Error) -> Error {
         DiskState::Full => FailureCause::DiskFull,
         DiskState::OverQuota => FailureCause::QuotaExceeded,
         DiskState::ReadOnly => FailureCause::ReadOnlyDisk,
+        DiskState::Failing => FailureCause::DiskFailed(operation),
         DiskState::Writable if source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) => {
             FailureCause::DiskFailed(operation)
         }

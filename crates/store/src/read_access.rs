@@ -12,7 +12,6 @@ use crate::disk_state::{DiskState, disk_state, fill_shared_memory};
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// A connection that reads, and the locks that it needs.
@@ -36,6 +35,10 @@ pub(crate) fn open_for_reading<T>(
     };
     directory.check_is_file()?;
     let state = disk_state(directory.path());
+    if state != DiskState::ReadOnly {
+        // They need no room while they are empty. Without them, the reader finds another way.
+        let _missing = directory.create_log_files();
+    }
     if state == DiskState::Writable {
         match open(SharedMemory::File) {
             Err(error) if is_lack_of_shared_memory(&error) => {}
@@ -46,9 +49,6 @@ pub(crate) fn open_for_reading<T>(
         }
     }
     directory.ensure_store_exists()?;
-    if state != DiskState::ReadOnly {
-        create_empty_files(directory);
-    }
     let has_both = directory.shared_memory_path().exists() && directory.wal_path().exists();
     let private = has_both.then(|| open(SharedMemory::Heap));
     match private {
@@ -80,16 +80,6 @@ fn open_connection(
     };
     conn.disable_checkpoint_on_close().map_err(sqlite_error_at(&path))?;
     Ok(conn)
-}
-
-/// Creates the files of the write-ahead log, which need no room while they are empty.
-fn create_empty_files(directory: &DataDirectory) {
-    for path in [directory.wal_path(), directory.shared_memory_path()] {
-        let mut options = fs::OpenOptions::new();
-        // An existing file is in use, perhaps by this process: to open and close it would release
-        // SQLite's locks.
-        let _exists = options.write(true).create_new(true).mode(0o600).open(path);
-    }
 }
 
 /// Takes the write lock together with other readers.
@@ -131,7 +121,7 @@ fn is_lack_of_shared_memory(error: &Error) -> bool {
 /// Fails if nothing can be written to a directory.
 pub(crate) fn ensure_writable_disk(dir: &Path) -> Result<()> {
     match disk_state(dir) {
-        DiskState::Writable => Ok(()),
+        DiskState::Writable | DiskState::Failing => Ok(()),
         DiskState::Full => Err(Error::DiskFull { dir: dir.to_path_buf() }),
         DiskState::OverQuota => Err(Error::QuotaExceeded { dir: dir.to_path_buf() }),
         DiskState::ReadOnly => Err(Error::ReadOnlyDisk { dir: dir.to_path_buf() }),

@@ -14,6 +14,9 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 
+/// The number of times that a reader tries to open the shared memory on a disk that has room.
+const SHARED_MEMORY_ATTEMPTS: usize = 2;
+
 /// A connection that reads, and the locks that it needs.
 #[derive(Debug)]
 pub(crate) struct ReadAccess {
@@ -40,11 +43,15 @@ pub(crate) fn open_for_reading<T>(
         let _missing = directory.create_log_files();
     }
     if state == DiskState::Writable {
-        match open(SharedMemory::File) {
-            Err(error) if is_lack_of_shared_memory(&error) => {}
-            opened => {
-                fill_shared_memory(&directory.shared_memory_path());
-                return opened;
+        // A failure that passes must not send the reader another way: writers of this process would
+        // have to follow it, and cannot write there.
+        for _ in 0..SHARED_MEMORY_ATTEMPTS {
+            match open(SharedMemory::File) {
+                Err(error) if is_lack_of_shared_memory(&error) => {}
+                opened => {
+                    fill_shared_memory(&directory.shared_memory_path());
+                    return opened;
+                }
             }
         }
     }

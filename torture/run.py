@@ -30,6 +30,7 @@ from steps.concurrency import ConcurrencyStep
 from steps.full_disk import FullDiskStep, FullExt4Step
 from steps.io_error import IoErrorStep
 from steps.kill import KillStep
+from steps.log_file import LogFileStep
 from steps.model import ModelStep
 from steps.power_cut import PowerCutStep
 from steps.restore import RestoreStep
@@ -39,7 +40,7 @@ from steps.zeroed_page import ZeroedPageStep
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS: list[type[Step]] = [
     PowerCutStep, KillStep, RestoreStep, IoErrorStep, FullDiskStep, FullExt4Step, BitFlipStep, ZeroedPageStep,
-    ClockStep, ModelStep, ConcurrencyStep, WaitingStep, ImportStep, ViewStep, FuzzStep,
+    LogFileStep, ClockStep, ModelStep, ConcurrencyStep, WaitingStep, ImportStep, ViewStep, FuzzStep,
 ]
 
 

@@ -3,7 +3,9 @@
 use crate::Result;
 use crate::search_terms::{SearchTerm, read_cards};
 use crate::timing::{cpu_time, print_figures, proc_counter, time_row};
-use larder_query::{Field, Query, SearchRequest, SortSpec, SortedCursor, find, find_contact_field};
+use larder_query::{
+    Field, Query, SearchRequest, SortSpec, SortedCursor, find, find_contact_field, visit_uids,
+};
 use larder_store::{Operation, Reader, Store, StoreOptions};
 use std::cell::RefCell;
 use std::path::Path;
@@ -65,10 +67,14 @@ impl NeedleGroups for [SearchTerm] {
     }
 }
 
-fn find_hits(reader: &Reader, search_term: &SearchTerm) -> Result<larder_query::ResultSet> {
+fn search_request(search_term: &SearchTerm) -> Result<SearchRequest> {
     let query = Query::parse_sexp(&search_term.sexp)?;
     let limit = (search_term.limit > 0).then_some(search_term.limit);
-    Ok(find(reader, &SearchRequest { query, limit, prefetch: true, ..SearchRequest::default() })?)
+    Ok(SearchRequest { query, limit, prefetch: true, ..SearchRequest::default() })
+}
+
+fn find_hits(reader: &Reader, search_term: &SearchTerm) -> Result<larder_query::ResultSet> {
+    Ok(find(reader, &search_request(search_term)?)?)
 }
 
 /// Runs a query and reads the bytes of its hits; returns their number.
@@ -84,7 +90,7 @@ fn read_bytes(reader: &Reader, search_term: &SearchTerm) -> Result<usize> {
 /// Runs a query and reads the UIDs of its hits; returns their number.
 fn read_uids(reader: &Reader, search_term: &SearchTerm) -> Result<usize> {
     let (mut count, mut length) = (0, 0);
-    find_hits(reader, search_term)?.for_each_uid(reader, &mut |uid| {
+    visit_uids(reader, &search_request(search_term)?, &mut |uid| {
         length += uid.len();
         count += 1;
         true

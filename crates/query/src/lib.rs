@@ -95,7 +95,7 @@ pub use crate::item::DecodedItem;
 pub use crate::local_time::date_range_to_time_range;
 pub use crate::matcher::Matcher;
 pub use crate::plan::Plan;
-pub use crate::projection::ProjectedItem;
+pub use crate::projection::{ProjectedItem, visit_uids};
 pub use crate::query::{
     Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query, QueryContext,
 };

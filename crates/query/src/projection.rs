@@ -5,15 +5,18 @@
 //! whole items.
 
 use crate::error::Error;
+use crate::execution::find;
 use crate::item;
 use crate::query::Query;
 use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet, Staleness};
+use crate::search_request::SearchRequest;
 use crate::step_counter::StepCounter;
 use larder_format::field::{Field, FieldType};
 use larder_format::parsed_source::ParsedSource;
 use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, StoredFields};
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::iter;
 use std::ops::Range;
 
 /// An item whose requested fields can be read.
@@ -104,6 +107,57 @@ fn places_by_row(hits: &[Hit]) -> Vec<(ItemRow, usize)> {
     }
     let rows = (first..).map(ItemRow::from_number);
     rows.zip(slots).filter_map(|(row, slot)| Some((row, slot?))).collect()
+}
+
+/// The number of items that one step of [`visit_uids`] walks over.
+const UIDS_PER_STEP: usize = 1 << 10;
+/// A walk over all items goes on while at least one of so many is in the collections.
+const MAX_WALKED_PER_UID: usize = 4;
+
+/// Calls `visit` with the UID of every item that a query finds, until it returns false: as [`find`]
+/// and [`ResultSet::for_each_uid`] do, and for all items of a collection without a list of their
+/// rows.
+///
+/// # Errors
+/// As [`find`].
+pub fn visit_uids(
+    reader: &Reader,
+    request: &SearchRequest,
+    visit: &mut dyn FnMut(&str) -> bool,
+) -> Result<(), Error> {
+    if request.query != Query::All || request.sort.is_some() || request.limit.is_some() {
+        return find(reader, request)?.for_each_uid(reader, visit);
+    }
+    let collections = ResultSet::new(reader, request)?.collection_rows(reader)?;
+    let (mut uids, mut ends, mut after) = (String::new(), Vec::new(), None);
+    loop {
+        uids.clear();
+        ends.clear();
+        let last = reader.items().walk_uids(&collections, after, UIDS_PER_STEP, &mut |uid| {
+            uids.push_str(uid);
+            ends.push(uids.len());
+        })?;
+        let starts = iter::once(0).chain(ends.iter().copied());
+        for (start, end) in starts.zip(ends.iter().copied()) {
+            if !uids.get(start..end).is_none_or(&mut *visit) {
+                return Ok(());
+            }
+        }
+        if last.is_none() {
+            return Ok(());
+        }
+        after = last;
+        if ends.len() * MAX_WALKED_PER_UID < UIDS_PER_STEP {
+            break;
+        }
+    }
+    // Most items are in other collections.
+    let mut rows = Vec::new();
+    for collection in collections {
+        rows.extend(reader.items().list_rows(collection, after, usize::MAX)?);
+    }
+    rows.sort_unstable();
+    ResultSet::from_rows(&rows).for_each_uid(reader, visit)
 }
 
 impl ResultSet {

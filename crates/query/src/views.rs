@@ -77,7 +77,7 @@ use self::watcher::ViewsWatcher;
 use crate::error::Error;
 use crate::execution::find;
 use crate::result_set::ResultSet;
-use larder_store::{ItemMeta, Reader, Seq, StoreState};
+use larder_store::{ItemMeta, ItemRow, Reader, Seq, StoreState};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -145,15 +145,34 @@ impl Views {
         client: &str,
         visit: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
     ) -> Result<usize, Error> {
-        let rows = self.with_registered(query, |id| {
+        let rows = self.find_rows(query, client)?;
+        self.readers.with_reader(|reader| ResultSet::from_rows(&rows).for_each(reader, visit))?;
+        Ok(rows.len())
+    }
+
+    /// Calls `visit` with the UID of every item that matches a query now, until it returns false,
+    /// as [`Views::find`] does; nothing else of the items is read.
+    ///
+    /// # Errors
+    /// As [`Views::open_view`].
+    pub fn find_uids(
+        &self,
+        query: ViewQuery,
+        client: &str,
+        visit: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<(), Error> {
+        let rows = self.find_rows(query, client)?;
+        self.readers.with_reader(|reader| ResultSet::from_rows(&rows).for_each_uid(reader, visit))
+    }
+
+    fn find_rows(&self, query: ViewQuery, client: &str) -> Result<Arc<[ItemRow]>, Error> {
+        self.with_registered(query, |id| {
             self.answer(id, |engine, answer| {
                 let answer = answer?;
                 engine.record_find(id, client, &answer)?;
                 Ok(answer.rows)
             })
-        })?;
-        self.readers.with_reader(|reader| ResultSet::from_rows(&rows).for_each(reader, visit))?;
-        Ok(rows.len())
+        })
     }
 
     /// Reads the commits since the last poll and the clock. When this returns, the changes

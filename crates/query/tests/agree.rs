@@ -7,6 +7,7 @@ use larder_format::contact::Contact;
 use larder_format::field::{CONTACT_FIELDS, FieldType, find_contact_field};
 use larder_query::{
     FieldSelector, FieldTest, MatchOp, Query, ResultSet, SearchRequest, SortSpec, find, full_scan,
+    visit_uids,
 };
 use larder_store::{BatchChange, ItemRow, Precondition, Reader};
 use proptest::collection::vec;
@@ -44,6 +45,13 @@ fn check(reader: &Reader, request: &SearchRequest) {
         .unwrap();
     let expected = given.iter().map(|row| reader.items().find_by_row(*row).unwrap().unwrap().uid);
     assert_eq!(uids, expected.collect::<Vec<_>>());
+    let mut visited = Vec::new();
+    visit_uids(reader, request, &mut |uid| {
+        visited.push(uid.to_string());
+        true
+    })
+    .unwrap();
+    assert_eq!(visited, uids);
     for names in [&[][..], &["uid", "rev", "full_name", "phone"], &["email", "note"]] {
         check_fields(reader, &found, names);
     }
@@ -316,5 +324,43 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn uids_of_small_and_large_collections() {
+    let mut book = Book::new();
+    let numbers: Vec<usize> = (0..1500).collect();
+    for part in numbers.chunks(300) {
+        let cards: Vec<String> = part.iter().map(|n| card(&format!("FN:name {n}\r\n"))).collect();
+        book.put("large", cards.iter().map(String::as_str));
+        book.put("small", cards.iter().take(2).map(String::as_str));
+    }
+    for (collection, count) in [(Some("large"), 1500), (Some("small"), 10), (None, 1510)] {
+        let collection = collection.map(str::to_string);
+        let request = SearchRequest { collection, ..SearchRequest::default() };
+        let (reader, mut uids) = (book.reader(), Vec::new());
+        visit_uids(&reader, &request, &mut |uid| {
+            uids.push(uid.to_string());
+            true
+        })
+        .unwrap();
+        assert_eq!(uids.len(), count);
+        let mut expected = Vec::new();
+        let found = find(&reader, &request).unwrap();
+        found
+            .for_each(&reader, &mut |meta, _| {
+                expected.push(meta.uid.clone());
+                true
+            })
+            .unwrap();
+        assert_eq!(uids, expected);
+        let mut visit_count = 0;
+        visit_uids(&reader, &request, &mut |_| {
+            visit_count += 1;
+            visit_count < 5
+        })
+        .unwrap();
+        assert_eq!(visit_count, 5);
     }
 }

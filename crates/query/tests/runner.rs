@@ -35,16 +35,3 @@ mod views_log;
 mod views_schedules;
 mod words;
 mod writer;
-
-#[test]
-fn no_file_of_tests_is_forgotten() {
-    let runner = include_str!("runner.rs");
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "runner") else {
-            continue;
-        };
-        assert!(runner.contains(&format!("mod {module};")), "tests/{name} is never run");
-    }
-}

@@ -7,6 +7,7 @@
 //! types name `rusqlite::Connection`, so no other statement runs outside of a transaction.
 
 use crate::error::{Error, Result, sqlite_error_at};
+use crate::failure_cause::read_failure_in_finding;
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::backup::Backup;
@@ -351,18 +352,24 @@ pub(crate) fn quick_check(tx: &ReadTransaction<'_>, path: &Path) -> Result<()> {
 
 /// Returns the first finding of SQLite's quick check; `None`: no page contradicts another.
 pub(crate) fn run_quick_check(tx: &ReadTransaction<'_>) -> rusqlite::Result<Option<String>> {
-    let verdict: String =
-        tx.prepare_cached("PRAGMA quick_check(1)")?.query_row([], |row| row.get(0))?;
-    Ok(Some(verdict).filter(|verdict| verdict != "ok"))
+    Ok(run_check_pragma(tx, "PRAGMA quick_check(1)")?.into_iter().next())
 }
 
 /// Returns the first hundred findings of SQLite's full integrity check.
 pub(crate) fn integrity_check(tx: &ReadTransaction<'_>) -> rusqlite::Result<Vec<String>> {
+    run_check_pragma(tx, "PRAGMA integrity_check(100)")
+}
+
+/// Returns the findings of a check. A page that could not be read is an error, not a finding.
+fn run_check_pragma(tx: &ReadTransaction<'_>, sql: &str) -> rusqlite::Result<Vec<String>> {
     let lines = tx
-        .prepare_cached("PRAGMA integrity_check(100)")?
+        .prepare_cached(sql)?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<Vec<String>>>()?;
-    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    match lines.iter().find_map(|line| read_failure_in_finding(line)) {
+        Some(failure) => Err(failure),
+        None => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
+    }
 }
 
 #[cfg(all(test, debug_assertions))]

@@ -286,6 +286,38 @@ impl ItemReader<'_> {
         })
     }
 
+    /// Passes the UIDs of the items of these collections to `visit`, in a walk over `limit` items of
+    /// all collections from the one after row `after` on. Returns the row of the last of them;
+    /// `None`: the store has no more. A walk takes less time than [`ItemReader::list_rows`] with
+    /// [`ItemReader::for_each_uid`] if the collections have most of the items. All within one read
+    /// transaction: `visit` must not block.
+    pub fn walk_uids(
+        self,
+        collections: &[CollectionRow],
+        after: Option<ItemRow>,
+        limit: usize,
+        visit: &mut dyn FnMut(&str),
+    ) -> Result<Option<ItemRow>> {
+        self.reader.map_file_for_items(limit);
+        self.reader.read_statement(|tx| {
+            let sql = "SELECT id, collection, uid FROM item
+                       WHERE id > coalesce(?1, 0) ORDER BY id LIMIT ?2";
+            let mut select = tx.prepare_cached(sql)?;
+            let mut items = select.query((after, limit as i64))?;
+            let (mut count, mut last) = (0, None);
+            while let Some(item) = items.next()? {
+                count += 1;
+                if collections.contains(&item.get(1)?) {
+                    visit(item.get_ref(2)?.as_str()?);
+                }
+                if count == limit {
+                    last = Some(item.get(0)?);
+                }
+            }
+            Ok(last)
+        })
+    }
+
     /// Passes the UIDs of the items in these rows to `visit`, with the index of each in `rows`,
     /// which are ascending; without items that do not exist any more, until it returns false. All
     /// within one read transaction: `visit` must not block.

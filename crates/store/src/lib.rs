@@ -19,7 +19,7 @@
 //! | `data_directory` | the files of a store |
 //! | `lock_holder`, `lock` | who holds a lock, the fair write lock |
 //! | `output_file` | files that a user names as outputs |
-//! | `disk_state` | whether the disk can be written |
+//! | `disk_state`, `failure_cause` | whether the disk can be written, why SQLite failed |
 //! | `commit_notification` | watching for commits |
 //! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
@@ -82,6 +82,7 @@ mod derived_index;
 mod disk_state;
 mod error;
 mod extractor_cache;
+mod failure_cause;
 mod handle;
 mod history;
 mod index_digest;

@@ -103,8 +103,8 @@ impl SearchedBook {
         client: &str,
     ) -> Result<Vec<String>, CallError> {
         let (view_query, mut uids) = (self.view_query(query)?, Vec::new());
-        views.find(view_query, client, &mut |meta, _| {
-            uids.push(replace_nul(&meta.uid));
+        views.find_uids(view_query, client, &mut |uid| {
+            uids.push(replace_nul(uid));
             true
         })?;
         Ok(uids)

@@ -286,8 +286,8 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Passes the UIDs of the items of these collections to `visit`, in a walk over `limit` items of
-    /// all collections from the one after row `after` on. Returns the row of the last of them;
+    /// Passes the UIDs of the items of these collections to `visit`, in a walk over `limit` items
+    /// of all collections from the one after row `after` on. Returns the row of the last of them;
     /// `None`: the store has no more. A walk takes less time than [`ItemReader::list_rows`] with
     /// [`ItemReader::for_each_uid`] if the collections have most of the items. All within one read
     /// transaction: `visit` must not block.

@@ -206,8 +206,8 @@ fn replace_content(
     }
 }
 
-/// Adds to an error that the restore was made. A damaged result is another matter: the backup is put
-/// in its place again.
+/// Adds to an error that the restore was made. A damaged result is another matter: the backup is
+/// put in its place again.
 fn not_verified(error: Error) -> Error {
     match error.damaged_file() {
         Some(_) => error,

@@ -60,9 +60,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] if a reader kept old pages in use: the items are deleted, but
-    /// their bytes may remain until the purge is repeated; [`Error::PurgeNotFinished`] for any other
-    /// reason. After both, the purge is [`PendingWork`](crate::PendingWork). After another error,
-    /// nothing was purged.
+    /// their bytes may remain until the purge is repeated; [`Error::PurgeNotFinished`] for any
+    /// other reason. After both, the purge is [`PendingWork`](crate::PendingWork). After another
+    /// error, nothing was purged.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
         let _work = self.lock_files.acquire_work_lock()?;

@@ -99,9 +99,10 @@ def digest(content: bytes) -> str:
 def announced_seq(notify_file: bytes) -> int:
     """Returns the number of the last batch that a notify file announces to other processes; 0 if it is empty.
 
-    The file has the number and the epoch, twice during a restore: for the store before it, and after it.
+    The file has the number, the epoch and a checksum. During a restore, number and epoch stand twice: for the store
+    before it, and after it.
     """
-    return min((int(word) for word in notify_file.split()[::2] if word.isdigit()), default=0)
+    return min((int(word) for word in notify_file.split()[:-1][::2] if word.isdigit()), default=0)
 
 
 @dataclasses.dataclass

@@ -2,7 +2,7 @@
  * Makes the n-th I/O call below a folder fail, or ends the process there.
  *
  *   TORTURE_ROOT    the folder whose files are watched
- *   TORTURE_CALLS   letters of the calls that count: w write, s sync, t truncate, o create, r rename, u unlink,
+ *   TORTURE_CALLS   letters of the calls that count: w write, s sync, t truncate, o create a file, r rename, u unlink,
  *                   l link, m make a folder, p map a file for writing, R read
  *   TORTURE_AT      the number of the call, from 0; without it, calls are only counted
  *   TORTURE_ERRNO   the error of this call and of all later ones
@@ -62,22 +62,37 @@ static int fails(char call)
 			pause();
 		return 0;
 	}
-	/* mmap reports a full disk as a lack of memory. */
-	errno = call == 'p' && error == ENOSPC ? ENOMEM : error;
+	errno = error;
 	return 1;
 }
 
+/* The calls that find a path change errno; a call that succeeds must not, as the program may read an earlier error. */
 static int fails_on(int fd, char call)
 {
 	char path[PATH_MAX];
 	struct stat status;
-	return watched_file(fd, path, &status) && fails(call);
+	int saved = errno;
+	int watched = watched_file(fd, path, &status) != 0;
+	errno = saved;
+	return watched && fails(call);
 }
 
 static int fails_at(int dirfd, const char *path, char call)
 {
 	char whole[PATH_MAX];
-	return watched_folder() && watched_path(dirfd, path, whole) && fails(call);
+	int saved = errno;
+	int watched = watched_folder() && watched_path(dirfd, path, whole);
+	errno = saved;
+	return watched && fails(call);
+}
+
+/* Only a call that creates a file changes the disk, and only it can meet a full disk. */
+static int fails_to_create(int dirfd, const char *path, int flags)
+{
+	int saved = errno;
+	int creates = (flags & O_CREAT) && faccessat(dirfd, path, F_OK, AT_SYMLINK_NOFOLLOW);
+	errno = saved;
+	return creates && fails_at(dirfd, path, 'o');
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t offset)
@@ -154,7 +169,7 @@ int openat64(int dirfd, const char *path, int flags, ...)
 {
 	READ_MODE(mode, flags);
 	REAL("openat64", int, int, const char *, int, ...);
-	return (flags & O_CREAT) && fails_at(dirfd, path, 'o') ? -1 : real(dirfd, path, flags, mode);
+	return fails_to_create(dirfd, path, flags) ? -1 : real(dirfd, path, flags, mode);
 }
 
 int openat(int dirfd, const char *path, int flags, ...)

@@ -66,6 +66,6 @@ def judge_commit(expectation: Expectation, now: oracle.Contents | None, run: Run
         is_done = before is not None and len(now.items) > len(before.items)
     else:
         is_done = now.same_items(after)
-    if is_done and not re.search("committed|is done|was made|were made|finish the purge", run.text):
+    if is_done and not re.search("committed|were imported|finish the purge", run.text):
         return [f"committed, but reported as failed: {run.error}"]
     return []

@@ -81,6 +81,9 @@ impl CommandFailure {
             ErrorKind::StorageFull => {
                 ("no space left on the disk", "free some space or choose another disk")
             }
+            ErrorKind::QuotaExceeded => {
+                ("the quota of the disk is used up", "free some space or choose another disk")
+            }
             _ => {
                 return CommandFailure::new(FailureKind::Source, format!("{path}: {error}"))
                     .with_hint("check the file and its directory");
@@ -189,7 +192,7 @@ impl From<larder_store::Error> for CommandFailure {
                 .with_hint("close the program that has it open (`fuser -v` on the file names it), then run the command again"),
             Error::DiskFailed { .. } => failure(FailureKind::Store)
                 .with_hint("copy the store to another disk: larder backup FILE; the system's log (`dmesg`) has details"),
-            Error::DiskFull { .. } => failure(FailureKind::Store)
+            Error::DiskFull { .. } | Error::QuotaExceeded { .. } => failure(FailureKind::Store)
                 .with_hint("committed changes are safe: free some space, then run the command again"),
             Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => {
                 let failure = failure(FailureKind::Store).with_hint(
@@ -216,6 +219,15 @@ impl From<larder_store::Error> for CommandFailure {
                     .with_hint("`larder export NAME -o FILE` still exports the items that are there")
                     .with_hint(format!("to go on without what is missing, delete {record}"))
             }
+            Error::CommitNotSynced { .. } => failure(FailureKind::Store).with_hint(
+                "`larder log` shows whether it was committed: look before you run the command again",
+            ),
+            Error::RestoreNotVerified { .. } => {
+                failure(FailureKind::Store).with_hint("to verify the store: larder check")
+            }
+            Error::PurgeNotFinished { .. } => failure(FailureKind::Store).with_hint(
+                "remove the cause, then finish the purge: larder purge",
+            ),
             Error::PurgePending { .. } => {
                 failure(FailureKind::Store).with_hint("to finish the purge: larder purge")
             }

@@ -352,10 +352,12 @@ fn the_directory_is_chosen() {
 fn missing_batches_are_named() {
     let home = Home::with_book();
     home.ok(&["backup", "copy.db"]);
-    let record = home.data().join("data.notify");
-    let text = std::fs::read_to_string(&record).unwrap();
-    let epoch = text.trim().strip_prefix("1 ").unwrap();
-    std::fs::write(&record, format!("4 {epoch}\n")).unwrap();
+    let (data, record) = (home.data().join("data.db"), home.data().join("data.notify"));
+    let old = std::fs::read(&data).unwrap();
+    for uid in ["dana", "erik", "fay"] {
+        assert_eq!(home.run_with(&["add"], ANNA.replace("anna-1", uid).as_bytes()).code, 0);
+    }
+    std::fs::write(&data, old).unwrap();
     let find = home.code(&["find", "anna"], 0);
     assert_snapshot!(find.masked_output(), @"
     xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works
@@ -374,7 +376,8 @@ fn missing_batches_are_named() {
     home.ok(&["restore", "copy.db"]);
     assert_eq!(home.ok(&["find", "--count", "anna"]), "1\n");
     home.assert_store_is_sound();
-    std::fs::write(&record, "1 0123456789abcdef\n").unwrap();
+    // The record of another store.
+    std::fs::copy(Home::with_book().data().join("data.notify"), &record).unwrap();
     let find = home.code(&["find", "anna"], 0);
     assert_snapshot!(find.stderr(), @"warning: [HOME]/home/.local/share/larder/data.db or its write-ahead log was replaced by another program");
 }

@@ -77,7 +77,7 @@ use self::watcher::ViewsWatcher;
 use crate::error::Error;
 use crate::execution::find;
 use crate::result_set::ResultSet;
-use larder_store::{ItemMeta, ItemRow, Reader, Seq};
+use larder_store::{ItemMeta, ItemRow, Reader, Seq, StoreState};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -202,7 +202,14 @@ impl Views {
     /// The last batch that the views have read.
     #[must_use]
     pub fn current_seq(&self) -> Seq {
-        lock_ignoring_poison(&self.engine).seq()
+        lock_ignoring_poison(&self.engine).state().seq
+    }
+
+    /// The state of the store that the views have read. It equals the state of the store as soon as
+    /// they have read all commits; a restore may leave fewer batches than [`Views::current_seq`].
+    #[must_use]
+    pub fn current_state(&self) -> StoreState {
+        lock_ignoring_poison(&self.engine).state().clone()
     }
 
     /// Returns the number of open views.

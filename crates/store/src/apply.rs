@@ -140,7 +140,7 @@ impl Store {
             operation.first_seq = Some(seq);
         }
         operation.id_in_epoch = Some(written);
-        self.lock_files.notify_commit(&[&CommittedState { seq, epoch: epoch.to_string() }]);
+        self.lock_files.notify_commit(&CommittedState { seq, epoch: epoch.to_string() });
         Ok(AppliedBatch { seq, outcomes, lock_held: Duration::ZERO })
     }
 

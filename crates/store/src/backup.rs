@@ -92,7 +92,9 @@ impl Store {
         };
         let (former, restored) = (read_state(&self.conn)?, read_state(&staged.conn)?);
         // If this process dies, either state may be that of the store.
-        self.lock_files.notify_commit(&[&former, &restored]);
+        self.lock_files
+            .announce_restore(&[&former, &restored])
+            .map_err(file_error_at(&self.directory.notify_path()))?;
         let put = replace_content(&mut self.conn, &self.path, &staged.conn, stop);
         if let Err(error) = put {
             // Whether the restore happened decides about the copy. A failure leaves it to the next
@@ -104,16 +106,19 @@ impl Store {
         let before =
             interrupted_restore::name_previous_copy(&self.directory, &before).unwrap_or(before);
         drop(staged);
-        let items = self.verify_restored()?;
-        let tx = self.conn.autocommit_read();
-        let locale = crate::meta::read_locale(&tx).map_err(sqlite_error_at(&self.path))?;
-        drop(tx);
-        self.extractor =
-            crate::Extractor::with_zones(&locale, self.extractor.zone_database().clone());
-        self.lock_files.notify_commit(&[&restored]);
+        let items = self.verify_restored().map_err(not_verified)?;
+        self.extractor = self.restored_extractor().map_err(not_verified)?;
+        self.lock_files.notify_commit(&restored);
         drop(lock);
-        self.refresh()?;
+        self.refresh().map_err(not_verified)?;
         Ok(RestoreReport { previous_copy: before, items })
+    }
+
+    /// Returns an extractor for the locale of the restored content.
+    fn restored_extractor(&self) -> Result<crate::Extractor> {
+        let locale = crate::meta::read_locale(&self.conn.autocommit_read());
+        let locale = locale.map_err(sqlite_error_at(&self.path))?;
+        Ok(crate::Extractor::with_zones(&locale, self.extractor.zone_database().clone()))
     }
 
     /// Moves the restored content from the write-ahead log into the database, as far as readers
@@ -168,7 +173,7 @@ impl DataDirectory {
         let lock = locks.acquire()?;
         fail_if_stopped(stop)?;
         let before = self.replace_database(&locks, staged.into_staging())?;
-        let items = verify_and_count(&self.database_path())?;
+        let items = verify_and_count(&self.database_path()).map_err(not_verified)?;
         lock.mark_clean();
         Ok(RestoreReport { previous_copy: before, items })
     }
@@ -198,6 +203,15 @@ fn replace_content(
             StepResult::More => {}
             _ => std::thread::sleep(BUSY_PAUSE),
         }
+    }
+}
+
+/// Adds to an error that the restore was made. A damaged result is another matter: the backup is
+/// put in its place again.
+fn not_verified(error: Error) -> Error {
+    match error.damaged_file() {
+        Some(_) => error,
+        None => Error::RestoreNotVerified { source: Box::new(error) },
     }
 }
 

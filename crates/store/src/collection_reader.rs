@@ -76,6 +76,44 @@ impl CollectionReader<'_> {
         })
     }
 
+    /// Returns the collection with this name. Does not use the indexes of the table, and if damage
+    /// prevents the count of items, their number is 0: a damaged store can be exported.
+    pub fn find(self, name: &str) -> Result<Option<Collection>> {
+        let found = self.reader.read_statement(|tx| {
+            let sql = "SELECT id, name, type, index_config FROM collection NOT INDEXED
+                       WHERE removed = 0 AND name = ?1";
+            let collection = tx.prepare_cached(sql)?.query_row([name], |row| {
+                let Some(collection_type) = CollectionType::from_number(row.get(2)?) else {
+                    return Ok(None);
+                };
+                let index_config = row.get_ref(3)?.as_str()?;
+                Ok(Some(Collection {
+                    row: row.get(0)?,
+                    name: row.get(1)?,
+                    collection_type,
+                    item_count: 0,
+                    index_config: IndexConfig::from_stored(index_config, collection_type),
+                }))
+            });
+            Ok(collection.optional()?.flatten())
+        })?;
+        let Some(collection) = found else { return Ok(None) };
+        let count = self.count_items(collection.row);
+        match count {
+            Err(error) if error.damaged_file().is_some() => Ok(Some(collection)),
+            count => Ok(Some(Collection { item_count: count?, ..collection })),
+        }
+    }
+
+    /// Returns the number of items in a collection.
+    pub fn count_items(self, collection: CollectionRow) -> Result<u64> {
+        self.reader.read_statement(|tx| {
+            let sql = "SELECT count(*) FROM item WHERE collection = ?1";
+            let mut select = tx.prepare_cached(sql)?;
+            Ok(select.query_row([collection], |row| row.get::<_, i64>(0))?.unsigned_abs())
+        })
+    }
+
     /// Returns the rows of all collections, or of the collection with this name, without counting
     /// items.
     pub fn list_rows(self, name: Option<&str>) -> Result<Vec<CollectionRow>> {

@@ -1,9 +1,11 @@
 //! The record of the last commit in the notify file, and its comparison with the store.
 //!
-//! The record is `SEQ EPOCH`. It is written after each commit; so the store is never behind it,
-//! unless another program deleted or replaced `data.db` or its write-ahead log. While a restore
-//! gives the store another epoch, the record names both states: `SEQ EPOCH SEQ EPOCH`. It is not
-//! synced to the disk, so after a power cut it may be behind the store, or empty.
+//! The record is the line `SEQ EPOCH CHECKSUM`. It is written after each commit; so the store is
+//! never behind it, unless another program deleted or replaced `data.db` or its write-ahead log.
+//! While a restore gives the store another epoch, the record names both states: `SEQ EPOCH SEQ
+//! EPOCH CHECKSUM`. That record is synced to the disk before the restore commits; others are not,
+//! so after a power cut the record may be behind the store, empty, or a mixture of two, which the
+//! checksum reveals. Then there is nothing to compare.
 //!
 //! Separate from `lock`, which keeps the file open for writing, because readers compare it, too.
 
@@ -15,6 +17,7 @@ use crate::meta::read_meta_number;
 use crate::read_transaction::ReadTransaction;
 use std::fs::File;
 use std::io::Read as _;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// More than any record has.
 const MAX_RECORD_BYTES: u64 = 128;
@@ -37,17 +40,29 @@ impl CommittedState {
 pub(crate) fn format_record(states: &[&CommittedState]) -> String {
     let states: Vec<_> =
         states.iter().map(|state| format!("{} {}", state.seq, state.epoch)).collect();
-    format!("{}\n", states.join(" "))
+    let states = states.join(" ");
+    format!("{states} {}\n", format_checksum(&states))
 }
 
+/// Returns the states of a record; none if it is incomplete, or its checksum is wrong.
 fn parse_record(text: &str) -> Vec<CommittedState> {
-    let mut words = text.split_whitespace();
-    let mut states = Vec::new();
-    while let (Some(seq), Some(epoch)) = (words.next(), words.next()) {
-        let Ok(seq) = seq.parse() else { break };
-        states.push(CommittedState { seq, epoch: epoch.to_string() });
+    let line = text.split_once('\n').map(|(line, _)| line);
+    let Some((states, checksum)) = line.and_then(|line| line.rsplit_once(' ')) else {
+        return Vec::new();
+    };
+    if checksum != format_checksum(states) {
+        return Vec::new();
     }
-    states
+    let words: Vec<&str> = states.split(' ').collect();
+    let state = |pair: &[&str]| match pair {
+        [seq, epoch] => Some(CommittedState { seq: seq.parse().ok()?, epoch: epoch.to_string() }),
+        _ => None,
+    };
+    words.chunks(2).map_while(state).collect()
+}
+
+fn format_checksum(states: &str) -> String {
+    format!("{:016x}", xxh3_64(states.as_bytes()))
 }
 
 /// Reads the record of the last commit. It has to be read before the store: the store may be ahead
@@ -71,7 +86,6 @@ pub(crate) fn compare(
     directory: &DataDirectory,
 ) -> Result<()> {
     let path = directory.database_path();
-    // After a power cut, the end of a longer record may be left behind a shorter one.
     let recorded = record.iter().filter(|recorded| recorded.epoch == store.epoch);
     match recorded.map(|recorded| recorded.seq).min() {
         Some(seq) if seq > store.seq => {
@@ -101,11 +115,15 @@ mod tests {
     #[test]
     fn a_store_behind_its_record_is_refused() {
         let directory = DataDirectory::new("/nowhere");
-        let check = |record: &str, store: &str, expect: &str| {
-            let [store] = &parse_record(store)[..] else { panic!("{store}") };
-            let found = compare(&parse_record(record), store, &directory);
+        let state = |text: &str| {
+            let (seq, epoch) = text.split_once(' ').expect("a number and an epoch");
+            CommittedState { seq: seq.parse().expect("a number"), epoch: epoch.to_string() }
+        };
+        let check = |states: &[&str], store: &str, expect: &str| {
+            let states: Vec<CommittedState> = states.iter().copied().map(state).collect();
+            let found = compare(&states, &state(store), &directory);
             let found = found.map_or_else(|error| error.to_string(), |()| "sound".into());
-            assert_eq!(found, expect, "{record:?}, {store:?}");
+            assert_eq!(found, expect, "{states:?}, {store:?}");
         };
         let replaced = "/nowhere/data.db or its write-ahead log was replaced by another program";
         let missing = |what: &str| {
@@ -113,18 +131,15 @@ mod tests {
                 "{what} missing from /nowhere/data.db: its write-ahead log was deleted or replaced"
             )
         };
-        check("7 aa\n", "7 aa", "sound");
-        check("7 aa\n", "9 aa", "sound");
-        check("", "9 aa", "sound");
-        check("garbage", "9 aa", "sound");
-        check("7\n", "1 aa", "sound");
-        check("7 aa", "6 aa", &missing("1 committed batch is"));
-        check("7 aa", "4 aa", &missing("3 committed batches are"));
-        check("7 aa", "7 bb", replaced);
-        check("7 aa 2 bb", "2 bb", "sound");
-        check("7 aa 2 bb", "7 aa", "sound");
-        check("7 aa 2 bb", "7 cc", replaced);
-        check("7 aa\n0 aa", "1 aa", "sound");
+        check(&["7 aa"], "7 aa", "sound");
+        check(&["7 aa"], "9 aa", "sound");
+        check(&[], "9 aa", "sound");
+        check(&["7 aa"], "6 aa", &missing("1 committed batch is"));
+        check(&["7 aa"], "4 aa", &missing("3 committed batches are"));
+        check(&["7 aa"], "7 bb", replaced);
+        check(&["7 aa", "2 bb"], "2 bb", "sound");
+        check(&["7 aa", "2 bb"], "7 aa", "sound");
+        check(&["7 aa", "2 bb"], "7 cc", replaced);
     }
 
     #[test]
@@ -134,6 +149,32 @@ mod tests {
         for states in [&states[..1], &states[..]] {
             let text = format_record(&states.iter().collect::<Vec<_>>());
             assert_eq!(parse_record(&text), states);
+        }
+    }
+    /// A power cut leaves any part of a record over the former one.
+    #[test]
+    fn a_torn_record_is_no_record() {
+        let record = |states: &[(Seq, &str)]| {
+            let state = |&(seq, epoch): &(Seq, &str)| CommittedState { seq, epoch: epoch.into() };
+            let states: Vec<CommittedState> = states.iter().map(state).collect();
+            format_record(&states.iter().collect::<Vec<_>>())
+        };
+        let records = [
+            record(&[(9, "aa")]),
+            record(&[(19, "aa")]),
+            record(&[(20, "aa")]),
+            record(&[(20, "aa"), (3, "bb")]),
+            record(&[(3, "bb")]),
+        ];
+        for (old, new) in records.iter().zip(&records[1..]) {
+            for torn in 0..new.len() {
+                let old_end = old.get(torn..).unwrap_or_default();
+                let text = format!("{}{old_end}", &new[..torn]);
+                let found = parse_record(&text);
+                let is_old = found == parse_record(old);
+                let is_new = found == parse_record(new);
+                assert!(found.is_empty() || is_old || is_new, "{text:?}");
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
 //! types name `rusqlite::Connection`, so no other statement runs outside of a transaction.
 
 use crate::error::{Error, Result, sqlite_error_at};
+use crate::failure_cause::read_failure_in_finding;
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::backup::Backup;
@@ -17,7 +18,8 @@ use std::ffi::OsString;
 use std::ops::Deref;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
 const MIN_SQLITE_VERSION: i32 = 3_051_003;
@@ -30,6 +32,8 @@ const WRITE_CACHE_KIB: i64 = -16384;
 const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
 /// The time that a statement waits for a lock of another connection.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time after which a checkpoint is tried again that met another one.
+const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(2);
 /// Prepared statements that a connection keeps: more than the program has, because preparing a
 /// statement takes longer than running most of them.
 const STATEMENT_CACHE_CAPACITY: usize = 256;
@@ -297,13 +301,21 @@ impl WriteConnection {
         self.wait_for_checkpoint("PRAGMA wal_checkpoint(TRUNCATE)", timeout)
     }
 
-    /// Runs a checkpoint that waits for readers. Returns false if one was in the way.
+    /// Runs a checkpoint that waits for readers, and for the checkpoint of another connection, for
+    /// which SQLite does not wait. Returns false if one was in the way.
     fn wait_for_checkpoint(&self, sql: &str, timeout: Duration) -> rusqlite::Result<bool> {
         let conn = &self.conn.0;
-        conn.busy_timeout(timeout)?;
-        let is_busy = conn.query_row(sql, [], |row| row.get::<_, bool>(0));
-        conn.busy_timeout(BUSY_TIMEOUT)?;
-        is_busy.map(|is_busy| !is_busy)
+        let began = Instant::now();
+        loop {
+            conn.busy_timeout(timeout.saturating_sub(began.elapsed()))?;
+            let is_busy = conn.query_row(sql, [], |row| row.get::<_, bool>(0));
+            conn.busy_timeout(BUSY_TIMEOUT)?;
+            let is_busy = is_busy?;
+            if !is_busy || began.elapsed() >= timeout {
+                return Ok(!is_busy);
+            }
+            thread::sleep(CHECKPOINT_RETRY_INTERVAL);
+        }
     }
 
     /// Writes the content, without unused bytes, into an empty file.
@@ -340,18 +352,24 @@ pub(crate) fn quick_check(tx: &ReadTransaction<'_>, path: &Path) -> Result<()> {
 
 /// Returns the first finding of SQLite's quick check; `None`: no page contradicts another.
 pub(crate) fn run_quick_check(tx: &ReadTransaction<'_>) -> rusqlite::Result<Option<String>> {
-    let verdict: String =
-        tx.prepare_cached("PRAGMA quick_check(1)")?.query_row([], |row| row.get(0))?;
-    Ok(Some(verdict).filter(|verdict| verdict != "ok"))
+    Ok(run_check_pragma(tx, "PRAGMA quick_check(1)")?.into_iter().next())
 }
 
 /// Returns the first hundred findings of SQLite's full integrity check.
 pub(crate) fn integrity_check(tx: &ReadTransaction<'_>) -> rusqlite::Result<Vec<String>> {
+    run_check_pragma(tx, "PRAGMA integrity_check(100)")
+}
+
+/// Returns the findings of a check. A page that could not be read is an error, not a finding.
+fn run_check_pragma(tx: &ReadTransaction<'_>, sql: &str) -> rusqlite::Result<Vec<String>> {
     let lines = tx
-        .prepare_cached("PRAGMA integrity_check(100)")?
+        .prepare_cached(sql)?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<Vec<String>>>()?;
-    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    match lines.iter().find_map(|line| read_failure_in_finding(line)) {
+        Some(failure) => Err(failure),
+        None => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
+    }
 }
 
 #[cfg(all(test, debug_assertions))]
@@ -364,5 +382,40 @@ mod tests {
         let conn = WriteConnection::open(Path::new(":memory:")).expect("a database");
         let tx = conn.begin_read().expect("a transaction");
         let _refused = tx.prepare_cached("CREATE TABLE made(a)");
+    }
+
+    /// Without a busy handler, SQLite gives up at once.
+    #[test]
+    fn a_checkpoint_waits_for_another_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("data.db");
+        std::fs::write(&path, "").expect("an empty file");
+        let conn = WriteConnection::open(&path).expect("a database");
+        conn.set_write_pragmas().expect("a write-ahead log");
+        let write = |sql| {
+            let tx = conn.begin_write().expect("a transaction");
+            tx.execute_batch(sql).expect("a change");
+            tx.commit().expect("a commit");
+        };
+        write("CREATE TABLE made(a)");
+        let reader = ReadConnection::open(&path).expect("a reader");
+        let old_state = reader.begin_read().expect("a transaction");
+        old_state.query_row("SELECT count(*) FROM made", [], |_| Ok(())).expect("a read");
+        write("INSERT INTO made VALUES(1)");
+        thread::scope(|scope| {
+            // It keeps the lock of checkpoints while it waits for the reader.
+            scope.spawn(|| {
+                let other = WriteConnection::open(&path).expect("a database");
+                other.checkpoint_fully(Duration::from_secs(60));
+            });
+            let probe = WriteConnection::open(&path).expect("a database");
+            let sql = "PRAGMA wal_checkpoint(PASSIVE)";
+            let is_running = || probe.conn.0.query_row(sql, [], |row| row.get::<_, bool>(0));
+            while !is_running().expect("an answer") {
+                thread::yield_now();
+            }
+            drop(old_state);
+            assert!(conn.empty_wal(Duration::from_secs(60)).expect("a checkpoint"));
+        });
     }
 }

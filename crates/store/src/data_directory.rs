@@ -97,6 +97,25 @@ impl DataDirectory {
         Ok(())
     }
 
+    /// Creates the files of the write-ahead log if they are missing. SQLite would create them, too,
+    /// but if that fails it opens them read-only, and the reason is lost.
+    pub(crate) fn create_log_files(&self) -> Result<()> {
+        let path = self.database_path();
+        // An empty database has no log, and the log of a linked one is elsewhere.
+        let has_log =
+            fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() > 0);
+        for path in [self.wal_path(), self.shared_memory_path()].iter().filter(|_| has_log) {
+            let mut options = fs::OpenOptions::new();
+            // An existing file is in use, perhaps by this process: to open and close it would
+            // release SQLite's locks.
+            match options.write(true).create_new(true).mode(0o600).open(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => drop(created.map_err(file_error_at(path))?),
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the path of the notify file, which has the record of the last commit.
     #[must_use]
     pub fn notify_path(&self) -> PathBuf {

@@ -5,8 +5,9 @@
 //! from `data_directory`, which knows names and no file systems.
 
 use rustix::fs::{FallocateFlags, Mode, OFlags, StatVfsMountFlags, fallocate, open, statvfs};
+use rustix::io::Errno;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -26,6 +27,10 @@ pub(crate) enum DiskState {
     Writable,
     /// It has no room.
     Full,
+    /// It has room, but not for this user.
+    OverQuota,
+    /// Writing fails with an error of the disk.
+    Failing,
     /// It is mounted read-only.
     ReadOnly,
 }
@@ -46,19 +51,21 @@ pub(crate) fn disk_state(dir: &Path) -> DiskState {
 /// an exhausted quota, which only a write meets.
 pub(crate) fn disk_state_after_failure(dir: &Path) -> DiskState {
     match disk_state(dir) {
-        DiskState::Writable if is_write_refused(dir) => DiskState::Full,
+        DiskState::Writable => match write_unnamed_file(dir) {
+            Err(error) if error.kind() == ErrorKind::StorageFull => DiskState::Full,
+            Err(error) if error.kind() == ErrorKind::QuotaExceeded => DiskState::OverQuota,
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => DiskState::Failing,
+            _ => DiskState::Writable,
+        },
         state => state,
     }
 }
 
-/// Returns whether a file without a name cannot be filled for lack of room.
-fn is_write_refused(dir: &Path) -> bool {
+/// Fills a file without a name, which disappears again.
+fn write_unnamed_file(dir: &Path) -> io::Result<()> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let Ok(file) = open(dir, flags, Mode::RUSR | Mode::WUSR) else { return false };
-    let written = File::from(file).write_all(&[1; MIN_FREE_BYTES as usize]);
-    written.is_err_and(|error| {
-        matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
-    })
+    let file = open(dir, flags, Mode::RUSR | Mode::WUSR)?;
+    File::from(file).write_all(&[1; MIN_FREE_BYTES as usize])
 }
 
 /// Allocates the blocks of SQLite's shared memory, where SQLite left holes: it writes one byte for

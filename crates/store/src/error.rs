@@ -2,8 +2,10 @@
 
 use crate::damaged_object::DamagedObject;
 use crate::disk_state::{DiskState, disk_state_after_failure};
+use crate::failure_cause::{FailureCause, failure_cause, is_failed_sync};
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow, OperationId};
-use rusqlite::ffi;
+use crate::staging_file::folder_of;
+use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 
 /// The result of every fallible function of this crate.
@@ -99,6 +101,12 @@ pub enum Error {
         /// The data directory.
         dir: PathBuf,
     },
+    /// The user's quota of the disk is used up. Committed batches are not affected.
+    #[error("the quota of the disk that holds {dir} is used up")]
+    QuotaExceeded {
+        /// The data directory.
+        dir: PathBuf,
+    },
     /// The file system is mounted read-only.
     #[error("{dir} is on a read-only file system")]
     ReadOnlyDisk {
@@ -111,12 +119,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The disk failed to read or write.
+    /// The disk failed.
     #[error("{path}: the disk failed to {operation}")]
     DiskFailed {
         /// The file.
         path: PathBuf,
-        /// The operation that failed: read, write or sync.
+        /// The operation that failed: read, write, sync or open.
         operation: &'static str,
         /// The error of SQLite.
         source: rusqlite::Error,
@@ -274,6 +282,26 @@ pub enum Error {
         /// The database.
         path: PathBuf,
     },
+    /// The disk failed to sync a commit: it is unknown whether the change is on the disk.
+    #[error("{source}; the change may have been committed")]
+    CommitNotSynced {
+        /// The failure to sync.
+        source: Box<Error>,
+    },
+    /// The backup is in the place of the store, and could not be verified there.
+    #[error(
+        "the backup was restored, and the restore was committed, but it cannot be verified: {source}"
+    )]
+    RestoreNotVerified {
+        /// The failure to read it.
+        source: Box<Error>,
+    },
+    /// A purge could not be finished. It is pending work.
+    #[error("the purge is not finished: {source}")]
+    PurgeNotFinished {
+        /// The failure.
+        source: Box<Error>,
+    },
     /// A purge was interrupted or is still running: a copy of the store would have the purged
     /// bytes.
     #[error("{path} may contain data of purged items: a purge is not finished")]
@@ -297,6 +325,7 @@ impl Error {
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => Some(path),
+            Error::PurgeNotFinished { source } => source.damaged_file(),
             _ => None,
         }
     }
@@ -364,7 +393,7 @@ impl DatabaseError {
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             DatabaseError::Damaged(_) | DatabaseError::DamagedObject(_) => true,
-            DatabaseError::Sqlite(error) => is_sqlite_damage(error),
+            DatabaseError::Sqlite(error) => failure_cause(error) == FailureCause::Damage,
         }
     }
 }
@@ -395,73 +424,55 @@ pub(crate) fn sqlite_error_at<E: Into<DatabaseError>>(
     }
 }
 
-/// Returns whether an error says that the file is damaged or no database. The tables are strict, so
-/// a value of another type than its column's is damage, too.
-fn is_sqlite_damage(error: &rusqlite::Error) -> bool {
-    use rusqlite::{Error, ErrorCode};
-    match error {
-        Error::InvalidColumnType(..)
-        | Error::FromSqlConversionFailure(..)
-        | Error::IntegralValueOutOfRange(..)
-        | Error::Utf8Error(..) => true,
-        error => matches!(
-            error.sqlite_error_code(),
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-        ),
-    }
-}
-
+/// Names the file or the disk that an error of SQLite is about.
 fn name_sqlite_error(path: &std::path::Path, source: rusqlite::Error) -> Error {
-    match source.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::DiskFull) => {
-            Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
-        }
-        _ if is_sqlite_damage(&source) => {
-            Error::Damaged { path: path.to_path_buf(), what: source.to_string() }
-        }
-        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-            Error::Locked { path: path.to_path_buf() }
-        }
-        Some(
-            rusqlite::ErrorCode::SystemIoFailure
-            | rusqlite::ErrorCode::CannotOpen
-            | rusqlite::ErrorCode::ReadOnly,
-        ) => name_system_error(path, source),
-        _ => Error::Sqlite { path: path.to_path_buf(), source },
+    let is_unsynced = is_failed_sync(&source);
+    match name_cause(path, source) {
+        source if is_unsynced => Error::CommitNotSynced { source: Box::new(source) },
+        error => error,
     }
 }
 
-/// Names the cause of an error of the system, of which SQLite tells only the call that failed.
-fn name_system_error(path: &std::path::Path, source: rusqlite::Error) -> Error {
-    let dir = path.parent().unwrap_or(path);
-    match disk_state_after_failure(dir) {
-        DiskState::Full => return Error::DiskFull { dir: dir.to_path_buf() },
-        DiskState::ReadOnly => return Error::ReadOnlyDisk { dir: dir.to_path_buf() },
-        DiskState::Writable => {}
-    }
+fn name_cause(path: &std::path::Path, source: rusqlite::Error) -> Error {
+    // First, because other system calls may fail below.
+    let cause = failure_cause(&source);
+    let dir = folder_of(path).to_path_buf();
     let path = path.to_path_buf();
-    let code = source.sqlite_error().map_or(0, |error| error.extended_code);
-    let operation = match code {
-        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "read",
-        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => "sync",
-        code if code & 0xff == ffi::SQLITE_IOERR => "write",
-        _ => return Error::Sqlite { path, source },
+    let name_call = |operation| match disk_state_after_failure(&dir) {
+        DiskState::Full => FailureCause::DiskFull,
+        DiskState::OverQuota => FailureCause::QuotaExceeded,
+        DiskState::ReadOnly => FailureCause::ReadOnlyDisk,
+        DiskState::Failing => FailureCause::DiskFailed(operation),
+        DiskState::Writable if source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) => {
+            FailureCause::DiskFailed(operation)
+        }
+        DiskState::Writable => FailureCause::Other,
     };
-    Error::DiskFailed { path, operation, source }
+    let cause = match cause {
+        FailureCause::System(operation) => name_call(operation),
+        cause => cause,
+    };
+    match cause {
+        FailureCause::DiskFull => Error::DiskFull { dir },
+        FailureCause::QuotaExceeded => Error::QuotaExceeded { dir },
+        FailureCause::ReadOnlyDisk => Error::ReadOnlyDisk { dir },
+        FailureCause::DiskFailed(operation) => Error::DiskFailed { path, operation, source },
+        FailureCause::Damage => Error::Damaged { path, what: source.to_string() },
+        FailureCause::Locked => Error::Locked { path },
+        FailureCause::System(_) | FailureCause::Other => Error::Sqlite { path, source },
+    }
 }
 
 /// Names the file to which a system error belongs.
 pub(crate) fn file_error_at(path: &std::path::Path) -> impl Fn(std::io::Error) -> Error + '_ {
-    move |source| match source.kind() {
-        std::io::ErrorKind::StorageFull => {
-            Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
+    use std::io::ErrorKind;
+    move |source| {
+        let dir = || folder_of(path).to_path_buf();
+        match source.kind() {
+            ErrorKind::StorageFull => Error::DiskFull { dir: dir() },
+            ErrorKind::QuotaExceeded => Error::QuotaExceeded { dir: dir() },
+            ErrorKind::ReadOnlyFilesystem => Error::ReadOnlyDisk { dir: dir() },
+            _ => Error::File { path: path.to_path_buf(), source },
         }
-        std::io::ErrorKind::QuotaExceeded => {
-            Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
-        }
-        std::io::ErrorKind::ReadOnlyFilesystem => {
-            Error::ReadOnlyDisk { dir: path.parent().unwrap_or(path).to_path_buf() }
-        }
-        _ => Error::File { path: path.to_path_buf(), source },
     }
 }

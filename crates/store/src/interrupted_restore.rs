@@ -56,7 +56,7 @@ pub(crate) fn replace_by_pending(directory: &DataDirectory, locks: &LockFiles) -
         // The names of the damaged files are on the disk before the backup takes their place.
         sync_folder_of(&data)?;
         // Before the rename: a replacement that was interrupted is repeated in any case.
-        locks.notify_commit(&[&state]);
+        locks.announce_restore(&[&state])?;
         rename_durably(&pending, &data)
     };
     run().map_err(file_error_at(&data))?;

@@ -6,7 +6,7 @@
 
 use crate::checksum::verify_item;
 use crate::collection_reader::Collection;
-use crate::error::{DatabaseResult, Result};
+use crate::error::{DatabaseError, DatabaseResult, Result};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::{Handle, HandlePrefix};
 use crate::item_meta::{
@@ -52,6 +52,13 @@ const MAX_SKIPPED_ROWS: i64 = 4;
 /// Divides ascending rows into runs without gaps, each of which is read by one statement.
 fn contiguous_runs(rows: &[ItemRow]) -> impl Iterator<Item = (ItemRow, ItemRow)> {
     rows.chunk_by(|a, b| a.next() == *b).filter_map(|run| Some((*run.first()?, *run.last()?)))
+}
+
+impl<'a> ItemReader<'a> {
+    /// Returns the reader of the store.
+    pub(crate) fn reader(self) -> &'a Reader {
+        self.reader
+    }
 }
 
 impl ItemReader<'_> {
@@ -460,9 +467,14 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Returns the source bytes of the item in this row.
+    /// Returns the source bytes of the item in this row; `None`: there is no such item.
     pub fn source_bytes(self, row: ItemRow) -> Result<Option<Vec<u8>>> {
-        self.reader.read_statement(|tx| blob::read_source_bytes(tx, row))
+        self.reader.read_statement(|tx| match blob::read_source_bytes(tx, row)? {
+            None if self.read_meta(tx, row)?.is_some() => {
+                Err(DatabaseError::missing_source_bytes(row))
+            }
+            bytes => Ok(bytes),
+        })
     }
 
     /// Returns the calendar context in this row.

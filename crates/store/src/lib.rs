@@ -19,7 +19,7 @@
 //! | `data_directory` | the files of a store |
 //! | `lock_holder`, `lock` | who holds a lock, the fair write lock |
 //! | `output_file` | files that a user names as outputs |
-//! | `disk_state` | whether the disk can be written |
+//! | `disk_state`, `failure_cause` | whether the disk can be written, why SQLite failed |
 //! | `commit_notification` | watching for commits |
 //! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
@@ -46,6 +46,7 @@
 //! | `reader_cache`, `reader` | opening a store for reading, and the cache of a reader |
 //! | `collection_reader`, `item_reader`, `index_reader`, `change_reader` | the four parts of a reader |
 //! | `sorted_reads` | reading in a sort order |
+//! | `damaged_reads` | reading past damage |
 //! | `store` | opening a store for writing |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `batch`, `apply` | changes, and the one function that writes them |
@@ -74,12 +75,14 @@ mod commit_record;
 mod connection;
 mod damage_scan;
 mod damaged_object;
+mod damaged_reads;
 mod data_directory;
 mod database_copy;
 mod derived_index;
 mod disk_state;
 mod error;
 mod extractor_cache;
+mod failure_cause;
 mod handle;
 mod history;
 mod index_digest;
@@ -136,6 +139,7 @@ pub use crate::check::{CheckReport, Fault};
 pub use crate::collection_reader::{Collection, CollectionProperties, CollectionReader};
 pub use crate::commit_notification::CommitWatcher;
 pub use crate::damaged_object::DamagedObject;
+pub use crate::damaged_reads::{ReadableItems, UnreadableItem};
 pub use crate::data_directory::DataDirectory;
 pub use crate::derived_index::DerivedIndex;
 pub use crate::error::{Error, OutputError, Result};

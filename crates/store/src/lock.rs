@@ -218,22 +218,28 @@ impl LockFiles {
         WorkLock { _file: file }
     }
 
-    /// Writes the state after the last commit to the notify file; two states while a restore
-    /// changes one into the other. A failure is no error: watchers also look at the store once a
-    /// second.
-    pub(crate) fn notify_commit(&self, states: &[&CommittedState]) {
+    /// Writes the state after the last commit to the notify file. A failure is no error: watchers
+    /// also look at the store once a second.
+    pub(crate) fn notify_commit(&self, state: &CommittedState) {
+        let _unnoticed = self.write_record(&[state]);
+    }
+
+    /// Writes the states that the store may have from now on to the notify file, and syncs it: the
+    /// store gets another epoch, and after a power cut the record must not name a former one.
+    pub(crate) fn announce_restore(&self, states: &[&CommittedState]) -> std::io::Result<()> {
+        self.write_record(states)?;
+        self.notify_file.sync_all()
+    }
+
+    fn write_record(&self, states: &[&CommittedState]) -> std::io::Result<()> {
         let record = commit_record::format_record(states);
         let length = record.len() as u64;
-        let write = || -> std::io::Result<()> {
-            self.notify_file.write_all_at(record.as_bytes(), 0)?;
-            // Only a restore makes the record shorter.
-            if self.notify_file.metadata()?.len() > length {
-                self.notify_file.set_len(length)
-            } else {
-                Ok(())
-            }
-        };
-        let _unnoticed = write();
+        self.notify_file.write_all_at(record.as_bytes(), 0)?;
+        // Only a restore makes the record shorter.
+        if self.notify_file.metadata()?.len() > length {
+            self.notify_file.set_len(length)?;
+        }
+        Ok(())
     }
 }
 

@@ -60,8 +60,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] if a reader kept old pages in use: the items are deleted, but
-    /// their bytes may remain until the purge is repeated. After this and other errors, the purge
-    /// is [`PendingWork`](crate::PendingWork), unless nothing was purged.
+    /// their bytes may remain until the purge is repeated; [`Error::PurgeNotFinished`] for any
+    /// other reason. After both, the purge is [`PendingWork`](crate::PendingWork). After another
+    /// error, nothing was purged.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
         let _work = self.lock_files.acquire_work_lock()?;
@@ -74,15 +75,29 @@ impl Store {
         all.extend(handles.iter().filter(|handle| !all.contains(handle)).collect::<Vec<_>>());
         self.record_purge(Some(&all))?;
         // Copies come first, so that nothing is purged if one of them cannot be.
-        let copies = self.directory.list_copies()?;
+        let copies = self.directory.list_copies().map_err(not_finished)?;
         for copy in &copies {
             if let Err(error) = purge_copy(copy, &all, &mut purged.deleted) {
                 // Without the record of what was not begun. If it cannot be written, the purge
                 // stays pending.
-                let _pending = self.record_purge(before.as_deref());
-                return Err(error);
+                return Err(match self.record_purge(before.as_deref()) {
+                    Ok(()) if before.is_none() => error,
+                    _ => not_finished(error),
+                });
             }
         }
+        self.purge_recorded(operation, &all, &copies, &mut purged).map_err(not_finished)?;
+        Ok(purged)
+    }
+
+    /// Purges the recorded items from the store itself.
+    fn purge_recorded(
+        &mut self,
+        operation: &mut Operation,
+        all: &[Handle],
+        copies: &[PathBuf],
+        purged: &mut PurgeReport,
+    ) -> Result<()> {
         for handles in all.chunks(MAX_ITEMS_PER_BATCH) {
             let purge = |&handle| BatchChange::Internal(InternalChange::Purge(handle));
             let applied = self.apply(operation, handles.iter().map(purge).collect())?;
@@ -93,8 +108,7 @@ impl Store {
             self.erase_derived_data()?;
             self.erase_pages()?;
         }
-        self.finish_purge(&all, &copies, &mut purged.deleted)?;
-        Ok(purged)
+        self.finish_purge(all, copies, &mut purged.deleted)
     }
 
     /// Completes a purge that was interrupted, and waits for one that is running.
@@ -217,6 +231,14 @@ impl Store {
         } else {
             Err(Error::ReaderBlocksPurge)
         }
+    }
+}
+
+/// Adds to an error that the purge is pending, unless the error says so.
+fn not_finished(error: Error) -> Error {
+    match error {
+        Error::ReaderBlocksPurge => error,
+        error => Error::PurgeNotFinished { source: Box::new(error) },
     }
 }
 

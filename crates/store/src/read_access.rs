@@ -12,8 +12,10 @@ use crate::disk_state::{DiskState, disk_state, fill_shared_memory};
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+
+/// The number of times that a reader tries to open the shared memory on a disk that has room.
+const SHARED_MEMORY_ATTEMPTS: usize = 2;
 
 /// A connection that reads, and the locks that it needs.
 #[derive(Debug)]
@@ -36,19 +38,24 @@ pub(crate) fn open_for_reading<T>(
     };
     directory.check_is_file()?;
     let state = disk_state(directory.path());
+    if state != DiskState::ReadOnly {
+        // They need no room while they are empty. Without them, the reader finds another way.
+        let _missing = directory.create_log_files();
+    }
     if state == DiskState::Writable {
-        match open(SharedMemory::File) {
-            Err(error) if is_lack_of_shared_memory(&error) => {}
-            opened => {
-                fill_shared_memory(&directory.shared_memory_path());
-                return opened;
+        // A failure that passes must not send the reader another way: writers of this process would
+        // have to follow it, and cannot write there.
+        for _ in 0..SHARED_MEMORY_ATTEMPTS {
+            match open(SharedMemory::File) {
+                Err(error) if is_lack_of_shared_memory(&error) => {}
+                opened => {
+                    fill_shared_memory(&directory.shared_memory_path());
+                    return opened;
+                }
             }
         }
     }
     directory.ensure_store_exists()?;
-    if state != DiskState::ReadOnly {
-        create_empty_files(directory);
-    }
     let has_both = directory.shared_memory_path().exists() && directory.wal_path().exists();
     let private = has_both.then(|| open(SharedMemory::Heap));
     match private {
@@ -82,16 +89,6 @@ fn open_connection(
     Ok(conn)
 }
 
-/// Creates the files of the write-ahead log, which need no room while they are empty.
-fn create_empty_files(directory: &DataDirectory) {
-    for path in [directory.wal_path(), directory.shared_memory_path()] {
-        let mut options = fs::OpenOptions::new();
-        // An existing file is in use, perhaps by this process: to open and close it would release
-        // SQLite's locks.
-        let _exists = options.write(true).create_new(true).mode(0o600).open(path);
-    }
-}
-
 /// Takes the write lock together with other readers.
 fn lock_out_writers(directory: &DataDirectory) -> Result<File> {
     let path = directory.lock_path();
@@ -109,7 +106,7 @@ fn lock_out_writers(directory: &DataDirectory) -> Result<File> {
 fn is_lack_of_shared_memory(error: &Error) -> bool {
     use rusqlite::ffi;
     match error {
-        Error::DiskFull { .. } | Error::ReadOnlyDisk { .. } => true,
+        Error::DiskFull { .. } | Error::QuotaExceeded { .. } | Error::ReadOnlyDisk { .. } => true,
         Error::Sqlite { source, .. } | Error::DiskFailed { source, .. } => {
             source.sqlite_error().is_some_and(|error| {
                 matches!(
@@ -131,8 +128,9 @@ fn is_lack_of_shared_memory(error: &Error) -> bool {
 /// Fails if nothing can be written to a directory.
 pub(crate) fn ensure_writable_disk(dir: &Path) -> Result<()> {
     match disk_state(dir) {
-        DiskState::Writable => Ok(()),
+        DiskState::Writable | DiskState::Failing => Ok(()),
         DiskState::Full => Err(Error::DiskFull { dir: dir.to_path_buf() }),
+        DiskState::OverQuota => Err(Error::QuotaExceeded { dir: dir.to_path_buf() }),
         DiskState::ReadOnly => Err(Error::ReadOnlyDisk { dir: dir.to_path_buf() }),
     }
 }
@@ -140,7 +138,7 @@ pub(crate) fn ensure_writable_disk(dir: &Path) -> Result<()> {
 /// Returns whether a file can be neither created nor written there.
 pub(crate) fn is_unwritable(dir: &Path, error: &Error) -> bool {
     match error {
-        Error::DiskFull { .. } | Error::ReadOnlyDisk { .. } => true,
+        Error::DiskFull { .. } | Error::QuotaExceeded { .. } | Error::ReadOnlyDisk { .. } => true,
         Error::File { source, .. } => {
             source.kind() == ErrorKind::ReadOnlyFilesystem || disk_state(dir) == DiskState::ReadOnly
         }

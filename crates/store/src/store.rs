@@ -132,6 +132,7 @@ impl Store {
             directory.create_database_file()?;
             directory.check_single_name()?;
             let record = commit_record::read_record(&directory);
+            directory.create_log_files()?;
             let conn = WriteConnection::open(&path).map_err(sqlite_error_at(&path))?;
             // Until the store is verified, its write-ahead log, which may belong to another store,
             // must not be copied into it.

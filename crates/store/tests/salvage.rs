@@ -2,7 +2,9 @@
 
 use crate::book::{Book, Contents, card, create_options, large_card, outcome_handle, put};
 use crate::calendar::{calendar_context, component, put as put_component};
-use larder_store::{DataDirectory, Operation, Precondition, SalvageLoss, SalvageReport, Store};
+use larder_store::{
+    BatchChange, DataDirectory, Operation, Precondition, SalvageLoss, SalvageReport, Store,
+};
 use std::fs;
 use std::path::Path;
 
@@ -36,6 +38,10 @@ fn large_book() -> Book {
         let (_, outcome) = book.put(&card(&format!("u{n}"), "Later", ""));
         book.remove(outcome_handle(&outcome));
     }
+    // Former versions of a collection that is gone.
+    let (_, outcome) = book.put_into("spare", &card("s", "Spare", ""));
+    book.remove(outcome_handle(&outcome));
+    book.apply(vec![BatchChange::RemoveCollection("spare".into())]);
     book
 }
 

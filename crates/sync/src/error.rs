@@ -14,6 +14,9 @@ pub enum Error {
     /// The file of rejected input could not be written.
     #[error(transparent)]
     RejectsFile(larder_store::OutputError),
+    /// Everything was imported, and then the file of rejected input could not be written.
+    #[error("the items were imported, but the rejected input was not written: {0}")]
+    RejectsNotWritten(larder_store::OutputError),
     /// The file of rejected input is one of the inputs.
     #[error("{path} is one of the files to import: rejected input cannot be written to it")]
     RejectsFileIsInput {

@@ -8,7 +8,7 @@ mod calendar;
 
 use crate::error::Error;
 use larder_format::decoding::decode_utf16;
-use larder_store::{Collection, ItemMeta, ItemRow, Reader};
+use larder_store::{Collection, ItemMeta, ItemRow, Reader, UnreadableItem};
 use std::borrow::Cow;
 use std::io::{BufWriter, Write};
 
@@ -20,10 +20,11 @@ const ITEMS_PER_READ: usize = 256;
 pub struct ExportReport {
     /// The number of items written.
     pub items: u64,
-    /// The number of items that could not be read: the store is damaged.
-    pub unreadable: u64,
-    /// The error that ended the reading early. The items before it are written, and `unreadable`
-    /// counts the others, as far as possible.
+    /// The items that could not be read: the store is damaged.
+    pub unreadable: Vec<UnreadableItem>,
+    /// The number of further items that are missing: the store counts more than it has.
+    pub uncounted: u64,
+    /// The error that ended the reading early. The items before it are written.
     pub error: Option<larder_store::Error>,
     /// The number of items that were converted from UTF-16 to UTF-8: one file has one encoding.
     pub transcoded: u64,
@@ -31,6 +32,27 @@ pub struct ExportReport {
     pub zones: u64,
     /// The number of bytes written.
     pub bytes: u64,
+}
+
+impl ExportReport {
+    /// Returns whether everything was exported.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.unreadable.is_empty() && self.uncounted == 0 && self.error.is_none()
+    }
+
+    /// Compares the number of items in the collection with the items that were found. The rest has
+    /// rows that other rows name and that are missing.
+    fn count_missing(&mut self, all: Option<u64>) {
+        let found = self.items + self.unreadable.len() as u64;
+        self.uncounted = all.map_or(0, |all| all.saturating_sub(found));
+    }
+
+    fn add_unreadable(&mut self, meta: &ItemMeta, error: larder_store::Error) {
+        let (row, handle) = (meta.row, Some(meta.handle));
+        let collection = meta.collection.to_string();
+        self.unreadable.push(UnreadableItem { row, handle, collection, error });
+    }
 }
 
 /// Writes the items of a collection to `out`, in the order in which they were added.
@@ -50,40 +72,38 @@ pub fn export(
     let mut summary = ExportReport::default();
     if !collection.collection_type.is_exported_in_calendar() {
         let all = for_each_item(reader, collection, &mut summary, &mut |summary, meta| {
-            let Some(bytes) = read_source(reader, meta.row, summary) else { return Ok(()) };
+            let Some(bytes) = read_source(reader, meta, summary) else { return Ok(()) };
             write_text(&bytes, &mut out, summary)?;
             summary.items += 1;
             Ok(())
         })?;
-        summary.unreadable = all.saturating_sub(summary.items);
+        summary.count_missing(all);
     } else {
         calendar::export_calendar(reader, collection, &mut out, &mut summary)?;
     }
     out.flush().map_err(Error::Write)?;
+    if let Err(error) = reader.items().name_unreadable(&mut summary.unreadable) {
+        summary.error.get_or_insert(error);
+    }
     Ok(summary)
 }
 
-/// Calls `visit` with every item. Returns the number of items in the collection, at the end or when
-/// an error ended the reading early.
+/// Calls `visit` with every item. Returns the number of items in the collection at the end; `None`:
+/// it cannot be counted.
 fn for_each_item(
     reader: &Reader,
     collection: &Collection,
     summary: &mut ExportReport,
     visit: &mut dyn FnMut(&mut ExportReport, &ItemMeta) -> Result<(), Error>,
-) -> Result<u64, Error> {
+) -> Result<Option<u64>, Error> {
     let mut after = None;
-    // If a page cannot be read, its items are read one by one up to the damaged one.
-    let mut limit = ITEMS_PER_READ;
     loop {
-        match reader.items().list_after(collection, after, limit) {
+        match reader.items().list_after(collection, after, ITEMS_PER_READ) {
             Ok(page) if page.is_empty() => match count_at_end(reader, collection, after) {
-                Ok(Some(all)) => return Ok(all),
+                Ok(Some(all)) => return Ok(Some(all)),
                 // Another writer added items.
                 Ok(None) => {}
-                Err(error) => {
-                    summary.error = Some(error);
-                    return Ok(0);
-                }
+                Err(_) => return Ok(None),
             },
             Ok(page) => {
                 for meta in &page {
@@ -91,22 +111,48 @@ fn for_each_item(
                     visit(summary, meta)?;
                 }
             }
-            Err(_) if limit > 1 => limit = 1,
-            Err(error) => {
-                summary.error = Some(error);
-                return Ok(count_items(reader, collection).unwrap_or_default());
+            Err(_) => {
+                visit_past_damage(reader, collection, after, summary, visit)?;
+                return Ok(None);
             }
         }
     }
 }
 
-/// Returns the bytes of an item. `None`: it was removed, or cannot be read, which the final count
-/// shows.
-fn read_source(reader: &Reader, row: ItemRow, summary: &mut ExportReport) -> Option<Vec<u8>> {
-    match reader.items().source_bytes(row) {
+/// Calls `visit` with every item after `after` that can be read, and adds the others to the
+/// summary.
+fn visit_past_damage(
+    reader: &Reader,
+    collection: &Collection,
+    mut after: Option<ItemRow>,
+    summary: &mut ExportReport,
+    visit: &mut dyn FnMut(&mut ExportReport, &ItemMeta) -> Result<(), Error>,
+) -> Result<(), Error> {
+    loop {
+        let found = match reader.items().list_past_damage(collection, after, ITEMS_PER_READ) {
+            Ok(found) => found,
+            Err(error) => {
+                summary.error = Some(error);
+                return Ok(());
+            }
+        };
+        if found.last.is_none() {
+            return Ok(());
+        }
+        after = found.last;
+        for meta in &found.items {
+            visit(summary, meta)?;
+        }
+        summary.unreadable.extend(found.unreadable);
+    }
+}
+
+/// Returns the bytes of an item. `None`: it was removed, or cannot be read.
+fn read_source(reader: &Reader, meta: &ItemMeta, summary: &mut ExportReport) -> Option<Vec<u8>> {
+    match reader.items().source_bytes(meta.row) {
         Ok(bytes) => bytes,
         Err(error) => {
-            summary.error = Some(error);
+            summary.add_unreadable(meta, error);
             None
         }
     }
@@ -124,13 +170,7 @@ fn count_at_end(
     if !reader.items().list_after(collection, after, 1)?.is_empty() {
         return Ok(None);
     }
-    count_items(reader, collection).map(Some)
-}
-
-/// Returns the number of items in the collection.
-fn count_items(reader: &Reader, collection: &Collection) -> larder_store::Result<u64> {
-    let all = reader.collections().list()?;
-    Ok(all.iter().find(|other| other.row == collection.row).map_or(0, |now| now.item_count))
+    reader.collections().count_items(collection.row).map(Some)
 }
 
 /// Writes an item, with a line end if it has none.

@@ -207,7 +207,10 @@ pub fn import(
     }
     let mut summary = writer.report;
     summary.zones_kept = writer.used_zones.len() as u64;
-    summary.rejects_file = rejects?;
+    summary.rejects_file = rejects.map_err(|error| match error {
+        Error::RejectsFile(error) => Error::RejectsNotWritten(error),
+        error => error,
+    })?;
     summary.operation = writer.operation.id();
     Ok(summary)
 }

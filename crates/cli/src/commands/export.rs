@@ -3,7 +3,7 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT};
-use crate::output::{format_count, format_grouped, sanitize_line};
+use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use crate::output_path::OutputPath;
 use larder_store::{Collection, FilePrivacy, OutputFile, Reader};
 use larder_sync::ExportReport;
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Export a collection; every item is written byte for byte as it is stored
 ///
-/// FILE is replaced only when the export is complete. If the store is damaged, the items that could
-/// be read are written to FILE.partial. A device or a named pipe is written directly; - is standard
-/// output.
+/// FILE is replaced only when the export is complete. If the store is damaged, the items that can
+/// be read are written to FILE.partial, and the others are named. A device or a named pipe is
+/// written directly; - is standard output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The collection
@@ -39,9 +39,7 @@ impl ExportArgs {
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        let collections = reader.collections().list()?;
-        let Some(collection) = collections.iter().find(|collection| collection.name == self.name)
-        else {
+        let Some(collection) = reader.collections().find(&self.name)? else {
             return Err(larder_store::Error::NoCollection { name: self.name }.into());
         };
         let output = self.output.as_ref();
@@ -49,8 +47,8 @@ impl ExportArgs {
             output.map(|path| context.create_output(path, FilePrivacy::Private)).transpose()?;
         let is_direct = output.as_ref().is_some_and(OutputFile::is_direct);
         let (summary, partial) = match output {
-            None => (larder_sync::export(&reader, collection, &mut context.out)?, None),
-            Some(output) => export_to_file(&reader, collection, output)?,
+            None => (larder_sync::export(&reader, &collection, &mut context.out)?, None),
+            Some(output) => export_to_file(&reader, &collection, output)?,
         };
         if summary.transcoded > 0 {
             let items = format_count(summary.transcoded, "item");
@@ -80,17 +78,22 @@ impl ExportArgs {
         Ok(CommandStatus::Done)
     }
 
-    /// Returns the failure for an incomplete export.
+    /// Names what is missing in an incomplete export, and returns the failure.
     fn incomplete_failure(
         &self,
         summary: &ExportReport,
         partial: Option<&Path>,
     ) -> Option<CommandFailure> {
+        if summary.is_complete() {
+            return None;
+        }
+        for item in &summary.unreadable {
+            print_message("missing", sanitize_line(&item.to_string()));
+        }
         let name = sanitize_line(&self.name);
-        let what = match (&summary.error, summary.unreadable) {
-            (None, 0) => return None,
-            (Some(_), 0) => format!("cannot read all of {name}"),
-            (_, unread) => format!("cannot read {} of {name}", format_count(unread, "item")),
+        let what = match summary.unreadable.len() as u64 + summary.uncounted {
+            0 => format!("cannot read all of {name}"),
+            missing => format!("cannot read {} of {name}", format_count(missing, "item")),
         };
         let why = summary.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         let message = format!("{what}; exported {}{why}", format_grouped(summary.items));
@@ -117,7 +120,7 @@ fn export_to_file(
         Err(larder_sync::Error::Write(error)) => return Err(output.to_error(error).into()),
         summary => summary?,
     };
-    if summary.unreadable == 0 && summary.error.is_none() {
+    if summary.is_complete() {
         output.commit()?;
         return Ok((summary, None));
     }

@@ -246,6 +246,10 @@ impl From<larder_sync::Error> for CommandFailure {
             }
             larder_sync::Error::Write(error) => error.into(),
             larder_sync::Error::RejectsFile(error) => error.into(),
+            error @ larder_sync::Error::RejectsNotWritten(_) => {
+                CommandFailure::new(FailureKind::Source, error)
+                    .with_hint("run the command again: it writes the rejected input only")
+            }
             error => CommandFailure::new(FailureKind::Source, error),
         }
     }

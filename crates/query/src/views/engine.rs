@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::query_log::{EvictionReason, ResetReason, ResultOrigin, cached_result_bytes};
 use crate::result_set::ResultSet;
 use crate::search_request::SearchRequest;
-use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, TimeRange};
+use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, StoreState, TimeRange};
 use larder_time::civil::Instant;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant as Timer};
@@ -153,9 +153,9 @@ impl ViewsEngine {
         Ok(id)
     }
 
-    /// The last batch that was read.
-    pub(super) fn seq(&self) -> Seq {
-        self.feed.seq()
+    /// The state of the store at the last poll.
+    pub(super) fn state(&self) -> &StoreState {
+        self.feed.state()
     }
 
     pub(super) fn count_open_views(&self) -> usize {

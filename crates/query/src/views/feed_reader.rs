@@ -82,6 +82,11 @@ impl ChangeFeedReader {
         self.stamp.seq
     }
 
+    /// The state of the store at the last poll.
+    pub(super) fn state(&self) -> &StoreState {
+        &self.stamp
+    }
+
     pub(super) fn collections(&self) -> &CollectionTable {
         &self.collections
     }

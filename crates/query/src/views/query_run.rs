@@ -177,7 +177,7 @@ mod tests {
             }
             found
         };
-        let publish = |engine: &mut ViewsEngine, _| Ok(engine.seq());
+        let publish = |engine: &mut ViewsEngine, _| Ok(engine.state().seq);
         let seq = answer_query(&fixture.engine, &fixture.readers, fixture.query, &run, publish);
         // The last run is under the lock, and so has the position before its own batch.
         assert_eq!((seq.unwrap(), runs.get()), (3, UNLOCKED_RUNS + 1));

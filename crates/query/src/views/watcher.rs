@@ -174,7 +174,7 @@ fn run_watcher(views: &WatchedViews, signal: &Arc<WatcherSignal>) {
 
 impl WatchedViews {
     fn seq(&self) -> larder_store::Seq {
-        lock_ignoring_poison(&self.engine).seq()
+        lock_ignoring_poison(&self.engine).state().seq
     }
 
     fn release_memory(&self) {

@@ -74,7 +74,7 @@ impl CallError {
 impl From<StoreError> for CallError {
     fn from(error: StoreError) -> CallError {
         let what = match error {
-            StoreError::DiskFull { .. } => NO_SPACE,
+            StoreError::DiskFull { .. } | StoreError::QuotaExceeded { .. } => NO_SPACE,
             _ => OTHER,
         };
         CallError::new(what, error.to_string())

@@ -89,11 +89,12 @@ impl<'a> Repair<'a> {
         Ok(name.unwrap_or_default())
     }
 
-    /// Inserts collections that items name and whose rows could not be read. Their names and keys
-    /// may be in indexes.
+    /// Inserts collections that items and former versions name, and whose rows could not be read.
+    /// Their names and keys may be in indexes. One that was removed has a key there, and no name.
     fn restore_collections(&mut self) -> DatabaseResult<()> {
         let entries = &self.copied.entries;
-        let sql = "SELECT DISTINCT collection FROM item
+        let sql = "SELECT collection FROM
+                     (SELECT collection FROM item UNION SELECT collection FROM item_history)
                    WHERE collection NOT IN (SELECT id FROM collection)";
         let mut missing: std::collections::BTreeSet<CollectionRow> =
             self.numbers(sql)?.into_iter().map(CollectionRow::from_number).collect();
@@ -115,10 +116,14 @@ impl<'a> Repair<'a> {
             let kind: Option<i64> =
                 self.tx.query_row(sql, [collection], |row| row.get(0)).optional()?;
             let kind = kind.and_then(Kind::from_number);
+            let is_removed = kind.is_none()
+                && entries.handle_keys.contains_key(&collection)
+                && !entries.collection_names.contains_key(&collection);
             let number = kind.map(Kind::collection_type).unwrap_or_default().number();
             self.tx.execute(
-                "INSERT OR IGNORE INTO collection(id, handle_key, name, type, seq) VALUES(?1, ?2, ?3, ?4, 0)",
-                (collection, key, name, number),
+                "INSERT OR IGNORE INTO collection(id, handle_key, name, type, seq, removed)
+                 VALUES(?1, ?2, ?3, ?4, 0, ?5)",
+                (collection, key, name, number, is_removed),
             )?;
         }
         Ok(())

@@ -14,7 +14,7 @@ use larder_format::decoding::decode_utf16;
 use larder_format::property::Property;
 use larder_format::splitter::{Splitter, StreamPiece};
 use larder_store::{
-    CalendarContext, CalendarContextRow, Collection, ItemRow, Reader, ZoneDefinition,
+    CalendarContext, CalendarContextRow, Collection, ItemMeta, ItemRow, Reader, ZoneDefinition,
 };
 use larder_time::zone::ZoneMatch;
 use std::collections::{BTreeMap, HashMap};
@@ -34,30 +34,31 @@ pub(super) fn export_calendar(
     summary: &mut ExportReport,
 ) -> Result<(), Error> {
     let mut objects = OutputCalendars::new();
-    for row in reader.items().list_calendar_contexts(collection)? {
-        objects.assign_context(reader, row, 0)?;
+    // Of a damaged store, contexts that cannot be listed or read are left out: items that need them
+    // follow in further calendars, or are named.
+    for row in reader.items().list_calendar_contexts(collection).unwrap_or_default() {
+        let _damaged = objects.assign_context(reader, row, 0);
     }
     objects.ensure_not_empty();
     let metas = CalendarHeaders::read(reader, collection)?;
     let first = objects.list.first().map(|object| object.context.clone()).unwrap_or_default();
     metas.write_begin(&first, true, out, summary)?;
     let mut rest = DeferredItems::default();
-    let mut all = for_each_item(reader, collection, summary, &mut |summary, meta| {
+    let all = for_each_item(reader, collection, summary, &mut |summary, meta| {
         let at = match objects.by_context.get(&meta.calendar_context) {
             Some(at) => *at,
             // It was added during the export, after the zones of the first calendar were written.
-            None => objects.assign_context(reader, meta.calendar_context, 1)?,
+            None => match objects.assign_context(reader, meta.calendar_context, 1) {
+                Ok(at) => at,
+                Err(error) => {
+                    summary.add_unreadable(meta, error);
+                    return Ok(());
+                }
+            },
         };
         match objects.list.get_mut(at) {
             Some(first) if at == 0 => {
-                write_item(
-                    reader,
-                    (meta.row, meta.calendar_context),
-                    &first.zone_hashes,
-                    &mut rest,
-                    out,
-                    summary,
-                )?;
+                write_item(reader, meta, &first.zone_hashes, &mut rest, out, summary)?;
             }
             Some(object) => object.rows.push(meta.row),
             None => {}
@@ -78,8 +79,7 @@ pub(super) fn export_calendar(
     for unclosed in rest.unclosed {
         write_unclosed(reader, &metas, unclosed, out, summary)?;
     }
-    all = all.saturating_sub(gone);
-    summary.unreadable = all.saturating_sub(summary.items);
+    summary.count_missing(all.map(|all| all.saturating_sub(gone)));
     Ok(())
 }
 
@@ -96,8 +96,7 @@ struct DeferredItems {
 
 /// An item without END.
 struct UnclosedItem {
-    row: ItemRow,
-    context: Option<CalendarContextRow>,
+    meta: ItemMeta,
     /// Whether it is outside any calendar.
     is_bare: bool,
 }
@@ -116,15 +115,11 @@ fn write_further_calendar(
     metas.write_begin(&object.context, false, out, summary)?;
     for row in object.rows {
         match reader.items().find_by_row(row) {
-            Ok(Some(meta)) => write_item(
-                reader,
-                (row, meta.calendar_context),
-                &object.zone_hashes,
-                rest,
-                out,
-                summary,
-            )?,
+            Ok(Some(meta)) => {
+                write_item(reader, &meta, &object.zone_hashes, rest, out, summary)?;
+            }
             Ok(None) => gone += 1,
+            // It could be read before.
             Err(error) => summary.error = Some(error),
         }
     }
@@ -135,17 +130,18 @@ fn write_further_calendar(
 /// Writes an item into a calendar with these zones, or defers it.
 fn write_item(
     reader: &Reader,
-    (row, calendar_context): (ItemRow, Option<CalendarContextRow>),
+    meta: &ItemMeta,
     known: &HashMap<String, [u8; 32]>,
     rest: &mut DeferredItems,
     out: &mut impl Write,
     summary: &mut ExportReport,
 ) -> Result<(), Error> {
-    let Some(bytes) = read_source(reader, row, summary) else { return Ok(()) };
+    let Some(bytes) = read_source(reader, meta, summary) else { return Ok(()) };
+    let context = meta.calendar_context;
     if !known.is_empty()
-        && detect_zone_gain(reader, &bytes, calendar_context, known, &mut rest.last_context)?
+        && detect_zone_gain(reader, &bytes, context, known, &mut rest.last_context)?
     {
-        rest.floating.entry(calendar_context).or_default().push(row);
+        rest.floating.entry(context).or_default().push(meta.row);
         return Ok(());
     }
     match detect_end(&bytes) {
@@ -153,11 +149,7 @@ fn write_item(
             write_text(&bytes, out, summary)?;
             summary.items += 1;
         }
-        not => rest.unclosed.push(UnclosedItem {
-            row,
-            context: calendar_context,
-            is_bare: not.is_none(),
-        }),
+        not => rest.unclosed.push(UnclosedItem { meta: meta.clone(), is_bare: not.is_none() }),
     }
     Ok(())
 }
@@ -167,12 +159,12 @@ fn write_item(
 fn write_unclosed(
     reader: &Reader,
     metas: &CalendarHeaders,
-    UnclosedItem { row, context: calendar_context, is_bare: bare }: UnclosedItem,
+    UnclosedItem { meta, is_bare: bare }: UnclosedItem,
     out: &mut impl Write,
     summary: &mut ExportReport,
 ) -> Result<(), Error> {
-    let Some(bytes) = read_source(reader, row, summary) else { return Ok(()) };
-    let calendar_context = read_context(reader, calendar_context)?;
+    let Some(bytes) = read_source(reader, &meta, summary) else { return Ok(()) };
+    let calendar_context = read_context(reader, meta.calendar_context)?;
     if bare {
         // The item ends where the next calendar begins.
         metas.write_begin(&CalendarContext::default(), false, out, summary)?;
@@ -189,7 +181,7 @@ fn write_unclosed(
 fn read_context(
     reader: &Reader,
     row: Option<CalendarContextRow>,
-) -> Result<Arc<CalendarContext>, Error> {
+) -> larder_store::Result<Arc<CalendarContext>> {
     Ok(row
         .map(|row| reader.items().calendar_context(row))
         .transpose()?
@@ -380,7 +372,7 @@ impl OutputCalendars {
         reader: &Reader,
         row: Option<CalendarContextRow>,
         from: usize,
-    ) -> Result<usize, Error> {
+    ) -> larder_store::Result<usize> {
         let calendar_context = read_context(reader, row)?;
         let holders = calendar_context
             .zone_definitions

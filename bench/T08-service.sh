@@ -1,8 +1,8 @@
 #!/bin/bash
-# T05: the calls of one client of the address book service while another client runs hostile queries, compared with
+# T08: the calls of one client of the address book service while another client runs hostile queries, compared with
 # evolution-data-server.
 #
-#   bench/T05-service.sh [--quick] [--no-eds]
+#   bench/T08-service.sh [--quick] [--no-eds]
 #
 # A client reads single cards by UID, alone and while another client runs queries of 39 KB whose 700 terms no index answers,
 # over 1,280 generated contacts. The floor is the same call of the same service without the queries. Larder and
@@ -18,7 +18,7 @@ for option; do
 	case $option in
 	--quick) contacts_number=100 calls=200 queries=2 eds_queries=1 ;;
 	--no-eds) eds= ;;
-	*) echo "bench/T05-service.sh [--quick] [--no-eds]" >&2 && exit 2 ;;
+	*) echo "bench/T08-service.sh [--quick] [--no-eds]" >&2 && exit 2 ;;
 	esac
 done
 build

@@ -42,6 +42,14 @@ pub enum PhraseError {
         /// The order of the language.
         month_first: bool,
     },
+    /// A numeric date in a locale without an order of day and month.
+    #[error("ambiguous date {text:?}: write {} or {}", dates[0], dates[1])]
+    AmbiguousDate {
+        /// The text.
+        text: String,
+        /// Both dates, as YYYY-MM-DD or as day and month in words.
+        dates: [String; 2],
+    },
     /// A weekday that contradicts the date next to it.
     #[error("wrong weekday in {text:?}: that date is {actual}")]
     WeekdayMismatch {

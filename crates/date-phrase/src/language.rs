@@ -12,6 +12,8 @@ use larder_time::civil::{Date, Weekday};
 pub struct Language {
     vocabulary: &'static Vocabulary,
     month_first: bool,
+    /// The locale has no language, so `3/5` may be 3 May or 5 March.
+    has_no_order: bool,
     year_first: bool,
     first_weekday: Weekday,
 }
@@ -34,7 +36,8 @@ impl Default for Language {
 
 impl Language {
     /// Returns the language of a locale: `de_DE.UTF-8`, `en-GB`, `pt`, `C`. A language without a
-    /// vocabulary gets the English one, and keeps its own order of day and month.
+    /// vocabulary gets the English one, and keeps its own order of day and month. `C` is English
+    /// without the conventions of any country: the week begins on Monday, and `3/5` is ambiguous.
     #[must_use]
     pub fn from_locale(locale: &str) -> Language {
         let name = locale.split(['.', '@']).next().unwrap_or_default();
@@ -42,13 +45,15 @@ impl Language {
         let code = parts.next().unwrap_or_default().to_ascii_lowercase();
         // A script may stand between language and country: `zh_Hant_TW`.
         let place = parts.find(|part| part.len() == 2).unwrap_or_default().to_ascii_uppercase();
+        let has_no_order = matches!(code.as_str(), "" | "c" | "posix");
         let code = match code.as_str() {
             "no" | "nn" => "nb",
-            "" | "c" | "posix" => "en",
+            _ if has_no_order => "en",
             code => code,
         };
         let place = if place.is_empty() { "-" } else { &place };
         let first_weekday = match code {
+            _ if has_no_order => Weekday::Monday,
             // A language without a country has the convention of its largest country.
             _ if place == "-" && !is_listed("sunday-language", code) => Weekday::Monday,
             _ if is_listed("sunday", place) => Weekday::Sunday,
@@ -59,6 +64,7 @@ impl Language {
         Language {
             vocabulary: Vocabulary::for_language(code).unwrap_or_else(Vocabulary::english),
             month_first: (code == "en" && is_listed("month-before-day", place)) || year_first,
+            has_no_order,
             year_first,
             first_weekday,
         }
@@ -68,6 +74,11 @@ impl Language {
     #[must_use]
     pub fn is_month_first(&self) -> bool {
         self.month_first
+    }
+
+    /// Returns whether `3/5` may be 3 May or 5 March.
+    pub(crate) fn has_no_date_order(&self) -> bool {
+        self.has_no_order
     }
 
     /// Returns whether `3.5.` is 5 March. English has no dates with dots, so these have the order
@@ -156,8 +167,8 @@ impl Language {
 /// Languages are equal if they parse and print alike.
 impl PartialEq for Language {
     fn eq(&self, other: &Language) -> bool {
-        (self.vocabulary.code(), self.month_first, self.first_weekday)
-            == (other.vocabulary.code(), other.month_first, other.first_weekday)
+        (self.vocabulary.code(), self.month_first, self.has_no_order, self.first_weekday)
+            == (other.vocabulary.code(), other.month_first, other.has_no_order, other.first_weekday)
     }
 }
 

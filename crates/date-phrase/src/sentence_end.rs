@@ -25,7 +25,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
     pub(crate) fn match_duration(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
         let Some(used) = self.context.match_meaning(rest, WordMeaning::For) else {
-            return Ok(None);
+            return Ok(self.match_bare_duration(at));
         };
         let time = first_word(skip_tokens(rest, used)).and_then(parse_colon_time);
         let read = match time {
@@ -50,6 +50,23 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used + more))
     }
 
+    /// Matches "15:30 1h" after a start time, at the end of a phrase: "9:00 1h walk" may have
+    /// another meaning.
+    fn match_bare_duration(&mut self, at: usize) -> Option<usize> {
+        let has_start = self.date_end == at && (self.parts.time.is_some() || self.is_instant());
+        let has_end = self.parts.end_time.is_some() || self.parts.end_tokens.is_some();
+        if !has_start || has_end || !self.parts.durations.is_empty() {
+            return None;
+        }
+        let rest = self.tokens_from(at);
+        let (used, value) = match_duration(rest, &self.context, MLetter::Minutes)?;
+        if !is_phrase_end(skip_tokens(rest, used), &self.context) {
+            return None;
+        }
+        self.parts.durations.push(MatchedPhrase { value, text: source_text(rest, used) });
+        Some(used)
+    }
+
     /// Matches "until friday", and after a date or time "to 13:30".
     pub(crate) fn match_end(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
@@ -61,7 +78,10 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             return Ok(None);
         };
         let words = rest.get(used..used + more).unwrap_or_default();
-        Ok(self.record_end(words)?.then_some(used + more))
+        let is_recorded = self.record_end(words)?;
+        let is_deadline = self.context.match_meaning(rest, WordMeaning::DueBy).is_some();
+        self.parts.is_end_deadline |= is_recorded && is_deadline;
+        Ok(is_recorded.then_some(used + more))
     }
 
     /// Returns how many words belong to the end. A date or time that may be the start is left for

@@ -47,6 +47,8 @@ pub(crate) struct SentenceParts<'a> {
     pub(crate) priority: Option<u8>,
     /// The sentence contains "due".
     pub(crate) is_due: bool,
+    /// The end is a deadline unless there is a start: "by friday".
+    pub(crate) is_end_deadline: bool,
 }
 
 /// The number of words consumed, if a phrase matched.

@@ -118,6 +118,8 @@ WordMeaning {
     Between = "between",
     /// Before the date at which a task is due.
     Due = "due",
+    /// Before an end that is a deadline if there is no start: "BY friday".
+    DueBy = "due-by",
     /// Before companions.
     With = "with",
     And = "and",

@@ -1,8 +1,8 @@
 //! Reading the items of a collection past damage, from the table of items.
 //!
 //! Separate from `item_reader`, whose reads end at the first damaged page, and use indexes, which
-//! have no checksums: with a changed byte, an index may lack items. These reads cost a step for each
-//! row of the table, of any collection, and a lookup for each row of a damaged range.
+//! have no checksums: with a changed byte, an index may lack items. These reads cost a step for
+//! each row of the table, of any collection, and a lookup for each row of a damaged range.
 
 use crate::DamagedObject;
 use crate::collection_reader::Collection;

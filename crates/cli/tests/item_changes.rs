@@ -257,3 +257,25 @@ fn purge_erases_items() {
     assert!(!home.run(&["export", "contacts"]).stdout().contains(TOKEN));
     home.assert_store_is_sound();
 }
+
+#[test]
+fn an_undo_without_a_number_stops_at_a_purge() {
+    let home = Home::new();
+    home.ok(&["add", "Alpha 2026-12-01 9:00"]);
+    home.ok(&["add", "Beta 2026-12-02 9:00"]);
+    let beta = home.json(&["find", "Beta", "--format", "json"])[0]["id"].clone();
+    home.ok(&["edit", beta.as_str().unwrap(), "--location", "Room 3"]);
+    home.ok(&["purge", "--yes", beta.as_str().unwrap()]);
+    home.code(&["undo"], 1);
+    assert_snapshot!(home.run(&["undo"]).masked_output(), @"
+    ! error: operation 4 is a purge: it cannot be undone
+    ! hint: an older backup may contain the items: larder restore FILE replaces the whole store
+    ! hint: to undo an older operation, give its number; `larder log` lists them
+    exit 1
+    ");
+    assert_eq!(home.json(&["log", "--format", "json"])[0]["operation"], 4);
+    assert_snapshot!(home.run(&["undo", "3"]).masked_output(), @"! note: nothing of operation 3 (edit) is left to undo: changed back or purged since");
+    assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"! note: nothing of operation 2 (add) is left to undo: changed back or purged since");
+    assert_snapshot!(home.run(&["undo", "1"]).masked_output(), @"Undid operation 1 (add): 1 item removed. Redo: larder undo 7");
+    home.assert_store_is_sound();
+}

@@ -264,7 +264,7 @@ impl EditArgs {
         let Some(operation) = done.operation else { return print_unchanged(context, meta) };
         if done.orphaned_overrides > 0 {
             let kept = format_count(done.orphaned_overrides as u64, "override");
-            context.print_warning(format!("kept {kept} that the new rule does not contain"));
+            context.print_warning(format!("kept {kept} that the rule does not contain"));
         }
         if done.diverged_overrides > 0 {
             let kept = format_count(done.diverged_overrides as u64, "override");

@@ -235,3 +235,19 @@ fn an_interrupt_keeps_committed_batches() {
     drop(stdin);
     home.assert_store_is_sound();
 }
+
+#[test]
+fn numbers_of_added_items_agree() {
+    let home = Home::new();
+    home.write("two.vcf", [ANNA, &ANNA.replace("Anna", "Eva")].concat());
+    let summary = &home.json(&["import", "two.vcf", "--format", "json"])[0];
+    let log = &home.json(&["log", "--format", "json"])[0];
+    for number in [&summary["added"], &summary["counts"][0]["added"], &log["added"]] {
+        assert_eq!(number, 2, "{summary} {log}");
+    }
+    assert_eq!(summary["uid_conflicts"], 1);
+    // One of two cards is rejected, as its UID is taken.
+    home.write("some.vcf", [ANNA, BRUNO].concat());
+    home.code(&["add", "some.vcf"], 3);
+    assert_snapshot!(home.run(&["log", "2"]).masked_output(), @"    2  [TIME]  add       +1                some.vcf into contacts");
+}

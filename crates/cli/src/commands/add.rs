@@ -8,7 +8,7 @@ use crate::context::{CommandContext, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::machine_time::now_milliseconds;
-use crate::output::{format_count, print_message, sanitize_line};
+use crate::output::{print_message, sanitize_line};
 use crate::time_display;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_edit::AddedItem;
@@ -261,7 +261,6 @@ impl AddArgs {
         let extractor = store.extractor().clone();
         let typed = pieces.parse_items(&extractor, &mut random_bytes).map_err(refused)?;
         let mut left_out = print_remarks(context, &name, &typed);
-        let number = typed.items.len() as u64;
         let mut by_type: Vec<(CollectionType, Vec<ParsedItem>)> =
             CollectionType::all().map(|collection_type| (collection_type, Vec::new())).collect();
         for item in typed.items {
@@ -270,8 +269,8 @@ impl AddArgs {
         by_type.retain(|(_, items)| !items.is_empty());
         let names = by_type.iter().map(|(one, _)| self.target_collection(*one));
         let names: Vec<&str> = names.collect();
-        let noun = if let [(one, _)] = &by_type[..] { one.item_noun() } else { "item" };
-        let detail = format!("{} into {}", format_count(number, noun), names.join(" and "));
+        // The counts of the operation say how many were added; some may be rejected.
+        let detail = format!("{} into {}", input_name(file), names.join(" and "));
         let mut operation = Operation::new("add", detail, now_milliseconds());
         for (collection_type, items) in by_type {
             let into = self.target_collection(collection_type);
@@ -377,6 +376,14 @@ fn read_input(context: &CommandContext, file: &Path) -> Result<(String, Vec<u8>)
             let hint = format!("to add an event in words: larder add --kind event {words:?}");
             Err(if is_word { failure.with_hint(hint) } else { failure })
         }
+    }
+}
+
+/// Returns the name of an input in the log, which names no folders.
+fn input_name(file: &Path) -> String {
+    match file.file_name() {
+        Some(name) if file.as_os_str() != "-" => sanitize_line(&name.to_string_lossy()),
+        _ => "standard input".into(),
     }
 }
 

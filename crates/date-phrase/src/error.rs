@@ -42,6 +42,15 @@ pub enum PhraseError {
         /// The order of the language.
         month_first: bool,
     },
+    /// A numeric date whose order is unknown: `5/12/2026` in a locale without a country.
+    #[error(
+        "ambiguous date {text:?}: the locale has no country; write it as YYYY-MM-DD, or set \
+         LC_TIME, such as en_GB.UTF-8"
+    )]
+    AmbiguousDate {
+        /// The text.
+        text: String,
+    },
     /// A weekday that contradicts the date next to it.
     #[error("wrong weekday in {text:?}: that date is {actual}")]
     WeekdayMismatch {

@@ -13,6 +13,8 @@ pub struct Language {
     vocabulary: &'static Vocabulary,
     month_first: bool,
     year_first: bool,
+    /// The order of day and month is unknown: the locale has neither language nor country.
+    has_no_order: bool,
     first_weekday: Weekday,
 }
 
@@ -34,7 +36,9 @@ impl Default for Language {
 
 impl Language {
     /// Returns the language of a locale: `de_DE.UTF-8`, `en-GB`, `pt`, `C`. A language without a
-    /// vocabulary gets the English one, and keeps its own order of day and month.
+    /// vocabulary gets the English one, and keeps its own order of day and month. The `C` locale has
+    /// the English vocabulary and no country: its weeks begin on Monday, and `3/5/2026` is
+    /// ambiguous.
     #[must_use]
     pub fn from_locale(locale: &str) -> Language {
         let name = locale.split(['.', '@']).next().unwrap_or_default();
@@ -42,6 +46,7 @@ impl Language {
         let code = parts.next().unwrap_or_default().to_ascii_lowercase();
         // A script may stand between language and country: `zh_Hant_TW`.
         let place = parts.find(|part| part.len() == 2).unwrap_or_default().to_ascii_uppercase();
+        let has_no_order = matches!(code.as_str(), "" | "c" | "posix");
         let code = match code.as_str() {
             "no" | "nn" => "nb",
             "" | "c" | "posix" => "en",
@@ -49,6 +54,7 @@ impl Language {
         };
         let place = if place.is_empty() { "-" } else { &place };
         let first_weekday = match code {
+            _ if has_no_order => Weekday::Monday,
             // A language without a country has the convention of its largest country.
             _ if place == "-" && !is_listed("sunday-language", code) => Weekday::Monday,
             _ if is_listed("sunday", place) => Weekday::Sunday,
@@ -58,7 +64,9 @@ impl Language {
         let year_first = is_listed("year-month-day", code);
         Language {
             vocabulary: Vocabulary::for_language(code).unwrap_or_else(Vocabulary::english),
-            month_first: (code == "en" && is_listed("month-before-day", place)) || year_first,
+            has_no_order,
+            month_first: (code == "en" && !has_no_order && is_listed("month-before-day", place))
+                || year_first,
             year_first,
             first_weekday,
         }
@@ -68,6 +76,11 @@ impl Language {
     #[must_use]
     pub fn is_month_first(&self) -> bool {
         self.month_first
+    }
+
+    /// Returns whether the order of day and month is unknown.
+    pub(crate) fn has_no_order(&self) -> bool {
+        self.has_no_order
     }
 
     /// Returns whether `3.5.` is 5 March. English has no dates with dots, so these have the order
@@ -156,8 +169,10 @@ impl Language {
 /// Languages are equal if they parse and print alike.
 impl PartialEq for Language {
     fn eq(&self, other: &Language) -> bool {
-        (self.vocabulary.code(), self.month_first, self.first_weekday)
-            == (other.vocabulary.code(), other.month_first, other.first_weekday)
+        let key = |one: &Language| {
+            (one.vocabulary.code(), one.month_first, one.has_no_order, one.first_weekday)
+        };
+        key(self) == key(other)
     }
 }
 

@@ -148,7 +148,8 @@ pub(crate) fn match_numeric_date(
             let short =
                 parse_number(third, 2).filter(|_| third.len() == 2).map(|year| 2000 + year as i32);
             let Some(matched) = parse_year(third).or(short) else { return Ok(None) };
-            let month_first = is_month_first(words, context);
+            let month_first = is_month_first(words, context)
+                || (context.language.has_no_order() && separator != '.' && second > 12);
             if short.is_some() && order_day_and_month(first, second, month_first, matched).is_none()
             {
                 return Ok(None);
@@ -214,7 +215,18 @@ fn resolve_numeric_date(
     is_certain: bool,
 ) -> ParseResult<CalendarSpan> {
     // Without a year any year counts; 2000 had a 29 February.
-    let month_first = is_month_first(words, context);
+    let mut month_first = is_month_first(words, context);
+    if context.language.has_no_order() && !first_word(words).is_some_and(|text| text.contains('.'))
+    {
+        if first != second && first.max(second) <= 12 {
+            // Without a year, it may be a fraction.
+            return match is_certain || words.len() == used {
+                true => Err(PhraseError::AmbiguousDate { text: source_text(words, used) }),
+                false => Ok(None),
+            };
+        }
+        month_first = second > 12;
+    }
     let Some((day, month)) = order_day_and_month(first, second, month_first, year.unwrap_or(2000))
     else {
         if !is_certain && words.len() > used {

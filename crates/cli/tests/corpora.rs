@@ -176,8 +176,7 @@ fn the_whole_folder_and_again() {
         assert_eq!(number(&again, key), 0, "{key} by the second import: {again}");
     }
     assert!(again["operation"].is_null(), "{again}");
-    let all = ["added", "updated", "cancelled", "unchanged"]
-        .map(|key| number(&first, key));
+    let all = ["added", "updated", "cancelled", "unchanged"].map(|key| number(&first, key));
     assert_eq!(number(&again, "unchanged"), all.iter().sum::<u64>());
     assert_eq!(number(&again, "rejected"), number(&first, "rejected"));
     assert!(before == home.run(&["export", "contacts"]).out, "the second import changed something");

@@ -70,12 +70,12 @@
 //!        | 1400 | 14-15 | 14:00-15 | PART OF THE DAY      in a sentence, next to a date
 //!
 //! sentence = words, and among them: date; time; time "-" time; "from" moment "to" moment;
-//!            "until" moment; "for" duration;
+//!            "until" moment; "for" duration; time duration;
 //!            "every" ( WEEKDAY ... | [ number ] unit [ WEEKDAY ... ] | day MONTH | 15th
 //!                    | "first" WEEKDAY );
 //!            "daily"; "all day"; "monthly on" ( 15th | "first" WEEKDAY );
 //!            "on the 15th of every month"; with a time "weekdays", WEEKDAYS, and
-//!            WEEKDAY ( "-" | "to" ) WEEKDAY; after days "except" WEEKDAY ...;
+//!            WEEKDAY ( "-" | "to" ) WEEKDAY, WEEKDAY "/" WEEKDAY ...; after days "except" WEEKDAY ...;
 //!            before any of these "due"; with a repetition NUMBER "times";
 //!            after a time ZONE | CITY [ "time" ]; "#category"; "!high"; "alarm" duration;
 //!            at the end "at" PLACE

@@ -101,7 +101,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
 
     /// Matches and records the phrase that begins at a word.
     fn match_phrase(&mut self, at: usize) -> ConsumedCount {
-        let matchers: [fn(&mut Self, usize) -> ConsumedCount; 11] = [
+        let matchers: [fn(&mut Self, usize) -> ConsumedCount; 12] = [
             Self::match_mark,
             Self::match_zone,
             Self::match_due,
@@ -109,6 +109,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             Self::match_all_day,
             Self::match_alarm,
             Self::match_duration,
+            Self::match_length_after_time,
             Self::match_end,
             Self::match_time_range,
             Self::match_date_range,

@@ -446,7 +446,7 @@ fn match_repeated_unit(
     Some((used + more, repeat))
 }
 
-/// Matches "weekdays", or a range in one word: `monday-friday`.
+/// Matches "weekdays", or days in one word: `monday-friday`, `mon/wed/fri`.
 pub(crate) fn match_weekday_range_or_workdays(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -462,8 +462,15 @@ pub(crate) fn match_weekday_range_or_workdays(
     found.map(|(used, days)| (used, RepeatPhrase::new_weekly(1, days)))
 }
 
+/// Matches `monday-friday` and `mon/wed/fri`.
 fn match_weekday_range(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, u8)> {
-    let (from, to) = first_word(words)?.split_once(['-', '–', '—'])?;
+    let text = first_word(words)?;
+    if text.contains('/') {
+        let day = |name| Some(weekday_bit(parse_weekday_in_range(name, context)?));
+        let days = text.split('/').try_fold(0, |days, name| Some(days | day(name)?))?;
+        return Some((1, days));
+    }
+    let (from, to) = text.split_once(['-', '–', '—'])?;
     Some((
         1,
         weekdays_between(

@@ -95,7 +95,7 @@ impl Sentence {
             categories: parts.categories,
             priority: parts.priority,
             alarms: parts.alarms,
-            is_due: parts.is_due,
+            is_due: parts.is_due || (parts.is_due_by && start.is_none()),
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::date::{match_date, match_date_and_time, match_end};
 use crate::duration::{MLetter, PhraseDuration, match_duration, match_unit, match_unit_alone};
 use crate::error::PhraseError;
 use crate::numeric_date::parse_year;
-use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceWalk};
+use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceParts, SentenceWalk};
 use crate::time_of_day::{
     TimeOfDay, is_phrase_end, match_hour_range, match_time, match_time_range, parse_colon_time,
     parse_end_hour, resolve_hour_range,
@@ -50,6 +50,24 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used + more))
     }
 
+    /// Matches the length directly after a time, at the end of a phrase: "15:30 one hour".
+    pub(crate) fn match_length_after_time(&mut self, at: usize) -> ConsumedCount {
+        let SentenceParts { time, end_time, durations, .. } = &self.parts;
+        if time.is_none() || end_time.is_some() || !durations.is_empty() || self.date_end != at {
+            return Ok(None);
+        }
+        let rest = self.tokens_from(at);
+        let Some((used, value)) = match_duration(rest, &self.context, MLetter::Minutes) else {
+            return Ok(None);
+        };
+        let is_part_of_day = value.months == 0 && value.days == 0 && value.seconds > 0;
+        if !is_part_of_day || !is_phrase_end(skip_tokens(rest, used), &self.context) {
+            return Ok(None);
+        }
+        self.parts.durations.push(MatchedPhrase { value, text: source_text(rest, used) });
+        Ok(Some(used))
+    }
+
     /// Matches "until friday", and after a date or time "to 13:30".
     pub(crate) fn match_end(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
@@ -61,7 +79,10 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             return Ok(None);
         };
         let words = rest.get(used..used + more).unwrap_or_default();
-        Ok(self.record_end(words)?.then_some(used + more))
+        let is_recorded = self.record_end(words)?;
+        self.parts.is_due_by |=
+            is_recorded && self.context.match_meaning(rest, WordMeaning::DueBy) == Some(used);
+        Ok(is_recorded.then_some(used + more))
     }
 
     /// Returns how many words belong to the end. A date or time that may be the start is left for

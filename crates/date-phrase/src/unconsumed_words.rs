@@ -238,9 +238,12 @@ impl UnconsumedWords<'_, '_> {
         {
             return Some(1);
         }
-        let one = self.context.match_meaning(run, WordMeaning::One).unwrap_or(0);
+        let count = [WordMeaning::One, WordMeaning::Half, WordMeaning::OneAndAHalf];
+        let one = count.iter().find_map(|count| self.context.match_meaning(run, *count));
+        let one = one.unwrap_or(0);
         let (used, unit) = match_unit(skip_tokens(run, one), &self.context, MLetter::Months)?;
-        let long = matches!(unit, WordMeaning::Week | WordMeaning::Month | WordMeaning::Year);
+        let long = matches!(unit, WordMeaning::Week | WordMeaning::Month | WordMeaning::Year)
+            || (matches!(unit, WordMeaning::Hour | WordMeaning::Minute) && one > 0);
         let used = one + used;
         let word = first_word(skip_tokens(run, one)).is_some_and(|unit| unit.len() > 1);
         let close = self.is_beside_consumed(at, used);

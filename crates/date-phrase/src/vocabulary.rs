@@ -104,6 +104,8 @@ WordMeaning {
     To = "to",
     /// Before the end, without a start.
     Until = "until",
+    /// Forms of `until` that mean a due date where there is no start: "report BY friday".
+    DueBy = "due-by",
     /// Forms of `until` that mean nothing else.
     CertainUntil = "certain-until",
     /// As `certain-until`, if the language is the user's own.

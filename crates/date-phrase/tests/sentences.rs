@@ -565,3 +565,64 @@ proptest! {
         prop_assert_eq!(quoted.map(|quoted| (quoted.summary, quoted.start)), Ok((parts.join(" "), None)));
     }
 }
+
+#[test]
+fn lengths_follow_times() {
+    let hour = "2026-03-05 15:30 .. 2026-03-05 16:30 | PT1H";
+    check_sentences(
+        "en_GB",
+        &[
+            ("Study tomorrow 15:30 one hour", &format!("Study | {hour}")),
+            ("Study tomorrow 15:30 1h with Anna", &format!("Study with Anna | {hour}")),
+            ("Break tomorrow 12:30 20min", "Break | 2026-03-05 12:30 .. 2026-03-05 12:50 | PT20M"),
+            ("Study 15:30 an hour tomorrow", &format!("Study | {hour}")),
+            (
+                "Study tomorrow 15:30 half an hour at Bistro",
+                "Study | 2026-03-05 15:30 .. 2026-03-05 16:00 | PT30M | at Bistro",
+            ),
+            (
+                "Talk tomorrow 15:30 an hour about birds",
+                "cannot combine \"an hour\" with the other date or time; rephrase it, or quote it to \
+                 keep it in the summary",
+            ),
+        ],
+    );
+    check_sentences(
+        "de",
+        &[
+            ("Lernen morgen 15:30 eine Stunde", &format!("Lernen | {hour}")),
+            (
+                "Lernen morgen 15:30 anderthalb Stunden mit Anna",
+                "Lernen mit Anna | 2026-03-05 15:30 .. 2026-03-05 17:00 | PT1H30M",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn days_in_one_word_are_weekly() {
+    let rule = "2026-03-06 07:00 .. 2026-03-06 08:00 | FREQ=WEEKLY;BYDAY=MO,WE,FR";
+    check_sentences(
+        "en_GB",
+        &[
+            ("Gym mon/wed/fri 7am", &format!("Gym | {rule}")),
+            ("Gym 7am Mon/Wed/Fri", &format!("Gym | {rule}")),
+            (
+                "Gym every tue/thu 7am",
+                "Gym | 2026-03-05 07:00 .. 2026-03-05 08:00 | FREQ=WEEKLY;BYDAY=TU,TH",
+            ),
+        ],
+    );
+    check_sentences("de", &[("Gym Mo/Mi/Fr 7 Uhr", &format!("Gym | {rule}"))]);
+}
+
+#[test]
+fn an_end_after_by_is_a_due_date() {
+    let is_due = |text| {
+        Sentence::parse(text, reference_time(), &Language::from_locale("en_GB")).unwrap().is_due
+    };
+    assert!(is_due("Submit report by friday"));
+    assert!(is_due("Submit report by 17:00"));
+    assert!(!is_due("Fair tomorrow by friday"));
+    assert!(!is_due("Holidays until friday"));
+}

@@ -68,7 +68,7 @@ fn further_digits_and_times_are_refused() {
             ("Plumber between 8 and 10 tomorrow", "between 8"),
             ("24 hour race tomorrow 12:30", "24 hour"),
             ("Fair friday 2-3 days", "2-3 days"),
-            ("Break tomorrow 12:30 20min", "20min"),
+            ("Break tomorrow 12:30 20min quiet", "20min"),
         ],
     );
     check_refused("en_US", &[("Meeting 31/12 10:00", "31/12")]);

@@ -7,11 +7,7 @@ use crate::book::{Book, INTO, options};
 fn check(input: &str, added: u64, rejected: &[(u64, &str)]) {
     let mut book = Book::new();
     let outcome = book.take(input, &options());
-    assert_eq!(
-        outcome.summary.added,
-        added,
-        "added of {input:?}: {outcome:?}"
-    );
+    assert_eq!(outcome.summary.added, added, "added of {input:?}: {outcome:?}");
     assert_eq!(outcome.rejected.len(), rejected.len(), "rejected of {input:?}: {outcome:?}");
     for (outcome, (line, reason)) in outcome.rejected.iter().zip(rejected) {
         if reason.starts_with('~') {

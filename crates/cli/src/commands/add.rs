@@ -394,6 +394,9 @@ fn text_failure(error: &EventRequestError) -> CommandFailure {
         EventRequestError::AmbiguousKind => failure
             .with_hint("an event needs a time: tomorrow 12:30, friday, 2026-03-05")
             .with_hint("for an item without a time, add --kind task or --kind memo"),
+        EventRequestError::EndWithoutStart => failure
+            .with_hint("a task is due: write \"due friday\" or \"by friday\", or add --kind task")
+            .with_hint("an event needs a start: \"from today until friday\", or --start TIME"),
         EventRequestError::NoSummary => {
             failure.with_hint("for example: larder add --kind event \"Lunch tomorrow 12:30\"")
         }

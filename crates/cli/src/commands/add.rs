@@ -12,7 +12,7 @@ use crate::output::{print_message, sanitize_line};
 use crate::time_display;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_edit::AddedItem;
-use larder_edit::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
+use larder_edit::event::{self, EventDraft, EventDraftError, EventRequest, EventRequestError};
 use larder_edit::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
 use larder_format::kind::SourceFormat;
 use larder_present::description;
@@ -138,16 +138,9 @@ fn draft_kind_parser() -> impl TypedValueParser<Value = Kind> {
 
 /// Parses a priority, a number or a word.
 fn parse_priority(text: &str) -> Result<u8, &'static str> {
-    match text {
-        "high" => Ok(1),
-        "medium" => Ok(5),
-        "low" => Ok(9),
-        _ => text
-            .parse()
-            .ok()
-            .filter(|level| (1..=9).contains(level))
-            .ok_or("use 1 (highest) to 9, or high, medium or low"),
-    }
+    event::parse_priority(text)
+        .filter(|level| *level > 0)
+        .ok_or("use 1 (highest) to 9, or high, medium or low")
 }
 
 /// A command that adds a minimal vCard.
@@ -165,6 +158,12 @@ impl AddArgs {
                 format!("{option} is an option of contacts"),
             )
             .with_hint("to add a contact: larder add --kind contact NAME"));
+        }
+        let is_file = |arg: &OsString| Path::new(arg).is_file();
+        if let ([first, _, ..], true) = (&self.text[..], self.text.iter().all(is_file)) {
+            return Err(CommandFailure::new(FailureKind::Usage, "add takes one file").with_hint(
+                format!("larder import takes several; or: larder add {}", first.display()),
+            ));
         }
         match self.input_file() {
             Some(file) => self.add_from_file(context, &file),

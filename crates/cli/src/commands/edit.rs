@@ -98,7 +98,7 @@ struct ChangeArgs {
     /// Replace its categories (repeatable)
     #[arg(long = "category", value_name = "TEXT", conflicts_with = "from")]
     categories: Vec<String>,
-    /// The new priority: 1 (highest) to 9
+    /// The new priority: 1 (highest) to 9, or high, medium or low
     #[arg(long, value_name = "NUMBER", conflicts_with = "from")]
     priority: Option<String>,
     /// Replace its alarms (time before the start; repeatable; empty removes all)

@@ -406,3 +406,33 @@ fn a_command_that_waits_names_the_other_one() {
     let quiet = home.finish(quiet.wait_with_output().unwrap());
     assert_eq!((quiet.code, &*quiet.stderr()), (0, ""));
 }
+
+/// An event whose time zone definition is damaged is not missing from an answer in silence,
+/// whether an index or a scan answers.
+#[test]
+fn a_damaged_time_zone_definition_is_an_error_of_the_query() {
+    let home = Home::new();
+    let zone = "BEGIN:VTIMEZONE\r\nTZID:Own\r\n\
+                BEGIN:STANDARD\r\nDTSTART:19700101T000000\r\nRRULE:FREQ=YEARLY;BYMONTH=11;BYDAY=2TH\r\n\
+                TZOFFSETFROM:+0645\r\nTZOFFSETTO:+0545\r\nTZNAME:own-name\r\nEND:STANDARD\r\n\
+                BEGIN:DAYLIGHT\r\nDTSTART:19700401T000000\r\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=2TU\r\n\
+                TZOFFSETFROM:+0545\r\nTZOFFSETTO:+0645\r\nEND:DAYLIGHT\r\nEND:VTIMEZONE\r\n";
+    let event = "BEGIN:VEVENT\r\nUID:e1\r\nDTSTART;TZID=Own:20260302T090000\r\n\
+                 RRULE:FREQ=WEEKLY;INTERVAL=2\r\nCREATED;TZID=Own:20260301T090000\r\nSUMMARY:x\r\n\
+                 END:VEVENT\r\nBEGIN:VTODO\r\nUID:t1\r\nDUE;TZID=Own:20260302T090000\r\n\
+                 SUMMARY:y\r\nEND:VTODO\r\n";
+    home.write("own.ics", format!("BEGIN:VCALENDAR\r\n{zone}{event}END:VCALENDAR\r\n"));
+    home.ok(&["import", "own.ics", "--into", "cal"]);
+    let data = home.data().join("data.db");
+    let mut bytes = std::fs::read(&data).unwrap();
+    let at = bytes.windows(8).position(|window| window == b"own-name").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&data, bytes).unwrap();
+    for query in ["when:2026-03", "when:2026-03 summary:x", "is:overdue", "created:2026-03"] {
+        let run = home.run(&["find", query]);
+        let failure = run.stderr();
+        assert_eq!(run.code, 4, "{query}: {} {failure}", run.stdout());
+        assert!(failure.contains("time-zone definition Own"), "{query}: {failure}");
+    }
+    assert_eq!(home.code(&["agenda", "2026-03"], 4).stdout(), "");
+}

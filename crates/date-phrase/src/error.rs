@@ -42,14 +42,13 @@ pub enum PhraseError {
         /// The order of the language.
         month_first: bool,
     },
-    /// A numeric date whose order is unknown: `5/12/2026` in a locale without a country.
-    #[error(
-        "ambiguous date {text:?}: the locale has no country; write it as YYYY-MM-DD, or set \
-         LC_TIME, such as en_GB.UTF-8"
-    )]
+    /// A numeric date in a locale without an order of day and month.
+    #[error("ambiguous date {text:?}: write {} or {}", dates[0], dates[1])]
     AmbiguousDate {
         /// The text.
         text: String,
+        /// Both dates, as YYYY-MM-DD or as day and month in words.
+        dates: [String; 2],
     },
     /// A weekday that contradicts the date next to it.
     #[error("wrong weekday in {text:?}: that date is {actual}")]

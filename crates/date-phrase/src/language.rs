@@ -12,9 +12,9 @@ use larder_time::civil::{Date, Weekday};
 pub struct Language {
     vocabulary: &'static Vocabulary,
     month_first: bool,
-    year_first: bool,
-    /// The order of day and month is unknown: the locale has neither language nor country.
+    /// The locale has no language, so `3/5` may be 3 May or 5 March.
     has_no_order: bool,
+    year_first: bool,
     first_weekday: Weekday,
 }
 
@@ -36,9 +36,8 @@ impl Default for Language {
 
 impl Language {
     /// Returns the language of a locale: `de_DE.UTF-8`, `en-GB`, `pt`, `C`. A language without a
-    /// vocabulary gets the English one, and keeps its own order of day and month. The `C` locale has
-    /// the English vocabulary and no country: its weeks begin on Monday, and `3/5/2026` is
-    /// ambiguous.
+    /// vocabulary gets the English one, and keeps its own order of day and month. `C` is English
+    /// without the conventions of any country: the week begins on Monday, and `3/5` is ambiguous.
     #[must_use]
     pub fn from_locale(locale: &str) -> Language {
         let name = locale.split(['.', '@']).next().unwrap_or_default();
@@ -49,7 +48,7 @@ impl Language {
         let has_no_order = matches!(code.as_str(), "" | "c" | "posix");
         let code = match code.as_str() {
             "no" | "nn" => "nb",
-            "" | "c" | "posix" => "en",
+            _ if has_no_order => "en",
             code => code,
         };
         let place = if place.is_empty() { "-" } else { &place };
@@ -64,9 +63,8 @@ impl Language {
         let year_first = is_listed("year-month-day", code);
         Language {
             vocabulary: Vocabulary::for_language(code).unwrap_or_else(Vocabulary::english),
+            month_first: (code == "en" && is_listed("month-before-day", place)) || year_first,
             has_no_order,
-            month_first: (code == "en" && !has_no_order && is_listed("month-before-day", place))
-                || year_first,
             year_first,
             first_weekday,
         }
@@ -78,8 +76,8 @@ impl Language {
         self.month_first
     }
 
-    /// Returns whether the order of day and month is unknown.
-    pub(crate) fn has_no_order(&self) -> bool {
+    /// Returns whether `3/5` may be 3 May or 5 March.
+    pub(crate) fn has_no_date_order(&self) -> bool {
         self.has_no_order
     }
 
@@ -169,10 +167,8 @@ impl Language {
 /// Languages are equal if they parse and print alike.
 impl PartialEq for Language {
     fn eq(&self, other: &Language) -> bool {
-        let key = |one: &Language| {
-            (one.vocabulary.code(), one.month_first, one.has_no_order, one.first_weekday)
-        };
-        key(self) == key(other)
+        (self.vocabulary.code(), self.month_first, self.has_no_order, self.first_weekday)
+            == (other.vocabulary.code(), other.month_first, other.has_no_order, other.first_weekday)
     }
 }
 

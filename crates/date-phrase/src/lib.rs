@@ -39,8 +39,8 @@
 //! | `date` | dates and longer spans in words |
 //! | `misspelling` | misspelled names of days |
 //! | `date_range` | [`DateRange`] and [`PointInTime`]: phrases that are the whole text |
-//! | `unconsumed_words` | words of date or time that belong to no phrase |
 //! | `repetition` | repetitions as recurrence rules |
+//! | `unconsumed_words` | words of date or time that belong to no phrase |
 //! | `sentence_walk` | the state of the walk over a sentence |
 //! | `sentence_start` | the start in a sentence |
 //! | `sentence_end` | the end in a sentence |
@@ -70,13 +70,14 @@
 //!        | 1400 | 14-15 | 14:00-15 | PART OF THE DAY      in a sentence, next to a date
 //!
 //! sentence = words, and among them: date; time; time "-" time; "from" moment "to" moment;
-//!            "until" moment; "for" duration; time duration;
+//!            "until" moment; "for" duration;
 //!            "every" ( WEEKDAY ... | [ number ] unit [ WEEKDAY ... ] | day MONTH | 15th
 //!                    | "first" WEEKDAY );
 //!            "daily"; "all day"; "monthly on" ( 15th | "first" WEEKDAY );
-//!            "on the 15th of every month"; with a time "weekdays", WEEKDAYS, and
-//!            WEEKDAY ( "-" | "to" ) WEEKDAY, WEEKDAY "/" WEEKDAY ...; after days "except" WEEKDAY ...;
-//!            before any of these "due"; with a repetition NUMBER "times";
+//!            "on the 15th of every month"; with a time "weekdays", WEEKDAYS,
+//!            WEEKDAY ( "-" | "to" ) WEEKDAY, and WEEKDAY "/" WEEKDAY ...; after days
+//!            "except" WEEKDAY ...; before any of these "due"; after a time duration;
+//!            with a repetition NUMBER "times";
 //!            after a time ZONE | CITY [ "time" ]; "#category"; "!high"; "alarm" duration;
 //!            at the end "at" PLACE
 //! duration = 1h | 90min | 1h30 | 2 days | half an hour

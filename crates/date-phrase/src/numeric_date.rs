@@ -148,8 +148,7 @@ pub(crate) fn match_numeric_date(
             let short =
                 parse_number(third, 2).filter(|_| third.len() == 2).map(|year| 2000 + year as i32);
             let Some(matched) = parse_year(third).or(short) else { return Ok(None) };
-            let month_first = is_month_first(words, context)
-                || (context.language.has_no_order() && separator != '.' && second > 12);
+            let month_first = is_month_first(words, context);
             if short.is_some() && order_day_and_month(first, second, month_first, matched).is_none()
             {
                 return Ok(None);
@@ -205,6 +204,14 @@ fn order_day_and_month(first: i64, second: i64, month_first: bool, year: i32) ->
     exists.then_some((day, month))
 }
 
+/// Formats a date for a message: `2026-03-05`, or `5 March` without a year.
+fn show_date((day, month): (u8, u8), year: Option<i32>, context: &PhraseContext) -> String {
+    match year {
+        Some(year) => format!("{year:04}-{month:02}-{day:02}"),
+        None => format!("{day} {}", context.language.month_long(month)),
+    }
+}
+
 /// Resolves two numbers and an optional year to a date. A date that does not exist is an error if
 /// the text cannot be anything else (`is_certain`), or is the whole text.
 fn resolve_numeric_date(
@@ -215,20 +222,25 @@ fn resolve_numeric_date(
     is_certain: bool,
 ) -> ParseResult<CalendarSpan> {
     // Without a year any year counts; 2000 had a 29 February.
-    let mut month_first = is_month_first(words, context);
-    if context.language.has_no_order() && !first_word(words).is_some_and(|text| text.contains('.'))
-    {
-        if first != second && first.max(second) <= 12 {
-            // Without a year, it may be a fraction.
-            return match is_certain || words.len() == used {
-                true => Err(PhraseError::AmbiguousDate { text: source_text(words, used) }),
-                false => Ok(None),
-            };
-        }
-        month_first = second > 12;
+    let month_first = is_month_first(words, context);
+    let in_order =
+        |month_first| order_day_and_month(first, second, month_first, year.unwrap_or(2000));
+    let is_dotted = first_word(words).is_some_and(|text| text.contains('.'));
+    let mut found = in_order(month_first);
+    if context.language.has_no_date_order() && !is_dotted {
+        found = match (found, in_order(!month_first)) {
+            (Some(one), Some(other)) if one != other => {
+                if !is_certain && words.len() > used {
+                    return Ok(None);
+                }
+                let text = source_text(words, used);
+                let dates = [one, other].map(|date| show_date(date, year, context));
+                return Err(PhraseError::AmbiguousDate { text, dates });
+            }
+            (one, other) => one.or(other),
+        };
     }
-    let Some((day, month)) = order_day_and_month(first, second, month_first, year.unwrap_or(2000))
-    else {
+    let Some((day, month)) = found else {
         if !is_certain && words.len() > used {
             return Ok(None);
         }

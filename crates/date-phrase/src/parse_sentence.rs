@@ -101,7 +101,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
 
     /// Matches and records the phrase that begins at a word.
     fn match_phrase(&mut self, at: usize) -> ConsumedCount {
-        let matchers: [fn(&mut Self, usize) -> ConsumedCount; 12] = [
+        let matchers: [fn(&mut Self, usize) -> ConsumedCount; 11] = [
             Self::match_mark,
             Self::match_zone,
             Self::match_due,
@@ -109,7 +109,6 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             Self::match_all_day,
             Self::match_alarm,
             Self::match_duration,
-            Self::match_length_after_time,
             Self::match_end,
             Self::match_time_range,
             Self::match_date_range,
@@ -227,8 +226,11 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         }
         let timed = self.date_end == at && self.parts.time.is_some();
         let found = match_weekday_range_or_workdays(rest, &self.context);
-        if found.is_some() {
-            return Ok(found.filter(|(used, _)| timed || self.is_time(skip_tokens(rest, *used))));
+        if let Some((used, repeat)) = found {
+            // "weekdays except friday 9:00"
+            let exception = match_exception(skip_tokens(rest, used), &repeat, &self.context);
+            let following = skip_tokens(rest, used + exception.map_or(0, |(used, _)| used));
+            return Ok((timed || self.is_time(following)).then_some((used, repeat)));
         }
         // "monday to friday 9:15-9:30"
         let ranged = timed && self.parts.end_time.is_some();

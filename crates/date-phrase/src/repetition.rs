@@ -446,7 +446,7 @@ fn match_repeated_unit(
     Some((used + more, repeat))
 }
 
-/// Matches "weekdays", or days in one word: `monday-friday`, `mon/wed/fri`.
+/// Matches "weekdays", or several weekdays in one word: `monday-friday`, `mon/wed/fri`.
 pub(crate) fn match_weekday_range_or_workdays(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -462,22 +462,19 @@ pub(crate) fn match_weekday_range_or_workdays(
     found.map(|(used, days)| (used, RepeatPhrase::new_weekly(1, days)))
 }
 
-/// Matches `monday-friday` and `mon/wed/fri`.
-fn match_weekday_range(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, u8)> {
+/// Matches several weekdays in one word: `mon-fri`, `mon/wed/fri`.
+pub(crate) fn match_weekday_range(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> Option<(usize, u8)> {
     let text = first_word(words)?;
-    if text.contains('/') {
-        let day = |name| Some(weekday_bit(parse_weekday_in_range(name, context)?));
-        let days = text.split('/').try_fold(0, |days, name| Some(days | day(name)?))?;
-        return Some((1, days));
-    }
-    let (from, to) = text.split_once(['-', '–', '—'])?;
-    Some((
-        1,
-        weekdays_between(
-            parse_weekday_in_range(from, context)?,
-            parse_weekday_in_range(to, context)?,
-        ),
-    ))
+    let Some((from, to)) = text.split_once(['-', '–', '—']) else {
+        let mut days = text.split('/').map(|day| parse_weekday_in_range(day, context));
+        let days = days.try_fold(0, |days, day| Some(days | weekday_bit(day?)))?;
+        return text.contains('/').then_some((1, days));
+    };
+    let (from, to) = (parse_weekday_in_range(from, context)?, parse_weekday_in_range(to, context)?);
+    Some((1, weekdays_between(from, to)))
 }
 
 /// Parses a weekday in a range, where English has names of two letters, too: `mo-fr`.

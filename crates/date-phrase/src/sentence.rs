@@ -77,6 +77,7 @@ impl Sentence {
         let start = resolve_start(&parts, &context)?;
         let (end, length) = resolve_end(&parts, start, &context)?;
         let until = resolve_until(&parts, start, &context)?;
+        let is_due = parts.is_due || (parts.is_end_deadline && start.is_none());
         let dated = parts.end_tokens.is_some()
             && parts.end_time.is_none()
             && end.is_some_and(|end| end.second_of_day() == 0);
@@ -95,7 +96,7 @@ impl Sentence {
             categories: parts.categories,
             priority: parts.priority,
             alarms: parts.alarms,
-            is_due: parts.is_due || (parts.is_due_by && start.is_none()),
+            is_due,
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::date::{match_date, match_date_and_time, match_end};
 use crate::duration::{MLetter, PhraseDuration, match_duration, match_unit, match_unit_alone};
 use crate::error::PhraseError;
 use crate::numeric_date::parse_year;
-use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceParts, SentenceWalk};
+use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceWalk};
 use crate::time_of_day::{
     TimeOfDay, is_phrase_end, match_hour_range, match_time, match_time_range, parse_colon_time,
     parse_end_hour, resolve_hour_range,
@@ -25,7 +25,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
     pub(crate) fn match_duration(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
         let Some(used) = self.context.match_meaning(rest, WordMeaning::For) else {
-            return Ok(None);
+            return Ok(self.match_bare_duration(at));
         };
         let time = first_word(skip_tokens(rest, used)).and_then(parse_colon_time);
         let read = match time {
@@ -50,22 +50,21 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used + more))
     }
 
-    /// Matches the length directly after a time, at the end of a phrase: "15:30 one hour".
-    pub(crate) fn match_length_after_time(&mut self, at: usize) -> ConsumedCount {
-        let SentenceParts { time, end_time, durations, .. } = &self.parts;
-        if time.is_none() || end_time.is_some() || !durations.is_empty() || self.date_end != at {
-            return Ok(None);
+    /// Matches "15:30 1h" after a start time, at the end of a phrase: "9:00 1h walk" may have
+    /// another meaning.
+    fn match_bare_duration(&mut self, at: usize) -> Option<usize> {
+        let has_start = self.date_end == at && (self.parts.time.is_some() || self.is_instant());
+        let has_end = self.parts.end_time.is_some() || self.parts.end_tokens.is_some();
+        if !has_start || has_end || !self.parts.durations.is_empty() {
+            return None;
         }
         let rest = self.tokens_from(at);
-        let Some((used, value)) = match_duration(rest, &self.context, MLetter::Minutes) else {
-            return Ok(None);
-        };
-        let is_part_of_day = value.months == 0 && value.days == 0 && value.seconds > 0;
-        if !is_part_of_day || !is_phrase_end(skip_tokens(rest, used), &self.context) {
-            return Ok(None);
+        let (used, value) = match_duration(rest, &self.context, MLetter::Minutes)?;
+        if !is_phrase_end(skip_tokens(rest, used), &self.context) {
+            return None;
         }
         self.parts.durations.push(MatchedPhrase { value, text: source_text(rest, used) });
-        Ok(Some(used))
+        Some(used)
     }
 
     /// Matches "until friday", and after a date or time "to 13:30".
@@ -80,8 +79,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         };
         let words = rest.get(used..used + more).unwrap_or_default();
         let is_recorded = self.record_end(words)?;
-        self.parts.is_due_by |=
-            is_recorded && self.context.match_meaning(rest, WordMeaning::DueBy) == Some(used);
+        let is_deadline = self.context.match_meaning(rest, WordMeaning::DueBy).is_some();
+        self.parts.is_end_deadline |= is_recorded && is_deadline;
         Ok(is_recorded.then_some(used + more))
     }
 

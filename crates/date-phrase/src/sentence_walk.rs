@@ -47,8 +47,8 @@ pub(crate) struct SentenceParts<'a> {
     pub(crate) priority: Option<u8>,
     /// The sentence contains "due".
     pub(crate) is_due: bool,
-    /// The end follows "by", which makes it a due date if there is no start.
-    pub(crate) is_due_by: bool,
+    /// The end is a deadline unless there is a start: "by friday".
+    pub(crate) is_end_deadline: bool,
 }
 
 /// The number of words consumed, if a phrase matched.

@@ -13,6 +13,7 @@ use crate::duration::{MLetter, match_unit, parse_packed_duration};
 use crate::error::{PhraseError, excerpt};
 use crate::folding::is_form;
 use crate::misspelling::find_misspelling;
+use crate::repetition::match_weekday_range;
 use crate::time_of_day::{is_am_pm, match_time, parse_explicit_time};
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{Vocabulary, WordMeaning};
@@ -131,6 +132,7 @@ impl UnconsumedWords<'_, '_> {
         self.match_every(at)
             .or_else(|| self.match_date_digits(at))
             .or_else(|| self.match_day_or_month_name(at))
+            .or_else(|| self.match_several_weekdays(at))
             .or_else(|| self.match_date_or_time(at))
             .or_else(|| self.match_duration_words(at))
             .or_else(|| self.match_until(at))
@@ -230,6 +232,12 @@ impl UnconsumedWords<'_, '_> {
         (long || month || counted || joined || (led && (full || self.has_when))).then_some(1)
     }
 
+    /// Matches `mon/wed` in a sentence with a date or time.
+    fn match_several_weekdays(&self, at: usize) -> Option<usize> {
+        let (used, _) = match_weekday_range(self.words.get(at..=at)?, &self.context)?;
+        self.has_when.then_some(used)
+    }
+
     /// Matches a date or time that would be understood alone.
     fn match_date_or_time(&self, at: usize) -> Option<usize> {
         if !self.has_when {
@@ -265,12 +273,12 @@ impl UnconsumedWords<'_, '_> {
         {
             return Some(1);
         }
-        let count = [WordMeaning::One, WordMeaning::Half, WordMeaning::OneAndAHalf];
-        let one = count.iter().find_map(|count| self.context.match_meaning(run, *count));
+        let counts = [WordMeaning::One, WordMeaning::Half, WordMeaning::OneAndAHalf];
+        let one = counts.iter().find_map(|count| self.context.match_meaning(run, *count));
         let one = one.unwrap_or(0);
         let (used, unit) = match_unit(skip_tokens(run, one), &self.context, MLetter::Months)?;
         let long = matches!(unit, WordMeaning::Week | WordMeaning::Month | WordMeaning::Year)
-            || (matches!(unit, WordMeaning::Hour | WordMeaning::Minute) && one > 0);
+            || (one > 0 && matches!(unit, WordMeaning::Hour | WordMeaning::Minute));
         let used = one + used;
         let word = first_word(skip_tokens(run, one)).is_some_and(|unit| unit.len() > 1);
         let close = self.is_beside_consumed(at, used);

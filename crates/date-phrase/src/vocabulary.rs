@@ -104,8 +104,6 @@ WordMeaning {
     To = "to",
     /// Before the end, without a start.
     Until = "until",
-    /// Forms of `until` that mean a due date where there is no start: "report BY friday".
-    DueBy = "due-by",
     /// Forms of `until` that mean nothing else.
     CertainUntil = "certain-until",
     /// As `certain-until`, if the language is the user's own.
@@ -120,6 +118,8 @@ WordMeaning {
     Between = "between",
     /// Before the date at which a task is due.
     Due = "due",
+    /// Before an end that is a deadline if there is no start: "BY friday".
+    DueBy = "due-by",
     /// Before companions.
     With = "with",
     And = "and",

@@ -4,7 +4,7 @@
 use crate::date_ranges::{civil, format_civil, reference_time};
 use crate::sentences::check_sentences;
 use crate::unconsumed_words::check_refused;
-use larder_date_phrase::{Language, PointInTime};
+use larder_date_phrase::{Language, PointInTime, Sentence};
 
 /// A part of the day is a time where no other is given.
 #[test]
@@ -33,6 +33,12 @@ fn parts_of_the_day_without_a_time_are_times() {
             ("Party tonight until 23:00", "\"23:00\" needs a start time, such as 12:30"),
         ],
     );
+    let is_due = |text: &str| {
+        let sentence = Sentence::parse(text, reference_time(), &Language::from_locale("en_GB"));
+        sentence.expect(text).is_due
+    };
+    assert!(is_due("Report by friday") && is_due("Report no later than friday 17:00"));
+    assert!(!is_due("Meeting friday 9:00 by 10:00") && !is_due("Book by Anna friday"));
     check_sentences(
         "de_DE",
         &[

@@ -40,6 +40,22 @@ fn common_repetitions_are_parsed() {
                 "Class | 2026-03-10 18:00 .. 2026-03-10 19:00 | FREQ=WEEKLY;BYDAY=TU",
             ),
             (
+                "Gym mon/wed/fri 7am",
+                "Gym | 2026-03-06 07:00 .. 2026-03-06 08:00 | FREQ=WEEKLY;BYDAY=MO,WE,FR",
+            ),
+            (
+                "Standup weekdays except friday 9am",
+                "Standup | 2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=WEEKLY;BYDAY=MO,TU,WE,TH",
+            ),
+            (
+                "Yoga tue/thu at 19h for 1h30",
+                "Yoga | 2026-03-05 19:00 .. 2026-03-05 20:30 | PT1H30M | FREQ=WEEKLY;BYDAY=TU,TH",
+            ),
+            (
+                "Gym 7am Tue/Thu",
+                "Gym | 2026-03-05 07:00 .. 2026-03-05 08:00 | FREQ=WEEKLY;BYDAY=TU,TH",
+            ),
+            (
                 "Class mondays and thursdays 18:00",
                 "Class | 2026-03-05 18:00 .. 2026-03-05 19:00 | FREQ=WEEKLY;BYDAY=MO,TH",
             ),

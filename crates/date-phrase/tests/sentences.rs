@@ -32,6 +32,32 @@ fn format_sentence(text: &str, locale: &str) -> String {
     parts.join(" | ")
 }
 
+/// A duration after the start is the length of the event.
+#[test]
+fn a_duration_follows_the_start() {
+    check_sentences(
+        "de_DE",
+        &[
+            (
+                "Zahnarzt 15:30 eine Stunde",
+                "Zahnarzt | 2026-03-04 15:30 .. 2026-03-04 16:30 | PT1H",
+            ),
+            (
+                "Treffen morgen 15:30 zwei Stunden bei Anna",
+                "Treffen | 2026-03-05 15:30 .. 2026-03-05 17:30 | PT2H | at Anna",
+            ),
+        ],
+    );
+    check_sentences(
+        "en_GB",
+        &[
+            ("Break tomorrow 12:30 20min", "Break | 2026-03-05 12:30 .. 2026-03-05 12:50 | PT20M"),
+            ("Call 15:30 1h tomorrow", "Call | 2026-03-05 15:30 .. 2026-03-05 16:30 | PT1H"),
+            ("Run 7:00 10 km", "Run 10 km | 2026-03-05 07:00 .. 2026-03-05 08:00"),
+        ],
+    );
+}
+
 #[track_caller]
 pub(crate) fn check_sentences(locale: &str, table: &[(&str, &str)]) {
     let wrong: Vec<String> = table
@@ -597,32 +623,4 @@ fn lengths_follow_times() {
             ),
         ],
     );
-}
-
-#[test]
-fn days_in_one_word_are_weekly() {
-    let rule = "2026-03-06 07:00 .. 2026-03-06 08:00 | FREQ=WEEKLY;BYDAY=MO,WE,FR";
-    check_sentences(
-        "en_GB",
-        &[
-            ("Gym mon/wed/fri 7am", &format!("Gym | {rule}")),
-            ("Gym 7am Mon/Wed/Fri", &format!("Gym | {rule}")),
-            (
-                "Gym every tue/thu 7am",
-                "Gym | 2026-03-05 07:00 .. 2026-03-05 08:00 | FREQ=WEEKLY;BYDAY=TU,TH",
-            ),
-        ],
-    );
-    check_sentences("de", &[("Gym Mo/Mi/Fr 7 Uhr", &format!("Gym | {rule}"))]);
-}
-
-#[test]
-fn an_end_after_by_is_a_due_date() {
-    let is_due = |text| {
-        Sentence::parse(text, reference_time(), &Language::from_locale("en_GB")).unwrap().is_due
-    };
-    assert!(is_due("Submit report by friday"));
-    assert!(is_due("Submit report by 17:00"));
-    assert!(!is_due("Fair tomorrow by friday"));
-    assert!(!is_due("Holidays until friday"));
 }

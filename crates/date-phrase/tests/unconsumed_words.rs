@@ -68,7 +68,9 @@ fn further_digits_and_times_are_refused() {
             ("Plumber between 8 and 10 tomorrow", "between 8"),
             ("24 hour race tomorrow 12:30", "24 hour"),
             ("Fair friday 2-3 days", "2-3 days"),
-            ("Break tomorrow 12:30 20min quiet", "20min"),
+            ("Break tomorrow 12:30 20min walk", "20min"),
+            ("Talk tomorrow 12:30 an hour long", "an hour"),
+            ("Review mon/tue 2026-03-05 9:00", "mon/tue"),
         ],
     );
     check_refused("en_US", &[("Meeting 31/12 10:00", "31/12")]);

@@ -139,6 +139,7 @@ pub fn remove_items(
         }
     }
     removed.operation = operation.id().filter(|_| removed.items > 0);
+    store.merge_after_change(removed.items);
     Ok(removed)
 }
 

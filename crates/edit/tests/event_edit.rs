@@ -134,9 +134,11 @@ fn values() {
         let got = edit_text(DAYS, &[(name, text)]);
         assert_eq!(got.strip_prefix(&format!("{before} ")).unwrap_or(&got), expect);
     };
+    let levels = "use 1 (highest) to 9, or high, medium or low";
     check("priority", "9", "PRIORITY:9");
-    check("priority", "10", "\"10\" is not a valid priority: use a number from 0 to 9");
-    check("priority", "high", "\"high\" is not a valid priority: use a number from 0 to 9");
+    check("priority", "10", &format!("\"10\" is not a valid priority: {levels}"));
+    check("priority", "high", "PRIORITY:1");
+    check("priority", "highest", &format!("\"highest\" is not a valid priority: {levels}"));
     check("percent", "101", "\"101\" is not a valid percent: use a number from 0 to 100");
     check("status", "cancelled", "STATUS:CANCELLED");
     let events = "use TENTATIVE, CONFIRMED or CANCELLED";

@@ -4,8 +4,8 @@ use crate::block::CorruptBlock;
 use crate::sort_block::unpack_run;
 use crate::sort_pages::{PartitionOrder, PositionChange, ReadSortPages, SortPosition};
 
-/// The changes that level 0 makes to level 1. It is empty except during a large job, and may be
-/// kept as long as nothing is written.
+/// The changes that level 0 makes to level 1. It is empty except during and soon after a large job,
+/// and may be kept as long as nothing is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LevelZero {
     /// Sorted; an item that is inserted at a position is not at that position in level 1, and one

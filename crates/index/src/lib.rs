@@ -63,9 +63,9 @@
 //!
 //! [`write_position_changes`] writes a small batch to level 1, and a large one to level 0; when
 //! that has an eighth of level 1, one pass merges it into level 1, and [`compact_level_zero`] does
-//! so when a large job ends. [`SortIndex`] reads both levels as one sequence, from any position in
-//! either direction: a page costs a step into the fences and a block or two. A rank is that of
-//! a block ([`RankDirectory`]) and a search in it.
+//! so when a large job ends; a small batch compacts a small level 0. [`SortIndex`] reads both
+//! levels as one sequence, from any position in either direction: a page costs a step into the
+//! fences and a block or two. A rank is that of a block ([`RankDirectory`]) and a search in it.
 //!
 //! Why not one level: the keys of an import come in no order, so each batch would rewrite nearly
 //! all blocks. Why not segments, as the inverted index has: a scan would have to ask for each item

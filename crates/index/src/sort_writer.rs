@@ -25,6 +25,9 @@ const MAX_LEVEL_ZERO_CHANGES: u64 = 32_768;
 /// ...or more than this share of the positions of level 1: readers sort level 0 in memory, and the
 /// pages that it leaves free make the file larger.
 const MAX_LEVEL_ZERO_SHARE: u64 = 8;
+/// A small batch compacts a level 0 of at most this many changes at once: such a batch usually
+/// means that the large job is over, and each further run makes reading slower.
+const MAX_SMALL_COMPACTION: u64 = 2_048;
 /// Neighbouring blocks that change are packed anew together, so that they are full afterwards, up
 /// to this many at once.
 const MAX_GROUP_BLOCKS: usize = 32;
@@ -45,7 +48,8 @@ pub fn write_position_changes<P: WriteSortPages>(
     }
     let share = pages.level_one_count()? / MAX_LEVEL_ZERO_SHARE;
     let count = changes.len() as u64;
-    if waiting + count <= share.min(MAX_LEVEL_ZERO_CHANGES) {
+    let is_small = changes.len() < MIN_RUN_CHANGES && waiting <= MAX_SMALL_COMPACTION;
+    if !is_small && waiting + count <= share.min(MAX_LEVEL_ZERO_CHANGES) {
         return pages.append_run(count, &pack_run(&changes));
     }
     let mut all = LevelZero::read(pages.reader())?.into_changes();

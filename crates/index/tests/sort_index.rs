@@ -277,16 +277,29 @@ fn a_removal_in_level_zero_leaves_with_compaction() {
     compact_level_zero(&pages).unwrap();
     let victim = |is_insert| change(ORDERS[0], b"victim", 30_000, is_insert);
     write_position_changes(&pages, vec![victim(true)]).unwrap();
-    // Large enough for level 0, and small enough to stay there.
-    let others = (0..500).map(|row| change(ORDERS[1], b"other", 40_000 + row, true)).collect();
+    // Large enough for level 0, and too large for a small batch to compact it.
+    let others = (0..2_200).map(|row| change(ORDERS[1], b"other", 40_000 + row, true)).collect();
     write_position_changes(&pages, others).unwrap();
     write_position_changes(&pages, vec![victim(false)]).unwrap();
     assert_eq!(pages.run_count(), 2);
     let end = SortPosition { key: b"z".to_vec(), row: 0 };
-    assert_eq!(rank(&pages, &ORDERS, &end), Ok((20_500, 20_500)));
+    assert_eq!(rank(&pages, &ORDERS, &end), Ok((22_200, 22_200)));
     assert!(compact_level_zero(&pages).unwrap());
-    assert_eq!(rank(&pages, &ORDERS, &end), Ok((20_500, 20_500)));
+    assert_eq!(rank(&pages, &ORDERS, &end), Ok((22_200, 22_200)));
     assert!(!pages.has_bytes(b"victim"));
+}
+
+/// A job that ended early leaves few changes in level 0 for long.
+#[test]
+fn a_small_batch_compacts_a_small_level_zero() {
+    let pages = MemorySortPages::default();
+    import(&pages, 20_000);
+    compact_level_zero(&pages).unwrap();
+    let others = (0..500).map(|row| change(ORDERS[1], b"other", 40_000 + row, true)).collect();
+    write_position_changes(&pages, others).unwrap();
+    assert_eq!(pages.run_count(), 1);
+    write_position_changes(&pages, vec![change(ORDERS[0], b"one", 30_000, true)]).unwrap();
+    assert_eq!(pages.run_count(), 0);
 }
 
 #[test]

@@ -9,12 +9,16 @@ use crate::time_test::DateProperty;
 use larder_format::field::Field;
 use larder_format::parsed_source::ParsedSource;
 use larder_format::property::Property;
-use larder_store::{ItemMeta, ItemOccurrence, Kind, Reader, Schedule, StoredFields, TimeRange};
+use larder_store::{
+    CalendarContext, Error, ItemMeta, ItemOccurrence, Kind, Reader, Schedule, StoredFields,
+    TimeRange,
+};
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::zone::Zone;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 /// The values of an item that a predicate tests.
 pub(crate) trait ItemFields {
@@ -45,6 +49,34 @@ pub(crate) trait ItemFields {
     fn mark_undecided(&self) {}
 }
 
+/// The errors and the missing decisions of a test. Its result counts only if there is no error.
+#[derive(Debug, Default)]
+pub(crate) struct TestStatus {
+    is_undecided: Cell<bool>,
+    error: RefCell<Option<Error>>,
+}
+
+impl TestStatus {
+    /// Returns the value, or a default value in place of an error, which is kept.
+    fn value_or_default<T: Default>(&self, value: Result<T, Error>) -> T {
+        value.unwrap_or_else(|error| {
+            self.error.borrow_mut().get_or_insert(error);
+            T::default()
+        })
+    }
+
+    /// Returns whether the test could not be decided within bounds.
+    ///
+    /// # Errors
+    /// The first error of the store.
+    pub(crate) fn into_undecided(self) -> Result<bool, Error> {
+        match self.error.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(self.is_undecided.get()),
+        }
+    }
+}
+
 /// A parsed item.
 #[derive(Debug)]
 pub struct DecodedItem<'a> {
@@ -52,8 +84,7 @@ pub struct DecodedItem<'a> {
     pub(crate) meta: &'a ItemMeta,
     pub(crate) parsed: ParsedSource<'a>,
     pub(crate) schedule_origin: ScheduleOrigin<'a>,
-    /// A test could not be decided within bounds.
-    pub(crate) uncertain: Cell<bool>,
+    pub(crate) status: TestStatus,
     /// The values of the fields that were read, by id; `None` if each is read once.
     pub(crate) kept_values: Option<RefCell<FxHashMap<u16, Vec<String>>>>,
 }
@@ -86,7 +117,7 @@ impl<'a> DecodedItem<'a> {
             meta,
             parsed,
             schedule_origin: ScheduleOrigin::Stored,
-            uncertain: Cell::new(false),
+            status: TestStatus::default(),
             kept_values: None,
         }
     }
@@ -107,6 +138,13 @@ impl<'a> DecodedItem<'a> {
     #[must_use]
     pub fn first(&self, field: &Field) -> Option<String> {
         self.parsed.first_value(field)
+    }
+
+    /// The calendar context; empty if the item has none.
+    fn calendar_context(&self) -> Arc<CalendarContext> {
+        let row = self.meta.calendar_context;
+        let context = row.map(|row| self.reader.items().calendar_context(row)).transpose();
+        self.status.value_or_default(context).flatten().unwrap_or_default()
     }
 
     /// The values of a field; none for an item of a kind that is not searched.
@@ -147,11 +185,12 @@ impl ItemFields for DecodedItem<'_> {
     fn schedule(&self) -> Option<Cow<'_, Schedule>> {
         match self.schedule_origin {
             ScheduleOrigin::Recomputed => {
-                self.reader.items().recompute_schedule(self.meta.row).ok().flatten().map(Cow::Owned)
+                let schedule = self.reader.items().recompute_schedule(self.meta.row);
+                self.status.value_or_default(schedule).map(Cow::Owned)
             }
             ScheduleOrigin::Stored => {
-                // The next read of the search reports an error of the store.
-                read_schedule(self.reader, self.meta.row).ok().flatten().map(Cow::Owned)
+                let schedule = read_schedule(self.reader, self.meta.row);
+                self.status.value_or_default(schedule).map(Cow::Owned)
             }
             ScheduleOrigin::Given(times) => times.map(Cow::Borrowed),
         }
@@ -159,11 +198,7 @@ impl ItemFields for DecodedItem<'_> {
 
     fn property_instant(&self, stamp: DateProperty, local: &Zone) -> Option<Instant> {
         let component = self.parsed.component()?;
-        let calendar_context = self
-            .meta
-            .calendar_context
-            .and_then(|row| self.reader.items().calendar_context(row).ok().flatten());
-        let calendar_context = calendar_context.unwrap_or_default();
+        let calendar_context = self.calendar_context();
         self.reader.extractor().resolve_instant(
             component,
             &calendar_context,
@@ -174,11 +209,7 @@ impl ItemFields for DecodedItem<'_> {
 
     fn is_overdue(&self, time_range: &TimeRange) -> bool {
         let Some(component) = self.parsed.component() else { return false };
-        let calendar_context = self
-            .meta
-            .calendar_context
-            .and_then(|row| self.reader.items().calendar_context(row).ok().flatten());
-        let calendar_context = calendar_context.unwrap_or_default();
+        let calendar_context = self.calendar_context();
         let (extractor, local) = (self.reader.extractor(), &time_range.local_zone);
         let written = |name: &str| component.time_properties(name).next();
         let start = |name: &str| extractor.resolve_date_time(&written(name)?, &calendar_context);
@@ -218,7 +249,7 @@ impl ItemFields for DecodedItem<'_> {
     }
 
     fn mark_undecided(&self) {
-        self.uncertain.set(true);
+        self.status.is_undecided.set(true);
     }
 }
 
@@ -227,8 +258,7 @@ pub(crate) struct StoredFieldsItem<'a> {
     pub(crate) reader: &'a Reader,
     pub(crate) meta: &'a ItemMeta,
     pub(crate) stored_fields: StoredFields<'a>,
-    /// A test could not be decided within bounds.
-    pub(crate) uncertain: &'a Cell<bool>,
+    pub(crate) status: &'a TestStatus,
 }
 
 impl ItemFields for StoredFieldsItem<'_> {
@@ -251,8 +281,7 @@ impl ItemFields for StoredFieldsItem<'_> {
     }
 
     fn schedule(&self) -> Option<Cow<'_, Schedule>> {
-        // The next read of the search reports an error of the store.
-        read_schedule(self.reader, self.meta.row).ok().flatten().map(Cow::Owned)
+        self.status.value_or_default(read_schedule(self.reader, self.meta.row)).map(Cow::Owned)
     }
 
     fn property_instant(&self, _: DateProperty, _: &Zone) -> Option<Instant> {
@@ -260,6 +289,6 @@ impl ItemFields for StoredFieldsItem<'_> {
     }
 
     fn mark_undecided(&self) {
-        self.uncertain.set(true);
+        self.status.is_undecided.set(true);
     }
 }

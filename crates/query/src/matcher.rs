@@ -13,7 +13,7 @@
 //! The test of an item counts its steps and ends early when they exceed their budget; the caller
 //! checks the counter. A sub-expression that stands in several lists is tested once for an item.
 
-use crate::item::{DecodedItem, ItemFields, StoredFieldsItem};
+use crate::item::{DecodedItem, ItemFields, StoredFieldsItem, TestStatus};
 use crate::query::{Comparison, FieldSelector, FieldTest, NumericOperand, Query};
 use crate::step_counter::StepCounter;
 use crate::sub_expressions::{ExpressionNumber, NumberedQuery, SubExpressions};
@@ -27,7 +27,7 @@ use larder_store::{
     CollectionType, ItemMeta, Kind, Overlap, Reader, StoredFields, TimeRange, is_storable,
 };
 use larder_time::rule::StepBudget;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -109,9 +109,13 @@ impl Matcher {
     }
 
     /// Returns whether an item matches. The test of a single item has no budget.
-    #[must_use]
-    pub fn matches_item(&self, item: &DecodedItem<'_>) -> bool {
-        self.matches_fields(item.meta, item, &StepCounter::without_limit())
+    ///
+    /// # Errors
+    /// Errors of the store, such as a damaged time zone definition.
+    pub(crate) fn matches_item(&self, item: DecodedItem<'_>) -> Result<bool, larder_store::Error> {
+        let is_match = self.matches_fields(item.meta, &item, &StepCounter::without_limit());
+        item.status.into_undecided()?;
+        Ok(is_match)
     }
 
     /// Returns whether values of an item that is stored under this UID match.
@@ -137,14 +141,14 @@ impl Matcher {
         self.for_kind(kind).is_some_and(|matcher| matcher.has_several_tests)
     }
 
-    /// Returns whether an item matches by its stored fields; `None` if they do not suffice. Sets
-    /// `is_uncertain` if the test could not be decided within bounds.
+    /// Returns whether an item matches by its stored fields; `None` if they do not suffice. The
+    /// result counts only if `status` has no error.
     pub(crate) fn matches_stored_fields(
         &self,
         reader: &Reader,
         meta: &ItemMeta,
         fields: &StoredFields<'_>,
-        is_uncertain: &Cell<bool>,
+        status: &TestStatus,
         steps: &StepCounter,
     ) -> Option<bool> {
         if self.ignores_indexes {
@@ -153,8 +157,7 @@ impl Matcher {
         let Some(matcher) = self.for_item(meta) else { return Some(false) };
         let tested =
             matcher.fields.as_ref().filter(|_| !(matcher.has_uid_test && meta.derived_uid))?;
-        let item =
-            StoredFieldsItem { reader, meta, stored_fields: *fields, uncertain: is_uncertain };
+        let item = StoredFieldsItem { reader, meta, stored_fields: *fields, status };
         tested
             .iter()
             .all(|field| fields.has_field(field))

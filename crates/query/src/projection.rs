@@ -6,7 +6,7 @@
 
 use crate::error::Error;
 use crate::execution::find;
-use crate::item;
+use crate::item::{DecodedItem, TestStatus};
 use crate::query::Query;
 use crate::result_set::{self, Hit, PAGE_ROWS, ResultSet, Staleness};
 use crate::search_request::SearchRequest;
@@ -15,7 +15,6 @@ use larder_format::field::{Field, FieldType};
 use larder_format::parsed_source::ParsedSource;
 use larder_store::{CollectionType, ItemMeta, ItemRow, Reader, StoredFields};
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::iter;
 use std::ops::Range;
 
@@ -251,11 +250,12 @@ impl ResultSet {
                 source_count -= 1;
                 let staleness = self.staleness(reader)?;
                 let Some((meta, source)) = sources.find_row(hit.row) else { continue };
-                let item = item::DecodedItem::new(reader, meta, source);
-                if !self.is_unchanged(hit, meta, staleness) && !self.matcher.matches_item(&item) {
+                let item = || DecodedItem::new(reader, meta, source);
+                if !self.is_unchanged(hit, meta, staleness) && !self.matcher.matches_item(item())? {
                     continue;
                 }
-                if !visit(meta, &ProjectedItem { meta, origin: FieldOrigin::Parsed(item.parsed) }) {
+                let origin = FieldOrigin::Parsed(item().parsed);
+                if !visit(meta, &ProjectedItem { meta, origin }) {
                     return Ok(());
                 }
             }
@@ -275,7 +275,7 @@ impl ResultSet {
         page.stored_fields.clear();
         let staleness = self.staleness(reader)?;
         let rows: Vec<ItemRow> = hits.iter().map(|hit| hit.row).collect();
-        let mut hits = hits.iter();
+        let (mut hits, mut error) = (hits.iter(), None);
         let field_types: Vec<CollectionType> =
             fields.iter().map(|field| CollectionType::from_field(field)).collect();
         reader.items().for_each_with_stored_fields(&rows, &mut |meta, stored| {
@@ -284,12 +284,15 @@ impl ResultSet {
             let is_match = match self.is_unchanged(hit, &meta, staleness) {
                 true => Some(true),
                 false => stored.and_then(|stored| {
-                    let (uncertain, steps) = (Cell::default(), StepCounter::without_limit());
-                    self.matcher.matches_stored_fields(reader, &meta, &stored, &uncertain, &steps)
+                    let (status, steps) = (TestStatus::default(), StepCounter::without_limit());
+                    let is_match =
+                        self.matcher.matches_stored_fields(reader, &meta, &stored, &status, &steps);
+                    error = status.into_undecided().err();
+                    is_match
                 }),
             };
-            if is_match == Some(false) {
-                return true;
+            if error.is_some() || is_match == Some(false) {
+                return error.is_none();
             }
             let is_stored = |field: &Field| match field.field_type {
                 FieldType::Uid => !meta.derived_uid,
@@ -311,6 +314,6 @@ impl ResultSet {
             page.items.push(ProjectionPageItem { meta, hit: *hit, stored_range });
             true
         })?;
-        Ok(())
+        error.map_or(Ok(()), |error| Err(error.into()))
     }
 }

@@ -292,7 +292,7 @@ impl ResultSet {
             let staleness = self.staleness(reader)?;
             drop(transaction);
             rest = others;
-            if !self.deliver_page(reader, &page, read, staleness, visit) {
+            if !self.deliver_page(reader, &page, read, staleness, visit)? {
                 return Ok(());
             }
         }
@@ -346,18 +346,18 @@ impl ResultSet {
         hits: &[Hit],
         staleness: Staleness,
         visit: &mut dyn FnMut(&ItemMeta, &[u8]) -> bool,
-    ) -> bool {
+    ) -> Result<bool, Error> {
         let mut hits = hits.iter();
         for at in 0..page.items.len() {
             let Some((meta, bytes)) = page.get(at) else { break };
             let Some(hit) = hits.find(|hit| hit.row == meta.row) else { break };
             let is_match = self.is_unchanged(hit, meta, staleness)
-                || self.matcher.matches_item(&DecodedItem::new(reader, meta, bytes));
+                || self.matcher.matches_item(DecodedItem::new(reader, meta, bytes))?;
             if is_match && !visit(meta, bytes) {
-                return false;
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
     }
 
     /// Returns whether an item needs no second test: it has not changed since the search, or every

@@ -6,13 +6,12 @@
 
 use crate::collector::HitCollector;
 use crate::error::Error;
-use crate::item::{DecodedItem, ScheduleOrigin};
+use crate::item::{DecodedItem, ScheduleOrigin, TestStatus};
 use crate::result_set::{Hit, PAGE_ROWS, ResultSet};
 use crate::search_request::SortSpec;
 use larder_store::{
     Candidate, CollectionRow, IndexMatches, ItemMeta, ItemRow, Kind, Reader, StoredFields,
 };
-use std::cell::Cell;
 
 /// The maximum number of candidates tested within the transaction of the index.
 pub(crate) const MAX_CANDIDATES_PER_TX: usize = 1000;
@@ -93,13 +92,14 @@ impl CandidateScan<'_, '_> {
             return Ok(Some(meta));
         }
         let fields = candidate.stored_fields();
-        let verdict = verify_stored_fields(self.reader, hit, &meta, fields, self.result, self.hits);
+        let verdict =
+            verify_stored_fields(self.reader, hit, &meta, fields, self.result, self.hits)?;
         let is_match = match verdict {
             Some(is_match) => is_match,
             None => {
                 let bytes = candidate.bytes()?;
                 self.bytes_read += bytes.len();
-                verify_source(self.reader, hit, &meta, &bytes, self.result, self.hits)
+                verify_source(self.reader, hit, &meta, &bytes, self.result, self.hits)?
             }
         };
         Ok(is_match.then_some(meta))
@@ -164,22 +164,27 @@ fn verify_page(
     hits: &mut HitCollector<'_>,
 ) -> Result<(), Error> {
     if result.matcher.can_use_stored_fields() {
-        let mut undecided = Vec::new();
+        let (mut undecided, mut error) = (Vec::new(), None);
         reader.items().for_each_with_stored_fields(&rows, &mut |meta, fields| {
             let hit = Hit { row: meta.row, seq: meta.seq };
-            if verify_stored_fields(reader, hit, &meta, fields, result, hits).is_none() {
-                undecided.push(meta.row);
+            match verify_stored_fields(reader, hit, &meta, fields, result, hits) {
+                Ok(Some(_)) => {}
+                Ok(None) => undecided.push(meta.row),
+                Err(other) => error = Some(other),
             }
-            !result.steps.is_exceeded()
+            error.is_none() && !result.steps.is_exceeded()
         })?;
+        error.map_or(Ok(()), Err)?;
         result.steps.check()?;
         rows = undecided;
     }
+    let mut error = None;
     reader.items().for_each(&rows, &mut |meta, bytes| {
         let hit = Hit { row: meta.row, seq: meta.seq };
-        verify_source(reader, hit, &meta, bytes, result, hits);
-        !result.steps.is_exceeded()
+        error = verify_source(reader, hit, &meta, bytes, result, hits).err();
+        error.is_none() && !result.steps.is_exceeded()
     })?;
+    error.map_or(Ok(()), Err)?;
     result.steps.check()
 }
 
@@ -238,7 +243,7 @@ fn verify_source(
     bytes: &[u8],
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
-) -> bool {
+) -> Result<bool, larder_store::Error> {
     let schedule_origin = if result.matcher.is_without_indexes() {
         ScheduleOrigin::Recomputed
     } else {
@@ -251,11 +256,11 @@ fn verify_source(
     // To parse the item takes as long as to compare its beginning.
     result.steps.count_test(bytes.len().min(MAX_PARSE_STEPS) as u64);
     let is_match = result.matcher.matches_fields(meta, &item, &result.steps);
-    result.undecided_rows.extend(item.uncertain.get().then_some(hit.row));
     if is_match {
         hits.add(hit, |field| item.first(field));
     }
-    is_match
+    result.undecided_rows.extend(item.status.into_undecided()?.then_some(hit.row));
+    Ok(is_match)
 }
 
 /// Tests an item by its stored fields. Returns `None` if they do not suffice.
@@ -266,24 +271,20 @@ fn verify_stored_fields(
     fields: Option<StoredFields<'_>>,
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
-) -> Option<bool> {
+) -> Result<Option<bool>, larder_store::Error> {
     let has_sort_value = |fields: &StoredFields<'_>| {
         let has_value = |sort: SortSpec| fields.has_field(sort.field) || sort.is_by_start();
         hits.sort.is_none_or(has_value)
     };
-    let fields = fields.filter(has_sort_value)?;
-    let is_uncertain = Cell::new(false);
-    let is_match = result.matcher.matches_stored_fields(
-        reader,
-        meta,
-        &fields,
-        &is_uncertain,
-        &result.steps,
-    )?;
-    result.undecided_rows.extend(is_uncertain.get().then_some(hit.row));
+    let Some(fields) = fields.filter(has_sort_value) else { return Ok(None) };
+    let status = TestStatus::default();
+    let steps = &result.steps;
+    let is_match = result.matcher.matches_stored_fields(reader, meta, &fields, &status, steps);
+    let Some(is_match) = is_match else { return Ok(None) };
+    result.undecided_rows.extend(status.into_undecided()?.then_some(hit.row));
     result.explain.verified += 1;
     if is_match {
         hits.add(hit, |field| fields.first(field).map(str::to_string));
     }
-    Some(is_match)
+    Ok(Some(is_match))
 }

@@ -37,6 +37,9 @@ const MAX_TAIL_ITEMS: usize = 50;
 /// The number of bytes of the index that are merged in one transaction.
 const MERGE_STEP_BYTES: i64 = 2 << 20;
 
+/// Segments are merged after a change of at least so many items.
+const MIN_ITEMS_FOR_MERGE: u64 = 1_000;
+
 /// A step of a refresh.
 struct RefreshStep {
     /// The number of items that were extracted again.
@@ -70,6 +73,14 @@ impl Store {
             if !more {
                 return Ok(());
             }
+        }
+    }
+
+    /// Merges segments and runs after a change of this many items, if they are many. The change is
+    /// complete, and merging only makes reading faster, so an error is ignored.
+    pub fn merge_after_change(&mut self, items: u64) {
+        if items >= MIN_ITEMS_FOR_MERGE {
+            let _unmerged = self.merge_segments();
         }
     }
 

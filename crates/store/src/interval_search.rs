@@ -5,6 +5,7 @@
 //! evaluated one by one at the end.
 
 use crate::collection::CollectionMeta;
+use crate::error::DatabaseResult;
 use crate::interval_table::{layer, time_scale};
 use crate::read_transaction::{ReadStatement, ReadTransaction};
 use crate::row_ids::{CollectionRow, ItemRow};
@@ -131,7 +132,7 @@ pub(crate) fn search(
     extractor: &Extractor,
     collections: &[&CollectionMeta],
     range: &TimeRange,
-) -> rusqlite::Result<TimeRangeHits> {
+) -> DatabaseResult<TimeRangeHits> {
     let mut search = IntervalSearcher {
         tx,
         extractor,
@@ -325,7 +326,7 @@ impl IntervalSearcher<'_> {
     }
 
     /// Evaluates the series that their rows did not decide.
-    fn evaluate_pending(&mut self) -> rusqlite::Result<()> {
+    fn evaluate_pending(&mut self) -> DatabaseResult<()> {
         self.pending_series.sort_unstable_by_key(|(item, _)| *item);
         self.pending_series.dedup_by_key(|(item, _)| *item);
         for (item, place) in std::mem::take(&mut self.pending_series) {
@@ -339,16 +340,19 @@ impl IntervalSearcher<'_> {
             };
             let (conn, resolver, zones) =
                 (self.tx, self.extractor.zone_resolver(), &mut self.zone_cache);
+            let mut error = None;
             let schedule = Schedule::unpack(data, &mut |name| {
                 if let Some((_, zone)) = zones.iter().find(|(known, _)| known == name) {
                     return Some(zone.clone());
                 }
-                // Without its zone, the item is undecided, and reading its schedule reports the
-                // damage.
-                let zone = load_zone(conn, resolver, name).ok()??;
+                let zone = load_zone(conn, resolver, name).unwrap_or_else(|damage| {
+                    error = Some(damage);
+                    None
+                })?;
                 zones.push((name.to_string(), zone.clone()));
                 Some(zone)
             });
+            error.map_or(Ok(()), Err)?;
             self.hits.series_evaluated += 1;
             match schedule.map(|schedule| schedule.overlap(self.range)) {
                 Some(Overlap::Yes) => self.hits.items.push(item),

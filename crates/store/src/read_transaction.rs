@@ -1,7 +1,8 @@
 //! Read transactions.
 //!
-//! A read transaction prepares statements that read, and refuses all others. Separate from
-//! `connection`, which begins them, because almost every module names this type.
+//! A read transaction prepares statements that read. Debug builds refuse all others: the statements
+//! are constants of this crate, so its tests run each of them. Separate from `connection`, which
+//! begins the transactions, because almost every module names this type.
 
 use rusqlite::{CachedStatement, Connection, MappedRows, Params, Row, Rows};
 
@@ -32,7 +33,6 @@ impl<'a> ReadTransaction<'a> {
     /// Prepares a statement, which must not write, and keeps it for the next time.
     pub(crate) fn prepare_cached(&self, sql: &str) -> rusqlite::Result<ReadStatement<'a>> {
         let statement = self.conn.prepare_cached(sql)?;
-        // The statements are constants of this crate, so tests run each of them.
         debug_assert!(statement.readonly(), "a read transaction writes: {sql}");
         Ok(ReadStatement(statement))
     }

@@ -88,6 +88,7 @@ impl Store {
         if !pending.changes.is_empty() {
             self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut report)?;
         }
+        let item_count = handles.len() as u64;
         for handle in handles {
             let step = self.item_undo_planner(id).plan_step(handle);
             let step = step.map_err(sqlite_error_at(&self.path))?;
@@ -116,6 +117,7 @@ impl Store {
         }
         self.write_undo_batch(&mut operation, pending, &mut report)?;
         report.operation = operation.id();
+        self.merge_after_change(item_count);
         Ok(report)
     }
 

@@ -556,9 +556,8 @@ impl EditedSeries {
         let new_start = moved.map(|time| time.start).filter(|start| begins_at(*start));
         self.keeps_rule = new_start.is_some();
         // All else moves by the difference of the times of day then.
-        let delta = new_start.map_or(delta, |start| {
-            i64::from(start.second_of_day()) - i64::from(schedule.start.second_of_day())
-        });
+        let delta =
+            new_start.map_or(delta, |start| start.second_of_day() - schedule.start.second_of_day());
         let before = master.clone();
         context.apply(master, &new_time)?;
         let new_schedule = master.schedule(context.extractor);

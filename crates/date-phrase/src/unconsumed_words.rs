@@ -104,8 +104,8 @@ impl UnconsumedWords<'_, '_> {
         meanings.iter().any(|meaning| self.context.match_meaning(words, *meaning) == Some(1))
     }
 
-    /// Returns the language in which a word is a day or a unit of time, if it has no such meaning in
-    /// the user's own. Short words are too often something else.
+    /// Returns the language in which a word is a day or a unit of time, if it has no such meaning
+    /// in the user's own. Short words are too often something else.
     fn find_foreign_language(&self, at: usize) -> Option<&'static str> {
         const MIN_DAY_LETTERS: usize = 5;
         const MIN_UNIT_LETTERS: usize = 6;

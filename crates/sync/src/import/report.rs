@@ -69,8 +69,8 @@ pub struct ImportReport {
     pub cancelled: u64,
     /// The number of items that had the same bytes, or were cancelled already.
     pub unchanged: u64,
-    /// The number of the new items whose UID another item of this import has, and that are kept under a
-    /// UID derived from their bytes.
+    /// The number of the new items whose UID another item of this import has, and that are kept
+    /// under a UID derived from their bytes.
     pub uid_conflicts: u64,
     /// The number of rejected stretches of the input.
     pub rejected: u64,

@@ -170,7 +170,13 @@ fn to_failure(error: &clap::Error, typed: TypedCommand<'_>) -> CommandFailure {
         false => failure.with_hint(format!("possible values: {}", values.join(", "))),
     };
     match error.kind() {
-        ErrorKind::InvalidSubcommand => failure.with_hint("`larder help` lists the commands"),
+        ErrorKind::InvalidSubcommand => {
+            let is_redo = context_string(error, ContextKind::InvalidSubcommand) == Some("redo");
+            match is_redo {
+                true => failure.with_hint("`larder undo N` with the number of an undo redoes"),
+                false => failure.with_hint("`larder help` lists the commands"),
+            }
+        }
         // clap has no usage for an error in a value.
         _ if error.get(ContextKind::Usage).is_none() => failure,
         _ => failure.with_hint(format!("usage: {}", typed.usage())),

@@ -592,6 +592,19 @@ fn usage_errors_name_the_mistake() {
     error: unknown field "kind" (at character 1 of the query)
     hint: for one kind of item: is:event, or --kind event
     "#);
+    assert_snapshot!(check(&["redo"]), @r#"
+    error: unknown command "redo"
+    hint: did you mean undo?
+    hint: `larder undo N` with the number of an undo redoes
+    "#);
+    let every = ["add", "Stand-up every day 9:00 starting 2026-03-02", "--format", "json"];
+    let series = home.json(&every)[0]["id"].clone();
+    for (typed, expect) in
+        [("2025-12-03", "at 2025-12-03"), ("2026-03-05 10:00", "at 2026-03-05 10:00")]
+    {
+        let edit = ["edit", series.as_str().unwrap(), "--occurrence", typed, "--summary", "B"];
+        assert!(home.run(&edit).stderr().contains(expect), "{}", home.run(&edit).stderr());
+    }
     assert!(home.ok(&["help", "--help"]).contains("Usage: larder"));
     // A value is no option.
     home.code(&["edit", lunch, "--for", "--summary"], 2);

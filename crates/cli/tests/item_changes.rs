@@ -83,7 +83,7 @@ fn removals_are_undone() {
     ");
     assert_snapshot!(home.run(&["remove"]).masked_output(), @"
     ! error: missing <ID>...
-    ! hint: usage: larder remove <ID>...
+    ! hint: usage: larder remove [OPTIONS] [ID]...
     exit 2
     ");
     assert_snapshot!(home.run(&["remove", "uid:nobody"]).masked_output(), @r#"
@@ -156,7 +156,7 @@ fn undo_shows_conflicting_versions() {
     home.write("new.vcf", ANNA.replace("Orchard", "Forest"));
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
     assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
-    Anna Hölderlin  xdnskgpk
+    xdnskgpk  Anna Hölderlin
     - after operation 2  + current
       - ORG:Meadow Works
       + ORG:Forest Works

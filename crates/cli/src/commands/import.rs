@@ -157,6 +157,9 @@ impl ImportArgs {
 
     /// Returns the summary: a line for each collection.
     fn summary_lines(&self, summary: &ImportReport) -> Vec<String> {
+        if summary.item_count() == 0 && summary.files == 0 && !summary.unreadable.is_empty() {
+            return vec!["nothing was imported".into()];
+        }
         if summary.item_count() == 0 {
             let place = match self.paths.as_slice() {
                 [path] if path.as_os_str() == "-" => "standard input".to_string(),
@@ -177,10 +180,11 @@ impl ImportArgs {
             print_message("error", sanitize_line(&missing.to_string()));
         }
         if !summary.unreadable.is_empty() {
-            print_message(
-                "hint",
-                "check the name and the permissions; the other files were imported",
-            );
+            let others = match summary.files {
+                0 => "",
+                _ => "; the other files were imported",
+            };
+            print_message("hint", format!("check the name and the permissions{others}"));
         }
         if context.format == OutputFormat::Json {
             context.out.print_json(&json!({

@@ -145,7 +145,7 @@ fn print_conflicts(
             }))?;
             continue;
         }
-        context.out.print_line(format!("{STRONG_STYLE}{name}{STRONG_STYLE:#}  {handle:.8}"))?;
+        context.out.print_line(format!("{handle:.8}  {STRONG_STYLE}{name}{STRONG_STYLE:#}"))?;
         context.out.print_line(format!(
             "{REMOVED_STYLE}- after operation {id}{REMOVED_STYLE:#}  {ADDED_STYLE}+ current{ADDED_STYLE:#}"
         ))?;

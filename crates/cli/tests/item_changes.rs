@@ -13,6 +13,14 @@ fn a_card_is_added() {
     ! hint: change it with: larder edit 'uid:anna-1'
     exit 3
     "#);
+    // One hint for all.
+    let both = [ANNA, &ANNA.replace("Anna", "Eva")].concat();
+    assert_snapshot!(home.run_with(&["add"], both.as_bytes()).masked_output(), @r#"
+    ! error: rejected Anna Hölderlin: an item with UID "anna-1" already exists
+    ! error: rejected Eva Hölderlin: an item with UID "anna-1" already exists
+    ! hint: change it with: larder edit 'uid:anna-1'
+    exit 3
+    "#);
     assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).masked_output(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
     assert_snapshot!(home.run_with(&["add"], b"").masked_output(), @r#"
     ! error: standard input: no vCard and no calendar item in the text

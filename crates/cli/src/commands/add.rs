@@ -271,12 +271,21 @@ impl AddArgs {
         // The counts of the operation say how many were added; some may be rejected.
         let detail = format!("{} into {}", input_name(file), names.join(" and "));
         let mut operation = Operation::new("add", detail, now_milliseconds());
+        let mut taken_uid = None;
         for (collection_type, items) in by_type {
             let into = self.target_collection(collection_type);
-            let mut print =
-                |store: &Store, added: AddedItem| self.print_added(context, store, into, &added);
+            let mut print = |store: &Store, added: AddedItem| {
+                self.print_added(context, store, into, &added)?;
+                if added.handle.is_none() {
+                    taken_uid.get_or_insert(added.uid);
+                }
+                Ok::<_, CommandFailure>(())
+            };
             left_out +=
                 larder_edit::add_items(&mut store, &mut operation, into, items, &mut print)?;
+        }
+        if let Some(uid) = taken_uid.as_deref().map(sanitize_line) {
+            print_message("hint", format!("change it with: larder edit 'uid:{uid}'"));
         }
         Ok(if left_out > 0 { CommandStatus::Rejected } else { CommandStatus::Done })
     }
@@ -296,7 +305,6 @@ impl AddArgs {
                 "error",
                 format!("rejected {name}: an item with UID {uid:?} already exists"),
             );
-            print_message("hint", format!("change it with: larder edit 'uid:{uid}'"));
             return Ok(());
         };
         if context.format == OutputFormat::Json {

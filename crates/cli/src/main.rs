@@ -55,7 +55,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let (command_name, args) = match commands::parse_command_line(std::env::args_os()) {
         Ok(args) => args,
-        Err(usage) => return usage_error::print_and_exit_code(&usage),
+        Err(usage) => {
+            let command = commands::clap_command();
+            return usage_error::print_and_exit_code(&usage, command, std::env::args_os());
+        }
     };
     let quiet = args.global.quiet;
     let mut context = match context::CommandContext::new(args.global, &command_name) {

@@ -4,8 +4,11 @@
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::item_ids::resolve_item;
+use crate::suggestion::find_nearest;
 use larder_date_phrase::PointInTime;
-use larder_edit::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
+use larder_edit::event::{
+    self, EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope,
+};
 use larder_store::{ItemMeta, Reader};
 use larder_time::civil::Instant;
 use larder_time::value::{IcalDateTime, UtcOffset};
@@ -138,6 +141,11 @@ pub(crate) fn edit_failure(error: Error, verb: &str, id: &str) -> CommandFailure
             if ["done", "completed"].iter().any(|done| name.starts_with(done)) =>
         {
             failure(FailureKind::Usage).with_hint("mark a task as done with --set status=completed")
+        }
+        Error::UnknownField(ref name)
+            if let Some(near) = find_nearest(name, event::editable_field_names()) =>
+        {
+            failure(FailureKind::Usage).with_hint(format!("did you mean {near}?"))
         }
         Error::UnknownField(_) => failure(FailureKind::Usage)
             .with_hint("write --set FIELD=TEXT, for example --set summary=Lunch")

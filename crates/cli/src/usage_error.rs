@@ -5,6 +5,7 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::suggestion::find_nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Names that other programs give to a subcommand.
@@ -27,9 +28,31 @@ const COMMAND_SYNONYMS: &[(&str, &str)] = &[
     ("verify", "check"),
 ];
 
-/// Prints the help that was requested, or the error, and returns the exit code.
-pub(crate) fn print_and_exit_code(error: &clap::Error) -> ExitCode {
+/// Options that a command has under another name, which other commands or programs use.
+const OPTION_SYNONYMS: &[(&str, &str)] = &[
+    ("--in", "--into"),
+    ("--into", "--in"),
+    ("--every", "--rule"),
+    ("--title", "--summary"),
+    ("--place", "--location"),
+];
+
+/// Prints the help that was requested, or the error, and returns the exit code. `command` and
+/// `args` are the whole command line.
+pub(crate) fn print_and_exit_code(
+    error: &clap::Error,
+    mut command: clap::Command,
+    args: impl Iterator<Item = OsString>,
+) -> ExitCode {
+    command.build();
+    let help_of_help = ["--help", "-h"].map(Some);
     match error.kind() {
+        ErrorKind::InvalidSubcommand
+            if help_of_help.contains(&context_string(error, ContextKind::InvalidSubcommand)) =>
+        {
+            let _reader_left = command.print_help();
+            ExitCode::SUCCESS
+        }
         // A closed pipe, as in `larder --help | head -1`, is not a failure.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _reader_left = error.print();
@@ -39,11 +62,103 @@ pub(crate) fn print_and_exit_code(error: &clap::Error) -> ExitCode {
             let _reader_left = error.print();
             ExitCode::from(2)
         }
-        _ => to_failure(error).print_and_exit_code(false),
+        _ => {
+            let args: Vec<String> =
+                args.skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+            to_failure(error, TypedCommand::find(&command, &args)).print_and_exit_code(false)
+        }
     }
 }
 
-fn to_failure(error: &clap::Error) -> CommandFailure {
+/// The command that was typed, and its arguments.
+#[derive(Clone, Copy)]
+struct TypedCommand<'a> {
+    command: &'a clap::Command,
+    args: &'a [String],
+}
+
+impl<'a> TypedCommand<'a> {
+    /// Finds the command, which may be a subcommand of a subcommand.
+    fn find(root: &'a clap::Command, args: &'a [String]) -> TypedCommand<'a> {
+        let (mut command, mut rest) = (root, args);
+        for (at, arg) in args.iter().enumerate() {
+            if let Some(subcommand) = command.find_subcommand(arg) {
+                (command, rest) = (subcommand, args.get(at + 1..).unwrap_or_default());
+            } else if !arg.starts_with('-') && !std::ptr::eq(command, root) {
+                break;
+            }
+        }
+        TypedCommand { command, args: rest }
+    }
+
+    fn option_names(self) -> impl Iterator<Item = String> + 'a {
+        let names = |arg: &'a clap::Arg| {
+            arg.get_long().into_iter().chain(arg.get_visible_aliases().into_iter().flatten())
+        };
+        self.command.get_arguments().flat_map(names).map(|name| format!("--{name}"))
+    }
+
+    /// Returns the first argument that looks like an option and is none. Where an argument may
+    /// begin with a minus sign, clap takes such an option for its value.
+    fn find_unknown_option(self) -> Option<&'a str> {
+        let mut args = self.args.iter();
+        while let Some(arg) = args.next().filter(|arg| *arg != "--") {
+            let (name, value) = match arg.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (arg.as_str(), None),
+            };
+            if !name.starts_with("--") {
+                continue;
+            }
+            let name_letters = name.trim_start_matches("--");
+            let option = self.command.get_arguments().find(|option| {
+                let aliases = option.get_all_aliases().unwrap_or_default();
+                option.get_long() == Some(name_letters) || aliases.contains(&name_letters)
+            });
+            match option {
+                None if name == "--help" => {}
+                None => return Some(name),
+                Some(option) if value.is_none() && option.get_action().takes_values() => {
+                    let _value = args.next();
+                }
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Returns the option that was probably meant.
+    fn suggest_option(self, typed: &str) -> Option<String> {
+        let names: Vec<String> = self.option_names().collect();
+        let synonym = OPTION_SYNONYMS
+            .iter()
+            .find(|(other, name)| *other == typed && names.iter().any(|known| known == name));
+        if let Some((_, name)) = synonym {
+            return Some((*name).to_string());
+        }
+        let bare = names.iter().map(|name| name.trim_start_matches('-'));
+        find_nearest(typed.trim_start_matches('-'), bare).map(|name| format!("--{name}"))
+    }
+
+    /// Returns the usage line, without its heading.
+    fn usage(self) -> String {
+        let usage = self.command.clone().render_usage().to_string();
+        let usage = usage.trim().strip_prefix("Usage: ").unwrap_or(usage.trim());
+        usage.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn to_failure(error: &clap::Error, typed: TypedCommand<'_>) -> CommandFailure {
+    let is_about_value =
+        matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ValueValidation);
+    if let Some(option) = typed.find_unknown_option().filter(|_| is_about_value) {
+        let failure = CommandFailure::new(FailureKind::Usage, format!("unknown option {option}"));
+        let failure = match typed.suggest_option(option) {
+            Some(near) => failure.with_hint(format!("did you mean {near}?")),
+            None => failure,
+        };
+        return failure.with_hint(format!("usage: {}", typed.usage()));
+    }
     let failure = CommandFailure::new(FailureKind::Usage, describe(error));
     let failure = match suggest(error) {
         Some(hint) => failure.with_hint(hint),
@@ -55,11 +170,16 @@ fn to_failure(error: &clap::Error) -> CommandFailure {
         false => failure.with_hint(format!("possible values: {}", values.join(", "))),
     };
     match error.kind() {
-        ErrorKind::InvalidSubcommand => failure.with_hint("`larder help` lists the commands"),
-        _ => match usage(error) {
-            Some(usage) => failure.with_hint(format!("usage: {usage}")),
-            None => failure,
-        },
+        ErrorKind::InvalidSubcommand => {
+            let is_redo = context_string(error, ContextKind::InvalidSubcommand) == Some("redo");
+            match is_redo {
+                true => failure.with_hint("`larder undo N` with the number of an undo redoes"),
+                false => failure.with_hint("`larder help` lists the commands"),
+            }
+        }
+        // clap has no usage for an error in a value.
+        _ if error.get(ContextKind::Usage).is_none() => failure,
+        _ => failure.with_hint(format!("usage: {}", typed.usage())),
     }
 }
 
@@ -90,7 +210,9 @@ fn describe(error: &clap::Error) -> String {
         }
         (ErrorKind::MissingRequiredArgument, ..) => {
             let missing = context_strings(error, ContextKind::InvalidArg);
-            format!("missing {}", missing.join(" and "))
+            // What an option needs is an option; clap adds the argument that it excludes.
+            let needed = missing.iter().find(|missing| missing.starts_with("--"));
+            format!("missing {}", needed.map_or_else(|| missing.join(" and "), ToString::to_string))
         }
         (ErrorKind::ArgumentConflict, Some(argument), _) => {
             match context_strings(error, ContextKind::PriorArg) {
@@ -142,14 +264,6 @@ fn suggest(error: &clap::Error) -> Option<String> {
     });
     let near = synonym.map(|(_, name)| *name).or_else(|| find_nearest(typed, known))?;
     Some(format!("did you mean {near}?"))
-}
-
-/// Returns the usage line, without its heading.
-fn usage(error: &clap::Error) -> Option<String> {
-    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
-    let usage = usage.to_string();
-    let usage = usage.trim().strip_prefix("Usage: ").unwrap_or(usage.trim());
-    Some(usage.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn context_string(error: &clap::Error, kind: ContextKind) -> Option<&str> {

@@ -178,7 +178,7 @@ fn an_empty_agenda_has_a_note() {
     "#);
     assert_snapshot!(home.run(&["agenda", "--weekly"]).masked_output(), @"
     ! error: unknown option --weekly
-    ! hint: `larder agenda --help` lists the options
+    ! hint: usage: larder agenda [OPTIONS] [FROM] [TO]
     exit 2
     ");
     assert_eq!(home.run(&["agenda", "-1d", "today", "--in", "Home"]).code, 1);

@@ -187,6 +187,12 @@ fn unclear_sentences_are_refused() {
     ! hint: for an item without a time, add --kind task or --kind memo
     exit 2
     ");
+    assert_snapshot!(home.run(&["add", "Holidays until friday"]).masked_output(), @r#"
+    ! error: found an end but no start, so the kind is unclear: event or task
+    ! hint: a task is due: write "due friday" or "by friday", or add --kind task
+    ! hint: an event needs a start: "from today until friday", or --start TIME
+    exit 2
+    "#);
     assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).masked_output(), @"
     ! error: an event needs a start time
     ! hint: add a time: tomorrow 12:30, friday, 2026-03-05; or --start TIME

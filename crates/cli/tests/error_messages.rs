@@ -57,11 +57,11 @@ fn usage_errors_have_hints() {
     assert_snapshot!(check(&["find", "--cuont"]), @"
     error: unknown option --cuont
     hint: did you mean --count?
-    hint: usage: larder find --count [QUERY]...
+    hint: usage: larder find [OPTIONS] [QUERY]...
     ");
     assert_snapshot!(check(&["import"]), @"
     error: missing <PATH>...
-    hint: usage: larder import <PATH>...
+    hint: usage: larder import [OPTIONS] <PATH>...
     ");
     assert_snapshot!(check(&["import", "book.vcf", "--batch", "0"]), @r#"error: invalid value "0" for --batch <N>: 0 is not between 1 and 4000"#);
     assert_snapshot!(check(&["import", "book.vcf", "--batch", "4001"]), @r#"error: invalid value "4001" for --batch <N>: 4001 is not between 1 and 4000"#);
@@ -69,11 +69,11 @@ fn usage_errors_have_hints() {
     assert_snapshot!(check(&["import", "book.vcf", "--max-item", "99999999999G"]), @r#"error: invalid value "99999999999G" for --max-item <SIZE>: too large"#);
     assert_snapshot!(check(&["find", "emial:anna"]), @r#"
     error: unknown field "emial" (at character 1 of the query)
-    hint: did you mean email:? `larder fields` lists all fields
+    hint: did you mean email:? `larder fields` lists all fields; to search for a word with a colon, quote it
     "#);
     assert_snapshot!(check(&["find", "has:emial"]), @r#"
     error: unknown field "emial" (at character 1 of the query)
-    hint: did you mean email:? `larder fields` lists all fields
+    hint: did you mean email:? `larder fields` lists all fields; to search for a word with a colon, quote it
     "#);
     assert_snapshot!(check(&["find", "qqqq:anna"]), @r#"
     error: unknown field "qqqq" (at character 1 of the query)
@@ -538,4 +538,88 @@ fn first_attempts_with_a_calendar() {
     );
     said(&["add", "Meeting"], &["no such file", "larder add --kind event \"Meeting\""]);
     assert_eq!(home.run(&["edit", "uid:tax", "--set", "status=completed"]).code, 0);
+}
+
+#[test]
+fn usage_errors_name_the_mistake() {
+    let home = Home::with_book();
+    home.write("a.vcf", crate::test_home::ANNA);
+    home.write("b.vcf", crate::test_home::BRUNO);
+    home.ok(&["add", "Lunch 2026-12-01 12:30"]);
+    let lunch = home.json(&["find", "lunch", "--format", "json"])[0]["id"].clone();
+    let lunch = lunch.as_str().unwrap();
+    let check = |args: &[&str]| home.code(args, 2).stderr();
+    assert_snapshot!(check(&["agenda", "today", "--kind", "event"]), @"
+    error: unknown option --kind
+    hint: usage: larder agenda [OPTIONS] [FROM] [TO]
+    ");
+    assert_snapshot!(check(&["agenda", "--busyy"]), @"
+    error: unknown option --busyy
+    hint: did you mean --busy?
+    hint: usage: larder agenda [OPTIONS] [FROM] [TO]
+    ");
+    assert_snapshot!(check(&["add", "Call Bob 9am", "--in", "Work"]), @"
+    error: unknown option --in
+    hint: did you mean --into?
+    hint: usage: larder add [OPTIONS] [FILE|TEXT]...
+    ");
+    assert_snapshot!(check(&["remove", "--in", "Work"]), @"
+    error: missing --query <QUERY>
+    hint: usage: larder remove [OPTIONS] [ID]...
+    ");
+    assert_snapshot!(check(&["edit", lunch, "--set", "stauts=cancelled"]), @r#"
+    error: field "stauts" cannot be set
+    hint: did you mean status?
+    "#);
+    assert_snapshot!(check(&["edit", lunch, "--every", "monday"]), @"
+    error: unknown option --every
+    hint: did you mean --rule?
+    hint: usage: larder edit [OPTIONS] <ID>
+    ");
+    assert_snapshot!(check(&["add", "a.vcf", "b.vcf"]), @"
+    error: add takes one file
+    hint: larder import takes several; or: larder add a.vcf
+    ");
+    assert_snapshot!(check(&["find", "re: lunch"]), @r#"
+    error: unknown field "re" (at character 1 of the query)
+    hint: did you mean rev:? `larder fields` lists all fields; to search for a word with a colon, quote it
+    "#);
+    assert_snapshot!(check(&["find", "in:Work"]), @r#"
+    error: unknown field "in" (at character 1 of the query)
+    hint: to search one collection: --in NAME
+    "#);
+    assert_snapshot!(check(&["find", "kind:event"]), @r#"
+    error: unknown field "kind" (at character 1 of the query)
+    hint: for one kind of item: is:event, or --kind event
+    "#);
+    assert_snapshot!(check(&["redo"]), @r#"
+    error: unknown command "redo"
+    hint: did you mean undo?
+    hint: `larder undo N` with the number of an undo redoes
+    "#);
+    let every = ["add", "Stand-up every day 9:00 starting 2026-03-02", "--format", "json"];
+    let series = home.json(&every)[0]["id"].clone();
+    for (typed, expect) in
+        [("2025-12-03", "at 2025-12-03"), ("2026-03-05 10:00", "at 2026-03-05 10:00")]
+    {
+        let edit = ["edit", series.as_str().unwrap(), "--occurrence", typed, "--summary", "B"];
+        assert!(home.run(&edit).stderr().contains(expect), "{}", home.run(&edit).stderr());
+    }
+    assert!(home.ok(&["help", "--help"]).contains("Usage: larder"));
+    // A value is no option.
+    home.code(&["edit", lunch, "--for", "--summary"], 2);
+    home.ok(&["edit", lunch, "--summary=--set"]);
+}
+
+#[test]
+fn priorities_are_words_or_numbers() {
+    let home = Home::new();
+    home.ok(&["add", "Tax 2026-12-01", "--priority", "high"]);
+    let tax = home.json(&["find", "tax", "--format", "json"])[0]["id"].clone();
+    let tax = tax.as_str().unwrap();
+    home.ok(&["edit", tax, "--priority", "low"]);
+    assert!(home.ok(&["show", tax, "--format", "raw"]).contains("PRIORITY:9\r\n"));
+    home.ok(&["edit", tax, "--set", "priority=0"]);
+    assert_snapshot!(home.code(&["edit", tax, "--priority", "urgent"], 2).stderr(), @r#"error: "urgent" is not a valid priority: use 1 (highest) to 9, or high, medium or low"#);
+    assert_snapshot!(home.code(&["add", "Tax 2026-12-01", "--priority", "0"], 2).stderr(), @r#"error: invalid value "0" for --priority <NUMBER>: use 1 (highest) to 9, or high, medium or low"#);
 }

@@ -168,6 +168,16 @@ fn completions_exist_for_every_shell() {
     home.write("script", home.ok(&["completions", "bash"]));
     let run = home.shell("command -v bash >/dev/null || exit 0; bash -n script");
     assert_eq!(run.masked_output(), "");
+    // Only values that are files are completed by file names.
+    home.write("complete", "compopt() { :; }; source ./script; COMP_WORDS=(larder $1 $2 scr); COMP_CWORD=3; _larder larder scr $2; echo ${COMPREPLY[*]}");
+    for (line, expect) in
+        [("find --in", "scr"), ("watch --sort", "scr"), ("import --rejects", "script")]
+    {
+        let run = home.shell(&format!(
+            "command -v bash >/dev/null || {{ echo {expect}; exit 0; }}; bash complete {line}"
+        ));
+        assert_eq!(run.masked_output().trim(), expect, "{line}");
+    }
 }
 
 #[test]
@@ -232,7 +242,7 @@ fn the_cost_of_a_command_is_printed() {
     ");
     assert_snapshot!(home.run(&["measure", "run"]).masked_output(), @"
     ! error: missing <COMMAND>...
-    ! hint: usage: larder measure run -- <COMMAND>...
+    ! hint: usage: larder measure run [OPTIONS] -- <COMMAND>...
     exit 2
     ");
 }

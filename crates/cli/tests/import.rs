@@ -130,10 +130,10 @@ fn unreadable_files_are_named() {
     home.write("empty.vcf", "");
     std::fs::create_dir(home.work("nothing")).unwrap();
     assert_snapshot!(home.run(&["import", "missing.vcf"]).masked_output(), @"
-    no items in missing.vcf (0 files, 0 bytes)
+    nothing was imported (0 files, 0 bytes)
     ! note: created a new store in [HOME]/home/.local/share/larder
     ! error: missing.vcf: no such file
-    ! hint: check the name and the permissions; the other files were imported
+    ! hint: check the name and the permissions
     exit 5
     ");
     assert_snapshot!(home.run(&["import", "missing.vcf", "book.vcf"]).masked_output(), @"
@@ -234,4 +234,20 @@ fn an_interrupt_keeps_committed_batches() {
     );
     drop(stdin);
     home.assert_store_is_sound();
+}
+
+#[test]
+fn numbers_of_added_items_agree() {
+    let home = Home::new();
+    home.write("two.vcf", [ANNA, &ANNA.replace("Anna", "Eva")].concat());
+    let summary = &home.json(&["import", "two.vcf", "--format", "json"])[0];
+    let log = &home.json(&["log", "--format", "json"])[0];
+    for number in [&summary["added"], &summary["counts"][0]["added"], &log["added"]] {
+        assert_eq!(number, 2, "{summary} {log}");
+    }
+    assert_eq!(summary["uid_conflicts"], 1);
+    // One of two cards is rejected, as its UID is taken.
+    home.write("some.vcf", [ANNA, BRUNO].concat());
+    home.code(&["add", "some.vcf"], 3);
+    assert_snapshot!(home.run(&["log", "2"]).masked_output(), @"    2  [TIME]  add       +1                some.vcf into contacts");
 }

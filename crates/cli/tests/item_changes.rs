@@ -13,6 +13,14 @@ fn a_card_is_added() {
     ! hint: change it with: larder edit 'uid:anna-1'
     exit 3
     "#);
+    // One hint for all.
+    let both = [ANNA, &ANNA.replace("Anna", "Eva")].concat();
+    assert_snapshot!(home.run_with(&["add"], both.as_bytes()).masked_output(), @r#"
+    ! error: rejected Anna Hölderlin: an item with UID "anna-1" already exists
+    ! error: rejected Eva Hölderlin: an item with UID "anna-1" already exists
+    ! hint: change it with: larder edit 'uid:anna-1'
+    exit 3
+    "#);
     assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).masked_output(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
     assert_snapshot!(home.run_with(&["add"], b"").masked_output(), @r#"
     ! error: standard input: no vCard and no calendar item in the text
@@ -83,7 +91,7 @@ fn removals_are_undone() {
     ");
     assert_snapshot!(home.run(&["remove"]).masked_output(), @"
     ! error: missing <ID>...
-    ! hint: usage: larder remove <ID>...
+    ! hint: usage: larder remove [OPTIONS] [ID]...
     exit 2
     ");
     assert_snapshot!(home.run(&["remove", "uid:nobody"]).masked_output(), @r#"
@@ -156,7 +164,7 @@ fn undo_shows_conflicting_versions() {
     home.write("new.vcf", ANNA.replace("Orchard", "Forest"));
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
     assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"
-    Anna Hölderlin  xdnskgpk
+    xdnskgpk  Anna Hölderlin
     - after operation 2  + current
       - ORG:Meadow Works
       + ORG:Forest Works
@@ -255,5 +263,27 @@ fn purge_erases_items() {
     let undo = home.run(&["undo", "5"]);
     assert_ne!(undo.code, 101, "{}", undo.masked_output());
     assert!(!home.run(&["export", "contacts"]).stdout().contains(TOKEN));
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn an_undo_without_a_number_stops_at_a_purge() {
+    let home = Home::new();
+    home.ok(&["add", "Alpha 2026-12-01 9:00"]);
+    home.ok(&["add", "Beta 2026-12-02 9:00"]);
+    let beta = home.json(&["find", "Beta", "--format", "json"])[0]["id"].clone();
+    home.ok(&["edit", beta.as_str().unwrap(), "--location", "Room 3"]);
+    home.ok(&["purge", "--yes", beta.as_str().unwrap()]);
+    home.code(&["undo"], 1);
+    assert_snapshot!(home.run(&["undo"]).masked_output(), @"
+    ! error: operation 4 is a purge: it cannot be undone
+    ! hint: an older backup may contain the items: larder restore FILE replaces the whole store
+    ! hint: to undo an older operation, give its number; `larder log` lists them
+    exit 1
+    ");
+    assert_eq!(home.json(&["log", "--format", "json"])[0]["operation"], 4);
+    assert_snapshot!(home.run(&["undo", "3"]).masked_output(), @"! note: nothing of operation 3 (edit) is left to undo: changed back or purged since");
+    assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"! note: nothing of operation 2 (add) is left to undo: changed back or purged since");
+    assert_snapshot!(home.run(&["undo", "1"]).masked_output(), @"Undid operation 1 (add): 1 item removed. Redo: larder undo 7");
     home.assert_store_is_sound();
 }

@@ -52,7 +52,7 @@ fn likely_duplicates_are_listed() {
     ");
     assert_snapshot!(home.run(&["find", "--duplicates", "--sort", "rev"]).masked_output(), @"
     ! error: --duplicates cannot be used with --sort <FIELD>
-    ! hint: usage: larder find --duplicates [QUERY]...
+    ! hint: usage: larder find [OPTIONS] [QUERY]...
     exit 2
     ");
 }
@@ -115,7 +115,7 @@ fn invalid_merges_are_refused() {
     let home = home();
     assert_snapshot!(home.run(&["merge"]).masked_output(), @"
     ! error: missing <ID>...
-    ! hint: usage: larder merge <ID>...
+    ! hint: usage: larder merge [OPTIONS] <ID>...
     exit 2
     ");
     assert_snapshot!(home.run(&["merge", "uid:anna-1"]).masked_output(), @"

@@ -231,7 +231,7 @@ fn the_log_describes_operations() {
     home.ok(&["collections", "remove", "people"]);
     assert_snapshot!(home.run(&["log"]).masked_output(), @"
     7  [TIME]  remove    -2                collection people
-    6  [TIME]  add       +1                1 contact into people
+    6  [TIME]  add       +1                bruno.vcf into people
     5  [TIME]  rename                      contacts to people
     4  [TIME]  remove    -1                fhbw2pvt Chloé Dupont found by a query
     3  [TIME]  remove    -1                kc7xst8t Bruno Álvarez

@@ -183,7 +183,7 @@ fn changed_occurrences_that_a_rule_does_not_have() {
         let run = berlin(&home, &["edit", "uid:w", "--scope", "all", "--rule", rule]);
         assert_eq!((run.code, run.stderr()), (0, expect.into()), "{}", run.masked_output());
     };
-    let kept = "warning: kept 1 override that the new rule does not contain\n";
+    let kept = "warning: kept 1 override that the rule does not contain\n";
     check("", kept);
     check("FREQ=WEEKLY;INTERVAL=2", kept);
     check("FREQ=DAILY", "");

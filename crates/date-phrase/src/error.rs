@@ -109,6 +109,17 @@ pub enum PhraseError {
         /// The name that it resembles.
         suggestion: &'static str,
     },
+    /// A word of date or time of another language next to a time: "Freitag 10:00" in English.
+    #[error(
+        "{text:?} is a word of date or time in another language ({language}): set LC_TIME to that \
+         language, or quote it to keep it in the summary"
+    )]
+    ForeignWord {
+        /// The word.
+        text: String,
+        /// The ISO 639 code of the language.
+        language: &'static str,
+    },
     /// A time with an offset from UTC: `10:00+05:30`.
     #[error(
         "offset from UTC in {text:?}; name a time zone instead, such as 10:00 Europe/Berlin or \

@@ -11,6 +11,7 @@ use crate::context::PhraseContext;
 use crate::date::match_date;
 use crate::duration::{MLetter, match_unit, parse_packed_duration};
 use crate::error::{PhraseError, excerpt};
+use crate::folding::is_form;
 use crate::misspelling::find_misspelling;
 use crate::repetition::match_weekday_range;
 use crate::time_of_day::{is_am_pm, match_time, parse_explicit_time};
@@ -55,6 +56,9 @@ impl UnconsumedWords<'_, '_> {
                     suggestion: meant,
                 });
             }
+            if let Some(language) = self.find_foreign_language(at) {
+                return Err(PhraseError::ForeignWord { text: self.word_text(at, 1), language });
+            }
             if let Some(used) = self.match_time_words(at) {
                 return Err(PhraseError::Unconsumed { text: self.word_text(at, used) });
             }
@@ -98,6 +102,29 @@ impl UnconsumedWords<'_, '_> {
         };
         let words = self.words.get(before..at).unwrap_or_default();
         meanings.iter().any(|meaning| self.context.match_meaning(words, *meaning) == Some(1))
+    }
+
+    /// Returns the language in which a word is a day or a unit of time, if it has no such meaning
+    /// in the user's own. Short words are too often something else.
+    fn find_foreign_language(&self, at: usize) -> Option<&'static str> {
+        const MIN_DAY_LETTERS: usize = 5;
+        const MIN_UNIT_LETTERS: usize = 6;
+        const DAYS: [WordMeaning; 3] =
+            [WordMeaning::Today, WordMeaning::Tomorrow, WordMeaning::DayAfterTomorrow];
+        const UNITS: [WordMeaning; 2] = [WordMeaning::Hour, WordMeaning::Week];
+        let word = self.words.get(at).filter(|_| self.has_when)?;
+        let letters = word.folded.chars().count();
+        let days = WordMeaning::WEEKDAYS.iter().chain(&DAYS).map(|day| (day, MIN_DAY_LETTERS));
+        let meanings = days.chain(UNITS.iter().map(|unit| (unit, MIN_UNIT_LETTERS)));
+        let has_form = |vocabulary: &Vocabulary| {
+            let mut long = meanings.clone().filter(|(_, least)| letters >= *least);
+            long.any(|(meaning, _)| {
+                vocabulary.forms(*meaning).iter().any(|form| is_form(form, &word.folded))
+            })
+        };
+        let is_own = self.context.language.vocabularies().any(has_form);
+        let foreign = || Vocabulary::all().find(|vocabulary| has_form(vocabulary));
+        (!is_own).then(foreign).flatten().map(Vocabulary::code)
     }
 
     /// Returns how many words from here on belong to a date or time.
@@ -246,7 +273,9 @@ impl UnconsumedWords<'_, '_> {
         {
             return Some(1);
         }
-        let one = self.context.match_meaning(run, WordMeaning::One).unwrap_or(0);
+        let counts = [WordMeaning::One, WordMeaning::Half, WordMeaning::OneAndAHalf];
+        let one = counts.iter().find_map(|count| self.context.match_meaning(run, *count));
+        let one = one.unwrap_or(0);
         let (used, unit) = match_unit(skip_tokens(run, one), &self.context, MLetter::Months)?;
         let long = matches!(unit, WordMeaning::Week | WordMeaning::Month | WordMeaning::Year)
             || (one > 0 && matches!(unit, WordMeaning::Hour | WordMeaning::Minute));

@@ -335,6 +335,11 @@ impl Vocabulary {
             .unwrap_or_else(|| EMPTY.get_or_init(|| Vocabulary::parse("en", "").0))
     }
 
+    /// The vocabularies of all languages.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Vocabulary> {
+        SOURCES.iter().filter_map(|(code, _)| Vocabulary::for_language(code))
+    }
+
     /// The notation that every language shares.
     pub(crate) fn shared_notation() -> &'static Vocabulary {
         static PARSED: OnceLock<Vocabulary> = OnceLock::new();

@@ -591,3 +591,36 @@ proptest! {
         prop_assert_eq!(quoted.map(|quoted| (quoted.summary, quoted.start)), Ok((parts.join(" "), None)));
     }
 }
+
+#[test]
+fn lengths_follow_times() {
+    let hour = "2026-03-05 15:30 .. 2026-03-05 16:30 | PT1H";
+    check_sentences(
+        "en_GB",
+        &[
+            ("Study tomorrow 15:30 one hour", &format!("Study | {hour}")),
+            ("Study tomorrow 15:30 1h with Anna", &format!("Study with Anna | {hour}")),
+            ("Break tomorrow 12:30 20min", "Break | 2026-03-05 12:30 .. 2026-03-05 12:50 | PT20M"),
+            ("Study 15:30 an hour tomorrow", &format!("Study | {hour}")),
+            (
+                "Study tomorrow 15:30 half an hour at Bistro",
+                "Study | 2026-03-05 15:30 .. 2026-03-05 16:00 | PT30M | at Bistro",
+            ),
+            (
+                "Talk tomorrow 15:30 an hour about birds",
+                "cannot combine \"an hour\" with the other date or time; rephrase it, or quote it to \
+                 keep it in the summary",
+            ),
+        ],
+    );
+    check_sentences(
+        "de",
+        &[
+            ("Lernen morgen 15:30 eine Stunde", &format!("Lernen | {hour}")),
+            (
+                "Lernen morgen 15:30 anderthalb Stunden mit Anna",
+                "Lernen mit Anna | 2026-03-05 15:30 .. 2026-03-05 17:00 | PT1H30M",
+            ),
+        ],
+    );
+}

@@ -295,3 +295,29 @@ fn misspelled_days_are_refused() {
         &[("Montage 12:30", "Montage | 2026-03-04 12:30 .. 2026-03-04 13:30")],
     );
 }
+
+/// A day in another language would remain in the summary, and the event would be today.
+#[test]
+fn days_of_other_languages_are_refused() {
+    let error = |word: &str, language: &str| {
+        format!(
+            "\"{word}\" is a word of date or time in another language ({language}): set LC_TIME to \
+             that language, or quote it to keep it in the summary"
+        )
+    };
+    check_sentences(
+        "C",
+        &[
+            ("Treffen nächste Woche Freitag 10:00", &error("Freitag", "de")),
+            ("Lernen morgen 15:30", &error("morgen", "de")),
+            ("Réunion vendredi 10:00", &error("vendredi", "fr")),
+            ("Lernen 15:30 zwei Stunden", &error("Stunden", "de")),
+            ("\"Lernen morgen\" 15:30", "Lernen morgen | 2026-03-04 15:30 .. 2026-03-04 16:30"),
+            (
+                "Dinner with Mårten 19:00",
+                "Dinner with Mårten | 2026-03-04 19:00 .. 2026-03-04 20:00",
+            ),
+        ],
+    );
+    check_sentences("fr", &[("Treffen Freitag 10:00", &error("Freitag", "de"))]);
+}

@@ -134,9 +134,11 @@ fn values() {
         let got = edit_text(DAYS, &[(name, text)]);
         assert_eq!(got.strip_prefix(&format!("{before} ")).unwrap_or(&got), expect);
     };
+    let levels = "use 1 (highest) to 9, or high, medium or low";
     check("priority", "9", "PRIORITY:9");
-    check("priority", "10", "\"10\" is not a valid priority: use a number from 0 to 9");
-    check("priority", "high", "\"high\" is not a valid priority: use a number from 0 to 9");
+    check("priority", "10", &format!("\"10\" is not a valid priority: {levels}"));
+    check("priority", "high", "PRIORITY:1");
+    check("priority", "highest", &format!("\"highest\" is not a valid priority: {levels}"));
     check("percent", "101", "\"101\" is not a valid percent: use a number from 0 to 100");
     check("status", "cancelled", "STATUS:CANCELLED");
     let events = "use TENTATIVE, CONFIRMED or CANCELLED";
@@ -188,5 +190,40 @@ fn what_is_done() {
         earlier,
         &[("summary", "A")],
         &format!("{} SUMMARY:A", earlier.replace('\n', " ").trim()),
+    );
+}
+
+#[test]
+fn a_start_on_another_day_of_the_rule_keeps_the_rule() {
+    let rule = |rule: &str| format!("{TIMED}\nRRULE:FREQ=WEEKLY;{rule}");
+    let weekdays = "BYDAY=MO,TU,WE,TH,FR";
+    check(
+        &rule(&format!("{weekdays};UNTIL=20260331T100000Z\nEXDATE:20260310T110000Z")),
+        &[("start", "2026-03-09 22:00")],
+        "DTSTART:20260309T220000 DTEND:20260309T230000 \
+         RRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL=20260331T200000Z EXDATE:20260310T220000",
+    );
+    check(
+        &rule(weekdays),
+        &[("start", "2026-03-02")],
+        "DTSTART:20260302T120000 DTEND:20260302T130000 RRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+    );
+    // A shift moves the weekdays, and so does a start on another day or after the end.
+    check(
+        &rule("BYDAY=TU,TH"),
+        &[("move", "+5d")],
+        "DTSTART:20260310T120000 DTEND:20260310T130000 RRULE:FREQ=WEEKLY;BYDAY=SU,TU",
+    );
+    check(
+        &rule("BYDAY=TU,TH"),
+        &[("start", "2026-03-06")],
+        "DTSTART:20260306T120000 DTEND:20260306T130000 RRULE:FREQ=WEEKLY;BYDAY=WE,FR",
+    );
+    // Every second week: a Tuesday of the weeks without an occurrence.
+    check(
+        &rule("INTERVAL=2;BYDAY=TU,TH;WKST=MO"),
+        &[("start", "2026-03-10")],
+        "DTSTART:20260310T120000 DTEND:20260310T130000 \
+         RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,TU;WKST=SA",
     );
 }

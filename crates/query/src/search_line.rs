@@ -363,7 +363,12 @@ impl<'a> SearchLineParser<'a> {
 
     fn unknown_field(&self, at: usize, name: &str) -> SyntaxError {
         let hint = match suggest_any_field(name) {
-            Some(near) => format!("did you mean {near}:? `larder fields` lists all fields"),
+            _ if name == "in" => "to search one collection: --in NAME".into(),
+            _ if name == "kind" => "for one kind of item: is:event, or --kind event".into(),
+            Some(near) => format!(
+                "did you mean {near}:? `larder fields` lists all fields; to search for a word with a \
+                 colon, quote it"
+            ),
             None => "`larder fields` lists all fields; to search for a word with a colon, quote it"
                 .into(),
         };

@@ -118,8 +118,7 @@ impl ChangeReader<'_> {
         self.reader.read_statement(|tx| Ok(operation_log::find_operation(tx, id)?))
     }
 
-    /// Returns the operation that `undo` without a number undoes: the newest that is neither
-    /// undone, nor an undo, nor a purge.
+    /// Returns the newest operation that is neither undone, nor an undo, nor a purge.
     pub fn last_undoable_operation(self) -> Result<Option<OperationRecord>> {
         self.reader.read_statement(|tx| Ok(operation_log::last_undoable_operation(tx)?))
     }

@@ -513,7 +513,10 @@ impl ImportWriter<'_> {
             match outcome {
                 ChangeOutcome::Added(_) => self.report.added += 1,
                 ChangeOutcome::Updated(_) => self.report.updated += 1,
-                ChangeOutcome::AddedWithDerivedUid(_) => self.warn_duplicate(&place),
+                ChangeOutcome::AddedWithDerivedUid(_) => {
+                    self.report.added += 1;
+                    self.warn_duplicate(&place);
+                }
                 ChangeOutcome::Conflict(..) => self.reject_conflict(place)?,
                 _ => self.report.unchanged += 1,
             }

@@ -8,11 +8,11 @@ use crate::context::{CommandContext, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::machine_time::now_milliseconds;
-use crate::output::{format_count, print_message, sanitize_line};
+use crate::output::{print_message, sanitize_line};
 use crate::time_display;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_edit::AddedItem;
-use larder_edit::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
+use larder_edit::event::{self, EventDraft, EventDraftError, EventRequest, EventRequestError};
 use larder_edit::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
 use larder_format::kind::SourceFormat;
 use larder_present::description;
@@ -138,16 +138,9 @@ fn draft_kind_parser() -> impl TypedValueParser<Value = Kind> {
 
 /// Parses a priority, a number or a word.
 fn parse_priority(text: &str) -> Result<u8, &'static str> {
-    match text {
-        "high" => Ok(1),
-        "medium" => Ok(5),
-        "low" => Ok(9),
-        _ => text
-            .parse()
-            .ok()
-            .filter(|level| (1..=9).contains(level))
-            .ok_or("use 1 (highest) to 9, or high, medium or low"),
-    }
+    event::parse_priority(text)
+        .filter(|level| *level > 0)
+        .ok_or("use 1 (highest) to 9, or high, medium or low")
 }
 
 /// A command that adds a minimal vCard.
@@ -165,6 +158,12 @@ impl AddArgs {
                 format!("{option} is an option of contacts"),
             )
             .with_hint("to add a contact: larder add --kind contact NAME"));
+        }
+        let is_file = |arg: &OsString| Path::new(arg).is_file();
+        if let ([first, _, ..], true) = (&self.text[..], self.text.iter().all(is_file)) {
+            return Err(CommandFailure::new(FailureKind::Usage, "add takes one file").with_hint(
+                format!("larder import takes several; or: larder add {}", first.display()),
+            ));
         }
         match self.input_file() {
             Some(file) => self.add_from_file(context, &file),
@@ -261,7 +260,6 @@ impl AddArgs {
         let extractor = store.extractor().clone();
         let typed = pieces.parse_items(&extractor, &mut random_bytes).map_err(refused)?;
         let mut left_out = print_remarks(context, &name, &typed);
-        let number = typed.items.len() as u64;
         let mut by_type: Vec<(CollectionType, Vec<ParsedItem>)> =
             CollectionType::all().map(|collection_type| (collection_type, Vec::new())).collect();
         for item in typed.items {
@@ -270,15 +268,24 @@ impl AddArgs {
         by_type.retain(|(_, items)| !items.is_empty());
         let names = by_type.iter().map(|(one, _)| self.target_collection(*one));
         let names: Vec<&str> = names.collect();
-        let noun = if let [(one, _)] = &by_type[..] { one.item_noun() } else { "item" };
-        let detail = format!("{} into {}", format_count(number, noun), names.join(" and "));
+        // The counts of the operation say how many were added; some may be rejected.
+        let detail = format!("{} into {}", input_name(file), names.join(" and "));
         let mut operation = Operation::new("add", detail, now_milliseconds());
+        let mut taken_uid = None;
         for (collection_type, items) in by_type {
             let into = self.target_collection(collection_type);
-            let mut print =
-                |store: &Store, added: AddedItem| self.print_added(context, store, into, &added);
+            let mut print = |store: &Store, added: AddedItem| {
+                self.print_added(context, store, into, &added)?;
+                if added.handle.is_none() {
+                    taken_uid.get_or_insert(added.uid);
+                }
+                Ok::<_, CommandFailure>(())
+            };
             left_out +=
                 larder_edit::add_items(&mut store, &mut operation, into, items, &mut print)?;
+        }
+        if let Some(uid) = taken_uid.as_deref().map(sanitize_line) {
+            print_message("hint", format!("change it with: larder edit 'uid:{uid}'"));
         }
         Ok(if left_out > 0 { CommandStatus::Rejected } else { CommandStatus::Done })
     }
@@ -298,7 +305,6 @@ impl AddArgs {
                 "error",
                 format!("rejected {name}: an item with UID {uid:?} already exists"),
             );
-            print_message("hint", format!("change it with: larder edit 'uid:{uid}'"));
             return Ok(());
         };
         if context.format == OutputFormat::Json {
@@ -380,6 +386,14 @@ fn read_input(context: &CommandContext, file: &Path) -> Result<(String, Vec<u8>)
     }
 }
 
+/// Returns the name of an input in the log, which names no folders.
+fn input_name(file: &Path) -> String {
+    match file.file_name() {
+        Some(name) if file.as_os_str() != "-" => sanitize_line(&name.to_string_lossy()),
+        _ => "standard input".into(),
+    }
+}
+
 /// The failure for a sentence that does not describe an item.
 fn text_failure(error: &EventRequestError) -> CommandFailure {
     let failure = CommandFailure::new(FailureKind::Usage, error);
@@ -387,6 +401,9 @@ fn text_failure(error: &EventRequestError) -> CommandFailure {
         EventRequestError::AmbiguousKind => failure
             .with_hint("an event needs a time: tomorrow 12:30, friday, 2026-03-05")
             .with_hint("for an item without a time, add --kind task or --kind memo"),
+        EventRequestError::EndWithoutStart => failure
+            .with_hint("a task is due: write \"due friday\" or \"by friday\", or add --kind task")
+            .with_hint("an event needs a start: \"from today until friday\", or --start TIME"),
         EventRequestError::NoSummary => {
             failure.with_hint("for example: larder add --kind event \"Lunch tomorrow 12:30\"")
         }

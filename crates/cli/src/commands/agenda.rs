@@ -39,10 +39,10 @@ use std::collections::btree_map::Entry;
 #[command(verbatim_doc_comment)]
 pub(crate) struct AgendaArgs {
     /// The first day, or a range [default: today and the next six days]
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true, value_parser = parse_date_argument)]
     from: Option<String>,
     /// The last day
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true, value_parser = parse_date_argument)]
     to: Option<String>,
     /// Show only this calendar (repeatable)
     #[arg(long = "in", value_name = "NAME")]
@@ -98,13 +98,6 @@ impl AgendaArgs {
     }
 
     fn parse_time_range(&self, context: &CommandContext) -> Result<TimeRange, CommandFailure> {
-        if let Some(option) =
-            [&self.from, &self.to].into_iter().flatten().find(|from| from.starts_with("--"))
-        {
-            let what = format!("unknown option {option}");
-            return Err(CommandFailure::new(FailureKind::Usage, what)
-                .with_hint("`larder agenda --help` lists the options"));
-        }
         let user_locale = &context.settings.user_locale;
         let now = user_locale.zone.to_civil(user_locale.now);
         let (from, to) = match &self.from {
@@ -120,6 +113,11 @@ impl AgendaArgs {
         };
         Ok(larder_query::date_range_to_time_range(user_locale, &phrase, TimeTarget::Occurrences))
     }
+}
+
+/// Returns a date argument. `-3d` is one, and a mistyped option is none.
+fn parse_date_argument(text: &str) -> Result<String, &'static str> {
+    if text.starts_with("--") { Err("not a date") } else { Ok(text.to_string()) }
 }
 
 fn print_days(

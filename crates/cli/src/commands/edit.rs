@@ -98,7 +98,7 @@ struct ChangeArgs {
     /// Replace its categories (repeatable)
     #[arg(long = "category", value_name = "TEXT", conflicts_with = "from")]
     categories: Vec<String>,
-    /// The new priority: 1 (highest) to 9
+    /// The new priority: 1 (highest) to 9, or high, medium or low
     #[arg(long, value_name = "NUMBER", conflicts_with = "from")]
     priority: Option<String>,
     /// Replace its alarms (time before the start; repeatable; empty removes all)
@@ -264,7 +264,7 @@ impl EditArgs {
         let Some(operation) = done.operation else { return print_unchanged(context, meta) };
         if done.orphaned_overrides > 0 {
             let kept = format_count(done.orphaned_overrides as u64, "override");
-            context.print_warning(format!("kept {kept} that the new rule does not contain"));
+            context.print_warning(format!("kept {kept} that the rule does not contain"));
         }
         if done.diverged_overrides > 0 {
             let kept = format_count(done.diverged_overrides as u64, "override");

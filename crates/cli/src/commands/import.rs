@@ -54,7 +54,6 @@ pub(crate) struct ImportArgs {
 /// The maximum number of errors about single items, and of warnings. Further ones are not printed;
 /// the items are still counted and written to `--rejects`.
 const MAX_ITEM_MESSAGES: u64 = 1000;
-const MAX_ITEM_MESSAGES_AND_ONE: u64 = MAX_ITEM_MESSAGES + 1;
 
 impl ImportArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
@@ -75,15 +74,8 @@ impl ImportArgs {
         let mut print = |kind: &str, notice: &dyn std::fmt::Display| {
             let count = &mut message_counts[usize::from(kind == "error")];
             *count += 1;
-            match *count {
-                ..=MAX_ITEM_MESSAGES => {
-                    bar.suspend(|| print_message(kind, sanitize_line(&notice.to_string())));
-                }
-                MAX_ITEM_MESSAGES_AND_ONE => {
-                    let note = format!("further {kind}s are not shown");
-                    bar.suspend(|| print_message("note", note));
-                }
-                _ => {}
+            if *count <= MAX_ITEM_MESSAGES {
+                bar.suspend(|| print_message(kind, sanitize_line(&notice.to_string())));
             }
         };
         let mut events = |event: ImportEvent<'_>| match event {
@@ -100,6 +92,12 @@ impl ImportArgs {
         };
         let summary = larder_sync::import(&mut store, inputs.collect(), &options, &mut events)?;
         bar.finish_and_clear();
+        for (kind, count) in ["warning", "error"].into_iter().zip(message_counts) {
+            if count > MAX_ITEM_MESSAGES {
+                let left_out = format_count(count - MAX_ITEM_MESSAGES, &format!("further {kind}"));
+                print_message("note", format!("{left_out} not shown"));
+            }
+        }
         self.print_summary(context, &summary)?;
         self.print_advice(&summary);
         Ok(match &summary {
@@ -157,6 +155,9 @@ impl ImportArgs {
 
     /// Returns the summary: a line for each collection.
     fn summary_lines(&self, summary: &ImportReport) -> Vec<String> {
+        if summary.item_count() == 0 && summary.files == 0 && !summary.unreadable.is_empty() {
+            return vec!["nothing was imported".into()];
+        }
         if summary.item_count() == 0 {
             let place = match self.paths.as_slice() {
                 [path] if path.as_os_str() == "-" => "standard input".to_string(),
@@ -177,10 +178,11 @@ impl ImportArgs {
             print_message("error", sanitize_line(&missing.to_string()));
         }
         if !summary.unreadable.is_empty() {
-            print_message(
-                "hint",
-                "check the name and the permissions; the other files were imported",
-            );
+            let others = match summary.files {
+                0 => "",
+                _ => "; the other files were imported",
+            };
+            print_message("hint", format!("check the name and the permissions{others}"));
         }
         if context.format == OutputFormat::Json {
             context.out.print_json(&json!({

@@ -68,7 +68,7 @@ pub(crate) fn parse_command_line(
 }
 
 /// Returns the whole command line. Subcommands do not list the global options in their help.
-fn clap_command() -> clap::Command {
+pub(crate) fn clap_command() -> clap::Command {
     let command = CliArgs::command();
     let global: Vec<clap::Arg> =
         command.get_arguments().map(|arg| arg.clone().hide(true)).collect();

@@ -7,14 +7,14 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::machine_time::now_milliseconds;
 use crate::output::{ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count};
-use larder_store::OperationId;
+use larder_store::{Error, OperationId, OperationRecord, Reader, Store, UndoReport};
 use serde_json::json;
 
 /// Undo an operation
 ///
-/// Without a number, undoes the newest operation that has not been undone; `larder log` lists
-/// operations. An undo is an operation too and can be undone. If an item has changed since, nothing
-/// is undone and both versions are shown.
+/// Without a number, undoes the newest operation that has not been undone, unless a purge is newer;
+/// `larder log` lists operations. An undo is an operation too and can be undone. If an item has
+/// changed since, nothing is undone and both versions are shown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UndoArgs {
     /// The number of the operation
@@ -24,55 +24,112 @@ pub(crate) struct UndoArgs {
 impl UndoArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        let id = match self.operation {
-            Some(number) => OperationId::from_number(number),
-            None => match reader.changes().last_undoable_operation()? {
-                Some(row) => row.id,
-                None => {
-                    return Err(CommandFailure::new(FailureKind::NotFound, "nothing to undo")
-                        .with_hint("`larder log` lists operations"));
-                }
-            },
-        };
-        let undone = reader.changes().find_operation(id)?;
-        let verb = undone.as_ref().map(|row| format!(" ({})", row.verb)).unwrap_or_default();
-        let effect = match undone.map(|row| row.counts) {
-            Some([_, 0, 0]) => "removed",
-            Some([0, ..]) => "restored",
-            _ => "reverted",
-        };
-        let mut store = context.open_store()?;
-        let undo = store.undo(id, now_milliseconds())?;
-        // An index configuration may have been restored.
-        store.refresh()?;
-        if !undo.conflicts.is_empty() {
-            return print_conflicts(context, id, &undo);
-        }
-        let items = format_count(undo.items, "item");
-        let redo = undo.operation.map(|by| format!(" Redo: larder undo {by}")).unwrap_or_default();
-        match context.format {
-            OutputFormat::Json => {
-                let by = undo.operation.map(OperationId::to_number);
-                let object =
-                    json!({ "undone": id.to_number(), "operation": by, "items": undo.items });
-                context.out.print_json(&object)?;
+        match self.operation.map(OperationId::from_number) {
+            Some(id) => {
+                let undone = reader.changes().find_operation(id)?;
+                let undo = undo_operation(&mut context.open_store()?, id)?;
+                print_report(context, id, undone.as_ref(), &undo)
             }
-            _ if undo.items == 0 => {
-                context.out.print_line(format!("Undid operation {id}{verb}.{redo}"))?;
-            }
-            _ => context
-                .out
-                .print_line(format!("Undid operation {id}{verb}: {items} {effect}.{redo}"))?,
+            None => undo_newest(context, &reader),
         }
-        Ok(CommandStatus::Done)
     }
+}
+
+/// The number of operations read at a time in search of the one to undo.
+const LISTED_OPERATIONS: usize = 30;
+
+/// Undoes the newest operation of which something is left to undo. A purge ends the search: what it
+/// removed cannot come back, so the newest change before it is for the user to name.
+fn undo_newest(
+    context: &mut CommandContext,
+    reader: &Reader,
+) -> Result<CommandStatus, CommandFailure> {
+    let (mut store, mut before) = (context.open_store()?, None);
+    loop {
+        let operations = reader.changes().list_operations(before, LISTED_OPERATIONS)?;
+        let Some(oldest) = operations.last() else {
+            return Err(CommandFailure::new(FailureKind::NotFound, "nothing to undo")
+                .with_hint("`larder log` lists operations"));
+        };
+        before = Some(oldest.id);
+        let candidates = |row: &&OperationRecord| row.undone_by.is_none() && row.undoes.is_none();
+        for row in operations.iter().filter(candidates) {
+            let undo = match undo_operation(&mut store, row.id) {
+                Err(error @ Error::PurgeNotUndoable { .. }) => {
+                    return Err(CommandFailure::from(error).with_hint(
+                        "to undo an older operation, give its number; `larder log` lists them",
+                    ));
+                }
+                undo => undo?,
+            };
+            if !had_nothing_left(row, &undo) {
+                return print_report(context, row.id, Some(row), &undo);
+            }
+            context.print_note(nothing_left_message(row));
+        }
+    }
+}
+
+fn undo_operation(store: &mut Store, id: OperationId) -> Result<UndoReport, Error> {
+    let undo = store.undo(id, now_milliseconds())?;
+    // An index configuration may have been restored.
+    store.refresh()?;
+    Ok(undo)
+}
+
+/// Returns whether the operation changed items, and the undo found none to restore. The operation
+/// then counts as undone.
+fn had_nothing_left(undone: &OperationRecord, undo: &UndoReport) -> bool {
+    undone.counts != [0; 3] && undo.items == 0 && undo.conflicts.is_empty()
+}
+
+fn nothing_left_message(undone: &OperationRecord) -> String {
+    let OperationRecord { id, verb, .. } = undone;
+    format!("nothing of operation {id} ({verb}) is left to undo: changed back or purged since")
+}
+
+/// Prints the result of an undo.
+fn print_report(
+    context: &mut CommandContext,
+    id: OperationId,
+    undone: Option<&OperationRecord>,
+    undo: &UndoReport,
+) -> Result<CommandStatus, CommandFailure> {
+    if !undo.conflicts.is_empty() {
+        return print_conflicts(context, id, undo);
+    }
+    let verb = undone.map(|row| format!(" ({})", row.verb)).unwrap_or_default();
+    let effect = match undone.map(|row| row.counts) {
+        Some([_, 0, 0]) => "removed",
+        Some([0, ..]) => "restored",
+        _ => "reverted",
+    };
+    let items = format_count(undo.items, "item");
+    let redo = undo.operation.map(|by| format!(" Redo: larder undo {by}")).unwrap_or_default();
+    match context.format {
+        OutputFormat::Json => {
+            let by = undo.operation.map(OperationId::to_number);
+            let object = json!({ "undone": id.to_number(), "operation": by, "items": undo.items });
+            context.out.print_json(&object)?;
+        }
+        _ if let Some(row) = undone.filter(|row| had_nothing_left(row, undo)) => {
+            context.print_note(nothing_left_message(row));
+        }
+        _ if undo.items == 0 => {
+            context.out.print_line(format!("Undid operation {id}{verb}.{redo}"))?;
+        }
+        _ => context
+            .out
+            .print_line(format!("Undid operation {id}{verb}: {items} {effect}.{redo}"))?,
+    }
+    Ok(CommandStatus::Done)
 }
 
 /// Prints the after-image and the current version of each conflict.
 fn print_conflicts(
     context: &mut CommandContext,
     id: OperationId,
-    undo: &larder_store::UndoReport,
+    undo: &UndoReport,
 ) -> Result<CommandStatus, CommandFailure> {
     for conflict in &undo.conflicts {
         let after_image = conflict.after_image.as_deref().unwrap_or_default();
@@ -88,7 +145,7 @@ fn print_conflicts(
             }))?;
             continue;
         }
-        context.out.print_line(format!("{STRONG_STYLE}{name}{STRONG_STYLE:#}  {handle:.8}"))?;
+        context.out.print_line(format!("{handle:.8}  {STRONG_STYLE}{name}{STRONG_STYLE:#}"))?;
         context.out.print_line(format!(
             "{REMOVED_STYLE}- after operation {id}{REMOVED_STYLE:#}  {ADDED_STYLE}+ current{ADDED_STYLE:#}"
         ))?;

@@ -21,6 +21,7 @@ enum EditableValueType {
     Status,
     /// A number up to this one.
     Number(u8),
+    Priority,
     Uri,
     Color,
 }
@@ -37,11 +38,27 @@ const EDITABLE_FIELDS: &[(&str, &str, EditableValueType)] = &[
     ("status", "STATUS", EditableValueType::Status),
     ("class", "CLASS", EditableValueType::Keyword("PUBLIC, PRIVATE or CONFIDENTIAL")),
     ("transp", "TRANSP", EditableValueType::Keyword("OPAQUE or TRANSPARENT")),
-    ("priority", "PRIORITY", EditableValueType::Number(9)),
+    ("priority", "PRIORITY", EditableValueType::Priority),
     ("percent", "PERCENT-COMPLETE", EditableValueType::Number(100)),
     ("url", "URL", EditableValueType::Uri),
     ("color", "COLOR", EditableValueType::Color),
 ];
+
+/// The names of the fields that can be set.
+pub fn editable_field_names() -> impl Iterator<Item = &'static str> {
+    EDITABLE_FIELDS.iter().map(|(name, ..)| *name)
+}
+
+/// Parses a priority: a number from 0, which is none, to 9, or a word.
+#[must_use]
+pub fn parse_priority(text: &str) -> Option<u8> {
+    match text.to_ascii_lowercase().as_str() {
+        "high" => Some(1),
+        "medium" => Some(5),
+        "low" => Some(9),
+        number => number.parse().ok().filter(|level| *level <= 9),
+    }
+}
 
 /// Fails if a field cannot be set.
 pub(super) fn check_editable(name: &str) -> Result<(), Error> {
@@ -129,6 +146,7 @@ impl EditableValueType {
             EditableValueType::Number(most) => {
                 plain.parse::<u8>().ok().filter(|n| *n <= most).map(|n| n.to_string())
             }
+            EditableValueType::Priority => parse_priority(plain).map(|level| level.to_string()),
             EditableValueType::Uri => {
                 let (scheme, rest) = plain.split_once(':')?;
                 let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -154,6 +172,7 @@ impl EditableValueType {
                 _ => "TENTATIVE, CONFIRMED or CANCELLED".into(),
             },
             EditableValueType::Number(most) => format!("a number from 0 to {most}"),
+            EditableValueType::Priority => "1 (highest) to 9, or high, medium or low".into(),
             EditableValueType::Uri => "an address such as https://example.org/".into(),
             EditableValueType::Color => "the name of a colour such as turquoise".into(),
         }

@@ -68,6 +68,9 @@ pub enum EventRequestError {
     /// Without a time it may be a task or a memo.
     #[error("found no date or time, so the kind is unclear: event, task or memo")]
     AmbiguousKind,
+    /// An end alone may be the end of an event or the time when a task is due.
+    #[error("found an end but no start, so the kind is unclear: event or task")]
+    EndWithoutStart,
     /// The title is missing.
     #[error("missing summary")]
     NoSummary,
@@ -157,6 +160,7 @@ impl EventRequest {
             Some(kind) => kind,
             None if sentence.is_due => Kind::Task,
             None if start.is_some() => Kind::Event,
+            None if end.is_some() => return Err(EventRequestError::EndWithoutStart),
             None => return Err(EventRequestError::AmbiguousKind),
         };
         let summary = self.summary.clone().unwrap_or(sentence.summary);

@@ -10,10 +10,10 @@ use super::Error;
 use super::edit::{EditContext, NewTime};
 use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit, period_duration};
 use super::rule_text::{until_key, with_rule_end};
-use super::series_shift::{shift_date_lists, shift_rules};
+use super::series_shift::{is_start_in_rule, shift_date_lists, shift_rules};
 use super::uid_group::{OverrideComponent, UidGroup};
 use larder_store::{BatchChange, Extractor};
-use larder_time::civil::{DAY_SECONDS, Instant};
+use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
 use larder_time::rule::{Rule, RuleEnd, StepBudget};
 
 /// The occurrences that a change applies to.
@@ -107,7 +107,7 @@ pub(super) fn compute_edit(
     let has_new_rule = context.edit.rule.is_some();
     let orphaned_overrides = edited
         .as_ref()
-        .filter(|_| has_new_rule)
+        .filter(|edited| has_new_rule || edited.keeps_rule)
         .map_or(0, |edited| edited.count_orphaned_overrides(group.extractor));
     let diverged_overrides = edited.as_ref().map_or(0, |edited| edited.diverged_overrides);
     let parts = early
@@ -157,11 +157,13 @@ struct EditedSeries {
     /// The number of overrides that keep their own value of a property that was changed in the
     /// series.
     diverged_overrides: usize,
+    /// Whether the start moved to another day of the rule, which stays.
+    keeps_rule: bool,
 }
 
 impl EditedSeries {
     fn new(master: Option<EditableComponent>, overrides: Vec<OverrideComponent>) -> EditedSeries {
-        EditedSeries { master, overrides, diverged_overrides: 0 }
+        EditedSeries { master, overrides, diverged_overrides: 0, keeps_rule: false }
     }
 
     fn into_components(self) -> Vec<EditableComponent> {
@@ -547,6 +549,15 @@ impl EditedSeries {
             new_time.map(|time| time.shift_by(schedule.start.seconds() - seen.seconds()));
         let moved = new_time.as_ref().filter(|time| delta != 0 || time.form != schedule.form);
         let new_form = moved.map(|time| time.form.clone());
+        let begins_at = |start: CivilTime| {
+            let is_given = context.edit.start.is_some() && context.edit.rule.is_none();
+            is_given && is_start_in_rule(master, &schedule, start)
+        };
+        let new_start = moved.map(|time| time.start).filter(|start| begins_at(*start));
+        self.keeps_rule = new_start.is_some();
+        // All else moves by the difference of the times of day then.
+        let delta =
+            new_start.map_or(delta, |start| start.second_of_day() - schedule.start.second_of_day());
         let before = master.clone();
         context.apply(master, &new_time)?;
         let new_schedule = master.schedule(context.extractor);

@@ -58,6 +58,25 @@ pub(super) fn shift_rules(
     Ok(())
 }
 
+/// Returns whether a new start, on another day, is an occurrence of the rule, or begins the rule at
+/// an earlier one. Such a series begins later or earlier: its rule and the dates of its exceptions
+/// stay.
+pub(super) fn is_start_in_rule(
+    master: &EditableComponent,
+    schedule: &ComponentSchedule,
+    start: CivilTime,
+) -> bool {
+    let [text] = &master.property_texts("RRULE")[..] else { return false };
+    let Ok(rule) = Rule::parse(text) else { return false };
+    let is_weekly = rule.frequency() == Frequency::Weekly;
+    let is_other_weekday = (start.day_number() - schedule.start.day_number()) % 7 != 0;
+    let at_old_time =
+        CivilTime::midnight(start.day_number()).saturating_add(schedule.start.second_of_day());
+    let (first, later) = (schedule.start.min(at_old_time), schedule.start.max(at_old_time));
+    let produces = |time| rule.occurrences_from(first, time).next() == Some(time);
+    is_weekly && is_other_weekday && produces(first) && produces(later)
+}
+
 /// Moves EXDATE and RDATE of a master, so that they refer to the same occurrences as before.
 pub(super) fn shift_date_lists(
     master: &mut EditableComponent,

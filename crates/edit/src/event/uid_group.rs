@@ -10,7 +10,7 @@ use super::editable_component::{ComponentSchedule, EditableComponent};
 use larder_store::{
     BatchChange, CalendarContext, Extractor, Handle, ItemMeta, ItemPut, Precondition, Reader, Seq,
 };
-use larder_time::civil::{CivilTime, Instant};
+use larder_time::civil::{CivilTime, Date, Instant};
 use larder_time::series::CalendarDateTime;
 use larder_time::value::IcalDateTime;
 use larder_time::zone::Zone;
@@ -184,11 +184,9 @@ impl<'d> UidGroup<'d> {
             [key] => Ok(key),
             [] => Err(Error::NoOccurrence(match at {
                 OccurrenceRef::RecurrenceId(stamp) => stamp.to_string(),
-                OccurrenceRef::Local(civil) => civil.to_string(),
-                OccurrenceRef::Instant(instant) => local.to_civil(instant).to_string(),
-                OccurrenceRef::Day(civil) => {
-                    IcalDateTime { civil, is_date: true, is_utc: false }.to_string()
-                }
+                OccurrenceRef::Local(civil) => format_minute(civil),
+                OccurrenceRef::Instant(instant) => format_minute(local.to_civil(instant)),
+                OccurrenceRef::Day(civil) => format_day(civil),
             })),
             _ => Err(Error::AmbiguousOccurrence),
         }
@@ -298,4 +296,16 @@ impl<'d> UidGroup<'d> {
         changes.extend(puts);
         Ok(changes)
     }
+}
+
+/// Formats a day for messages: `2026-03-05`.
+fn format_day(civil: CivilTime) -> String {
+    let Date { year, month, day } = civil.date();
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Formats a time for messages: `2026-03-05 12:30`.
+fn format_minute(civil: CivilTime) -> String {
+    let minutes = civil.second_of_day() / 60;
+    format!("{} {:02}:{:02}", format_day(civil), minutes / 60, minutes % 60)
 }

@@ -61,7 +61,7 @@ impl fmt::Display for ImportDiagnostic {
 pub struct ImportReport {
     /// The number of files read to their end.
     pub files: u64,
-    /// The number of new items.
+    /// The number of new items, including items added under a derived UID.
     pub added: u64,
     /// The number of items with new bytes.
     pub updated: u64,
@@ -69,8 +69,8 @@ pub struct ImportReport {
     pub cancelled: u64,
     /// The number of items that had the same bytes, or were cancelled already.
     pub unchanged: u64,
-    /// The number of new items whose UID another item of this import has, and that are kept under a
-    /// UID derived from their bytes.
+    /// The number of the new items whose UID another item of this import has, and that are kept
+    /// under a UID derived from their bytes.
     pub uid_conflicts: u64,
     /// The number of rejected stretches of the input.
     pub rejected: u64,
@@ -161,12 +161,12 @@ impl ImportReport {
     /// Returns the number of items of the input that are in the store.
     #[must_use]
     pub fn item_count(&self) -> u64 {
-        self.added + self.updated + self.cancelled + self.unchanged + self.uid_conflicts
+        self.added + self.updated + self.cancelled + self.unchanged
     }
 
     /// Returns whether the store changed.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        self.added + self.updated + self.cancelled + self.uid_conflicts > 0
+        self.added + self.updated + self.cancelled > 0
     }
 }

@@ -2,7 +2,7 @@
 //! edited, undone and exported.
 //!
 //! The feature that adds the kind is off in every release and in all other tests. The places that
-//! name it are all that a kind needs; a test in `invariants` lists them.
+//! name it are all that a kind needs; a test in `kind_places` lists them.
 
 use crate::test_home::{ANNA, Home};
 use std::io::{BufRead as _, BufReader};

@@ -147,6 +147,9 @@ impl MergeInput {
                 block.extend_from_slice(bytes);
                 Ok(())
             })?;
+            if self.block.is_empty() {
+                return Err(corruption::<P>());
+            }
         }
         Ok(())
     }
@@ -234,9 +237,6 @@ impl MergeInput {
         if self.offset == self.block.len() && self.block_number < self.segment.blocks.end {
             self.block_number += 1;
             self.load_block(pages)?;
-            if self.block.is_empty() && self.block_number < self.segment.blocks.end {
-                return Err(corruption::<P>());
-            }
         }
         Ok(())
     }

@@ -100,12 +100,16 @@ impl<'a, P: ReadSegments> SegmentReader<'a, P> {
         Ok(position.unwrap_or(blocks.start))
     }
 
+    /// Passes a block to `read`. An empty block is corrupt: every block has an entry.
     pub(crate) fn read_block<T>(
         &self,
         block: i64,
         read: impl FnOnce(&[u8]) -> Result<T, P::Error>,
     ) -> Result<T, P::Error> {
-        self.pages.read_block(self.segment.id, block, read)
+        self.pages.read_block(self.segment.id, block, |bytes| match bytes {
+            [] => Err(corruption::<P>()),
+            bytes => read(bytes),
+        })
     }
 }
 

@@ -48,7 +48,7 @@ enum ItemChange {
 #[derive(Debug, Clone)]
 enum Step {
     Batch(Vec<(i64, ItemChange)>),
-    Compact(i64),
+    ForceMerge(i64),
     MergeAll,
 }
 
@@ -63,7 +63,7 @@ impl Tester {
     fn run(&mut self, step: &Step) {
         match step {
             Step::Batch(changes) => self.apply(changes),
-            Step::Compact(budget) => {
+            Step::ForceMerge(budget) => {
                 force_merge_step(&self.pages, TEXT, *budget).unwrap();
             }
             Step::MergeAll => {
@@ -225,8 +225,8 @@ fn change() -> impl Strategy<Value = ItemChange> {
 
 fn step() -> impl Strategy<Value = Step> {
     let batch = proptest::collection::vec((1..30_i64, change()), 1..12).prop_map(Step::Batch);
-    let compact = (1..4000_i64).prop_map(Step::Compact);
-    prop_oneof![8 => batch, 3 => compact, 1 => Just(Step::MergeAll)]
+    let force_merge = (1..4000_i64).prop_map(Step::ForceMerge);
+    prop_oneof![8 => batch, 3 => force_merge, 1 => Just(Step::MergeAll)]
 }
 
 proptest! {
@@ -286,7 +286,7 @@ fn merges_of_large_segments_stop_and_continue_anywhere() {
         put_items(&mut tester, 1 + batch * 250, 300);
     }
     for _ in 0..40 {
-        tester.run(&Step::Compact(9_000));
+        tester.run(&Step::ForceMerge(9_000));
         tester.check_query(&BooleanQuery::Term(b"\x01common".to_vec()), false);
         tester.check_query(&BooleanQuery::Prefix(b"\x01rare0012".to_vec()), false);
     }
@@ -351,14 +351,17 @@ fn indexes_do_not_see_each_other() {
 }
 
 #[test]
-fn a_missing_block_is_corruption() {
-    let mut tester = Tester::default();
-    put_items(&mut tester, 1, 10);
-    tester.pages.damage(Vec::clear);
-    let segments = tester.pages.segments(TEXT).unwrap();
-    let query: Query = BooleanQuery::Term(b"\x01common".to_vec());
-    let none: Result<(Matches, u64), CorruptBlock> =
-        find_matches(&tester.pages, &segments, &query, &mut |_| Ok(Matches::default()));
-    // A block without a byte has no entries; the postings are missing, and nothing panics.
-    assert!(none.unwrap().0.is_empty());
+fn a_missing_or_empty_block_is_corruption() {
+    for damage in [MemoryPages::remove_blocks, |pages: &MemoryPages| pages.damage(Vec::clear)] {
+        let mut tester = Tester::default();
+        put_items(&mut tester, 1, 10);
+        put_items(&mut tester, 11, 10);
+        damage(&tester.pages);
+        let segments = tester.pages.segments(TEXT).unwrap();
+        let query: Query = BooleanQuery::Term(b"\x01common".to_vec());
+        let found: Result<(Matches, u64), CorruptBlock> =
+            find_matches(&tester.pages, &segments, &query, &mut |_| Ok(Matches::default()));
+        assert!(found.is_err(), "a lookup reads the block");
+        assert!(merge_all(&tester.pages, TEXT).is_err(), "a merge reads the block");
+    }
 }

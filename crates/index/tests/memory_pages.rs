@@ -62,6 +62,11 @@ impl MemoryPages {
         }
     }
 
+    /// Removes all blocks, but not the segments that have them.
+    pub(crate) fn remove_blocks(&self) {
+        self.blocks.borrow_mut().clear();
+    }
+
     /// Replaces the bytes of all blocks.
     pub(crate) fn damage(&self, change: impl Fn(&mut Vec<u8>)) {
         self.blocks.borrow_mut().values_mut().for_each(change);

@@ -12,6 +12,7 @@ use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags};
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -320,7 +321,8 @@ impl WriteConnection {
 
     /// Writes the content, without unused bytes, into an empty file.
     pub(crate) fn vacuum_into(&self, to: &Path) -> rusqlite::Result<()> {
-        let name = to.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(to.to_path_buf()))?;
+        // A path may be any bytes. SQLite passes those of a text on to the system as they are.
+        let name = ToSqlOutput::Borrowed(ValueRef::Text(to.as_os_str().as_bytes()));
         self.conn.0.execute("VACUUM INTO ?1", [name]).map(drop)
     }
 

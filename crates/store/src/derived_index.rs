@@ -157,6 +157,8 @@ pub(crate) fn mark_complete(
 
 /// Marks the indexes stale that a program with another fingerprint began to fill since this store
 /// was opened: with rows of both fingerprints, an index is useless. The next refresh rebuilds it.
+/// The interval index is also marked stale between two steps of an update of its zones, whichever
+/// program made them: its rows are then of two versions of the zone data.
 pub(crate) fn invalidate_stale(
     tx: &WriteTransaction<'_>,
     extractor: &Extractor,

@@ -1,8 +1,7 @@
 //! Read transactions.
 //!
-//! A read transaction prepares statements that read. Debug builds refuse all others: the statements
-//! are constants of this crate, so its tests run each of them. Separate from `connection`, which
-//! begins the transactions, because almost every module names this type.
+//! A read transaction prepares statements that read, and refuses all others. Separate from
+//! `connection`, which begins the transactions, because almost every module names this type.
 
 use rusqlite::{CachedStatement, Connection, MappedRows, Params, Row, Rows};
 
@@ -30,10 +29,12 @@ impl<'a> ReadTransaction<'a> {
         ReadTransaction { conn, is_owner: false }
     }
 
-    /// Prepares a statement, which must not write, and keeps it for the next time.
+    /// Prepares a statement, and keeps it for the next time. Fails if the statement writes.
     pub(crate) fn prepare_cached(&self, sql: &str) -> rusqlite::Result<ReadStatement<'a>> {
         let statement = self.conn.prepare_cached(sql)?;
-        debug_assert!(statement.readonly(), "a read transaction writes: {sql}");
+        if !statement.readonly() {
+            return Err(rusqlite::Error::InvalidQuery);
+        }
         Ok(ReadStatement(statement))
     }
 
@@ -87,5 +88,23 @@ impl ReadStatement<'_> {
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         self.0.query_row(params, read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_writes_is_refused() {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch("CREATE TABLE t(n); INSERT INTO t VALUES(1)").unwrap();
+        for tx in [ReadTransaction::join(&conn), ReadTransaction::begin(&conn).unwrap()] {
+            for sql in ["UPDATE t SET n = 2", "DELETE FROM t RETURNING n", "DROP TABLE t"] {
+                let refused = tx.prepare_cached(sql).map(drop);
+                assert!(matches!(refused, Err(rusqlite::Error::InvalidQuery)), "{sql}");
+            }
+            assert_eq!(tx.query_row("SELECT n FROM t", [], |row| row.get(0)), Ok(1));
+        }
     }
 }

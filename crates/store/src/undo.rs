@@ -52,7 +52,8 @@ struct PendingUndoBatch {
 impl Store {
     /// Restores everything that the operation `id` changed, as a new operation that begins at
     /// `started_at_ms`, in milliseconds since 1970. Refuses, and changes nothing, if something
-    /// changed since; a change that was reverted in the meantime is no conflict. An item that
+    /// changed since; a change that was reverted in the meantime is no conflict. Properties of a
+    /// collection are an exception: if they changed since, they stay as they are. An item that
     /// changes during the undo is not restored: the report then lists the conflicts, and the
     /// operation does not count as undone. Another call completes an interrupted or incomplete
     /// undo.

@@ -299,6 +299,7 @@ fn collection_names_are_checked() {
         change(BatchChange::RemoveCollection("nobody".into())),
         Err(Error::NoCollection { .. })
     ));
+    assert_eq!(change(rename("-x", "-x")).unwrap(), ChangeOutcome::Done);
     assert_eq!(change(rename("-x", "y")).unwrap(), ChangeOutcome::Done);
     assert_eq!(change(BatchChange::RemoveCollection("y".into())).unwrap(), ChangeOutcome::Done);
     book.put(&card("x", "Anna", ""));

@@ -1,8 +1,12 @@
 //! Tests of purge: no byte of the item remains in any file.
 
-use crate::book::{Book, card, outcome_handle};
-use larder_store::{DataDirectory, Error, Fault, HandlePrefix, Operation, PendingWork};
+use crate::book::{Book, card, create_options, outcome_handle, put};
+use larder_store::{
+    DataDirectory, Error, Fault, HandlePrefix, Operation, PendingWork, Precondition, Store,
+};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
@@ -258,4 +262,17 @@ fn small_changes_get_in_during_a_purge() {
     assert!(steps >= 8, "{steps} steps of the purge, and {small_changes} small changes");
     assert_eq!(files_with_token(&book), [""; 0]);
     book.assert_sound();
+}
+
+#[test]
+fn an_item_is_purged_in_a_directory_whose_name_is_not_utf_8() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join(OsStr::from_bytes(b"na\xefve"));
+    let mut store = Store::open(&dir, &create_options()).unwrap();
+    let change = put(&store, "contacts", &card("x", "Anna", ""), Precondition::Any);
+    let applied = store.apply(&mut Operation::new("import", "", 0), vec![change]).unwrap();
+    let handle = outcome_handle(&applied.outcomes[0]);
+    let purged = store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
+    assert_eq!(purged.items, 1);
+    assert!(store.check().unwrap().faults.is_empty());
 }

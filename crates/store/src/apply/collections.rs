@@ -152,6 +152,9 @@ impl BatchWriter<'_> {
     ) -> Result<ChangeOutcome, ApplyError> {
         check_collection_name(to)?;
         let id = self.require_collection(from)?;
+        if from == to {
+            return Ok(ChangeOutcome::Done);
+        }
         if self.find_collection(to)?.is_some() {
             return Err(ApplyError::Store(Error::CollectionExists { name: to.to_string() }));
         }

@@ -183,9 +183,14 @@ fn salvage_saves_what_can_be_read() {
     assert!(check.stderr().contains("larder salvage FILE"), "{}", check.stderr());
     assert_snapshot!(home.run(&["salvage", "saved.db"]).masked_output(), @"
     Wrote 3 items and 0 previous versions to saved.db
-    ! missing: an unknown number of rows of table item_history
-    ! missing: an unknown number of rows of table collection_history
-    ! error: cannot read all of the store: 2 objects missing
+    ! missing: an unknown number of previous versions of items
+    ! missing: an unknown number of items
+    ! missing: an unknown number of collections
+    ! missing: an unknown number of previous versions of collections
+    ! missing: an unknown number of operations
+    ! missing: an unknown number of batches
+    ! missing: an unknown number of values of the store itself
+    ! error: cannot read all of the store: an unknown number of objects missing
     ! hint: to continue with what was saved: larder restore saved.db
     ! hint: an older backup may have what is missing
     exit 4

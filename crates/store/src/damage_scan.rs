@@ -118,8 +118,7 @@ impl DamageScan<'_> {
         recurrence_id: &str,
     ) -> bool {
         let Some((_, key)) = self.collections.get(&collection) else { return false };
-        let made = |attempt| Handle::from_uid(key, uid, recurrence_id, attempt);
-        (0..MAX_HANDLE_ATTEMPTS).any(|attempt| made(attempt) == handle)
+        is_handle_of_identity(handle, key, uid, recurrence_id)
     }
 
     fn scan_versions(&mut self) -> DatabaseResult<()> {
@@ -195,6 +194,18 @@ impl DamageScan<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns whether a handle is one of those that an identity gives: the key of a collection, a UID
+/// and a recurrence-id.
+pub(crate) fn is_handle_of_identity(
+    handle: Handle,
+    handle_key: &[u8],
+    uid: &str,
+    recurrence_id: &str,
+) -> bool {
+    let made = |attempt| Handle::from_uid(handle_key, uid, recurrence_id, attempt);
+    (0..MAX_HANDLE_ATTEMPTS).any(|attempt| made(attempt) == handle)
 }
 
 /// Returns a column of bytes; `None`: it is NULL, or damage gave it another type.

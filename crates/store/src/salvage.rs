@@ -47,6 +47,8 @@ pub struct SalvageReport {
     pub versions: u64,
     /// The data that could not be read; empty: the new store has all data.
     pub losses: Vec<SalvageLoss>,
+    /// Whether a page of a table of truth is damaged, even if nothing is lost.
+    pub has_damaged_tables: bool,
 }
 
 /// The entries of SQLite's own indexes of `item`, `collection` and `item_history`: they name rows
@@ -128,7 +130,8 @@ impl DataDirectory {
     }
 
     /// Replaces the database by a new file with the same rows, and returns the name that the old
-    /// file gets. `None`: some rows cannot be read, and nothing was changed.
+    /// file gets. `None`: a page of a table of truth is damaged, and nothing was changed. Salvage
+    /// makes some rows again from others, but then only it says what such rows no longer have.
     fn rewrite_database(&self, options: &StoreOptions) -> Result<Option<PathBuf>> {
         let locks = LockFiles::open(self, options.requester.clone())?;
         let lock = locks.acquire()?;
@@ -136,7 +139,8 @@ impl DataDirectory {
         let pages =
             PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
         let staged = create_staging(self.path(), &DataDirectory::staging_prefix("rebuild"))?;
-        if !write_salvaged(&pages, options, staged.path())?.losses.is_empty() {
+        let report = write_salvaged(&pages, options, staged.path())?;
+        if report.has_damaged_tables || !report.losses.is_empty() {
             return Ok(None);
         }
         let damaged_copy = self.replace_database(&locks, staged)?;

@@ -95,6 +95,7 @@ impl<'a> Repair<'a> {
             items: count("SELECT count(*) FROM item")?.unsigned_abs(),
             versions: count("SELECT count(*) FROM item_history")?.unsigned_abs(),
             losses: self.losses,
+            has_damaged_tables: !self.copied.damaged_tables.is_empty(),
         })
     }
 

@@ -25,8 +25,8 @@ const MAX_LEVEL_ZERO_CHANGES: u64 = 32_768;
 /// ...or more than this share of the positions of level 1: readers sort level 0 in memory, and the
 /// pages that it leaves free make the file larger.
 const MAX_LEVEL_ZERO_SHARE: u64 = 8;
-/// A small batch compacts a level 0 of at most this many changes at once: such a batch usually means
-/// that the large job is over, and each further run makes reading slower.
+/// A small batch compacts a level 0 of at most this many changes at once: such a batch usually
+/// means that the large job is over, and each further run makes reading slower.
 const MAX_SMALL_COMPACTION: u64 = 2_048;
 /// Neighbouring blocks that change are packed anew together, so that they are full afterwards, up
 /// to this many at once.

@@ -267,7 +267,10 @@ pub(crate) fn read_unverified_context(
         (!found.is_sound()).then_some(DamagedObject::CalendarContext { row: found.row });
     let mut zone_definitions = Vec::new();
     for number in parse_row_ids(&found.zone_definitions) {
-        let Some(zone) = read_zone(tx, number)? else { continue };
+        let Some(zone) = read_zone(tx, number)? else {
+            damage = damage.or(Some(DamagedObject::CalendarContext { row: found.row }));
+            continue;
+        };
         damage = damage.or(zone.damage());
         if let Ok(hash) = zone.hash.try_into() {
             let zone = ZoneDefinition::from_parts(zone.tzid, hash, zone.bytes);
@@ -282,7 +285,8 @@ pub(crate) fn read_unverified_context(
 /// Reads the context in this row.
 ///
 /// # Errors
-/// The context or the definition by name, if it does not match its checksum.
+/// The context or the definition by name, if it does not match its checksum; the context, if a
+/// definition is missing.
 pub(crate) fn read_context(
     tx: &ReadTransaction<'_>,
     row: CalendarContextRow,
@@ -293,6 +297,16 @@ pub(crate) fn read_context(
         }
         found => Ok(found.map(|found| found.context)),
     }
+}
+
+/// Returns whether an item has the context in this row.
+pub(crate) fn is_context_used(
+    tx: &ReadTransaction<'_>,
+    row: CalendarContextRow,
+) -> rusqlite::Result<bool> {
+    tx.query_row("SELECT EXISTS(SELECT 1 FROM item WHERE calendar_context = ?1)", [row], |row| {
+        row.get(0)
+    })
 }
 
 /// Returns whether the context in this row is of vCalendar 1.0.

@@ -3,7 +3,7 @@
 use crate::damaged_object::DamagedObject;
 use crate::disk_state::{DiskState, disk_state_after_failure};
 use crate::failure_cause::{FailureCause, failure_cause, is_failed_sync};
-use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow, OperationId};
+use crate::row_ids::{CalendarContextRow, CollectionRow, ItemHistoryRow, ItemRow, OperationId};
 use crate::staging_file::folder_of;
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
@@ -376,6 +376,11 @@ impl DatabaseError {
     /// The error of an item without source bytes.
     pub(crate) fn missing_source_bytes(item: ItemRow) -> DatabaseError {
         DatabaseError::Damaged(format!("the source bytes of item row {item} are missing"))
+    }
+
+    /// The error of a calendar context that items refer to.
+    pub(crate) fn missing_context(row: CalendarContextRow) -> DatabaseError {
+        DatabaseError::Damaged(format!("calendar context {row} is missing"))
     }
 
     /// The error of a former version that another row refers to.

@@ -180,8 +180,8 @@ impl ItemReader<'_> {
     }
 
     /// Returns the items of a collection after the item in row `after`, in the order of their
-    /// creation, at most `limit`: one step of an export. Items of unknown kinds are skipped; fewer
-    /// than `limit` items: there are no more.
+    /// creation, at most `limit`. Items of unknown kinds are skipped; fewer than `limit` items:
+    /// there are no more.
     pub fn list_after(
         self,
         collection: &Collection,
@@ -197,6 +197,22 @@ impl ItemReader<'_> {
             kind_condition(|_| true)
         );
         self.reader.read(|tx| self.query_meta(tx, &sql, (collection.row, after, limit as i64)))
+    }
+
+    /// Returns the items of a collection in the rows behind `after` up to `last`, without an index:
+    /// an index with a changed byte may lack items.
+    pub(crate) fn list_in_table(
+        self,
+        collection: &Collection,
+        after: i64,
+        last: i64,
+    ) -> Result<Vec<ItemMeta>> {
+        let sql = format!(
+            "SELECT {ITEM_META_COLUMNS} FROM item i NOT INDEXED
+             WHERE i.collection = ?1 AND i.id > ?2 AND i.id <= ?3 AND {} ORDER BY i.id",
+            kind_condition(|_| true)
+        );
+        self.reader.read(|tx| self.query_meta(tx, &sql, (collection.row, after, last)))
     }
 
     fn read_meta(self, tx: &ReadTransaction<'_>, row: ItemRow) -> DatabaseResult<Option<ItemMeta>> {
@@ -477,9 +493,15 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Returns the calendar context in this row.
+    /// Returns the calendar context in this row; `None`: no item has it any more.
     pub fn calendar_context(self, row: CalendarContextRow) -> Result<Option<Arc<CalendarContext>>> {
-        self.reader.read_statement(|tx| calendar_context_table::read_context(tx, row))
+        self.reader.read(|tx| {
+            let context = calendar_context_table::read_context(tx, row)?;
+            match context.is_none() && calendar_context_table::is_context_used(tx, row)? {
+                true => Err(DatabaseError::missing_context(row)),
+                false => Ok(context),
+            }
+        })
     }
 
     /// Returns the calendar contexts of a collection's items, each once; `None`: some have none.

@@ -54,8 +54,8 @@ fn orders_hold_while_batches_wait_in_level_zero() {
     assert_eq!(waiting_runs(&book), 1);
     book.assert_sound();
     assert_count(2150);
-    // A small batch takes those that wait along: an edit of an item in level 0 and of one in level 1, one
-    // back to where it was, and removals of both.
+    // A small batch takes those that wait along: an edit of an item in level 0 and of one in level
+    // 1, one back to where it was, and removals of both.
     book.put(&card("u2001", "Zander", ""));
     book.put(&card("u1", "Zander", ""));
     book.put(&card("u1", "Berger 07919", ""));

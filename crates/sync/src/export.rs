@@ -12,8 +12,8 @@ use larder_store::{Collection, ItemMeta, ItemRow, Reader, UnreadableItem};
 use std::borrow::Cow;
 use std::io::{BufWriter, Write};
 
-/// The number of items that are read in one read transaction.
-const ITEMS_PER_READ: usize = 256;
+/// The number of rows of the table of items that are read in one transaction.
+const ROWS_PER_READ: usize = 2_048;
 
 /// The result of an export.
 #[derive(Debug, Default)]
@@ -88,8 +88,8 @@ pub fn export(
     Ok(summary)
 }
 
-/// Calls `visit` with every item. Returns the number of items in the collection at the end; `None`:
-/// it cannot be counted.
+/// Calls `visit` with every item that can be read, and adds the others to the summary. Returns the
+/// number of items in the collection at the end; `None`: it cannot be counted.
 fn for_each_item(
     reader: &Reader,
     collection: &Collection,
@@ -98,46 +98,20 @@ fn for_each_item(
 ) -> Result<Option<u64>, Error> {
     let mut after = None;
     loop {
-        match reader.items().list_after(collection, after, ITEMS_PER_READ) {
-            Ok(page) if page.is_empty() => match count_at_end(reader, collection, after) {
-                Ok(Some(all)) => return Ok(Some(all)),
-                // Another writer added items.
-                Ok(None) => {}
-                Err(_) => return Ok(None),
-            },
-            Ok(page) => {
-                for meta in &page {
-                    after = Some(meta.row);
-                    visit(summary, meta)?;
-                }
-            }
-            Err(_) => {
-                visit_past_damage(reader, collection, after, summary, visit)?;
-                return Ok(None);
-            }
-        }
-    }
-}
-
-/// Calls `visit` with every item after `after` that can be read, and adds the others to the
-/// summary.
-fn visit_past_damage(
-    reader: &Reader,
-    collection: &Collection,
-    mut after: Option<ItemRow>,
-    summary: &mut ExportReport,
-    visit: &mut dyn FnMut(&mut ExportReport, &ItemMeta) -> Result<(), Error>,
-) -> Result<(), Error> {
-    loop {
-        let found = match reader.items().list_past_damage(collection, after, ITEMS_PER_READ) {
+        let found = match reader.items().list_past_damage(collection, after, ROWS_PER_READ) {
             Ok(found) => found,
             Err(error) => {
                 summary.error = Some(error);
-                return Ok(());
+                return Ok(None);
             }
         };
         if found.last.is_none() {
-            return Ok(());
+            match count_at_end(reader, collection, after) {
+                Ok(Some(all)) => return Ok(Some(all)),
+                // Another writer added items.
+                Ok(None) => continue,
+                Err(_) => return Ok(None),
+            }
         }
         after = found.last;
         for meta in &found.items {
@@ -158,16 +132,17 @@ fn read_source(reader: &Reader, meta: &ItemMeta, summary: &mut ExportReport) -> 
     }
 }
 
-/// Returns the number of items in the collection. `None`: there are items after `after`.
+/// Returns the number of items in the collection, by an index: a table with a changed byte may lack
+/// items. `None`: there are rows after `after`.
 fn count_at_end(
     reader: &Reader,
     collection: &Collection,
     after: Option<ItemRow>,
 ) -> larder_store::Result<Option<u64>> {
-    // The count and the page are read in one transaction, so that a new item is not counted as
+    // The count and the end are read in one transaction, so that a new item is not counted as
     // unreadable.
     let _transaction = reader.begin_read()?;
-    if !reader.items().list_after(collection, after, 1)?.is_empty() {
+    if reader.items().list_past_damage(collection, after, 1)?.last.is_some() {
         return Ok(None);
     }
     reader.collections().count_items(collection.row).map(Some)

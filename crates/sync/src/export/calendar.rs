@@ -36,8 +36,15 @@ pub(super) fn export_calendar(
     let mut objects = OutputCalendars::new();
     // Of a damaged store, contexts that cannot be listed or read are left out: items that need them
     // follow in further calendars, or are named.
-    for row in reader.items().list_calendar_contexts(collection).unwrap_or_default() {
-        let _damaged = objects.assign_context(reader, row, 0);
+    match reader.items().list_calendar_contexts(collection) {
+        Ok(rows) => {
+            for row in rows {
+                if let Err(error) = objects.assign_context(reader, row, 0) {
+                    summary.error.get_or_insert(error);
+                }
+            }
+        }
+        Err(error) => summary.error = Some(error),
     }
     objects.ensure_not_empty();
     let metas = CalendarHeaders::read(reader, collection)?;

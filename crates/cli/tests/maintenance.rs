@@ -292,6 +292,8 @@ fn no_export_loses_a_line_in_silence() {
         if rebuilt.stderr().contains("all items were copied") {
             assert_eq!(export(&[]), before, "page {page}");
         } else if salvaged.code != 0 {
+            assert!(rebuilt.stderr().contains("larder salvage FILE"), "{}", rebuilt.stderr());
+            assert!(!rebuilt.stderr().contains("--rebuild"), "{}", rebuilt.stderr());
             assert_eq!(home.run(&["check"]).code, 4, "page {page}: the loss has vanished");
         }
     }

@@ -31,7 +31,7 @@ pub enum SalvageLoss {
         collection: String,
     },
     /// Items of which nothing but their number is known.
-    #[error("{items} items whose IDs could not be read")]
+    #[error("{} without a known ID", format_count(*items, "item"))]
     UnnamedItems {
         /// The number of items.
         items: u64,
@@ -47,13 +47,13 @@ pub enum SalvageLoss {
         collection: String,
     },
     /// Items whose collection is unknown: they are in a collection of their own.
-    #[error("the collections of {items} items")]
+    #[error("the collection of {}", format_count(*items, "item"))]
     ItemCollections {
         /// The number of items.
         items: u64,
     },
     /// Items of which the last change is unknown.
-    #[error("the batches of the last changes of {items} items")]
+    #[error("the batch of the last change of {}", format_count(*items, "item"))]
     ItemBatches {
         /// The number of items.
         items: u64,
@@ -65,19 +65,19 @@ pub enum SalvageLoss {
         collection: String,
     },
     /// Items whose time-zone definitions could not be read.
-    #[error("the time-zone definitions of {items} items")]
+    #[error("the time-zone definitions of {}", format_count(*items, "item"))]
     CalendarContexts {
         /// The number of items.
         items: u64,
     },
     /// Former versions whose time-zone definitions could not be read.
-    #[error("the time-zone definitions of {versions} previous versions")]
+    #[error("the time-zone definitions of {}", format_count(*versions, "previous version"))]
     VersionContexts {
         /// The number of versions.
         versions: u64,
     },
     /// Former versions that could not be read.
-    #[error("{versions} previous versions of items")]
+    #[error("{}", format_count(*versions, "previous version"))]
     Versions {
         /// The number of versions.
         versions: u64,
@@ -105,4 +105,8 @@ impl SalvageLoss {
             _ => Some(1),
         }
     }
+}
+
+fn format_count(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

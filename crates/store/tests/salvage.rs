@@ -6,6 +6,7 @@ use larder_store::{
     BatchChange, DataDirectory, Operation, Precondition, SalvageLoss, SalvageReport, Store,
 };
 use rusqlite::types::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -433,4 +434,55 @@ fn a_rebuilt_store_equals_the_damaged_one_or_stays() {
         }
     });
     assert!(mended > 5, "{mended}");
+}
+
+/// Returns the number of items that a report names or counts; `None`: it says that the number is
+/// unknown.
+fn count_lost_items(report: &SalvageReport) -> Option<usize> {
+    let count = |loss: &SalvageLoss| match loss {
+        SalvageLoss::Unknown { objects: "items" } => None,
+        SalvageLoss::UnnamedItems { items } => Some(*items as usize),
+        SalvageLoss::Identity { .. } => Some(1),
+        _ => Some(0),
+    };
+    let others: Option<usize> = report.losses.iter().map(count).sum();
+    others.map(|others| others + count_missing_items(report))
+}
+
+/// Bits change anywhere in the file: no item is lost in silence, and no item has another ID in
+/// silence.
+#[test]
+fn items_that_changed_bits_take_away_are_counted() {
+    let (_scratch, dir) = book_of_all_tables(1).with_store_closed(Path::to_path_buf);
+    let data = dir.join("data.db");
+    let handles = |dump: &Dump| -> BTreeSet<Vec<u8>> {
+        let items = dump.iter().filter(|(table, _)| *table == "item");
+        let handle = |value: &Value| match value {
+            Value::Blob(handle) => handle.clone(),
+            other => panic!("{other:?} is no handle"),
+        };
+        items.map(|(_, row)| handle(&row[0])).collect()
+    };
+    let before = handles(&read_dump(&data));
+    let good = fs::read(&data).unwrap();
+    let mut with_losses = 0;
+    for seed in 0..90_u64 {
+        let mut file = good.clone();
+        for n in 0..[3, 15, 40][seed as usize % 3] {
+            let n: u64 = n;
+            let bit = xxhash_rust::xxh3::xxh3_64_with_seed(&n.to_le_bytes(), seed);
+            let bit = (bit % (file.len() as u64 * 8)) as usize;
+            file[bit / 8] ^= 1 << (bit % 8);
+        }
+        fs::write(&data, &file).unwrap();
+        let (report, dump) = salvage_and_dump(&dir);
+        let after = handles(&dump);
+        let lost = before.difference(&after).count();
+        let counted = count_lost_items(&report);
+        assert!(counted.is_none_or(|counted| lost <= counted), "seed {seed}: {lost} items lost");
+        let is_new = after.difference(&before).next().is_some();
+        assert!(!is_new || !report.losses.is_empty(), "seed {seed}: a new ID");
+        with_losses += usize::from(lost > 0);
+    }
+    assert!(with_losses > 5, "{with_losses}");
 }

@@ -39,6 +39,7 @@ pub(crate) fn find_damage(tx: &ReadTransaction<'_>) -> DatabaseResult<Damage> {
     scan.scan_items()?;
     scan.scan_versions()?;
     scan.scan_calendar_contexts()?;
+    scan.scan_properties()?;
     scan.damage.objects.extend(meta::find_damaged_values(tx)?);
     scan.add_dependent_items()?;
     Ok(scan.damage)
@@ -166,6 +167,25 @@ impl DamageScan<'_> {
         while let Some(row) = rows.next()? {
             if affected.contains(&row.get::<_, CalendarContextRow>(1)?) {
                 self.damage.affected_items.insert(row.get(0)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the properties of collections and of their former versions.
+    fn scan_properties(&mut self) -> DatabaseResult<()> {
+        let sql = "SELECT id, properties, properties_checksum FROM collection
+                   UNION ALL
+                   SELECT collection, properties, properties_checksum FROM collection_history";
+        let mut select = self.tx.prepare_cached(sql)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let collection: CollectionRow = row.get(0)?;
+            let expected =
+                bytes_at(row, 1).map(|bytes| Checksum::from_properties(collection, bytes));
+            if expected != checksum_at(row, 2) {
+                let collection = self.collection_name(collection);
+                self.damage.objects.push(DamagedObject::CollectionProperties { collection });
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ mod loss;
 mod lost_contexts;
 mod page_file;
 mod repair;
+mod row_count;
 mod table_spec;
 
 use crate::check::{CheckReport, Fault};

@@ -409,7 +409,7 @@ fn a_salvage_without_losses_equals_the_store() {
 
 #[test]
 fn a_rebuilt_store_equals_the_damaged_one_or_stays() {
-    let (_scratch, dir) = book_of_all_tables(1).with_store_closed(Path::to_path_buf);
+    let (_scratch, dir) = book_of_all_tables(1000).with_store_closed(Path::to_path_buf);
     let data = dir.join("data.db");
     let before = read_dump(&data);
     let directory = DataDirectory::new(&dir);

@@ -99,56 +99,17 @@ impl<'a> Repair<'a> {
         })
     }
 
-    fn is_damaged(&self, table: &str) -> bool {
+    pub(super) fn is_damaged(&self, table: &str) -> bool {
         self.copied.damaged_tables.contains(table)
     }
 
     /// Returns whether all entries of one of these indexes were read.
-    fn has_whole_index(&self, indexes: &[&str]) -> bool {
+    pub(super) fn has_whole_index(&self, indexes: &[&str]) -> bool {
         indexes.iter().any(|index| self.copied.entries.whole.contains(*index))
     }
 
-    /// Counts the former versions that an index names, and that could not be read.
-    fn count_missing_versions(&mut self) -> DatabaseResult<()> {
-        if !self.is_damaged("item_history") {
-            return Ok(());
-        }
-        if !self.has_whole_index(&["item_history_seq", "item_history_handle"]) {
-            self.losses.push(SalvageLoss::Unknown { objects: "previous versions of items" });
-            return Ok(());
-        }
-        let present: BTreeSet<i64> =
-            self.numbers("SELECT id FROM item_history")?.into_iter().collect();
-        let named = self.copied.entries.versions.iter();
-        let versions = named.filter(|version| !present.contains(&version.to_number())).count();
-        if versions > 0 {
-            self.losses.push(SalvageLoss::Versions { versions: versions as u64 });
-        }
-        Ok(())
-    }
-
-    /// Names the objects of which an unknown number may be missing, because neither their table nor
-    /// an index of it could be read completely.
-    fn name_unknown_rows(&mut self) {
-        let has_all_items = !self.is_damaged("item")
-            || !self.is_damaged("source_bytes")
-            || self.has_whole_index(&["item_handle", "item_collection", "item_seq"]);
-        let has_all_collections = !self.is_damaged("collection")
-            || self.has_whole_index(&["sqlite_autoindex_collection_1"]);
-        let unknown = [
-            (!has_all_items, "items"),
-            (!has_all_collections, "collections"),
-            (self.is_damaged("collection_history"), "previous versions of collections"),
-            (self.is_damaged("operation"), "operations"),
-            (self.is_damaged("batch"), "batches"),
-            (self.is_damaged("meta"), "values of the store itself"),
-        ];
-        let unknown = unknown.into_iter().filter(|(is_unknown, _)| *is_unknown);
-        self.losses.extend(unknown.map(|(_, objects)| SalvageLoss::Unknown { objects }));
-    }
-
     /// Returns the numbers that a query gives.
-    fn numbers(&self, sql: &str) -> rusqlite::Result<Vec<i64>> {
+    pub(super) fn numbers(&self, sql: &str) -> rusqlite::Result<Vec<i64>> {
         self.tx.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
     }
 
@@ -205,18 +166,33 @@ impl<'a> Repair<'a> {
         Ok(())
     }
 
-    /// Deletes properties of collections that an overwritten page made zeros: they have no
-    /// checksum, and no line of text has a zero byte.
+    /// Deletes properties of collections, and former ones, that do not match their checksum.
     fn delete_changed_properties(&mut self) -> DatabaseResult<()> {
-        if !self.is_damaged("collection") {
-            return Ok(());
-        }
-        let sql = "SELECT id FROM collection WHERE instr(properties, x'00') > 0";
-        for collection in self.numbers(sql)?.into_iter().map(CollectionRow::from_number) {
-            let sql = "UPDATE collection SET properties = NULL WHERE id = ?1";
-            self.tx.execute(sql, [collection])?;
-            let collection = self.collection_name(collection)?;
-            self.losses.push(SalvageLoss::Collection { collection });
+        for (table, key) in [("collection", "id"), ("collection_history", "collection")] {
+            let sql = format!("SELECT {key}, properties, properties_checksum FROM {table}");
+            let mut changed = BTreeSet::new();
+            {
+                let mut select = self.tx.prepare_cached(&sql)?;
+                let mut rows = select.query([])?;
+                while let Some(row) = rows.next()? {
+                    let (collection, sum): (CollectionRow, Option<Checksum>) =
+                        (row.get(0)?, row.get(2)?);
+                    let properties = row.get_ref(1)?.as_blob_or_null()?;
+                    if properties.map(|bytes| Checksum::from_properties(collection, bytes)) != sum {
+                        changed.insert(collection);
+                    }
+                }
+            }
+            for collection in changed {
+                let sql = format!(
+                    "UPDATE {table} SET properties = NULL, properties_checksum = NULL
+                     WHERE {key} = ?1"
+                );
+                self.tx.execute(&sql, [collection])?;
+                let collection = self.collection_name(collection)?;
+                let object = DamagedObject::CollectionProperties { collection };
+                self.losses.push(SalvageLoss::Changed(object));
+            }
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ fn a_list_has_columns() {
     ");
     assert_snapshot!(home.run(&["find", "nobody at all"]).masked_output(), @"
     ! note: no results
-    ! note: any:WORD searches all fields, also notes and addresses; `larder fields` lists them
+    ! note: any:WORD searches further fields; `larder fields` lists them
     exit 1
     ");
 }

@@ -40,6 +40,9 @@ pub struct CollectionTypeRow {
     pub title_field: &'static str,
     /// The text in place of an empty title.
     pub missing_title: &'static str,
+    /// Whether a bare word of three letters or more is searched in all text, also in notes and
+    /// addresses.
+    pub has_full_text_words: bool,
     /// The field whose order a list has for which none was requested.
     pub default_order: &'static str,
     /// The fields that can be stored beside an item's row, for lists, in the order of their bits.
@@ -81,6 +84,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         fields: CONTACT_FIELDS,
         title_field: "full_name",
         missing_title: "(no name)",
+        has_full_text_words: true,
         default_order: "file_as",
         // The fields that bare words search, the revision, and the labels that lists show.
         stored_fields: &[
@@ -131,6 +135,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         fields: CALENDAR_FIELDS,
         title_field: "summary",
         missing_title: "(no summary)",
+        has_full_text_words: false,
         default_order: "start",
         // The fields that lists show.
         stored_fields: &["summary", "location", "category", "status", "priority", "transp"],
@@ -159,6 +164,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         fields: BOOKMARK_FIELDS,
         title_field: "title",
         missing_title: "(no title)",
+        has_full_text_words: false,
         default_order: "title",
         stored_fields: &["title", "tag", "date"],
         default_indexes: DefaultIndexes {

@@ -93,7 +93,7 @@ pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
 pub use crate::local_time::date_range_to_time_range;
-pub use crate::matcher::Matcher;
+pub use crate::matcher::{Matcher, is_bare_word_field};
 pub use crate::plan::Plan;
 pub use crate::projection::{ProjectedItem, visit_uids};
 pub use crate::query::{

@@ -46,6 +46,8 @@ struct CollectionTypeMatcher {
     predicate: Predicate,
     /// The fields that the predicate reads; `None` if it needs whole items.
     fields: Option<Box<[&'static Field]>>,
+    /// Whether an item that matches by some of its values matches.
+    is_monotone: bool,
     /// Whether the predicate reads UIDs.
     has_uid_test: bool,
     /// Whether the predicate may read a field several times.
@@ -95,9 +97,11 @@ impl Matcher {
             let mut fields = Vec::new();
             let fields = node.collect_fields(&mut fields).then_some(fields.into());
             let (has_uid_test, has_several_tests) = (node.has_uid_test(), node.has_several_tests());
+            let is_monotone = !has_uid_test && node.is_monotone();
             Some(Box::new(CollectionTypeMatcher {
                 predicate: node,
                 fields,
+                is_monotone,
                 has_uid_test,
                 has_several_tests,
             }))
@@ -155,19 +159,21 @@ impl Matcher {
             return None;
         }
         let Some(matcher) = self.for_item(meta) else { return Some(false) };
-        let tested =
-            matcher.fields.as_ref().filter(|_| !(matcher.has_uid_test && meta.derived_uid))?;
         let item = StoredFieldsItem { reader, meta, stored_fields: *fields, status };
-        tested
-            .iter()
-            .all(|field| fields.has_field(field))
-            .then(|| matcher.predicate.evaluate(&meta.uid, &item, steps))
+        let evaluate = || matcher.predicate.evaluate(&meta.uid, &item, steps);
+        let tested = matcher.fields.as_ref();
+        match tested.filter(|_| !(matcher.has_uid_test && meta.derived_uid)) {
+            Some(tested) => tested.iter().all(|field| fields.has_field(field)).then(evaluate),
+            None => Some(true).filter(|_| matcher.is_monotone && evaluate()),
+        }
     }
 
     /// Returns whether stored fields may decide the test.
     pub(crate) fn can_use_stored_fields(&self) -> bool {
         let mut matchers = self.matchers.iter().flatten();
-        !self.ignores_indexes && matchers.any(|matcher| matcher.fields.is_some())
+        let can_decide =
+            |matcher: &CollectionTypeMatcher| matcher.fields.is_some() || matcher.is_monotone;
+        !self.ignores_indexes && matchers.any(|matcher| can_decide(matcher))
     }
 
     /// Makes the matcher read source bytes only, and no derived data.
@@ -306,7 +312,7 @@ impl Predicate {
             Predicate::Not(node) | Predicate::Shared(_, node) => {
                 return node.collect_fields(fields);
             }
-            Predicate::Word(_, collection_type) => word_fields(*collection_type),
+            Predicate::Word(pattern, collection_type) => pattern_fields(pattern, *collection_type),
             Predicate::Fields(FieldSet { fields: of, .. }, _) => of,
             Predicate::Number(NumericOperand::Field(field), ..) => {
                 fields.push(field);
@@ -321,6 +327,19 @@ impl Predicate {
         };
         fields.extend(of);
         of.iter().all(|field| is_storable(field))
+    }
+
+    /// Returns whether further values of an item never make the predicate false.
+    fn is_monotone(&self) -> bool {
+        match self {
+            Predicate::Word(..) | Predicate::Any(..) | Predicate::Kind(_) => true,
+            Predicate::Fields(FieldSet { missing_is_empty, .. }, compare) => {
+                !(*missing_is_empty && compare.matches(""))
+            }
+            Predicate::And(of) | Predicate::Or(of) => of.iter().all(Predicate::is_monotone),
+            Predicate::Shared(_, node) => node.is_monotone(),
+            _ => false,
+        }
     }
 
     fn has_uid_test(&self) -> bool {
@@ -442,7 +461,7 @@ impl<I: ItemFields> Evaluation<'_, I> {
             });
             passes.unwrap_or_default()
         };
-        word_fields(collection_type).iter().any(has)
+        pattern_fields(needle, collection_type).iter().any(has)
     }
 }
 
@@ -482,21 +501,49 @@ fn fields_by_type(is_wanted: impl Fn(&Field) -> bool) -> Vec<Vec<&'static Field>
 /// The fields of a test of any field: the indexed fields, without UIDs, flags and the time of the
 /// last revision, which users do not search for.
 pub(crate) fn any_fields(collection_type: CollectionType) -> &'static [&'static Field] {
-    static ANY_FIELDS: FieldsByType = LazyLock::new(|| {
-        fields_by_type(|field| {
-            field.is_indexed
-                && !matches!(field.field_type, FieldType::Uid | FieldType::Flag)
-                && field.name != "rev"
-        })
-    });
+    static ANY_FIELDS: FieldsByType = LazyLock::new(|| fields_by_type(is_any_field));
     &ANY_FIELDS[collection_type.index()]
 }
 
-/// The fields in which bare words are searched.
+fn is_any_field(field: &Field) -> bool {
+    field.is_indexed
+        && !matches!(field.field_type, FieldType::Uid | FieldType::Flag)
+        && field.name != "rev"
+}
+
+/// The fields that name an item, in which short bare words are searched.
 pub(crate) fn word_fields(collection_type: CollectionType) -> &'static [&'static Field] {
     static WORD_FIELDS: FieldsByType =
         LazyLock::new(|| fields_by_type(|field| field.is_default_search));
     &WORD_FIELDS[collection_type.index()]
+}
+
+/// Returns whether bare words are searched in a field.
+#[must_use]
+pub fn is_bare_word_field(field: &Field) -> bool {
+    let has_row = |fields: &[&'static Field]| fields.iter().any(|one| one.id == field.id);
+    let collection_type = CollectionType::from_field(field);
+    let long_word = WordPattern::Substring("word".into(), None);
+    has_row(word_fields(collection_type)) || has_row(pattern_fields(&long_word, collection_type))
+}
+
+/// The fields in which this bare word is searched.
+pub(crate) fn pattern_fields(
+    pattern: &WordPattern,
+    collection_type: CollectionType,
+) -> &'static [&'static Field] {
+    static TEXT_FIELDS: FieldsByType = LazyLock::new(|| {
+        fields_by_type(|field| is_any_field(field) && field.field_type != FieldType::Date)
+    });
+    match pattern {
+        // A shorter word is looked up in the index of words, which has few fields.
+        WordPattern::Substring(text, _)
+            if collection_type.row().has_full_text_words && text.chars().nth(2).is_some() =>
+        {
+            &TEXT_FIELDS[collection_type.index()]
+        }
+        _ => word_fields(collection_type),
+    }
 }
 
 /// The fields that a test of a field reads in a type of collection: for the full name also the

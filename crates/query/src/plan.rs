@@ -5,7 +5,7 @@
 //! without an index (a negation, a field that is not indexed) needs a full scan; `--explain` shows
 //! this.
 
-use crate::matcher::{any_fields, searched_fields, word_fields};
+use crate::matcher::{any_fields, pattern_fields, searched_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
 use crate::time_test::TimeTest;
 use crate::value_matcher::{WordPattern, contains_parts, parse_phone_digits, split_phrase};
@@ -124,16 +124,13 @@ impl LookupPlan {
 }
 
 fn plan_candidates(query: &Query, index_config: &IndexConfig) -> CandidateSet {
+    let searched_by = |word: &_| pattern_fields(word, index_config.collection_type());
     match query {
         Query::All | Query::Not(_) => CandidateSet::All,
         Query::And(all) => plan_and(all, index_config),
         Query::Or(any) => plan_or(any.iter().map(|query| plan_candidates(query, index_config))),
-        Query::Word(_)
-            if !has_text_index(index_config, word_fields(index_config.collection_type())) =>
-        {
-            CandidateSet::All
-        }
         Query::Word(text) => match WordPattern::parse(text) {
+            pattern if !has_text_index(index_config, searched_by(&pattern)) => CandidateSet::All,
             WordPattern::WordPrefix(prefix) => plan_word_prefix(&prefix),
             WordPattern::Substring(folded, number) => {
                 match plan_substring(&folded, number.as_deref()) {

@@ -15,7 +15,7 @@ fn the_example_prints_names() {
         contact_names::for_each_name(&book.dir(), search_line, &mut push).unwrap();
         assert_eq!(names, expect, "{search_line}");
     };
-    check("example", &["Anna Bergström", "Bob O'Brien", "Chess Club"]);
+    check("email:example", &["Anna Bergström", "Bob O'Brien", "Chess Club"]);
     check("full_name:x*", &[]);
     assert!(contact_names::for_each_name(&book.dir(), "(", &mut |_| {}).is_err());
 }

@@ -41,12 +41,12 @@ fn print_field(
         context.out.print_json(&json!({
             "name": field.name, "collection_type": collection_type, "aliases": field.aliases,
             "type": format!("{:?}", field.field_type).to_lowercase(), "multi": field.is_multi_valued,
-            "default_search": field.is_default_search, "indexed": field.is_indexed, "help": field.help,
+            "default_search": larder_query::is_bare_word_field(field), "indexed": field.is_indexed, "help": field.help,
         }))?;
         return Ok(());
     }
     let mut text = field.help.to_string();
-    if field.is_default_search {
+    if larder_query::is_bare_word_field(field) {
         text.push_str(" (searched by default)");
     }
     if !field.is_indexed {

@@ -149,9 +149,7 @@ impl FindArgs {
                 "set your country to find numbers in any notation: region = \"AT\" in config.toml",
             );
         } else {
-            context.print_note(
-                "any:WORD searches all fields, also notes and addresses; `larder fields` lists them",
-            );
+            context.print_note("any:WORD searches further fields; `larder fields` lists them");
         }
     }
 

@@ -4,7 +4,7 @@
 //! item with one of the terms may be in the answer; an item without any is not. Separate from the
 //! query planner, whose candidates depend on the index configuration of the store.
 
-use crate::matcher::{any_fields, searched_fields, word_fields};
+use crate::matcher::{any_fields, pattern_fields, searched_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
 use crate::time_test::TimeTest;
 use crate::value_matcher::{WordPattern, parse_phone_digits, split_phrase};
@@ -103,18 +103,20 @@ fn require_for_query(query: &Query, collection_type: CollectionType) -> TermRequ
         Query::Uids(uids) => {
             TermRequirement::AnyTerm(uids.iter().cloned().map(RequiredTerm::Uid).collect())
         }
-        Query::Word(text) => match WordPattern::parse(text) {
-            WordPattern::Substring(folded, None) => {
-                require_trigram(word_fields(collection_type), &folded)
+        Query::Word(text) => {
+            let pattern = WordPattern::parse(text);
+            let fields = pattern_fields(&pattern, collection_type);
+            match pattern {
+                WordPattern::Substring(folded, None) => require_trigram(fields, &folded),
+                WordPattern::WordPrefix(prefix) => {
+                    TermRequirement::AnyTerm(vec![RequiredTerm::WordPrefix(
+                        fields.to_vec(),
+                        prefix,
+                    )])
+                }
+                WordPattern::Substring(..) => TermRequirement::AnyItem,
             }
-            WordPattern::WordPrefix(prefix) => {
-                TermRequirement::AnyTerm(vec![RequiredTerm::WordPrefix(
-                    word_fields(collection_type).to_vec(),
-                    prefix,
-                )])
-            }
-            WordPattern::Substring(..) => TermRequirement::AnyItem,
-        },
+        }
         Query::Time(_) if !collection_type.has_schedules() => TermRequirement::NoItem,
         Query::Time(TimeTest::InRange(time_range)) => require_time_range(time_range),
         Query::Time(_) => TermRequirement::AnyItem,

@@ -1,16 +1,18 @@
 //! Checksums of stored bytes, and the comparison with them.
 //!
-//! The checksum of each item, former version, calendar context, time-zone definition and value of
-//! `meta` is in its row. It covers the row's identity too, so that it also fails if the contents of
-//! two rows were exchanged. It detects what a disk, memory or another program changed; it is no
-//! protection against a person who computes it again. Separate from the modules of the tables
-//! because all of them, and `damage_scan`, use it.
+//! The checksum of each item, former version, calendar context, time-zone definition, value of
+//! `meta` and of the properties of each collection is in its row. It covers the row's identity too,
+//! so that it also fails if the contents of two rows were exchanged. It detects what a disk, memory
+//! or another program changed; it is no protection against a person who computes it again. Separate
+//! from the modules of the tables because all of them, and `damage_scan`, use it.
 
 use crate::damaged_object::DamagedObject;
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::handle::Handle;
 use crate::read_transaction::ReadTransaction;
-use crate::row_ids::{CalendarContextRow, ItemHistoryRow, ItemRow, ZoneDefinitionRow};
+use crate::row_ids::{
+    CalendarContextRow, CollectionRow, ItemHistoryRow, ItemRow, ZoneDefinitionRow,
+};
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension as _, ToSql};
 use xxhash_rust::xxh3::xxh3_64;
@@ -46,6 +48,11 @@ impl Checksum {
         bytes: &[u8],
     ) -> Checksum {
         Checksum::from_row(row.to_number(), &join_parts(&[hash, tzid.as_bytes(), bytes]))
+    }
+
+    /// Computes the checksum of the properties of a collection, which a former version of it keeps.
+    pub(crate) fn from_properties(collection: CollectionRow, properties: &[u8]) -> Checksum {
+        Checksum::from_row(collection.to_number(), properties)
     }
 
     /// Computes the checksum of a value of `meta`.

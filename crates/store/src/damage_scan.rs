@@ -39,6 +39,7 @@ pub(crate) fn find_damage(tx: &ReadTransaction<'_>) -> DatabaseResult<Damage> {
     scan.scan_items()?;
     scan.scan_versions()?;
     scan.scan_calendar_contexts()?;
+    scan.scan_properties()?;
     scan.damage.objects.extend(meta::find_damaged_values(tx)?);
     scan.add_dependent_items()?;
     Ok(scan.damage)
@@ -118,8 +119,7 @@ impl DamageScan<'_> {
         recurrence_id: &str,
     ) -> bool {
         let Some((_, key)) = self.collections.get(&collection) else { return false };
-        let made = |attempt| Handle::from_uid(key, uid, recurrence_id, attempt);
-        (0..MAX_HANDLE_ATTEMPTS).any(|attempt| made(attempt) == handle)
+        is_handle_of_identity(handle, key, uid, recurrence_id)
     }
 
     fn scan_versions(&mut self) -> DatabaseResult<()> {
@@ -172,6 +172,25 @@ impl DamageScan<'_> {
         Ok(())
     }
 
+    /// Compares the properties of collections and of their former versions.
+    fn scan_properties(&mut self) -> DatabaseResult<()> {
+        let sql = "SELECT id, properties, properties_checksum FROM collection
+                   UNION ALL
+                   SELECT collection, properties, properties_checksum FROM collection_history";
+        let mut select = self.tx.prepare_cached(sql)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let collection: CollectionRow = row.get(0)?;
+            let expected =
+                bytes_at(row, 1).map(|bytes| Checksum::from_properties(collection, bytes));
+            if expected != checksum_at(row, 2) {
+                let collection = self.collection_name(collection);
+                self.damage.objects.push(DamagedObject::CollectionProperties { collection });
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the items that have the UID of an affected item: their schedules depend on it.
     fn add_dependent_items(&mut self) -> DatabaseResult<()> {
         let affected = &mut self.damage.affected_items;
@@ -195,6 +214,18 @@ impl DamageScan<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns whether a handle is one of those that an identity gives: the key of a collection, a UID
+/// and a recurrence-id.
+pub(crate) fn is_handle_of_identity(
+    handle: Handle,
+    handle_key: &[u8],
+    uid: &str,
+    recurrence_id: &str,
+) -> bool {
+    let made = |attempt| Handle::from_uid(handle_key, uid, recurrence_id, attempt);
+    (0..MAX_HANDLE_ATTEMPTS).any(|attempt| made(attempt) == handle)
 }
 
 /// Returns a column of bytes; `None`: it is NULL, or damage gave it another type.

@@ -56,6 +56,12 @@ pub enum DamagedObject {
         /// The stored TZID.
         tzid: String,
     },
+    /// The properties of a collection, or their former version.
+    #[error("the properties of collection {collection}")]
+    CollectionProperties {
+        /// The name of the collection; empty if the collection is missing.
+        collection: String,
+    },
     /// A value of the table `meta`.
     #[error("the value {key} in table meta")]
     MetaValue {

@@ -106,6 +106,16 @@ impl ZoneDefinitionRow {
     }
 }
 
+impl ItemHistoryRow {
+    pub(crate) const fn from_number(number: i64) -> ItemHistoryRow {
+        ItemHistoryRow(number)
+    }
+
+    pub(crate) const fn to_number(self) -> i64 {
+        self.0
+    }
+}
+
 impl ZoneSetRow {
     pub(crate) const fn from_number(number: i64) -> ZoneSetRow {
         ZoneSetRow(number)

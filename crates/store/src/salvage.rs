@@ -7,13 +7,16 @@
 //! are missing. Separate from `backup`, which copies whole stores only.
 
 mod btree;
+mod handle_repair;
+mod loss;
+mod lost_contexts;
 mod page_file;
 mod repair;
+mod row_count;
 mod table_spec;
 
 use crate::check::{CheckReport, Fault};
 use crate::connection::WriteConnection;
-use crate::damaged_object::DamagedObject;
 use crate::data_directory::DataDirectory;
 use crate::database_copy::{create_staging, verify_content};
 use crate::error::{DatabaseResult, OutputError, Result, file_error_at, sqlite_error_at};
@@ -21,12 +24,13 @@ use crate::handle::Handle;
 use crate::lock::LockFiles;
 use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::page_layout::PageNumber;
-use crate::row_ids::{CollectionRow, ItemRow};
+use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::schema;
 use crate::store::{Store, StoreOptions};
 use crate::write_transaction::WriteTransaction;
 use btree::{BtreeReader, Record};
 use larder_extract::Extractor;
+pub use loss::SalvageLoss;
 use page_file::PageFile;
 use repair::Repair;
 use rusqlite::params_from_iter;
@@ -42,53 +46,22 @@ pub struct SalvageReport {
     pub items: u64,
     /// The number of former versions in it.
     pub versions: u64,
-    /// The data that could not be read; empty: the new store has everything.
+    /// The data that could not be read; empty: the new store has all data.
     pub losses: Vec<SalvageLoss>,
+    /// Whether a page of a table of truth is damaged, even if nothing is lost.
+    pub has_damaged_tables: bool,
 }
 
-/// Data that a salvage could not read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SalvageLoss {
-    /// An object whose bytes have changed.
-    #[error("{0} does not match its checksum")]
-    Changed(DamagedObject),
-    /// An item whose bytes could not be read.
-    #[error("the bytes of item {handle:.8} in {collection} (UID {uid})")]
-    Bytes {
-        /// The item.
-        handle: Handle,
-        /// The name of its collection.
-        collection: String,
-        /// Its UID.
-        uid: String,
-    },
-    /// An item of which neither the row nor the bytes could be read.
-    #[error("item {handle:.8} in {collection}")]
-    Item {
-        /// The item.
-        handle: Handle,
-        /// The name of its collection, if it is known.
-        collection: String,
-    },
-    /// Items whose time-zone definitions could not be read.
-    #[error("the time-zone definitions of {items} items")]
-    CalendarContexts {
-        /// The number of items.
-        items: u64,
-    },
-    /// Rows of a table, in an unknown number.
-    #[error("an unknown number of rows of table {table}")]
-    Rows {
-        /// The table.
-        table: &'static str,
-    },
-}
-
-/// The rows of SQLite's own indexes of `item` and `collection`: they name rows that could not be
-/// read.
+/// The entries of SQLite's own indexes of `item`, `collection` and `item_history`: they name rows
+/// that could not be read.
 #[derive(Default)]
 struct IndexEntries {
+    /// The indexes of which all entries were read.
+    whole: BTreeSet<String>,
+    items: BTreeSet<ItemRow>,
+    /// The batches that last changed items, and the places of the items in them.
+    item_places: BTreeMap<ItemRow, (i64, i64)>,
+    versions: BTreeSet<ItemHistoryRow>,
     item_handles: BTreeMap<ItemRow, Handle>,
     item_collections: BTreeMap<ItemRow, CollectionRow>,
     collection_names: BTreeMap<CollectionRow, String>,
@@ -158,7 +131,8 @@ impl DataDirectory {
     }
 
     /// Replaces the database by a new file with the same rows, and returns the name that the old
-    /// file gets. `None`: some rows cannot be read, and nothing was changed.
+    /// file gets. `None`: a page of a table of truth is damaged, and nothing was changed. Salvage
+    /// makes some rows again from others, but then only it says what such rows no longer have.
     fn rewrite_database(&self, options: &StoreOptions) -> Result<Option<PathBuf>> {
         let locks = LockFiles::open(self, options.requester.clone())?;
         let lock = locks.acquire()?;
@@ -166,7 +140,8 @@ impl DataDirectory {
         let pages =
             PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
         let staged = create_staging(self.path(), &DataDirectory::staging_prefix("rebuild"))?;
-        if !write_salvaged(&pages, options, staged.path())?.losses.is_empty() {
+        let report = write_salvaged(&pages, options, staged.path())?;
+        if report.has_damaged_tables || !report.losses.is_empty() {
             return Ok(None);
         }
         let damaged_copy = self.replace_database(&locks, staged)?;
@@ -225,10 +200,13 @@ fn copy_rows(pages: &PageFile, tx: &WriteTransaction<'_>) -> DatabaseResult<Copi
     if !copied.damaged_tables.is_empty() {
         for (name, root) in roots {
             let entries = &mut copied.entries;
-            reader.for_each_record(root, &mut |record| {
+            let is_whole = reader.for_each_record(root, &mut |record| {
                 entries.add(&name, &record);
                 Ok(())
             })?;
+            if is_whole {
+                entries.whole.insert(name);
+            }
         }
         reader.skip_free_pages();
         copy_stray_rows(&mut reader, tx, &copied.damaged_tables)?;
@@ -289,9 +267,21 @@ impl IndexEntries {
     /// Adds an entry of the index with this name.
     fn add(&mut self, index: &str, record: &Record) {
         match (index, record.values.as_slice()) {
+            ("item_handle" | "item_collection" | "item_seq", [.., Value::Integer(item)]) => {
+                self.items.insert(ItemRow::from_number(*item));
+            }
+            ("item_history_seq" | "item_history_handle", [.., Value::Integer(version)]) => {
+                self.versions.insert(ItemHistoryRow::from_number(*version));
+            }
+            _ => {}
+        }
+        match (index, record.values.as_slice()) {
             ("item_handle", [Value::Blob(handle), Value::Integer(item)]) => {
                 let handle = Handle::from_bytes(handle);
                 self.item_handles.insert(ItemRow::from_number(*item), handle);
+            }
+            ("item_seq", [Value::Integer(seq), Value::Integer(ordinal), Value::Integer(item)]) => {
+                self.item_places.insert(ItemRow::from_number(*item), (*seq, *ordinal));
             }
             ("item_collection", [Value::Integer(collection), Value::Integer(item)]) => {
                 let collection = CollectionRow::from_number(*collection);

@@ -22,7 +22,8 @@
 //!   collection stays as a row, so that its removal can be undone. `seq`: the batch of its last
 //!   change. `index_config`: which fields are indexed, and how, in the text form of the module
 //!   `index_config`; empty: the default. `properties`: the property lines of the calendar itself
-//!   (PRODID, X-WR-CALNAME, ...), as they came.
+//!   (PRODID, X-WR-CALNAME, ...), as they came; `properties_checksum`: the checksum of them and of
+//!   the row id, which `collection_history` keeps.
 //! * `item`: one row for each item. The table is its own change log: `(seq, ordinal)` is the batch
 //!   that last changed the item, and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4
 //!   memo, 5 another calendar component. `uid` is unique in the collection, together with
@@ -123,7 +124,8 @@ CREATE TABLE collection(
   seq INTEGER NOT NULL,
   removed INTEGER NOT NULL DEFAULT 0,
   index_config TEXT NOT NULL DEFAULT '',
-  properties BLOB
+  properties BLOB,
+  properties_checksum INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX collection_name ON collection(name) WHERE removed = 0;
 CREATE TABLE item(
@@ -224,6 +226,7 @@ CREATE TABLE collection_history(
   removed INTEGER NOT NULL,
   index_config TEXT NOT NULL DEFAULT '',
   properties BLOB,
+  properties_checksum INTEGER,
   PRIMARY KEY(seq, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE idx_segment(

@@ -29,6 +29,10 @@ fn varied_book() -> Book {
         put_event(&mut book, uid, n + 1, "Meeting");
     }
     put_event(&mut book, "e1", 1, "Moved meeting");
+    for lines in ["PRODID:-//Own//Own\r\n", "PRODID:-//Own//Other\r\n"] {
+        let properties = BatchChange::SetCollectionProperties("home".into(), Some(lines.into()));
+        book.apply(vec![properties]);
+    }
     book
 }
 
@@ -164,6 +168,19 @@ const COLUMNS: &[(&str, &str, &[&str], &str)] = &[
         "id",
         &["bytes", "hash", "tzid", "checksum"],
         "SELECT id, 'time-zone definition' FROM zone_definition",
+    ),
+    (
+        "collection",
+        "id",
+        &["properties", "properties_checksum"],
+        "SELECT id, 'the properties of collection home' FROM collection",
+    ),
+    (
+        "collection_history",
+        "seq",
+        &["properties", "properties_checksum"],
+        "SELECT seq, 'the properties of collection home' FROM collection_history
+         WHERE properties IS NOT NULL",
     ),
     ("meta", "key", &["value", "checksum"], "SELECT key, key FROM meta"),
 ];

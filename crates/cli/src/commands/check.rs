@@ -6,7 +6,7 @@ use crate::failure::{
     CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
 };
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
-use larder_store::{CheckReport, DataDirectory, Fault};
+use larder_store::{CheckReport, DataDirectory, Error, Fault};
 use serde_json::json;
 use std::path::Path;
 
@@ -28,7 +28,8 @@ impl CheckArgs {
         context.without_work_warnings();
         let report = if self.rebuild {
             let directory = DataDirectory::new(&context.dir);
-            directory.rebuild_and_check(&context.store_options(false))?
+            let rebuilt = directory.rebuild_and_check(&context.store_options(false));
+            rebuilt.map_err(|error| to_rebuild_failure(error, &context.dir))?
         } else {
             let mut store = context.open_store_to_copy()?;
             if store.is_writable() {
@@ -91,16 +92,33 @@ fn with_next_step(
             "the bytes of the named items have changed: import them again from another copy, or",
         );
     }
-    failure = failure
-        .with_hint("save everything that can be read: larder salvage FILE")
-        .with_hint(
-            "then restore that file, or the last backup (which `larder backup` wrote): larder restore FILE",
-        );
+    failure = with_salvage_hints(failure);
     if report.has_damaged_pages() && !rebuilt {
         failure = failure
             .with_hint("if only indexes are damaged, this repairs them: larder check --rebuild");
     }
-    let failure = failure;
+    with_document_hints(failure, dir)
+}
+
+/// Returns the failure of a rebuild: if pages with data are damaged, it names salvage, because
+/// another rebuild would fail too.
+fn to_rebuild_failure(error: Error, dir: &Path) -> CommandFailure {
+    if !matches!(error, Error::Damaged { .. } | Error::DamagedObject { .. }) {
+        return error.into();
+    }
+    let failure = CommandFailure::new(FailureKind::Store, error.to_string())
+        .with_hint("more than indexes is damaged: the store was not changed");
+    with_document_hints(with_salvage_hints(failure), dir)
+}
+
+fn with_salvage_hints(failure: CommandFailure) -> CommandFailure {
+    failure.with_hint("save everything that can be read: larder salvage FILE").with_hint(
+        "then restore that file, or the last backup (which `larder backup` wrote): larder restore FILE",
+    )
+}
+
+/// Names the older copies of the store, and the document.
+fn with_document_hints(failure: CommandFailure, dir: &Path) -> CommandFailure {
     backup_copy_hints(dir)
         .iter()
         .fold(failure, |failure, copy| failure.with_hint(copy))

@@ -5,7 +5,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::output_path::OutputPath;
-use larder_store::{DataDirectory, OutputFile, SalvageReport};
+use larder_store::{DataDirectory, OutputFile, SalvageLoss, SalvageReport};
 use serde_json::json;
 
 /// Save everything that can be read of a damaged store into a new file, and name what is missing
@@ -39,7 +39,11 @@ impl SalvageArgs {
             return Ok(CommandStatus::Done);
         }
         context.out.flush()?;
-        let losses = format_count(report.losses.len() as u64, "object");
+        let count: Option<u64> = report.losses.iter().map(SalvageLoss::object_count).sum();
+        let losses = match count {
+            Some(count) => format_count(count, "object"),
+            None => "an unknown number of objects".to_string(),
+        };
         let what = format!("cannot read all of the store: {losses} missing");
         Err(CommandFailure::new(FailureKind::Store, what)
             .with_hint(format!("to continue with what was saved: larder restore {file}"))

@@ -8,6 +8,7 @@ use super::ApplyError;
 use super::batch_writer::BatchWriter;
 use crate::Kind;
 use crate::batch::ChangeOutcome;
+use crate::checksum::Checksum;
 use crate::derived_index::DerivedIndex;
 use crate::error::Error;
 use crate::row_ids::CollectionRow;
@@ -119,8 +120,10 @@ impl BatchWriter<'_> {
         let ordinal = self.next_ordinal();
         self.tx
             .execute(
-                "INSERT INTO collection_history(seq, ordinal, collection, name, removed, index_config, properties)
-                 SELECT ?1, ?2, id, ?4, ?5, index_config, properties FROM collection WHERE id = ?3",
+                "INSERT INTO collection_history(seq, ordinal, collection, name, removed, index_config, properties,
+                   properties_checksum)
+                 SELECT ?1, ?2, id, ?4, ?5, index_config, properties, properties_checksum
+                 FROM collection WHERE id = ?3",
                 (self.seq, ordinal, id, name, removed),
             )
             .map(drop)
@@ -206,9 +209,11 @@ impl BatchWriter<'_> {
         let select_same = "SELECT 1 FROM collection WHERE id = ?1 AND properties IS ?2";
         if self.tx.query_row(select_same, (id, properties), |_| Ok(())).optional()?.is_none() {
             self.log_collection_version(id, Some(name), false)?;
+            let checksum = properties.map(|bytes| Checksum::from_properties(id, bytes));
             self.tx.execute(
-                "UPDATE collection SET properties = ?2, seq = ?3 WHERE id = ?1",
-                (id, properties, self.seq),
+                "UPDATE collection SET properties = ?2, seq = ?3, properties_checksum = ?4
+                 WHERE id = ?1",
+                (id, properties, self.seq, checksum),
             )?;
         }
         Ok(ChangeOutcome::Done)

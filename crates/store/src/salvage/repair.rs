@@ -2,8 +2,10 @@
 //!
 //! Separate from `salvage`, which finds the rows: here they are rows of a sound database.
 
+use super::lost_contexts::LostReferences;
 use super::{CopiedRows, SalvageLoss, SalvageReport};
 use crate::checksum::{Checksum, StoredVersion};
+use crate::damage_scan::is_handle_of_identity;
 use crate::damaged_object::DamagedObject;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
@@ -19,6 +21,7 @@ use larder_format::component::Component;
 use larder_format::contact::derive_uid;
 use rusqlite::OptionalExtension as _;
 use rusqlite::types::{Value, ValueRef};
+use std::collections::BTreeSet;
 
 /// The verb of the operation that owns the rows whose operation could not be read.
 const SALVAGE_COMMAND: &str = "salvage";
@@ -36,10 +39,18 @@ pub(super) fn keep_meta_value(tx: &WriteTransaction<'_>, row: &[Value]) -> rusql
 
 /// The repair of a salvaged store, in the transaction that filled it.
 pub(super) struct Repair<'a> {
-    tx: &'a WriteTransaction<'a>,
+    pub(super) tx: &'a WriteTransaction<'a>,
     extractor: &'a Extractor,
-    copied: &'a CopiedRows,
-    losses: Vec<SalvageLoss>,
+    pub(super) copied: &'a CopiedRows,
+    pub(super) losses: Vec<SalvageLoss>,
+    /// The items whose rows were made again from their bytes.
+    pub(super) restored_items: Vec<ItemRow>,
+    /// The items that are in `losses` by name.
+    named_items: BTreeSet<ItemRow>,
+    /// The collections whose handle key could not be read.
+    pub(super) new_keys: BTreeSet<CollectionRow>,
+    /// The number of lost items that no index names.
+    unnamed_items: u64,
 }
 
 impl<'a> Repair<'a> {
@@ -48,42 +59,61 @@ impl<'a> Repair<'a> {
         extractor: &'a Extractor,
         copied: &'a CopiedRows,
     ) -> Repair<'a> {
-        Repair { tx, extractor, copied, losses: Vec::new() }
+        Repair {
+            tx,
+            extractor,
+            copied,
+            losses: Vec::new(),
+            restored_items: Vec::new(),
+            named_items: BTreeSet::new(),
+            new_keys: BTreeSet::new(),
+            unnamed_items: 0,
+        }
     }
 
     /// Repairs all tables.
     pub(super) fn run(mut self) -> DatabaseResult<SalvageReport> {
+        let lost_references = LostReferences::count(self.tx, self.copied)?;
+        self.count_missing_versions()?;
         self.restore_collections()?;
+        self.delete_changed_properties()?;
         self.delete_changed_bytes()?;
         self.restore_item_rows()?;
         self.delete_items_without_bytes()?;
         self.name_missing_items()?;
         self.delete_changed_versions()?;
         self.delete_changed_contexts()?;
+        self.losses.extend(lost_references.assign(self.tx, &self.restored_items)?);
         self.complete_handles()?;
+        self.complete_version_handles()?;
         self.complete_operations()?;
         self.count_references()?;
         self.write_numbers()?;
-        // Items are named one by one, and rows of the other tables are made again.
-        for table in ["item_history", "collection_history"] {
-            if self.copied.damaged_tables.contains(table) {
-                self.losses.push(SalvageLoss::Rows { table });
-            }
-        }
+        self.name_unknown_rows();
         let count = |sql: &str| self.tx.query_row(sql, [], |row| row.get::<_, i64>(0));
         Ok(SalvageReport {
             items: count("SELECT count(*) FROM item")?.unsigned_abs(),
             versions: count("SELECT count(*) FROM item_history")?.unsigned_abs(),
             losses: self.losses,
+            has_damaged_tables: !self.copied.damaged_tables.is_empty(),
         })
     }
 
+    pub(super) fn is_damaged(&self, table: &str) -> bool {
+        self.copied.damaged_tables.contains(table)
+    }
+
+    /// Returns whether all entries of one of these indexes were read.
+    pub(super) fn has_whole_index(&self, indexes: &[&str]) -> bool {
+        indexes.iter().any(|index| self.copied.entries.whole.contains(*index))
+    }
+
     /// Returns the numbers that a query gives.
-    fn numbers(&self, sql: &str) -> rusqlite::Result<Vec<i64>> {
+    pub(super) fn numbers(&self, sql: &str) -> rusqlite::Result<Vec<i64>> {
         self.tx.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
     }
 
-    fn collection_name(&self, collection: CollectionRow) -> rusqlite::Result<String> {
+    pub(super) fn collection_name(&self, collection: CollectionRow) -> rusqlite::Result<String> {
         let sql = "SELECT name FROM collection WHERE id = ?1";
         let name = self.tx.query_row(sql, [collection], |row| row.get(0)).optional()?;
         Ok(name.unwrap_or_default())
@@ -96,11 +126,12 @@ impl<'a> Repair<'a> {
         let sql = "SELECT collection FROM
                      (SELECT collection FROM item UNION SELECT collection FROM item_history)
                    WHERE collection NOT IN (SELECT id FROM collection)";
-        let mut missing: std::collections::BTreeSet<CollectionRow> =
+        let mut missing: BTreeSet<CollectionRow> =
             self.numbers(sql)?.into_iter().map(CollectionRow::from_number).collect();
-        let is_damaged = self.copied.damaged_tables.contains("collection");
-        if is_damaged {
+        if self.is_damaged("collection") {
             missing.extend(entries.collection_names.keys());
+            missing.extend(entries.handle_keys.keys());
+            missing.extend(entries.item_collections.values());
         }
         for collection in missing {
             let name = match entries.collection_names.get(&collection) {
@@ -110,7 +141,10 @@ impl<'a> Repair<'a> {
             let key = match entries.handle_keys.get(&collection) {
                 Some(key) => key.clone(),
                 // `complete_handles` makes new handles with this key.
-                None => collection.to_number().to_be_bytes().to_vec(),
+                None => {
+                    self.new_keys.insert(collection);
+                    collection.to_number().to_be_bytes().to_vec()
+                }
             };
             let sql = "SELECT kind FROM item WHERE collection = ?1 LIMIT 1";
             let kind: Option<i64> =
@@ -120,11 +154,45 @@ impl<'a> Repair<'a> {
                 && entries.handle_keys.contains_key(&collection)
                 && !entries.collection_names.contains_key(&collection);
             let number = kind.map(Kind::collection_type).unwrap_or_default().number();
-            self.tx.execute(
+            let inserted = self.tx.execute(
                 "INSERT OR IGNORE INTO collection(id, handle_key, name, type, seq, removed)
                  VALUES(?1, ?2, ?3, ?4, 0, ?5)",
-                (collection, key, name, number, is_removed),
+                (collection, key, &name, number, is_removed),
             )?;
+            if inserted > 0 {
+                self.losses.push(SalvageLoss::Collection { collection: name });
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes properties of collections, and former ones, that do not match their checksum.
+    fn delete_changed_properties(&mut self) -> DatabaseResult<()> {
+        for (table, key) in [("collection", "id"), ("collection_history", "collection")] {
+            let sql = format!("SELECT {key}, properties, properties_checksum FROM {table}");
+            let mut changed = BTreeSet::new();
+            {
+                let mut select = self.tx.prepare_cached(&sql)?;
+                let mut rows = select.query([])?;
+                while let Some(row) = rows.next()? {
+                    let (collection, sum): (CollectionRow, Option<Checksum>) =
+                        (row.get(0)?, row.get(2)?);
+                    let properties = row.get_ref(1)?.as_blob_or_null()?;
+                    if properties.map(|bytes| Checksum::from_properties(collection, bytes)) != sum {
+                        changed.insert(collection);
+                    }
+                }
+            }
+            for collection in changed {
+                let sql = format!(
+                    "UPDATE {table} SET properties = NULL, properties_checksum = NULL
+                     WHERE {key} = ?1"
+                );
+                self.tx.execute(&sql, [collection])?;
+                let collection = self.collection_name(collection)?;
+                let object = DamagedObject::CollectionProperties { collection };
+                self.losses.push(SalvageLoss::Changed(object));
+            }
         }
         Ok(())
     }
@@ -154,16 +222,26 @@ impl<'a> Repair<'a> {
                     Ok((Handle::from_bytes(row.get_ref(0)?.as_blob()?), row.get(1)?))
                 })
                 .optional()?;
-            if let Some((handle, collection)) = found
-                && has_bytes
-            {
-                let collection = self.collection_name(collection)?;
-                let object = DamagedObject::Item { handle, collection };
-                self.losses.push(SalvageLoss::Changed(object));
-                delete_item(self.tx, item)?;
+            match found {
+                Some((handle, collection)) if has_bytes => {
+                    let collection = self.collection_name(collection)?;
+                    let object = DamagedObject::Item { handle, collection };
+                    self.losses.push(SalvageLoss::Changed(object));
+                    self.named_items.insert(item);
+                    delete_item(self.tx, item)?;
+                }
+                // `delete_items_without_bytes` names it.
+                Some(_) => {}
+                None => self.count_unnamed_item(item),
             }
         }
         Ok(())
+    }
+
+    /// Counts a lost item, unless an index names it: then `name_missing_items` does.
+    fn count_unnamed_item(&mut self, item: ItemRow) {
+        let is_known = self.copied.entries.items.contains(&item);
+        self.unnamed_items += u64::from(!is_known && self.is_damaged("item"));
     }
 
     /// Makes the rows of items whose bytes are there again, if rows could not be read; else such
@@ -171,17 +249,44 @@ impl<'a> Repair<'a> {
     fn restore_item_rows(&mut self) -> DatabaseResult<()> {
         let sql = "SELECT item FROM source_bytes WHERE item NOT IN (SELECT id FROM item)";
         let rows: Vec<ItemRow> = self.numbers(sql)?.into_iter().map(ItemRow::from_number).collect();
-        let is_damaged = self.copied.damaged_tables.contains("item");
-        let has_index = !self.copied.entries.item_collections.is_empty();
+        let is_damaged = self.is_damaged("item");
+        // A row of `source_bytes` in a page that no tree leads to may be one of a removed item.
+        let has_index = self.is_damaged("source_bytes")
+            && self.has_whole_index(&["item_handle", "item_collection", "item_seq"]);
+        let mut in_fallback = 0;
+        let mut without_place = 0;
         for (ordinal, item) in rows.into_iter().enumerate() {
             let known = self.copied.entries.item_collections.get(&item).copied();
-            // A row that the index does not name is one of an item that was removed.
-            let is_live = is_damaged && (known.is_some() || !has_index);
-            if !is_live || !self.restore_item_row(item, known, ordinal as i64)? {
-                self.tx.execute("DELETE FROM source_bytes WHERE item = ?1", [item])?;
+            let is_live = is_damaged && (self.copied.entries.items.contains(&item) || !has_index);
+            let place = self.find_free_place(item)?;
+            let new_place = (0, ordinal as i64);
+            if is_live && self.restore_item_row(item, known, place.unwrap_or(new_place))? {
+                without_place += u64::from(place.is_none());
+                self.restored_items.push(item);
+                in_fallback += u64::from(known.is_none());
+                continue;
+            }
+            self.tx.execute("DELETE FROM source_bytes WHERE item = ?1", [item])?;
+            if is_live {
+                self.count_unnamed_item(item);
             }
         }
+        if in_fallback > 0 {
+            self.losses.push(SalvageLoss::ItemCollections { items: in_fallback });
+        }
+        if without_place > 0 {
+            self.losses.push(SalvageLoss::ItemBatches { items: without_place });
+        }
         Ok(())
+    }
+
+    /// Returns the last batch of an item and its place in it, if an index has them and no other
+    /// item does.
+    fn find_free_place(&self, item: ItemRow) -> rusqlite::Result<Option<(i64, i64)>> {
+        let Some(place) = self.copied.entries.item_places.get(&item) else { return Ok(None) };
+        let sql = "SELECT 1 FROM item WHERE seq = ?1 AND ordinal = ?2";
+        let other = self.tx.prepare_cached(sql)?.query_row(*place, |_| Ok(())).optional()?;
+        Ok(other.is_none().then_some(*place))
     }
 
     /// Makes the row of an item from its bytes. Returns whether they are those of an item.
@@ -189,7 +294,7 @@ impl<'a> Repair<'a> {
         &mut self,
         item: ItemRow,
         collection: Option<CollectionRow>,
-        ordinal: i64,
+        (seq, ordinal): (i64, i64),
     ) -> DatabaseResult<bool> {
         let sql = "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s
                    LEFT JOIN blob b ON b.hash = s.blob_hash WHERE s.item = ?1";
@@ -222,7 +327,7 @@ impl<'a> Repair<'a> {
         let location = CollectionKey { id: collection, handle_key };
         let handle = uid_lookup::allocate_handle(self.tx, &location, uid, recurrence_id, item)?;
         self.tx.execute(
-            "INSERT INTO item VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, NULL, NULL)",
+            "INSERT INTO item VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL, NULL)",
             (
                 item,
                 collection,
@@ -231,6 +336,7 @@ impl<'a> Repair<'a> {
                 recurrence_id,
                 uid_origin,
                 handle.to_bytes(),
+                seq,
                 ordinal,
             ),
         )?;
@@ -264,38 +370,39 @@ impl<'a> Repair<'a> {
         for (item, handle, collection, uid) in found {
             let collection = self.collection_name(collection)?;
             self.losses.push(SalvageLoss::Bytes { handle, collection, uid });
+            self.named_items.insert(item);
             delete_item(self.tx, item)?;
         }
         Ok(())
     }
 
-    /// Names the items that an index has, and of which nothing could be read.
+    /// Names the items that an index has, and of which nothing could be read, and counts those of
+    /// which not even the ID is known.
     fn name_missing_items(&mut self) -> DatabaseResult<()> {
-        for (item, handle) in &self.copied.entries.item_handles {
-            let sql = "SELECT 1 FROM item WHERE id = ?1";
-            let is_there = self.tx.prepare_cached(sql)?.query_row([item], |_| Ok(())).optional()?;
-            let is_named = self.losses.iter().any(|loss| match loss {
-                SalvageLoss::Bytes { handle: named, .. }
-                | SalvageLoss::Changed(DamagedObject::Item { handle: named, .. }) => {
-                    named == handle
-                }
-                _ => false,
-            });
-            if is_there.is_none() && !is_named {
-                let collection = self.copied.entries.item_collections.get(item).copied();
-                let collection = match collection {
-                    Some(collection) => self.collection_name(collection)?,
-                    None => String::new(),
-                };
-                self.losses.push(SalvageLoss::Item { handle: *handle, collection });
+        let present: BTreeSet<i64> = self.numbers("SELECT id FROM item")?.into_iter().collect();
+        for item in &self.copied.entries.items {
+            if present.contains(&item.to_number()) || self.named_items.contains(item) {
+                continue;
             }
+            let Some(handle) = self.copied.entries.item_handles.get(item).copied() else {
+                self.unnamed_items += 1;
+                continue;
+            };
+            let collection = match self.copied.entries.item_collections.get(item).copied() {
+                Some(collection) => self.collection_name(collection)?,
+                None => String::new(),
+            };
+            self.losses.push(SalvageLoss::Item { handle, collection });
+        }
+        if self.unnamed_items > 0 {
+            self.losses.push(SalvageLoss::UnnamedItems { items: self.unnamed_items });
         }
         Ok(())
     }
 
     fn delete_changed_versions(&mut self) -> DatabaseResult<()> {
         let sql = "SELECT f.id, f.item, coalesce(f.bytes, b.bytes), f.checksum, f.handle, f.seq,
-                          coalesce(c.name, ''), f.uid IS NULL
+                          coalesce(c.name, ''), f.uid, f.recurrence_id, c.handle_key, f.collection
                    FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
                    LEFT JOIN collection c ON c.id = f.collection";
         let mut changed = Vec::new();
@@ -309,9 +416,20 @@ impl<'a> Repair<'a> {
                     bytes: row.get_ref(2)?.as_blob_or_null()?,
                     checksum: row.get(3)?,
                 };
-                if !version.is_sound() {
+                let handle = Handle::from_bytes(row.get_ref(4)?.as_blob()?);
+                let has_identity = match row.get_ref(7)?.as_str_or_null()? {
+                    // `complete_handles` makes handles with the new key.
+                    _ if self.new_keys.contains(&row.get(10)?) => true,
+                    Some(uid) => {
+                        let recurrence_id = row.get_ref(8)?.as_str_or_null()?.unwrap_or_default();
+                        let key = row.get_ref(9)?.as_blob_or_null()?.unwrap_or_default();
+                        is_handle_of_identity(handle, key, uid, recurrence_id)
+                    }
+                    None => version.checksum.is_none(),
+                };
+                if !version.is_sound() || !has_identity {
                     let object = DamagedObject::FormerVersion {
-                        handle: Handle::from_bytes(row.get_ref(4)?.as_blob()?),
+                        handle,
                         collection: row.get(6)?,
                         until: row.get(5)?,
                     };
@@ -329,7 +447,8 @@ impl<'a> Repair<'a> {
     /// Deletes calendar contexts and definitions that are damaged, or whose definitions are
     /// missing: their items are kept without them.
     fn delete_changed_contexts(&mut self) -> DatabaseResult<()> {
-        let (_, affected) = calendar_context_table::find_damaged_rows(self.tx)?;
+        let (objects, affected) = calendar_context_table::find_damaged_rows(self.tx)?;
+        self.losses.extend(objects.into_iter().map(SalvageLoss::Changed));
         for context in affected {
             self.tx.execute("DELETE FROM calendar_context WHERE id = ?1", [context])?;
         }
@@ -344,41 +463,15 @@ impl<'a> Repair<'a> {
         let items = self
             .tx
             .execute(&format!("UPDATE item SET calendar_context = NULL WHERE {lost}"), [])?;
-        self.tx.execute(
+        let versions = self.tx.execute(
             &format!("UPDATE item_history SET calendar_context = NULL WHERE {lost}"),
             [],
         )?;
         if items > 0 {
             self.losses.push(SalvageLoss::CalendarContexts { items: items as u64 });
         }
-        Ok(())
-    }
-
-    /// Gives items whose handle does not match their UID and collection the right one.
-    fn complete_handles(&mut self) -> DatabaseResult<()> {
-        self.tx
-            .execute("DELETE FROM handle_collision WHERE item NOT IN (SELECT id FROM item)", [])?;
-        let sql = "SELECT i.id, i.collection, c.handle_key, i.uid, i.recurrence_id, i.handle
-                   FROM item i JOIN collection c ON c.id = i.collection
-                   WHERE i.id NOT IN (SELECT item FROM handle_collision)";
-        let mut wrong = Vec::new();
-        {
-            let mut select = self.tx.prepare_cached(sql)?;
-            let mut rows = select.query([])?;
-            while let Some(row) = rows.next()? {
-                let location = CollectionKey { id: row.get(1)?, handle_key: row.get(2)? };
-                let (uid, recurrence_id): (String, String) = (row.get(3)?, row.get(4)?);
-                let handle = Handle::from_bytes(row.get_ref(5)?.as_blob()?);
-                if Handle::from_uid(&location.handle_key, &uid, &recurrence_id, 0) != handle {
-                    wrong.push((row.get::<_, ItemRow>(0)?, location, uid, recurrence_id));
-                }
-            }
-        }
-        for (item, location, uid, recurrence_id) in wrong {
-            let handle =
-                uid_lookup::allocate_handle(self.tx, &location, &uid, &recurrence_id, item)?;
-            self.tx
-                .execute("UPDATE item SET handle = ?2 WHERE id = ?1", (item, handle.to_bytes()))?;
+        if versions > 0 {
+            self.losses.push(SalvageLoss::VersionContexts { versions: versions as u64 });
         }
         Ok(())
     }
@@ -457,7 +550,7 @@ impl<'a> Repair<'a> {
         write_meta(self.tx, "history_bytes", history_bytes)?;
         write_meta(self.tx, SCHEDULE_HISTORY_FROM_KEY, last_seq + 1)?;
         // Versions may be missing: an undo of what came before would be incomplete.
-        if !self.losses.is_empty() || !self.copied.damaged_tables.is_empty() {
+        if !self.losses.is_empty() {
             write_meta(self.tx, "history_from", last_seq + 1)?;
         }
         Ok(())

@@ -32,7 +32,7 @@ const fn table(name: &'static str, shape: &'static str) -> TableSpec {
 /// of the same program, and is marked as incomplete.
 pub(super) const TABLES: &[TableSpec] = &[
     TableSpec { has_row_ids: false, ..table("meta", "tai") },
-    table("collection", "kbtiiitB"),
+    table("collection", "kbtiiitBI"),
     TableSpec { derived: &[9], ..table("item", "kiittibiiBI") },
     // An entry of the index `item_override` looks the same.
     TableSpec { has_row_ids: false, is_recognisable: false, ..table("handle_collision", "iti") },
@@ -43,7 +43,7 @@ pub(super) const TABLES: &[TableSpec] = &[
     table("operation", "kttiiiiiII"),
     table("batch", "ki"),
     TableSpec { derived: &[16], ..table("item_history", "kiibiiiiTTiBBIIIB") },
-    TableSpec { has_row_ids: false, ..table("collection_history", "iiiTitB") },
+    TableSpec { has_row_ids: false, ..table("collection_history", "iiiTitBI") },
 ];
 
 impl TableSpec {

@@ -20,7 +20,8 @@ const LARGE_SEGMENT_BYTES: i64 = 32 << 10;
 const SIZE_RATIO: i64 = 2;
 /// Upper bound of the segments of tier 0.
 const SMALLEST_TIER_BYTES: i64 = 4096;
-/// A forced merge leaves out a first segment that is this many times larger than all others together.
+/// A forced merge leaves out a first segment that is this many times larger than all others
+/// together.
 const FORCE_MERGE_RATIO: i64 = 8;
 
 /// Chooses a run of segments to merge among neighbours that take part in no merge yet.

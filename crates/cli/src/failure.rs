@@ -19,6 +19,8 @@ pub(crate) enum FailureKind {
     Store,
     /// A file or another source cannot be read or written (5).
     Source,
+    /// Standard output cannot be written (5).
+    Output,
     /// The reader of standard output has gone (0).
     BrokenPipe,
 }
@@ -120,6 +122,15 @@ impl CommandFailure {
         }
     }
 
+    /// Adds a change that was made to a failure to print it: the command must not be run again.
+    pub(crate) fn after_change(mut self, change: impl Display) -> CommandFailure {
+        if self.kind == FailureKind::Output {
+            self.message = format!("{change}; {}", self.message);
+            self.hints = vec!["do not run the command again; `larder log` lists changes".into()];
+        }
+        self
+    }
+
     fn exit_code(&self) -> u8 {
         match self.kind {
             FailureKind::BrokenPipe => 0,
@@ -127,7 +138,7 @@ impl CommandFailure {
             FailureKind::Usage => 2,
             FailureKind::Input => 3,
             FailureKind::Store => 4,
-            FailureKind::Source => 5,
+            FailureKind::Source | FailureKind::Output => 5,
         }
     }
 
@@ -149,12 +160,12 @@ impl From<std::io::Error> for CommandFailure {
         match error.kind() {
             ErrorKind::BrokenPipe => CommandFailure::new(FailureKind::BrokenPipe, ""),
             ErrorKind::StorageFull => CommandFailure::new(
-                FailureKind::Source,
+                FailureKind::Output,
                 "cannot write the output: no space left on the disk",
             )
             .with_hint("free some space or redirect the output"),
             _ => CommandFailure::new(
-                FailureKind::Source,
+                FailureKind::Output,
                 format!("cannot write the output: {error}"),
             )
             .with_hint("redirect the output"),

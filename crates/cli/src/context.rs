@@ -12,8 +12,8 @@ use larder_query::query_log::{QueryLogEvent, QueryLogSink, ResultRecord};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
 use larder_store::{
-    DataDirectory, FilePrivacy, LockHolder, LockRequester, OutputFile, PendingWork, Reader, Store,
-    StoreOptions, WaitNotice,
+    DataDirectory, FilePrivacy, LastCommit, LockHolder, LockRequester, OperationId, OutputFile,
+    PendingWork, Reader, Store, StoreOptions, WaitNotice,
 };
 use larder_time::civil::Instant;
 use larder_time::zone::{Zone, ZoneDatabase};
@@ -44,6 +44,8 @@ pub(crate) struct CommandContext {
     pub(crate) cache_budget_bytes: usize,
     /// The command, which other processes see while they wait for it.
     command: String,
+    /// The last operation that the command committed.
+    last_commit: LastCommit,
     /// Whether interrupted work of the store was reported.
     has_reported_work: Cell<bool>,
     /// Whether lost commits were reported.
@@ -102,6 +104,7 @@ impl CommandContext {
             log: log.transpose()?,
             cache_budget_bytes: config.views.cache.map_or(DEFAULT_CACHE_BYTES, |bytes| bytes.0),
             command: format!("larder {command_name}"),
+            last_commit: LastCommit::default(),
             has_reported_work: Cell::new(false),
             has_reported_loss: Cell::new(false),
             answer_count: Cell::new(0),
@@ -212,7 +215,13 @@ impl CommandContext {
                 command: self.command.clone(),
                 on_wait: (!self.quiet).then(|| Arc::new(print_wait) as WaitNotice),
             },
+            last_commit: self.last_commit.clone(),
         }
+    }
+
+    /// Returns the last operation that the command committed.
+    pub(crate) fn committed_operation(&self) -> Option<OperationId> {
+        self.last_commit.operation()
     }
 
     /// Returns the collation locale for the programs that `larder serve` answers.

@@ -19,6 +19,8 @@ pub(crate) enum FailureKind {
     Store,
     /// A file or another source cannot be read or written (5).
     Source,
+    /// Standard output cannot be written (5).
+    Output,
     /// The reader of standard output has gone (0).
     BrokenPipe,
 }
@@ -102,22 +104,32 @@ impl CommandFailure {
         self.missing_collection.as_deref()
     }
 
-    /// Turns a failure to read the store into a warning. For what follows a commit: a command that
-    /// changed the store must not look as if it had failed, because it would be run again.
-    pub(crate) fn after_commit(
-        result: Result<CommandStatus, CommandFailure>,
-    ) -> Result<CommandStatus, CommandFailure> {
+    /// Turns a failure of the store into a warning, and returns `None`, for the steps after a commit:
+    /// a command that changed the store must not look as if it had failed, because it would be run
+    /// again.
+    pub(crate) fn after_commit<T>(
+        result: Result<T, CommandFailure>,
+    ) -> Result<Option<T>, CommandFailure> {
         match result {
             Err(failure) if failure.kind == FailureKind::Store => {
                 let message = &failure.message;
                 crate::output::print_message(
                     "warning",
-                    format!("the change is committed, but the store cannot be read: {message}"),
+                    format!("the change is committed; the work after it failed: {message}"),
                 );
-                Ok(CommandStatus::Done)
+                Ok(None)
             }
-            result => result,
+            result => result.map(Some),
         }
+    }
+
+    /// Adds a change that was made to a failure to print it: the command must not be run again.
+    pub(crate) fn after_change(mut self, change: impl Display) -> CommandFailure {
+        if self.kind == FailureKind::Output {
+            self.message = format!("{change}; {}", self.message);
+            self.hints = vec!["do not run the command again; `larder log` lists changes".into()];
+        }
+        self
     }
 
     fn exit_code(&self) -> u8 {
@@ -127,7 +139,7 @@ impl CommandFailure {
             FailureKind::Usage => 2,
             FailureKind::Input => 3,
             FailureKind::Store => 4,
-            FailureKind::Source => 5,
+            FailureKind::Source | FailureKind::Output => 5,
         }
     }
 
@@ -149,12 +161,12 @@ impl From<std::io::Error> for CommandFailure {
         match error.kind() {
             ErrorKind::BrokenPipe => CommandFailure::new(FailureKind::BrokenPipe, ""),
             ErrorKind::StorageFull => CommandFailure::new(
-                FailureKind::Source,
+                FailureKind::Output,
                 "cannot write the output: no space left on the disk",
             )
             .with_hint("free some space or redirect the output"),
             _ => CommandFailure::new(
-                FailureKind::Source,
+                FailureKind::Output,
                 format!("cannot write the output: {error}"),
             )
             .with_hint("redirect the output"),

@@ -623,3 +623,52 @@ fn priorities_are_words_or_numbers() {
     assert_snapshot!(home.code(&["edit", tax, "--priority", "urgent"], 2).stderr(), @r#"error: "urgent" is not a valid priority: use 1 (highest) to 9, or high, medium or low"#);
     assert_snapshot!(home.code(&["add", "Tax 2026-12-01", "--priority", "0"], 2).stderr(), @r#"error: invalid value "0" for --priority <NUMBER>: use 1 (highest) to 9, or high, medium or low"#);
 }
+
+#[test]
+fn a_change_whose_report_cannot_be_printed_is_said_to_be_made() {
+    let home = Home::with_book();
+    let meeting = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:gym\r\nDTSTART:20260302T090000\r\nRRULE:FREQ=DAILY\r\n\
+        SUMMARY:Gym\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    home.write("gym.ics", meeting);
+    home.write("twin.vcf", ANNA.replace("UID:anna-1", "UID:anna-2"));
+    let changes: &[&[&str]] = &[
+        &["import", "gym.ics", "--into", "calendar"],
+        &["add", "twin.vcf", "--into", "contacts"],
+        &["add", "Lunch 2026-03-04 12:00"],
+        &["add", "--kind", "contact", "Dora Berg"],
+        &["edit", "uid:anna-1", "--note", "red door"],
+        &["edit", "uid:gym", "--occurrence", "2026-03-03", "--summary", "Pool"],
+        &["merge", "uid:anna-1", "uid:anna-2"],
+        &["remove", "uid:gym", "--occurrence", "2026-03-04"],
+        &["remove", "uid:bruno-2"],
+        &["undo"],
+        &["remove", "--query", "dora"],
+        &["collections", "create", "empty"],
+        &["collections", "rename", "empty", "spare"],
+        &["collections", "index", "contacts", "--index", "email:exact"],
+        &["collections", "remove", "spare"],
+        &["purge", "-y", "uid:bruno-2"],
+    ];
+    let run = |args: &[&str]| {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let run = home.finish(home.command(args).stdout(full).output().unwrap());
+        assert_eq!(run.code, 5, "{args:?}: {}", run.stderr());
+        run.stderr()
+    };
+    for args in changes {
+        let message = run(args);
+        let newest = home.json(&["log", "--format", "json"])[0]["operation"].to_string();
+        let expected = format!(
+            "error: the change was made as operation {newest}; cannot write the output: no space left"
+        );
+        assert!(message.contains(&expected), "{args:?}: {message}");
+        assert!(message.contains("hint: do not run the command again"), "{args:?}: {message}");
+        assert!(!message.contains("free some space"), "{args:?}: {message}");
+    }
+    home.ok(&["backup", "copy.db"]);
+    assert!(
+        run(&["restore", "copy.db"])
+            .contains("error: the backup was restored; cannot write the output")
+    );
+    assert!(run(&["find"]).starts_with("error: cannot write the output: no space left"));
+}

@@ -139,6 +139,7 @@ impl Store {
         if operation.id_in_epoch.as_ref() != Some(&written) {
             operation.first_seq = Some(seq);
         }
+        self.last_commit.set(written.1);
         operation.id_in_epoch = Some(written);
         self.lock_files.notify_commit(&CommittedState { seq, epoch: epoch.to_string() });
         Ok(AppliedBatch { seq, outcomes, lock_held: Duration::ZERO })

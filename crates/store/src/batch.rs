@@ -6,6 +6,7 @@ use crate::{Kind, Seq};
 use larder_extract::IndexConfig;
 use larder_extract::ParsedItem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 /// An action of a person: all batches of one import are one operation, and one undo.
@@ -82,6 +83,24 @@ impl Operation {
     #[must_use]
     pub fn id(&self) -> Option<OperationId> {
         self.id_in_epoch.as_ref().map(|(_, id)| *id)
+    }
+}
+
+/// The number of the last operation that a program committed. A program whose output fails must
+/// not look as if its change had failed.
+#[derive(Debug, Clone, Default)]
+pub struct LastCommit(Arc<AtomicI64>);
+
+impl LastCommit {
+    /// Returns the number of the operation; `None`: nothing was committed.
+    #[must_use]
+    pub fn operation(&self) -> Option<OperationId> {
+        let number = self.0.load(Ordering::Relaxed);
+        (number != 0).then(|| OperationId::from_number(number))
+    }
+
+    pub(crate) fn set(&self, operation: OperationId) {
+        self.0.store(operation.to_number(), Ordering::Relaxed);
     }
 }
 

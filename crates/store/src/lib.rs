@@ -130,7 +130,7 @@ mod zone_update;
 
 pub use crate::backup::RestoreReport;
 pub use crate::batch::{
-    AppliedBatch, BatchChange, ChangeOutcome, ItemPut, Operation, Precondition,
+    AppliedBatch, BatchChange, ChangeOutcome, ItemPut, LastCommit, Operation, Precondition,
 };
 pub use crate::before_images::{FeedResult, ItemChange, ItemVersion, StoreState};
 pub use crate::change_feed::{ChangeCursor, ChangeRecord, NetEffect};

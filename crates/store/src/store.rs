@@ -1,5 +1,6 @@
 //! Opening a store for writing, and its connection.
 
+use crate::batch::LastCommit;
 use crate::combined_schedules::CombinedSchedules;
 use crate::commit_record::{self, CommittedState};
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
@@ -50,6 +51,8 @@ pub struct StoreOptions {
     pub zones: Arc<ZoneDatabase>,
     /// The program, which others see while they wait for it.
     pub requester: LockRequester,
+    /// Keeps the number of the last operation that stores opened with these options committed.
+    pub last_commit: LastCommit,
 }
 
 impl Default for StoreOptions {
@@ -61,6 +64,7 @@ impl Default for StoreOptions {
             locale_if_new: None,
             zones: ZoneDatabase::open_bundled(),
             requester: LockRequester::default(),
+            last_commit: LastCommit::default(),
         }
     }
 }
@@ -84,6 +88,7 @@ pub struct Store {
     file_id: Option<(u64, u64)>,
     /// The size of the write-ahead log from which on it is begun anew.
     wal_restart_pages: Cell<i64>,
+    pub(crate) last_commit: LastCommit,
 }
 
 /// The reason why a store that is open is not written.
@@ -162,6 +167,7 @@ impl Store {
             combined_schedules: CombinedSchedules::default(),
             file_id,
             wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
+            last_commit: options.last_commit.clone(),
         };
         if store.read_only.is_none() {
             store.refresh_when_opened()?;
@@ -206,6 +212,7 @@ impl Store {
             _write_lock: access.write_lock,
             recovered_copy: None,
             wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
+            last_commit: options.last_commit.clone(),
         })
     }
 

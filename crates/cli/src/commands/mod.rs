@@ -123,7 +123,18 @@ impl Command {
         if !supported.contains(&context.format) {
             return Err(unsupported_format_failure(context.format, supported));
         }
-        let code = match self {
+        let ended = self.dispatch(context).and_then(|code| {
+            context.out.flush()?;
+            Ok(code)
+        });
+        ended.map_err(|failure| match context.committed_operation() {
+            Some(id) => failure.after_change(format_args!("the change was made as operation {id}")),
+            None => failure,
+        })
+    }
+
+    fn dispatch(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        match self {
             Command::Import(args) => args.run(context),
             Command::Find(args) => args.run(context),
             Command::Agenda(args) => args.run(context),
@@ -147,9 +158,7 @@ impl Command {
             Command::Measure(args) => args.run(context),
             Command::Completions(args) => args.run(context),
             Command::Man(args) => args.run(context),
-        }?;
-        context.out.flush()?;
-        Ok(code)
+        }
     }
 
     /// Returns the output formats that the subcommand supports with these options.

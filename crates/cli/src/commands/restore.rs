@@ -4,7 +4,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{format_count, sanitize_line};
-use larder_store::{DataDirectory, Error};
+use larder_store::{DataDirectory, Error, RestoreReport};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -46,6 +46,15 @@ impl RestoreArgs {
             }
             _ => error.into(),
         })?;
+        let printed = self.print_report(context, &restored);
+        printed.map_err(|failure| failure.after_change("the backup was restored"))
+    }
+
+    fn print_report(
+        &self,
+        context: &mut CommandContext,
+        restored: &RestoreReport,
+    ) -> Result<CommandStatus, CommandFailure> {
         let (file, previous_store) =
             (&self.file.display().to_string(), restored.previous_copy.display());
         if context.format == OutputFormat::Json {
@@ -54,11 +63,12 @@ impl RestoreArgs {
                 "previous_store": previous_store.to_string(),
             });
             context.out.print_json(&object)?;
-            return Ok(CommandStatus::Done);
+        } else {
+            let items = format_count(restored.items, "item");
+            context.out.print_line(format!("Restored {items} from {}", sanitize_line(file)))?;
+            context.out.print_line(format!("The previous store is in {previous_store}"))?;
         }
-        let items = format_count(restored.items, "item");
-        context.out.print_line(format!("Restored {items} from {}", sanitize_line(file)))?;
-        context.out.print_line(format!("The previous store is in {previous_store}"))?;
+        context.out.flush()?;
         Ok(CommandStatus::Done)
     }
 }

@@ -104,9 +104,9 @@ impl CommandFailure {
         self.missing_collection.as_deref()
     }
 
-    /// Turns a failure of the store into a warning, and returns `None`, for the steps after a commit:
-    /// a command that changed the store must not look as if it had failed, because it would be run
-    /// again.
+    /// Turns a failure of the store into a warning, and returns `None`, for the steps after a
+    /// commit: a command that changed the store must not look as if it had failed, because it would
+    /// be run again.
     pub(crate) fn after_commit<T>(
         result: Result<T, CommandFailure>,
     ) -> Result<Option<T>, CommandFailure> {

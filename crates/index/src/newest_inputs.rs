@@ -1,5 +1,5 @@
-//! Which input of a merge has changed an item last: the postings of the item in all older inputs are
-//! stale.
+//! Which input of a merge has changed an item last: the postings of the item in all older inputs
+//! are stale.
 //!
 //! Separate from [`merge_input`](crate::merge_input), which reads one input; this looks at all of
 //! them. Each step of a merge builds it again, so building it costs little more than reading the

@@ -104,21 +104,22 @@ impl CommandFailure {
         self.missing_collection.as_deref()
     }
 
-    /// Turns a failure to read the store into a warning. For what follows a commit: a command that
-    /// changed the store must not look as if it had failed, because it would be run again.
-    pub(crate) fn after_commit(
-        result: Result<CommandStatus, CommandFailure>,
-    ) -> Result<CommandStatus, CommandFailure> {
+    /// Turns a failure of the store into a warning, and returns `None`, for the steps after a commit:
+    /// a command that changed the store must not look as if it had failed, because it would be run
+    /// again.
+    pub(crate) fn after_commit<T>(
+        result: Result<T, CommandFailure>,
+    ) -> Result<Option<T>, CommandFailure> {
         match result {
             Err(failure) if failure.kind == FailureKind::Store => {
                 let message = &failure.message;
                 crate::output::print_message(
                     "warning",
-                    format!("the change is committed, but the store cannot be read: {message}"),
+                    format!("the change is committed; the work after it failed: {message}"),
                 );
-                Ok(CommandStatus::Done)
+                Ok(None)
             }
-            result => result,
+            result => result.map(Some),
         }
     }
 

@@ -26,20 +26,26 @@ UNCHANGED_CODES = (0, 1, 2, 3)
 NEEDED_SQLITE = (3, 37, 0)
 
 ITEMS_SQL = """
-SELECT collection.name, item.uid, item.recurrence_id, coalesce(source_bytes.bytes, blob.bytes)
+SELECT collection.name, item.uid, item.recurrence_id, coalesce(source_bytes.bytes, blob.bytes),
+    item.kind, calendar_context.calendar_version, calendar_context.zone_definitions
 FROM item JOIN collection ON collection.id = item.collection
 LEFT JOIN source_bytes ON source_bytes.item = item.id
 LEFT JOIN blob ON blob.hash = source_bytes.blob_hash
+LEFT JOIN calendar_context ON calendar_context.id = item.calendar_context
 """
+COLLECTIONS_SQL = "SELECT name, type, index_config, properties FROM collection WHERE removed = 0"
 
 
 @dataclasses.dataclass(frozen=True)
 class Contents:
-    """The items of a store, its collections, and the number of its last batch."""
+    """The items of a store, its collections with their properties, and the number of its last batch.
+
+    The digest of an item is over its bytes, its kind, its calendar version and its time-zone definitions.
+    """
 
     items: dict[Key, bytes]
     digests: dict[Key, str]
-    collections: frozenset[str]
+    collections: frozenset[tuple]
     last_seq: int
     history_rows: int
 
@@ -79,21 +85,24 @@ def read_copy(database: pathlib.Path) -> Contents | None:
         problems = connection.execute("PRAGMA quick_check(3)").fetchall()
         if problems != [("ok",)]:
             return None
-        items = {(name, uid, recurrence): bytes(content or b"")
-                 for name, uid, recurrence, content in connection.execute(ITEMS_SQL)}
-        names = connection.execute("SELECT name FROM collection WHERE removed = 0")
-        collections = frozenset(name for (name,) in names)
+        zones = {number: (tzid, content)
+                 for number, tzid, content in connection.execute("SELECT id, tzid, bytes FROM zone_definition")}
+        items, digests = {}, {}
+        for name, uid, recurrence, content, kind, version, definitions in connection.execute(ITEMS_SQL):
+            key, content = (name, uid, recurrence), bytes(content or b"")
+            context = kind, version, [zones.get(int(number)) for number in (definitions or "").split()]
+            items[key], digests[key] = content, digest(content, context)
+        collections = frozenset(connection.execute(COLLECTIONS_SQL))
         (last_seq,) = connection.execute("SELECT value FROM meta WHERE key = 'last_seq'").fetchone()
         (history,) = connection.execute("SELECT count(*) FROM item_history").fetchone()
     finally:
         connection.close()
-    digests = {key: digest(content) for key, content in items.items()}
     return Contents(items, digests, collections, last_seq, history)
 
 
-def digest(content: bytes) -> str:
-    """A digest of an item's bytes without the lines that have the time of a change."""
-    return hashlib.sha1(VOLATILE_LINES.sub(b"", content)).hexdigest()
+def digest(content: bytes, context: object) -> str:
+    """A digest of an item's bytes, without the lines that have the time of a change, and of its context."""
+    return hashlib.sha1(VOLATILE_LINES.sub(b"", content) + repr(context).encode()).hexdigest()
 
 
 def announced_seq(notify_file: bytes) -> int:

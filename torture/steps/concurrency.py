@@ -165,7 +165,8 @@ class Crowd:
         except Exception as error:
             self.failures.append(f"{target.__name__}: {error!r}")
         finally:
-            self.writers_left -= target == self.write_small
+            with self.lock:
+                self.writers_left -= target == self.write_small
 
     def goes_on(self, changes: int) -> bool:
         """Returns whether a writer makes another change."""
@@ -271,5 +272,10 @@ class Crowd:
 def describe(times: list[float]) -> str:
     """Returns the number of measurements, the median, the 99th percentile and the maximum."""
     ordered = sorted(times)
-    median, last = ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+    median, last = ordered[len(ordered) // 2], percentile_99(times)
     return f"{len(ordered):,} times, p50 {median * 1000:.0f} ms, p99 {last * 1000:.0f} ms, at most {ordered[-1] * 1000:.0f} ms"
+
+
+def percentile_99(times: list[float]) -> float:
+    """Returns the 99th percentile of measurements."""
+    return sorted(times)[min(len(times) - 1, len(times) * 99 // 100)]

@@ -66,6 +66,7 @@ def judge_commit(expectation: Expectation, now: oracle.Contents | None, run: Run
         is_done = before is not None and len(now.items) > len(before.items)
     else:
         is_done = now.same_items(after)
-    if is_done and not re.search("committed|were imported|finish the purge", run.text):
+    message = "\n".join(line for line in run.text.splitlines() if not line.startswith("hint:"))
+    if is_done and not re.search("committed|was made|were imported|purge", message):
         return [f"committed, but reported as failed: {run.error}"]
     return []

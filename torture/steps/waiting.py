@@ -9,7 +9,10 @@ import time
 
 from harness.runner import Lab, Outcome, Step
 from harness.sandbox import Sandbox
-from steps.concurrency import card, describe
+from steps.concurrency import card, describe, percentile_99
+
+# The longest that 99 of 100 small changes may wait.
+LIMIT_SECONDS = 0.25
 
 # The commands beside which small changes are made, in this order; `bulk` is the collection of all items. A restore
 # is not here: it holds the lock.
@@ -59,6 +62,8 @@ class WaitingStep(Step):
                 failures.append(f"add: exit code {run.code}: {run.error}")
         took = time.monotonic() - began
         error = process.communicate()[1].decode()
+        if percentile_99(times) > LIMIT_SECONDS:
+            failures.append(f"{point}: a small change waits longer than {LIMIT_SECONDS * 1000:.0f} ms: {describe(times)}")
         if process.returncode != 0:
             failures.append(f"{point}: exit code {process.returncode}: {error}")
         if point == "collections remove":

@@ -1,6 +1,7 @@
 //! The error type of the binary: an exit code, a message, and hints that say what to do next.
 
 use crate::output::sanitize_line;
+use larder_store::OperationId;
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -104,21 +105,22 @@ impl CommandFailure {
         self.missing_collection.as_deref()
     }
 
-    /// Turns a failure to read the store into a warning. For what follows a commit: a command that
-    /// changed the store must not look as if it had failed, because it would be run again.
-    pub(crate) fn after_commit(
-        result: Result<CommandStatus, CommandFailure>,
-    ) -> Result<CommandStatus, CommandFailure> {
+    /// Turns a failure of the store into a warning, and returns `None`, for the steps after a
+    /// commit: a command that changed the store must not look as if it had failed, because it would
+    /// be run again.
+    pub(crate) fn after_commit<T>(
+        result: Result<T, CommandFailure>,
+    ) -> Result<Option<T>, CommandFailure> {
         match result {
             Err(failure) if failure.kind == FailureKind::Store => {
                 let message = &failure.message;
                 crate::output::print_message(
                     "warning",
-                    format!("the change is committed, but the store cannot be read: {message}"),
+                    format!("the change is committed; the work after it failed: {message}"),
                 );
-                Ok(CommandStatus::Done)
+                Ok(None)
             }
-            result => result,
+            result => result.map(Some),
         }
     }
 
@@ -127,6 +129,19 @@ impl CommandFailure {
         if self.kind == FailureKind::Output {
             self.message = format!("{change}; {}", self.message);
             self.hints = vec!["do not run the command again; `larder log` lists changes".into()];
+        }
+        self
+    }
+
+    /// Adds the operation of the batches that a command committed before the store failed: they
+    /// stay.
+    pub(crate) fn after_batches(mut self, operation: OperationId) -> CommandFailure {
+        if self.kind == FailureKind::Store {
+            self.message = format!(
+                "{}; changes made before are committed as operation {operation}",
+                self.message
+            );
+            self.hints.push(format!("`larder log {operation}` shows them"));
         }
         self
     }

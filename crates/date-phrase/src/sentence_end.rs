@@ -10,8 +10,8 @@ use crate::error::PhraseError;
 use crate::numeric_date::parse_year;
 use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceWalk};
 use crate::time_of_day::{
-    TimeOfDay, is_phrase_end, match_hour_range, match_time, match_time_range, parse_colon_time,
-    parse_end_hour, resolve_hour_range,
+    TimeOfDay, is_hour_length, is_phrase_end, match_hour_range, match_time, match_time_range,
+    parse_colon_time, parse_end_hour, resolve_hour_range,
 };
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::WordMeaning;
@@ -50,17 +50,20 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used + more))
     }
 
-    /// Matches "15:30 1h" after a start time, at the end of a phrase: "9:00 1h walk" may have
-    /// another meaning.
+    /// Matches "15:30 1h" after a start time, and a number of hours anywhere, at the end of a
+    /// phrase: "9:00 1h walk" may have another meaning.
     fn match_bare_duration(&mut self, at: usize) -> Option<usize> {
+        let rest = self.tokens_from(at);
         let has_start = self.date_end == at && (self.parts.time.is_some() || self.is_instant());
         let has_end = self.parts.end_time.is_some() || self.parts.end_tokens.is_some();
-        if !has_start || has_end || !self.parts.durations.is_empty() {
+        let is_length = has_start || is_hour_length(rest, &self.context);
+        if !is_length || has_end || !self.parts.durations.is_empty() {
             return None;
         }
-        let rest = self.tokens_from(at);
         let (used, value) = match_duration(rest, &self.context, MLetter::Minutes)?;
-        if !is_phrase_end(skip_tokens(rest, used), &self.context) {
+        let following = skip_tokens(rest, used);
+        let is_before_start = || self.is_time(following) || self.is_beside_date(at, following);
+        if !is_phrase_end(following, &self.context) && (has_start || !is_before_start()) {
             return None;
         }
         self.parts.durations.push(MatchedPhrase { value, text: source_text(rest, used) });

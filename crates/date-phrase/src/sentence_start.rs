@@ -10,8 +10,8 @@ use crate::holidays::match_holiday;
 use crate::repetition::match_repetition;
 use crate::sentence_walk::{ConsumedCount, MatchedPhrase, SentenceParts, SentenceWalk};
 use crate::time_of_day::{
-    TimeOfDay, is_phrase_end, match_bare_hour, match_part_of_day, match_time_or_ambiguous,
-    match_trailing_part_of_day, parse_contextual_time,
+    TimeOfDay, is_hour_length, is_phrase_end, match_bare_hour, match_part_of_day,
+    match_time_or_ambiguous, match_trailing_part_of_day, parse_contextual_time,
 };
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{LanguageProperty, WordMeaning};
@@ -94,10 +94,14 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         if timed || self.parts.time.is_some() {
             return Ok(None);
         }
+        let is_bare = words.len() == self.tokens_from(at).len();
+        if is_bare && is_hour_length(words, &self.context) {
+            return Ok(None);
+        }
         let found = match_time_or_ambiguous(words, &self.context);
         let found = found.or_else(|| self.parse_time_beside_date(words, at).map(|time| (1, time)));
         let found = match found {
-            None if words.len() == self.tokens_from(at).len() => self.match_bare_hour(at)?,
+            None if is_bare => self.match_bare_hour(at)?,
             found => found,
         };
         let Some((used, value)) = found else { return Ok(None) };

@@ -2,6 +2,7 @@
 //! `12:30-13:30`.
 
 use crate::context::{ParseResult, PhraseContext};
+use crate::duration::{MLetter, match_duration};
 use crate::error::PhraseError;
 use crate::folding::{fold, is_form};
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
@@ -207,7 +208,8 @@ pub(crate) fn match_time_or_ambiguous(
     let named = context.match_number(rest).map(|(_, hour)| hour);
     let hour = parse_number(text, 2).filter(|hour| *hour <= 24).or(named)?;
     // A number without a unit is a time only if no street name can follow.
-    if !parted && !is_phrase_end(next, context) {
+    let is_followed_by_length = || match_duration(next, context, MLetter::Minutes).is_some();
+    if !parted && !is_phrase_end(next, context) && !is_followed_by_length() {
         return None;
     }
     let english = has_twelve_hour_clock(context)
@@ -360,6 +362,16 @@ pub(crate) fn is_invalid_time(text: &str) -> bool {
         && text
             .split(['-', '–', '—'])
             .any(|text| shaped(text) && parse_explicit_time(text).is_none())
+}
+
+/// Returns whether the words begin with hours that are a length and no time of day: the `1h` of
+/// "Meet tomorrow 1h", but not `15h`, and nothing in languages that write times so.
+pub(crate) fn is_hour_length(words: &[PhraseToken], context: &PhraseContext) -> bool {
+    let hours = first_word(words).and_then(|text| text.strip_suffix('h'));
+    let is_short = hours.and_then(|text| parse_number(text, 2)).is_some_and(|hours| hours <= 12);
+    is_short
+        && !context.language.vocabulary().has_property(LanguageProperty::HourLetterIsTime)
+        && context.match_meaning(skip_tokens(words, 1), WordMeaning::To).is_none()
 }
 
 /// Returns whether a phrase ends here: no word, a mark, or a word that begins a phrase follows.

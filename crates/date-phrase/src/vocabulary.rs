@@ -268,6 +268,8 @@ LanguageProperty {
     DotAfterDay = "dot-after-day",
     /// "next" and "last" follow the noun: "semaine prochaine".
     AdjectiveAfterNoun = "adjective-after-noun",
+    /// A number with `h` is a time of day: "demain 9h". Elsewhere it is a length up to `12h`.
+    HourLetterIsTime = "hour-letter-is-time",
 }
 }
 

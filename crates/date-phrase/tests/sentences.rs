@@ -624,3 +624,30 @@ fn lengths_follow_times() {
         ],
     );
 }
+
+/// Up to 12 hours with `h` alone are a length, except in languages that write times of day so.
+#[test]
+fn hours_with_a_letter_are_lengths_or_times() {
+    check_sentences(
+        "en_GB",
+        &[
+            ("Meet tomorrow 1h", "\"1h\" needs a start time, such as 12:30"),
+            ("Walk 2h tomorrow", "\"2h\" needs a start time, such as 12:30"),
+            ("Walk 2h tomorrow 9:00", "Walk | 2026-03-05 09:00 .. 2026-03-05 11:00 | PT2H"),
+            ("Gym every day 1h", "\"1h\" needs a start time, such as 12:30"),
+            ("Meet at 9 1h", "ambiguous time \"at 9\": write 9am, 9pm or 09:00"),
+            ("Dinner friday at 8 2h", "ambiguous time \"at 8\": write 8am, 8pm or 08:00"),
+            ("Office 9h to 11h tomorrow", "Office | 2026-03-05 09:00 .. 2026-03-05 11:00"),
+            ("Call tomorrow at 9h", "Call | 2026-03-05 09:00 .. 2026-03-05 10:00"),
+            ("Call tomorrow 15h", "Call | 2026-03-05 15:00 .. 2026-03-05 16:00"),
+        ],
+    );
+    check_sentences(
+        "de",
+        &[
+            ("Treffen morgen 9h", "\"9h\" needs a start time, such as 12:30"),
+            ("Treffen morgen 9 Uhr 1h", "Treffen | 2026-03-05 09:00 .. 2026-03-05 10:00 | PT1H"),
+        ],
+    );
+    check_sentences("fr", &[("Cours demain 9h", "Cours | 2026-03-05 09:00 .. 2026-03-05 10:00")]);
+}

@@ -93,26 +93,35 @@ fn try_lock(file: &File, path: &Path) -> Result<bool> {
     }
 }
 
-/// Waits, and tells the requester after [`WAIT_NOTICE_DELAY`] who holds the lock.
+/// Waits, and tells the requester after [`WAIT_NOTICE_DELAY`] who holds the lock. The notice may
+/// block, as when nobody reads standard error, so its thread is not waited for: the lock, once
+/// taken, would not be released.
 fn wait_with_notice<T>(
     requester: &LockRequester,
-    holder: impl FnOnce() -> Option<LockHolder> + Send,
+    holder: impl FnOnce() -> Option<LockHolder> + Send + 'static,
     wait: impl FnOnce() -> T,
 ) -> T {
     let Some(on_wait) = requester.on_wait.clone() else { return wait() };
-    thread::scope(|scope| {
-        let (waiting, ended) = mpsc::channel::<()>();
-        let watch = move || {
-            if ended.recv_timeout(WAIT_NOTICE_DELAY) == Err(RecvTimeoutError::Timeout) {
-                on_wait(holder().as_ref());
-            }
-        };
-        // Without a thread there is no notice; the lock is taken all the same.
-        let _unwatched = thread::Builder::new().spawn_scoped(scope, watch);
-        let result = wait();
-        drop(waiting);
-        result
-    })
+    let (waiting, ended) = mpsc::channel::<()>();
+    let watch = move || {
+        if ended.recv_timeout(WAIT_NOTICE_DELAY) == Err(RecvTimeoutError::Timeout) {
+            on_wait(holder().as_ref());
+        }
+    };
+    // Without a thread there is no notice; the lock is taken all the same.
+    let _unwatched = thread::Builder::new().name("wait notice".into()).spawn(watch);
+    let result = wait();
+    drop(waiting);
+    result
+}
+
+/// Reads the text after `mark` in the lock file at `path`: the process that holds the lock; `None`:
+/// another program, which leaves no record. The file is opened for it, as a handle that outlives the
+/// wait could hold the lock.
+fn read_holder(path: &Path, mark: &[u8]) -> Option<LockHolder> {
+    let mut record = vec![0; mark.len() + HOLDER_BYTES];
+    File::open(path).ok()?.read_exact_at(&mut record, 0).ok()?;
+    LockHolder::from_record(record.strip_prefix(mark)?)
 }
 
 impl LockFiles {
@@ -147,12 +156,16 @@ impl LockFiles {
     /// Waits for the write lock.
     pub(crate) fn acquire(&self) -> Result<WriteLock<'_>> {
         self.wait_in_queue()?;
-        let lock = self.directory.lock_path();
         let mut found = [0; LOCK_FILE_BYTES + 1];
-        let length = self.lock_file.read_at(&mut found, 0).map_err(file_error_at(&lock))?;
         // Any other content was written by another program, or incompletely; it also counts as
-        // unclean.
-        let is_idle = length == LOCK_FILE_BYTES && found.starts_with(IDLE_MARK);
+        // unclean, and so does a mark that cannot be read: the store is verified, and the disk may
+        // be able to read that.
+        let unclean = match self.lock_file.read_at(&mut found, 0) {
+            Ok(length) => {
+                length > 0 && !(length == LOCK_FILE_BYTES && found.starts_with(IDLE_MARK))
+            }
+            Err(_unreadable) => true,
+        };
         let mut record = [b' '; LOCK_FILE_BYTES];
         let (mark, holder) = record.split_at_mut(WRITING_MARK.len());
         mark.copy_from_slice(WRITING_MARK);
@@ -160,7 +173,6 @@ impl LockFiles {
         // On a full disk, writing the mark may fail; the transaction then fails as well and is
         // rolled back.
         let _unmarked = self.lock_file.write_all_at(&record, 0);
-        let unclean = length > 0 && !is_idle;
         Ok(WriteLock { locks: self, unclean, marked_clean: Cell::new(false) })
     }
 
@@ -178,15 +190,8 @@ impl LockFiles {
             self.queue_file.unlock().map_err(file_error_at(&queue))?;
             locked.map_err(file_error_at(&lock))
         };
-        wait_with_notice(&self.requester, || self.read_holder(), wait)
-    }
-
-    /// Returns the process that holds the write lock; `None`: another program, which leaves no
-    /// record.
-    fn read_holder(&self) -> Option<LockHolder> {
-        let mut record = [0; LOCK_FILE_BYTES];
-        self.lock_file.read_exact_at(&mut record, 0).ok()?;
-        LockHolder::from_record(record.strip_prefix(WRITING_MARK)?)
+        let path = lock.clone();
+        wait_with_notice(&self.requester, move || read_holder(&path, WRITING_MARK), wait)
     }
 
     /// Waits for the lock of long work.
@@ -194,12 +199,8 @@ impl LockFiles {
         let path = self.directory.work_lock_path();
         let file = open_file(&path)?;
         if !try_lock(&file, &path)? {
-            let holder = || {
-                let mut record = [0; HOLDER_BYTES];
-                file.read_exact_at(&mut record, 0).ok()?;
-                LockHolder::from_record(&record)
-            };
-            wait_with_notice(&self.requester, holder, || file.lock())
+            let record = path.clone();
+            wait_with_notice(&self.requester, move || read_holder(&record, b""), || file.lock())
                 .map_err(file_error_at(&path))?;
         }
         Ok(self.hold_work_lock(file))

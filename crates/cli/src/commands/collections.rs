@@ -257,7 +257,7 @@ fn set_index(
             "indexing the {noun}s of {shown} again; queries are slower until this is complete"
         ));
     }
-    store.refresh()?;
+    CommandFailure::after_commit(store.refresh().map_err(CommandFailure::from))?;
     let line = format!("Changed the index configuration of {shown}.{}", undo_hint(id));
     let id = id.map(OperationId::to_number);
     print_done(context, &json!({ "name": name, "index": index, "operation": id }), &line)

@@ -228,7 +228,7 @@ impl EditArgs {
         match applied.outcomes.first() {
             Some(ChangeOutcome::Updated(_)) => {
                 let shown = print_changed(context, &reader, &meta, &text, &applied);
-                CommandFailure::after_commit(shown)
+                Ok(CommandFailure::after_commit(shown)?.unwrap_or(CommandStatus::Done))
             }
             Some(ChangeOutcome::Unchanged(_)) => print_unchanged(context, &meta),
             _ => Err(self.conflict_failure(&meta, file, &text)?),
@@ -293,7 +293,7 @@ impl EditArgs {
             }
             Ok(CommandStatus::Done)
         };
-        CommandFailure::after_commit(show())
+        Ok(CommandFailure::after_commit(show())?.unwrap_or(CommandStatus::Done))
     }
 
     /// The failure for an item that another program changed first. Keeps the text.

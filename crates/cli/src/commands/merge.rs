@@ -50,7 +50,7 @@ impl MergeArgs {
         let operation = Operation::new("merge", operation_detail(&items), now_milliseconds());
         let merged = write_merge(&mut store, operation, merge)?;
         let shown = print_merged(context, &reader, &base, &items, &name, merged);
-        CommandFailure::after_commit(shown)
+        Ok(CommandFailure::after_commit(shown)?.unwrap_or(CommandStatus::Done))
     }
 }
 

@@ -27,7 +27,9 @@ impl UndoArgs {
         match self.operation.map(OperationId::from_number) {
             Some(id) => {
                 let undone = reader.changes().find_operation(id)?;
-                let undo = undo_operation(&mut context.open_store()?, id)?;
+                let mut store = context.open_store()?;
+                let undo = store.undo(id, now_milliseconds())?;
+                refresh_after_undo(&mut store)?;
                 print_report(context, id, undone.as_ref(), &undo)
             }
             None => undo_newest(context, &reader),
@@ -54,7 +56,7 @@ fn undo_newest(
         before = Some(oldest.id);
         let candidates = |row: &&OperationRecord| row.undone_by.is_none() && row.undoes.is_none();
         for row in operations.iter().filter(candidates) {
-            let undo = match undo_operation(&mut store, row.id) {
+            let undo = match store.undo(row.id, now_milliseconds()) {
                 Err(error @ Error::PurgeNotUndoable { .. }) => {
                     return Err(CommandFailure::from(error).with_hint(
                         "to undo an older operation, give its number; `larder log` lists them",
@@ -62,6 +64,7 @@ fn undo_newest(
                 }
                 undo => undo?,
             };
+            refresh_after_undo(&mut store)?;
             if !had_nothing_left(row, &undo) {
                 return print_report(context, row.id, Some(row), &undo);
             }
@@ -70,11 +73,9 @@ fn undo_newest(
     }
 }
 
-fn undo_operation(store: &mut Store, id: OperationId) -> Result<UndoReport, Error> {
-    let undo = store.undo(id, now_milliseconds())?;
-    // An index configuration may have been restored.
-    store.refresh()?;
-    Ok(undo)
+/// Refreshes the indexes after an undo, which may have restored an index configuration.
+fn refresh_after_undo(store: &mut Store) -> Result<(), CommandFailure> {
+    CommandFailure::after_commit(store.refresh().map_err(CommandFailure::from)).map(drop)
 }
 
 /// Returns whether the operation changed items, and the undo found none to restore. The operation

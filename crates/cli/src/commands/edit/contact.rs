@@ -58,7 +58,8 @@ impl EditArgs {
             }
             Ok(status)
         };
-        CommandFailure::after_commit(show()).map(Some)
+        let shown = CommandFailure::after_commit(show())?;
+        Ok(Some(shown.unwrap_or(CommandStatus::Done)))
     }
 
     fn to_contact_edit(&self) -> Result<ContactEdit, ContactEditError> {

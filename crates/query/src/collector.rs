@@ -8,6 +8,7 @@ use crate::search_request::{SearchRequest, SortSpec};
 use crate::sort_bound::{ScanDirection, SortBound};
 use larder_format::field::Field;
 use larder_store::{ItemRow, Reader};
+use std::collections::BTreeSet;
 
 /// The hits of a search so far.
 pub(crate) struct HitCollector<'a> {
@@ -96,6 +97,12 @@ impl<'a> HitCollector<'a> {
             None => "insertion order".into(),
             Some(sort) => format!("sort keys of {}, computed for each match", sort.field.name),
         }
+    }
+
+    /// Removes the hits in these rows.
+    pub(crate) fn remove_rows(&mut self, rows: &BTreeSet<ItemRow>) {
+        self.unsorted.retain(|hit| !rows.contains(&hit.row));
+        self.keyed.retain(|(_, hit)| !rows.contains(&hit.row));
     }
 
     pub(crate) fn into_sorted_hits(mut self) -> Vec<Hit> {

@@ -12,7 +12,7 @@ use crate::result_set::{Hit, ResultSet};
 use crate::search_request::SearchRequest;
 use crate::sort_bound::ScanStart;
 use crate::sorted_scan::{indexed_order, rank_of_bound};
-use crate::verification::{CandidateScan, MAX_CANDIDATES_PER_TX};
+use crate::verification::{CandidateScan, CandidateTest, MAX_CANDIDATES_PER_TX};
 use larder_store::{IndexMatches, Reader};
 
 /// Fewer candidates are soon tested and sorted.
@@ -20,6 +20,8 @@ const MIN_SCAN_CANDIDATES: usize = 64;
 /// To test a candidate and make its sort key takes as long as to read this many positions of an
 /// order and to look each up among the candidates (5 us and 0.05 us).
 const POSITIONS_PER_TEST: usize = 64;
+/// A scan is abandoned after this many steps: some twentieth of a second. It is one transaction.
+const MAX_SCAN_STEPS: u64 = 50_000_000;
 /// The maximum number of positions read in one transaction.
 const MAX_SCAN_POSITIONS: usize = 1 << 17;
 
@@ -55,6 +57,7 @@ pub(crate) fn find_top_k(
     let uncertain = result.undecided_rows.len();
     let mut hits = HitCollector::in_scan_order(reader, limit);
     let (mut error, mut tested, mut is_abandoned) = (None, 0, false);
+    let steps_before = result.steps.count_taken();
     let mut scan = CandidateScan {
         reader,
         result,
@@ -72,13 +75,21 @@ pub(crate) fn find_top_k(
             if scan.hits.is_full() {
                 return false;
             }
-            if tested >= MAX_CANDIDATES_PER_TX {
+            let steps = scan.result.steps.count_taken() - steps_before;
+            if tested >= MAX_CANDIDATES_PER_TX || steps >= MAX_SCAN_STEPS {
                 is_abandoned = true;
                 return false;
             }
             tested += 1;
-            error = scan.test(candidate).err();
-            error.is_none() && !scan.result.steps.is_exceeded() && !scan.hits.is_full()
+            match scan.test(candidate) {
+                Ok(CandidateTest::TooLarge) => is_abandoned = true,
+                Ok(_) => {}
+                Err(other) => error = Some(other),
+            }
+            error.is_none()
+                && !is_abandoned
+                && !scan.result.steps.is_exceeded()
+                && !scan.hits.is_full()
         },
     )?;
     result.steps.check()?;

@@ -1,8 +1,9 @@
 //! Verification: the test of the candidates that an index or a scan names.
 //!
 //! A bounded number of candidates is tested within the read transaction of the index. The others
-//! are listed, and tested page by page in short transactions. Separate from `execution`, which
-//! chooses the candidates.
+//! are listed, and tested page by page in short transactions: a page ends after so many items, or
+//! after some time. The test of a single large item may take seconds, so it is made after the
+//! transaction. Separate from `execution`, which chooses the candidates.
 
 use crate::collector::HitCollector;
 use crate::error::Error;
@@ -12,11 +13,16 @@ use crate::search_request::SortSpec;
 use larder_store::{
     Candidate, CollectionRow, IndexMatches, ItemMeta, ItemRow, Kind, Reader, StoredFields,
 };
+use std::time::{Duration, Instant};
 
 /// The maximum number of candidates tested within the transaction of the index.
 pub(crate) const MAX_CANDIDATES_PER_TX: usize = 1000;
 /// The maximum number of bytes of candidates read within the transaction of the index.
 const MAX_CANDIDATE_BYTES_PER_TX: usize = 4 << 20;
+/// The tests of a transaction end after this time; the test that is under way is completed.
+const MAX_TEST_TIME_PER_TX: Duration = Duration::from_millis(50);
+/// An item with more bytes than this is not tested within a transaction.
+const MAX_BYTES_TESTED_IN_TX: usize = 64 << 10;
 /// The maximum number of steps that the parsing of an item counts as: photos are skipped quickly.
 const MAX_PARSE_STEPS: usize = 1 << 10;
 
@@ -43,14 +49,24 @@ impl CandidateScan<'_, '_> {
         if self.is_exact && self.result.prefetch.is_full() {
             return self.list_pending(matches, 0);
         }
-        let (mut error, mut tested) = (None, 0);
+        let (mut error, mut tested, mut large) = (None, 0, None);
+        let began = Instant::now();
         let with_bytes = self.is_exact || !self.result.matcher.can_use_stored_fields();
         let done =
             self.reader.index().for_each_candidate(matches, 0, with_bytes, &mut |candidate| {
                 tested += 1;
-                error = self.test_and_prefetch(candidate).err();
+                match self.test_and_prefetch(candidate) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let hit = Hit { row: candidate.row, seq: candidate.seq };
+                        large = Some(PendingCandidate { hit, is_match: false });
+                    }
+                    Err(other) => error = Some(other),
+                }
                 let is_exceeded = self.result.steps.is_exceeded();
                 let is_done = tested >= MAX_CANDIDATES_PER_TX
+                    || large.is_some()
+                    || began.elapsed() >= MAX_TEST_TIME_PER_TX
                     || self.bytes_read >= MAX_CANDIDATE_BYTES_PER_TX
                     || (self.is_exact && self.result.prefetch.is_full());
                 error.is_none() && !is_exceeded && !self.hits.is_full() && !is_done
@@ -59,7 +75,11 @@ impl CandidateScan<'_, '_> {
         match error {
             Some(error) => Err(error.into()),
             None if self.hits.is_full() => Ok(Vec::new()),
-            None => self.list_pending(matches, done),
+            None => {
+                let mut pending: Vec<PendingCandidate> = large.into_iter().collect();
+                pending.extend(self.list_pending(matches, done)?);
+                Ok(pending)
+            }
         }
     }
 
@@ -69,27 +89,36 @@ impl CandidateScan<'_, '_> {
     }
 
     /// Adds a candidate to the hits if it matches, and its bytes to the prefetch if there is room.
-    fn test_and_prefetch(&mut self, candidate: &Candidate<'_>) -> Result<(), larder_store::Error> {
-        let Some(meta) = self.test(candidate)? else { return Ok(()) };
-        if self.collections.is_none() && !self.result.prefetch.is_full() {
-            self.result.prefetch.add(meta, &candidate.bytes()?);
+    /// Returns false if it is too large to be tested here.
+    fn test_and_prefetch(
+        &mut self,
+        candidate: &Candidate<'_>,
+    ) -> Result<bool, larder_store::Error> {
+        match self.test(candidate)? {
+            CandidateTest::TooLarge => return Ok(false),
+            CandidateTest::Match(meta)
+                if self.collections.is_none() && !self.result.prefetch.is_full() =>
+            {
+                self.result.prefetch.add(meta, &candidate.bytes()?);
+            }
+            CandidateTest::Match(_) | CandidateTest::NoMatch => {}
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Adds a candidate to the hits and returns its metadata if it matches.
+    /// Tests a candidate, and adds it to the hits if it matches.
     pub(crate) fn test(
         &mut self,
         candidate: &Candidate<'_>,
-    ) -> Result<Option<ItemMeta>, larder_store::Error> {
+    ) -> Result<CandidateTest, larder_store::Error> {
         if !self.is_in_scope(candidate) {
-            return Ok(None);
+            return Ok(CandidateTest::NoMatch);
         }
         let meta = candidate.meta()?;
         let hit = Hit { row: candidate.row, seq: candidate.seq };
         if self.is_exact && candidate.exact {
             self.hits.unsorted.push(hit);
-            return Ok(Some(meta));
+            return Ok(CandidateTest::Match(meta));
         }
         let fields = candidate.stored_fields();
         let verdict =
@@ -98,11 +127,14 @@ impl CandidateScan<'_, '_> {
             Some(is_match) => is_match,
             None => {
                 let bytes = candidate.bytes()?;
+                if bytes.len() > MAX_BYTES_TESTED_IN_TX {
+                    return Ok(CandidateTest::TooLarge);
+                }
                 self.bytes_read += bytes.len();
                 verify_source(self.reader, hit, &meta, &bytes, self.result, self.hits)?
             }
         };
-        Ok(is_match.then_some(meta))
+        Ok(if is_match { CandidateTest::Match(meta) } else { CandidateTest::NoMatch })
     }
 
     /// Lists the candidates from this position on, until enough hits are certain.
@@ -124,6 +156,14 @@ impl CandidateScan<'_, '_> {
         })?;
         Ok(pending)
     }
+}
+
+/// The result of the test of a candidate.
+pub(crate) enum CandidateTest {
+    Match(ItemMeta),
+    NoMatch,
+    /// The item is so large that its test would make the transaction long.
+    TooLarge,
 }
 
 /// A candidate that is not tested yet, or needs no test.
@@ -149,43 +189,103 @@ pub(crate) fn verify_pending(
         let uncertain = page.iter().filter(|candidate| !candidate.is_match);
         let uncertain: Vec<ItemRow> = uncertain.map(|candidate| candidate.hit.row).collect();
         if !uncertain.is_empty() {
-            verify_page(reader, uncertain, result, hits)?;
+            verify_rows(reader, &uncertain, result, hits)?;
         }
     }
     Ok(())
 }
 
-/// Tests the items in these rows, by their stored fields where these suffice. The hits are not in
-/// the order of rows afterwards.
-fn verify_page(
+/// Tests the items in these rows, by their stored fields where these suffice, in short
+/// transactions. Items of other collections are no hits. The hits are not in the order of rows
+/// afterwards.
+pub(crate) fn verify_rows(
     reader: &Reader,
-    mut rows: Vec<ItemRow>,
+    rows: &[ItemRow],
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
 ) -> Result<(), Error> {
-    if result.matcher.can_use_stored_fields() {
-        let (mut undecided, mut error) = (Vec::new(), None);
-        reader.items().for_each_with_stored_fields(&rows, &mut |meta, fields| {
+    for page in rows.chunks(PAGE_ROWS) {
+        if result.matcher.can_use_stored_fields() {
+            let undecided = verify_page_by_stored_fields(reader, page, result, hits)?;
+            verify_page_by_source(reader, &undecided, result, hits)?;
+        } else {
+            verify_page_by_source(reader, page, result, hits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Tests items by their stored fields. Returns the rows of those that need another test.
+fn verify_page_by_stored_fields(
+    reader: &Reader,
+    mut rows: &[ItemRow],
+    result: &mut ResultSet,
+    hits: &mut HitCollector<'_>,
+) -> Result<Vec<ItemRow>, Error> {
+    let mut undecided = Vec::new();
+    while !rows.is_empty() {
+        let (mut error, mut last) = (None, None);
+        let began = Instant::now();
+        reader.items().for_each_with_stored_fields(rows, &mut |meta, fields| {
             let hit = Hit { row: meta.row, seq: meta.seq };
-            match verify_stored_fields(reader, hit, &meta, fields, result, hits) {
-                Ok(Some(_)) => {}
-                Ok(None) => undecided.push(meta.row),
-                Err(other) => error = Some(other),
+            if result.is_about_collection(meta.collection_row) {
+                match verify_stored_fields(reader, hit, &meta, fields, result, hits) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => undecided.push(meta.row),
+                    Err(other) => error = Some(other),
+                }
             }
-            error.is_none() && !result.steps.is_exceeded()
+            let is_long = began.elapsed() >= MAX_TEST_TIME_PER_TX;
+            last = is_long.then_some(meta.row);
+            error.is_none() && !result.steps.is_exceeded() && !is_long
         })?;
         error.map_or(Ok(()), Err)?;
         result.steps.check()?;
-        rows = undecided;
+        rows = rows_after(rows, last);
     }
-    let mut error = None;
-    reader.items().for_each(&rows, &mut |meta, bytes| {
-        let hit = Hit { row: meta.row, seq: meta.seq };
-        error = verify_source(reader, hit, &meta, bytes, result, hits).err();
-        error.is_none() && !result.steps.is_exceeded()
-    })?;
-    error.map_or(Ok(()), Err)?;
-    result.steps.check()
+    Ok(undecided)
+}
+
+/// Tests items by their source bytes.
+fn verify_page_by_source(
+    reader: &Reader,
+    mut rows: &[ItemRow],
+    result: &mut ResultSet,
+    hits: &mut HitCollector<'_>,
+) -> Result<(), Error> {
+    while !rows.is_empty() {
+        let (mut error, mut last, mut large) = (None, None, None);
+        let began = Instant::now();
+        reader.items().for_each(rows, &mut |meta, bytes| {
+            let row = meta.row;
+            if !result.is_about_collection(meta.collection_row) {
+                return true;
+            }
+            if bytes.len() > MAX_BYTES_TESTED_IN_TX {
+                (large, last) = (Some((meta, bytes.to_vec())), Some(row));
+                return false;
+            }
+            let hit = Hit { row, seq: meta.seq };
+            error = verify_source(reader, hit, &meta, bytes, result, hits).err();
+            let is_long = began.elapsed() >= MAX_TEST_TIME_PER_TX;
+            last = is_long.then_some(row);
+            error.is_none() && !result.steps.is_exceeded() && !is_long
+        })?;
+        error.map_or(Ok(()), Err)?;
+        if let Some((meta, bytes)) = large {
+            let hit = Hit { row: meta.row, seq: meta.seq };
+            verify_source(reader, hit, &meta, &bytes, result, hits)?;
+        }
+        result.steps.check()?;
+        rows = rows_after(rows, last);
+    }
+    Ok(())
+}
+
+/// Returns the rows after the last one that was tested; `None`: all were.
+fn rows_after(rows: &[ItemRow], last: Option<ItemRow>) -> &[ItemRow] {
+    let at = last.and_then(|last| rows.iter().position(|row| *row == last));
+    at.and_then(|at| rows.get(at + 1..)).unwrap_or_default()
 }
 
 fn is_in_collections(only: Option<&[CollectionRow]>, collection: CollectionRow) -> bool {
@@ -230,7 +330,7 @@ pub(crate) fn scan_items(
                 page.into_iter().filter(is_wanted).map(|(row, ..)| row).collect()
             }
         };
-        verify_page(reader, page, result, hits)?;
+        verify_rows(reader, &page, result, hits)?;
     }
     Ok(())
 }

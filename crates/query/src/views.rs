@@ -12,6 +12,7 @@
 //!
 //! | module | responsibility |
 //! |---|---|
+//! | `answer_update` | applies the changes during a search to its result |
 //! | `change_budget` | the steps that a poll may spend on each query |
 //! | `engine` | connects the parts below; everything under its lock is short |
 //! | `feed_reader` | reads the change feed: the position of the views, and a poll |
@@ -40,6 +41,7 @@
 //! polled, while the changes that a lagging view missed are read, and while the clock changes an
 //! answer. Live views are separate from the execution of a query, which does not depend on them.
 
+mod answer_update;
 mod change_budget;
 mod engine;
 mod fan_out;

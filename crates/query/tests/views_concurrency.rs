@@ -1,6 +1,6 @@
 //! Views that are used by several threads: no client waits for the callback of another.
 
-use crate::book::{card, small};
+use crate::book::{Book, card, small};
 use larder_query::QueryContext;
 use larder_query::views::{
     QuerySyntax, View, ViewEvent, ViewOptions, ViewQuery, Views, ViewsOptions,
@@ -96,4 +96,32 @@ fn a_wake_callback_may_use_the_views() {
     let seq = views.catch_up().unwrap();
     assert_eq!(*seen.lock().unwrap(), [seq]);
     assert_eq!(count_items(&mut view), 1);
+}
+
+/// The write-ahead log can be begun anew only if no read transaction is older than its last batch.
+#[test]
+fn the_log_stays_short_while_a_slow_query_runs_beside_an_import() {
+    const MAX_LOG_BYTES: u64 = 16 << 20;
+    let text = "lorem ipsum ".repeat(100);
+    let cards: Vec<String> =
+        (0..600).map(|n| card(&format!("UID:u{n}\nFN:Anna {n}\nNOTE:{text}"))).collect();
+    let mut book = Book::with_contacts(cards.iter().map(String::as_str));
+    let (views, log) = (open_views(&book.dir()), book.dir().join("data.db-wal"));
+    let terms = (0..100).map(|n| format!("(not (not (contains \"note\" \"zq{n}\")))"));
+    let query = format!("(or {})", terms.collect::<Vec<String>>().join(" "));
+    let query = ViewQuery::new(QuerySyntax::Sexp, &query, Arc::new(QueryContext::default()));
+    let query = query.with_collection("contacts");
+    let slow = thread::spawn(move || views.find(query, "test", &mut |_, _| true).unwrap());
+    let note = "x".repeat(1 << 20);
+    let (mut longest, mut batches) = (0, 0);
+    while batches < 24 {
+        batches += 1;
+        let imported = card(&format!("UID:i{batches}\nFN:Bob\nNOTE:{note}"));
+        book.put("imported", [imported.as_str()]);
+        longest = longest.max(std::fs::metadata(&log).unwrap().len());
+    }
+    let is_slow = !slow.is_finished();
+    assert_eq!(slow.join().unwrap(), 0);
+    assert!(longest <= MAX_LOG_BYTES, "the log had {longest} bytes");
+    assert!(is_slow, "the query ended before the import");
 }

@@ -12,23 +12,27 @@
 //! | `object_path` | the paths of the objects |
 //! | `bus`, `call_error` | D-Bus messages, and errors with GLib's names |
 //! | `service` | dispatches calls to objects; tracks clients and ends their views |
+//! | `deferred_calls` | the calls that these threads answer |
 //! | `eds_source`, `registry` | sources, and the registry that lists them |
 //! | `book`, `book_queries`, `card` | an address book, its searches, and the cards that clients get |
-//! | `reader_threads` | the threads that answer queries |
+//! | `call_threads` | the threads that answer queries, and the one that writes |
+//! | `store_writer` | the store as the thread that writes uses it |
 //! | `client_view`, `view_calls` | an open view of a client, and the calls and events of views |
 
 mod book;
 mod book_queries;
 mod bus;
 mod call_error;
+mod call_threads;
 mod card;
 mod client_view;
+mod deferred_calls;
 mod eds_source;
 mod interface;
 mod object_path;
-mod reader_threads;
 mod registry;
 mod service;
+mod store_writer;
 mod view_calls;
 
 use larder_query::query_log::QueryLogSink;
@@ -259,7 +263,7 @@ enum ServiceEvent {
     Message(Message),
     /// A batch was committed, by this process or another one.
     StoreChanged,
-    /// A reader thread has answered a query.
+    /// A thread has answered a call.
     AnswersRead,
     /// A view has events to deliver.
     ViewsReady,
@@ -282,7 +286,7 @@ async fn next_event(
             return Poll::Ready(ServiceEvent::End(ServiceExit::Stopped));
         }
         // First, so that a client with many calls does not delay the answers of others.
-        if service.reader_threads.has_completions() {
+        if service.has_completions() {
             return Poll::Ready(ServiceEvent::AnswersRead);
         }
         match Pin::new(&mut *stream).poll_next(context) {
@@ -291,7 +295,7 @@ async fn next_event(
             Poll::Pending => {}
         }
         if committed.as_mut().poll(context).is_ready() {
-            if service.reader_threads.has_completions() {
+            if service.has_completions() {
                 return Poll::Ready(ServiceEvent::AnswersRead);
             }
             return Poll::Ready(ServiceEvent::StoreChanged);

@@ -44,7 +44,7 @@ impl Bus {
              <policy context=\"default\">\
              <allow send_destination=\"*\" eavesdrop=\"true\"/>\
              <allow eavesdrop=\"true\"/><allow own=\"*\"/></policy>\
-             </busconfig>",
+             <limit name=\"max_replies_per_connection\">50000</limit></busconfig>",
             dir.path().display()
         );
         std::fs::write(&conf, text).unwrap();

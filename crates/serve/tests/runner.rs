@@ -13,3 +13,4 @@ mod hostile_queries;
 mod lifecycle;
 mod registry;
 mod views;
+mod write_lock;

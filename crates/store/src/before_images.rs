@@ -129,6 +129,38 @@ pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreStat
     })
 }
 
+/// Returns whether all changes after batch `after` are in the history.
+fn is_history_complete(tx: &ReadTransaction<'_>, after: Seq) -> DatabaseResult<bool> {
+    let versions_from = read_meta_number(tx, "history_from")?;
+    let schedules_from = find_meta_number(tx, history::SCHEDULE_HISTORY_FROM_KEY)?;
+    Ok(after + 1 >= versions_from.max(schedules_from.unwrap_or_default()))
+}
+
+/// Reads the rows of the items that a batch after `after`, up to `last`, put or removed, or whose
+/// schedule it changed. `None`: rows of removed items are not known.
+pub(crate) fn read_changed_rows(
+    tx: &ReadTransaction<'_>,
+    after: Seq,
+    last: Seq,
+) -> DatabaseResult<Option<Vec<ItemRow>>> {
+    if !is_history_complete(tx, after)? {
+        return Ok(None);
+    }
+    let sql = "SELECT id FROM item WHERE seq > ?1 AND seq <= ?2
+         UNION ALL SELECT item FROM item_history WHERE seq > ?1 AND seq <= ?2
+         UNION ALL SELECT i.id FROM schedule_history h JOIN item i ON i.handle = h.handle
+                   WHERE h.seq > ?1 AND h.seq <= ?2";
+    let mut select = tx.prepare_cached(sql)?;
+    let rows = select.query_map((after, last), |row| row.get::<_, Option<ItemRow>>(0))?;
+    // The tombstone of a purged item has no row.
+    let rows: Option<Vec<ItemRow>> = rows.collect::<rusqlite::Result<_>>()?;
+    Ok(rows.map(|mut rows| {
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }))
+}
+
 /// Reads before-images and after-images, in one transaction.
 pub(crate) struct ImageReader<'a> {
     pub(crate) tx: &'a ReadTransaction<'a>,
@@ -145,9 +177,7 @@ impl ImageReader<'_> {
         limit: usize,
         visit: &mut dyn FnMut(ItemChange),
     ) -> DatabaseResult<FeedResult> {
-        let versions_from = read_meta_number(self.tx, "history_from")?;
-        let schedules_from = find_meta_number(self.tx, history::SCHEDULE_HISTORY_FROM_KEY)?;
-        if after + 1 < versions_from.max(schedules_from.unwrap_or_default()) {
+        if !is_history_complete(self.tx, after)? {
             return Ok(FeedResult::Expired);
         }
         let Some(changed) = self.find_changed_items(after, limit)? else {

@@ -15,7 +15,7 @@ use crate::history::{OperationRecord, Version};
 use crate::meta::read_meta_number;
 use crate::operation_log::{self, HistoryItems};
 use crate::reader::Reader;
-use crate::row_ids::{CollectionRow, OperationId};
+use crate::row_ids::{CollectionRow, ItemRow, OperationId};
 
 /// Reads the changes of batches and operations. Each call is one short read transaction, or part of
 /// the open one.
@@ -84,6 +84,13 @@ impl ChangeReader<'_> {
     ) -> Result<FeedResult> {
         let zones = self.reader.extractor().zone_resolver();
         self.reader.read(|tx| ImageReader { tx, zones, names }.for_each_change(after, limit, visit))
+    }
+
+    /// Lists the rows of the items that a batch after `after`, up to `last`, put or removed, or
+    /// whose schedule it changed, in ascending order. `None`: the rows of removed items were pruned
+    /// or purged. An item that a later batch changed, too, may be missing.
+    pub fn list_changed_rows(self, after: Seq, last: Seq) -> Result<Option<Vec<ItemRow>>> {
+        self.reader.read(|tx| before_images::read_changed_rows(tx, after, last))
     }
 
     /// Returns the last batch after `after` that changed anything in a collection; `None`: none

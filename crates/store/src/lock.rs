@@ -93,26 +93,35 @@ fn try_lock(file: &File, path: &Path) -> Result<bool> {
     }
 }
 
-/// Waits, and tells the requester after [`WAIT_NOTICE_DELAY`] who holds the lock.
+/// Waits, and tells the requester after [`WAIT_NOTICE_DELAY`] who holds the lock. The notice may
+/// block, as when nobody reads standard error, so its thread is not waited for: the lock, once
+/// taken, would not be released.
 fn wait_with_notice<T>(
     requester: &LockRequester,
-    holder: impl FnOnce() -> Option<LockHolder> + Send,
+    holder: impl FnOnce() -> Option<LockHolder> + Send + 'static,
     wait: impl FnOnce() -> T,
 ) -> T {
     let Some(on_wait) = requester.on_wait.clone() else { return wait() };
-    thread::scope(|scope| {
-        let (waiting, ended) = mpsc::channel::<()>();
-        let watch = move || {
-            if ended.recv_timeout(WAIT_NOTICE_DELAY) == Err(RecvTimeoutError::Timeout) {
-                on_wait(holder().as_ref());
-            }
-        };
-        // Without a thread there is no notice; the lock is taken all the same.
-        let _unwatched = thread::Builder::new().spawn_scoped(scope, watch);
-        let result = wait();
-        drop(waiting);
-        result
-    })
+    let (waiting, ended) = mpsc::channel::<()>();
+    let watch = move || {
+        if ended.recv_timeout(WAIT_NOTICE_DELAY) == Err(RecvTimeoutError::Timeout) {
+            on_wait(holder().as_ref());
+        }
+    };
+    // Without a thread there is no notice; the lock is taken all the same.
+    let _unwatched = thread::Builder::new().name("wait notice".into()).spawn(watch);
+    let result = wait();
+    drop(waiting);
+    result
+}
+
+/// Reads the text after `mark` in the lock file at `path`: the process that holds the lock; `None`:
+/// another program, which leaves no record. The file is opened for it, as a handle that outlives the
+/// wait could hold the lock.
+fn read_holder(path: &Path, mark: &[u8]) -> Option<LockHolder> {
+    let mut record = vec![0; mark.len() + HOLDER_BYTES];
+    File::open(path).ok()?.read_exact_at(&mut record, 0).ok()?;
+    LockHolder::from_record(record.strip_prefix(mark)?)
 }
 
 impl LockFiles {
@@ -181,15 +190,8 @@ impl LockFiles {
             self.queue_file.unlock().map_err(file_error_at(&queue))?;
             locked.map_err(file_error_at(&lock))
         };
-        wait_with_notice(&self.requester, || self.read_holder(), wait)
-    }
-
-    /// Returns the process that holds the write lock; `None`: another program, which leaves no
-    /// record.
-    fn read_holder(&self) -> Option<LockHolder> {
-        let mut record = [0; LOCK_FILE_BYTES];
-        self.lock_file.read_exact_at(&mut record, 0).ok()?;
-        LockHolder::from_record(record.strip_prefix(WRITING_MARK)?)
+        let path = lock.clone();
+        wait_with_notice(&self.requester, move || read_holder(&path, WRITING_MARK), wait)
     }
 
     /// Waits for the lock of long work.
@@ -197,12 +199,8 @@ impl LockFiles {
         let path = self.directory.work_lock_path();
         let file = open_file(&path)?;
         if !try_lock(&file, &path)? {
-            let holder = || {
-                let mut record = [0; HOLDER_BYTES];
-                file.read_exact_at(&mut record, 0).ok()?;
-                LockHolder::from_record(&record)
-            };
-            wait_with_notice(&self.requester, holder, || file.lock())
+            let record = path.clone();
+            wait_with_notice(&self.requester, move || read_holder(&record, b""), || file.lock())
                 .map_err(file_error_at(&path))?;
         }
         Ok(self.hold_work_lock(file))

@@ -269,6 +269,41 @@ fn a_writer_that_waits_is_told_who_holds_the_lock() {
     }
 }
 
+/// The notice of a wait may block, as when nobody reads standard error. The lock is released all
+/// the same after the change.
+#[test]
+fn a_writer_whose_notice_blocks_releases_the_lock() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let (told, notices) = std::sync::mpsc::channel();
+    let (reader, unread) = std::sync::mpsc::channel::<()>();
+    let unread = std::sync::Mutex::new(unread);
+    let on_wait = move |_: Option<&larder_store::LockHolder>| {
+        told.send(()).unwrap();
+        let _disconnected = unread.lock().unwrap().recv();
+    };
+    let requester = larder_store::LockRequester {
+        command: "larder add".into(),
+        on_wait: Some(std::sync::Arc::new(on_wait)),
+    };
+    let options = StoreOptions { requester, ..StoreOptions::default() };
+    let lock = fs::File::options().write(true).open(book.dir().join("data.lock")).unwrap();
+    lock.lock().unwrap();
+    let (done_sender, done) = std::sync::mpsc::channel();
+    let dir = book.dir();
+    let opener = thread::spawn(move || {
+        done_sender.send(Store::open(&dir, &options).map(drop)).unwrap();
+    });
+    notices.recv().unwrap();
+    lock.unlock().unwrap();
+    done.recv_timeout(std::time::Duration::from_secs(30))
+        .expect("the notice is waited for")
+        .unwrap();
+    book.put(&card("b", "Bob", ""));
+    drop(reader);
+    opener.join().unwrap();
+}
+
 /// While another process is at long work, the indexes are left to it and its record is no
 /// interruption.
 #[test]

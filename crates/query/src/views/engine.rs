@@ -103,7 +103,7 @@ pub(super) fn update_engine<T>(
     result
 }
 
-pub(super) fn wake_clients(mut locked: MutexGuard<'_, ViewsEngine>) {
+fn wake_clients(mut locked: MutexGuard<'_, ViewsEngine>) {
     let woken = locked.view_queues.take_to_wake();
     drop(locked);
     woken.iter().for_each(|view_queue| view_queue.wake());
@@ -349,16 +349,22 @@ impl ViewsEngine {
         }))
     }
 
-    /// Compares the state that `reader` sees, and the meaning of the query during the run, with the
-    /// last poll.
-    pub(super) fn check_run(&self, reader: &Reader, run: &QueryRun) -> Result<RunState, Error> {
+    /// Reads the change feed, and compares the state of the answer of a run, and the meaning of the
+    /// query during the run, with it.
+    pub(super) fn check_run(
+        &mut self,
+        reader: &Reader,
+        run: &QueryRun,
+        answered_at: &StoreState,
+    ) -> Result<RunState, Error> {
+        self.poll(reader)?;
         if self.registry.get(run.id)?.resolved.query != run.request.query {
             return Ok(RunState::Invalid);
         }
-        if self.feed.is_same_state(reader)? {
+        if self.feed.state() == answered_at {
             return Ok(RunState::Current);
         }
-        let outdated_at = self.feed.seq_within_feed(reader)?;
+        let outdated_at = self.feed.seq_within_feed(answered_at);
         Ok(outdated_at.map_or(RunState::Invalid, RunState::Outdated))
     }
 

@@ -97,14 +97,13 @@ impl ChangeFeedReader {
         Ok(self.data_version == reader.data_version()? || self.stamp == reader.changes().stamp()?)
     }
 
-    /// Returns the last batch that `reader` sees in its read transaction, if the changes from there
-    /// to the last poll are in the feed and concern items only.
-    pub(super) fn seq_within_feed(&self, reader: &Reader) -> Result<Option<Seq>, Error> {
-        let stamp = reader.changes().stamp()?;
-        let is_before = stamp.seq <= self.stamp.seq
-            && stamp.collection_seq == self.stamp.collection_seq
-            && stamp.epoch_and_zones == self.stamp.epoch_and_zones;
-        Ok(is_before.then_some(stamp.seq))
+    /// Returns the last batch of a state, if the changes from there to the last poll are in the feed
+    /// and concern items only.
+    pub(super) fn seq_within_feed(&self, state: &StoreState) -> Option<Seq> {
+        let is_before = state.seq <= self.stamp.seq
+            && state.collection_seq == self.stamp.collection_seq
+            && state.epoch_and_zones == self.stamp.epoch_and_zones;
+        is_before.then_some(state.seq)
     }
 
     /// Reads the changes since the last poll. `visit` gets the changed items, if

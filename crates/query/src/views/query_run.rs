@@ -1,12 +1,13 @@
 //! Runs of queries without the engine's lock.
 //!
 //! A query takes long compared with the steps of the engine, so [`answer_query`] runs it with a
-//! reader of the pool, and takes the engine's lock again to publish the answer if the store has not
-//! changed in the meantime. Separate from the engine, whose state it reaches through short calls.
+//! reader of the pool, in short transactions, applies the changes of the store during the run to
+//! the answer, and takes the engine's lock again to publish it. Separate from the engine, whose
+//! state it reaches through short calls.
 
+use super::answer_update::apply_changes;
 use super::change_budget::CHANGE_STEPS_PER_POLL;
-use super::engine::{AnswerStart, QueryRun, RunState, ViewsEngine, update_engine, wake_clients};
-use super::mutex::lock_ignoring_poison;
+use super::engine::{AnswerStart, QueryRun, RunState, ViewsEngine, update_engine};
 use super::query_registry::PreparedQuery;
 use super::reader_pool::ReaderPool;
 use super::subscription_index::QueryId;
@@ -15,16 +16,30 @@ use super::views_log::TracedResult;
 use crate::error::Error;
 use crate::result_set::ResultSet;
 use crate::search_request::{QueryBudget, SearchRequest};
-use larder_store::Reader;
+use larder_store::{Reader, StoreState};
 use std::sync::Mutex;
 
-/// A query is run this many times without the lock while others change the store, then under it.
+/// A query is run this many times without the lock while others change collections or its meaning,
+/// then under it.
 const UNLOCKED_RUNS: usize = 3;
+/// The changes of the store during a run are applied this many times before the answer is published
+/// as an outdated one.
+const MAX_UPDATES: usize = 3;
 
 /// The state of [`answer_query`] between two locks.
 enum AnswerStep<T, F> {
     Published(T),
+    /// The query has to be run.
     Run(QueryRun, F),
+}
+
+/// The state of [`UnlockedAnswer::publish`] after a lock.
+enum PublishStep<T, F> {
+    Published(T),
+    /// The store has changed since the answer.
+    Update(F),
+    /// The answer has no meaning any more.
+    Invalid(F),
 }
 
 /// Registers a query at the time of the clock. It stays registered until it is released.
@@ -43,10 +58,10 @@ pub(super) fn register_query(
 
 /// Answers a registered query, from the cache if possible; otherwise `run` reads the answer without
 /// the engine's lock. `publish` is called under the lock with the answer, while the change feed is
-/// at the position of the answer. If the store changes during a run, the query is run again, and if
-/// it changes during every run, the last answer is published as an outdated one: it lacks the
-/// changes of the last batches. Only if collections or the meaning of the query change each time,
-/// the query is run under the lock, within the budget of changes.
+/// at the position of the answer. If the store changes during a run, the changes are applied to the
+/// answer; if it changes each time meanwhile, the last answer is published as an outdated one: it
+/// lacks the changes of the last batches. Only if collections or the meaning of the query change
+/// during each run, the query is run under the lock, within the budget of changes.
 ///
 /// If several threads answer equal queries at the same time, each runs the query; the cache keeps
 /// the last answer.
@@ -60,7 +75,7 @@ pub(super) fn answer_query<T, F>(
 where
     F: FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
 {
-    for attempt in 1..=UNLOCKED_RUNS {
+    for _ in 0..UNLOCKED_RUNS {
         let step = update_engine(engine, |engine, reader| {
             Ok(match engine.begin_answer(reader, id)? {
                 AnswerStart::Cached(answer) => AnswerStep::Published(publish(engine, Ok(answer))?),
@@ -72,21 +87,8 @@ where
             AnswerStep::Run(query_run, publish) => (query_run, publish),
         };
         let step = readers.with_reader(|reader| {
-            let _transaction = reader.begin_read()?;
-            let found = run(reader, &query_run.request);
-            let mut locked = lock_ignoring_poison(engine);
-            let outdated_at = match locked.check_run(reader, &query_run)? {
-                RunState::Current => None,
-                RunState::Outdated(seq) if attempt == UNLOCKED_RUNS => Some(seq),
-                // A query that is too expensive is so at every batch.
-                RunState::Outdated(seq) if matches!(found, Err(Error::StepLimit { .. })) => {
-                    Some(seq)
-                }
-                _ => return Ok(AnswerStep::Run(query_run, unpublished)),
-            };
-            let published = locked.publish_run(&query_run, found, outdated_at, unpublished);
-            wake_clients(locked);
-            Ok(AnswerStep::Published(published?))
+            let answer = UnlockedAnswer::read(reader, query_run, run)?;
+            answer.publish(engine, reader, unpublished)
         })?;
         publish = match step {
             AnswerStep::Published(published) => return Ok(published),
@@ -104,15 +106,86 @@ where
     })
 }
 
+/// The result of a run without the engine's lock.
+struct UnlockedAnswer {
+    query_run: QueryRun,
+    found: Result<ResultSet, Error>,
+    /// The state of the store at which `found` is the answer; `None`: it is of no single state.
+    state: Option<StoreState>,
+}
+
+impl UnlockedAnswer {
+    fn read(
+        reader: &Reader,
+        query_run: QueryRun,
+        run: &dyn Fn(&Reader, &SearchRequest) -> Result<ResultSet, Error>,
+    ) -> Result<UnlockedAnswer, Error> {
+        let state = Some(reader.changes().stamp()?);
+        let found = run(reader, &query_run.request);
+        let mut answer = UnlockedAnswer { query_run, found, state };
+        answer.update(reader);
+        Ok(answer)
+    }
+
+    /// Applies the changes of the store since the state of the answer.
+    fn update(&mut self, reader: &Reader) {
+        // An error is published as the answer: a query that is too expensive is so at every batch.
+        let (Ok(found), Some(since)) = (&mut self.found, &self.state) else { return };
+        match apply_changes(reader, &self.query_run.request, found, since) {
+            Ok(state) => self.state = state,
+            Err(error) => self.found = Err(error),
+        }
+    }
+
+    /// Publishes the answer, unless the query has to be run again.
+    fn publish<T, F>(
+        mut self,
+        engine: &Mutex<ViewsEngine>,
+        reader: &Reader,
+        mut publish: F,
+    ) -> Result<AnswerStep<T, F>, Error>
+    where
+        F: FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
+    {
+        for updates in 0..=MAX_UPDATES {
+            let Some(state) = self.state.clone() else { break };
+            let step = update_engine(engine, |engine, feed_reader| {
+                let outdated_at = match engine.check_run(feed_reader, &self.query_run, &state)? {
+                    RunState::Current => None,
+                    RunState::Outdated(seq) if updates == MAX_UPDATES || self.found.is_err() => {
+                        Some(seq)
+                    }
+                    RunState::Outdated(_) => return Ok(PublishStep::Update(publish)),
+                    RunState::Invalid => return Ok(PublishStep::Invalid(publish)),
+                };
+                let found = std::mem::replace(&mut self.found, Ok(ResultSet::from_rows(&[])));
+                let published = engine.publish_run(&self.query_run, found, outdated_at, publish)?;
+                Ok(PublishStep::Published(published))
+            })?;
+            publish = match step {
+                PublishStep::Published(published) => return Ok(AnswerStep::Published(published)),
+                PublishStep::Update(publish) => publish,
+                PublishStep::Invalid(publish) => {
+                    return Ok(AnswerStep::Run(self.query_run, publish));
+                }
+            };
+            self.update(reader);
+        }
+        Ok(AnswerStep::Run(self.query_run, publish))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execution::find;
-    use crate::query::QueryContext;
+    use crate::execution::{find, full_scan};
+    use crate::query::{Query, QueryContext};
+    use crate::result_set::PAGE_ROWS;
+    use crate::search_request::SortSpec;
     use crate::views::options::ViewsOptions;
     use crate::views::view_query::QuerySyntax;
     use crate::views::views_log::ViewsLog;
-    use larder_store::{BatchChange, Kind, Operation, Store, StoreOptions};
+    use larder_store::{BatchChange, ItemPut, Kind, Operation, Precondition, Store, StoreOptions};
     use std::cell::Cell;
     use std::sync::Arc;
 
@@ -181,5 +254,61 @@ mod tests {
         let seq = answer_query(&fixture.engine, &fixture.readers, fixture.query, &run, publish);
         // The last run is under the lock, and so has the position before its own batch.
         assert_eq!((seq.unwrap(), runs.get()), (3, UNLOCKED_RUNS + 1));
+    }
+
+    /// Returns the changes that put contacts with these UIDs and names.
+    fn put_contacts(store: &Store, contacts: &[(String, &str)]) -> Vec<BatchChange> {
+        let put = |(uid, name): &(String, &str)| {
+            let text =
+                format!("BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{name}\r\nEND:VCARD\r\n");
+            let parsed = store.extractor().parse_contact(text.into_bytes()).unwrap();
+            BatchChange::Put(ItemPut {
+                collection: "contacts".into(),
+                uid: uid.clone(),
+                derived_uid: false,
+                parsed,
+                precondition: Precondition::Any,
+            })
+        };
+        contacts.iter().map(put).collect()
+    }
+
+    #[test]
+    fn changes_during_a_run_are_in_the_answer() {
+        for sort in [None, Some(SortSpec::parse("-full_name").unwrap())] {
+            let mut fixture = Fixture::new();
+            let query = ViewQuery::new(QuerySyntax::Line, "anna", Arc::default());
+            let query = sort.into_iter().fold(query, ViewQuery::with_sort);
+            let query = register_query(&fixture.engine, query).unwrap();
+            let (reader, runs) = (Reader::open(fixture.dir.path()).unwrap(), Cell::new(0));
+            let mut apply = |contacts: &[(String, &str)]| {
+                let changes = put_contacts(&fixture.store, contacts);
+                fixture.store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
+            };
+            apply(&["stays", "leaves"].map(|uid| (uid.into(), "Anna")));
+            apply(&[("joins".into(), "Bob")]);
+            let apply = std::cell::RefCell::new(apply);
+            let run = |reader: &Reader, request: &SearchRequest| {
+                runs.set(runs.get() + 1);
+                let found = find(reader, request);
+                // More than one page, and then a few.
+                let many = (0..PAGE_ROWS + 10).map(|n| (format!("new{n}"), "Anna New"));
+                apply.borrow_mut()(&many.collect::<Vec<_>>());
+                for _ in 0..20 {
+                    apply.borrow_mut()(&[("leaves".into(), "Zoe"), ("joins".into(), "Anna Later")]);
+                }
+                found
+            };
+            let publish = |_: &mut ViewsEngine, answer: Result<TracedResult, Error>| {
+                let answer = answer?;
+                Ok((answer.rows, answer.outdated_at))
+            };
+            let (rows, outdated_at) =
+                answer_query(&fixture.engine, &fixture.readers, query, &run, publish).unwrap();
+            let query = Query::parse("anna").unwrap();
+            let request = SearchRequest { query, sort, ..SearchRequest::default() };
+            assert_eq!(rows.to_vec(), full_scan(&reader, &request).unwrap().rows());
+            assert_eq!((rows.len(), outdated_at, runs.get()), (PAGE_ROWS + 12, None, 1));
+        }
     }
 }

@@ -19,13 +19,13 @@ use larder_edit::item_text::find_single_component;
 use larder_format::contact::{Contact, ProblemKind};
 use larder_format::edit::insert_uid;
 use larder_store::{
-    BatchChange, ChangeOutcome, CollectionRow, CollectionType, Extractor, ItemMeta, ItemPut, Kind,
-    ParsedItem, Precondition, Seq,
+    AppliedBatch, BatchChange, ChangeOutcome, CollectionRow, CollectionType, Extractor,
+    IndexConfig, ItemMeta, ItemPut, Kind, Operation, ParsedItem, Precondition, Seq, Store,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use zbus::{Message, Variant};
+use zbus::Variant;
 
 /// The capabilities of a book, by the names of the client library.
 const CAPABILITIES: &[&str] =
@@ -40,7 +40,7 @@ impl EdsService {
     pub(super) fn handle_open_book_call(
         &mut self,
         call: &MethodCall<'_>,
-    ) -> Result<Message, CallError> {
+    ) -> Result<CallAnswer, CallError> {
         let uid: String = call.arguments()?;
         let source = self.published_sources.iter().find(|source| source.uid == uid).cloned();
         let Some(source) = source else {
@@ -52,39 +52,32 @@ impl EdsService {
             );
             return Err(CallError::new(IO_NOT_SUPPORTED, text));
         }
-        let row = self.ensure_book_row(&source)?;
-        let is_open = |(_, book): &(&BookNumber, &OpenBook)| book.is_of(&source.uid, row);
-        let number = match self.open_books.iter().find(is_open) {
-            Some((number, _)) => *number,
-            None => {
-                let published = self.last_change(row)?;
-                self.last_book_number += 1;
-                let book = OpenBook { uid: source.uid, row, published };
-                self.open_books.insert(self.last_book_number, book);
-                self.last_book_number
-            }
-        };
-        call.reply(&(book_path(number), super::ADDRESS_BOOK_BUS_NAME))
+        if let Some(row) = source.row {
+            let path = self.open_book(source.uid, row)?;
+            return call.reply(&(path, super::ADDRESS_BOOK_BUS_NAME)).map(CallAnswer::Reply);
+        }
+        let (name, now) = (collection_of(&uid).to_string(), (self.options.clock)());
+        let create = move |store: &mut Store| create_book(store, &name, now);
+        Ok(self.write_later(call, create, move |service, call, created| {
+            created?;
+            let mut sources = service.published_sources.iter();
+            let row = sources.find(|source| source.uid == uid).and_then(|source| source.row);
+            let missing = || CallError::new(OTHER, "the address book was not created");
+            let path = service.open_book(uid, row.ok_or_else(missing)?)?;
+            call.reply(&(path, super::ADDRESS_BOOK_BUS_NAME))
+        }))
     }
 
-    /// Returns the row of a source's collection; creates the collection if it does not exist.
-    pub(super) fn ensure_book_row(
-        &mut self,
-        source: &EdsSource,
-    ) -> Result<CollectionRow, CallError> {
-        if let Some(row) = source.row {
-            return Ok(row);
+    /// Opens a book, unless it is open. Returns the path of its object.
+    fn open_book(&mut self, uid: String, row: CollectionRow) -> Result<String, CallError> {
+        let is_open = |(_, book): &(&BookNumber, &OpenBook)| book.is_of(&uid, row);
+        if let Some((number, _)) = self.open_books.iter().find(is_open) {
+            return Ok(book_path(*number));
         }
-        let name = collection_of(&source.uid).to_string();
-        self.write(
-            "create",
-            &name,
-            vec![BatchChange::CreateCollection(name.clone(), Kind::Contact)],
-        )?;
-        let created = self.published_sources.iter().find(|created| created.uid == source.uid);
-        created
-            .and_then(|source| source.row)
-            .ok_or_else(|| CallError::new(OTHER, "the address book was not created"))
+        let published = self.last_change(row)?;
+        self.last_book_number += 1;
+        self.open_books.insert(self.last_book_number, OpenBook { uid, row, published });
+        Ok(book_path(self.last_book_number))
     }
 
     /// Publishes the revisions of books that changed.
@@ -174,22 +167,21 @@ impl EdsService {
             }
             "CreateContacts" => {
                 let (cards, _): (Vec<String>, u32) = call.arguments()?;
-                let uids = self
-                    .create_contacts(&book, &cards)
-                    .map_err(|it| it.with_context("Cannot add contact"))?;
-                call.reply(&uids)
+                return self
+                    .create_contacts(&book, &cards, call)
+                    .map_err(|it| it.with_context("Cannot add contact"));
             }
             "ModifyContacts" => {
                 let (cards, _): (Vec<String>, u32) = call.arguments()?;
-                self.modify_contacts(&book, &cards)
-                    .map_err(|it| it.with_context("Cannot modify contacts"))?;
-                call.reply(&())
+                return self
+                    .modify_contacts(&book, &cards, call)
+                    .map_err(|it| it.with_context("Cannot modify contacts"));
             }
             "RemoveContacts" => {
                 let (uids, _): (Vec<String>, u32) = call.arguments()?;
-                self.remove_contacts(&book, &uids)
-                    .map_err(|it| it.with_context("Cannot remove contacts"))?;
-                call.reply(&())
+                return self
+                    .remove_contacts(&book, &uids, call)
+                    .map_err(|it| it.with_context("Cannot remove contacts"));
             }
             "GetContact" => {
                 let uid: String = call.arguments()?;
@@ -222,9 +214,9 @@ impl EdsService {
         &mut self,
         book: &AddressBook,
         cards: &[String],
-    ) -> Result<Vec<String>, CallError> {
-        let extractor =
-            self.store.extractor_for_collection(&book.name, CollectionType::AddressBook)?;
+        call: &MethodCall<'_>,
+    ) -> Result<CallAnswer, CallError> {
+        let extractor = self.extractor(book)?;
         let (mut uids, mut changes) = (Vec::new(), Vec::new());
         for card in cards {
             let (mut bytes, uid) = parse_single_card(card)?;
@@ -239,17 +231,23 @@ impl EdsService {
             uids.push(uid);
             changes.push(book.put_change(prepared, Precondition::Absent));
         }
-        let outcomes = self.write("add", &book.name, changes)?.outcomes;
-        match outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
-            true => Err(uid_conflict_error()),
-            false => Ok(uids),
-        }
+        Ok(self.apply_later(call, "add", &book.name, changes, move |_, call, applied| {
+            let added = applied.and_then(|applied| match has_conflict(&applied) {
+                true => Err(uid_conflict_error()),
+                false => Ok(uids),
+            });
+            call.reply(&added.map_err(|it| it.with_context("Cannot add contact"))?)
+        }))
     }
 
-    fn modify_contacts(&mut self, book: &AddressBook, cards: &[String]) -> Result<(), CallError> {
+    fn modify_contacts(
+        &mut self,
+        book: &AddressBook,
+        cards: &[String],
+        call: &MethodCall<'_>,
+    ) -> Result<CallAnswer, CallError> {
         let guards = KeyFile::parse(&book.source.data).is_ok_and(|file| file.has_revision_guards());
-        let extractor =
-            self.store.extractor_for_collection(&book.name, CollectionType::AddressBook)?;
+        let extractor = self.extractor(book)?;
         // If a call has a contact twice, the last one counts.
         let mut changes = BTreeMap::new();
         for card in cards {
@@ -266,14 +264,21 @@ impl EdsService {
             changes.insert(uid, book.put_change(prepared, expect));
         }
         let changes = changes.into_values().collect();
-        let outcomes = self.write("edit", &book.name, changes)?.outcomes;
-        match outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
-            true => Err(out_of_sync_error()),
-            false => Ok(()),
-        }
+        Ok(self.apply_later(call, "edit", &book.name, changes, |_, call, applied| {
+            let modified = applied.and_then(|applied| match has_conflict(&applied) {
+                true => Err(out_of_sync_error()),
+                false => Ok(()),
+            });
+            call.reply(&modified.map_err(|it| it.with_context("Cannot modify contacts"))?)
+        }))
     }
 
-    fn remove_contacts(&mut self, book: &AddressBook, uids: &[String]) -> Result<(), CallError> {
+    fn remove_contacts(
+        &mut self,
+        book: &AddressBook,
+        uids: &[String],
+        call: &MethodCall<'_>,
+    ) -> Result<CallAnswer, CallError> {
         let mut changes: Vec<BatchChange> = Vec::new();
         let mut metas: Vec<ItemMeta> = Vec::new();
         for uid in uids {
@@ -283,7 +288,21 @@ impl EdsService {
                 metas.push(meta);
             }
         }
-        self.write("remove", &book.name, changes).map(drop)
+        Ok(self.apply_later(call, "remove", &book.name, changes, |_, call, removed| {
+            removed.map_err(|it| it.with_context("Cannot remove contacts"))?;
+            call.reply(&())
+        }))
+    }
+
+    /// Returns the extractor for the contacts of a book. The store extracts a contact again whose
+    /// index configuration has changed when it is written.
+    fn extractor(&self, book: &AddressBook) -> Result<Extractor, CallError> {
+        let configs = self.reader.collections().list_index_configs()?;
+        let config = configs.into_iter().find(|(row, _)| Some(*row) == book.source.row);
+        let config = config.map(|(_, config)| config);
+        let config =
+            config.unwrap_or_else(|| IndexConfig::shared_default(CollectionType::AddressBook));
+        Ok(self.reader.extractor().with_index_config(config))
     }
 
     /// Returns whether a card has the current revision of its item.
@@ -333,6 +352,20 @@ impl AddressBook {
             precondition: expect,
         })
     }
+}
+
+/// Creates the collection of a book, unless another client or program has.
+pub(super) fn create_book(store: &mut Store, name: &str, now: i64) -> Result<(), CallError> {
+    if store.collection_type(name)?.is_none() {
+        let change = BatchChange::CreateCollection(name.into(), Kind::Contact);
+        let operation = Operation::new("create", name, now);
+        store.apply(&mut operation.all_or_nothing(), vec![change])?;
+    }
+    Ok(())
+}
+
+fn has_conflict(applied: &AppliedBatch) -> bool {
+    applied.outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..)))
 }
 
 /// Parses a text as one complete card; returns its bytes and its UID.

@@ -1,6 +1,6 @@
 //! The calls that search an address book. They are answered by the reader threads.
 //!
-//! Separate from `book`, whose calls read and change single contacts on the thread of the bus.
+//! Separate from `book`, whose calls read and change single contacts.
 
 use super::bus::{MAX_ARRAY_BYTES, MethodCall, replace_nul};
 use super::call_error::{CallError, INVALID_QUERY, SIZE_LIMIT};

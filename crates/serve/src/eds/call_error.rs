@@ -65,6 +65,11 @@ impl CallError {
         CallError { name: format!("org.freedesktop.DBus.Error.{name}"), message: text.into() }
     }
 
+    /// The error of a call whose answer failed because of an error in the program.
+    pub(super) fn from_internal_error() -> CallError {
+        CallError::new(OTHER, "internal error: the call was not completed")
+    }
+
     /// Prefixes the message with the operation that failed.
     pub(super) fn with_context(self, what: &str) -> CallError {
         CallError { message: format!("{what}: {}", self.message), ..self }

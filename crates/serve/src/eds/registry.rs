@@ -4,6 +4,7 @@
 //! published. A collection that another program creates or removes therefore appears and disappears
 //! like one that a client created or removed.
 
+use super::book::create_book;
 use super::bus::{MethodCall, PropertyValues, build_properties_changed, build_signal};
 use super::call_error::{
     CallError, IO_EXISTS, IO_FAILED, IO_INVALID_ARGUMENT, IO_NOT_FOUND, IO_NOT_SUPPORTED,
@@ -11,9 +12,9 @@ use super::call_error::{
 use super::eds_source::{EdsSource, KeyFile, collection_of, is_reserved, read_sources};
 use super::interface::{BusInterface, OBJECT_MANAGER, SOURCE, SOURCE_REMOVABLE, SOURCE_WRITABLE};
 use super::object_path::{ROOT_PATH, object_path};
-use super::service::EdsService;
+use super::service::{CallAnswer, EdsService};
 use larder_edit::{list_collection, remove_collection};
-use larder_store::{BatchChange, Kind, Operation};
+use larder_store::{BatchChange, Kind, Operation, Store};
 use std::collections::BTreeMap;
 use zbus::{Message, ObjectPath, Variant};
 
@@ -100,9 +101,9 @@ impl EdsService {
     pub(super) fn handle_source_manager_call(
         &mut self,
         call: &MethodCall<'_>,
-    ) -> Result<Message, CallError> {
+    ) -> Result<CallAnswer, CallError> {
         match call.member() {
-            "CreateSources" => self.create_sources(&call.arguments()?)?,
+            "CreateSources" => return self.create_sources(call),
             "RefreshBackend" => {
                 let uid: String = call.arguments()?;
                 let known = self.published_sources.iter().any(|source| source.uid == uid);
@@ -117,13 +118,14 @@ impl EdsService {
             // `Reload`: sources are read whenever they change, so there is nothing to reload.
             _ => {}
         }
-        call.reply(&())
+        call.reply(&()).map(CallAnswer::Reply)
     }
 
     /// Creates a collection of contacts for each source: all of them, or none.
-    fn create_sources(&mut self, sources: &BTreeMap<String, String>) -> Result<(), CallError> {
+    fn create_sources(&mut self, call: &MethodCall<'_>) -> Result<CallAnswer, CallError> {
+        let sources: BTreeMap<String, String> = call.arguments()?;
         let mut changes = Vec::new();
-        for (uid, text) in sources {
+        for (uid, text) in &sources {
             let file = KeyFile::parse(text)?;
             if is_reserved(uid) || self.published_sources.iter().any(|source| source.uid == *uid) {
                 return Err(CallError::new(IO_EXISTS, format!("UID “{uid}” is already in use")));
@@ -155,13 +157,17 @@ impl EdsService {
             );
         }
         if changes.is_empty() {
-            return Ok(());
+            return call.reply(&()).map(CallAnswer::Reply);
         }
         let names: Vec<&str> = sources.keys().map(String::as_str).collect();
-        self.write("create", &names.join(", "), changes).map(drop).map_err(|failure| CallError {
-            name: CallError::new(IO_INVALID_ARGUMENT, "").name,
-            ..failure
-        })
+        let names = names.join(", ");
+        Ok(self.apply_later(call, "create", &names, changes, |_, call, created| {
+            created.map_err(|failure| CallError {
+                name: CallError::new(IO_INVALID_ARGUMENT, "").name,
+                ..failure
+            })?;
+            call.reply(&())
+        }))
     }
 
     /// Handles a call of a source.
@@ -169,7 +175,7 @@ impl EdsService {
         &mut self,
         number: i64,
         call: &MethodCall<'_>,
-    ) -> Result<Message, CallError> {
+    ) -> Result<CallAnswer, CallError> {
         let source = self.published_sources.iter().find(|source| source.number == number).cloned();
         let Some(source) = source else {
             return Err(CallError::from_bus_error("UnknownObject", call.path()));
@@ -178,31 +184,47 @@ impl EdsService {
             "Write" => {
                 let text: String = call.arguments()?;
                 KeyFile::parse(&text)?;
-                self.ensure_book_row(&source)?;
-                let name = collection_of(&source.uid).to_string();
-                let head =
-                    BatchChange::SetCollectionProperties(name.clone(), Some(text.into_bytes()));
-                self.write("edit", &name, vec![head])?;
+                let (name, is_new) = (collection_of(&source.uid).to_string(), source.row.is_none());
+                let clock = self.options.clock;
+                let write = move |store: &mut Store| {
+                    if is_new {
+                        create_book(store, &name, clock())?;
+                    }
+                    let properties = Some(text.into_bytes());
+                    let head = BatchChange::SetCollectionProperties(name.clone(), properties);
+                    let operation = Operation::new("edit", &name, clock());
+                    Ok(store.apply(&mut operation.all_or_nothing(), vec![head])?)
+                };
+                return Ok(self.write_later(call, write, |_, call, written| {
+                    written?;
+                    call.reply(&())
+                }));
             }
             "Remove" => {
                 let name = collection_of(&source.uid).to_string();
                 let listed = list_collection(&self.reader, &name)?;
                 let mut operation = Operation::new("remove", &name, (self.options.clock)());
-                let removed = remove_collection(&mut self.store, &mut operation, &listed)?;
-                self.publish_own_write();
-                if !removed.collection_removed {
+                let remove =
+                    move |store: &mut Store| Ok(remove_collection(store, &mut operation, &listed)?);
+                return Ok(self.write_later(call, remove, move |_, call, removed| {
+                    let removed = removed?;
+                    if removed.collection_removed {
+                        return call.reply(&());
+                    }
                     let kept = removed.remaining.len();
                     let text = format!(
                         "“{name}” was not removed: another program added or changed {kept} of its contacts; the others were removed"
                     );
-                    return Err(CallError::new(IO_FAILED, text));
-                }
+                    Err(CallError::new(IO_FAILED, text))
+                }));
             }
-            "GetLastCredentialsRequiredArguments" => return call.reply(&("", "", "", "", "")),
+            "GetLastCredentialsRequiredArguments" => {
+                return call.reply(&("", "", "", "", "")).map(CallAnswer::Reply);
+            }
             // No source needs a password, so calls about credentials have no effect.
             _ => {}
         }
-        call.reply(&())
+        call.reply(&()).map(CallAnswer::Reply)
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::bus::{MethodCall, PropertyValues};
 use super::call_error::CallError;
+use super::call_threads::CallThreads;
 use super::card::CardRenderer;
 use super::client_view::{ClientView, ReadyViews, open_store_views};
 use super::eds_source::{EdsSource, read_sources};
@@ -15,24 +16,31 @@ use super::interface::{
     OBJECT_MANAGER, PEER, PROPERTIES, SOURCE, SOURCE_MANAGER, introspection_xml,
 };
 use super::object_path::{BookNumber, ROOT_PATH, book_path, is_above, process_id, view_path};
-use super::reader_threads::{Completion, ReaderThreads};
+use super::store_writer::StoreWriter;
 use super::{BUS_NAME, BUS_PATH, EdsOptions, Error};
 use larder_query::QueryContext;
 use larder_query::views::Views;
-use larder_store::{
-    BatchChange, CollectionRow, CommitWatcher, DataVersion, Operation, Reader, Seq, Store,
-};
+use larder_store::{CollectionRow, CommitWatcher, DataVersion, Reader, Seq, Store};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 use zbus::Message;
 use zbus::message::{Flags, Type};
+
+/// The maximum number of threads that answer queries.
+const MAX_READER_THREADS: usize = 4;
+/// The maximum number of calls of a client that wait for the answer to an earlier one; a call
+/// beyond it is answered with an error.
+const MAX_LATER_CALLS: usize = 1_000;
+/// The time that the service waits at its end for a change that is being written.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The state of the service between two messages.
 pub(super) struct EdsService {
     pub(super) options: EdsOptions,
-    pub(super) store: Store,
+    pub(super) store_writer: StoreWriter,
     pub(super) reader: Reader,
     pub(super) cards: CardRenderer,
     /// The sources as last published to clients.
@@ -41,7 +49,9 @@ pub(super) struct EdsService {
     pub(super) open_books: BTreeMap<BookNumber, OpenBook>,
     pub(super) last_book_number: BookNumber,
     /// The threads that answer queries.
-    pub(super) reader_threads: ReaderThreads<EdsService>,
+    pub(super) reader_threads: CallThreads<EdsService>,
+    /// The thread that writes.
+    pub(super) writer_thread: CallThreads<EdsService>,
     /// The last batch up to which changes of books were published.
     pub(super) published_seq: Seq,
     /// The epoch of `published_seq`: a restore begins another one.
@@ -54,10 +64,10 @@ pub(super) struct EdsService {
     _commit_watcher: Option<CommitWatcher>,
     /// The version of the store's data that was last published.
     published_data_version: Option<DataVersion>,
-    clients: BTreeSet<String>,
+    pub(super) clients: BTreeSet<String>,
     /// The clients that a reader thread has yet to answer, each with its later calls: a client's
     /// calls are answered in order.
-    later_calls: BTreeMap<String, VecDeque<Message>>,
+    pub(super) later_calls: BTreeMap<String, VecDeque<Message>>,
     /// Requests to the bus whether a client is still connected, by serial number.
     owner_queries: BTreeMap<NonZeroU32, String>,
     pub(super) client_views: BTreeMap<u64, ClientView>,
@@ -116,17 +126,19 @@ impl EdsService {
         let store_views = open_store_views(&options)?;
         let ready_views = ReadyViews::default();
         let notify = Arc::clone(&ready_views.notify);
-        let reader_threads = ReaderThreads::new(Arc::clone(&notify));
+        let reader_threads = CallThreads::new(MAX_READER_THREADS, Arc::clone(&notify));
+        let writer_thread = CallThreads::new(1, Arc::clone(&notify));
         // Without a watcher, commits of other processes are noticed at the next call, or by a view.
         let commit_watcher = CommitWatcher::watch(&options.dir, move || notify.notify_one()).ok();
         Ok(EdsService {
-            store,
+            store_writer: StoreWriter::new(store, &options),
             reader,
             cards: CardRenderer::default(),
             published_sources,
             open_books: BTreeMap::new(),
             last_book_number: 0,
             reader_threads,
+            writer_thread,
             published_seq: 0,
             epoch,
             store_views,
@@ -169,12 +181,17 @@ impl EdsService {
     fn on_call(&mut self, message: &Message) {
         let call = MethodCall::new(message);
         match self.later_calls.get_mut(call.sender()) {
-            Some(later) => later.push_back(message.clone()),
+            Some(later) if later.len() < MAX_LATER_CALLS => later.push_back(message.clone()),
+            Some(_) => {
+                let text = format!("{MAX_LATER_CALLS} calls of this client wait for an answer");
+                let failure = CallError::from_bus_error("LimitsExceeded", text);
+                self.before_reply.extend(call.reply_error(&failure).filter(|_| call.wants_reply()));
+            }
             None => self.handle_call(&call),
         }
     }
 
-    fn handle_call(&mut self, call: &MethodCall<'_>) {
+    pub(super) fn handle_call(&mut self, call: &MethodCall<'_>) {
         self.register_client(call.sender());
         match self.publish_changes().and_then(|()| self.dispatch(call)) {
             Ok(CallAnswer::Deferred) => {
@@ -185,54 +202,21 @@ impl EdsService {
         }
     }
 
-    fn send_reply(&mut self, call: &MethodCall<'_>, reply: Result<Message, CallError>) {
+    pub(super) fn send_reply(&mut self, call: &MethodCall<'_>, reply: Result<Message, CallError>) {
         let reply = reply.map_or_else(|failure| call.reply_error(&failure), Some);
         self.before_reply.extend(reply.filter(|_| call.wants_reply()));
         self.before_reply.append(&mut self.after_reply);
     }
 
-    /// Answers a call by a reader thread: `read` runs there, and then `finish` here, after the
-    /// changes up to the state that was read are published.
-    pub(super) fn answer_later<T: Send + 'static>(
-        &self,
-        call: &MethodCall<'_>,
-        read: impl FnOnce(&Views, &MethodCall<'_>) -> T + Send + 'static,
-        finish: impl FnOnce(&mut EdsService, &MethodCall<'_>, T) -> Result<Message, CallError>
-        + Send
-        + 'static,
-    ) -> CallAnswer {
-        let (message, views) = (call.message(), self.store_views.clone());
-        let job = Box::new(move || -> Completion<EdsService> {
-            let result = read(&views, &MethodCall::new(&message));
-            Box::new(move |service| {
-                let call = MethodCall::new(&message);
-                if service.clients.contains(call.sender()) {
-                    let published = service.publish_changes();
-                    let reply = published.and_then(|()| finish(service, &call, result));
-                    service.send_reply(&call, reply);
-                }
-                service.handle_later_calls(call.sender());
-            })
-        });
-        self.reader_threads.submit(call.sender(), job);
-        CallAnswer::Deferred
+    /// Returns whether a thread has answered a call.
+    pub(super) fn has_completions(&self) -> bool {
+        self.reader_threads.has_completions() || self.writer_thread.has_completions()
     }
 
-    /// Handles the calls that waited for the answer to an earlier one.
-    fn handle_later_calls(&mut self, client: &str) {
-        let mut later = self.later_calls.remove(client).unwrap_or_default();
-        while let Some(message) = later.pop_front() {
-            self.handle_call(&MethodCall::new(&message));
-            if let Some(waiting) = self.later_calls.get_mut(client) {
-                waiting.extend(later);
-                return;
-            }
-        }
-    }
-
-    /// Sends the answers of the reader threads; returns the messages to send.
+    /// Sends the answers of the threads; returns the messages to send.
     pub(super) fn on_answers_read(&mut self) -> Vec<Message> {
-        let completions = self.reader_threads.take_completions();
+        let mut completions = self.reader_threads.take_completions();
+        completions.extend(self.writer_thread.take_completions());
         // One signal wakes the service for answers and for commits.
         let _recurs = self.publish_changes();
         for completion in completions {
@@ -251,12 +235,9 @@ impl EdsService {
     /// Publishes all changes since the last publication, of any process.
     pub(super) fn publish_changes(&mut self) -> Result<(), CallError> {
         if self.reader.is_replaced() {
-            // A store that was moved away is an error rather than a reason to create one: it may be
-            // moved back.
-            let options =
-                larder_store::StoreOptions { create: false, ..self.options.store.clone() };
-            self.store = Store::open(&self.options.dir, &options)?;
-            self.reader = self.store.open_reader()?;
+            let zones = Arc::clone(&self.options.store.zones);
+            self.reader = Reader::open_with_zones(&self.options.dir, zones)?;
+            self.store_writer.mark_replaced();
         }
         let now = self.reader.data_version()?;
         if self.published_data_version == Some(now) {
@@ -266,25 +247,6 @@ impl EdsService {
         self.publish_book_revisions()?;
         self.published_data_version = Some(now);
         Ok(())
-    }
-
-    /// Applies changes in one batch and publishes them.
-    pub(super) fn write(
-        &mut self,
-        verb: &str,
-        detail: &str,
-        changes: Vec<BatchChange>,
-    ) -> Result<larder_store::AppliedBatch, CallError> {
-        let operation = Operation::new(verb, detail, (self.options.clock)());
-        let applied = self.store.apply(&mut operation.all_or_nothing(), changes)?;
-        self.publish_own_write();
-        Ok(applied)
-    }
-
-    /// Publishes the batch just committed. The write is committed, so an error of publishing does
-    /// not fail it: the next call reports the error, and a later call publishes the changes.
-    pub(super) fn publish_own_write(&mut self) {
-        let _recurs = self.publish_changes();
     }
 
     fn dispatch(&mut self, call: &MethodCall<'_>) -> Result<CallAnswer, CallError> {
@@ -323,9 +285,9 @@ impl EdsService {
             }
             (name, _) if name == OBJECT_MANAGER.name => self.handle_managed_objects_call(call),
             _ => match object {
-                BusObject::SourceManager => self.handle_source_manager_call(call),
-                BusObject::Source(number) => self.handle_source_call(number, call),
-                BusObject::Factory => self.handle_open_book_call(call),
+                BusObject::SourceManager => return self.handle_source_manager_call(call),
+                BusObject::Source(number) => return self.handle_source_call(number, call),
+                BusObject::Factory => return self.handle_open_book_call(call),
                 BusObject::Book(number) => return self.handle_book_call(number, call),
                 BusObject::View(number) => return self.handle_view_call(number, call),
                 BusObject::Node => Err(CallError::from_bus_error("UnknownMethod", member)),
@@ -508,6 +470,8 @@ impl EdsService {
     /// Removes a client and its views.
     fn remove_client(&mut self, client: &str) {
         self.later_calls.remove(client);
+        self.reader_threads.remove_client(client);
+        self.writer_thread.remove_client(client);
         if self.clients.remove(client) {
             self.client_views.retain(|_, view| *view.client != *client);
             self.before_reply.extend(call_bus(
@@ -534,6 +498,7 @@ fn owner_changed_match_rule(client: &str) -> String {
 
 impl Drop for EdsService {
     fn drop(&mut self) {
-        self.reader_threads.close();
+        self.reader_threads.close(Duration::ZERO);
+        self.writer_thread.close(CLOSE_PATIENCE);
     }
 }

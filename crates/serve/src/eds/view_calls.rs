@@ -5,9 +5,9 @@
 
 use super::bus::{MethodCall, replace_nul};
 use super::call_error::CallError;
+use super::call_threads::{CallJob, Completion};
 use super::client_view::{CardInterest, ClientView};
 use super::object_path::{BookNumber, view_path};
-use super::reader_threads::Completion;
 use super::service::{CallAnswer, EdsService};
 use larder_query::Error as QueryError;
 use larder_query::views::{self, ViewEvent, ViewOptions, ViewQuery};
@@ -218,7 +218,7 @@ impl EdsService {
             return DeliveryProgress::Nothing;
         };
         let (client, changes) = (Arc::clone(&view.client), view.changes);
-        let job = Box::new(move || -> Completion<EdsService> {
+        let work = Box::new(move || -> Completion<EdsService> {
             let event = store_view.try_next();
             Box::new(move |service| {
                 let view = service.client_views.get_mut(&number);
@@ -229,7 +229,10 @@ impl EdsService {
                 }
             })
         });
-        self.reader_threads.submit(&client, job);
+        let on_panic: Completion<EdsService> = Box::new(move |service| {
+            service.stop_view(number, &CallError::from_internal_error());
+        });
+        self.reader_threads.submit(CallJob { client, work, on_panic });
         DeliveryProgress::Deferred
     }
 
@@ -264,12 +267,17 @@ impl EdsService {
             Ok(None) => return DeliveryProgress::Nothing,
             Err(error) => Err(error.into()),
         };
-        // A view that cannot report changes is stopped with the reason, rather than left silent.
         delivered.unwrap_or_else(|failure: CallError| {
-            view.store_view = None;
-            let body = (failure.name.as_str(), replace_nul(&failure.message));
-            self.before_reply.extend(view.build_view_signal(number, "Complete", &body));
+            self.stop_view(number, &failure);
             DeliveryProgress::Partial
         })
+    }
+
+    /// Stops a view that cannot report changes, with the reason, rather than leave it silent.
+    fn stop_view(&mut self, number: u64, failure: &CallError) {
+        let Some(view) = self.client_views.get_mut(&number) else { return };
+        view.store_view = None;
+        let body = (failure.name.as_str(), replace_nul(&failure.message));
+        self.before_reply.extend(view.build_view_signal(number, "Complete", &body));
     }
 }

@@ -2,17 +2,23 @@
 
 SQLite opens a database without its log, or with another one, as if nothing had happened. The program has to say that
 batches are missing: a writer refuses the store, a reader warns, since reading always works. A connection of Python's
-SQLite reads while the verb runs, so that the log keeps its batches.
+SQLite reads while the verb runs, so that the log keeps its batches. In the points `watched`, that reader and a live
+view stay, and the older log is copied over the newer one beneath them: the index of the log, which all processes share,
+then has batches that the log has no longer.
 """
 
+import json
 import pathlib
 import shutil
+import signal
 import sqlite3
+import subprocess
 
 from harness import oracle
+from harness.program import Run
 from harness.runner import Outcome, Step
 from harness.sandbox import Sandbox
-from harness.verbs import VERBS, verbs_named
+from harness.verbs import VERBS, Verb, verbs_named
 from steps.verb_points import run_verb
 
 # A batch that is in the log whatever the verb does.
@@ -20,6 +26,8 @@ FIRST_CHANGE = ["add", "Dinner 2026-03-07 19:00"]
 # Each command, and whether it must fail.
 COMMANDS = ((["find", "anna"], False), (["check"], True), (["add", "Breakfast 2026-03-08 8:00"], True))
 FAULTS = ("deleted", "foreign", "stale")
+# The time that a view has to end after Ctrl-C.
+VIEW_PATIENCE_SECONDS = 30
 # The words of the messages that name a log which is not the store's.
 NAMED = ("write-ahead log", "damaged", "replaced")
 
@@ -37,7 +45,7 @@ class LogFileStep(Step):
             sandbox.larder("add", "Another life 2026-03-09 9:00")
             shutil.copy(log_of(sandbox.store), self.lab.scratch / "foreign-wal")
         verbs = [verb.name for verb in VERBS if verb.start == "standard"]
-        return [f"{name}:{fault}" for name in verbs for fault in ("alone", *FAULTS)]
+        return [f"{name}:{fault}" for name in verbs for fault in ("alone", *FAULTS, "watched")]
 
     def attempt(self, sandbox: Sandbox, point: str) -> Outcome:
         name, fault = point.split(":")
@@ -46,6 +54,8 @@ class LogFileStep(Step):
         if fault == "alone":
             run_verb(sandbox, verb)
             return Outcome(judge_alone(sandbox))
+        if fault == "watched":
+            return attempt_watched(sandbox, verb)
         stale = sandbox.root / "stale-wal"
         with Reader(sandbox.store / "data.db"):
             sandbox.larder(*FIRST_CHANGE)
@@ -85,6 +95,61 @@ class Reader:
         self.connection.close()
 
 
+class View:
+    """A live view of the program, which has the store open until it is ended."""
+
+    def __init__(self, sandbox: Sandbox):
+        self.process = sandbox.program.start(["watch", "--format", "json", "anna"], sandbox.store,
+                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def __enter__(self) -> "View":
+        # The list is complete when the view has read the store.
+        for line in self.process.stdout:
+            if json.loads(line)["change"] == "complete":
+                break
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.end()
+
+    def end(self) -> Run:
+        """Ends the view, if it has not ended itself."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            out, err = self.process.communicate(timeout=VIEW_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, err = self.process.communicate()
+        return Run(self.process.returncode, out, err)
+
+
+def attempt_watched(sandbox: Sandbox, verb: Verb) -> Outcome:
+    """Copies an older log over the log of a store that a reader and a view have open."""
+    stale = sandbox.root / "stale-wal"
+    with View(sandbox) as view, Reader(sandbox.store / "data.db"):
+        sandbox.larder(*FIRST_CHANGE)
+        shutil.copy(log_of(sandbox.store), stale)
+        truths = {read_lines(sandbox)}
+        run = run_verb(sandbox, verb)
+        if run.crash():
+            return Outcome([f"with a view: {run.crash()}"])
+        truths.add(read_lines(sandbox))
+        is_harmless = log_of(sandbox.store).read_bytes() == stale.read_bytes()
+        shutil.copy(stale, log_of(sandbox.store))
+        failures = judge_commands(sandbox, is_harmless, truths)
+        ended = view.end()
+    if ended.crash():
+        failures.append(f"the view {ended.crash()}")
+    return Outcome(failures, {"harmless" if is_harmless else "named": 1})
+
+
+def read_lines(sandbox: Sandbox) -> frozenset[bytes]:
+    """Returns the lines of the answer of the command that reads."""
+    (command, _) = COMMANDS[0]
+    return frozenset(sandbox.larder(*command).out.splitlines())
+
+
 def log_of(store: pathlib.Path) -> pathlib.Path:
     """Returns the path of the write-ahead log."""
     return store / "data.db-wal"
@@ -106,8 +171,11 @@ def judge_alone(sandbox: Sandbox) -> list[str]:
     return []
 
 
-def judge_commands(sandbox: Sandbox, is_harmless: bool) -> list[str]:
-    """Judges what commands say of a store whose log was deleted or replaced."""
+def judge_commands(sandbox: Sandbox, is_harmless: bool, truths: set[frozenset[bytes]] | None = None) -> list[str]:
+    """Judges what commands say of a store whose log was deleted or replaced.
+
+    `truths`: the lines of the right answers. Part of an answer is no wrong line, but must come with an error or a warning.
+    """
     failures = []
     for command, must_fail in COMMANDS:
         run = sandbox.larder(*command)
@@ -119,4 +187,7 @@ def judge_commands(sandbox: Sandbox, is_harmless: bool) -> list[str]:
             failures.append(f"{command[0]} does not name the log: exit code {run.code}: {run.error}")
         elif not is_harmless and must_fail and run.code == 0:
             failures.append(f"{command[0]} succeeds")
+        if truths and command == COMMANDS[0][0]:
+            wrong = set(run.out.splitlines()) - set().union(*truths)
+            failures += [f"{command[0]} prints a line that no state had: {line!r}" for line in sorted(wrong)[:1]]
     return failures

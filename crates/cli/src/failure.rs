@@ -1,6 +1,7 @@
 //! The error type of the binary: an exit code, a message, and hints that say what to do next.
 
 use crate::output::sanitize_line;
+use larder_store::OperationId;
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -104,9 +105,9 @@ impl CommandFailure {
         self.missing_collection.as_deref()
     }
 
-    /// Turns a failure of the store into a warning, and returns `None`, for the steps after a commit:
-    /// a command that changed the store must not look as if it had failed, because it would be run
-    /// again.
+    /// Turns a failure of the store into a warning, and returns `None`, for the steps after a
+    /// commit: a command that changed the store must not look as if it had failed, because it would
+    /// be run again.
     pub(crate) fn after_commit<T>(
         result: Result<T, CommandFailure>,
     ) -> Result<Option<T>, CommandFailure> {
@@ -128,6 +129,19 @@ impl CommandFailure {
         if self.kind == FailureKind::Output {
             self.message = format!("{change}; {}", self.message);
             self.hints = vec!["do not run the command again; `larder log` lists changes".into()];
+        }
+        self
+    }
+
+    /// Adds the operation of the batches that a command committed before the store failed: they
+    /// stay.
+    pub(crate) fn after_batches(mut self, operation: OperationId) -> CommandFailure {
+        if self.kind == FailureKind::Store {
+            self.message = format!(
+                "{}; changes made before are committed as operation {operation}",
+                self.message
+            );
+            self.hints.push(format!("`larder log {operation}` shows them"));
         }
         self
     }

@@ -4,10 +4,10 @@
 //! `torture/preload/fault.c` sends the signal. By default, 25 calls over the whole run get each
 //! signal; `LARDER_RESTORE_POINTS` sets another number.
 
-use crate::test_home::{Home, left_out, times};
+use crate::failing_calls::fault_library;
+use crate::test_home::{Home, times};
 use std::path::{Path, PathBuf};
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../torture/preload/fault.c");
 const SIGKILL: i32 = 9;
 const SIGINT: i32 = 2;
 
@@ -26,18 +26,7 @@ struct Counts {
 
 fn case() -> Option<(Case, Counts)> {
     let home = Home::new();
-    let library = home.work("fault.so");
-    let compiler = home
-        .program("cc")
-        .args(["-O1", "-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(SOURCE)
-        .args(["-ldl", "-lpthread"])
-        .output();
-    if !compiler.is_ok_and(|run| run.status.success()) {
-        left_out("interrupted restores", "the library that sends signals cannot be built");
-        return None;
-    }
+    let library = fault_library(&home, "interrupted restores")?;
     home.generate("book.vcf", 500, 5);
     home.ok(&["import", "book.vcf"]);
     let count = || home.ok(&["find", "--count"]);

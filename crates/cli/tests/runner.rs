@@ -10,7 +10,7 @@
 //! | `output_paths` | files that the user names as outputs, for each option that takes one |
 //! | `query_log`, `measure_queries`, `measure_browse` | the query log and the instruments |
 //! | `error_messages`, `argument_fuzzing` | common mistakes, and arbitrary arguments |
-//! | `restore_interruption` | restores that are killed or interrupted |
+//! | `failing_calls`, `restore_interruption` | calls of the system that fail, restores that are killed or interrupted |
 //! | `robustness`, `crash_recovery`, `full_disk`, `concurrency` | failing stores, oversized input, crashes, several processes |
 //! | `unusual_input`, `safe_display` | input against the letter of the RFCs, or made to deceive |
 //! | `corpora` | address books and calendars of other programs, byte for byte |
@@ -40,6 +40,7 @@ mod crash_recovery;
 mod eds_clients;
 mod error_messages;
 mod export;
+mod failing_calls;
 mod find_and_show;
 mod full_disk;
 mod help;

@@ -53,7 +53,10 @@ pub enum ContactEditError {
         choices: Vec<(String, String)>,
     },
     /// There is no value with this number.
-    #[error("the contact has {count} values of {name}, so there is no number {number}")]
+    #[error(
+        "the contact has {count} {} of {name}, so there is no number {number}",
+        if *count == 1 { "value" } else { "values" }
+    )]
     NoSuchValue {
         /// The field, with the label if one was given.
         name: String,
@@ -61,6 +64,14 @@ pub enum ContactEditError {
         count: usize,
         /// The number that was given.
         number: usize,
+    },
+    /// A number or `+` after the name of a field that a contact has once.
+    #[error("a contact has one {name}: leave out {mark:?}")]
+    OnlyOnce {
+        /// The field.
+        name: &'static str,
+        /// The number, with the dot before it, or `+`.
+        mark: String,
     },
     /// The field does not take the value.
     #[error("{text:?} is not a valid {name}: use {expected}")]
@@ -135,6 +146,7 @@ impl ContactEdit {
         is_added: bool,
         text: &str,
     ) -> Result<(), ContactEditError> {
+        target.check_mark(is_added)?;
         let text = target.field.normalise(text)?;
         if text.is_empty() && target.field.property == "FN" {
             return Err(ContactEditError::EmptyName);
@@ -239,25 +251,36 @@ impl ValueChange {
         }
     }
 
+    /// Chooses the value that changes; `None`: a new one.
+    fn choose<'p>(
+        &self,
+        values: &'p [CardProperty],
+    ) -> Result<Option<&'p CardProperty>, ContactEditError> {
+        let target = &self.target;
+        match target.number {
+            _ if self.is_added => Ok(None),
+            Some(number) => {
+                let chosen = number.checked_sub(1).and_then(|at| values.get(at));
+                chosen.map(Some).ok_or_else(|| ContactEditError::NoSuchValue {
+                    name: target.name_without_number(),
+                    count: values.len(),
+                    number,
+                })
+            }
+            // A contact has one N, whose first line counts.
+            None if values.len() > 1 && target.field.property != "N" => {
+                Err(target.several_values(values))
+            }
+            None => Ok(values.first()),
+        }
+    }
+
     /// Sets one of several values.
     fn set_value(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
         let target = &self.target;
         let parts = self.value_parts(card);
         let values = target.select(card_properties(card, &target.field.properties()));
-        let chosen = match target.number {
-            _ if self.is_added => None,
-            Some(number) => {
-                Some(number.checked_sub(1).and_then(|at| values.get(at)).ok_or_else(|| {
-                    ContactEditError::NoSuchValue {
-                        name: target.name_without_number(),
-                        count: values.len(),
-                        number,
-                    }
-                })?)
-            }
-            None if values.len() > 1 => return Err(target.several_values(&values)),
-            None => values.first(),
-        };
+        let chosen = self.choose(&values)?;
         let result = match (chosen, self.text.is_empty()) {
             (None, true) => return Ok(card.to_vec()),
             (Some(old), true) => remove_card_values(card, &[old.position]),
@@ -322,13 +345,7 @@ impl ValueChange {
     fn set_component(&self, card: &[u8], place: usize) -> Result<Vec<u8>, ContactEditError> {
         let name = self.target.field.property;
         let known = self.target.select(card_properties(card, &[name]));
-        let old = match self.target.number {
-            Some(number) => known.get(number.saturating_sub(1)),
-            None if name != "N" && known.len() > 1 => {
-                return Err(self.target.several_values(&known));
-            }
-            None => known.first(),
-        };
+        let old = self.choose(&known)?;
         if old.is_none() && self.text.is_empty() {
             return Ok(card.to_vec());
         }
@@ -368,6 +385,9 @@ impl ValueChange {
     fn set_full_name(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
         let before = CardName::from_card(card);
         let card = self.set_value(card)?;
+        if self.target.number.is_some_and(|number| number > 1) {
+            return Ok(card);
+        }
         if !before.is_full_name_of_parts() && before.has_parts {
             return Ok(card);
         }
@@ -412,6 +432,20 @@ impl FieldTarget {
             values.retain(has_label);
         }
         values
+    }
+
+    /// Refuses a number or `+` if a contact has the field once.
+    fn check_mark(&self, is_added: bool) -> Result<(), ContactEditError> {
+        let only_once =
+            |mark: String| Err(ContactEditError::OnlyOnce { name: self.field.name, mark });
+        let is_part_of_name = self.field.property == "N";
+        match (self.field.form, self.number) {
+            (FieldForm::List | FieldForm::Date, Some(number)) => only_once(format!(".{number}")),
+            (_, Some(number)) if is_part_of_name => only_once(format!(".{number}")),
+            (FieldForm::Date | FieldForm::FullName, _) if is_added => only_once("+".into()),
+            _ if is_part_of_name && is_added => only_once("+".into()),
+            _ => Ok(()),
+        }
     }
 
     /// The error for a change that fits several values.

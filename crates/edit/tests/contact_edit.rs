@@ -264,3 +264,33 @@ fn corpus_cards() -> Vec<Vec<u8>> {
     }
     cards
 }
+
+#[test]
+fn a_change_replaces_no_value_that_it_does_not_name() {
+    let lines = "FN:Quentin Test\nN:Test;Quentin;;;\nORG:Acme;Sales\nBDAY:1980-01-02\nNICKNAME:Q";
+    let added = format!("{lines}\nORG:Second Inc");
+    check("3.0", lines, &["org+=Second Inc"], &added);
+    check("3.0", &added, &["org.2=Third"], &added.replace("Second Inc", "Third"));
+    check("3.0", &added, &["org_unit.1=Labs"], &added.replace("Sales", "Labs"));
+    check(
+        "3.0",
+        lines,
+        &["nickname+=Quen"],
+        &lines.replace(":Q", ":Q,Quen").replace("FN:Q,Quen", "FN:Q"),
+    );
+    let twins = format!("FN:Quentin\n{lines}");
+    check("4.0", &twins, &["full_name.2=Other"], &twins.replace("Quentin Test", "Other"));
+    for (change, expected) in [
+        ("org.0=X", "the contact has 1 value of org, so there is no number 0"),
+        ("org.5=X", "the contact has 1 value of org, so there is no number 5"),
+        ("full_name+=Other", "a contact has one full_name: leave out \"+\""),
+        ("full_name.2=Other", "the contact has 1 value of full_name, so there is no number 2"),
+        ("family_name+=X", "a contact has one family_name: leave out \"+\""),
+        ("given_name.2=X", "a contact has one given_name: leave out \".2\""),
+        ("birth_date.3=1999-01-01", "a contact has one birth_date: leave out \".3\""),
+        ("birth_date+=1999-01-01", "a contact has one birth_date: leave out \"+\""),
+        ("nickname.4=X", "a contact has one nickname: leave out \".4\""),
+    ] {
+        assert_eq!(refusal("3.0", lines, change), expected, "{change}");
+    }
+}

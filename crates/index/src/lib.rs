@@ -81,6 +81,7 @@
 //! | `segment` | reading and writing one segment |
 //! | `segment_buffer` | the changes of a batch in memory, and their segment |
 //! | `merge`, `merge_input` | merging in steps, reading the inputs of a merge |
+//! | `newest_inputs` | the stale postings of a merge |
 //! | `merge_policy` | the choice of the segments to merge |
 //! | `lookup` | queries over terms |
 //! | `posting_scan` | all valid postings, for verification |
@@ -99,6 +100,7 @@ mod lookup;
 mod merge;
 mod merge_input;
 mod merge_policy;
+mod newest_inputs;
 mod posting_scan;
 mod rank_directory;
 mod rice;

@@ -13,6 +13,7 @@
 use crate::block::{BLOCK_BYTES, PackedPostings};
 use crate::merge_input::{MergeInput, MinTerm};
 use crate::merge_policy::{MergePolicy, choose_all, choose_force_merge, choose_tier};
+use crate::newest_inputs::NewestInputs;
 use crate::segment::{SegmentWriter, corruption};
 use crate::segment_storage::{IndexId, Segment, SegmentId, WriteSegments};
 use std::collections::BTreeMap;
@@ -152,6 +153,7 @@ fn merge_step<P: WriteSegments>(
     segments: Vec<Segment>,
     budget_bytes: i64,
 ) -> Result<i64, P::Error> {
+    let newest = NewestInputs::read(pages, &segments)?;
     let mut inputs = MergeInput::open(pages, segments)?;
     let mut writer = SegmentWriter::open(pages, target)?;
     let mut merged = MergedTerm::default();
@@ -160,7 +162,7 @@ fn merge_step<P: WriteSegments>(
         if read >= budget_bytes {
             break;
         }
-        read += merged.advance(pages, &mut inputs, least)?;
+        read += merged.advance(pages, &mut inputs, least, &newest)?;
         match merged.is_packed {
             true => writer.add_packed(&merged.term, &merged.packed)?,
             false => writer.add(&merged.term, &merged.items)?,
@@ -195,6 +197,7 @@ impl MergedTerm {
         pages: &P,
         inputs: &mut [MergeInput],
         least: MinTerm,
+        newest: &NewestInputs,
     ) -> Result<i64, P::Error> {
         let term = least.term(inputs);
         self.term.clear();
@@ -203,7 +206,7 @@ impl MergedTerm {
         self.is_packed = false;
         if let Some(input) = inputs.get_mut(least.input)
             && least.is_unique
-            && input.stale_items().is_empty()
+            && !newest.has_stale_items(least.input)
             && let Some(packed) = input.single_small_entry()
         {
             self.is_packed = true;
@@ -218,7 +221,7 @@ impl MergedTerm {
             .sum();
         self.items.reserve_exact(count);
         let mut read = 0;
-        for input in inputs.iter_mut().skip(least.input) {
+        for (place, input) in inputs.iter_mut().enumerate().skip(least.input) {
             if !input.is_at_term(&self.term) {
                 continue;
             }
@@ -226,8 +229,8 @@ impl MergedTerm {
             for packed in input.packed_postings() {
                 packed.unpack(&mut self.items).ok_or_else(corruption::<P>)?;
             }
-            if !input.stale_items().is_empty() {
-                self.drop_stale(from, input.stale_items());
+            if newest.has_stale_items(place) {
+                self.drop_stale(from, place, newest);
             }
             read += input.advance(pages)?;
         }
@@ -238,12 +241,13 @@ impl MergedTerm {
         Ok(read)
     }
 
-    /// Drops the items from index `from` on that are `superseded`.
-    fn drop_stale(&mut self, from: usize, superseded: &[i64]) {
+    /// Drops the items from index `from` on, which came from the input at `place`, that are stale
+    /// there.
+    fn drop_stale(&mut self, from: usize, place: usize, newest: &NewestInputs) {
         let mut end = from;
         for index in from..self.items.len() {
             let item = self.items[index];
-            if superseded.binary_search(&item).is_err() {
+            if !newest.is_stale(item, place) {
                 self.items[end] = item;
                 end += 1;
             }

@@ -4,15 +4,11 @@
 //! packed postings of its current term.
 
 use crate::block::{BlockEntries, PackedPostings, Postings};
-use crate::segment::{SegmentReader, corruption};
+use crate::segment::corruption;
 use crate::segment_storage::{ReadSegments, Segment, WriteSegments};
-use crate::term::{CHANGED_ITEMS_TERM, prefix_key};
+use crate::term::prefix_key;
 use std::cmp::Ordering;
 use std::mem;
-
-/// Up to this many changed items of the inputs are held in memory; the changed items of further
-/// inputs are read again when they are needed.
-const MAX_PRELOADED_ITEMS: usize = 4096;
 
 /// The least of the current terms of all inputs.
 #[derive(Clone, Copy)]
@@ -50,9 +46,6 @@ impl MinTerm {
 /// A segment that is being merged into another one.
 pub(crate) struct MergeInput {
     segment: Segment,
-    /// The items that a newer input of the merge lists as changed, ascending: their postings in
-    /// this input are stale.
-    stale_items: Vec<i64>,
     /// The block that is being read: its number, its bytes, and the offset of the next entry.
     block_number: i64,
     block: Vec<u8>,
@@ -75,43 +68,11 @@ impl MergeInput {
         pages: &P,
         segments: Vec<Segment>,
     ) -> Result<Vec<MergeInput>, P::Error> {
-        let changed_items = |segment: &Segment| -> Result<Vec<i64>, P::Error> {
-            let mut items = Vec::new();
-            SegmentReader::new(pages, segment).read_postings(CHANGED_ITEMS_TERM, &mut items)?;
-            Ok(items)
-        };
-        // Most segments have new items only, which no other segment lists as changed: they need no
-        // list.
-        let (mut ranges, mut lists, mut listed) = (Vec::new(), Vec::new(), 0);
-        for segment in &segments {
-            let items = changed_items(segment)?;
-            ranges.push(items.first().copied().zip(items.last().copied()));
-            listed += items.len();
-            lists.push((listed <= MAX_PRELOADED_ITEMS).then_some(items));
-        }
-        let is_overlap = |a: usize, b: usize| match (ranges.get(a), ranges.get(b)) {
-            (Some(Some(a)), Some(Some(b))) => a.0 <= b.1 && b.0 <= a.1,
-            _ => false,
-        };
-        let count = segments.len();
-        let (mut inputs, mut newer) = (Vec::new(), Vec::new());
-        for (place, segment) in segments.into_iter().enumerate().rev() {
-            let mut superseded: Vec<i64> = Vec::new();
-            if (0..count).any(|other| other != place && is_overlap(place, other)) {
-                let items = match lists.get_mut(place).and_then(Option::take) {
-                    Some(items) => items,
-                    None => changed_items(&segment)?,
-                };
-                let is_superseded = |item: &i64| newer.binary_search(item).is_ok();
-                superseded = items.iter().copied().filter(is_superseded).collect();
-                newer.extend(items);
-                newer.sort_unstable();
-                newer.dedup();
-            }
+        let mut inputs = Vec::with_capacity(segments.len());
+        for segment in segments {
             let first_block = segment.blocks.start;
             let mut input = MergeInput {
                 segment,
-                stale_items: superseded,
                 block_number: first_block,
                 block: Vec::new(),
                 offset: 0,
@@ -129,7 +90,6 @@ impl MergeInput {
             }
             inputs.push(input);
         }
-        inputs.reverse();
         Ok(inputs)
     }
 
@@ -152,11 +112,6 @@ impl MergeInput {
             }
         }
         Ok(())
-    }
-
-    /// Returns the items that a newer input lists as changed, ascending.
-    pub(crate) fn stale_items(&self) -> &[i64] {
-        &self.stale_items
     }
 
     /// Returns the postings of the current term.

@@ -243,6 +243,11 @@ impl WriteConnection {
         Ok(conn)
     }
 
+    /// Writes the first page of an empty file.
+    pub(crate) fn write_first_page(&self) -> rusqlite::Result<()> {
+        self.conn.0.pragma_update(None, "user_version", 0)
+    }
+
     /// Makes the file a single one: without a write-ahead log, and with a rollback journal in
     /// memory.
     pub(crate) fn set_single_file(&self) -> rusqlite::Result<()> {

@@ -249,8 +249,8 @@ impl DataDirectory {
         }
     }
 
-    /// Creates an empty database file that only its owner can read, before SQLite would create one.
-    pub(crate) fn create_database_file(&self) -> Result<()> {
+    /// Creates an empty file where a symbolic link in the place of the database leads.
+    pub(crate) fn create_link_target(&self) -> Result<()> {
         let path = self.database_path();
         if path.exists() {
             return Ok(());

@@ -24,6 +24,7 @@
 //! | `commit_record` | comparing the store with the record of the last commit |
 //! | `read_transaction`, `write_transaction` | one state of the store, changes that are committed together |
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
+//! | `blank_database` | the file of a new store |
 //! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum` | checksums of stored bytes |
 //! | `meta`, `schema` | single values, the schema with its migrations |
@@ -61,6 +62,7 @@ mod apply;
 mod backup;
 mod batch;
 mod before_images;
+mod blank_database;
 mod blob;
 mod calendar_context_table;
 mod change_feed;

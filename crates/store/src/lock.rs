@@ -156,12 +156,16 @@ impl LockFiles {
     /// Waits for the write lock.
     pub(crate) fn acquire(&self) -> Result<WriteLock<'_>> {
         self.wait_in_queue()?;
-        let lock = self.directory.lock_path();
         let mut found = [0; LOCK_FILE_BYTES + 1];
-        let length = self.lock_file.read_at(&mut found, 0).map_err(file_error_at(&lock))?;
         // Any other content was written by another program, or incompletely; it also counts as
-        // unclean.
-        let is_idle = length == LOCK_FILE_BYTES && found.starts_with(IDLE_MARK);
+        // unclean, and so does a mark that cannot be read: the store is verified, and the disk may
+        // be able to read that.
+        let unclean = match self.lock_file.read_at(&mut found, 0) {
+            Ok(length) => {
+                length > 0 && !(length == LOCK_FILE_BYTES && found.starts_with(IDLE_MARK))
+            }
+            Err(_unreadable) => true,
+        };
         let mut record = [b' '; LOCK_FILE_BYTES];
         let (mark, holder) = record.split_at_mut(WRITING_MARK.len());
         mark.copy_from_slice(WRITING_MARK);
@@ -169,7 +173,6 @@ impl LockFiles {
         // On a full disk, writing the mark may fail; the transaction then fails as well and is
         // rolled back.
         let _unmarked = self.lock_file.write_all_at(&record, 0);
-        let unclean = length > 0 && !is_idle;
         Ok(WriteLock { locks: self, unclean, marked_clean: Cell::new(false) })
     }
 

@@ -1,6 +1,7 @@
 //! Opening a store for writing, and its connection.
 
 use crate::batch::LastCommit;
+use crate::blank_database::create_database_file;
 use crate::combined_schedules::CombinedSchedules;
 use crate::commit_record::{self, CommittedState};
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
@@ -134,7 +135,10 @@ impl Store {
         let (conn, read_only, recovered_copy) = {
             let lock = locks.acquire()?;
             let damaged = interrupted_restore::finish_pending(&directory, &locks)?;
-            directory.create_database_file()?;
+            if options.create {
+                create_database_file(&directory)?;
+            }
+            directory.ensure_store_exists()?;
             directory.check_single_name()?;
             let record = commit_record::read_record(&directory);
             directory.create_log_files()?;

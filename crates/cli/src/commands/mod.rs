@@ -128,7 +128,9 @@ impl Command {
             Ok(code)
         });
         ended.map_err(|failure| match context.committed_operation() {
-            Some(id) => failure.after_change(format_args!("the change was made as operation {id}")),
+            Some(id) => failure
+                .after_change(format_args!("the change was made as operation {id}"))
+                .after_batches(id),
             None => failure,
         })
     }

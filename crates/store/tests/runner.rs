@@ -22,6 +22,7 @@ mod model;
 mod output_file;
 mod purge;
 mod retention;
+mod row_checksums;
 mod salvage;
 mod sort_index;
 mod undo;

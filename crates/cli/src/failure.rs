@@ -190,7 +190,7 @@ impl From<std::io::Error> for CommandFailure {
 
 impl From<larder_store::Error> for CommandFailure {
     fn from(error: larder_store::Error) -> CommandFailure {
-        use larder_store::Error;
+        use larder_store::{DamagedObject, Error};
         let error = match error {
             Error::Output(error) => return error.into(),
             error => error,
@@ -220,10 +220,18 @@ impl From<larder_store::Error> for CommandFailure {
                 .with_hint("copy the store to another disk: larder backup FILE; the system's log (`dmesg`) has details"),
             Error::DiskFull { .. } | Error::QuotaExceeded { .. } => failure(FailureKind::Store)
                 .with_hint("committed changes are safe: free some space, then run the command again"),
-            Error::Damaged { path, .. } | Error::DamagedObject { path, .. } => {
-                let failure = failure(FailureKind::Store).with_hint(
-                    "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read",
-                ).with_hint(
+            error @ (Error::Damaged { path, .. } | Error::DamagedObject { path, .. }) => {
+                let next_step = match error {
+                    // A rebuild repairs indexes only.
+                    Error::DamagedObject { object: DamagedObject::Item { .. }, .. } => {
+                        "import the item again from another copy, or save what can be read: larder salvage FILE"
+                    }
+                    Error::DamagedObject { .. } => "save what can be read: larder salvage FILE",
+                    _ => {
+                        "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read"
+                    }
+                };
+                let failure = failure(FailureKind::Store).with_hint(next_step).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
                 backup_copy_hints(path.parent().unwrap_or(Path::new(".")))

@@ -5,13 +5,15 @@
 //! `change_feed` because this module reads `item_history`, and so works only within its retention.
 //! `change_reader` has the methods that call both.
 
-use crate::checksum::{StoredVersion, verify_item};
+use crate::checksum::{damaged_item_error, verify_item};
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::handle::Handle;
 use crate::item_meta::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names, kind_condition};
 use crate::meta::{find_meta_number, read_meta_number};
 use crate::read_transaction::ReadTransaction;
+use crate::row_checksum::is_item_row_sound;
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
+use crate::stored_version::StoredVersion;
 use crate::zone_loader::unpack_schedule;
 use crate::{Kind, Seq, blob, history};
 use larder_extract::{Schedule, ZoneResolver};
@@ -110,6 +112,9 @@ const BYTES_COLUMN: usize = 9;
 const SCHEDULE_COLUMN: usize = 10;
 const CHECKSUM_COLUMN: usize = 11;
 const VERSION_ROW_COLUMN: usize = 12;
+/// Of the current version.
+const ORDINAL_COLUMN: usize = 12;
+const ROW_CHECKSUM_COLUMN: usize = 13;
 
 /// Reads the version stamps of the store. One statement reads them all, because they are read after
 /// each batch.
@@ -278,7 +283,7 @@ impl ImageReader<'_> {
             }
         };
         let sql = format!(
-            "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data, s.checksum FROM item i JOIN source_bytes s ON s.item = i.id
+            "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data, s.checksum, i.ordinal, i.row_checksum FROM item i JOIN source_bytes s ON s.item = i.id
              LEFT JOIN idx_schedule t ON t.item = CASE WHEN {} THEN i.id END
              WHERE i.id = ?1",
             // For kinds without a schedule, this reads three pages fewer.
@@ -287,6 +292,9 @@ impl ImageReader<'_> {
         let mut select = self.tx.prepare_cached(&sql)?;
         let mut rows = select.query([row])?;
         let found = rows.next()?.ok_or_else(|| DatabaseError::missing_source_bytes(row))?;
+        if !is_item_row_sound(found, ORDINAL_COLUMN, ROW_CHECKSUM_COLUMN)? {
+            return Err(damaged_item_error(self.tx, row));
+        }
         let bytes = match found.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
             Some(bytes) => {
                 verify_item(self.tx, row, bytes, found.get(CHECKSUM_COLUMN)?)?;

@@ -181,7 +181,8 @@ const REFERENCE_CHECKS: &[(&str, &str)] = &[
     (
         "handle collisions without an item",
         "SELECT count(*) FROM handle_collision WHERE NOT EXISTS
-           (SELECT 1 FROM item WHERE id = handle_collision.item AND collection = handle_collision.collection)",
+           (SELECT 1 FROM item WHERE id = handle_collision.item AND collection = handle_collision.collection
+              AND uid_key = uid || iif(recurrence_id = '', '', char(0) || recurrence_id))",
     ),
     (
         "entries of the interval index without an item",

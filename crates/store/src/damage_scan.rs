@@ -3,17 +3,22 @@
 //! Separate from `checksum`, which compares one object while it is read, and from `check`, because
 //! copies are verified too.
 
-use crate::checksum::{Checksum, StoredVersion};
+use crate::checksum::Checksum;
 use crate::damaged_object::DamagedObject;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::read_transaction::ReadTransaction;
-use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
-use crate::{calendar_context_table, meta};
+use crate::row_checksum::{
+    BATCH, COLLECTION, COLLECTION_HISTORY, CheckedTable, ITEM, ITEM_HISTORY, OPERATION,
+};
+use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
+use crate::schema::{SCHEMA_MAJOR, SCHEMA_MINOR};
+use crate::stored_version::StoredVersion;
+use crate::{Kind, calendar_context_table, meta};
 use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Handles of a UID that are tried: more UIDs of a collection never have the same first handle.
 const MAX_HANDLE_ATTEMPTS: u32 = 16;
@@ -34,12 +39,19 @@ pub(crate) fn find_damage(tx: &ReadTransaction<'_>) -> DatabaseResult<Damage> {
     if tx.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
         return Ok(Damage::default());
     }
-    let mut scan = DamageScan { tx, collections: read_collections(tx)?, damage: Damage::default() };
+    let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let mut scan = DamageScan {
+        tx,
+        collections: read_collections(tx)?,
+        may_have_unknown_kinds: version > 1000 * SCHEMA_MAJOR + SCHEMA_MINOR,
+        damage: Damage::default(),
+    };
     scan.scan_blobs()?;
     scan.scan_items()?;
     scan.scan_versions()?;
     scan.scan_calendar_contexts()?;
-    scan.scan_properties()?;
+    scan.scan_collections()?;
+    scan.scan_operations()?;
     scan.damage.objects.extend(meta::find_damaged_values(tx)?);
     scan.add_dependent_items()?;
     Ok(scan.damage)
@@ -60,7 +72,14 @@ fn read_collections(tx: &ReadTransaction<'_>) -> DatabaseResult<HandleKeys> {
 struct DamageScan<'a> {
     tx: &'a ReadTransaction<'a>,
     collections: HandleKeys,
+    /// Whether a newer version of the schema may have kinds that this program does not know.
+    may_have_unknown_kinds: bool,
     damage: Damage,
+}
+
+/// Returns whether a stored number is one of a kind.
+fn is_known_kind(number: i64) -> bool {
+    Kind::from_number(number).is_some()
 }
 
 impl DamageScan<'_> {
@@ -84,8 +103,9 @@ impl DamageScan<'_> {
     }
 
     fn scan_items(&mut self) -> DatabaseResult<()> {
+        let changed_rows = self.find_changed_rows(&ITEM)?;
         let sql = "SELECT i.id, i.handle, i.collection, i.uid, i.recurrence_id,
-                          coalesce(s.bytes, b.bytes), s.checksum
+                          coalesce(s.bytes, b.bytes), s.checksum, i.kind
                    FROM item i LEFT JOIN source_bytes s ON s.item = i.id
                    LEFT JOIN blob b ON b.hash = s.blob_hash ORDER BY i.id";
         let mut select = self.tx.prepare_cached(sql)?;
@@ -96,12 +116,17 @@ impl DamageScan<'_> {
             let collection: CollectionRow = row.get(2)?;
             let is_sound = bytes_at(row, 5)
                 .is_some_and(|bytes| checksum_at(row, 6) == Some(Checksum::from_item(item, bytes)));
-            if !is_sound {
+            let has_identity =
+                self.is_handle_of(handle, collection, &text_at(row, 3), &text_at(row, 4));
+            // A wrong identity has an object of its own.
+            let is_row_changed = has_identity && changed_rows.contains(&item.to_number());
+            let has_kind = self.may_have_unknown_kinds || row.get(7).is_ok_and(is_known_kind);
+            if !is_sound || is_row_changed || !has_kind {
                 let collection = self.collection_name(collection);
                 self.damage.objects.push(DamagedObject::Item { handle, collection });
                 self.damage.affected_items.insert(item);
             }
-            if !self.is_handle_of(handle, collection, &text_at(row, 3), &text_at(row, 4)) {
+            if !has_identity {
                 let collection = self.collection_name(collection);
                 self.damage.objects.push(DamagedObject::Identity { handle, collection });
                 self.damage.affected_items.insert(item);
@@ -123,6 +148,7 @@ impl DamageScan<'_> {
     }
 
     fn scan_versions(&mut self) -> DatabaseResult<()> {
+        let changed_rows = self.find_changed_rows(&ITEM_HISTORY)?;
         let sql = "SELECT f.id, f.handle, f.collection, f.uid, f.recurrence_id,
                           coalesce(f.bytes, b.bytes), f.checksum, f.item, f.seq
                    FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash ORDER BY f.id";
@@ -143,7 +169,8 @@ impl DamageScan<'_> {
                 // A purged version has neither a UID nor bytes.
                 false => version.checksum.is_none(),
             };
-            if !version.is_sound() || !has_identity {
+            let is_row_changed = changed_rows.contains(&version.row.to_number());
+            if !version.is_sound() || !has_identity || is_row_changed {
                 let (collection, until) = (self.collection_name(collection), row.get(8)?);
                 self.damage.objects.push(DamagedObject::FormerVersion {
                     handle,
@@ -172,8 +199,19 @@ impl DamageScan<'_> {
         Ok(())
     }
 
-    /// Compares the properties of collections and of their former versions.
-    fn scan_properties(&mut self) -> DatabaseResult<()> {
+    /// Compares collections and their former versions, each with its properties.
+    fn scan_collections(&mut self) -> DatabaseResult<()> {
+        for row in self.find_changed_rows(&COLLECTION)? {
+            let collection = self.collection_name(CollectionRow::from_number(row));
+            self.damage.objects.push(DamagedObject::Collection { collection });
+            // Its index configuration may be wrong.
+            let mut select = self.tx.prepare_cached("SELECT id FROM item WHERE collection = ?1")?;
+            let items = select.query_map([row], |row| row.get::<_, ItemRow>(0))?;
+            self.damage.affected_items.extend(items.collect::<rusqlite::Result<Vec<_>>>()?);
+        }
+        for until in self.find_changed_rows(&COLLECTION_HISTORY)? {
+            self.damage.objects.push(DamagedObject::FormerCollection { until });
+        }
         let sql = "SELECT id, properties, properties_checksum FROM collection
                    UNION ALL
                    SELECT collection, properties, properties_checksum FROM collection_history";
@@ -189,6 +227,22 @@ impl DamageScan<'_> {
             }
         }
         Ok(())
+    }
+
+    fn scan_operations(&mut self) -> DatabaseResult<()> {
+        for number in self.find_changed_rows(&OPERATION)? {
+            let operation = OperationId::from_number(number);
+            self.damage.objects.push(DamagedObject::Operation { operation });
+        }
+        for seq in self.find_changed_rows(&BATCH)? {
+            self.damage.objects.push(DamagedObject::Batch { seq });
+        }
+        Ok(())
+    }
+
+    /// Returns the keys of the rows of a table that do not match their checksums.
+    fn find_changed_rows(&self, table: &CheckedTable) -> DatabaseResult<BTreeSet<i64>> {
+        Ok(table.find_changed_rows(self.tx)?.into_iter().collect())
     }
 
     /// Adds the items that have the UID of an affected item: their schedules depend on it.

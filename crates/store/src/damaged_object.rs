@@ -4,13 +4,13 @@
 
 use crate::Seq;
 use crate::handle::Handle;
-use crate::row_ids::CalendarContextRow;
+use crate::row_ids::{CalendarContextRow, OperationId};
 
 /// An object whose stored bytes do not match their checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamagedObject {
-    /// The source bytes of an item.
+    /// The source bytes of an item, or its row.
     #[error("item {handle:.8} in {collection}")]
     Item {
         /// The item.
@@ -55,6 +55,30 @@ pub enum DamagedObject {
     ZoneDefinition {
         /// The stored TZID.
         tzid: String,
+    },
+    /// A collection.
+    #[error("collection {collection}")]
+    Collection {
+        /// Its stored name.
+        collection: String,
+    },
+    /// A former state of a collection.
+    #[error("the state of a collection that batch {until} replaced")]
+    FormerCollection {
+        /// The batch that changed the collection.
+        until: Seq,
+    },
+    /// An operation of the log.
+    #[error("operation {operation}")]
+    Operation {
+        /// The operation.
+        operation: OperationId,
+    },
+    /// The record of the operation of a batch.
+    #[error("batch {seq}")]
+    Batch {
+        /// The batch.
+        seq: Seq,
     },
     /// The properties of a collection, or their former version.
     #[error("the properties of collection {collection}")]

@@ -9,14 +9,17 @@ use crate::calendar_context_table::{self, UnverifiedContext};
 use crate::checksum::Checksum;
 use crate::combined_schedules::CombinedSchedules;
 use crate::error::DatabaseResult;
+use crate::item_meta::ITEM_META_COLUMNS;
 use crate::read_transaction::ReadTransaction;
+use crate::row_checksum::is_item_row_sound;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
-use larder_extract::{Extractor, IndexConfig, IndexDocument, ItemContext};
+use larder_extract::{ExtractedTerms, Extractor, IndexConfig, IndexDocument, ItemContext};
 use larder_format::collection_type::CollectionType;
 use larder_format::kind::Kind;
 use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::LazyLock;
 
 /// The extractors of a store's collections, whose index configurations are read on first use, and
 /// the calendar contexts of their items.
@@ -27,17 +30,25 @@ pub(crate) struct ExtractorCache<'a> {
     combined_schedules: CombinedSchedules,
 }
 
+/// Reads an item with its bytes and its checksums.
+static SELECT_ITEM_SQL: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {ITEM_META_COLUMNS}, s.bytes, s.checksum, i.ordinal, i.row_checksum
+         FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
+    )
+});
+
 /// The maximum number of calendar contexts in the cache.
 const MAX_CACHED_CONTEXTS: usize = 64;
 
 /// An item, as it is stored.
 pub(crate) struct ItemRecord {
+    row: ItemRow,
     pub(crate) collection: CollectionRow,
     pub(crate) uid: String,
     pub(crate) context: ItemContext,
     pub(crate) bytes: Vec<u8>,
-    /// Whether the bytes and the calendar context match their checksums. Indexes are filled with
-    /// what is stored, because they must have every item; `check` names the damaged ones.
+    /// Whether the bytes, the row and the calendar context match their checksums.
     pub(crate) is_sound: bool,
 }
 
@@ -79,21 +90,16 @@ impl<'a> ExtractorCache<'a> {
         row: ItemRow,
     ) -> rusqlite::Result<Option<ItemRecord>> {
         let found = tx
-            .prepare_cached(
-                "SELECT i.collection, i.uid, i.kind, i.recurrence_id, i.calendar_context, s.bytes,
-                        s.checksum
-                 FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
-            )?
+            .prepare_cached(&SELECT_ITEM_SQL)?
             .query_row([row], |row| {
                 let place: (i64, String, Option<CalendarContextRow>) =
-                    (row.get(2)?, row.get(3)?, row.get(4)?);
-                let stored: (Option<Vec<u8>>, Checksum) = (row.get(5)?, row.get(6)?);
-                Ok((row.get(0)?, row.get(1)?, place, stored))
+                    (row.get(2)?, row.get(7)?, row.get(8)?);
+                let stored: (Option<Vec<u8>>, Checksum) = (row.get(9)?, row.get(10)?);
+                Ok((row.get(3)?, row.get(4)?, place, stored, is_item_row_sound(row, 11, 12)?))
             })
             .optional()?;
-        let Some((collection, uid, (kind, recurrence, context_row), stored)) = found else {
-            return Ok(None);
-        };
+        let Some((collection, uid, place, stored, is_row_sound)) = found else { return Ok(None) };
+        let (kind, recurrence, context_row) = place;
         let Some(kind) = Kind::from_number(kind) else { return Ok(None) };
         let found = match context_row {
             Some(context_row) => self.calendar_context(tx, context_row)?,
@@ -111,8 +117,8 @@ impl<'a> ExtractorCache<'a> {
                 .unwrap_or_default(),
         };
         let context = ItemContext { kind, recurrence_id: recurrence, calendar_context };
-        let is_sound = are_bytes_sound && is_context_sound;
-        Ok(Some(ItemRecord { collection, uid, context, bytes, is_sound }))
+        let is_sound = are_bytes_sound && is_row_sound && is_context_sound;
+        Ok(Some(ItemRecord { row, collection, uid, context, bytes, is_sound }))
     }
 
     fn calendar_context(
@@ -131,13 +137,23 @@ impl<'a> ExtractorCache<'a> {
         Ok(context)
     }
 
-    /// Extracts the entry of an item.
+    /// Extracts the entry of an item. Values of a damaged item would be those of changed bytes: it
+    /// keeps its stored fields, and is a candidate of each search, which then reads and names it.
+    /// It keeps a place in each order, because a list without it would hide it.
     pub(crate) fn extract(
         &mut self,
         tx: &ReadTransaction<'_>,
         item: &ItemRecord,
     ) -> rusqlite::Result<IndexDocument> {
-        Ok(self.for_collection(tx, item.collection)?.extract(&item.bytes, &item.context))
+        let extractor = self.for_collection(tx, item.collection)?;
+        let mut entry = extractor.extract(&item.bytes, &item.context);
+        if !item.is_sound {
+            let sql = "SELECT stored_fields FROM item WHERE id = ?1";
+            entry.stored_fields = tx.query_row(sql, [item.row], |row| row.get(0))?;
+            entry.terms = ExtractedTerms { is_oversized: true, ..ExtractedTerms::default() };
+            entry.has_uid = false;
+        }
+        Ok(entry)
     }
 
     /// Replaces the cache of combined schedules by one of an earlier reading.

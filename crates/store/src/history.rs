@@ -12,6 +12,7 @@ use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::meta::{EPOCH_KEY, find_meta_number, read_meta_number, read_meta_text, write_meta};
 use crate::read_transaction::ReadTransaction;
+use crate::row_checksum::ITEM_HISTORY;
 use crate::row_ids::{ItemRow, OperationId};
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, calendar_context_table};
@@ -236,5 +237,6 @@ pub(crate) fn erase_item_history(
                 checksum = NULL WHERE handle = ?1 AND uid IS NOT NULL",
         [handle.to_bytes()],
     )?;
+    ITEM_HISTORY.write_checksums(tx, "handle = ?1", &[handle.to_bytes().to_vec().into()])?;
     Ok((erased, bytes))
 }

@@ -15,6 +15,7 @@ use crate::item_meta::kind_condition;
 use crate::lock::WorkLock;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
+use crate::row_checksum::ITEM;
 use crate::row_ids::{CollectionRow, ItemRow};
 use crate::series;
 use crate::sort_index_pages::SortIndexPageWriter;
@@ -281,6 +282,24 @@ fn force_merge_step(tx: &WriteTransaction<'_>) -> DatabaseResult<bool> {
     larder_index::force_merge_step(&IndexTableWriter::new(tx), text, MERGE_STEP_BYTES)
 }
 
+/// Writes the stored fields of an item. Other rules may find a UID in bytes in which the former
+/// rules found none; `uid_origin` is then 2.
+fn write_stored_fields(
+    tx: &WriteTransaction<'_>,
+    item: ItemRow,
+    entry: &IndexDocument,
+) -> rusqlite::Result<()> {
+    let sql = "UPDATE item SET stored_fields = ?2 WHERE id = ?1 RETURNING uid_origin";
+    let uid_origin: i64 =
+        tx.prepare_cached(sql)?.query_row((item, &entry.stored_fields), |row| row.get(0))?;
+    if uid_origin != 1 || !entry.has_uid {
+        return Ok(());
+    }
+    ITEM.update_row(tx, item.to_number(), || {
+        tx.prepare_cached("UPDATE item SET uid_origin = 2 WHERE id = ?1")?.execute([item])
+    })
+}
+
 fn index_page(
     tx: &WriteTransaction<'_>,
     set: DerivedIndex,
@@ -316,13 +335,7 @@ fn index_page(
             }
         };
         if set == DerivedIndex::Text {
-            // Other rules may find a UID in bytes in which the former rules found none;
-            // `uid_origin` is then 2.
-            tx.prepare_cached(
-                "UPDATE item SET stored_fields = ?2,
-                     uid_origin = iif(uid_origin > 0 AND ?3, 2, uid_origin) WHERE id = ?1",
-            )?
-            .execute((id, &entry.stored_fields, entry.has_uid))?;
+            write_stored_fields(tx, *id, &entry)?;
         }
         match set {
             DerivedIndex::Sort => {

@@ -112,7 +112,7 @@ impl<'a> CandidateReader<'a> {
                 "FROM item i WHERE i.id = ?1"
             ),
             true => concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes, s.checksum ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes, s.checksum, i.ordinal, i.row_checksum ",
                 "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
             ),
         })?;

@@ -2,11 +2,12 @@
 //!
 //! Separate from `item_reader` because every module that reads the table `item` makes these.
 
-use crate::checksum::verify_item;
+use crate::checksum::{damaged_item_error, verify_item};
 use crate::collection::CollectionMeta;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::read_transaction::ReadTransaction;
+use crate::row_checksum::{is_item_row_sound, verify_item_row};
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use crate::{Kind, Seq, blob};
 use larder_extract::StoredFields;
@@ -63,6 +64,22 @@ pub(crate) fn item_meta_from_row(
     kind.map(|kind| item_meta_of_kind(row, kind, collections)).transpose()
 }
 
+/// Reads the metadata of an item; `None` if its kind is unknown.
+///
+/// # Errors
+/// The item by name, if its kind is unknown because of damage.
+pub(crate) fn known_item_meta(
+    tx: &ReadTransaction<'_>,
+    row: &Row<'_>,
+    collections: &[CollectionMeta],
+) -> DatabaseResult<Option<ItemMeta>> {
+    let meta = item_meta_from_row(row, collections)?;
+    if meta.is_none() {
+        verify_item_row(tx, row.get(0)?)?;
+    }
+    Ok(meta)
+}
+
 pub(crate) fn item_meta_of_kind(
     row: &Row<'_>,
     kind: Kind,
@@ -106,11 +123,13 @@ fn item_meta_in_collection(
     })
 }
 
-/// The columns of the stored fields, and of the source bytes with their checksum, after those of
-/// [`ITEM_META_COLUMNS`].
+/// The columns of the stored fields, of the source bytes with their checksum, and of the rest of the
+/// row with its checksum, after those of [`ITEM_META_COLUMNS`].
 const STORED_FIELDS_COLUMN: usize = 9;
 const BYTES_COLUMN: usize = 10;
 const CHECKSUM_COLUMN: usize = 11;
+const ORDINAL_COLUMN: usize = 12;
+const ROW_CHECKSUM_COLUMN: usize = 13;
 
 /// Reads the stored fields, after the columns of an [`ItemMeta`].
 pub(crate) fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredFields<'a>> {
@@ -120,12 +139,15 @@ pub(crate) fn stored_fields_from_row<'a>(row: &'a Row<'_>) -> Option<StoredField
 }
 
 /// Reads the source bytes of the item in this row, after the columns of an [`ItemMeta`] and of the
-/// stored fields, and verifies them.
+/// stored fields, and verifies them and the row.
 pub(crate) fn bytes_from_row<'a>(
     tx: &ReadTransaction<'_>,
     row: &'a Row<'_>,
     item: ItemRow,
 ) -> DatabaseResult<Cow<'a, [u8]>> {
+    if !is_item_row_sound(row, ORDINAL_COLUMN, ROW_CHECKSUM_COLUMN)? {
+        return Err(damaged_item_error(tx, item));
+    }
     Ok(match row.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
         Some(bytes) => {
             verify_item(tx, item, bytes, row.get(CHECKSUM_COLUMN)?)?;

@@ -11,7 +11,7 @@ use crate::extractor_cache::ExtractorCache;
 use crate::handle::{Handle, HandlePrefix};
 use crate::item_meta::{
     ITEM_META_COLUMNS, ItemMeta, bytes_from_row, item_meta_from_row, kind_condition,
-    stored_fields_from_row,
+    known_item_meta, stored_fields_from_row,
 };
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -87,7 +87,7 @@ impl ItemReader<'_> {
             return Ok(None);
         };
         let mut select = tx.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes, s.checksum ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes, s.checksum, i.ordinal, i.row_checksum ",
             "FROM item i CROSS JOIN source_bytes s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
             "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
         ))?;
@@ -95,7 +95,7 @@ impl ItemReader<'_> {
         let mut rows = select.query((handle.to_bytes(), uid, collection))?;
         let Some(row) = rows.next()? else { return Ok(None) };
         // In a store that was restored, another collection may have the name.
-        let Some(meta) = item_meta_from_row(row, slice::from_ref(known))? else { return Ok(None) };
+        let Some(meta) = known_item_meta(tx, row, slice::from_ref(known))? else { return Ok(None) };
         let meta = ItemMeta { collection: Arc::clone(&known.name), ..meta };
         let bytes = bytes_from_row(tx, row, meta.row)?.into_owned();
         Ok(Some((meta, bytes)))
@@ -432,7 +432,7 @@ impl ItemReader<'_> {
                 let mut rows = select.query(run)?;
                 while let Some(row) = rows.next()? {
                     let fields = if has_fields { stored_fields_from_row(row) } else { None };
-                    let Some(meta) = item_meta_from_row(row, &cache.collections)? else { continue };
+                    let Some(meta) = known_item_meta(tx, row, &cache.collections)? else { continue };
                     if !visit(meta, fields) {
                         return Ok(());
                     }
@@ -569,7 +569,7 @@ fn for_each_in_rows(
 ) -> DatabaseResult<()> {
     let mut pass_all = |mut items: Rows<'_>| -> DatabaseResult<bool> {
         while let Some(item) = items.next()? {
-            let Some(meta) = item_meta_from_row(item, &cache.collections)? else { continue };
+            let Some(meta) = known_item_meta(tx, item, &cache.collections)? else { continue };
             let bytes = bytes_from_row(tx, item, meta.row)?;
             if !visit(meta, &bytes) {
                 return Ok(false);
@@ -579,14 +579,14 @@ fn for_each_in_rows(
     };
     if contiguous_runs(rows).count() * MIN_RUN_ROWS > rows.len() {
         let mut select = tx.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes, s.checksum ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes, s.checksum, i.ordinal, i.row_checksum ",
             "FROM rarray(?1) wanted CROSS JOIN item i ON i.id = wanted.value CROSS JOIN source_bytes s ON s.item = i.id"
         ))?;
         let rows = rows.iter().map(|row| Value::Integer(row.to_number())).collect();
         return pass_all(select.query([Rc::<Vec<Value>>::new(rows)])?).map(drop);
     }
     let mut select = tx.prepare_cached(concat!(
-        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes, s.checksum ",
+        "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, NULL, s.bytes, s.checksum, i.ordinal, i.row_checksum ",
         "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
         "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
     ))?;

@@ -26,7 +26,8 @@
 //! | `connection`, `database_copy` | connections with their settings, copies of a database |
 //! | `blank_database` | the file of a new store |
 //! | `read_access` | opening the database for reading, also on full and read-only disks |
-//! | `checksum` | checksums of stored bytes |
+//! | `checksum`, `row_checksum` | checksums of stored bytes, checksums of whole rows |
+//! | `stored_version` | former versions as they are stored |
 //! | `meta`, `schema` | single values, the schema with its migrations |
 //! | `blob` | source bytes |
 //! | `extractor_cache`, `combined_schedules` | the extractors of the collections, schedules of a series |
@@ -113,6 +114,7 @@ mod read_access;
 mod read_transaction;
 mod reader;
 mod reader_cache;
+mod row_checksum;
 mod row_ids;
 mod salvage;
 mod schedule_intervals;
@@ -124,6 +126,7 @@ mod sorted_reads;
 mod staging_file;
 mod step_size;
 mod store;
+mod stored_version;
 mod uid_lookup;
 mod undo;
 mod write_transaction;

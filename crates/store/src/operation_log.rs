@@ -3,14 +3,15 @@
 //! Separate from `history`, which records and prunes them below the readers, and from
 //! `change_reader`, which has the methods that readers call.
 
-use crate::checksum::StoredVersion;
 use crate::error::DatabaseResult;
 use crate::handle::{Handle, HandlePrefix};
 use crate::history::{
     OPERATION_COLUMNS, OperationRecord, PURGE_COMMAND, Version, operation_from_row,
 };
 use crate::read_transaction::ReadTransaction;
+use crate::row_checksum::verify_item_row;
 use crate::row_ids::{ItemRow, OperationId};
+use crate::stored_version::StoredVersion;
 use crate::{Seq, blob};
 use rusqlite::OptionalExtension as _;
 
@@ -89,6 +90,7 @@ pub(crate) fn list_versions(
     let current: Option<(ItemRow, Seq)> =
         tx.query_row(sql, [handle.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     if let Some((row, since)) = current {
+        verify_item_row(tx, row)?;
         versions.push(Version {
             since,
             until: None,

@@ -62,9 +62,11 @@
 //!
 //! The column `checksum` of these tables is computed by `checksum` from the other columns and the
 //! row id; without `ref_count`, which is counted again. The checksum of `source_bytes` and of
-//! `item_history` covers the row of the item and its bytes, also if these are in `blob`, so a
-//! former version keeps the checksum that it had as the current one; it is NULL after a purge. UID
-//! and collection are covered by the handle.
+//! `item_history` covers the row id of the item and its bytes, also if these are in `blob`, so a
+//! former version keeps the checksum that it had as the current one; it is NULL after a purge.
+//! `row_checksum` of `item` and `item_history` covers the other columns of truth. It is apart
+//! because bytes without their row, and a row without its bytes, can each be verified alone. See
+//! `row_checksum` for the columns; each change of one of them writes the checksum, too.
 //!
 //! **Derived data**, which may be dropped and refilled at any time:
 //!
@@ -125,7 +127,8 @@ CREATE TABLE collection(
   removed INTEGER NOT NULL DEFAULT 0,
   index_config TEXT NOT NULL DEFAULT '',
   properties BLOB,
-  properties_checksum INTEGER
+  properties_checksum INTEGER,
+  checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX collection_name ON collection(name) WHERE removed = 0;
 CREATE TABLE item(
@@ -139,7 +142,8 @@ CREATE TABLE item(
   seq INTEGER NOT NULL,
   ordinal INTEGER NOT NULL,
   stored_fields BLOB,
-  calendar_context INTEGER
+  calendar_context INTEGER,
+  row_checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX item_handle ON item(handle);
 CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
@@ -188,9 +192,14 @@ CREATE TABLE operation(
   updated INTEGER NOT NULL,
   removed INTEGER NOT NULL,
   undoes INTEGER,
-  undone_by INTEGER
+  undone_by INTEGER,
+  checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;
+CREATE TABLE batch(
+  seq INTEGER PRIMARY KEY,
+  operation INTEGER NOT NULL,
+  checksum INTEGER NOT NULL DEFAULT 0
+) STRICT;
 CREATE TABLE item_history(
   id INTEGER PRIMARY KEY,
   seq INTEGER NOT NULL,
@@ -208,7 +217,8 @@ CREATE TABLE item_history(
   checksum INTEGER,
   calendar_context INTEGER,
   item INTEGER,
-  schedule BLOB
+  schedule BLOB,
+  row_checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX item_history_seq ON item_history(seq, ordinal);
 CREATE INDEX item_history_handle ON item_history(handle, seq, ordinal);
@@ -227,6 +237,7 @@ CREATE TABLE collection_history(
   index_config TEXT NOT NULL DEFAULT '',
   properties BLOB,
   properties_checksum INTEGER,
+  checksum INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY(seq, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE idx_segment(

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// A day in milliseconds.
 pub(crate) const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -92,6 +92,65 @@ pub(crate) fn write_source_bytes(conn: &Connection, item: ItemRow, bytes: &[u8])
     let checksum = (xxh3_64(bytes) ^ spread).cast_signed();
     let sql = "UPDATE source_bytes SET bytes = ?2, checksum = ?3 WHERE item = ?1";
     assert_eq!(conn.execute(sql, (item, bytes, checksum)).unwrap(), 1);
+}
+
+/// Writes the checksums of the rows that a test changed.
+pub(crate) fn write_row_checksums(conn: &Connection) {
+    let version = "handle, kind, collection, uid, uid_origin, ";
+    let tables = [
+        ("item", "row_checksum", format!("id, {version} seq, recurrence_id, calendar_context, ordinal")),
+        (
+            "item_history",
+            "row_checksum",
+            format!("item, {version} since, recurrence_id, calendar_context, seq, ordinal, removed"),
+        ),
+        ("collection", "checksum", "id, handle_key, name, type, seq, removed, index_config".into()),
+        (
+            "operation",
+            "checksum",
+            "id, verb, detail, started_ms, store_age_ms, added, updated, removed, undoes, undone_by"
+                .into(),
+        ),
+        ("batch", "checksum", "seq, operation".into()),
+    ];
+    for (table, checksum_column, columns) in tables {
+        let mut select = conn.prepare(&format!("SELECT rowid, {columns} FROM {table}")).unwrap();
+        let count = columns.split(',').count();
+        let rows: Vec<(i64, i64)> = select
+            .query_map([], |row| {
+                let values: Vec<Value> =
+                    (1..=count).map(|column| row.get(column)).collect::<Result<_, _>>()?;
+                let (version, place) = values.split_at(values.len().min(9));
+                let checksum = match (table, place) {
+                    ("item", [Value::Integer(ordinal)]) => hash_columns(version) ^ ordinal,
+                    ("item_history", place) => hash_columns(version) ^ hash_columns(place),
+                    _ => hash_columns(&values),
+                };
+                Ok((row.get(0)?, checksum))
+            })
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        let sql = format!("UPDATE {table} SET {checksum_column} = ?2 WHERE rowid = ?1");
+        for row in rows {
+            assert_eq!(conn.execute(&sql, row).unwrap(), 1);
+        }
+    }
+}
+
+fn hash_columns(columns: &[Value]) -> i64 {
+    let hash = columns.iter().fold(0, |hash: u64, column| {
+        let (tag, bytes) = match column {
+            Value::Null => (1_u64, Vec::new()),
+            Value::Integer(number) => (2, number.to_le_bytes().to_vec()),
+            Value::Text(text) => (4, text.clone().into_bytes()),
+            Value::Blob(bytes) => (5, bytes.clone()),
+            Value::Real(_) => panic!("no column has real numbers"),
+        };
+        let seed = hash.wrapping_add(tag.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        xxh3_64_with_seed(&bytes, seed)
+    });
+    hash.cast_signed()
 }
 
 /// Returns the handle in an outcome.
@@ -187,6 +246,7 @@ impl Book {
         let sql = "INSERT INTO operation(verb, detail, started_ms, store_age_ms, added, updated, removed)
                    SELECT 'use', '', max(started_ms), max(store_age_ms) + ?1, 0, 0, 0 FROM operation HAVING count(*) > 0";
         conn.execute(sql, [days * DAY_MS]).unwrap();
+        write_row_checksums(&conn);
     }
 
     /// Applies an operation of one batch at a given time.

@@ -14,7 +14,7 @@ use std::fs;
 
 /// A store with rows in each table that has checksums: items, former versions, both also in
 /// `blob`, calendar contexts and definitions.
-fn varied_book() -> Book {
+pub(crate) fn varied_book() -> Book {
     let mut book = Book::new();
     for uid in ["a", "b", "c", "d"] {
         book.put(&card(uid, &format!("Name of {uid}"), "TEL:+43 664 123\r\nX-NEEDLE:find me\r\n"));

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// A store whose larger tables have several pages.
 fn large_book() -> Book {
@@ -48,7 +48,7 @@ fn large_book() -> Book {
 }
 
 /// Salvages a store, and returns the contents of a new store that restores the result.
-fn salvage_and_restore(dir: &Path) -> (SalvageReport, Contents) {
+pub(crate) fn salvage_and_restore(dir: &Path) -> (SalvageReport, Contents) {
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("salvaged.db");
     let report = DataDirectory::new(dir).salvage(&create_options(), &out).unwrap();
@@ -241,7 +241,7 @@ fn a_writer_notices_that_the_file_was_replaced() {
 }
 
 /// The data of a store, as lines that do not depend on row ids.
-type Dump = Vec<(&'static str, Vec<Value>)>;
+pub(crate) type Dump = Vec<(&'static str, Vec<Value>)>;
 
 /// Reads everything that a user can see, or undo, of a store.
 fn read_dump(data: &Path) -> Dump {
@@ -373,7 +373,7 @@ fn for_each_damage(dir: &Path, mut act: impl FnMut(&str)) {
 }
 
 /// Salvages a store, and reads everything of a store that restores the result.
-fn salvage_and_dump(dir: &Path) -> (SalvageReport, Dump) {
+pub(crate) fn salvage_and_dump(dir: &Path) -> (SalvageReport, Dump) {
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("salvaged.db");
     let report = DataDirectory::new(dir).salvage(&create_options(), &out).unwrap();
@@ -570,8 +570,10 @@ fn operations_can_be_undone_after_a_salvage() {
             put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Precondition::Any)
         })
         .collect();
-    book.apply(changes);
-    let (removal, _) = book.apply(vec![BatchChange::RemoveCollection("contacts".into())]);
+    let (_, added) = book.apply(changes);
+    let handles = added.outcomes.iter().map(outcome_handle);
+    let removals = handles.map(|handle| BatchChange::Remove(handle, Precondition::Any)).collect();
+    let (removal, _) = book.apply(removals);
     book.put_into("friends", &card("new", "New", ""));
     let conn = rusqlite::Connection::open(book.data()).unwrap();
     conn.execute("UPDATE item_history SET bytes = x'00' WHERE id = 7", []).unwrap();
@@ -663,50 +665,4 @@ fn batches_that_a_damaged_log_does_not_give_are_named() {
     let out = dir.path().join("out.db");
     assert!(DataDirectory::new(dir.path()).salvage(&create_options(), &out).is_err());
     assert!(!out.exists());
-}
-
-/// A book with two events that name the time zone `Own`, each with its own definition.
-fn book_of_two_zones(with_definition: [bool; 2]) -> Book {
-    let mut book = Book::new();
-    for (n, has_definition) in with_definition.into_iter().enumerate() {
-        let lines = format!("VEVENT\nUID:e{n}\nDTSTART;TZID=Own:20260305T120000\nSUMMARY:Own {n}");
-        let context = if has_definition { calendar_context(n) } else { Default::default() };
-        let change =
-            put_component(&book.store, "home", &component(&lines), &context, Precondition::Any);
-        book.apply(vec![change]);
-    }
-    book
-}
-
-#[test]
-fn a_changed_calendar_context_is_a_named_loss() {
-    let book = book_of_two_zones([true, true]);
-    let conn = rusqlite::Connection::open(book.data()).unwrap();
-    let sql = "UPDATE item SET calendar_context = (SELECT max(calendar_context) FROM item)";
-    conn.execute(sql, []).unwrap();
-    drop(conn);
-    let (report, _) = salvage_and_restore(&book.dir());
-    assert!(!report.losses.is_empty());
-    let is_named = |loss: &SalvageLoss| *loss == SalvageLoss::CalendarContexts { items: 1 };
-    assert!(report.losses.iter().any(is_named), "{:?}", report.losses);
-}
-
-/// The rows of both events are lost, and the bytes of the one with a definition: the other one does
-/// not get it.
-#[test]
-fn no_item_gets_the_time_zone_of_a_lost_one() {
-    let book = book_of_two_zones([false, true]);
-    let root = book.count("SELECT rootpage FROM sqlite_schema WHERE name = 'item'") as usize;
-    let conn = rusqlite::Connection::open(book.data()).unwrap();
-    conn.execute("DELETE FROM source_bytes WHERE item = (SELECT max(id) FROM item)", []).unwrap();
-    drop(conn);
-    let (_scratch, dir) = book.with_store_closed(Path::to_path_buf);
-    let mut file = fs::read(dir.join("data.db")).unwrap();
-    file[(root - 1) * PAGE_BYTES..root * PAGE_BYTES].fill(0);
-    fs::write(dir.join("data.db"), file).unwrap();
-    let (report, dump) = salvage_and_dump(&dir);
-    let items: Vec<_> = dump.iter().filter(|(table, _)| *table == "item").collect();
-    assert_eq!(items.len(), 1, "{:?}", report.losses);
-    assert!(items[0].1.contains(&Value::Text("e0".into())));
-    assert_eq!(items[0].1[8..10], [Value::Null, Value::Null], "{:?}", report.losses);
 }

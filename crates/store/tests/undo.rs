@@ -1,6 +1,8 @@
 //! Tests of undo: bytes are restored exactly, or nothing changes and both versions are returned.
 
-use crate::book::{Book, NOW_MS, card, outcome_handle, put, write_meta, write_source_bytes};
+use crate::book::{
+    Book, NOW_MS, card, outcome_handle, put, write_meta, write_row_checksums, write_source_bytes,
+};
 use larder_store::{
     BatchChange, ChangeOutcome, Error, ItemRow, Kind, Operation, OperationId, Precondition,
     UndoConflict, UndoReport,
@@ -401,8 +403,8 @@ fn change_last_item(book: &Path) {
     let operation = number("SELECT max(id) + 1 FROM operation");
     let item = number(&format!("SELECT id FROM item WHERE handle = {last}"));
     conn.execute_batch(&format!(
-        "INSERT INTO operation VALUES({operation}, 'edit', '', 0, 0, 0, 1, 0, NULL, NULL);
-         INSERT INTO batch VALUES({seq}, {operation});
+        "INSERT INTO operation VALUES({operation}, 'edit', '', 0, 0, 0, 1, 0, NULL, NULL, 0);
+         INSERT INTO batch VALUES({seq}, {operation}, 0);
          INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid, recurrence_id,
                                   uid_origin, bytes, checksum, item)
            SELECT {seq}, 1, handle, collection, kind, 0, seq, uid, recurrence_id, uid_origin, bytes, checksum, id
@@ -414,6 +416,7 @@ fn change_last_item(book: &Path) {
                FROM source_bytes WHERE item = ?1";
     let bytes: Vec<u8> = conn.query_row(sql, [item], |row| row.get(0)).unwrap();
     write_source_bytes(&conn, ItemRow::from_number(item), &bytes);
+    write_row_checksums(&conn);
     write_meta(&conn, "last_seq", seq);
 }
 

@@ -4,7 +4,9 @@
 //! `item_rows` because these are the rules of items: conflicts, duplicates, and the versions to
 //! record.
 
-use super::item_rows::{ItemRowWriter, NewItem, StoredItem, stored_item_from_row};
+use super::item_rows::{
+    ItemRowWriter, NewItem, STORED_ITEM_COLUMNS, StoredItem, stored_item_from_row,
+};
 use super::{ApplyError, PrefetchedItems, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::calendar_context_table::{self, UnverifiedContext};
@@ -14,6 +16,7 @@ use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::index_updates::IndexUpdates;
 use crate::meta::{EPOCH_KEY, MetaTable, write_meta};
+use crate::row_checksum::{BATCH, OPERATION};
 use crate::row_ids::{CalendarContextRow, ItemRow, OperationId};
 use crate::series::ItemLocation;
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
@@ -182,11 +185,15 @@ impl<'a> BatchWriter<'a> {
              WHERE id = ?1",
         )?
         .execute((id, self.added, self.updated, self.removed))?;
-        tx.prepare_cached("INSERT INTO batch VALUES(?1, ?2)")?.execute((self.seq, id))?;
+        tx.prepare_cached("INSERT INTO batch VALUES(?1, ?2, 0)")?.execute((self.seq, id))?;
+        BATCH.write_checksums(tx, "seq = ?1", &[self.seq.into()])?;
         for undone in &self.undone_operations {
-            tx.prepare_cached("UPDATE operation SET undone_by = ?2 WHERE id = ?1")?
-                .execute((undone, id))?;
+            OPERATION.update_row(tx, undone.to_number(), || {
+                tx.prepare_cached("UPDATE operation SET undone_by = ?2 WHERE id = ?1")?
+                    .execute((undone, id))
+            })?;
         }
+        OPERATION.write_checksums(tx, "id = ?1", &[id.to_number().into()])?;
         let history_bytes = history::prune(tx, id, self.rows.history_bytes)?;
         for (key, value) in [
             ("last_seq", self.seq),
@@ -236,18 +243,19 @@ impl<'a> BatchWriter<'a> {
             UidLookup::HandleTaken => return Ok(ExistingItem::Absent(None)),
         };
         self.tx
-            .prepare_cached(
-                "SELECT id, handle, seq, kind, collection, uid, recurrence_id FROM item WHERE id = ?1",
-            )?
+            .prepare_cached(&format!(
+                "SELECT {} FROM item i WHERE i.id = ?1",
+                *STORED_ITEM_COLUMNS
+            ))?
             .query_row([row], stored_item_from_row)
             .map(ExistingItem::Item)
     }
 
     fn find_by_handle(&self, handle: Handle) -> rusqlite::Result<Option<StoredItem>> {
         self.tx
-            .prepare_cached(concat!(
-                "SELECT id, handle, seq, kind, collection, uid, recurrence_id FROM item ",
-                "WHERE handle = ?1"
+            .prepare_cached(&format!(
+                "SELECT {} FROM item i WHERE i.handle = ?1",
+                *STORED_ITEM_COLUMNS
             ))?
             .query_row([handle.to_bytes()], stored_item_from_row)
             .optional()
@@ -272,14 +280,13 @@ impl<'a> BatchWriter<'a> {
         {
             return Ok(keys.clone());
         }
-        let Some(stored) = self.extractors.read_item(self.tx, item.id)? else {
-            return Ok(SortKeys::new());
-        };
-        if !stored.is_sound {
+        let stored = self.extractors.read_item(self.tx, item.id)?;
+        if !item.is_row_sound || stored.as_ref().is_some_and(|stored| !stored.is_sound) {
             // The keys under which the item is sorted are unknown: the index is filled again.
             DerivedIndex::Sort.invalidate(self.tx)?;
             return Ok(SortKeys::new());
         }
+        let Some(stored) = stored else { return Ok(SortKeys::new()) };
         let extractor = self.extractors.for_collection(self.tx, collection)?;
         Ok(extractor.extract_sort_keys(&stored.bytes, &stored.context))
     }
@@ -310,7 +317,8 @@ impl<'a> BatchWriter<'a> {
         let stored_bytes = blob::read_unverified_bytes(self.tx, item.id)?
             .ok_or_else(|| DatabaseError::missing_source_bytes(item.id))?;
         // A damaged item is replaced, and its bytes are compared with nothing.
-        let (stored_bytes, is_sound) = stored_bytes.into_parts(item.id);
+        let (stored_bytes, are_bytes_sound) = stored_bytes.into_parts(item.id);
+        let is_sound = are_bytes_sound && item.is_row_sound;
         let is_same = is_sound && is_same_card(&stored_bytes, put.parsed.bytes());
         // The same bytes mean another time if the calendar defines the zone differently.
         let is_same = is_same && (is_repeat || self.has_same_calendar_context(&item, &put)?);
@@ -433,7 +441,7 @@ impl<'a> BatchWriter<'a> {
         let entry = extractor.take_or_extract(&mut put.parsed);
         let ordinal = self.next_ordinal();
         self.rows.log_version(item.id, ordinal, false)?;
-        self.rows.update(item.id, ordinal, put, &entry)?;
+        self.rows.update(item, ordinal, put, &entry)?;
         self.updated += 1;
         self.index_updates.put(item.id, item.location.clone(), former_keys, entry);
         Ok(())
@@ -516,11 +524,11 @@ impl<'a> BatchWriter<'a> {
         match is_undone {
             // The number of the undoing operation is known when the batch is finished.
             true => self.undone_operations.push(id),
-            false => drop(
+            false => OPERATION.update_row(self.tx, id.to_number(), || {
                 self.tx
                     .prepare_cached("UPDATE operation SET undone_by = NULL WHERE id = ?1")?
-                    .execute([id])?,
-            ),
+                    .execute([id])
+            })?,
         }
         self.operations_marked = true;
         Ok(ChangeOutcome::Done)

@@ -11,6 +11,7 @@ use crate::batch::ChangeOutcome;
 use crate::checksum::Checksum;
 use crate::derived_index::DerivedIndex;
 use crate::error::Error;
+use crate::row_checksum::{COLLECTION, COLLECTION_HISTORY};
 use crate::row_ids::CollectionRow;
 use crate::uid_lookup::CollectionKey;
 use larder_extract::IndexConfig;
@@ -82,6 +83,7 @@ impl BatchWriter<'_> {
             (&key, name, kind.collection_type().number(), self.seq),
         )?;
         let id = CollectionRow::from_number(self.tx.last_insert_rowid());
+        COLLECTION.write_checksums(self.tx, "id = ?1", &[id.to_number().into()])?;
         self.log_collection_version(id, None, false)?;
         Ok(CollectionKey { id, handle_key: key })
     }
@@ -125,8 +127,19 @@ impl BatchWriter<'_> {
                  SELECT ?1, ?2, id, ?4, ?5, index_config, properties, properties_checksum
                  FROM collection WHERE id = ?3",
                 (self.seq, ordinal, id, name, removed),
-            )
-            .map(drop)
+            )?;
+        let key = [self.seq.into(), ordinal.into()];
+        COLLECTION_HISTORY.write_checksums(self.tx, "seq = ?1 AND ordinal = ?2", &key)
+    }
+
+    /// Updates the row of a collection, and its checksum.
+    fn update_row(
+        &self,
+        id: CollectionRow,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> rusqlite::Result<()> {
+        COLLECTION.update_row(self.tx, id.to_number(), || self.tx.execute(sql, parameters))
     }
 
     pub(super) fn create_new_collection(
@@ -162,10 +175,8 @@ impl BatchWriter<'_> {
             return Err(ApplyError::Store(Error::CollectionExists { name: to.to_string() }));
         }
         self.log_collection_version(id, Some(from), false)?;
-        self.tx.execute(
-            "UPDATE collection SET name = ?2, seq = ?3 WHERE id = ?1",
-            (id, to, self.seq),
-        )?;
+        let sql = "UPDATE collection SET name = ?2, seq = ?3 WHERE id = ?1";
+        self.update_row(id, sql, (id, to, self.seq))?;
         self.collections.clear();
         Ok(ChangeOutcome::Done)
     }
@@ -183,10 +194,8 @@ impl BatchWriter<'_> {
             return Ok(ChangeOutcome::Done);
         }
         self.log_collection_version(id, Some(name), false)?;
-        self.tx.execute(
-            "UPDATE collection SET index_config = ?2, seq = ?3 WHERE id = ?1",
-            (id, config.to_stored(), self.seq),
-        )?;
+        let sql = "UPDATE collection SET index_config = ?2, seq = ?3 WHERE id = ?1";
+        self.update_row(id, sql, (id, config.to_stored(), self.seq))?;
         self.extractors.invalidate();
         if self.has_items(id)? {
             if before.has_different_text_indexes(config) {
@@ -210,11 +219,9 @@ impl BatchWriter<'_> {
         if self.tx.query_row(select_same, (id, properties), |_| Ok(())).optional()?.is_none() {
             self.log_collection_version(id, Some(name), false)?;
             let checksum = properties.map(|bytes| Checksum::from_properties(id, bytes));
-            self.tx.execute(
-                "UPDATE collection SET properties = ?2, seq = ?3, properties_checksum = ?4
-                 WHERE id = ?1",
-                (id, properties, self.seq, checksum),
-            )?;
+            let sql = "UPDATE collection SET properties = ?2, seq = ?3, properties_checksum = ?4
+                       WHERE id = ?1";
+            self.update_row(id, sql, (id, properties, self.seq, checksum))?;
         }
         Ok(ChangeOutcome::Done)
     }
@@ -230,8 +237,8 @@ impl BatchWriter<'_> {
             return Ok(ChangeOutcome::Conflict(None, None));
         }
         self.log_collection_version(id, Some(name), false)?;
-        self.tx
-            .execute("UPDATE collection SET removed = 1, seq = ?2 WHERE id = ?1", (id, self.seq))?;
+        let sql = "UPDATE collection SET removed = 1, seq = ?2 WHERE id = ?1";
+        self.update_row(id, sql, (id, self.seq))?;
         self.collections.clear();
         Ok(ChangeOutcome::Done)
     }
@@ -251,8 +258,8 @@ impl BatchWriter<'_> {
             return Err(ApplyError::Store(Error::CollectionExists { name }));
         }
         self.log_collection_version(id, Some(&name), true)?;
-        self.tx
-            .execute("UPDATE collection SET removed = 0, seq = ?2 WHERE id = ?1", (id, self.seq))?;
+        let sql = "UPDATE collection SET removed = 0, seq = ?2 WHERE id = ?1";
+        self.update_row(id, sql, (id, self.seq))?;
         Ok(ChangeOutcome::Done)
     }
 }

@@ -8,8 +8,9 @@ use crate::calendar_context_table::ContextRefCounts;
 use crate::checksum::Checksum;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
-use crate::item_meta::kind_condition;
+use crate::item_meta::{ITEM_META_COLUMNS, kind_condition};
 use crate::meta::MetaTable;
+use crate::row_checksum::{VersionColumns, history_place_checksum, is_item_row_sound};
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use crate::series::ItemLocation;
 use crate::write_transaction::WriteTransaction;
@@ -25,22 +26,32 @@ pub(super) struct StoredItem {
     /// The batch that last changed it.
     pub(super) seq: Seq,
     pub(super) location: ItemLocation,
+    /// Whether the row matches its checksum.
+    pub(super) is_row_sound: bool,
 }
 
-/// Reads an item from the columns `id, handle, seq, kind, collection, uid, recurrence_id`.
+/// The columns of [`stored_item_from_row`], for a query over `item i`.
+pub(super) static STORED_ITEM_COLUMNS: LazyLock<String> =
+    LazyLock::new(|| format!("{ITEM_META_COLUMNS}, i.ordinal, i.row_checksum"));
+
+/// Reads an item from the columns [`STORED_ITEM_COLUMNS`].
 pub(super) fn stored_item_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredItem> {
+    let is_row_sound = is_item_row_sound(row, 9, 10)?;
     Ok(StoredItem {
         id: row.get(0)?,
         handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(1)?),
-        seq: row.get(2)?,
+        seq: row.get(6)?,
         location: ItemLocation {
-            is_in_calendar: Kind::from_number(row.get(3)?)
-                .is_some_and(|kind| kind.collection_type().has_schedules()),
-            collection: row.get(4)?,
-            uid: row.get(5)?,
-            recurrence_id: row.get(6)?,
+            // A changed kind may hide a schedule.
+            is_in_calendar: !is_row_sound
+                || Kind::from_number(row.get(2)?)
+                    .is_some_and(|kind| kind.collection_type().has_schedules()),
+            collection: row.get(3)?,
+            uid: row.get(4)?,
+            recurrence_id: row.get(7)?,
             is_new: false,
         },
+        is_row_sound,
     })
 }
 
@@ -57,7 +68,7 @@ impl<'a> InsertStatements<'a> {
             &mut self.item,
             tx,
             "INSERT INTO item(id, collection, kind, uid, recurrence_id, uid_origin, handle, seq, ordinal, stored_fields,
-                              calendar_context) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                              calendar_context, row_checksum) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )
     }
 
@@ -131,18 +142,33 @@ impl<'a> ItemRowWriter<'a> {
         entry: &IndexDocument,
     ) -> DatabaseResult<()> {
         let context = self.acquire_calendar_context(&put)?;
+        let kind = put.parsed.kind().number();
+        let uid_origin = encode_uid_origin(put.derived_uid, entry.has_uid);
+        let columns = VersionColumns {
+            item: item.id,
+            handle: item.handle,
+            kind,
+            collection: item.collection,
+            uid: &put.uid,
+            uid_origin,
+            seq: self.seq,
+            recurrence_id: put.parsed.recurrence_id(),
+            calendar_context: context,
+        };
+        let row_checksum = columns.to_checksum().at_ordinal(item.ordinal);
         self.inserts.item(self.tx)?.execute((
             item.id,
             item.collection,
-            put.parsed.kind().number(),
+            kind,
             &put.uid,
             put.parsed.recurrence_id(),
-            encode_uid_origin(put.derived_uid, entry.has_uid),
+            uid_origin,
             item.handle.to_bytes(),
             self.seq,
             item.ordinal,
             &entry.stored_fields,
             context,
+            row_checksum,
         ))?;
         let bytes = put.parsed.into_bytes();
         let checksum = Checksum::from_item(item.id, &bytes);
@@ -155,33 +181,48 @@ impl<'a> ItemRowWriter<'a> {
     /// Replaces an item, whose version was copied into the history.
     pub(super) fn update(
         &mut self,
-        item: ItemRow,
+        item: &StoredItem,
         ordinal: i64,
         put: ItemPut,
         entry: &IndexDocument,
     ) -> DatabaseResult<()> {
-        let (kind, context) = (put.parsed.kind(), self.acquire_calendar_context(&put)?);
+        let context = self.acquire_calendar_context(&put)?;
+        let kind = put.parsed.kind().number();
+        let uid_origin = encode_uid_origin(put.derived_uid, entry.has_uid);
+        let columns = VersionColumns {
+            item: item.id,
+            handle: item.handle,
+            kind,
+            collection: item.location.collection,
+            uid: &item.location.uid,
+            uid_origin,
+            seq: self.seq,
+            recurrence_id: &item.location.recurrence_id,
+            calendar_context: context,
+        };
+        let row_checksum = columns.to_checksum().at_ordinal(ordinal);
         let bytes = put.parsed.into_bytes();
-        let checksum = Checksum::from_item(item, &bytes);
+        let checksum = Checksum::from_item(item.id, &bytes);
         let stored = blob::store_bytes(self.tx, bytes)?;
         self.tx
             .prepare_cached(
                 "UPDATE source_bytes SET bytes = ?2, blob_hash = ?3, checksum = ?4 WHERE item = ?1",
             )?
-            .execute((item, stored.bytes, stored.blob_hash, checksum))?;
+            .execute((item.id, stored.bytes, stored.blob_hash, checksum))?;
         self.tx
             .prepare_cached(
-                "UPDATE item SET seq = ?2, ordinal = ?3, uid_origin = ?4, stored_fields = ?5, kind = ?6, calendar_context = ?7
-                 WHERE id = ?1",
+                "UPDATE item SET seq = ?2, ordinal = ?3, uid_origin = ?4, stored_fields = ?5, kind = ?6, calendar_context = ?7,
+                        row_checksum = ?8 WHERE id = ?1",
             )?
             .execute((
-                item,
+                item.id,
                 self.seq,
                 ordinal,
-                encode_uid_origin(put.derived_uid, entry.has_uid),
+                uid_origin,
                 &entry.stored_fields,
-                kind.number(),
+                kind,
                 context,
+                row_checksum,
             ))?;
         Ok(())
     }
@@ -201,9 +242,13 @@ impl<'a> ItemRowWriter<'a> {
         ordinal: i64,
         is_removed: bool,
     ) -> rusqlite::Result<()> {
-        self.tx
-            .prepare_cached(&LOG_ITEM_VERSION_SQL)?
-            .execute((item, self.seq, ordinal, is_removed))?;
+        self.tx.prepare_cached(&LOG_ITEM_VERSION_SQL)?.execute((
+            item,
+            self.seq,
+            ordinal,
+            is_removed,
+            history_place_checksum(self.seq, ordinal, is_removed),
+        ))?;
         // The reference to a blob moves from `source_bytes` to `item_history`: its count stays the
         // same.
         self.history_bytes += self
@@ -227,16 +272,20 @@ impl<'a> ItemRowWriter<'a> {
     }
 }
 
-/// Copies an item into `item_history`, with its schedule if its kind has one.
+/// Copies an item into `item_history`, with its schedule if its kind has one. The checksum of the
+/// row is that of the item, without its place in its batch, and with the place of the version: a
+/// damaged row stays one. SQLite has no operator for an exclusive or.
 static LOG_ITEM_VERSION_SQL: LazyLock<String> = LazyLock::new(|| {
     format!(
         "INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid,
                                   recurrence_id, uid_origin, bytes, blob_hash, checksum,
-                                  calendar_context, item, schedule)
+                                  calendar_context, item, schedule, row_checksum)
          SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence_id,
                 i.uid_origin, s.bytes, s.blob_hash, s.checksum, i.calendar_context, i.id,
-                CASE WHEN {} THEN (SELECT data FROM idx_schedule WHERE item = i.id) END
-         FROM item i JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
+                CASE WHEN {} THEN (SELECT data FROM idx_schedule WHERE item = i.id) END,
+                (i.version_checksum | ?5) - (i.version_checksum & ?5)
+         FROM (SELECT *, (row_checksum | ordinal) - (row_checksum & ordinal) AS version_checksum
+               FROM item WHERE id = ?1) i JOIN source_bytes s ON s.item = i.id",
         kind_condition(Kind::has_schedule)
     )
 });

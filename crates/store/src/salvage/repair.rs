@@ -4,14 +4,16 @@
 
 use super::lost_contexts::LostReferences;
 use super::{CopiedRows, SalvageLoss, SalvageReport};
-use crate::checksum::{Checksum, StoredVersion};
+use crate::checksum::Checksum;
 use crate::damage_scan::is_handle_of_identity;
 use crate::damaged_object::DamagedObject;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::history::SCHEDULE_HISTORY_FROM_KEY;
 use crate::meta::write_meta;
+use crate::row_checksum::ITEM_HISTORY;
 use crate::row_ids::{CollectionRow, ItemRow};
+use crate::stored_version::StoredVersion;
 use crate::uid_lookup::{self, CollectionKey};
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq, calendar_context_table};
@@ -21,7 +23,7 @@ use larder_format::component::Component;
 use larder_format::contact::derive_uid;
 use rusqlite::OptionalExtension as _;
 use rusqlite::types::{Value, ValueRef};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The verb of the operation that owns the rows whose operation could not be read.
 const SALVAGE_COMMAND: &str = "salvage";
@@ -46,7 +48,10 @@ pub(super) struct Repair<'a> {
     /// The items whose rows were made again from their bytes.
     pub(super) restored_items: Vec<ItemRow>,
     /// The items that are in `losses` by name.
-    named_items: BTreeSet<ItemRow>,
+    pub(super) named_items: BTreeSet<ItemRow>,
+    /// The items whose rows are made again because they have changed, with their collections,
+    /// batches and places in the batches.
+    pub(super) changed_items: BTreeMap<ItemRow, (CollectionRow, (i64, i64))>,
     /// The collections whose handle key could not be read.
     pub(super) new_keys: BTreeSet<CollectionRow>,
     /// The number of lost items that no index names.
@@ -68,6 +73,7 @@ impl<'a> Repair<'a> {
             losses: Vec::new(),
             restored_items: Vec::new(),
             named_items: BTreeSet::new(),
+            changed_items: BTreeMap::new(),
             new_keys: BTreeSet::new(),
             unnamed_items: 0,
             incomplete_until: 0,
@@ -76,6 +82,7 @@ impl<'a> Repair<'a> {
 
     /// Repairs all tables.
     pub(super) fn run(mut self) -> DatabaseResult<SalvageReport> {
+        self.find_changed_rows()?;
         let lost_references = LostReferences::count(self.tx, self.copied)?;
         self.count_missing_versions()?;
         self.restore_collections()?;
@@ -92,6 +99,7 @@ impl<'a> Repair<'a> {
         self.complete_version_handles()?;
         self.complete_operations()?;
         self.count_references()?;
+        self.write_row_checksums()?;
         self.name_unknown_rows();
         let is_equal = self.compare_row_counts()?;
         self.write_numbers()?;
@@ -261,9 +269,17 @@ impl<'a> Repair<'a> {
         let mut in_fallback = 0;
         let mut without_place = 0;
         for (ordinal, item) in rows.into_iter().enumerate() {
-            let known = self.copied.entries.item_collections.get(&item).copied();
-            let is_live = is_damaged && (self.copied.entries.items.contains(&item) || !has_index);
-            let place = self.find_free_place(item)?;
+            let changed = self.changed_items.get(&item).copied();
+            let known = match changed {
+                Some((collection, _)) => Some(collection),
+                None => self.copied.entries.item_collections.get(&item).copied(),
+            };
+            let is_live = changed.is_some()
+                || is_damaged && (self.copied.entries.items.contains(&item) || !has_index);
+            let place = match changed {
+                Some((_, place)) => Some(place),
+                None => self.find_free_place(item)?,
+            };
             let new_place = (0, ordinal as i64);
             if is_live && self.restore_item_row(item, known, place.unwrap_or(new_place))? {
                 without_place += u64::from(place.is_none());
@@ -332,7 +348,7 @@ impl<'a> Repair<'a> {
         let location = CollectionKey { id: collection, handle_key };
         let handle = uid_lookup::allocate_handle(self.tx, &location, uid, recurrence_id, item)?;
         self.tx.execute(
-            "INSERT INTO item VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL, NULL)",
+            "INSERT INTO item VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL, NULL, 0)",
             (
                 item,
                 collection,
@@ -412,6 +428,7 @@ impl<'a> Repair<'a> {
                           coalesce(c.name, ''), f.uid, f.recurrence_id, c.handle_key, f.collection
                    FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
                    LEFT JOIN collection c ON c.id = f.collection";
+        let changed_rows = ITEM_HISTORY.find_changed_rows(self.tx)?;
         let mut changed = Vec::new();
         {
             let mut select = self.tx.prepare_cached(sql)?;
@@ -434,7 +451,8 @@ impl<'a> Repair<'a> {
                     }
                     None => version.checksum.is_none(),
                 };
-                if !version.is_sound() || !has_identity {
+                let is_row_changed = changed_rows.contains(&version.row.to_number());
+                if !version.is_sound() || !has_identity || is_row_changed {
                     let object = DamagedObject::FormerVersion {
                         handle,
                         collection: row.get(6)?,
@@ -524,7 +542,7 @@ impl<'a> Repair<'a> {
         self.tx.execute("UPDATE item SET seq = ?1 WHERE seq = 0", [last + 1])?;
         self.tx.execute(
             "INSERT OR IGNORE INTO batch
-               SELECT DISTINCT seq, ?1 FROM
+               SELECT DISTINCT seq, ?1, 0 FROM
                  (SELECT seq FROM item UNION SELECT seq FROM item_history UNION SELECT ?2)",
             (operation, last + 1),
         )?;

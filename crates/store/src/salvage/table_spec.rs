@@ -32,18 +32,18 @@ const fn table(name: &'static str, shape: &'static str) -> TableSpec {
 /// of the same program, and is marked as incomplete.
 pub(super) const TABLES: &[TableSpec] = &[
     TableSpec { has_row_ids: false, ..table("meta", "tai") },
-    table("collection", "kbtiiitBI"),
-    TableSpec { derived: &[9], ..table("item", "kiittibiiBI") },
+    table("collection", "kbtiiitBIi"),
+    TableSpec { derived: &[9], ..table("item", "kiittibiiBIi") },
     // An entry of the index `item_override` looks the same.
     TableSpec { has_row_ids: false, is_recognisable: false, ..table("handle_collision", "iti") },
     table("source_bytes", "kBBi"),
     table("blob", "bib"),
     table("calendar_context", "kitii"),
     table("zone_definition", "kbtbi"),
-    table("operation", "kttiiiiiII"),
-    table("batch", "ki"),
-    TableSpec { derived: &[16], ..table("item_history", "kiibiiiiTTiBBIIIB") },
-    TableSpec { has_row_ids: false, ..table("collection_history", "iiiTitBI") },
+    table("operation", "kttiiiiiIIi"),
+    table("batch", "kii"),
+    TableSpec { derived: &[16], ..table("item_history", "kiibiiiiTTiBBIIIBi") },
+    TableSpec { has_row_ids: false, ..table("collection_history", "iiiTitBIi") },
 ];
 
 /// The indexes that have an entry for each row of a table of truth with row ids: they tell whether

@@ -4,12 +4,14 @@
 //! bytes and a collection has none.
 
 use crate::batch::{BatchChange, ItemPut, Precondition};
-use crate::checksum::{Checksum, StoredVersion, damaged_item_error, verify_item};
+use crate::checksum::{Checksum, damaged_item_error, verify_item};
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
 use crate::read_transaction::ReadTransaction;
+use crate::row_checksum::verify_item_row;
 use crate::row_ids::{CollectionRow, ItemRow, OperationId};
+use crate::stored_version::StoredVersion;
 use crate::{CollectionType, Seq};
 use larder_extract::{CalendarContext, Extractor, IndexConfig, ItemContext};
 use rusqlite::{OptionalExtension as _, Row};
@@ -251,6 +253,7 @@ impl ItemUndoPlanner<'_> {
         let (Some(bytes), Some(checksum)) = (bytes, checksum) else {
             return Err(damaged_item_error(&self.tx, item));
         };
+        verify_item_row(&self.tx, item)?;
         verify_item(&self.tx, item, &bytes, checksum)?;
         Ok(Some(ItemState {
             collection: row.get(0)?,

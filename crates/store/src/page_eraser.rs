@@ -12,14 +12,12 @@
 
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::page_layout::{
-    BtreePage, FileHeader, OVERFLOW_HEADER_BYTES, Overflow, PageNumber, TrunkPage, read_u32,
+    BtreePage, FileHeader, MAX_TREE_DEPTH, OVERFLOW_HEADER_BYTES, Overflow, PageNumber, TrunkPage,
+    read_u32,
 };
 use crate::write_transaction::WriteTransaction;
 use rusqlite::OptionalExtension as _;
 use std::collections::HashSet;
-
-/// No tree of pages is deeper.
-const MAX_TREE_DEPTH: usize = 24;
 
 /// The progress of an erasure.
 #[derive(Debug, Default)]
@@ -127,8 +125,8 @@ impl EraserStep<'_> {
     fn erase_tree(&mut self, root: PageNumber) -> DatabaseResult<bool> {
         let mut depth = 0;
         let mut page = root;
-        while let Some(child) = self.read_btree_page(page)?.children.first() {
-            (page, depth) = (*child, depth + 1);
+        while let Some(child) = self.read_btree_page(page)?.children().next() {
+            (page, depth) = (child, depth + 1);
             if depth > MAX_TREE_DEPTH {
                 return Err(malformed_page(root));
             }
@@ -149,7 +147,7 @@ impl EraserStep<'_> {
             return Ok(true);
         }
         let children = match self.is_visited(number) {
-            true => self.read_btree_page(number)?.children,
+            true => self.read_btree_page(number)?.children().collect(),
             false => self.erase_btree_page(number)?,
         };
         for child in children {
@@ -168,22 +166,27 @@ impl EraserStep<'_> {
         let parsed = BtreePage::parse(number, &page, self.reserved);
         let parsed = parsed.ok_or_else(|| malformed_page(number))?;
         let mut has_changed = false;
-        for range in parsed.unused {
-            has_changed |= page.get_mut(range).is_some_and(erase);
+        for range in &parsed.unused {
+            has_changed |= page.get_mut(range.clone()).is_some_and(erase);
         }
         if has_changed {
             write_page(self.tx, number, &page)?;
         }
-        for overflow in parsed.overflows {
+        for overflow in parsed.cells.iter().filter_map(|cell| cell.overflow) {
             self.erase_overflow(overflow)?;
         }
-        Ok(parsed.children)
+        Ok(parsed.children().collect())
     }
 
     /// Overwrites the bytes after the end of a payload, on its last overflow page.
     fn erase_overflow(&mut self, Overflow { first, bytes }: Overflow) -> DatabaseResult<()> {
         let (mut number, mut rest) = (first, bytes);
+        let mut chain = HashSet::new();
         loop {
+            // The pages of a chain are different ones, so it ends, whatever length a cell claims.
+            if !chain.insert(number) {
+                return Err(malformed_page(number));
+            }
             self.visit(number);
             let mut page = read_page(self.tx, number)?;
             let space = page.len().saturating_sub(self.reserved + OVERFLOW_HEADER_BYTES);

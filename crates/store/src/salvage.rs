@@ -16,6 +16,7 @@ mod repair;
 mod row_count;
 mod table_spec;
 
+use crate::Seq;
 use crate::check::{CheckReport, Fault};
 use crate::connection::WriteConnection;
 use crate::data_directory::DataDirectory;
@@ -23,13 +24,14 @@ use crate::database_copy::{create_staging, verify_content};
 use crate::error::{DatabaseResult, OutputError, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::lock::LockFiles;
+use crate::meta::EPOCH_KEY;
 use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::page_layout::PageNumber;
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::schema;
 use crate::store::{Store, StoreOptions};
 use crate::write_transaction::WriteTransaction;
-use btree::{BtreeReader, Record};
+use btree::{BtreeReader, Record, TreeRoot};
 use larder_extract::Extractor;
 pub use loss::SalvageLoss;
 use page_file::PageFile;
@@ -38,7 +40,8 @@ use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use table_spec::{TABLES, TableSpec};
+use table_spec::{INDEXES, TABLES, TableSpec};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The result of a salvage.
 #[derive(Debug, Clone, Default)]
@@ -58,11 +61,12 @@ pub struct SalvageReport {
 #[derive(Default)]
 struct IndexEntries {
     /// The indexes of which all entries were read.
-    whole: BTreeSet<String>,
+    whole: BTreeSet<&'static str>,
     items: BTreeSet<ItemRow>,
     /// The batches that last changed items, and the places of the items in them.
     item_places: BTreeMap<ItemRow, (i64, i64)>,
-    versions: BTreeSet<ItemHistoryRow>,
+    /// The batches that replaced former versions.
+    versions: BTreeMap<ItemHistoryRow, Seq>,
     item_handles: BTreeMap<ItemRow, Handle>,
     item_collections: BTreeMap<ItemRow, CollectionRow>,
     collection_names: BTreeMap<CollectionRow, String>,
@@ -170,49 +174,138 @@ fn write_salvaged(pages: &PageFile, options: &StoreOptions, path: &Path) -> Resu
     Ok(report)
 }
 
-/// The rows that were copied: the tables of which rows may be missing, and the entries of indexes.
+/// The rows that were copied: the tables of which rows may be missing, the number of rows that the
+/// trees of the others have, and the entries of indexes.
 #[derive(Default)]
 struct CopiedRows {
     damaged_tables: BTreeSet<&'static str>,
+    row_counts: BTreeMap<&'static str, u64>,
     entries: IndexEntries,
+    /// The number of the last batch and the epoch of the store, if they could be read.
+    last_seq: Option<Seq>,
+    epoch: Option<String>,
+    /// Whether the write-ahead log has commits that cannot be read.
+    has_cut_log: bool,
+}
+
+/// The number of rows of a tree, and a digest of their row ids, which does not depend on their
+/// order.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct RowDigest {
+    count: u64,
+    sum: u64,
+}
+
+impl RowDigest {
+    fn add(&mut self, row_id: i64) {
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(xxh3_64(&row_id.to_le_bytes()));
+    }
 }
 
 fn copy_rows(pages: &PageFile, tx: &WriteTransaction<'_>) -> DatabaseResult<CopiedRows> {
     let mut reader = BtreeReader::new(pages);
-    let mut copied = CopiedRows::default();
-    let mut roots: BTreeMap<String, PageNumber> = BTreeMap::new();
-    reader.for_each_record(1, &mut |record| {
-        if let [_, Value::Text(name), _, Value::Integer(root), _] = record.values.as_slice()
-            && let Ok(root) = PageNumber::try_from(*root)
-        {
-            roots.insert(name.clone(), root);
-        }
-        Ok(())
-    })?;
+    let mut copied = CopiedRows { has_cut_log: pages.has_cut_log, ..CopiedRows::default() };
+    let roots = read_roots(&mut reader)?;
+    let mut digests: BTreeMap<&str, RowDigest> = BTreeMap::new();
     for table in TABLES {
-        let is_whole = match roots.remove(table.name) {
-            Some(root) => copy_tree(&mut reader, tx, table, root)?,
+        let mut digest = RowDigest::default();
+        let is_whole = match roots.get(table.name) {
+            Some(root) => {
+                let root = TreeRoot { page: *root, is_table: table.has_row_ids };
+                copy_tree(&mut reader, tx, table, root, &mut digest, &mut copied)?
+            }
             None => false,
         };
+        copied.row_counts.insert(table.name, digest.count);
+        digests.insert(table.name, digest);
         if !is_whole {
             copied.damaged_tables.insert(table.name);
         }
     }
-    if !copied.damaged_tables.is_empty() {
-        for (name, root) in roots {
-            let entries = &mut copied.entries;
-            let is_whole = reader.for_each_record(root, &mut |record| {
-                entries.add(&name, &record);
-                Ok(())
-            })?;
-            if is_whole {
-                entries.whole.insert(name);
-            }
+    for (index, table) in INDEXES {
+        let Some(page) = roots.get(*index) else { continue };
+        let mut digest = RowDigest::default();
+        let root = TreeRoot { page: *page, is_table: false };
+        let is_whole = reader.for_each_record(root, &mut |record| {
+            let row = record.values.last();
+            let row = if let Some(Value::Integer(row)) = row { Some(*row) } else { None };
+            row.inspect(|row| digest.add(*row));
+            Ok(row.is_some())
+        })?;
+        // An index that could be read completely names all rows of its table.
+        if is_whole && digests.get(table) != Some(&digest) {
+            copied.damaged_tables.insert(table);
         }
-        reader.skip_free_pages();
+    }
+    copied.damaged_tables.extend(find_incomplete_tables(tx)?);
+    if !copied.damaged_tables.is_empty() {
+        read_index_entries(&mut reader, &roots, &mut copied.entries)?;
         copy_stray_rows(&mut reader, tx, &copied.damaged_tables)?;
     }
     Ok(copied)
+}
+
+/// Reads the roots of the tables of truth and of the indexes, by name. The name of a table is in
+/// its row more than once.
+fn read_roots(reader: &mut BtreeReader<'_>) -> rusqlite::Result<BTreeMap<String, PageNumber>> {
+    let mut roots: BTreeMap<String, PageNumber> = BTreeMap::new();
+    let schema = TreeRoot { page: 1, is_table: true };
+    reader.for_each_record(schema, &mut |record| {
+        let [Value::Text(kind), Value::Text(name), Value::Text(table), Value::Integer(root), _] =
+            record.values.as_slice()
+        else {
+            return Ok(true);
+        };
+        let is_known = |name: &str| TABLES.iter().any(|table| table.name == name);
+        let name = if kind == "table" && !is_known(name) && is_known(table) { table } else { name };
+        if let Ok(root) = PageNumber::try_from(*root) {
+            roots.entry(name.clone()).or_insert(root);
+        }
+        Ok(true)
+    })?;
+    Ok(roots)
+}
+
+/// Returns the tables that have no row for one that another table names.
+fn find_incomplete_tables(tx: &WriteTransaction<'_>) -> rusqlite::Result<Vec<&'static str>> {
+    let references = [
+        ("item", "SELECT item FROM source_bytes WHERE item NOT IN (SELECT id FROM item)"),
+        ("source_bytes", "SELECT id FROM item WHERE id NOT IN (SELECT item FROM source_bytes)"),
+        ("collection", "SELECT 1 FROM item WHERE collection NOT IN (SELECT id FROM collection)"),
+        ("batch", "SELECT seq FROM item WHERE seq NOT IN (SELECT seq FROM batch)"),
+        ("batch", "SELECT seq FROM item_history WHERE seq NOT IN (SELECT seq FROM batch)"),
+        ("operation", "SELECT 1 FROM batch WHERE operation NOT IN (SELECT id FROM operation)"),
+    ];
+    let mut incomplete = Vec::new();
+    for (table, missing) in references {
+        let sql = format!("SELECT EXISTS({missing})");
+        if tx.query_row(&sql, [], |row| row.get(0))? {
+            incomplete.push(table);
+        }
+    }
+    Ok(incomplete)
+}
+
+/// Reads the entries of the indexes, which name rows that could not be read.
+fn read_index_entries(
+    reader: &mut BtreeReader<'_>,
+    roots: &BTreeMap<String, PageNumber>,
+    entries: &mut IndexEntries,
+) -> rusqlite::Result<()> {
+    let names = INDEXES.iter().map(|(index, _)| *index).chain(["collection_name"]);
+    for name in names {
+        let Some(page) = roots.get(name) else { continue };
+        let root = TreeRoot { page: *page, is_table: false };
+        let is_whole = reader.for_each_record(root, &mut |record| {
+            entries.add(name, &record);
+            Ok(true)
+        })?;
+        if is_whole {
+            entries.whole.insert(name);
+        }
+    }
+    Ok(())
 }
 
 /// Copies the rows that a tree leads to. Returns whether all of them could be read.
@@ -220,24 +313,35 @@ fn copy_tree(
     reader: &mut BtreeReader<'_>,
     tx: &WriteTransaction<'_>,
     table: &TableSpec,
-    root: PageNumber,
+    root: TreeRoot,
+    digest: &mut RowDigest,
+    copied: &mut CopiedRows,
 ) -> rusqlite::Result<bool> {
     let mut insert = tx.prepare_cached(&table.insert_sql())?;
     let mut has_strange_rows = false;
     let is_whole = reader.for_each_record(root, &mut |record| {
-        match table.to_row(&record) {
-            // The values of `meta` of the new store are replaced by the former ones later.
-            Some(row) if table.name == "meta" => repair::keep_meta_value(tx, &row)?,
-            Some(row) => has_strange_rows |= insert.execute(params_from_iter(row))? == 0,
-            None => has_strange_rows = true,
+        digest.add(record.row_id);
+        let Some(row) = table.to_row(&record) else {
+            has_strange_rows = true;
+            return Ok(false);
+        };
+        let is_own = table.is_own_row(&row);
+        if table.name == "meta" {
+            // The values of the new store are replaced by the former ones later.
+            copied.add_state(&row);
+            repair::keep_meta_value(tx, &row)?;
+            has_strange_rows |= !is_own;
+        } else {
+            has_strange_rows |= insert.execute(params_from_iter(row))? == 0;
         }
-        Ok(())
+        // A row that has changed may have taken the pages of others.
+        Ok(is_own)
     })?;
     Ok(is_whole && !has_strange_rows)
 }
 
-/// Copies the rows of damaged tables from pages that no tree leads to. Rows that a tree led to are
-/// in the new store already, and are not replaced.
+/// Copies the rows of damaged tables from pages of which not all rows came out. Rows that a tree
+/// led to are in the new store already, and are not replaced.
 fn copy_stray_rows(
     reader: &mut BtreeReader<'_>,
     tx: &WriteTransaction<'_>,
@@ -264,6 +368,21 @@ fn copy_stray_rows(
     })
 }
 
+impl CopiedRows {
+    /// Notes the state of the store, from a row of `meta`.
+    fn add_state(&mut self, row: &[Value]) {
+        match row {
+            [Value::Text(key), Value::Integer(seq), _] if key == "last_seq" => {
+                self.last_seq = Some(*seq);
+            }
+            [Value::Text(key), Value::Text(epoch), _] if key == EPOCH_KEY => {
+                self.epoch = Some(epoch.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
 impl IndexEntries {
     /// Adds an entry of the index with this name.
     fn add(&mut self, index: &str, record: &Record) {
@@ -271,8 +390,11 @@ impl IndexEntries {
             ("item_handle" | "item_collection" | "item_seq", [.., Value::Integer(item)]) => {
                 self.items.insert(ItemRow::from_number(*item));
             }
-            ("item_history_seq" | "item_history_handle", [.., Value::Integer(version)]) => {
-                self.versions.insert(ItemHistoryRow::from_number(*version));
+            (
+                "item_history_seq" | "item_history_handle",
+                [.., Value::Integer(seq), Value::Integer(_), Value::Integer(version)],
+            ) => {
+                self.versions.insert(ItemHistoryRow::from_number(*version), *seq);
             }
             _ => {}
         }

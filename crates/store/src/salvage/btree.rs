@@ -2,15 +2,14 @@
 //!
 //! Separate from `page_file`, which gives the pages, and from `salvage`, which knows the tables.
 
-use super::page_file::{FILE_HEADER_BYTES, PageFile, read_u16, read_u32};
-use crate::page_layout::PageNumber;
+use super::page_file::PageFile;
+use crate::page_layout::{
+    BtreePage, Cell, FileHeader, MAX_TREE_DEPTH, OVERFLOW_HEADER_BYTES, PageKind, PageNumber,
+    TrunkPage, read_u32, read_varint,
+};
 use rusqlite::types::Value;
+use std::cmp::Ordering;
 use std::collections::HashSet;
-
-const INTERIOR_INDEX: u8 = 2;
-const INTERIOR_TABLE: u8 = 5;
-const LEAF_INDEX: u8 = 10;
-const LEAF_TABLE: u8 = 13;
 
 /// A row: its row id, 0 in an index or a table without row ids, and its columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,227 +25,258 @@ pub(super) struct StrayLeaf {
     pub(super) records: Vec<Record>,
 }
 
-/// Reads the trees of a file, and notes the pages that it has read.
+/// The root of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TreeRoot {
+    pub(super) page: PageNumber,
+    /// Whether the rows have row ids.
+    pub(super) is_table: bool,
+}
+
+/// Receives the rows of a tree. It returns whether a row belongs to the tree.
+pub(super) type RowVisitor<'v> = dyn FnMut(Record) -> rusqlite::Result<bool> + 'v;
+
+/// Reads the trees of a file.
 pub(super) struct BtreeReader<'a> {
     pages: &'a PageFile,
+    /// The pages all rows of which came out.
+    read: HashSet<PageNumber>,
+    /// The free pages.
+    free: HashSet<PageNumber>,
+    /// Whether the list of free pages is whole.
+    is_free_list_whole: bool,
+}
+
+/// A payload, with the pages that it continues on.
+struct Payload {
+    bytes: Vec<u8>,
+    pages: Vec<PageNumber>,
+    is_whole: bool,
+}
+
+/// The progress in a tree.
+struct TreeWalk<'r, 'a, 'v> {
+    reader: &'r mut BtreeReader<'a>,
+    is_table: bool,
+    visit: &'r mut RowVisitor<'v>,
     visited: HashSet<PageNumber>,
-    /// Whether a page or a cell of the trees read so far could not be read.
-    has_damage: bool,
+    /// The last row id, or the values of the last row of an index.
+    last_row_id: Option<i64>,
+    last_values: Vec<Value>,
+    /// The depth of the leaves, which is the same for all.
+    leaf_depth: Option<usize>,
+    is_whole: bool,
 }
 
 impl<'a> BtreeReader<'a> {
     pub(super) fn new(pages: &'a PageFile) -> BtreeReader<'a> {
-        BtreeReader { pages, visited: HashSet::new(), has_damage: false }
+        let mut reader = BtreeReader {
+            pages,
+            read: HashSet::new(),
+            free: HashSet::new(),
+            is_free_list_whole: false,
+        };
+        reader.is_free_list_whole = reader.read_free_list().is_some();
+        reader
     }
 
     /// Passes the rows of the tree with this root to `visit`, as far as they can be read. Returns
-    /// whether all of them could be.
+    /// whether all of them could be, and each belongs to the tree: the bytes of each page add up,
+    /// the rows are in their order, and all leaves have the same depth.
     pub(super) fn for_each_record(
         &mut self,
-        root: PageNumber,
-        visit: &mut dyn FnMut(Record) -> rusqlite::Result<()>,
+        root: TreeRoot,
+        visit: &mut RowVisitor<'_>,
     ) -> rusqlite::Result<bool> {
-        self.has_damage = false;
-        let mut pending = vec![root];
-        while let Some(number) = pending.pop() {
-            // A page that was read already belongs to another tree, or the tree has a cycle.
-            let page = match self.visited.insert(number) {
-                true => self.pages.read_page(number),
-                false => None,
-            };
-            let Some(page) = page else {
-                self.has_damage = true;
-                continue;
-            };
-            let children = self.read_tree_page(number, &page, visit)?;
-            // Children are read in their order.
-            pending.extend(children.into_iter().rev());
-        }
-        Ok(!self.has_damage)
+        let mut walk = TreeWalk {
+            reader: self,
+            is_table: root.is_table,
+            visit,
+            visited: HashSet::new(),
+            last_row_id: None,
+            last_values: Vec::new(),
+            leaf_depth: None,
+            is_whole: true,
+        };
+        walk.read_page(root.page, 0)?;
+        Ok(walk.is_whole)
     }
 
-    /// Reads the cells of a page, and returns its children.
-    fn read_tree_page(
-        &mut self,
-        number: PageNumber,
-        page: &[u8],
-        visit: &mut dyn FnMut(Record) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<Vec<PageNumber>> {
-        let Some(layout) = PageLayout::read(number, page) else {
-            self.has_damage = true;
-            return Ok(Vec::new());
-        };
-        let mut children = Vec::new();
-        for index in 0..layout.cell_count {
-            let cell = layout.cell(page, index).and_then(|cell| self.read_cell(&layout, cell));
-            match cell {
-                Some(cell) => {
-                    children.extend(cell.child);
-                    if let Some(record) = cell.record {
-                        visit(record)?;
-                    }
+    /// Reads the list of free pages; `None`: it is malformed. The pages until then are kept.
+    fn read_free_list(&mut self) -> Option<()> {
+        let header = FileHeader::parse(&self.pages.read_page(1)?)?;
+        let most = (self.pages.usable_bytes() / 4).saturating_sub(2);
+        let mut next = header.first_trunk;
+        while let Some(number) = next {
+            let trunk = TrunkPage::parse(&self.pages.read_page(number)?)?;
+            if trunk.free.len() > most || !self.free.insert(number) {
+                return None;
+            }
+            for page in trunk.free {
+                let is_possible = page > 1 && page <= self.pages.page_count();
+                if !is_possible || !self.free.insert(page) {
+                    return None;
                 }
-                None => self.has_damage = true,
             }
+            next = trunk.next;
         }
-        children.extend(layout.last_child);
-        Ok(children)
+        (self.free.len() == header.free_pages as usize).then_some(())
     }
 
-    fn read_cell(&mut self, layout: &PageLayout, mut cell: &[u8]) -> Option<BtreeCell> {
-        let child = match layout.kind {
-            INTERIOR_INDEX | INTERIOR_TABLE => {
-                let child = read_u32(cell, 0)?;
-                cell = cell.get(4..)?;
-                Some(child)
-            }
-            _ => None,
-        };
-        if layout.kind == INTERIOR_TABLE {
-            return Some(BtreeCell { child, record: None });
+    /// Joins the part of a payload in its page with the parts in overflow pages; `None`: they
+    /// cannot be read.
+    fn read_payload(&self, page: &[u8], cell: &Cell) -> Option<Payload> {
+        let bytes = page.get(cell.local.clone())?.to_vec();
+        let mut payload = Payload { bytes, pages: Vec::new(), is_whole: true };
+        let Some(overflow) = cell.overflow else { return Some(payload) };
+        let space = self.pages.usable_bytes() - OVERFLOW_HEADER_BYTES;
+        // No chain is longer than the file: a wrong length takes no memory.
+        if overflow.bytes.div_ceil(space) > self.pages.page_count() as usize {
+            return None;
         }
-        let payload_bytes = usize::try_from(read_varint(&mut cell)?).ok()?;
-        let row_id = if layout.kind == LEAF_TABLE { read_varint(&mut cell)? } else { 0 };
-        let payload = self.read_payload(layout.kind, cell, payload_bytes)?;
-        let values = decode_record(&payload)?;
-        Some(BtreeCell { child, record: Some(Record { row_id, values }) })
-    }
-
-    /// Joins the part of a payload in its page with the parts in overflow pages.
-    fn read_payload(&mut self, kind: u8, cell: &[u8], bytes: usize) -> Option<Vec<u8>> {
-        let local = local_payload_bytes(kind, bytes, self.pages.usable_bytes());
-        let mut payload = cell.get(..local)?.to_vec();
-        if local == bytes {
-            return Some(payload);
-        }
-        let mut next = read_u32(cell, local)?;
-        while payload.len() < bytes {
+        let (mut next, mut missing) = (overflow.first, overflow.bytes);
+        while missing > 0 {
             let page = self.pages.read_page(next)?;
-            self.visited.insert(next);
+            payload.pages.push(next);
             // The last page of a chain that was overwritten with zeros looks like one with data.
-            self.has_damage |= page.iter().all(|byte| *byte == 0);
-            let part = page.get(4..self.pages.usable_bytes())?;
-            let missing = bytes - payload.len();
-            payload.extend_from_slice(part.get(..missing).unwrap_or(part));
+            let is_free = self.is_free_list_whole && self.free.contains(&next);
+            payload.is_whole &= !is_free && page.iter().any(|byte| *byte != 0);
+            let part =
+                page.get(OVERFLOW_HEADER_BYTES..OVERFLOW_HEADER_BYTES + missing.min(space))?;
+            payload.bytes.extend_from_slice(part);
+            missing -= part.len();
             next = read_u32(&page, 0)?;
         }
+        payload.is_whole &= next == 0;
         Some(payload)
     }
 
-    /// Notes the pages of the list of free pages.
-    pub(super) fn skip_free_pages(&mut self) {
-        let Some(first) = self.pages.read_page(1) else { return };
-        let mut trunk = read_u32(&first, 32).unwrap_or_default();
-        while trunk != 0 && self.visited.insert(trunk) {
-            let Some(page) = self.pages.read_page(trunk) else { return };
-            let leaves = read_u32(&page, 4).unwrap_or_default() as usize;
-            let most = (self.pages.usable_bytes() / 4).saturating_sub(2);
-            for index in 0..leaves.min(most) {
-                self.visited.extend(read_u32(&page, 8 + 4 * index));
-            }
-            trunk = read_u32(&page, 0).unwrap_or_default();
-        }
-    }
-
-    /// Passes the leaf pages that no tree led to, and that are not free, to `visit`.
+    /// Passes the leaf pages that are not free, and of which not all rows came out, to `visit`.
     pub(super) fn for_each_stray_leaf(
         &mut self,
         visit: &mut dyn FnMut(StrayLeaf) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
         for number in 1..=self.pages.page_count() {
-            if self.visited.contains(&number) {
+            if self.read.contains(&number) || self.free.contains(&number) {
                 continue;
             }
-            let Some(page) = self.pages.read_page(number) else { continue };
-            let Some(layout) = PageLayout::read(number, &page) else { continue };
-            if !matches!(layout.kind, LEAF_INDEX | LEAF_TABLE) {
-                continue;
-            }
-            let records = (0..layout.cell_count)
-                .filter_map(|index| self.read_cell(&layout, layout.cell(&page, index)?)?.record)
+            let Some(bytes) = self.pages.read_page(number) else { continue };
+            let reserved = self.pages.reserved_bytes;
+            let page = BtreePage::read_damaged(number, &bytes, reserved, None);
+            let Some(page) = page.filter(|page| page.kind.is_leaf()) else { continue };
+            let records = page
+                .cells
+                .iter()
+                .filter_map(|cell| {
+                    let values = decode_record(&self.read_payload(&bytes, cell)?.bytes)?;
+                    Some(Record { row_id: cell.row_id, values })
+                })
                 .collect();
-            visit(StrayLeaf { is_table: layout.kind == LEAF_TABLE, records })?;
+            visit(StrayLeaf { is_table: page.kind.is_table(), records })?;
         }
         Ok(())
     }
 }
 
-struct BtreeCell {
-    child: Option<PageNumber>,
-    record: Option<Record>,
-}
-
-/// The header of a page of a tree.
-struct PageLayout {
-    kind: u8,
-    cell_count: usize,
-    last_child: Option<PageNumber>,
-    /// The offset of the offsets of the cells.
-    pointers: usize,
-}
-
-impl PageLayout {
-    fn read(number: PageNumber, page: &[u8]) -> Option<PageLayout> {
-        let start = if number == 1 { FILE_HEADER_BYTES } else { 0 };
-        let kind = *page.get(start)?;
-        let is_interior = match kind {
-            INTERIOR_INDEX | INTERIOR_TABLE => true,
-            LEAF_INDEX | LEAF_TABLE => false,
-            _ => return None,
+impl TreeWalk<'_, '_, '_> {
+    /// Reads a page and the pages below it.
+    fn read_page(&mut self, number: PageNumber, depth: usize) -> rusqlite::Result<()> {
+        let is_free = self.reader.is_free_list_whole && self.reader.free.contains(&number);
+        if is_free || depth > MAX_TREE_DEPTH || !self.visited.insert(number) {
+            self.is_whole = false;
+            return Ok(());
+        }
+        let reserved = self.reader.pages.reserved_bytes;
+        let found = self.reader.pages.read_page(number).and_then(|bytes| {
+            let page = BtreePage::read_damaged(number, &bytes, reserved, Some(self.is_table))?;
+            Some((bytes, page))
+        });
+        let Some((bytes, page)) = found else {
+            self.is_whole = false;
+            return Ok(());
         };
-        let last_child = if is_interior { Some(read_u32(page, start + 8)?) } else { None };
-        let pointers = start + if is_interior { 12 } else { 8 };
-        let cell_count = usize::from(read_u16(page, start + 3)?);
-        let is_possible = pointers + 2 * cell_count <= page.len();
-        is_possible.then_some(PageLayout { kind, cell_count, last_child, pointers })
+        let mut is_whole = page.is_whole;
+        if page.kind.is_leaf() {
+            is_whole &= *self.leaf_depth.get_or_insert(depth) == depth;
+            // Only a root can be empty.
+            is_whole &= depth == 0 || !page.cells.is_empty();
+        }
+        for cell in &page.cells {
+            if let Some(child) = cell.child {
+                self.read_page(child, depth + 1)?;
+            }
+            is_whole &= self.read_cell(&page, &bytes, cell)?;
+        }
+        if let Some(child) = page.last_child {
+            self.read_page(child, depth + 1)?;
+        }
+        self.is_whole &= is_whole;
+        if is_whole {
+            self.reader.read.insert(number);
+        }
+        Ok(())
     }
 
-    fn cell<'p>(&self, page: &'p [u8], index: usize) -> Option<&'p [u8]> {
-        page.get(usize::from(read_u16(page, self.pointers + 2 * index)?)..)
+    /// Reads the row of a cell. Returns whether it is whole, and belongs to the tree.
+    fn read_cell(&mut self, page: &BtreePage, bytes: &[u8], cell: &Cell) -> rusqlite::Result<bool> {
+        if page.kind == PageKind::TableInterior {
+            // The row id is that of the last row before it, or of one that was deleted.
+            let is_in_order = self.last_row_id.is_none_or(|last| last <= cell.row_id);
+            self.last_row_id = Some(cell.row_id);
+            return Ok(is_in_order);
+        }
+        let payload = self.reader.read_payload(bytes, cell);
+        let found = payload.and_then(|payload| Some((decode_record(&payload.bytes)?, payload)));
+        let Some((values, payload)) = found else { return Ok(false) };
+        let is_in_order = self.follows_last_row(cell.row_id, &values);
+        let is_own = (self.visit)(Record { row_id: cell.row_id, values })?;
+        let mut is_whole = payload.is_whole && is_own && is_in_order;
+        if is_whole {
+            for page in payload.pages {
+                is_whole &= self.reader.read.insert(page);
+            }
+        }
+        Ok(is_whole)
+    }
+
+    /// Returns whether a row comes after the row before it.
+    fn follows_last_row(&mut self, row_id: i64, values: &[Value]) -> bool {
+        if self.is_table {
+            // The row id in the page above may be the first one.
+            let last = self.last_row_id.replace(row_id);
+            return last.is_none_or(|last| last < row_id);
+        }
+        let last = std::mem::replace(&mut self.last_values, values.to_vec());
+        let orders = last.iter().zip(values).map(|(last, value)| compare_values(last, value));
+        last.is_empty() || orders.fold(Ordering::Equal, Ordering::then) == Ordering::Less
     }
 }
 
-/// Returns the number of bytes of a payload that are in the page of its cell.
-fn local_payload_bytes(kind: u8, bytes: usize, usable: usize) -> usize {
-    let most = match kind {
-        LEAF_TABLE => usable - 35,
-        _ => (usable - 12) * 64 / 255 - 23,
+/// Compares values as SQLite does in an index.
+fn compare_values(left: &Value, right: &Value) -> Ordering {
+    let rank = |value: &Value| match value {
+        Value::Null => 0,
+        Value::Integer(_) | Value::Real(_) => 1,
+        Value::Text(_) => 2,
+        Value::Blob(_) => 3,
     };
-    if bytes <= most {
-        return bytes;
+    match (left, right) {
+        (Value::Integer(left), Value::Integer(right)) => left.cmp(right),
+        (Value::Text(left), Value::Text(right)) => left.as_bytes().cmp(right.as_bytes()),
+        (Value::Blob(left), Value::Blob(right)) => left.cmp(right),
+        _ => rank(left).cmp(&rank(right)),
     }
-    let least = (usable - 12) * 32 / 255 - 23;
-    let local = least + (bytes - least) % (usable - 4);
-    if local <= most { local } else { least }
-}
-
-/// Reads a number of up to nine bytes.
-fn read_varint(bytes: &mut &[u8]) -> Option<i64> {
-    let mut number: u64 = 0;
-    for place in 0..9 {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        if place == 8 {
-            return Some((number << 8 | u64::from(*byte)).cast_signed());
-        }
-        number = number << 7 | u64::from(byte & 0x7f);
-        if byte & 0x80 == 0 {
-            break;
-        }
-    }
-    Some(number.cast_signed())
 }
 
 /// Decodes the columns of a record.
 fn decode_record(payload: &[u8]) -> Option<Vec<Value>> {
-    let mut header = payload;
-    let header_bytes = usize::try_from(read_varint(&mut header)?).ok()?;
-    let mut body = payload.get(header_bytes..)?;
-    let mut header = payload.get(payload.len() - header.len()..header_bytes)?;
+    let (header_bytes, mut at) = read_varint(payload, 0)?;
+    let (header, mut body) = payload.split_at_checked(usize::try_from(header_bytes).ok()?)?;
     let mut values = Vec::new();
-    while !header.is_empty() {
-        let serial_type = read_varint(&mut header)?;
-        values.push(decode_value(serial_type, &mut body)?);
+    while at < header.len() {
+        let (serial_type, length) = read_varint(header, at)?;
+        values.push(decode_value(serial_type.cast_signed(), &mut body)?);
+        at += length;
     }
     Some(values)
 }

@@ -3,7 +3,7 @@
 //! SQLite refuses a file whose first page is damaged, and ends a query at the first damaged page.
 //! The formats are those of <https://sqlite.org/fileformat2.html>.
 
-use crate::page_layout::PageNumber;
+use crate::page_layout::{BtreePage, FILE_HEADER_BYTES, PageNumber, read_u32};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -12,8 +12,6 @@ use std::path::Path;
 
 /// The page size of a store, if the header that says it is damaged.
 const DEFAULT_PAGE_BYTES: usize = 4096;
-/// The length of the header of the file, which is the beginning of the first page.
-pub(super) const FILE_HEADER_BYTES: usize = 100;
 /// The first bytes of a database file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const WAL_HEADER_BYTES: usize = 32;
@@ -30,40 +28,50 @@ pub(super) struct PageFile {
     wal_offsets: HashMap<PageNumber, u64>,
     page_bytes: usize,
     /// The bytes at the end of each page that are not used.
-    reserved_bytes: usize,
+    pub(super) reserved_bytes: usize,
     page_count: PageNumber,
+    /// Whether the log has a commit that does not follow from the frames before it.
+    pub(super) has_cut_log: bool,
 }
 
 impl PageFile {
-    /// Opens a database file, and its write-ahead log if there is one.
+    /// Opens a database file, and its write-ahead log if there is one. The log is opened first: it
+    /// may be copied into the file and deleted meanwhile.
     pub(super) fn open(path: &Path, wal_path: &Path) -> io::Result<PageFile> {
+        let wal = match File::open(wal_path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => Some(opened?),
+        };
         let file = File::open(path)?;
         let mut header = [0; FILE_HEADER_BYTES];
         let is_header_sound =
             file.read_exact_at(&mut header, 0).is_ok() && header.starts_with(MAGIC);
-        let stored = match read_u16(&header, 16) {
-            Some(1) => 65_536,
-            Some(bytes) => usize::from(bytes),
-            None => 0,
+        let stored = match u16::from_be_bytes([header[16], header[17]]) {
+            1 => 65_536,
+            bytes => usize::from(bytes),
         };
         let is_size = is_header_sound && stored.is_power_of_two() && stored >= 512;
-        let page_bytes = if is_size { stored } else { DEFAULT_PAGE_BYTES };
-        let reserved = header.get(20).map_or(0, |bytes| usize::from(*bytes));
-        let reserved_bytes = if is_size && reserved <= 32 { reserved } else { 0 };
-        let pages = file.metadata()?.len().div_ceil(page_bytes as u64);
-        let mut pages_file = PageFile {
+        let reserved = usize::from(header[20]);
+        let mut pages = PageFile {
             file,
             wal: None,
             wal_offsets: HashMap::new(),
-            page_bytes,
-            reserved_bytes,
-            page_count: PageNumber::try_from(pages).unwrap_or(PageNumber::MAX),
+            page_bytes: if is_size { stored } else { DEFAULT_PAGE_BYTES },
+            reserved_bytes: 0,
+            page_count: 0,
+            has_cut_log: false,
         };
-        if let Ok(wal) = File::open(wal_path) {
-            pages_file.read_wal(&wal)?;
-            pages_file.wal = Some(wal);
+        let commits = wal.as_ref().map(|wal| pages.read_wal(wal)).transpose()?;
+        pages.wal = wal;
+        let file_pages = pages.file.metadata()?.len().div_ceil(pages.page_bytes as u64);
+        let file_pages = PageNumber::try_from(file_pages).unwrap_or(PageNumber::MAX);
+        pages.page_count = commits.flatten().unwrap_or(file_pages);
+        // A larder store reserves none: another number is right only if the first page agrees.
+        let is_right = |first: Vec<u8>| BtreePage::parse(1, &first, reserved).is_some();
+        if is_size && reserved <= 32 && pages.read_page(1).is_some_and(is_right) {
+            pages.reserved_bytes = reserved;
         }
-        Ok(pages_file)
+        Ok(pages)
     }
 
     /// Returns the number of pages.
@@ -92,40 +100,94 @@ impl PageFile {
         read.ok().map(|()| page)
     }
 
-    /// Finds the pages of the transactions that the log has completely.
-    fn read_wal(&mut self, wal: &File) -> io::Result<()> {
+    /// Finds the pages of the transactions that the log has completely. Returns the number of pages
+    /// after the last of them.
+    fn read_wal(&mut self, wal: &File) -> io::Result<Option<PageNumber>> {
         let mut header = [0; WAL_HEADER_BYTES];
         if wal.metadata()?.len() < WAL_HEADER_BYTES as u64 {
-            return Ok(());
+            return Ok(None);
         }
         wal.read_exact_at(&mut header, 0)?;
-        let magic = read_u32(&header, 0).unwrap_or_default();
-        let is_little_endian = magic == WAL_MAGIC;
-        let page_bytes = read_u32(&header, 8).unwrap_or_default() as usize;
-        if magic & !1 != WAL_MAGIC || page_bytes != self.page_bytes {
-            return Ok(());
-        }
-        let mut sums = wal_checksum((0, 0), &header[..24], is_little_endian);
-        let mut uncommitted = Vec::new();
-        let mut frame = vec![0; FRAME_HEADER_BYTES + page_bytes];
+        let mut frame = vec![0; FRAME_HEADER_BYTES + self.page_bytes];
         let mut offset = WAL_HEADER_BYTES as u64;
-        while wal.read_exact_at(&mut frame, offset).is_ok() {
-            sums = wal_checksum(sums, &frame[..8], is_little_endian);
-            sums = wal_checksum(sums, &frame[FRAME_HEADER_BYTES..], is_little_endian);
-            let stored = (read_u32(&frame, 16), read_u32(&frame, 20));
-            if frame[8..16] != header[16..24] || stored != (Some(sums.0), Some(sums.1)) {
-                break;
-            }
-            let number = read_u32(&frame, 0).unwrap_or_default();
-            uncommitted.push((number, offset + FRAME_HEADER_BYTES as u64));
-            let pages_after_commit = read_u32(&frame, 4).unwrap_or_default();
-            if pages_after_commit > 0 {
-                self.wal_offsets.extend(uncommitted.drain(..));
-                self.page_count = pages_after_commit;
+        let Some(mut chain) = WalChain::begin(&header, || {
+            wal.read_exact_at(&mut frame, offset).is_ok().then(|| frame.clone())
+        }) else {
+            return Ok(None);
+        };
+        let (mut uncommitted, mut page_count, mut is_cut) = (Vec::new(), None, false);
+        while read_frame(wal, &mut frame, offset)? {
+            is_cut |= !chain.accepts(&frame);
+            let pages_after_commit = read_u32(&frame, 4).filter(|pages| *pages > 0);
+            if is_cut {
+                // Frames of the former content of the log have other salts.
+                let is_own = frame.get(8..16) == Some(&chain.salts);
+                self.has_cut_log |= is_own && pages_after_commit.is_some();
+            } else {
+                let number = read_u32(&frame, 0).unwrap_or_default();
+                uncommitted.push((number, offset + FRAME_HEADER_BYTES as u64));
+                if pages_after_commit.is_some() {
+                    self.wal_offsets.extend(uncommitted.drain(..));
+                    page_count = pages_after_commit;
+                }
             }
             offset += frame.len() as u64;
         }
-        Ok(())
+        Ok(page_count)
+    }
+}
+
+/// Reads a frame. Returns false at the end of the log.
+fn read_frame(wal: &File, frame: &mut [u8], offset: u64) -> io::Result<bool> {
+    match wal.read_exact_at(frame, offset) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The checksums of a write-ahead log: that of a frame covers the header of the log and all frames
+/// before it.
+struct WalChain {
+    is_little_endian: bool,
+    sums: (u32, u32),
+    /// The salts of the frames, which the header repeats.
+    salts: [u8; 8],
+}
+
+impl WalChain {
+    /// Begins with the header. If that does not match its own checksum, the first frame decides
+    /// which part of the header is right.
+    fn begin(
+        header: &[u8; WAL_HEADER_BYTES],
+        first_frame: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<WalChain> {
+        let stored = (read_u32(header, 24)?, read_u32(header, 28)?);
+        let magic = read_u32(header, 0)?;
+        let is_little_endian = magic == WAL_MAGIC;
+        let salts: [u8; 8] = header[16..24].try_into().ok()?;
+        let computed = wal_checksum((0, 0), &header[..24], is_little_endian);
+        if computed == stored {
+            let is_known = magic & !1 == WAL_MAGIC;
+            return is_known.then_some(WalChain { is_little_endian, sums: stored, salts });
+        }
+        let frame = first_frame()?;
+        let salts: [u8; 8] = frame.get(8..16)?.try_into().ok()?;
+        let possible = [true, false].into_iter().flat_map(|is_little_endian| {
+            let computed = wal_checksum((0, 0), &header[..24], is_little_endian);
+            [stored, computed].map(|sums| WalChain { is_little_endian, sums, salts })
+        });
+        let mut possible = possible.filter(|chain| WalChain { ..*chain }.accepts(&frame));
+        possible.next()
+    }
+
+    /// Continues with a frame. Returns false if its checksum is wrong.
+    fn accepts(&mut self, frame: &[u8]) -> bool {
+        let Some((header, page)) = frame.split_at_checked(FRAME_HEADER_BYTES) else { return false };
+        self.sums = wal_checksum(self.sums, &header[..8], self.is_little_endian);
+        self.sums = wal_checksum(self.sums, page, self.is_little_endian);
+        let stored = (read_u32(header, 16), read_u32(header, 20));
+        header[8..16] == self.salts && stored == (Some(self.sums.0), Some(self.sums.1))
     }
 }
 
@@ -140,14 +202,4 @@ fn wal_checksum(sums: (u32, u32), bytes: &[u8], is_little_endian: bool) -> (u32,
         let first = first.wrapping_add(pair[0]).wrapping_add(second);
         (first, second.wrapping_add(pair[1]).wrapping_add(first))
     })
-}
-
-pub(super) fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
-    let bytes = bytes.get(at..at.checked_add(2)?)?;
-    Some(u16::from_be_bytes([bytes[0], bytes[1]]))
-}
-
-pub(super) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at.checked_add(4)?)?;
-    Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
 }

@@ -16,7 +16,7 @@ use crate::row_ids::{CollectionRow, ItemRow};
 use crate::stored_version::StoredVersion;
 use crate::uid_lookup::{self, CollectionKey};
 use crate::write_transaction::WriteTransaction;
-use crate::{Kind, calendar_context_table};
+use crate::{Kind, Seq, calendar_context_table};
 use larder_extract::{CalendarContext, Extractor};
 use larder_format::collection_type::CollectionType;
 use larder_format::component::Component;
@@ -56,6 +56,8 @@ pub(super) struct Repair<'a> {
     pub(super) new_keys: BTreeSet<CollectionRow>,
     /// The number of lost items that no index names.
     unnamed_items: u64,
+    /// The last batch of which a former version is missing; 0: none.
+    pub(super) incomplete_until: Seq,
 }
 
 impl<'a> Repair<'a> {
@@ -74,6 +76,7 @@ impl<'a> Repair<'a> {
             changed_items: BTreeMap::new(),
             new_keys: BTreeSet::new(),
             unnamed_items: 0,
+            incomplete_until: 0,
         }
     }
 
@@ -96,14 +99,15 @@ impl<'a> Repair<'a> {
         self.complete_operations()?;
         self.count_references()?;
         self.write_row_checksums()?;
-        self.write_numbers()?;
         self.name_unknown_rows();
+        let is_equal = self.compare_row_counts()?;
+        self.write_numbers()?;
         let count = |sql: &str| self.tx.query_row(sql, [], |row| row.get::<_, i64>(0));
         Ok(SalvageReport {
             items: count("SELECT count(*) FROM item")?.unsigned_abs(),
             versions: count("SELECT count(*) FROM item_history")?.unsigned_abs(),
             losses: self.losses,
-            has_damaged_tables: !self.copied.damaged_tables.is_empty(),
+            has_damaged_tables: !self.copied.damaged_tables.is_empty() || !is_equal,
         })
     }
 
@@ -113,7 +117,7 @@ impl<'a> Repair<'a> {
 
     /// Returns whether all entries of one of these indexes were read.
     pub(super) fn has_whole_index(&self, indexes: &[&str]) -> bool {
-        indexes.iter().any(|index| self.copied.entries.whole.contains(*index))
+        indexes.iter().any(|index| self.copied.entries.whole.contains(index))
     }
 
     /// Returns the numbers that a query gives.

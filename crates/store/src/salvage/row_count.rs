@@ -5,6 +5,7 @@
 
 use super::SalvageLoss;
 use super::repair::Repair;
+use super::table_spec::TABLES;
 use crate::error::DatabaseResult;
 use std::collections::BTreeSet;
 
@@ -21,10 +22,13 @@ impl Repair<'_> {
         let present: BTreeSet<i64> =
             self.numbers("SELECT id FROM item_history")?.into_iter().collect();
         let named = self.copied.entries.versions.iter();
-        let versions = named.filter(|version| !present.contains(&version.to_number())).count();
-        if versions > 0 {
-            self.losses.push(SalvageLoss::Versions { versions: versions as u64 });
+        let missing: Vec<_> =
+            named.filter(|(version, _)| !present.contains(&version.to_number())).collect();
+        if !missing.is_empty() {
+            self.losses.push(SalvageLoss::Versions { versions: missing.len() as u64 });
         }
+        let batches = missing.into_iter().map(|(_, seq)| *seq);
+        self.incomplete_until = batches.chain([self.incomplete_until]).max().unwrap_or_default();
         Ok(())
     }
 
@@ -46,5 +50,21 @@ impl Repair<'_> {
         ];
         let unknown = unknown.into_iter().filter(|(is_unknown, _)| *is_unknown);
         self.losses.extend(unknown.map(|(_, objects)| SalvageLoss::Unknown { objects }));
+    }
+
+    /// Compares the number of rows in the new store with the number in the trees of the old one.
+    /// They differ only after a loss; a loss that has no name yet gets one.
+    pub(super) fn compare_row_counts(&mut self) -> DatabaseResult<bool> {
+        let mut is_equal = true;
+        for table in TABLES.iter().filter(|table| table.name != "meta") {
+            let sql = format!("SELECT count(*) FROM {}", table.name);
+            let count: i64 = self.tx.query_row(&sql, [], |row| row.get(0))?;
+            let expected = self.copied.row_counts.get(table.name);
+            is_equal &= expected == Some(&count.unsigned_abs());
+        }
+        if !is_equal && self.losses.is_empty() && self.copied.damaged_tables.is_empty() {
+            self.losses.push(SalvageLoss::Unknown { objects: "rows" });
+        }
+        Ok(is_equal)
     }
 }

@@ -46,6 +46,20 @@ pub(super) const TABLES: &[TableSpec] = &[
     TableSpec { has_row_ids: false, ..table("collection_history", "iiiTitBIi") },
 ];
 
+/// The indexes that have an entry for each row of a table of truth with row ids: they tell whether
+/// rows are missing.
+pub(super) const INDEXES: &[(&str, &str)] = &[
+    ("sqlite_autoindex_collection_1", "collection"),
+    ("item_handle", "item"),
+    ("item_seq", "item"),
+    ("item_collection", "item"),
+    ("sqlite_autoindex_blob_1", "blob"),
+    ("sqlite_autoindex_calendar_context_1", "calendar_context"),
+    ("sqlite_autoindex_zone_definition_1", "zone_definition"),
+    ("item_history_seq", "item_history"),
+    ("item_history_handle", "item_history"),
+];
+
 impl TableSpec {
     /// Returns the statement that inserts a row, unless there is one with its key.
     pub(super) fn insert_sql(&self) -> String {
@@ -163,6 +177,16 @@ mod tests {
         crate::schema::create_tables(&tx, "und").expect("the tables");
         for table in TABLES {
             assert_eq!(table.shape, schema_shape(&conn, table), "{}", table.name);
+        }
+        let sql = "SELECT name FROM sqlite_schema
+                   WHERE type = 'index' AND coalesce(sql, '') NOT LIKE '% WHERE %'
+                     AND tbl_name NOT LIKE 'idx_%' AND name <> 'item_override'";
+        let mut select = tx.prepare_cached(sql).expect("a statement");
+        let names = select.query_map([], |row| row.get::<_, String>(0)).expect("indexes");
+        for name in names.map(|name| name.expect("a name")) {
+            let is_known = INDEXES.iter().any(|(index, _)| *index == name);
+            let table = TABLES.iter().find(|table| name.contains(table.name) && !table.has_row_ids);
+            assert!(is_known || table.is_some() || name.contains("schedule_history"), "{name}");
         }
         let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'idx_%'";
         let mut select = tx.prepare_cached(sql).expect("a statement");

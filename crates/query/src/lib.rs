@@ -21,6 +21,7 @@
 //! | `item` | the values of an item that a predicate tests |
 //! | [`local_time`] | times of items in the user's time zone |
 //! | `matcher` | [`Matcher`]: the predicate of a query |
+//! | `pattern` | compiled regular expressions |
 //! | `plan` | [`Plan`]: what the indexes look up for a query |
 //! | `projection` | a few fields of each item of a result |
 //! | `query` | [`Query`], and the context that it is parsed in |
@@ -61,6 +62,7 @@ mod expansion;
 mod item;
 pub mod local_time;
 mod matcher;
+mod pattern;
 mod plan;
 mod projection;
 mod query;

@@ -172,6 +172,11 @@ impl ItemPage {
         self.get(self.items.iter().position(|(meta, _)| meta.row == row)?)
     }
 
+    /// Returns the items, each with its bytes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ItemMeta, &[u8])> {
+        self.items.iter().filter_map(|(meta, range)| Some((meta, self.bytes.get(range.clone())?)))
+    }
+
     fn get(&self, at: usize) -> Option<(&ItemMeta, &[u8])> {
         let (meta, range) = self.items.get(at)?;
         Some((meta, self.bytes.get(range.clone())?))

@@ -20,8 +20,9 @@
 mod calendar;
 
 use crate::error::{SyntaxError, check_length};
+use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
-use crate::value_matcher::{MAX_PATTERNS, compile_pattern, parse_phone_digits};
+use crate::value_matcher::parse_phone_digits;
 use larder_format::collection_type::{find_any_field, suggest_any_field};
 use larder_format::field::{Field, FieldType, find_contact_field};
 use larder_format::phone::is_number_like;
@@ -335,7 +336,7 @@ impl<'a> SearchLineParser<'a> {
             let message = format!("more than {MAX_PATTERNS} regular expressions in one query");
             return Err(SyntaxError::new(self.line, at, message));
         }
-        compile_pattern(text).map(drop).map_err(|reason| {
+        RegexPattern::compile(text).map(drop).map_err(|reason| {
             let message = format!("the regular expression {text:?} cannot be used: {reason}");
             SyntaxError::new(self.line, at, message)
                 .with_hint("to look for the text itself, quote it")

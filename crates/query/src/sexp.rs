@@ -10,8 +10,8 @@
 mod calendar;
 
 use crate::error::{SyntaxError, check_length};
+use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
-use crate::value_matcher::{MAX_PATTERNS, compile_pattern};
 use larder_format::collection_type::CollectionType;
 use larder_format::field::find_eds_field;
 use larder_format::phone::is_region;
@@ -221,7 +221,7 @@ impl<'a> SexpParser<'a> {
             let message = format!("more than {MAX_PATTERNS} regular expressions in one query");
             return Err(self.error(at, message));
         }
-        compile_pattern(text).map(drop).map_err(|reason| {
+        RegexPattern::compile(text).map(drop).map_err(|reason| {
             self.error(at, format!("the regular expression {text:?} cannot be used: {reason}"))
         })
     }

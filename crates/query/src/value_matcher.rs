@@ -3,36 +3,21 @@
 //! Texts are folded and patterns compiled once for a query. Separate from `matcher`, which chooses
 //! the values of an item, because it knows only texts.
 
+use crate::pattern::RegexPattern;
 use crate::query::{FieldSelector, FieldTest, MatchOp};
 use crate::step_counter::StepCounter;
 use larder_format::field::{Field, FieldType};
 use larder_format::fold::{collect_digits, fold, is_cjk, split_words};
 use larder_format::phone::{ParsedPhoneNumber as PhoneNumber, PhoneMatch, is_number_like};
-use regex::Regex;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 /// A text with fewer digits than this is not treated as part of a phone number.
 pub(crate) const MIN_PHONE_DIGITS: usize = 3;
-/// The limit of the program of a pattern, and of the states that are cached while it runs.
-const MAX_REGEX_PROGRAM_BYTES: usize = 1 << 20;
-/// The smallest size of a program that [`RegexPattern`] tells apart.
-const MIN_REGEX_PROGRAM_BYTES: usize = 1 << 12;
-/// The bytes of one state of a compiled pattern, at least.
-const REGEX_STATE_BYTES: u64 = 16;
-/// A pattern is not run on a longer value if the worst case exceeds the budget: one run cannot be
-/// interrupted.
-const MAX_UNPRICED_VALUE_BYTES: usize = 1 << 16;
 /// The steps of parsing a phone number.
 const STEPS_PER_PHONE_NUMBER: u64 = 4096;
 /// Longer texts are searched by an algorithm whose time does not depend on their length.
 const MAX_NAIVE_NEEDLE_BYTES: usize = 32;
-/// The longest pattern.
-const MAX_REGEX_BYTES: usize = 4096;
-/// The most patterns of one query: each may take as much memory as the limit of its program.
-pub(crate) const MAX_PATTERNS: usize = 64;
-/// The deepest nesting of a pattern.
-const MAX_REGEX_DEPTH: u32 = 64;
 
 /// A comparison with a prepared text.
 #[derive(Debug, Clone)]
@@ -82,8 +67,10 @@ impl ValueMatcher {
             MatchOp::Substring => ValueMatcher::Includes(folded()),
             MatchOp::Exists => ValueMatcher::Exists,
             MatchOp::ExistsVcard => ValueMatcher::FirstExists,
-            MatchOp::RegexNormal => ValueMatcher::FoldedRegex(RegexPattern::compile(&test.text)?),
-            MatchOp::RegexRaw => ValueMatcher::RawRegex(RegexPattern::compile(&test.text)?),
+            MatchOp::RegexNormal => {
+                ValueMatcher::FoldedRegex(RegexPattern::compile(&test.text).ok()?)
+            }
+            MatchOp::RegexRaw => ValueMatcher::RawRegex(RegexPattern::compile(&test.text).ok()?),
             MatchOp::EqPhone => phone(PhoneMatch::Exact),
             MatchOp::EqPhoneNational => phone(PhoneMatch::National),
             MatchOp::EqPhoneShort => phone(PhoneMatch::Short),
@@ -149,8 +136,8 @@ impl ValueMatcher {
                 .is_some_and(|end| end.eq_ignore_ascii_case(text)),
             ValueMatcher::EndsWith(text) => fold(value).ends_with(text.as_str()),
             ValueMatcher::Includes(text) => fold(value).contains(text.as_str()),
-            ValueMatcher::FoldedRegex(pattern) => pattern.regex.is_match(&fold(value)),
-            ValueMatcher::RawRegex(pattern) => pattern.regex.is_match(value),
+            ValueMatcher::FoldedRegex(pattern) => pattern.is_match(&fold(value)),
+            ValueMatcher::RawRegex(pattern) => pattern.is_match(value),
             ValueMatcher::Phone(dialled, wanted) => dialled.matches(value, *wanted),
         }
     }
@@ -171,44 +158,6 @@ impl PhrasePattern {
     }
 }
 
-/// A compiled regular expression.
-#[derive(Debug, Clone)]
-pub(crate) struct RegexPattern {
-    regex: Regex,
-    /// An upper bound of the states of the compiled pattern; computed for the first long value.
-    max_states: OnceLock<u64>,
-}
-
-impl RegexPattern {
-    fn compile(text: &str) -> Option<RegexPattern> {
-        let regex = compile_pattern(text).ok()?;
-        Some(RegexPattern { regex, max_states: OnceLock::new() })
-    }
-
-    /// Returns whether a run on a value stays within the budget in the worst case, where each state
-    /// is visited for each byte. A short value is always affordable.
-    fn is_affordable(&self, value: &str, steps: &StepCounter) -> bool {
-        value.len() <= MAX_UNPRICED_VALUE_BYTES || {
-            let worst = self.max_states().saturating_mul(value.len() as u64);
-            worst <= steps.count_remaining()
-        }
-    }
-
-    fn max_states(&self) -> u64 {
-        *self.max_states.get_or_init(|| {
-            // The size of a compiled pattern is known only as the limit under which it compiles.
-            let mut bytes = MIN_REGEX_PROGRAM_BYTES;
-            let compiles = |bytes| {
-                regex::RegexBuilder::new(self.regex.as_str()).size_limit(bytes).build().is_ok()
-            };
-            while bytes < MAX_REGEX_PROGRAM_BYTES && !compiles(bytes) {
-                bytes *= 4;
-            }
-            bytes as u64 / REGEX_STATE_BYTES
-        })
-    }
-}
-
 /// A phone number to search for. The number is parsed when the first value is compared, because
 /// loading the numbering plans takes longer than many searches.
 #[derive(Debug, Clone)]
@@ -225,31 +174,6 @@ impl PhonePattern {
         let Some(number) = self.number.get_or_init(|| read(&self.text)) else { return false };
         read(value).is_some_and(|found| found.compare(number) >= wanted)
     }
-}
-
-/// Compiles a pattern, within bounds.
-///
-/// The syntax is the syntax of the `regex` crate, a subset of PCRE: no pattern of libebook has
-/// look-around or backreferences, and without them a match takes time linear in the text. The
-/// backtracking of PCRE would have to be stopped by a budget, and a live view would miss contacts.
-pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
-    if text.len() > MAX_REGEX_BYTES {
-        return Err(format!("it has more than {MAX_REGEX_BYTES} bytes"));
-    }
-    let built = regex::RegexBuilder::new(text)
-        .size_limit(MAX_REGEX_PROGRAM_BYTES)
-        .dfa_size_limit(MAX_REGEX_PROGRAM_BYTES)
-        .nest_limit(MAX_REGEX_DEPTH)
-        .build();
-    built.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "it is too large when compiled".into(),
-        // The message is a drawing of the pattern; its last line has the reason.
-        error => {
-            let message = error.to_string();
-            let last = message.lines().last().unwrap_or_default();
-            last.strip_prefix("error: ").unwrap_or(last).to_string()
-        }
-    })
 }
 
 /// Splits a folded text into the parts that a value must contain in this order. The first space

@@ -1,14 +1,14 @@
 //! Verification: the test of the candidates that an index or a scan names.
 //!
 //! A bounded number of candidates is tested within the read transaction of the index. The others
-//! are listed, and tested page by page in short transactions: a page ends after so many items, or
-//! after some time. The test of a single large item may take seconds, so it is made after the
-//! transaction. Separate from `execution`, which chooses the candidates.
+//! are listed, and tested page by page: by their stored fields in a short transaction, or by their
+//! bytes after it, because the test of an item may take seconds. Separate from `execution`, which
+//! chooses the candidates.
 
 use crate::collector::HitCollector;
 use crate::error::Error;
 use crate::item::{DecodedItem, ScheduleOrigin, TestStatus};
-use crate::result_set::{Hit, PAGE_ROWS, ResultSet};
+use crate::result_set::{Hit, ItemPage, PAGE_ROWS, ResultSet};
 use crate::search_request::SortSpec;
 use larder_store::{
     Candidate, CollectionRow, IndexMatches, ItemMeta, ItemRow, Kind, Reader, StoredFields,
@@ -20,7 +20,7 @@ pub(crate) const MAX_CANDIDATES_PER_TX: usize = 1000;
 /// The maximum number of bytes of candidates read within the transaction of the index.
 const MAX_CANDIDATE_BYTES_PER_TX: usize = 4 << 20;
 /// The tests of a transaction end after this time; the test that is under way is completed.
-const MAX_TEST_TIME_PER_TX: Duration = Duration::from_millis(50);
+const MAX_TEST_TIME_PER_TX: Duration = Duration::from_millis(10);
 /// An item with more bytes than this is not tested within a transaction.
 const MAX_BYTES_TESTED_IN_TX: usize = 64 << 10;
 /// The maximum number of steps that the parsing of an item counts as: photos are skipped quickly.
@@ -215,77 +215,58 @@ pub(crate) fn verify_rows(
     Ok(())
 }
 
-/// Tests items by their stored fields. Returns the rows of those that need another test.
+/// Tests items by their stored fields. Returns the rows of those that need another test, or were
+/// not reached in time.
 fn verify_page_by_stored_fields(
     reader: &Reader,
-    mut rows: &[ItemRow],
+    rows: &[ItemRow],
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
 ) -> Result<Vec<ItemRow>, Error> {
-    let mut undecided = Vec::new();
-    while !rows.is_empty() {
-        let (mut error, mut last) = (None, None);
-        let began = Instant::now();
-        reader.items().for_each_with_stored_fields(rows, &mut |meta, fields| {
-            let hit = Hit { row: meta.row, seq: meta.seq };
-            if result.is_about_collection(meta.collection_row) {
-                match verify_stored_fields(reader, hit, &meta, fields, result, hits) {
-                    Ok(Some(_)) => {}
-                    Ok(None) => undecided.push(meta.row),
-                    Err(other) => error = Some(other),
-                }
+    let (mut undecided, mut error, mut last) = (Vec::new(), None, None);
+    let began = Instant::now();
+    reader.items().for_each_with_stored_fields(rows, &mut |meta, fields| {
+        let hit = Hit { row: meta.row, seq: meta.seq };
+        if result.is_about_collection(meta.collection_row) {
+            match verify_stored_fields(reader, hit, &meta, fields, result, hits) {
+                Ok(Some(_)) => {}
+                Ok(None) => undecided.push(meta.row),
+                Err(other) => error = Some(other),
             }
-            let is_long = began.elapsed() >= MAX_TEST_TIME_PER_TX;
-            last = is_long.then_some(meta.row);
-            error.is_none() && !result.steps.is_exceeded() && !is_long
-        })?;
-        error.map_or(Ok(()), Err)?;
-        result.steps.check()?;
-        rows = rows_after(rows, last);
-    }
+        }
+        let is_long = began.elapsed() >= MAX_TEST_TIME_PER_TX;
+        last = is_long.then_some(meta.row);
+        error.is_none() && !result.steps.is_exceeded() && !is_long
+    })?;
+    error.map_or(Ok(()), Err)?;
+    result.steps.check()?;
+    let reached = last.and_then(|last| rows.iter().position(|row| *row == last));
+    undecided.extend(reached.and_then(|at| rows.get(at + 1..)).unwrap_or_default());
     Ok(undecided)
 }
 
-/// Tests items by their source bytes.
+/// Tests items by their source bytes, after the transactions that read them. Without the pauses
+/// between these, a writer that looks from time to time whether it can begin the write-ahead log
+/// anew would hardly ever find that it can.
 fn verify_page_by_source(
     reader: &Reader,
     mut rows: &[ItemRow],
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
 ) -> Result<(), Error> {
+    let mut page = ItemPage::default();
     while !rows.is_empty() {
-        let (mut error, mut last, mut large) = (None, None, None);
-        let began = Instant::now();
-        reader.items().for_each(rows, &mut |meta, bytes| {
-            let row = meta.row;
-            if !result.is_about_collection(meta.collection_row) {
-                return true;
+        let (_, others) = rows.split_at(page.fill(reader, rows)?);
+        rows = others;
+        for (meta, bytes) in page.iter() {
+            if result.is_about_collection(meta.collection_row) {
+                let hit = Hit { row: meta.row, seq: meta.seq };
+                verify_source(reader, hit, meta, bytes, result, hits)?;
+                result.steps.check()?;
             }
-            if bytes.len() > MAX_BYTES_TESTED_IN_TX {
-                (large, last) = (Some((meta, bytes.to_vec())), Some(row));
-                return false;
-            }
-            let hit = Hit { row, seq: meta.seq };
-            error = verify_source(reader, hit, &meta, bytes, result, hits).err();
-            let is_long = began.elapsed() >= MAX_TEST_TIME_PER_TX;
-            last = is_long.then_some(row);
-            error.is_none() && !result.steps.is_exceeded() && !is_long
-        })?;
-        error.map_or(Ok(()), Err)?;
-        if let Some((meta, bytes)) = large {
-            let hit = Hit { row: meta.row, seq: meta.seq };
-            verify_source(reader, hit, &meta, &bytes, result, hits)?;
         }
-        result.steps.check()?;
-        rows = rows_after(rows, last);
     }
     Ok(())
-}
-
-/// Returns the rows after the last one that was tested; `None`: all were.
-fn rows_after(rows: &[ItemRow], last: Option<ItemRow>) -> &[ItemRow] {
-    let at = last.and_then(|last| rows.iter().position(|row| *row == last));
-    at.and_then(|at| rows.get(at + 1..)).unwrap_or_default()
 }
 
 fn is_in_collections(only: Option<&[CollectionRow]>, collection: CollectionRow) -> bool {

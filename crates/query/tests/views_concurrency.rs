@@ -104,17 +104,17 @@ fn the_log_stays_short_while_a_slow_query_runs_beside_an_import() {
     const MAX_LOG_BYTES: u64 = 16 << 20;
     let text = "lorem ipsum ".repeat(100);
     let cards: Vec<String> =
-        (0..600).map(|n| card(&format!("UID:u{n}\nFN:Anna {n}\nNOTE:{text}"))).collect();
+        (0..1000).map(|n| card(&format!("UID:u{n}\nFN:Anna {n}\nNOTE:{text}"))).collect();
     let mut book = Book::with_contacts(cards.iter().map(String::as_str));
     let (views, log) = (open_views(&book.dir()), book.dir().join("data.db-wal"));
-    let terms = (0..100).map(|n| format!("(not (not (contains \"note\" \"zq{n}\")))"));
+    let terms = (0..60).map(|n| format!("(not (not (contains \"note\" \"zq{n}\")))"));
     let query = format!("(or {})", terms.collect::<Vec<String>>().join(" "));
     let query = ViewQuery::new(QuerySyntax::Sexp, &query, Arc::new(QueryContext::default()));
     let query = query.with_collection("contacts");
     let slow = thread::spawn(move || views.find(query, "test", &mut |_, _| true).unwrap());
     let note = "x".repeat(1 << 20);
     let (mut longest, mut batches) = (0, 0);
-    while batches < 24 {
+    while batches < 30 {
         batches += 1;
         let imported = card(&format!("UID:i{batches}\nFN:Bob\nNOTE:{note}"));
         book.put("imported", [imported.as_str()]);

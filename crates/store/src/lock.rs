@@ -116,8 +116,8 @@ fn wait_with_notice<T>(
 }
 
 /// Reads the text after `mark` in the lock file at `path`: the process that holds the lock; `None`:
-/// another program, which leaves no record. The file is opened for it, as a handle that outlives the
-/// wait could hold the lock.
+/// another program, which leaves no record. The file is opened for it, as a handle that outlives
+/// the wait could hold the lock.
 fn read_holder(path: &Path, mark: &[u8]) -> Option<LockHolder> {
     let mut record = vec![0; mark.len() + HOLDER_BYTES];
     File::open(path).ok()?.read_exact_at(&mut record, 0).ok()?;

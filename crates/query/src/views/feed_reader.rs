@@ -97,8 +97,8 @@ impl ChangeFeedReader {
         Ok(self.data_version == reader.data_version()? || self.stamp == reader.changes().stamp()?)
     }
 
-    /// Returns the last batch of a state, if the changes from there to the last poll are in the feed
-    /// and concern items only.
+    /// Returns the last batch of a state, if the changes from there to the last poll are in the
+    /// feed and concern items only.
     pub(super) fn seq_within_feed(&self, state: &StoreState) -> Option<Seq> {
         let is_before = state.seq <= self.stamp.seq
             && state.collection_seq == self.stamp.collection_seq

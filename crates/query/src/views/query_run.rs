@@ -179,15 +179,18 @@ impl UnlockedAnswer {
 mod tests {
     use super::*;
     use crate::execution::{find, full_scan};
+    use crate::pattern::tests::count_compilations;
     use crate::query::{Query, QueryContext};
     use crate::result_set::PAGE_ROWS;
     use crate::search_request::SortSpec;
-    use crate::views::options::ViewsOptions;
+    use crate::views::options::{ViewOptions, ViewsOptions};
     use crate::views::view_query::QuerySyntax;
     use crate::views::views_log::ViewsLog;
     use larder_store::{BatchChange, ItemPut, Kind, Operation, Precondition, Store, StoreOptions};
+    use larder_time::civil::Instant;
     use std::cell::Cell;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
 
     struct Fixture {
         dir: tempfile::TempDir,
@@ -195,6 +198,8 @@ mod tests {
         engine: Mutex<ViewsEngine>,
         readers: Arc<ReaderPool>,
         query: QueryId,
+        /// The clock of the views, in seconds.
+        now: Arc<AtomicI64>,
     }
 
     impl Fixture {
@@ -202,7 +207,14 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let options = StoreOptions { create: true, ..StoreOptions::default() };
             let store = Store::open(dir.path(), &options).unwrap();
-            let options = ViewsOptions::default();
+            let now = Arc::new(AtomicI64::new(1_700_000_000));
+            let clock = Arc::clone(&now);
+            let options = ViewsOptions {
+                clock: Arc::new(move || {
+                    Instant::from_seconds_clamped(clock.load(Ordering::Relaxed))
+                }),
+                ..ViewsOptions::default()
+            };
             let pool = ReaderPool::open(dir.path(), Arc::clone(&options.zones)).unwrap();
             let (readers, log) = (Arc::new(pool), ViewsLog::new(None));
             let engine = ViewsEngine::new(Arc::clone(&readers), log, options).unwrap();
@@ -210,7 +222,7 @@ mod tests {
             let view_query =
                 ViewQuery::new(QuerySyntax::Line, "anna", Arc::new(QueryContext::default()));
             let query = register_query(&engine, view_query);
-            Fixture { dir, store, query: query.unwrap(), engine, readers }
+            Fixture { dir, store, query: query.unwrap(), engine, readers, now }
         }
     }
 
@@ -310,5 +322,25 @@ mod tests {
             assert_eq!(rows.to_vec(), full_scan(&reader, &request).unwrap().rows());
             assert_eq!((rows.len(), outdated_at, runs.get()), (PAGE_ROWS + 12, None, 1));
         }
+    }
+
+    /// Polls hold the engine's lock, and so does a query that is resolved again.
+    #[test]
+    fn no_pattern_is_compiled_under_the_lock() {
+        let mut fixture = Fixture::new();
+        let text = "note:~zq{9} or when:today";
+        let query = ViewQuery::new(QuerySyntax::Line, text, Arc::default());
+        let query = register_query(&fixture.engine, query).unwrap();
+        let compiled = count_compilations();
+        let note = format!("Anna\r\nNOTE:{}", "z".repeat(100_000));
+        let changes = put_contacts(&fixture.store, &[("long".into(), &note)]);
+        fixture.store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
+        update_engine(&fixture.engine, |engine, reader| {
+            engine.open_view_without_answer(reader, query, &ViewOptions::default())?;
+            fixture.now.fetch_add(86_400, Ordering::Relaxed);
+            engine.catch_up(reader)
+        })
+        .unwrap();
+        assert_eq!(count_compilations(), compiled);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The thread of the bus parses a call and lets a thread do the part that may take long; afterwards
 //! it publishes the changes up to then and sends the reply. The later calls of the client wait.
-//! Separate from `service`, which dispatches the calls, and from `call_threads`, which knows nothing
-//! of calls.
+//! Separate from `service`, which dispatches the calls, and from `call_threads`, which knows
+//! nothing of calls.
 
 use super::bus::MethodCall;
 use super::call_error::CallError;

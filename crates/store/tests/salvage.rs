@@ -48,7 +48,7 @@ fn large_book() -> Book {
 }
 
 /// Salvages a store, and returns the contents of a new store that restores the result.
-fn salvage_and_restore(dir: &Path) -> (SalvageReport, Contents) {
+pub(crate) fn salvage_and_restore(dir: &Path) -> (SalvageReport, Contents) {
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("salvaged.db");
     let report = DataDirectory::new(dir).salvage(&create_options(), &out).unwrap();

@@ -18,6 +18,7 @@ mod table_spec;
 
 use crate::Seq;
 use crate::check::{CheckReport, Fault};
+use crate::commit_record::{CommittedState, read_record};
 use crate::connection::WriteConnection;
 use crate::data_directory::DataDirectory;
 use crate::database_copy::{create_staging, verify_content};
@@ -27,6 +28,7 @@ use crate::lock::LockFiles;
 use crate::meta::EPOCH_KEY;
 use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::page_layout::PageNumber;
+use crate::read_access::is_unwritable;
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::schema;
 use crate::store::{Store, StoreOptions};
@@ -92,20 +94,23 @@ impl DataDirectory {
             let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
             return Err(OutputError::File { path: path.clone(), source }.into());
         }
-        let database = self.database_path();
         self.ensure_store_exists()?;
-        let locks = LockFiles::open(self, options.requester.clone())?;
-        let _lock = locks.acquire()?;
-        let pages =
-            PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
+        // Where nothing can be written, no other program writes either.
+        let locks = match LockFiles::open(self, options.requester.clone()) {
+            Err(error) if is_unwritable(self.path(), &error) => None,
+            locks => Some(locks?),
+        };
+        let _lock = locks.as_ref().map(LockFiles::acquire).transpose()?;
+        let source = SalvageSource::open(self)?;
         let mut output = OutputFile::create(self, &to, FilePrivacy::Private)?;
         if let Some(staged) = output.staged_path() {
-            let report = write_salvaged(&pages, options, staged)?;
+            let report = write_salvaged(&source, options, staged)?;
             output.commit()?;
             return Ok(report);
         }
-        let staged = create_staging(self.path(), &DataDirectory::staging_prefix("salvage"))?;
-        let report = write_salvaged(&pages, options, staged.path())?;
+        let prefix = DataDirectory::staging_prefix("salvage");
+        let staged = create_staging(self.path(), &prefix)?;
+        let report = write_salvaged(&source, options, staged.path())?;
         let written = std::io::copy(&mut staged.file(), &mut output);
         written.map_err(|error| output.to_error(error))?;
         Ok(report)
@@ -141,11 +146,9 @@ impl DataDirectory {
     fn rewrite_database(&self, options: &StoreOptions) -> Result<Option<PathBuf>> {
         let locks = LockFiles::open(self, options.requester.clone())?;
         let lock = locks.acquire()?;
-        let database = self.database_path();
-        let pages =
-            PageFile::open(&database, &self.wal_path()).map_err(file_error_at(&database))?;
+        let source = SalvageSource::open(self)?;
         let staged = create_staging(self.path(), &DataDirectory::staging_prefix("rebuild"))?;
-        let report = write_salvaged(&pages, options, staged.path())?;
+        let report = write_salvaged(&source, options, staged.path())?;
         if report.has_damaged_tables || !report.losses.is_empty() {
             return Ok(None);
         }
@@ -155,8 +158,45 @@ impl DataDirectory {
     }
 }
 
+/// The files of a damaged store.
+struct SalvageSource {
+    /// The record of the last commit, which is read before the pages.
+    record: Vec<CommittedState>,
+    pages: PageFile,
+}
+
+impl SalvageSource {
+    fn open(directory: &DataDirectory) -> Result<SalvageSource> {
+        let record = read_record(directory);
+        let path = directory.database_path();
+        let pages = PageFile::open(&path, &directory.wal_path()).map_err(file_error_at(&path))?;
+        Ok(SalvageSource { record, pages })
+    }
+
+    /// Returns the batches that were committed, and that the pages do not have.
+    fn find_missing_batches(&self, copied: &CopiedRows) -> Option<SalvageLoss> {
+        let unknown = SalvageLoss::Unknown { objects: "committed batches" };
+        let is_same = |state: &&CommittedState| {
+            copied.epoch.as_ref().is_none_or(|epoch| *epoch == state.epoch)
+        };
+        match self.record.iter().filter(is_same).map(|state| state.seq).min() {
+            Some(seq) => {
+                let batches = seq.saturating_sub(copied.last_seq?);
+                (batches > 0).then(|| SalvageLoss::Batches { batches: batches.unsigned_abs() })
+            }
+            // Another program replaced the store.
+            None if !self.record.is_empty() => Some(unknown),
+            None => self.pages.has_cut_log.then_some(unknown),
+        }
+    }
+}
+
 /// Writes a new store with the rows that can be read into an empty staging file, and verifies it.
-fn write_salvaged(pages: &PageFile, options: &StoreOptions, path: &Path) -> Result<SalvageReport> {
+fn write_salvaged(
+    source: &SalvageSource,
+    options: &StoreOptions,
+    path: &Path,
+) -> Result<SalvageReport> {
     let conn = WriteConnection::open_staging(path).map_err(sqlite_error_at(path))?;
     let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
     let locale = locale.unwrap_or("und");
@@ -164,8 +204,9 @@ fn write_salvaged(pages: &PageFile, options: &StoreOptions, path: &Path) -> Resu
     let write = || -> DatabaseResult<SalvageReport> {
         let tx = conn.begin_write()?;
         schema::create_tables(&tx, locale)?;
-        let copied = copy_rows(pages, &tx)?;
-        let report = Repair::new(&tx, &extractor, &copied).run()?;
+        let copied = copy_rows(&source.pages, &tx)?;
+        let mut report = Repair::new(&tx, &extractor, &copied).run()?;
+        report.losses.extend(source.find_missing_batches(&copied));
         tx.commit()?;
         Ok(report)
     };
@@ -184,8 +225,6 @@ struct CopiedRows {
     /// The number of the last batch and the epoch of the store, if they could be read.
     last_seq: Option<Seq>,
     epoch: Option<String>,
-    /// Whether the write-ahead log has commits that cannot be read.
-    has_cut_log: bool,
 }
 
 /// The number of rows of a tree, and a digest of their row ids, which does not depend on their
@@ -205,7 +244,7 @@ impl RowDigest {
 
 fn copy_rows(pages: &PageFile, tx: &WriteTransaction<'_>) -> DatabaseResult<CopiedRows> {
     let mut reader = BtreeReader::new(pages);
-    let mut copied = CopiedRows { has_cut_log: pages.has_cut_log, ..CopiedRows::default() };
+    let mut copied = CopiedRows::default();
     let roots = read_roots(&mut reader)?;
     let mut digests: BTreeMap<&str, RowDigest> = BTreeMap::new();
     for table in TABLES {
@@ -328,7 +367,9 @@ fn copy_tree(
         let is_own = table.is_own_row(&row);
         if table.name == "meta" {
             // The values of the new store are replaced by the former ones later.
-            copied.add_state(&row);
+            if is_own {
+                copied.add_state(&row);
+            }
             repair::keep_meta_value(tx, &row)?;
             has_strange_rows |= !is_own;
         } else {

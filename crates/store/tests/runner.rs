@@ -24,6 +24,7 @@ mod purge;
 mod retention;
 mod row_checksums;
 mod salvage;
+mod salvage_contexts;
 mod sort_index;
 mod undo;
 mod versions;

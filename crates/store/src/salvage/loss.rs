@@ -82,6 +82,12 @@ pub enum SalvageLoss {
         /// The number of versions.
         versions: u64,
     },
+    /// Batches that were committed, and that neither the file nor its write-ahead log has.
+    #[error("{}", format_batches(*batches))]
+    Batches {
+        /// The number of batches.
+        batches: u64,
+    },
     /// Objects in an unknown number.
     #[error("an unknown number of {objects}")]
     Unknown {
@@ -100,10 +106,33 @@ impl SalvageLoss {
             | SalvageLoss::ItemBatches { items: count }
             | SalvageLoss::CalendarContexts { items: count }
             | SalvageLoss::VersionContexts { versions: count }
-            | SalvageLoss::Versions { versions: count } => Some(*count),
+            | SalvageLoss::Versions { versions: count }
+            | SalvageLoss::Batches { batches: count } => Some(*count),
             SalvageLoss::Unknown { .. } => None,
             _ => Some(1),
         }
+    }
+
+    /// Returns whether versions of any batch may be missing or have another identity, so that no
+    /// earlier operation can be undone. The batches of versions that are known to be missing are
+    /// counted apart.
+    pub(super) fn affects_all_history(&self) -> bool {
+        matches!(
+            self,
+            SalvageLoss::Identity { .. }
+                | SalvageLoss::ItemCollections { .. }
+                | SalvageLoss::ItemBatches { .. }
+                | SalvageLoss::Collection { .. }
+                | SalvageLoss::Changed(DamagedObject::CollectionProperties { .. })
+                | SalvageLoss::Unknown { .. }
+        )
+    }
+}
+
+fn format_batches(count: u64) -> String {
+    match count {
+        1 => "1 committed batch".to_string(),
+        count => format!("{count} committed batches"),
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct LostReferences {
     contexts: BTreeMap<CalendarContextRow, u64>,
     /// Whether only rows of `item` have these references, and there are no others.
     is_exact: bool,
+    /// The number of references that no lost row explains: the context of a row has changed.
+    changed: u64,
 }
 
 impl LostReferences {
@@ -36,22 +38,45 @@ impl LostReferences {
                        (SELECT calendar_context FROM item
                         UNION ALL SELECT calendar_context FROM item_history)
                       WHERE calendar_context IS NOT NULL GROUP BY 1) u ON u.id = c.id
-                   WHERE lost > 0";
-        let contexts = tx
+                   WHERE lost <> 0";
+        let differences: Vec<(CalendarContextRow, i64)> = tx
             .prepare_cached(sql)?
-            .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;
         let damaged = &copied.damaged_tables;
         let is_exact = !damaged.contains("calendar_context") && !damaged.contains("item_history");
-        Ok(LostReferences { contexts, is_exact })
+        let lost = differences.iter().filter(|(_, lost)| *lost > 0);
+        let contexts: BTreeMap<CalendarContextRow, u64> =
+            lost.map(|(context, lost)| (*context, lost.unsigned_abs())).collect();
+        let surplus: i64 = differences.iter().map(|(_, lost)| (-lost).max(0)).sum();
+        let surplus = surplus.unsigned_abs();
+        let has_all_rows = is_exact && !damaged.contains("item");
+        let changed = if has_all_rows { surplus.max(contexts.values().sum()) } else { surplus };
+        Ok(LostReferences { contexts, is_exact, changed })
     }
 
-    /// Gives each item that was made again its context, where only one assignment is possible.
+    /// Gives each item that was made again its context, where only one assignment is possible: all
+    /// lost rows were made again (`has_all_rows`), and each reference belongs to one of them.
     /// Returns what is lost.
     pub(super) fn assign(
         &self,
         tx: &WriteTransaction<'_>,
         restored_items: &[ItemRow],
+        has_all_rows: bool,
+    ) -> DatabaseResult<Vec<SalvageLoss>> {
+        let mut losses = Vec::new();
+        if self.changed > 0 {
+            losses.push(SalvageLoss::CalendarContexts { items: self.changed });
+        }
+        losses.extend(self.assign_to_items(tx, restored_items, has_all_rows)?);
+        Ok(losses)
+    }
+
+    fn assign_to_items(
+        &self,
+        tx: &WriteTransaction<'_>,
+        restored_items: &[ItemRow],
+        has_all_rows: bool,
     ) -> DatabaseResult<Option<SalvageLoss>> {
         let items = read_calendar_items(tx, restored_items)?;
         if items.is_empty() {
@@ -71,7 +96,9 @@ impl LostReferences {
         for (row, references) in &self.contexts {
             let fitting: Vec<(&ItemRow, &Vec<CalendarContextRow>)> =
                 candidates.iter().filter(|(_, rows)| rows.contains(row)).collect();
-            let is_certain = fitting.len() as u64 == *references
+            let is_certain = has_all_rows
+                && self.changed == 0
+                && fitting.len() as u64 == *references
                 && fitting.iter().all(|(_, rows)| rows.len() == 1);
             if !is_certain {
                 lost += references;

@@ -55,7 +55,7 @@ pub(super) struct Repair<'a> {
     /// The collections whose handle key could not be read.
     pub(super) new_keys: BTreeSet<CollectionRow>,
     /// The number of lost items that no index names.
-    unnamed_items: u64,
+    pub(super) unnamed_items: u64,
     /// The last batch of which a former version is missing; 0: none.
     pub(super) incomplete_until: Seq,
 }
@@ -93,7 +93,8 @@ impl<'a> Repair<'a> {
         self.name_missing_items()?;
         self.delete_changed_versions()?;
         self.delete_changed_contexts()?;
-        self.losses.extend(lost_references.assign(self.tx, &self.restored_items)?);
+        let has_all_rows = self.has_all_item_rows();
+        self.losses.extend(lost_references.assign(self.tx, &self.restored_items, has_all_rows)?);
         self.complete_handles()?;
         self.complete_version_handles()?;
         self.complete_operations()?;
@@ -420,6 +421,8 @@ impl<'a> Repair<'a> {
         Ok(())
     }
 
+    /// Erases the former versions whose bytes have changed. Their rows stay, as after a purge: an
+    /// undo names them, and restores the others.
     fn delete_changed_versions(&mut self) -> DatabaseResult<()> {
         let sql = "SELECT f.id, f.item, coalesce(f.bytes, b.bytes), f.checksum, f.handle, f.seq,
                           coalesce(c.name, ''), f.uid, f.recurrence_id, c.handle_key, f.collection
@@ -455,12 +458,19 @@ impl<'a> Repair<'a> {
                         collection: row.get(6)?,
                         until: row.get(5)?,
                     };
-                    changed.push((version.row, object));
+                    changed.push((version.row, object, has_identity, row.get::<_, Seq>(5)?));
                 }
             }
         }
-        for (version, object) in changed {
-            self.tx.execute("DELETE FROM item_history WHERE id = ?1", [version])?;
+        for (version, object, has_identity, until) in changed {
+            let sql = "UPDATE item_history SET uid = NULL, recurrence_id = NULL, bytes = NULL,
+                         blob_hash = NULL, checksum = NULL, calendar_context = NULL
+                       WHERE id = ?1";
+            self.tx.execute(sql, [version])?;
+            if !has_identity {
+                // The row is no longer known as one of its item.
+                self.incomplete_until = self.incomplete_until.max(until);
+            }
             self.losses.push(SalvageLoss::Changed(object));
         }
         Ok(())
@@ -485,6 +495,9 @@ impl<'a> Repair<'a> {
         let items = self
             .tx
             .execute(&format!("UPDATE item SET calendar_context = NULL WHERE {lost}"), [])?;
+        let sql = format!("SELECT coalesce(max(seq), 0) FROM item_history WHERE {lost}");
+        let last: Seq = self.tx.query_row(&sql, [], |row| row.get(0))?;
+        self.incomplete_until = self.incomplete_until.max(last);
         let versions = self.tx.execute(
             &format!("UPDATE item_history SET calendar_context = NULL WHERE {lost}"),
             [],
@@ -571,10 +584,13 @@ impl<'a> Repair<'a> {
         write_meta(self.tx, "last_item", last_item)?;
         write_meta(self.tx, "history_bytes", history_bytes)?;
         write_meta(self.tx, SCHEDULE_HISTORY_FROM_KEY, last_seq + 1)?;
-        // Versions may be missing: an undo of what came before would be incomplete.
-        if !self.losses.is_empty() {
-            write_meta(self.tx, "history_from", last_seq + 1)?;
-        }
+        // An undo of a batch whose versions are not all here would be incomplete.
+        let kept = number("SELECT value FROM meta WHERE key = 'history_from'")?;
+        let history_from = match self.losses.iter().any(SalvageLoss::affects_all_history) {
+            true => last_seq + 1,
+            false => kept.max(self.incomplete_until + 1),
+        };
+        write_meta(self.tx, "history_from", history_from)?;
         Ok(())
     }
 }

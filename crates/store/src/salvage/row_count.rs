@@ -32,16 +32,26 @@ impl Repair<'_> {
         Ok(())
     }
 
+    /// Returns whether all items are here, or are named by an index.
+    pub(super) fn has_all_items(&self) -> bool {
+        !self.is_damaged("item")
+            || !self.is_damaged("source_bytes")
+            || self.has_whole_index(&["item_handle", "item_collection", "item_seq"])
+    }
+
+    /// Returns whether each item is in the new store again whose row could not be read.
+    pub(super) fn has_all_item_rows(&self) -> bool {
+        let is_lost = |loss: &SalvageLoss| matches!(loss, SalvageLoss::Item { .. });
+        self.has_all_items() && self.unnamed_items == 0 && !self.losses.iter().any(is_lost)
+    }
+
     /// Names the objects of which an unknown number may be missing, because neither their table nor
     /// an index of it could be read completely.
     pub(super) fn name_unknown_rows(&mut self) {
-        let has_all_items = !self.is_damaged("item")
-            || !self.is_damaged("source_bytes")
-            || self.has_whole_index(&["item_handle", "item_collection", "item_seq"]);
         let has_all_collections = !self.is_damaged("collection")
             || self.has_whole_index(&["sqlite_autoindex_collection_1"]);
         let unknown = [
-            (!has_all_items, "items"),
+            (!self.has_all_items(), "items"),
             (!has_all_collections, "collections"),
             (self.is_damaged("collection_history"), "previous versions of collections"),
             (self.is_damaged("operation"), "operations"),

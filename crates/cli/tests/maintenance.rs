@@ -206,6 +206,35 @@ fn salvage_saves_what_can_be_read() {
     home.assert_store_is_sound();
 }
 
+/// A letter of an item is changed: a rebuild keeps the values of lists, so none prints it, and
+/// the error does not recommend another rebuild.
+#[test]
+fn a_rebuild_keeps_changed_bytes_out_of_lists() {
+    let home = Home::new();
+    home.write(
+        "one.vcf",
+        "BEGIN:VCARD\nVERSION:3.0\nUID:one\nFN:Anna\nTEL:5550001111\nEND:VCARD\n",
+    );
+    home.ok(&["import", "one.vcf"]);
+    let id = home.ok(&["find", "5550001111", "--fields", "id"]);
+    let data = home.data().join("data.db");
+    let mut file = std::fs::read(&data).unwrap();
+    let needle = b"TEL:5550001111";
+    let places: Vec<usize> = (0..file.len()).filter(|at| file[*at..].starts_with(needle)).collect();
+    for at in places {
+        file[at + needle.len() - 1] = b'3';
+    }
+    std::fs::write(&data, &file).unwrap();
+    home.run(&["check", "--rebuild"]);
+    for number in ["5550001113", "5550001111"] {
+        let output = home.run(&["find", number, "--fields", "phone"]).masked_output();
+        assert!(!output.contains("5550001113"), "{output}");
+    }
+    let output = home.run(&["show", id.trim()]).masked_output();
+    assert!(output.contains("hint: import the item again"), "{output}");
+    assert!(!output.contains("--rebuild"), "{output}");
+}
+
 /// A letter of an item is changed: salvage leaves the item out, and says so.
 #[test]
 fn salvage_names_what_is_missing() {

@@ -12,9 +12,8 @@ use crate::row_checksum::{
     BATCH, COLLECTION, COLLECTION_HISTORY, CheckedTable, ITEM, ITEM_HISTORY, OPERATION,
 };
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow, OperationId};
-use crate::schema::{SCHEMA_MAJOR, SCHEMA_MINOR};
 use crate::stored_version::StoredVersion;
-use crate::{Kind, calendar_context_table, meta};
+use crate::{calendar_context_table, meta};
 use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};
 use sha2::{Digest as _, Sha256};
@@ -39,13 +38,7 @@ pub(crate) fn find_damage(tx: &ReadTransaction<'_>) -> DatabaseResult<Damage> {
     if tx.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
         return Ok(Damage::default());
     }
-    let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let mut scan = DamageScan {
-        tx,
-        collections: read_collections(tx)?,
-        may_have_unknown_kinds: version > 1000 * SCHEMA_MAJOR + SCHEMA_MINOR,
-        damage: Damage::default(),
-    };
+    let mut scan = DamageScan { tx, collections: read_collections(tx)?, damage: Damage::default() };
     scan.scan_blobs()?;
     scan.scan_items()?;
     scan.scan_versions()?;
@@ -72,14 +65,7 @@ fn read_collections(tx: &ReadTransaction<'_>) -> DatabaseResult<HandleKeys> {
 struct DamageScan<'a> {
     tx: &'a ReadTransaction<'a>,
     collections: HandleKeys,
-    /// Whether a newer version of the schema may have kinds that this program does not know.
-    may_have_unknown_kinds: bool,
     damage: Damage,
-}
-
-/// Returns whether a stored number is one of a kind.
-fn is_known_kind(number: i64) -> bool {
-    Kind::from_number(number).is_some()
 }
 
 impl DamageScan<'_> {
@@ -105,7 +91,7 @@ impl DamageScan<'_> {
     fn scan_items(&mut self) -> DatabaseResult<()> {
         let changed_rows = self.find_changed_rows(&ITEM)?;
         let sql = "SELECT i.id, i.handle, i.collection, i.uid, i.recurrence_id,
-                          coalesce(s.bytes, b.bytes), s.checksum, i.kind
+                          coalesce(s.bytes, b.bytes), s.checksum
                    FROM item i LEFT JOIN source_bytes s ON s.item = i.id
                    LEFT JOIN blob b ON b.hash = s.blob_hash ORDER BY i.id";
         let mut select = self.tx.prepare_cached(sql)?;
@@ -120,8 +106,7 @@ impl DamageScan<'_> {
                 self.is_handle_of(handle, collection, &text_at(row, 3), &text_at(row, 4));
             // A wrong identity has an object of its own.
             let is_row_changed = has_identity && changed_rows.contains(&item.to_number());
-            let has_kind = self.may_have_unknown_kinds || row.get(7).is_ok_and(is_known_kind);
-            if !is_sound || is_row_changed || !has_kind {
+            if !is_sound || is_row_changed {
                 let collection = self.collection_name(collection);
                 self.damage.objects.push(DamagedObject::Item { handle, collection });
                 self.damage.affected_items.insert(item);

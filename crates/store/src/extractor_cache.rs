@@ -13,7 +13,7 @@ use crate::item_meta::ITEM_META_COLUMNS;
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::is_item_row_sound;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
-use larder_extract::{ExtractedTerms, Extractor, IndexConfig, IndexDocument, ItemContext};
+use larder_extract::{Extractor, IndexConfig, IndexDocument, ItemContext};
 use larder_format::collection_type::CollectionType;
 use larder_format::kind::Kind;
 use rusqlite::OptionalExtension as _;
@@ -137,9 +137,9 @@ impl<'a> ExtractorCache<'a> {
         Ok(context)
     }
 
-    /// Extracts the entry of an item. Values of a damaged item would be those of changed bytes: it
-    /// keeps its stored fields, and is a candidate of each search, which then reads and names it.
-    /// It keeps a place in each order, because a list without it would hide it.
+    /// Extracts the entry of an item. A damaged item keeps its stored fields, because lists print
+    /// them without reading the item. It keeps terms and a place in each order, because a list
+    /// without it would hide it.
     pub(crate) fn extract(
         &mut self,
         tx: &ReadTransaction<'_>,
@@ -150,7 +150,6 @@ impl<'a> ExtractorCache<'a> {
         if !item.is_sound {
             let sql = "SELECT stored_fields FROM item WHERE id = ?1";
             entry.stored_fields = tx.query_row(sql, [item.row], |row| row.get(0))?;
-            entry.terms = ExtractedTerms { is_oversized: true, ..ExtractedTerms::default() };
             entry.has_uid = false;
         }
         Ok(entry)

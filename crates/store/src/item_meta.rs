@@ -123,8 +123,8 @@ fn item_meta_in_collection(
     })
 }
 
-/// The columns of the stored fields, of the source bytes with their checksum, and of the rest of the
-/// row with its checksum, after those of [`ITEM_META_COLUMNS`].
+/// The columns of the stored fields, of the source bytes with their checksum, and of the rest of
+/// the row with its checksum, after those of [`ITEM_META_COLUMNS`].
 const STORED_FIELDS_COLUMN: usize = 9;
 const BYTES_COLUMN: usize = 10;
 const CHECKSUM_COLUMN: usize = 11;

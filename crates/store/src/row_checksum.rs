@@ -22,11 +22,11 @@ pub(crate) struct CheckedTable {
     columns: &'static [&'static str],
     key_columns: usize,
     checksum_column: &'static str,
-    rule: Rule,
+    rule: ChecksumRule,
 }
 
 /// The way in which a checksum is made from the covered columns.
-enum Rule {
+enum ChecksumRule {
     /// All columns together.
     Columns,
     /// The last column is the place of an item in its batch.
@@ -56,7 +56,7 @@ pub(crate) const ITEM: CheckedTable = CheckedTable {
     columns: ITEM_COLUMNS,
     key_columns: 1,
     checksum_column: "row_checksum",
-    rule: Rule::Item,
+    rule: ChecksumRule::Item,
 };
 
 pub(crate) const ITEM_HISTORY: CheckedTable = CheckedTable {
@@ -78,7 +78,7 @@ pub(crate) const ITEM_HISTORY: CheckedTable = CheckedTable {
     // The key is the row id, which is not covered: `seq` and `ordinal` identify a version.
     key_columns: 0,
     checksum_column: "row_checksum",
-    rule: Rule::Version,
+    rule: ChecksumRule::Version,
 };
 
 pub(crate) const COLLECTION: CheckedTable = CheckedTable {
@@ -86,7 +86,7 @@ pub(crate) const COLLECTION: CheckedTable = CheckedTable {
     columns: &["id", "handle_key", "name", "type", "seq", "removed", "index_config"],
     key_columns: 1,
     checksum_column: "checksum",
-    rule: Rule::Columns,
+    rule: ChecksumRule::Columns,
 };
 
 pub(crate) const COLLECTION_HISTORY: CheckedTable = CheckedTable {
@@ -94,7 +94,7 @@ pub(crate) const COLLECTION_HISTORY: CheckedTable = CheckedTable {
     columns: &["seq", "ordinal", "collection", "name", "removed", "index_config"],
     key_columns: 2,
     checksum_column: "checksum",
-    rule: Rule::Columns,
+    rule: ChecksumRule::Columns,
 };
 
 pub(crate) const OPERATION: CheckedTable = CheckedTable {
@@ -113,7 +113,7 @@ pub(crate) const OPERATION: CheckedTable = CheckedTable {
     ],
     key_columns: 1,
     checksum_column: "checksum",
-    rule: Rule::Columns,
+    rule: ChecksumRule::Columns,
 };
 
 pub(crate) const BATCH: CheckedTable = CheckedTable {
@@ -121,7 +121,7 @@ pub(crate) const BATCH: CheckedTable = CheckedTable {
     columns: &["seq", "operation"],
     key_columns: 1,
     checksum_column: "checksum",
-    rule: Rule::Columns,
+    rule: ChecksumRule::Columns,
 };
 
 /// All tables whose rows have a checksum, but for those whose checksum covers bytes.
@@ -154,9 +154,11 @@ impl CheckedTable {
         }
         let (version, place) = values.split_at(VERSION_COLUMNS.min(values.len()));
         Ok(match self.rule {
-            Rule::Columns => Checksum::from_columns(&values),
-            Rule::Item => Checksum::from_columns(version).at_ordinal(number_of(place[0])),
-            Rule::Version => Checksum::from_columns(version).combine(Checksum::from_columns(place)),
+            ChecksumRule::Columns => Checksum::from_columns(&values),
+            ChecksumRule::Item => Checksum::from_columns(version).at_ordinal(number_of(place[0])),
+            ChecksumRule::Version => {
+                Checksum::from_columns(version).combine(Checksum::from_columns(place))
+            }
         })
     }
 

@@ -3,7 +3,8 @@
 
 use crate::book::{Book, card};
 use crate::checksums::varied_book;
-use larder_store::{DamagedObject, Error, Fault, ItemRow};
+use crate::salvage::salvage_and_restore;
+use larder_store::{DamagedObject, Error, Fault, ItemRow, SalvageLoss};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -216,5 +217,24 @@ fn a_read_of_an_item_verifies_its_row() {
             let read = reader.items().get("home", "e1").map(|found| found.is_some());
             assert!(matches!(read, Err(Error::DamagedObject { .. })), "{change}: {read:?}");
         }
+    }
+}
+
+/// The row of an item follows from its bytes, also its kind; the item is named.
+#[test]
+fn a_changed_row_is_made_again_by_a_salvage() {
+    for change in ["kind = 66", "kind = 3", "uid_origin = 2", "calendar_context = NULL"] {
+        let book = varied_book();
+        let before = book.contents();
+        let conn = Connection::open(book.data()).unwrap();
+        conn.execute(&format!("UPDATE item SET {change} WHERE uid = 'e2'"), []).unwrap();
+        drop(conn);
+        let (report, contents) = salvage_and_restore(&book.dir());
+        let names_item = |loss: &SalvageLoss| {
+            matches!(loss, SalvageLoss::Changed(DamagedObject::Item { collection, .. })
+                if collection == "home")
+        };
+        assert!(report.losses.iter().any(names_item), "{change}: {:?}", report.losses);
+        assert_eq!(contents, before, "{change}");
     }
 }

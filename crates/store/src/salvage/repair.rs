@@ -458,19 +458,22 @@ impl<'a> Repair<'a> {
                         collection: row.get(6)?,
                         until: row.get(5)?,
                     };
-                    changed.push((version.row, object, has_identity, row.get::<_, Seq>(5)?));
+                    let is_known = has_identity && !is_row_changed;
+                    changed.push((version.row, object, is_known));
                 }
             }
         }
-        for (version, object, has_identity, until) in changed {
-            let sql = "UPDATE item_history SET uid = NULL, recurrence_id = NULL, bytes = NULL,
-                         blob_hash = NULL, checksum = NULL, calendar_context = NULL
-                       WHERE id = ?1";
+        for (version, object, is_known) in changed {
+            let sql = if is_known {
+                "UPDATE item_history SET uid = NULL, recurrence_id = NULL, bytes = NULL,
+                   blob_hash = NULL, checksum = NULL, calendar_context = NULL
+                 WHERE id = ?1"
+            } else {
+                // It is unknown which batch replaced it, and of which item it was.
+                self.incomplete_until = Seq::MAX;
+                "DELETE FROM item_history WHERE id = ?1"
+            };
             self.tx.execute(sql, [version])?;
-            if !has_identity {
-                // The row is no longer known as one of its item.
-                self.incomplete_until = self.incomplete_until.max(until);
-            }
             self.losses.push(SalvageLoss::Changed(object));
         }
         Ok(())
@@ -588,7 +591,7 @@ impl<'a> Repair<'a> {
         let kept = number("SELECT value FROM meta WHERE key = 'history_from'")?;
         let history_from = match self.losses.iter().any(SalvageLoss::affects_all_history) {
             true => last_seq + 1,
-            false => kept.max(self.incomplete_until + 1),
+            false => kept.max(self.incomplete_until.min(last_seq) + 1),
         };
         write_meta(self.tx, "history_from", history_from)?;
         Ok(())

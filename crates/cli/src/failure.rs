@@ -231,7 +231,15 @@ impl From<larder_store::Error> for CommandFailure {
                         "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read"
                     }
                 };
-                let failure = failure(FailureKind::Store).with_hint(next_step).with_hint(
+                let log = path.with_file_name("data.db-wal");
+                let has_log = log.metadata().is_ok_and(|log| log.len() > 0);
+                let failure = match error {
+                    Error::Damaged { .. } if has_log => failure(FailureKind::Store).with_hint(
+                        "if data.db or data.db-wal was copied or replaced, put both files back as they were",
+                    ),
+                    _ => failure(FailureKind::Store),
+                };
+                let failure = failure.with_hint(next_step).with_hint(
                     "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
                 backup_copy_hints(path.parent().unwrap_or(Path::new(".")))

@@ -463,6 +463,11 @@ fn name_cause(path: &std::path::Path, source: rusqlite::Error) -> Error {
         FailureCause::ReadOnlyDisk => Error::ReadOnlyDisk { dir },
         FailureCause::DiskFailed(operation) => Error::DiskFailed { path, operation, source },
         FailureCause::Damage => Error::Damaged { path, what: source.to_string() },
+        FailureCause::ShortFile => {
+            let what = "the file or its write-ahead log, data.db-wal, ends too early; another \
+                        program has cut or replaced it";
+            Error::Damaged { path, what: what.into() }
+        }
         FailureCause::Locked => Error::Locked { path },
         FailureCause::System(_) | FailureCause::Other => Error::Sqlite { path, source },
     }

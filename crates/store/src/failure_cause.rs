@@ -29,6 +29,8 @@ pub(crate) enum FailureCause {
     DiskFailed(&'static str),
     /// Pages of the file contradict each other, or it is no database.
     Damage,
+    /// A file ended before the place that was read.
+    ShortFile,
     /// Another program has locked the file.
     Locked,
     /// A call failed for a reason that SQLite does not report: the file system may know it.
@@ -52,6 +54,9 @@ pub(crate) fn is_failed_sync(error: &rusqlite::Error) -> bool {
 fn cause_by_errno(error: &rusqlite::Error, errno: Option<Errno>) -> FailureCause {
     if is_value_damage(error) {
         return FailureCause::Damage;
+    }
+    if is_short_read(error) {
+        return FailureCause::ShortFile;
     }
     let Some(code) = error.sqlite_error_code() else { return FailureCause::Other };
     let operation =
@@ -86,6 +91,12 @@ fn is_value_damage(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Returns whether a file ended before the place that was read. SQLite reads no more of a file than
+/// its own index of the file says, so another program has cut or replaced it.
+fn is_short_read(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHORT_READ)
+}
+
 /// Returns whether a device reported the error. SQLite calls a page malformed after any of them.
 fn is_disk_failure(errno: Option<Errno>) -> bool {
     matches!(errno, Some(Errno::IO | Errno::NXIO | Errno::RANGE))
@@ -94,10 +105,7 @@ fn is_disk_failure(errno: Option<Errno>) -> bool {
 /// Returns the operation that failed, by the extended code of SQLite.
 fn failed_operation(code: i32) -> &'static str {
     match code {
-        ffi::SQLITE_IOERR_READ
-        | ffi::SQLITE_IOERR_SHORT_READ
-        | ffi::SQLITE_IOERR_FSTAT
-        | ffi::SQLITE_IOERR_CORRUPTFS => "read",
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_FSTAT | ffi::SQLITE_IOERR_CORRUPTFS => "read",
         ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => "sync",
         code if code & PRIMARY_CODE_MASK == ffi::SQLITE_CANTOPEN => "open",
         _ => "write",

@@ -3,7 +3,9 @@
 //! Separate from `collection`, the form in which readers cache them.
 
 use crate::CollectionType;
-use crate::error::Result;
+use crate::checksum::Checksum;
+use crate::damaged_object::DamagedObject;
+use crate::error::{DatabaseError, Result};
 use crate::reader::Reader;
 use crate::row_ids::CollectionRow;
 use larder_extract::IndexConfig;
@@ -176,10 +178,22 @@ impl CollectionReader<'_> {
     }
 
     /// Returns the property lines of the collection itself, as they came.
+    ///
+    /// # Errors
+    /// [`crate::Error::DamagedObject`] if they do not match their checksum.
     pub fn properties(self, collection: &Collection) -> Result<Option<Vec<u8>>> {
         self.reader.read_statement(|tx| {
-            let sql = "SELECT properties FROM collection WHERE id = ?1";
-            Ok(tx.query_row(sql, [collection.row], |row| row.get(0)).optional()?.flatten())
+            let sql = "SELECT properties, properties_checksum FROM collection WHERE id = ?1";
+            let found: Option<(Option<Vec<u8>>, Option<Checksum>)> = tx
+                .query_row(sql, [collection.row], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((Some(properties), checksum)) = found else { return Ok(None) };
+            if checksum != Some(Checksum::from_properties(collection.row, &properties)) {
+                let collection = collection.name.clone();
+                let object = DamagedObject::CollectionProperties { collection };
+                return Err(DatabaseError::DamagedObject(object));
+            }
+            Ok(Some(properties))
         })
     }
 }

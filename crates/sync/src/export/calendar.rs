@@ -47,7 +47,7 @@ pub(super) fn export_calendar(
         Err(error) => summary.error = Some(error),
     }
     objects.ensure_not_empty();
-    let metas = CalendarHeaders::read(reader, collection)?;
+    let metas = CalendarHeaders::read(reader, collection, summary)?;
     let first = objects.list.first().map(|object| object.context.clone()).unwrap_or_default();
     metas.write_begin(&first, true, out, summary)?;
     let mut rest = DeferredItems::default();
@@ -267,8 +267,19 @@ struct CalendarHeaders {
 }
 
 impl CalendarHeaders {
-    fn read(reader: &Reader, collection: &Collection) -> Result<CalendarHeaders, Error> {
-        let own = reader.collections().properties(collection)?;
+    /// Reads the properties of a calendar. Damaged ones are left out and reported.
+    fn read(
+        reader: &Reader,
+        collection: &Collection,
+        summary: &mut ExportReport,
+    ) -> Result<CalendarHeaders, Error> {
+        let own = match reader.collections().properties(collection) {
+            Err(error) if error.damaged_file().is_some() => {
+                summary.error.get_or_insert(error);
+                None
+            }
+            own => own?,
+        };
         let mut end = own.as_deref().and_then(detect_line_end);
         if end.is_none()
             && let Ok(page) = reader.items().list_after(collection, None, 1)

@@ -25,6 +25,10 @@ FIELDS = {
     "zone": [("zone_definition", "tzid", "rowid"), ("zone_definition", "bytes", "rowid")],
     "meta": [("meta", "value", "key")],
     "derived-meta": [("meta", "value", "key")],
+    "rows": [("item", "kind", "rowid"), ("item", "uid", "rowid"), ("item", "calendar_context", "rowid"),
+             ("item_history", "kind", "rowid"), ("item_history", "since", "rowid"), ("item_history", "removed", "rowid"),
+             ("collection", "type", "rowid"), ("collection", "properties", "rowid"), ("operation", "verb", "rowid"),
+             ("operation", "store_age_ms", "rowid"), ("batch", "operation", "rowid")],
 }
 # Values of `meta` that say how indexes were filled. A program that finds another value, or a damaged one, fills the
 # indexes again, so there is nothing to report.
@@ -54,11 +58,13 @@ class BitFlipStep(Step):
         super().__init__(lab)
         self.outputs: dict[str, bytes] = {}
         self.undone: dict[int, Contents | None] = {}
+        self.contents: Contents | None = None
 
     def points(self) -> list[str]:
         sandbox = self.lab.sandbox("expect")
         sandbox.fill(self.lab.fixtures.start("standard"))
         self.outputs = {name: sandbox.larder(*command).out for name, command in readers().items()}
+        self.contents = oracle.read_contents(sandbox.store / "data.db")
         for operation in range(1, 12):
             sandbox.fill(self.lab.fixtures.start("standard"))
             if sandbox.larder("undo", str(operation)).code == 0:
@@ -71,12 +77,15 @@ class BitFlipStep(Step):
         generator = self.lab.random(point)
         if group == "anywhere":
             flip_anywhere(sandbox.store / "data.db", generator)
-            return Outcome(self.judge_outputs(sandbox) + self.judge_soundness(sandbox))
+            failures = self.judge_outputs(sandbox, ["export"]) + self.judge_soundness(sandbox)
+            return Outcome(failures + self.judge_salvage(sandbox) + self.judge_mended(sandbox))
         damage = flip_field(sandbox.store / "data.db", group, generator)
         if group == "derived-meta":
-            return Outcome(self.judge_outputs(sandbox) + self.judge_soundness(sandbox))
-        failures = self.judge_check(sandbox, damage) + self.judge_outputs(sandbox)
-        failures += self.judge_copies(sandbox) + self.judge_undo(sandbox, damage)
+            return Outcome(self.judge_outputs(sandbox, [""]) + self.judge_soundness(sandbox))
+        # Lists are printed from stored fields and rows, which only the check verifies.
+        names = ["export"] if group == "rows" else ["export", "list", "words", "agenda"]
+        failures = self.judge_check(sandbox, damage) + self.judge_outputs(sandbox, names)
+        failures += self.judge_copies(sandbox) + self.judge_salvage(sandbox) + self.judge_undo(sandbox, damage)
         if group in LOST_GROUPS:
             failures += judge_rebuild(sandbox)
         return Outcome([f"{damage.text}: {failure}" for failure in failures])
@@ -90,12 +99,14 @@ class BitFlipStep(Step):
             return [f"check does not name the item ({' in '.join(damage.item)}): {check.error}"]
         return []
 
-    def judge_outputs(self, sandbox: Sandbox) -> list[str]:
-        """Judges that no command that ends with 0 gives whole items with other bytes."""
+    def judge_outputs(self, sandbox: Sandbox, prefixes: list[str]) -> list[str]:
+        """Judges that no command that ends with 0 prints another byte."""
         failures = []
         for name, command in readers().items():
+            if not name.startswith(tuple(prefixes)):
+                continue
             run = sandbox.larder(*command)
-            wrong = name.startswith("export") and run.code == 0 and run.out != self.outputs[name]
+            wrong = run.code == 0 and run.out != self.outputs[name]
             failures += [run.crash() or f"{name} ends with 0 and a wrong byte"] * bool(run.crash() or wrong)
         return failures
 
@@ -107,6 +118,28 @@ class BitFlipStep(Step):
         runs = {name: sandbox.larder(*command) for name, command in readers().items()}
         return [f"check says that the store is sound, and {name} differs"
                 for name, run in runs.items() if run.code != 0 or run.out != self.outputs[name]]
+
+    def judge_salvage(self, sandbox: Sandbox) -> list[str]:
+        """Judges that what is saved is all, or that the command says that something is missing."""
+        target = sandbox.out / "salvaged.db"
+        run = sandbox.larder("salvage", str(target))
+        if run.crash() or run.code not in (0, 4):
+            return [f"salvage: {run.crash() or run.error}"]
+        return ["salvage ends with 0 and loses something"] if run.code == 0 and not self.is_whole(target) else []
+
+    def judge_mended(self, sandbox: Sandbox) -> list[str]:
+        """Judges that a store which the check calls sound after a rebuild has everything."""
+        rebuild = sandbox.larder("check", "--rebuild")
+        if rebuild.crash():
+            return [f"check --rebuild: {rebuild.crash()}"]
+        is_sound = sandbox.larder("check").code == 0
+        is_wrong = is_sound and not self.is_whole(sandbox.store / "data.db")
+        return ["check --rebuild loses something, and the store is called sound"] if is_wrong else []
+
+    def is_whole(self, database: pathlib.Path) -> bool:
+        """Returns whether a store has all items and former versions."""
+        now = oracle.read_contents(database)
+        return bool(now and now.same_items(self.contents) and now.history_rows == self.contents.history_rows)
 
     def judge_copies(self, sandbox: Sandbox) -> list[str]:
         """Judges that neither a backup nor a restore passes the damage on."""

@@ -10,7 +10,7 @@ mod item_rows;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::commit_record::CommittedState;
-use crate::derived_index;
+use crate::derived_index::{self, DerivedIndex};
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
@@ -134,6 +134,9 @@ impl Store {
             return Ok(AppliedBatch { seq: seq - 1, outcomes, lock_held: Duration::ZERO });
         }
         derived_index::invalidate_stale(&tx, &self.extractor, &meta)?;
+        if !DerivedIndex::Interval.is_current(&meta, &self.extractor) {
+            history::set_schedule_history_start(&tx, Some(seq))?;
+        }
         let written = batch.finish(operation, &meta)?;
         tx.commit()?;
         if operation.id_in_epoch.as_ref() != Some(&written) {

@@ -59,9 +59,12 @@ pub struct StoreState {
 pub enum FeedResult {
     /// All changes were passed.
     Complete,
+    /// All changes were passed, but the schedules of before-images are not known: for a while, the
+    /// interval index was incomplete, or had other zone data.
+    WithoutSchedules,
     /// There are more changed items than the limit; none was passed.
     TooMany,
-    /// Before-images were pruned; no change was passed.
+    /// Before-images were pruned or purged; no change was passed.
     Expired,
 }
 
@@ -134,11 +137,15 @@ pub(crate) fn read_stamp(tx: &ReadTransaction<'_>) -> rusqlite::Result<StoreStat
     })
 }
 
-/// Returns whether all changes after batch `after` are in the history.
-fn is_history_complete(tx: &ReadTransaction<'_>, after: Seq) -> DatabaseResult<bool> {
-    let versions_from = read_meta_number(tx, "history_from")?;
+/// Returns whether all versions that batches after `after` replaced are in the history.
+fn has_versions(tx: &ReadTransaction<'_>, after: Seq) -> DatabaseResult<bool> {
+    Ok(after + 1 >= read_meta_number(tx, "history_from")?)
+}
+
+/// Returns whether all schedules that batches after `after` replaced are in the history.
+fn has_schedules(tx: &ReadTransaction<'_>, after: Seq) -> DatabaseResult<bool> {
     let schedules_from = find_meta_number(tx, history::SCHEDULE_HISTORY_FROM_KEY)?;
-    Ok(after + 1 >= versions_from.max(schedules_from.unwrap_or_default()))
+    Ok(after + 1 >= schedules_from.unwrap_or_default())
 }
 
 /// Reads the rows of the items that a batch after `after`, up to `last`, put or removed, or whose
@@ -148,7 +155,7 @@ pub(crate) fn read_changed_rows(
     after: Seq,
     last: Seq,
 ) -> DatabaseResult<Option<Vec<ItemRow>>> {
-    if !is_history_complete(tx, after)? {
+    if !has_versions(tx, after)? {
         return Ok(None);
     }
     let sql = "SELECT id FROM item WHERE seq > ?1 AND seq <= ?2
@@ -182,39 +189,46 @@ impl ImageReader<'_> {
         limit: usize,
         visit: &mut dyn FnMut(ItemChange),
     ) -> DatabaseResult<FeedResult> {
-        if !is_history_complete(self.tx, after)? {
+        if !has_versions(self.tx, after)? {
             return Ok(FeedResult::Expired);
         }
-        let Some(changed) = self.find_changed_items(after, limit)? else {
-            return Ok(FeedResult::TooMany);
+        let changed = match self.find_changed_items(after, limit)? {
+            Ok(changed) => changed,
+            Err(result) => return Ok(result),
         };
         for image in changed {
             let after_image = self.read_after_image(&image)?;
             let before_image = self.read_before_image(&image, after_image.as_ref())?;
             visit(ItemChange { handle: image.handle, before: before_image, after: after_image });
         }
-        Ok(FeedResult::Complete)
+        Ok(match has_schedules(self.tx, after)? {
+            true => FeedResult::Complete,
+            false => FeedResult::WithoutSchedules,
+        })
     }
 
-    /// Returns the changed items, with the places of their before-images; `None`: there are more
-    /// than `limit`.
+    /// Returns the changed items, with the places of their before-images, or the reason why they are
+    /// not known: there are more than `limit`, or one was purged.
     fn find_changed_items(
         &self,
         after: Seq,
         limit: usize,
-    ) -> DatabaseResult<Option<Vec<BeforeImageRef>>> {
+    ) -> DatabaseResult<Result<Vec<BeforeImageRef>, FeedResult>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
         // The first replaced version of an item is its before-image, if it existed at all.
-        let sql =
-            "SELECT handle, seq, id, since FROM item_history WHERE seq > ?1 ORDER BY seq, ordinal";
+        let sql = "SELECT handle, seq, id, since, uid IS NULL FROM item_history WHERE seq > ?1 ORDER BY seq, ordinal";
         let mut select = self.tx.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
+            // A purged version has neither bytes nor a UID.
+            if row.get(4)? {
+                return Ok(Err(FeedResult::Expired));
+            }
             let replaced = if row.get::<_, Seq>(3)? > after { None } else { Some(row.get(2)?) };
             let (seq, image) = (row.get(1)?, found.entry(row)?);
             image.previous_version.get_or_insert((seq, replaced));
             if found.items.len() > limit {
-                return Ok(None);
+                return Ok(Err(FeedResult::TooMany));
             }
         }
         let sql = "SELECT handle, seq FROM schedule_history WHERE seq > ?1 ORDER BY seq";
@@ -224,7 +238,7 @@ impl ImageReader<'_> {
             let (seq, image) = (row.get(1)?, found.entry(row)?);
             image.schedule_changed_at.get_or_insert(seq);
             if found.items.len() > limit {
-                return Ok(None);
+                return Ok(Err(FeedResult::TooMany));
             }
         }
         let sql = "SELECT handle, seq, id FROM item WHERE seq > ?1 ORDER BY seq, ordinal";
@@ -236,10 +250,10 @@ impl ImageReader<'_> {
             image.previous_version.get_or_insert((seq, None));
             image.row = Some(item);
             if found.items.len() > limit {
-                return Ok(None);
+                return Ok(Err(FeedResult::TooMany));
             }
         }
-        Ok(Some(found.items))
+        Ok(Ok(found.items))
     }
 
     fn read_before_image(

@@ -175,14 +175,15 @@ impl IndexUpdates {
         }
         for ((collection, uid), members) in changed {
             let times = series::compute_schedules(tx, extractors, collection, &uid, members)?;
-            for (item, times) in
-                times.into_iter().filter(|(item, _)| self.schedule_state.has_reached(*item))
-            {
-                // The former schedule of a changed item is in `item_history`.
+            for (item, times) in times {
+                // The former schedule of a changed item is in `item_history`. The change feed names
+                // the other items even if their former schedules are not known.
                 if !changed_items.contains(&item) {
                     history::record_schedule(tx, seq, item)?;
                 }
-                writer.put(collection, item, times.as_ref(), new.contains(&item))?;
+                if self.schedule_state.has_reached(item) {
+                    writer.put(collection, item, times.as_ref(), new.contains(&item))?;
+                }
             }
         }
         Ok(writer.finish()?)

@@ -7,6 +7,7 @@
 use crate::derived_index::{DerivedIndex, IndexState};
 use crate::error::{DatabaseResult, Result, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
+use crate::history;
 use crate::interval_table::{IntervalWriter, ZONE_DATA_VERSION_KEY, write_zone_data_version};
 use crate::meta::{MetaTable, write_meta};
 use crate::read_transaction::ReadTransaction;
@@ -54,6 +55,8 @@ impl Store {
                         tx.execute("DELETE FROM idx_zone_set WHERE id = ?1", [id])?;
                     }
                     write_zone_data_version(&tx, &self.extractor)?;
+                    // Batches before this step replaced schedules of other zone data.
+                    history::set_schedule_history_start(&tx, None)?;
                 }
             }
             tx.commit()?;

@@ -24,7 +24,9 @@ use crate::error::Error;
 use crate::query_log::{EvictionReason, ResetReason, ResultOrigin, cached_result_bytes};
 use crate::result_set::ResultSet;
 use crate::search_request::SearchRequest;
-use larder_store::{ItemRow, ItemVersion, PackedRowIds, Reader, Seq, StoreState, TimeRange};
+use larder_store::{
+    FeedResult, ItemRow, ItemVersion, PackedRowIds, Reader, Seq, StoreState, TimeRange,
+};
 use larder_time::civil::Instant;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant as Timer};
@@ -256,7 +258,7 @@ impl ViewsEngine {
         let rows = self.in_current_transaction(reader, |engine| {
             let Ok(query) = engine.registry.get(id) else { return Ok(None) };
             let (mut rows, mut budget) = (RowCollector::default(), ChangeBudget::default());
-            let is_complete = engine.feed.read_since(reader, since, &mut |change| {
+            let result = engine.feed.read_since(reader, since, &mut |change| {
                 budget.add_change();
                 let tested = budget.run(id, |steps| {
                     let is_match = |version: &Option<ItemVersion>| {
@@ -274,6 +276,11 @@ impl ViewsEngine {
             if !budget.exceeded.is_empty() {
                 return Err(ChangeBudget::error());
             }
+            let is_complete = match result {
+                FeedResult::Complete => true,
+                FeedResult::WithoutSchedules => !query.is_time_dependent(),
+                FeedResult::TooMany | FeedResult::Expired => false,
+            };
             Ok(is_complete.then(|| rows.into_rows(engine.feed.seq())))
         });
         let rows = match rows {

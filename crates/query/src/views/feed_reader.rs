@@ -136,26 +136,28 @@ impl ChangeFeedReader {
                 .filter(|collections| *collections != self.collections)
         };
         let is_same_store = epoch == self.epoch;
-        let is_complete = if !is_same_store {
-            false
+        let result = if !is_same_store {
+            FeedResult::Expired
         } else if stamp.seq == self.stamp.seq || !reads_changes {
-            true
+            FeedResult::Complete
         } else {
             let names = collections.as_ref().unwrap_or(&self.collections);
             match reader.changes().for_each(self.stamp.seq, self.max_changes, &names.0, visit) {
-                Ok(result) => result == FeedResult::Complete,
+                Ok(result) => result,
                 // A damaged item must not hide the changes of all others: views are reset.
-                Err(error) if error.damaged_file().is_some() => false,
+                Err(error) if error.damaged_file().is_some() => FeedResult::Expired,
                 Err(error) => return Err(error.into()),
             }
         };
+        let knows_schedules =
+            has_schedules && self.has_schedules && result != FeedResult::WithoutSchedules;
         drop(snapshot);
         reader.unmap_file();
         let poll = FeedPoll {
             previous_seq: self.stamp.seq,
             batches: if is_same_store { stamp.seq - self.stamp.seq } else { 0 },
-            is_complete,
-            lacks_schedules: is_same_store && !(has_schedules && self.has_schedules),
+            is_complete: matches!(result, FeedResult::Complete | FeedResult::WithoutSchedules),
+            lacks_schedules: is_same_store && !knows_schedules,
             previous_collections: collections
                 .map(|collections| std::mem::replace(&mut self.collections, collections)),
         };
@@ -164,17 +166,19 @@ impl ChangeFeedReader {
         Ok(Some(poll))
     }
 
-    /// Calls `visit` with each item that changed after `since`, up to the last poll. Returns
-    /// whether all were given.
+    /// Calls `visit` with each item that changed after `since`, up to the last poll.
     pub(super) fn read_since(
         &self,
         reader: &Reader,
         since: Seq,
         visit: &mut dyn FnMut(ItemChange),
-    ) -> Result<bool, Error> {
+    ) -> Result<FeedResult, Error> {
         let result =
             reader.changes().for_each(since, self.max_changes, &self.collections.0, visit)?;
-        Ok(result == FeedResult::Complete)
+        Ok(match result {
+            FeedResult::Complete if !self.has_schedules => FeedResult::WithoutSchedules,
+            result => result,
+        })
     }
 }
 

@@ -324,6 +324,63 @@ mod tests {
         }
     }
 
+    /// An override of a series and the rule of its master, which moves the override's occurrences.
+    fn put_series(store: &Store, last_day: &str) -> Vec<BatchChange> {
+        let master = format!("RRULE:FREQ=DAILY;UNTIL={last_day}T120000Z\r\n");
+        let change = "RECURRENCE-ID;RANGE=THISANDFUTURE:20260312T120000Z\r\n";
+        let components = [("20260310", master.as_str()), ("20260312", change)];
+        let put = |(day, lines)| {
+            let text = format!(
+                "BEGIN:VEVENT\r\nUID:series\r\nDTSTART:{day}T120000Z\r\n{lines}END:VEVENT\r\n"
+            );
+            let context = larder_store::CalendarContext::default();
+            let parsed = store.extractor().parse_component(text.into_bytes(), &context).unwrap();
+            BatchChange::Put(ItemPut {
+                collection: "calendar".into(),
+                uid: "series".into(),
+                derived_uid: false,
+                parsed,
+                precondition: Precondition::Any,
+            })
+        };
+        components.into_iter().map(put).collect()
+    }
+
+    /// While the schedules in the store are of other time zones, the change feed names the items
+    /// whose schedules changed, and a view that reads changes later is reset.
+    #[test]
+    fn changes_of_a_series_are_in_the_answer_while_schedules_are_unknown() {
+        let mut fixture = Fixture::new();
+        let create = BatchChange::CreateCollection("calendar".into(), Kind::Event);
+        fixture.store.apply(&mut Operation::new("test", "", 0), vec![create]).unwrap();
+        let changes = put_series(&fixture.store, "20260331");
+        fixture.store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
+        let database = jiff::tz::TimeZoneDatabase::bundled();
+        let zones = larder_time::zone::ZoneDatabase::with_version(database, "other".to_string());
+        let options = StoreOptions { zones: Arc::new(zones), ..StoreOptions::default() };
+        drop(Store::open(fixture.dir.path(), &options).unwrap());
+        let create = BatchChange::CreateCollection("other".into(), Kind::Event);
+        fixture.store.apply(&mut Operation::new("test", "", 0), vec![create]).unwrap();
+
+        let view_query = ViewQuery::new(QuerySyntax::Line, "when:2026-03-20", Arc::default());
+        let query = register_query(&fixture.engine, view_query).unwrap();
+        let store = Mutex::new(&mut fixture.store);
+        let run = |reader: &Reader, request: &SearchRequest| {
+            let found = find(reader, request)?;
+            assert_eq!(found.rows().len(), 1);
+            let mut store = store.lock().unwrap();
+            let changes = put_series(&store, "20260315").drain(..1).collect();
+            store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
+            Ok(found)
+        };
+        let publish = |_: &mut ViewsEngine, answer: Result<TracedResult, Error>| {
+            answer.map(|answer| (answer.rows, answer.outdated_at))
+        };
+        let (rows, outdated_at) =
+            answer_query(&fixture.engine, &fixture.readers, query, &run, publish).unwrap();
+        assert_eq!((rows.len(), outdated_at), (0, None));
+    }
+
     /// Polls hold the engine's lock, and so does a query that is resolved again.
     #[test]
     fn no_pattern_is_compiled_under_the_lock() {

@@ -213,7 +213,7 @@ impl From<larder_store::Error> for CommandFailure {
                 failure(FailureKind::Store).with_hint("choose a directory with --data-dir DIR")
             }
             Error::ReadOnlyDisk { .. } => failure(FailureKind::Store)
-                .with_hint("the store can be read: `larder backup` and `larder export` copy it to another disk"),
+                .with_hint("the store can be read: `larder backup` and `larder export` copy it to another disk, and `larder salvage` copies a damaged one"),
             Error::Locked { .. } => failure(FailureKind::Store)
                 .with_hint("close the program that has it open (`fuser -v` on the file names it), then run the command again"),
             Error::DiskFailed { .. } => failure(FailureKind::Store)

@@ -190,6 +190,13 @@ read_all() {
     said export contacts; said check; said watch --changes 0 anna
     rm -f "$other/backup.db"; said backup "$other/backup.db"
     rm -f "$other/salvaged.db"; said salvage "$other/salvaged.db"
+    rm -f "$other"/*.db
+    "$larder" --data-dir "$disk/store" backup - >"$other/stream.db"; echo "exit $?"
+    "$larder" --data-dir "$disk/store" salvage - >"$other/saved.db"; echo "exit $?"
+    for copy in stream saved; do
+        rm -rf "$other/copy"; "$larder" --data-dir "$other/copy" restore "$other/$copy.db"; echo "exit $?"
+        "$larder" --data-dir "$other/copy" find anna; echo "exit $?"
+    done
 }
 said import "$book"
 echo "= full"; fill 0; read_all
@@ -233,11 +240,13 @@ fn check_reading(file_system: &str) {
         }
         let agenda = if name == "full" { "1" } else { "0" };
         let reads = ["0", "0", agenda, "0", "0", "0", "0", "0", "0"];
+        let copies = ["0"; 6];
         assert_eq!(exits[..9], reads, "{file_system}, {name}: {part}");
+        assert_eq!(exits[9..15], copies, "{file_system}, {name}: {part}");
         assert!(part.contains("Anna") && part.contains("OK: "), "{name}: {part}");
         if name == "read-only" {
             assert!(part.contains("is on a read-only file system"), "{part}");
-            assert_eq!(exits[9..], ["4"]);
+            assert_eq!(exits[15..], ["4"]);
         }
     }
     assert_eq!(text.matches("= ").count(), 16, "{text}");

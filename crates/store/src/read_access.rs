@@ -90,7 +90,7 @@ fn open_connection(
 }
 
 /// Takes the write lock together with other readers.
-fn lock_out_writers(directory: &DataDirectory) -> Result<File> {
+pub(crate) fn lock_out_writers(directory: &DataDirectory) -> Result<File> {
     let path = directory.lock_path();
     let file = match File::open(&path) {
         // On a read-only medium without a lock file there is no writer.

@@ -1,9 +1,13 @@
 //! A full disk ends an import with exit code 4 and loses nothing that was committed.
 //!
 //! Each size is a tmpfs in its own mount namespace, which ends with the shell that created it. This
-//! needs root privileges or user namespaces.
+//! needs root privileges or user namespaces. A directory that cannot be written, for whatever
+//! reason, can be read and rescued.
 
+use crate::error_messages::as_anybody;
 use crate::test_home::{Home, LARDER, Run, cards, components, left_out};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 /// Sizes of the disk in kilobytes: too small for the store itself, then full later and later.
 const SIZES: &[u64] = &[64, 400, 1000, 2500, 4000, 6000];
@@ -261,4 +265,30 @@ fn a_disk_without_room_can_be_read() {
 #[test]
 fn a_disk_of_small_blocks_can_be_read() {
     check_reading("ext4 of 1 KiB blocks");
+}
+
+/// A user who may read a store, but not write it, can rescue it.
+#[test]
+fn a_directory_without_write_permission_is_salvaged() {
+    let home = Home::with_book();
+    for name in ["", "data.db", "data.db-wal", "data.db-shm", "data.lock", "data.notify"] {
+        let path = home.data().join(name);
+        let mode = if name.is_empty() { 0o555 } else { 0o444 };
+        if path.exists() {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
+    }
+    for dir in home.data().ancestors().skip(1).take_while(|dir| *dir != home.path()) {
+        std::fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
+    }
+    std::fs::set_permissions(home.temporary(), Permissions::from_mode(0o777)).unwrap();
+    let Some(run) = as_anybody(&home, &["salvage", "-"]) else {
+        return left_out("salvage without write permission", "there is no setpriv");
+    };
+    std::fs::set_permissions(home.data(), Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(run.code, 0, "{}", run.stderr());
+    home.write("saved.db", &run.out);
+    home.ok(&["--data-dir", "copy", "restore", "saved.db"]);
+    assert_eq!(home.ok(&["--data-dir", "copy", "find", "--count"]), "3\n");
+    assert_eq!(std::fs::read_dir(home.temporary()).unwrap().count(), 0);
 }

@@ -396,6 +396,11 @@ fn backups_are_restored() {
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
     home.assert_store_is_sound();
+    let directory = larder_store::DataDirectory::new(home.data());
+    home.write("../home/.local/share/larder/data.db.before-damaged", "x");
+    home.write("../home/.local/share/larder/data.db.before-restore-wal", "x");
+    let copies = directory.restorable_copies();
+    assert_eq!(copies, [home.data().join("data.db.before-restore")]);
     // Into an empty directory.
     assert_snapshot!(home.run(&["restore", "later.db", "--data-dir", "elsewhere"]).masked_output(), @"Restored 2 items from later.db");
     assert!(!home.work("elsewhere/data.db.before-restore").exists());

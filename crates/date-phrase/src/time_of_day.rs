@@ -232,8 +232,8 @@ pub(crate) fn match_bare_hour(
     ended.then(|| (at + 1, hour_time(hour, has_twelve_hour_clock(context))))
 }
 
-/// Matches "half past eight", "halb neun", "viertel nach drei". In every language, the hour is one of
-/// twelve.
+/// Matches "half past eight", "halb neun", "viertel nach drei". In every language, the hour is one
+/// of twelve.
 fn match_quarter_hour(
     words: &[PhraseToken],
     context: &PhraseContext,

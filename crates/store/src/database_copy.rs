@@ -8,7 +8,7 @@ use crate::damage_scan;
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::output_file::OutputTarget;
-use crate::read_access::is_unwritable;
+use crate::read_access::{is_forbidden, is_unwritable};
 use crate::staging_file::{StagingFile, folder_of};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -134,7 +134,11 @@ pub(crate) fn create_for_stream<T>(
     create: impl Fn(&Path) -> Result<T>,
 ) -> Result<T> {
     match (create(directory.path()), to.temporary_folder()) {
-        (Err(error), Some(folder)) if is_unwritable(directory.path(), &error) => create(folder),
+        (Err(error), Some(folder))
+            if is_unwritable(directory.path(), &error) || is_forbidden(&error) =>
+        {
+            create(folder)
+        }
         (copy, _) => copy,
     }
 }

@@ -135,6 +135,11 @@ pub(crate) fn ensure_writable_disk(dir: &Path) -> Result<()> {
     }
 }
 
+/// Returns whether the user has no permission for a file or its directory.
+pub(crate) fn is_forbidden(error: &Error) -> bool {
+    matches!(error, Error::File { source, .. } if source.kind() == ErrorKind::PermissionDenied)
+}
+
 /// Returns whether a file can be neither created nor written there.
 pub(crate) fn is_unwritable(dir: &Path, error: &Error) -> bool {
     match error {

@@ -28,7 +28,7 @@ use crate::lock::LockFiles;
 use crate::meta::EPOCH_KEY;
 use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::page_layout::PageNumber;
-use crate::read_access::{is_unwritable, lock_out_writers};
+use crate::read_access::{is_forbidden, is_unwritable, lock_out_writers};
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::schema;
 use crate::store::{Store, StoreOptions};
@@ -96,7 +96,7 @@ impl DataDirectory {
         }
         self.ensure_store_exists()?;
         let locks = match LockFiles::open(self, options.requester.clone()) {
-            Err(error) if is_unwritable(self.path(), &error) => None,
+            Err(error) if is_unwritable(self.path(), &error) || is_forbidden(&error) => None,
             locks => Some(locks?),
         };
         let _lock = locks.as_ref().map(LockFiles::acquire).transpose()?;

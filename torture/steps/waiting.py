@@ -4,9 +4,12 @@ Apart from `concurrency`, because here each verb is alone with the small changes
 (`--items 1000000`), so that the verb which blocks them is known.
 """
 
+import contextlib
 import re
+import sqlite3
 import subprocess
 import time
+from pathlib import Path
 
 from harness.runner import Lab, Outcome, Step
 from harness.sandbox import Sandbox
@@ -31,6 +34,16 @@ VERBS = {
 }
 
 
+def wait_for_operation(verb: str, store: Path, process: subprocess.Popen) -> None:
+    """Returns when the last operation of the store is one of this verb, or the process has ended."""
+    while process.poll() is None:
+        with contextlib.closing(sqlite3.connect(store / "data.db")) as connection:
+            last = connection.execute("SELECT verb FROM operation ORDER BY id DESC LIMIT 1").fetchone()
+        if last == (verb,):
+            return
+        time.sleep(0.01)
+
+
 class WaitingStep(Step):
     """the time that a small change waits beside each long verb; --items sets the size of the store"""
 
@@ -50,10 +63,13 @@ class WaitingStep(Step):
             self.make_store(sandbox)
         failures, times, operation = [], [], ""
         if point == "undo of a removal":
+            # Two small changes after a removal of more than 64 MB prune it, unless its undo has begun.
             removal = sandbox.larder("collections", "remove", "bulk")
             operation = re.search(r"larder undo (\d+)", removal.out.decode())[1]
         command = [word.format(folder=sandbox.root, operation=operation) for word in VERBS[point].split()]
         process = sandbox.program.start(command, sandbox.store, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if operation:
+            wait_for_operation("undo", sandbox.store, process)
         began = time.monotonic()
         while process.poll() is None or not times:
             added = time.monotonic()

@@ -34,6 +34,15 @@ VERBS = {
 }
 
 
+def run_to_end(sandbox: Sandbox, *arguments: str) -> str:
+    """Runs a command that takes as long as it needs, and returns its output. An error ends the step."""
+    process = sandbox.program.start(list(arguments), sandbox.store, stdout=subprocess.PIPE)
+    output = process.communicate()[0].decode()
+    if process.returncode != 0:
+        raise RuntimeError(f"{arguments[0]}: exit code {process.returncode}")
+    return output
+
+
 def wait_for_operation(verb: str, store: Path, process: subprocess.Popen) -> None:
     """Returns when the last operation of the store is one of this verb, or the process has ended."""
     while process.poll() is None:
@@ -64,8 +73,8 @@ class WaitingStep(Step):
         failures, times, operation = [], [], ""
         if point == "undo of a removal":
             # Two small changes after a removal of more than 64 MB prune it, unless its undo has begun.
-            removal = sandbox.larder("collections", "remove", "bulk")
-            operation = re.search(r"larder undo (\d+)", removal.out.decode())[1]
+            removal = run_to_end(sandbox, "collections", "remove", "bulk")
+            operation = re.search(r"larder undo (\d+)", removal)[1]
         command = [word.format(folder=sandbox.root, operation=operation) for word in VERBS[point].split()]
         process = sandbox.program.start(command, sandbox.store, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if operation:
@@ -84,7 +93,7 @@ class WaitingStep(Step):
         if process.returncode != 0:
             failures.append(f"{point}: exit code {process.returncode}: {error}")
         if point == "collections remove":
-            sandbox.larder("import", "--into", "bulk", str(sandbox.root / "bulk-0.vcf"))
+            run_to_end(sandbox, "import", "--into", "bulk", str(sandbox.root / "bulk-0.vcf"))
         return Outcome(failures, {}, [f"{point} ({took:.1f} s): {describe(times)}"])
 
     def make_store(self, sandbox: Sandbox) -> None:
@@ -92,8 +101,11 @@ class WaitingStep(Step):
         sandbox.clear()
         sandbox.case.mkdir(parents=True)
         path = sandbox.root / "bulk-0.vcf"
-        sandbox.larder("measure", "generate", "contacts", str(self.lab.items), "--seed", "9", "--output", str(path))
+        run_to_end(sandbox, "measure", "generate", "contacts", str(self.lab.items), "--seed", "9", "--output", str(path))
         (sandbox.root / "bulk-1.vcf").write_bytes(path.read_bytes().replace(b"END:VCARD", b"X-CHANGED:1\r\nEND:VCARD"))
-        sandbox.larder("import", "--into", "bulk", str(path))
+        run_to_end(sandbox, "import", "--into", "bulk", str(path))
+        found = int(run_to_end(sandbox, "find", "--in", "bulk", "--count"))
+        if found != self.lab.items:
+            raise RuntimeError(f"the store has {found} items instead of {self.lab.items}")
         sandbox.larder("add", "-", "--into", "small", stdin=card("purged", 1))
         self.has_store = True

@@ -144,13 +144,8 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
     for collection in &collections {
         let (name, type_name) =
             (sanitize_line(&collection.name), collection.collection_type.name());
-        let colour = match collection.collection_type {
-            CollectionType::Calendar => {
-                let properties = reader.collections().properties(collection)?;
-                larder_present::declared_colour_text(properties.as_slice())
-            }
-            _ => None,
-        };
+        let properties = reader.collections().properties(collection)?;
+        let colour = larder_present::declared_colour_text(properties.as_slice());
         if context.format == OutputFormat::Json {
             let mut object = json!({
                 "name": collection.name, "type": type_name,

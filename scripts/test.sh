@@ -13,6 +13,7 @@ echo "formatting"
 cargo fmt --all --check
 echo "lints"
 cargo clippy --quiet --workspace --all-targets -- -D warnings
+cargo clippy --quiet --package larder --features toy-kind --all-targets -- -D warnings
 echo "fuzz targets"
 cargo build --quiet --package larder-fuzz --features libfuzzer --bins
 echo "documentation"

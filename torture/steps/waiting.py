@@ -4,6 +4,7 @@ Apart from `concurrency`, because here each verb is alone with the small changes
 (`--items 1000000`), so that the verb which blocks them is known.
 """
 
+import re
 import subprocess
 import time
 
@@ -24,7 +25,7 @@ VERBS = {
     "check --rebuild": "check --rebuild",
     "collections index": "collections index bulk --index email:exact",
     "collections remove": "collections remove bulk",
-    "undo of a removal": "undo",
+    "undo of a removal": "undo {operation}",
     "remove --query": "remove --in bulk --query email:a*",
     "purge": "purge -y small/purged",
 }
@@ -47,11 +48,11 @@ class WaitingStep(Step):
     def attempt(self, sandbox: Sandbox, point: str) -> Outcome:
         if not self.has_store:
             self.make_store(sandbox)
-        failures, times = [], []
+        failures, times, operation = [], [], ""
         if point == "undo of a removal":
-            # The last operation must be the removal, and not a small change.
-            sandbox.larder("collections", "remove", "bulk")
-        command = [word.format(folder=sandbox.root) for word in VERBS[point].split()]
+            removal = sandbox.larder("collections", "remove", "bulk")
+            operation = re.search(r"larder undo (\d+)", removal.out.decode())[1]
+        command = [word.format(folder=sandbox.root, operation=operation) for word in VERBS[point].split()]
         process = sandbox.program.start(command, sandbox.store, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         began = time.monotonic()
         while process.poll() is None or not times:

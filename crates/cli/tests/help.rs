@@ -22,6 +22,7 @@ const COMMANDS: &[&str] = &[
     "collections create",
     "collections rename",
     "collections remove",
+    "collections index",
     "export",
     "fields",
     "check",
@@ -189,6 +190,14 @@ fn manual_pages_are_written() {
     for command in COMMANDS {
         let name = format!("pages/larder-{}.1", command.replace(' ', "-"));
         assert!(home.work(&name).exists(), "{name}");
+    }
+    let written = std::fs::read_dir(home.work("pages")).unwrap();
+    for page in written.map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
+        let Some(name) = page.strip_prefix("larder-").and_then(|name| name.strip_suffix(".1"))
+        else {
+            continue;
+        };
+        assert!(COMMANDS.iter().any(|of| of.replace(' ', "-") == name), "{page} is in no test");
     }
     home.write("file", "");
     assert_snapshot!(home.run(&["man", "--out", "file/pages"]).masked_output(), @"

@@ -70,7 +70,6 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "larder-serve",
             "larder-generate",
             "larder-measure",
-            "larder-alloclog",
         ],
     ),
 ];
@@ -79,6 +78,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
 const OWNED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("larder-store", &["rusqlite", "libsqlite3-sys"]),
     ("larder-serve", &["zbus", "hyper", "tokio"]),
+    ("larder-hg", &["ureq"]),
     ("larder", &["clap", "clap_complete", "clap_mangen", "etcetera", "ctrlc", "indicatif"]),
 ];
 

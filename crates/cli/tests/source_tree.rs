@@ -174,6 +174,11 @@ impl<'ast> Visit<'ast> for DefinitionVisitor {
     }
 }
 
+/// The visibility of variants and of methods of traits, which have no keyword.
+fn public() -> syn::Visibility {
+    syn::Visibility::Public(syn::token::Pub::default())
+}
+
 struct DocVisitor {
     found: Vec<DocumentedItem>,
 }
@@ -225,6 +230,15 @@ impl<'ast> Visit<'ast> for DocVisitor {
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         self.note(&item.vis, &item.sig.ident, &item.attrs);
+    }
+
+    fn visit_variant(&mut self, variant: &'ast syn::Variant) {
+        self.note(&public(), &variant.ident, &variant.attrs);
+        visit::visit_variant(self, variant);
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
+        self.note(&public(), &item.sig.ident, &item.attrs);
     }
 
     fn visit_field(&mut self, field: &'ast syn::Field) {

@@ -215,33 +215,36 @@ pub(crate) fn verify_rows(
     Ok(())
 }
 
-/// Tests items by their stored fields. Returns the rows of those that need another test, or were
-/// not reached in time.
+/// Tests items by their stored fields, and returns the rows of those that need another test.
 fn verify_page_by_stored_fields(
     reader: &Reader,
-    rows: &[ItemRow],
+    mut rows: &[ItemRow],
     result: &mut ResultSet,
     hits: &mut HitCollector<'_>,
 ) -> Result<Vec<ItemRow>, Error> {
-    let (mut undecided, mut error, mut last) = (Vec::new(), None, None);
-    let began = Instant::now();
-    reader.items().for_each_with_stored_fields(rows, &mut |meta, fields| {
-        let hit = Hit { row: meta.row, seq: meta.seq };
-        if result.is_about_collection(meta.collection_row) {
-            match verify_stored_fields(reader, hit, &meta, fields, result, hits) {
-                Ok(Some(_)) => {}
-                Ok(None) => undecided.push(meta.row),
-                Err(other) => error = Some(other),
+    let mut undecided = Vec::new();
+    while !rows.is_empty() {
+        let (mut error, mut last) = (None, None);
+        let began = Instant::now();
+        reader.items().for_each_with_stored_fields(rows, &mut |meta, fields| {
+            let hit = Hit { row: meta.row, seq: meta.seq };
+            if result.is_about_collection(meta.collection_row) {
+                match verify_stored_fields(reader, hit, &meta, fields, result, hits) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => undecided.push(meta.row),
+                    Err(other) => error = Some(other),
+                }
             }
-        }
-        let is_long = began.elapsed() >= MAX_TEST_TIME_PER_TX;
-        last = is_long.then_some(meta.row);
-        error.is_none() && !result.steps.is_exceeded() && !is_long
-    })?;
-    error.map_or(Ok(()), Err)?;
-    result.steps.check()?;
-    let reached = last.and_then(|last| rows.iter().position(|row| *row == last));
-    undecided.extend(reached.and_then(|at| rows.get(at + 1..)).unwrap_or_default());
+            let is_long = began.elapsed() >= MAX_TEST_TIME_PER_TX;
+            last = is_long.then_some(meta.row);
+            error.is_none() && !result.steps.is_exceeded() && !is_long
+        })?;
+        error.map_or(Ok(()), Err)?;
+        result.steps.check()?;
+        // The next transaction continues after the last item of a long one.
+        let reached = last.and_then(|last| rows.iter().position(|row| *row == last));
+        rows = reached.and_then(|at| rows.get(at + 1..)).unwrap_or_default();
+    }
     Ok(undecided)
 }
 

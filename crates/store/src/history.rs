@@ -66,6 +66,29 @@ pub struct Version {
     pub bytes: Option<Vec<u8>>,
 }
 
+/// The first batch that replaced an item, and the first one that replaced anything.
+const OLDEST_VERSION: &str = "SELECT min(seq) FROM item_history";
+const OLDEST_CHANGE: &str = "SELECT min(seq) FROM (
+    SELECT min(seq) AS seq FROM item_history
+    UNION ALL SELECT min(seq) FROM collection_history
+    UNION ALL SELECT min(seq) FROM schedule_history)";
+
+/// Returns the batch that a statement selects, its operation, and the age of the operation in
+/// milliseconds when the operation `newest` began.
+fn oldest_batch(
+    tx: &ReadTransaction<'_>,
+    newest: OperationId,
+    selection: &str,
+) -> rusqlite::Result<Option<(Seq, OperationId, i64)>> {
+    let sql = format!(
+        "SELECT b.seq, o.id, newest.store_age_ms - o.store_age_ms FROM batch b
+           JOIN operation o ON o.id = b.operation JOIN operation newest ON newest.id = ?1
+         WHERE b.seq = ({selection})"
+    );
+    let read_row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    tx.prepare_cached(&sql)?.query_row([newest], read_row).optional()
+}
+
 /// Deletes replaced versions beyond the retention limits, and returns the bytes that remain. The
 /// operation `newest` is never pruned. The size limit does not apply to the operation active before
 /// it either: it may be an import that is still running, interrupted by a small change.
@@ -75,19 +98,17 @@ pub(crate) fn prune(
     mut bytes: i64,
 ) -> rusqlite::Result<i64> {
     for _ in 0..MAX_PRUNED_BATCHES_PER_TX {
-        let oldest: Option<(Seq, OperationId, i64)> = tx
-            .prepare_cached(
-                "SELECT b.seq, o.id, newest.store_age_ms - o.store_age_ms FROM batch b JOIN operation o ON o.id = b.operation
-                   JOIN operation newest ON newest.id = ?1
-                 WHERE b.seq = (SELECT min(seq) FROM item_history)",
-            )?
-            .query_row([newest], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .optional()?;
-        let Some((seq, operation, age)) = oldest else { break };
-        let old = age > HISTORY_RETENTION_MS;
         let active = [Some(newest), previous_active_operation(tx, newest)?];
-        let much = bytes > HISTORY_RETENTION_BYTES && !active.contains(&Some(operation));
-        if operation == newest || !(old || much) || is_needed_for_undo(tx, seq, active)? {
+        let expired = oldest_batch(tx, newest, OLDEST_CHANGE)?
+            .filter(|(.., age)| *age > HISTORY_RETENTION_MS);
+        // Only replaced items have bytes to free.
+        let oldest = match expired {
+            None if bytes > HISTORY_RETENTION_BYTES => oldest_batch(tx, newest, OLDEST_VERSION)?
+                .filter(|(_, operation, _)| !active.contains(&Some(*operation))),
+            expired => expired,
+        };
+        let Some((seq, operation, _)) = oldest else { break };
+        if operation == newest || is_needed_for_undo(tx, seq, active)? {
             break;
         }
         bytes -= release_history_bytes(tx, "seq", seq)?;

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::thread;
 
 fn open(dir: &Path) -> Store {
@@ -162,15 +163,17 @@ fn damage_is_named_by_check_and_by_reading() {
     book.apply(changes);
     let (scratch, ()) = book.with_store_closed(|dir| damage(&dir.join("data.db")));
     let dir = scratch.path().join("data");
-    if let Ok(store) = Store::open(&dir, &StoreOptions::default()) {
-        match store.check() {
-            Err(Error::Damaged { path, .. }) => assert_eq!(path, dir.join("data.db")),
-            Ok(report) => assert!(!report.faults.is_empty()),
-            Err(other) => panic!("{other}"),
-        }
+    match Store::open(&dir, &StoreOptions::default()).and_then(|store| store.check()) {
+        Err(Error::Damaged { path, .. }) => assert_eq!(path, dir.join("data.db")),
+        Ok(report) => assert!(!report.faults.is_empty()),
+        Err(other) => panic!("{other}"),
     }
-    let read = Reader::open(&dir).and_then(|reader| reader.items().find_by_uid(None, "u7"));
-    assert!(matches!(read, Err(Error::Damaged { .. }) | Ok(_)), "{read:?}");
+    let read_all = |reader: Reader| {
+        let mut rows = (1..=300).map(larder_store::ItemRow::from_number);
+        rows.try_for_each(|row| reader.items().source_bytes(row).map(drop))
+    };
+    let error = Reader::open(&dir).and_then(read_all).unwrap_err();
+    assert_eq!(error.damaged_file(), Some(&*dir.join("data.db")), "{error}");
 }
 
 #[test]
@@ -337,23 +340,28 @@ fn the_log_file_stays_small_beside_readers() {
     let mut book = Book::new();
     let dir = book.dir();
     book.put(&card("first", "First", ""));
-    let (is_done, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+    // The number of begun transactions, and whether the readers are to end.
+    let (state, changed) = (Mutex::new((0_u64, false)), Condvar::new());
     let largest = thread::scope(|scope| {
         for _ in 0..READERS {
             scope.spawn(|| {
                 let reader = Reader::open(&dir).unwrap();
                 let rows = crate::book::item_rows(&reader);
-                while !is_done.load(Ordering::Relaxed) {
+                loop {
                     // A transaction lasts until another reader has begun one.
                     let tx = reader.begin_read().unwrap();
                     reader.items().source_bytes(rows[0]).unwrap().unwrap();
-                    let begun = turns.fetch_add(1, Ordering::Relaxed);
-                    while turns.load(Ordering::Relaxed) < begun + 2
-                        && !is_done.load(Ordering::Relaxed)
-                    {
-                        thread::yield_now();
-                    }
+                    let mut state = state.lock().unwrap();
+                    state.0 += 1;
+                    changed.notify_all();
+                    let begun = state.0;
+                    let state = changed
+                        .wait_while(state, |(turns, is_done)| *turns <= begun && !*is_done)
+                        .unwrap();
                     drop(tx);
+                    if state.1 {
+                        break;
+                    }
                 }
             });
         }
@@ -363,7 +371,8 @@ fn the_log_file_stays_small_beside_readers() {
             let size = fs::metadata(book.store.directory().wal_path()).unwrap().len();
             largest = largest.max(size);
         }
-        is_done.store(true, Ordering::Relaxed);
+        state.lock().unwrap().1 = true;
+        changed.notify_all();
         largest
     });
     assert!(largest <= 16 << 20, "{largest} bytes");

@@ -131,6 +131,28 @@ fn a_forgotten_operation_without_former_versions() {
     book.assert_sound();
 }
 
+/// Without a replaced item, renames and the schedules of series are the oldest changes.
+#[test]
+fn old_changes_of_collections_and_schedules_are_forgotten() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let (rename, _) =
+        book.apply(vec![BatchChange::RenameCollection("contacts".into(), "people".into())]);
+    book.apply(vec![BatchChange::RenameCollection("people".into(), "contacts".into())]);
+    let conn = rusqlite::Connection::open(book.data()).unwrap();
+    conn.execute("INSERT INTO schedule_history VALUES(2, randomblob(16), NULL)", []).unwrap();
+    let change = put(&book.store, "contacts", &card("c", "Clara", ""), Precondition::Any);
+    book.age_by(91);
+    book.apply_at(NOW_MS + 91 * DAY_MS, vec![change]);
+    for table in ["collection_history", "schedule_history"] {
+        let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+        let rows = conn.query_row(&format!("SELECT count(*) FROM {table}"), [], count).unwrap();
+        assert_eq!(rows, 0, "{table}");
+    }
+    assert!(matches!(book.store.undo(rename, NOW_MS), Err(Error::HistoryPruned { .. })));
+    book.assert_sound();
+}
+
 /// An import is still running, and small changes are made in between.
 #[test]
 fn a_small_change_in_the_middle_of_an_import_leaves_its_undo() {

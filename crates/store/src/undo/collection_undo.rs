@@ -80,6 +80,7 @@ impl CollectionUndoPlanner<'_> {
             if name != current.name {
                 changes.push(BatchChange::RenameCollection(current.name, name.clone()));
             }
+            // A colour that was set since is no reason to refuse the undo of an import: it stays.
             if before.properties != after.properties && after.properties == current.properties {
                 changes.push(BatchChange::SetCollectionProperties(name.clone(), before.properties));
             }

@@ -226,6 +226,9 @@ impl From<larder_store::Error> for CommandFailure {
                     Error::DamagedObject { object: DamagedObject::Item { .. }, .. } => {
                         "import the item again from another copy, or save what can be read: larder salvage FILE"
                     }
+                    Error::DamagedObject { object: DamagedObject::FormerVersion { .. }, .. } => {
+                        "to erase the item with all its versions: larder purge ID; to save what can be read: larder salvage FILE"
+                    }
                     Error::DamagedObject { .. } => "save what can be read: larder salvage FILE",
                     _ => {
                         "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read"
@@ -303,7 +306,7 @@ impl From<larder_store::Error> for CommandFailure {
             Error::StoreRestored => failure(FailureKind::Input).with_hint("check the current items, then run the command again"),
             Error::OperationUndone { .. } => failure(FailureKind::Input).with_hint("`larder log` lists operations"),
             Error::HistoryPruned { .. } => failure(FailureKind::NotFound)
-                .with_hint("previous versions are kept for 90 days, up to 64 MB"),
+                .with_hint("previous versions are kept for 90 days, up to 64 MB; after `larder salvage`, some may be missing"),
             Error::PurgeNotUndoable { .. } => failure(FailureKind::NotFound)
                 .with_hint("an older backup may contain the items: larder restore FILE replaces the whole store"),
             Error::CollectionChanged { .. } => failure(FailureKind::Usage)

@@ -61,8 +61,8 @@ impl Store {
     /// changed since; a change that was reverted in the meantime is no conflict. Properties of a
     /// collection are an exception: if they changed since, they stay as they are. An item that
     /// changes during the undo, or whose version is damaged, is not restored: the report then lists
-    /// it, and the operation does not count as undone. Another call completes an interrupted or incomplete
-    /// undo.
+    /// it, and the operation does not count as undone. Another call completes an interrupted or
+    /// incomplete undo.
     ///
     /// # Errors
     /// [`Error::HistoryPruned`] if replaced versions are not kept, [`Error::PurgeNotUndoable`],

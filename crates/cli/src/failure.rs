@@ -261,7 +261,7 @@ impl From<larder_store::Error> for CommandFailure {
                 let record = sanitize_line(&record.display().to_string());
                 failure(FailureKind::Store)
                     .with_hint("restore the last backup (a file that `larder backup` wrote): larder restore FILE")
-                    .with_hint("`larder export NAME -o FILE` still exports the items that are there")
+                    .with_hint("`larder export NAME -o FILE` writes the items that are there to FILE.partial")
                     .with_hint(format!("to go on without what is missing, delete {record}"))
             }
             Error::CommitNotSynced { .. } => failure(FailureKind::Store).with_hint(

@@ -500,7 +500,7 @@ fn missing_batches_are_named() {
     assert_snapshot!(home.run(&["check"]).masked_output(), @"
     ! error: 3 committed batches are missing from [HOME]/home/.local/share/larder/data.db: its write-ahead log was deleted or replaced
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
-    ! hint: `larder export NAME -o FILE` still exports the items that are there
+    ! hint: `larder export NAME -o FILE` writes the items that are there to FILE.partial
     ! hint: to go on without what is missing, delete [HOME]/home/.local/share/larder/data.notify
     exit 4
     ");

@@ -123,6 +123,12 @@ fn is_hidden(c: char) -> bool {
 
 /// Escapes a text in which `is_control` tells the characters that control the terminal or the line.
 fn escape(text: &str, is_control: fn(char) -> bool) -> Cow<'_, str> {
+    // Most text is printable ASCII, and lists have much of it.
+    let keeps_lines = !is_control('\n');
+    let is_plain = |byte| matches!(byte, b' '..=b'~') || byte == b'\n' && keeps_lines;
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
     let needs_care = |c: char| is_control(c) || c == '\x1b' || is_hidden(c);
     let Some(first) = text.find(needs_care) else { return Cow::Borrowed(text) };
     let is_right_to_left = text.chars().any(|c| is_in(RIGHT_TO_LEFT, c));

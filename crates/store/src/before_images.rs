@@ -207,8 +207,8 @@ impl ImageReader<'_> {
         })
     }
 
-    /// Returns the changed items, with the places of their before-images, or the reason why they are
-    /// not known: there are more than `limit`, or one was purged.
+    /// Returns the changed items, with the places of their before-images, or the reason why they
+    /// are not known: there are more than `limit`, or one was purged.
     fn find_changed_items(
         &self,
         after: Seq,

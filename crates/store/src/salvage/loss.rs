@@ -58,7 +58,7 @@ pub enum SalvageLoss {
         /// The number of items.
         items: u64,
     },
-    /// What a collection has besides its items.
+    /// The data of a collection besides its items.
     #[error("the properties and the index configuration of collection {collection}")]
     Collection {
         /// The name of the collection in the new store.

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// Export a collection; every item is written byte for byte as it is stored
 ///
 /// FILE is replaced only when the export is complete. If the store is damaged or lacks committed
-/// changes, the items that can be read are written to FILE.partial, and the others are named. A device or a named pipe is
-/// written directly; - is standard output.
+/// changes, the items that can be read are written to FILE.partial, and the others are named. A
+/// device or a named pipe is written directly; - is standard output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The collection

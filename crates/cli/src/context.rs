@@ -200,7 +200,11 @@ impl CommandContext {
             return;
         }
         for work in pending {
-            self.print_warning(format!("{work}; to finish it: larder {}", work.command()));
+            let step = match work {
+                PendingWork::StaleIndex => "to rebuild it",
+                _ => "to finish it",
+            };
+            self.print_warning(format!("{work}; {step}: larder {}", work.command()));
         }
     }
 

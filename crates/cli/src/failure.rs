@@ -226,6 +226,9 @@ impl From<larder_store::Error> for CommandFailure {
                     Error::DamagedObject { object: DamagedObject::Item { .. }, .. } => {
                         "import the item again from another copy, or save what can be read: larder salvage FILE"
                     }
+                    Error::DamagedObject { object: DamagedObject::FormerVersion { .. }, .. } => {
+                        "to erase the item with all its versions: larder purge ID; to save what can be read: larder salvage FILE"
+                    }
                     Error::DamagedObject { .. } => "save what can be read: larder salvage FILE",
                     _ => {
                         "`larder check --rebuild` repairs damaged indexes; `larder salvage FILE` saves what can be read"
@@ -258,7 +261,7 @@ impl From<larder_store::Error> for CommandFailure {
                 let record = sanitize_line(&record.display().to_string());
                 failure(FailureKind::Store)
                     .with_hint("restore the last backup (a file that `larder backup` wrote): larder restore FILE")
-                    .with_hint("`larder export NAME -o FILE` still exports the items that are there")
+                    .with_hint("`larder export NAME -o FILE` writes the items that are there to FILE.partial")
                     .with_hint(format!("to go on without what is missing, delete {record}"))
             }
             Error::CommitNotSynced { .. } => failure(FailureKind::Store).with_hint(
@@ -303,7 +306,7 @@ impl From<larder_store::Error> for CommandFailure {
             Error::StoreRestored => failure(FailureKind::Input).with_hint("check the current items, then run the command again"),
             Error::OperationUndone { .. } => failure(FailureKind::Input).with_hint("`larder log` lists operations"),
             Error::HistoryPruned { .. } => failure(FailureKind::NotFound)
-                .with_hint("previous versions are kept for 90 days, up to 64 MB; a salvage keeps those that it can read"),
+                .with_hint("previous versions are kept for 90 days, up to 64 MB; after `larder salvage`, some may be missing"),
             Error::PurgeNotUndoable { .. } => failure(FailureKind::NotFound)
                 .with_hint("an older backup may contain the items: larder restore FILE replaces the whole store"),
             Error::CollectionChanged { .. } => failure(FailureKind::Usage)

@@ -109,6 +109,31 @@ fn a_damaged_store_gives_a_partial_file() {
     }
 }
 
+/// An older state of the store beside the record of a later commit: an export of it replaces no
+/// file, also if its warnings are not printed.
+#[test]
+fn a_store_that_lacks_batches_gives_a_partial_file() {
+    let home = Home::with_book();
+    let data = home.data().join("data.db");
+    let old = std::fs::read(&data).unwrap();
+    let card = ANNA.replace("anna-1", "dana");
+    assert_eq!(home.run_with(&["add"], card.as_bytes()).code, 0);
+    std::fs::write(&data, old).unwrap();
+    home.write("out.vcf", "of before");
+    let run = home.run(&["-q", "export", "contacts", "-o", "out.vcf"]);
+    assert_snapshot!(run.masked_output(), @r#"
+    ! error: cannot read all of contacts; exported 3: 1 committed batch is missing from [HOME]/home/.local/share/larder/data.db: its write-ahead log was deleted or replaced
+    ! hint: the items that could be read are in out.vcf.partial
+    ! hint: `larder check` shows the damage
+    ! hint: see "Recovery" in docs/backup.md
+    exit 4
+    "#);
+    let book = [ANNA, BRUNO, CHLOE].concat();
+    assert_eq!(std::fs::read_to_string(home.work("out.vcf.partial")).unwrap(), book);
+    assert_eq!(std::fs::read_to_string(home.work("out.vcf")).unwrap(), "of before");
+    assert_eq!(home.code(&["export", "contacts"], 4).stdout(), book);
+}
+
 /// Whatever page is damaged, each item is exported or named.
 #[test]
 fn each_damaged_page_loses_only_named_items() {

@@ -74,7 +74,7 @@ fn removals_are_undone() {
     ");
     assert_snapshot!(home.run(&["remove", "--query", "example"]).masked_output(), @"Removed 2 items. Undo: larder undo 4");
     assert_eq!(home.ok(&["find", "--count"]), "1\n");
-    assert_snapshot!(home.run(&["undo", "--format", "json"]).masked_output(), @r#"{"undone":4,"operation":5,"items":2}"#);
+    assert_snapshot!(home.run(&["undo", "--format", "json"]).masked_output(), @r#"{"undone":4,"operation":5,"items":2,"erased":[]}"#);
     assert_eq!(
         crate::test_home::cards(&home.run(&["export", "contacts"]).out),
         crate::test_home::cards(&all)

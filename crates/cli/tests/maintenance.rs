@@ -181,6 +181,44 @@ fn a_changed_letter_is_named_by_every_command_that_reads_the_item() {
     home.assert_store_is_sound();
 }
 
+/// One letter of a removed contact changes in the file: an undo restores the others.
+#[test]
+fn an_undo_restores_the_items_that_are_not_damaged() {
+    let home = Home::with_book();
+    let id = home.json(&["find", "anna"])[0]["id"].as_str().unwrap().to_string();
+    let mask = |run: crate::test_home::Run| {
+        run.masked_output().replace(&id, "[whole id]").replace(&id[..8], "[id]")
+    };
+    home.ok(&["collections", "remove", "contacts"]);
+    let data = home.data().join("data.db");
+    let mut file = std::fs::read(&data).unwrap();
+    for at in 0..file.len() {
+        if file[at..].starts_with(b"FN:Anna") {
+            file[at + 4] = b'm';
+        }
+    }
+    std::fs::write(&data, file).unwrap();
+    assert_snapshot!(mask(home.run(&["undo"])), @"
+    ! missing: the version of item [id] in contacts that batch 2 replaced
+    ! error: operation 2 was partly undone: 2 items restored, 1 damaged item skipped; changes made before are committed as operation 3
+    ! hint: an older backup may have the damaged items
+    ! hint: to erase a damaged item with all its versions: larder purge ID
+    ! hint: `larder log 3` shows them
+    exit 4
+    ");
+    assert_eq!(home.ok(&["find", "--count"]), "2\n");
+    assert_snapshot!(mask(home.run(&["undo", "2", "--format", "json"])), @r#"
+    {"unreadable":"[whole id]","damaged":"the version of item [id] in contacts that batch 2 replaced"}
+    ! error: operation 2 was not undone: 1 damaged item
+    ! hint: an older backup may have the damaged items
+    ! hint: to erase a damaged item with all its versions: larder purge ID
+    exit 4
+    "#);
+    home.ok(&["purge", "-y", &id]);
+    assert_snapshot!(home.run(&["undo", "2"]).masked_output(), @"! note: nothing of operation 2 (remove) is left to undo: changed back or purged since");
+    home.assert_store_is_sound();
+}
+
 /// The first page is destroyed: SQLite does not open the file any more.
 #[test]
 fn salvage_saves_what_can_be_read() {
@@ -489,7 +527,7 @@ fn missing_batches_are_named() {
     assert_snapshot!(home.run(&["check"]).masked_output(), @"
     ! error: 3 committed batches are missing from [HOME]/home/.local/share/larder/data.db: its write-ahead log was deleted or replaced
     ! hint: restore the last backup (a file that `larder backup` wrote): larder restore FILE
-    ! hint: `larder export NAME -o FILE` still exports the items that are there
+    ! hint: `larder export NAME -o FILE` writes the items that are there to FILE.partial
     ! hint: to go on without what is missing, delete [HOME]/home/.local/share/larder/data.notify
     exit 4
     ");

@@ -244,8 +244,10 @@ impl Store {
             Err(error) => return Err(sqlite_error_at(path)(error)),
         }
         self.compare_indexes(&tx, &damage.affected_items, &mut report)?;
-        // The index of an interrupted rebuild is stale, which is a fault already.
-        let pending = self.pending_work()?.into_iter().filter(|work| *work != PendingWork::Rebuild);
+        // A stale index, or one whose rebuild was interrupted, is a fault already.
+        let is_other =
+            |work: &PendingWork| !matches!(work, PendingWork::Rebuild | PendingWork::StaleIndex);
+        let pending = self.pending_work()?.into_iter().filter(is_other);
         report.faults.extend(pending.map(Fault::Pending));
         report.items =
             count("SELECT count(*) FROM item").map_err(sqlite_error_at(path))?.unsigned_abs();

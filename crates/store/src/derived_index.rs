@@ -102,7 +102,12 @@ impl DerivedIndex {
     pub(crate) fn is_being_rebuilt(self, meta: &MetaTable, extractor: &Extractor) -> bool {
         let state = meta.index_state(self.meta_key());
         let parsed = IndexState::parse(state, &self.fingerprint(extractor));
-        state == INVALID_STATE || matches!(parsed, IndexState::Rebuilding(_))
+        matches!(parsed, IndexState::Rebuilding(_))
+    }
+
+    /// Returns whether a change marked the index stale, and no rebuild was begun.
+    pub(crate) fn is_invalidated(self, meta: &MetaTable) -> bool {
+        meta.index_state(self.meta_key()) == INVALID_STATE
     }
 
     /// The tables of the index with their keys, those first without which the others are not read.

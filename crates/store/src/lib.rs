@@ -169,7 +169,7 @@ pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::schema::SchemaDifference;
 pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};
-pub use crate::undo::{UndoConflict, UndoReport};
+pub use crate::undo::{UndoConflict, UndoReport, UnreadableVersion};
 pub use larder_extract::{
     Alarm, CalendarContext, Extractor, FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence,
     LineWarning, MIN_LONG_NUMBER_DIGITS, Overlap, ParsedItem, RejectedItem, Schedule, StoredFields,

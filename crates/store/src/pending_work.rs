@@ -19,7 +19,7 @@ use std::fmt;
 /// The key in `meta` of the items of a purge: their handles, eight bytes each.
 const PURGE_KEY: &str = "pending_purge";
 
-/// Work that was interrupted.
+/// Work that was interrupted, or has not begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PendingWork {
@@ -27,6 +27,9 @@ pub enum PendingWork {
     Purge,
     /// A rebuild of indexes: queries read every item instead.
     Rebuild,
+    /// A rebuild of an index that a change made necessary, and that has not begun: queries read
+    /// every item instead.
+    StaleIndex,
 }
 
 impl PendingWork {
@@ -35,7 +38,7 @@ impl PendingWork {
     pub fn command(self) -> &'static str {
         match self {
             PendingWork::Purge => "purge",
-            PendingWork::Rebuild => "check --rebuild",
+            PendingWork::Rebuild | PendingWork::StaleIndex => "check --rebuild",
         }
     }
 
@@ -51,6 +54,8 @@ impl PendingWork {
         }
         if DerivedIndex::ALL.into_iter().any(|index| index.is_being_rebuilt(meta, extractor)) {
             found.push(PendingWork::Rebuild);
+        } else if DerivedIndex::ALL.into_iter().any(|index| index.is_invalidated(meta)) {
+            found.push(PendingWork::StaleIndex);
         }
         if !found.is_empty() && lock::is_work_running(directory) {
             found.clear();
@@ -68,6 +73,7 @@ impl fmt::Display for PendingWork {
             PendingWork::Rebuild => {
                 "a rebuild of the indexes was interrupted: queries are slower until it is complete"
             }
+            PendingWork::StaleIndex => "an index is stale: queries are slower until it is rebuilt",
         })
     }
 }

@@ -6,10 +6,12 @@
 
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::read_transaction::ReadTransaction;
+use crate::row_ids::{CollectionRow, ItemRow};
 use crate::write_transaction::WriteTransaction;
+use larder_extract::SortKeys;
 use larder_index::{
-    BlockSeek, CorruptBlock, PartitionOrder, ReadSortPages, RunVisitor, SortFence, SortPosition,
-    WriteSortPages,
+    BlockSeek, CorruptBlock, LevelZero, PartitionOrder, ReadSortPages, RunVisitor, SortFence,
+    SortIndex, SortPosition, WriteSortPages,
 };
 use rusqlite::{OptionalExtension as _, Row};
 
@@ -41,6 +43,40 @@ impl<'a> SortIndexPageWriter<'a> {
 
     fn execute(&self, sql: &str, args: impl rusqlite::Params) -> DatabaseResult<()> {
         self.tx.prepare_cached(sql)?.execute(args).map_err(DatabaseError::from).map(drop)
+    }
+}
+
+/// The number of blocks above which [`find_sort_keys`] does not read the index: it is called while
+/// other writers wait.
+const MAX_SEARCHED_BLOCKS: usize = 2_000;
+
+/// Finds the sort keys of an item whose bytes cannot be trusted to give them, by reading the whole
+/// index. `None`: the index is too large for that, is malformed, or has the item in another
+/// collection.
+pub(crate) fn find_sort_keys(
+    tx: &ReadTransaction<'_>,
+    item: ItemRow,
+    collection: CollectionRow,
+) -> DatabaseResult<Option<SortKeys>> {
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM idx_sort_block LIMIT ?1)";
+    let blocks: i64 = tx.query_row(sql, [MAX_SEARCHED_BLOCKS as i64 + 1], |row| row.get(0))?;
+    if blocks > MAX_SEARCHED_BLOCKS as i64 {
+        return Ok(None);
+    }
+    let pages = SortIndexPages::new(tx);
+    let (mut keys, mut is_elsewhere) = (SortKeys::new(), false);
+    let mut search = || -> DatabaseResult<()> {
+        SortIndex::new(&pages, &LevelZero::read(&pages)?).verify(&mut |order, key, row| {
+            if row == item.to_number() {
+                is_elsewhere |= order.partition != collection.to_number();
+                keys.push((order.order, key.to_vec()));
+            }
+        })
+    };
+    match search() {
+        Ok(()) => Ok((!is_elsewhere).then_some(keys)),
+        Err(DatabaseError::Damaged(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

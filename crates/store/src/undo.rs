@@ -18,8 +18,8 @@ use crate::operation_log;
 use crate::row_ids::OperationId;
 use crate::store::Store;
 use collection_undo::{CollectionPlan, CollectionUndoPlanner};
-pub use item_undo::UndoConflict;
 use item_undo::{ItemUndoPlanner, UndoStep};
+pub use item_undo::{UndoConflict, UnreadableVersion};
 use std::mem;
 
 /// The largest number of changes in one batch of an undo.
@@ -38,6 +38,12 @@ pub struct UndoReport {
     /// The items that changed since. If there are any, the operation is not undone: no item was
     /// restored, or only some items if the conflicts arose during the undo.
     pub conflicts: Vec<UndoConflict>,
+    /// The items that were left as they are because data of them is damaged. The others were
+    /// restored. If there are any, the operation is not undone.
+    pub unreadable: Vec<UnreadableVersion>,
+    /// The items whose versions to restore were erased: by a purge, or by a salvage that found them
+    /// damaged. They were left as they are.
+    pub erased: Vec<Handle>,
 }
 
 /// The changes of the next batch of an undo.
@@ -54,12 +60,12 @@ impl Store {
     /// `started_at_ms`, in milliseconds since 1970. Refuses, and changes nothing, if something
     /// changed since; a change that was reverted in the meantime is no conflict. Properties of a
     /// collection are an exception: if they changed since, they stay as they are. An item that
-    /// changes during the undo is not restored: the report then lists the conflicts, and the
-    /// operation does not count as undone. Another call completes an interrupted or incomplete
-    /// undo.
+    /// changes during the undo, or whose version is damaged, is not restored: the report then lists
+    /// it, and the operation does not count as undone. Another call completes an interrupted or
+    /// incomplete undo.
     ///
     /// # Errors
-    /// [`Error::HistoryPruned`] if replaced versions were pruned, [`Error::PurgeNotUndoable`],
+    /// [`Error::HistoryPruned`] if replaced versions are not kept, [`Error::PurgeNotUndoable`],
     /// [`Error::AlreadyUndone`], [`Error::NoOperation`]; [`Error::CollectionChanged`] if a
     /// collection was renamed, indexed differently or removed since, [`Error::CollectionExists`] if
     /// another collection has the name of a collection to restore.
@@ -97,6 +103,8 @@ impl Store {
             self.ensure_history_kept(id)?;
             match step {
                 UndoStep::Skip => {}
+                UndoStep::Erased => report.erased.push(handle),
+                UndoStep::Unreadable(version) => report.unreadable.push(version),
                 UndoStep::Change(item) => {
                     pending.changes.push(item.change);
                     pending.handles.push(handle);
@@ -108,15 +116,19 @@ impl Store {
                 self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut report)?;
             }
         }
-        let removals = self.collection_undo_planner(id).plan_removals();
-        pending.changes.extend(removals.map_err(sqlite_error_at(&self.path))?);
-        if report.conflicts.is_empty() {
+        if report.unreadable.is_empty() {
+            let removals = self.collection_undo_planner(id).plan_removals();
+            pending.changes.extend(removals.map_err(sqlite_error_at(&self.path))?);
+        }
+        if report.conflicts.is_empty() && report.unreadable.is_empty() {
             // `apply` skips these changes if an item of this last batch has a conflict.
             pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id)));
             let redone = undone.undoes.map(InternalChange::MarkRedone);
             pending.changes.extend(redone.map(BatchChange::Internal));
         }
-        self.write_undo_batch(&mut operation, pending, &mut report)?;
+        if !pending.changes.is_empty() {
+            self.write_undo_batch(&mut operation, pending, &mut report)?;
+        }
         report.operation = operation.id();
         self.merge_after_change(item_count);
         Ok(report)
@@ -171,7 +183,8 @@ impl Store {
         Ok(operation)
     }
 
-    /// Fails if versions that the operation replaced were pruned.
+    /// Fails if versions that the operation replaced are not in the history: they were pruned, or a
+    /// salvage did not find them.
     fn ensure_history_kept(&self, id: OperationId) -> Result<()> {
         let tx = self.autocommit_read();
         let is_pruned = || -> DatabaseResult<bool> {

@@ -5,7 +5,7 @@ use crate::book::{Book, card, create_options, large_card, outcome_handle, put};
 use crate::calendar::{calendar_context, component, put as put_component};
 use larder_store::{
     BatchChange, DamagedObject, DataDirectory, Error, Fault, Handle, ItemRow, Operation,
-    OperationId, Precondition, Reader,
+    OperationId, Precondition, Reader, UndoReport, UnreadableVersion,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -369,6 +369,18 @@ fn a_rebuild_leaves_a_damaged_item_damaged() {
     ));
 }
 
+/// Fails unless an undo restored nothing, and names the former version of this item.
+#[track_caller]
+fn assert_names_former_version(undo: &UndoReport, handle: Handle) {
+    assert_eq!((undo.operation, undo.items), (None, 0));
+    let [UnreadableVersion { handle: named, object: DamagedObject::FormerVersion { .. } }] =
+        undo.unreadable.as_slice()
+    else {
+        panic!("{undo:?}")
+    };
+    assert_eq!(*named, handle);
+}
+
 #[test]
 fn a_damaged_item_can_be_replaced_removed_and_purged() {
     let good = card("a", "Name of a", "TEL:+43 664 123\r\nX-NEEDLE:find me\r\n");
@@ -383,8 +395,8 @@ fn a_damaged_item_can_be_replaced_removed_and_purged() {
         panic!("{faults:?}")
     };
     assert_eq!(book.contents()[&("contacts".into(), "a".into())], good);
-    let undo = book.store.undo(replacement, 1);
-    assert!(matches!(undo, Err(Error::DamagedObject { .. })), "{undo:?}");
+    let undo = book.store.undo(replacement, 1).unwrap();
+    assert_names_former_version(&undo, handle_of(&book));
     assert_eq!(book.contents()[&("contacts".into(), "a".into())], good);
     let handle = handle_of(&book);
     book.store.purge(&mut Operation::new("purge", "", 1), &[handle]).unwrap();
@@ -514,5 +526,5 @@ fn a_conflicting_writer_does_not_hide_damage() {
     let handle = book.reader().items().find_by_uid(None, "a").unwrap()[0].handle;
     let (removal, _) = book.apply(vec![remove(handle)]);
     book.store.refresh().unwrap();
-    assert!(matches!(book.store.undo(removal, 1), Err(Error::DamagedObject { .. })));
+    assert_names_former_version(&book.store.undo(removal, 1).unwrap(), handle);
 }

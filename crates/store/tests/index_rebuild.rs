@@ -5,7 +5,7 @@ use crate::book::{Book, card, create_options, outcome_handle, put, sort_position
 use larder_format::field::find_contact_field;
 use larder_store::{
     BatchChange, CollectionRow, DerivedIndex, Fault, IndexQuery, IndexedOrder, ItemRow, Operation,
-    Precondition, Reader, SortPosition, Store, StoreOptions,
+    PendingWork, Precondition, Reader, SortPosition, Store, StoreOptions,
 };
 use rusqlite::Connection;
 
@@ -455,4 +455,33 @@ fn the_end_of_an_order() {
     assert_eq!(up.len(), 1500);
     up.reverse();
     assert_eq!(up, down);
+}
+
+/// A damaged item does not give the keys under which it is sorted. They are found in the index; if
+/// that is malformed, it is stale, which is no interruption.
+#[test]
+fn the_removal_of_a_damaged_item_keeps_the_sort_index() {
+    for (is_malformed, pending) in [(false, vec![]), (true, vec![PendingWork::StaleIndex])] {
+        let mut book = Book::new();
+        put_numbered(&mut book, 0..9);
+        let (_, added) = book.put(&card("victim", "Zoe", ""));
+        put_numbered(&mut book, 9..12);
+        let conn = Connection::open(book.data()).unwrap();
+        let sql = "UPDATE source_bytes SET bytes = CAST(replace(bytes, 'Zoe', 'Zob') AS BLOB)
+                   WHERE item = (SELECT id FROM item WHERE uid = 'victim')";
+        assert_eq!(conn.execute(sql, []).unwrap(), 1);
+        if is_malformed {
+            let sql = "UPDATE idx_sort_block SET data = x'ff'";
+            assert!(conn.execute(sql, []).unwrap() > 0);
+        }
+        drop(conn);
+        book.remove(outcome_handle(&added));
+        assert_eq!(book.reader().pending_work().unwrap(), pending);
+        let is_current = book.store.is_index_current(DerivedIndex::Sort).unwrap();
+        assert_eq!(is_current, !is_malformed);
+        book.store.refresh().unwrap();
+        assert_eq!(book.reader().pending_work().unwrap(), []);
+        let faults = book.store.check().unwrap().faults;
+        assert!(matches!(faults[..], [Fault::Checksum(_)]), "{faults:?}");
+    }
 }

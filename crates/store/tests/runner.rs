@@ -27,5 +27,6 @@ mod salvage;
 mod salvage_contexts;
 mod sort_index;
 mod undo;
+mod undo_damage;
 mod versions;
 mod zones;

@@ -26,6 +26,8 @@ pub struct ExportReport {
     pub uncounted: u64,
     /// The error that ended the reading early. The items before it are written.
     pub error: Option<larder_store::Error>,
+    /// The reason why committed changes may be missing: the store lost batches, or was replaced.
+    pub lost_commits: Option<String>,
     /// The number of items that were converted from UTF-16 to UTF-8: one file has one encoding.
     pub transcoded: u64,
     /// The number of time-zone definitions written.
@@ -38,7 +40,10 @@ impl ExportReport {
     /// Returns whether everything was exported.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.unreadable.is_empty() && self.uncounted == 0 && self.error.is_none()
+        self.unreadable.is_empty()
+            && self.uncounted == 0
+            && self.error.is_none()
+            && self.lost_commits.is_none()
     }
 
     /// Compares the number of items in the collection with the items that were found. The rest has
@@ -69,7 +74,8 @@ pub fn export(
     out: &mut dyn Write,
 ) -> Result<ExportReport, Error> {
     let mut out = BufWriter::with_capacity(64 << 10, out);
-    let mut summary = ExportReport::default();
+    let lost_commits = reader.lost_commits().map(ToString::to_string);
+    let mut summary = ExportReport { lost_commits, ..ExportReport::default() };
     if !collection.collection_type.is_exported_in_calendar() {
         let all = for_each_item(reader, collection, &mut summary, &mut |summary, meta| {
             let Some(bytes) = read_source(reader, meta, summary) else { return Ok(()) };

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Export a collection; every item is written byte for byte as it is stored
 ///
-/// FILE is replaced only when the export is complete. If the store is damaged, the items that can
-/// be read are written to FILE.partial, and the others are named. A device or a named pipe is
-/// written directly; - is standard output.
+/// FILE is replaced only when the export is complete. If the store is damaged or lacks committed
+/// changes, the items that can be read are written to FILE.partial, and the others are named. A
+/// device or a named pipe is written directly; - is standard output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The collection
@@ -95,7 +95,9 @@ impl ExportArgs {
             0 => format!("cannot read all of {name}"),
             missing => format!("cannot read {} of {name}", format_count(missing, "item")),
         };
-        let why = summary.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        let why = summary.error.as_ref().map(ToString::to_string);
+        let why = why.or(summary.lost_commits.clone()).map(|why| format!(": {why}"));
+        let why = why.unwrap_or_default();
         let message = format!("{what}; exported {}{why}", format_grouped(summary.items));
         let failure = CommandFailure::new(FailureKind::Store, message);
         let failure = match partial {

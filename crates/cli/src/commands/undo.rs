@@ -6,15 +6,21 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::machine_time::now_milliseconds;
-use crate::output::{ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count};
-use larder_store::{Error, OperationId, OperationRecord, Reader, Store, UndoReport};
+use crate::output::{
+    ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count, print_message, sanitize_line,
+};
+use larder_store::{
+    DamagedObject, Error, OperationId, OperationRecord, Reader, Store, UndoReport,
+    UnreadableVersion,
+};
 use serde_json::json;
 
 /// Undo an operation
 ///
 /// Without a number, undoes the newest operation that has not been undone, unless a purge is newer;
 /// `larder log` lists operations. An undo is an operation too and can be undone. If an item has
-/// changed since, nothing is undone and both versions are shown.
+/// changed since, nothing is undone and both versions are shown. An item whose stored version is
+/// damaged is named, and the others are restored.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UndoArgs {
     /// The number of the operation
@@ -81,7 +87,10 @@ fn refresh_after_undo(store: &mut Store) -> Result<(), CommandFailure> {
 /// Returns whether the operation changed items, and the undo found none to restore. The operation
 /// then counts as undone.
 fn had_nothing_left(undone: &OperationRecord, undo: &UndoReport) -> bool {
-    undone.counts != [0; 3] && undo.items == 0 && undo.conflicts.is_empty()
+    undone.counts != [0; 3]
+        && undo.items == 0
+        && undo.conflicts.is_empty()
+        && undo.unreadable.is_empty()
 }
 
 fn nothing_left_message(undone: &OperationRecord) -> String {
@@ -96,6 +105,7 @@ fn print_report(
     undone: Option<&OperationRecord>,
     undo: &UndoReport,
 ) -> Result<CommandStatus, CommandFailure> {
+    print_unreadable(context, undo)?;
     if !undo.conflicts.is_empty() {
         return print_conflicts(context, id, undo);
     }
@@ -106,11 +116,29 @@ fn print_report(
         _ => "reverted",
     };
     let items = format_count(undo.items, "item");
+    if !undo.unreadable.is_empty() {
+        return Err(damage_failure(id, undo, &format!("{items} {effect}")));
+    }
+    if undo.items > 0 {
+        for handle in &undo.erased {
+            print_message(
+                "missing",
+                format!(
+                    "item {handle:.8}: its previous version was erased by a purge or a salvage"
+                ),
+            );
+        }
+    }
     let redo = undo.operation.map(|by| format!(" Redo: larder undo {by}")).unwrap_or_default();
     match context.format {
         OutputFormat::Json => {
             let by = undo.operation.map(OperationId::to_number);
-            let object = json!({ "undone": id.to_number(), "operation": by, "items": undo.items });
+            let object = json!({
+                "undone": id.to_number(),
+                "operation": by,
+                "items": undo.items,
+                "erased": undo.erased.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            });
             context.out.print_json(&object)?;
         }
         _ if let Some(row) = undone.filter(|row| had_nothing_left(row, undo)) => {
@@ -124,6 +152,35 @@ fn print_report(
             .print_line(format!("Undid operation {id}{verb}: {items} {effect}.{redo}"))?,
     }
     Ok(CommandStatus::Done)
+}
+
+/// Names the items that were left as they are because data of them is damaged.
+fn print_unreadable(context: &mut CommandContext, undo: &UndoReport) -> Result<(), CommandFailure> {
+    for UnreadableVersion { handle, object } in &undo.unreadable {
+        let text = match object {
+            DamagedObject::Item { .. } | DamagedObject::FormerVersion { .. } => object.to_string(),
+            _ => format!("{object}, of item {handle:.8}"),
+        };
+        match context.format {
+            OutputFormat::Json => context
+                .out
+                .print_json(&json!({ "unreadable": handle.to_string(), "damaged": text }))?,
+            _ => print_message("missing", sanitize_line(&text)),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the failure of an undo that found damaged items and no conflict.
+fn damage_failure(id: OperationId, undo: &UndoReport, restored: &str) -> CommandFailure {
+    let damaged = format_count(undo.unreadable.len() as u64, "damaged item");
+    let message = match undo.operation {
+        Some(_) => format!("operation {id} was partly undone: {restored}, {damaged} skipped"),
+        None => format!("operation {id} was not undone: {damaged}"),
+    };
+    CommandFailure::new(FailureKind::Store, message)
+        .with_hint("an older backup may have the damaged items")
+        .with_hint("to erase a damaged item with all its versions: larder purge ID")
 }
 
 /// Prints the after-image and the current version of each conflict.

@@ -19,6 +19,7 @@ use crate::meta::{EPOCH_KEY, MetaTable, write_meta};
 use crate::row_checksum::{BATCH, OPERATION};
 use crate::row_ids::{CalendarContextRow, ItemRow, OperationId};
 use crate::series::ItemLocation;
+use crate::sort_index_pages::find_sort_keys;
 use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
 use crate::write_transaction::WriteTransaction;
 use crate::{CollectionType, Seq, blob, history};
@@ -282,9 +283,12 @@ impl<'a> BatchWriter<'a> {
         }
         let stored = self.extractors.read_item(self.tx, item.id)?;
         if !item.is_row_sound || stored.as_ref().is_some_and(|stored| !stored.is_sound) {
-            // The keys under which the item is sorted are unknown: the index is filled again.
-            DerivedIndex::Sort.invalidate(self.tx)?;
-            return Ok(SortKeys::new());
+            // The bytes do not give the keys under which the item is sorted.
+            let keys = find_sort_keys(self.tx, item.id, collection)?;
+            if keys.is_none() {
+                DerivedIndex::Sort.invalidate(self.tx)?;
+            }
+            return Ok(keys.unwrap_or_default());
         }
         let Some(stored) = stored else { return Ok(SortKeys::new()) };
         let extractor = self.extractors.for_collection(self.tx, collection)?;

@@ -5,6 +5,7 @@
 
 use crate::batch::{BatchChange, ItemPut, Precondition};
 use crate::checksum::{Checksum, damaged_item_error, verify_item};
+use crate::damaged_object::DamagedObject;
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
@@ -29,9 +30,21 @@ pub struct UndoConflict {
     pub current: Option<Vec<u8>>,
 }
 
+/// An item that an undo left as it is, because data of it is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableVersion {
+    /// The item.
+    pub handle: Handle,
+    /// The damaged data: the version to restore, the current version, or what they refer to.
+    pub object: DamagedObject,
+}
+
 /// The undo of one item.
 pub(super) enum UndoStep {
     Skip,
+    /// The version to restore was erased, by a purge or by a salvage that found it damaged.
+    Erased,
+    Unreadable(UnreadableVersion),
     Change(Box<ItemUndo>),
     Conflict(UndoConflict),
 }
@@ -80,8 +93,8 @@ struct PreviousVersion {
     /// The batch that made the version; `until` is the batch that ended it.
     since: Seq,
     until: Seq,
-    /// `None`: the version was purged.
-    state: Option<ItemState>,
+    /// `None`: the version was erased. An error: it is damaged.
+    state: DatabaseResult<Option<ItemState>>,
 }
 
 /// The row of an item, and the batch that last changed it.
@@ -124,7 +137,8 @@ impl ItemUndoPlanner<'_> {
                 continue;
             }
             match self.plan_step(handle)? {
-                UndoStep::Skip => {}
+                // Damage does not keep the other items from being restored.
+                UndoStep::Skip | UndoStep::Erased | UndoStep::Unreadable(_) => {}
                 UndoStep::Change(item) => survey.collections.extend(item.collection),
                 UndoStep::Conflict(conflict) => survey.conflicts.push(conflict),
             }
@@ -147,38 +161,53 @@ impl ItemUndoPlanner<'_> {
 
     /// Plans the undo of an item.
     pub(super) fn plan_step(&self, handle: Handle) -> DatabaseResult<UndoStep> {
+        match self.plan_readable(handle) {
+            Err(DatabaseError::DamagedObject(object)) => {
+                Ok(UndoStep::Unreadable(UnreadableVersion { handle, object }))
+            }
+            step => step,
+        }
+    }
+
+    /// Plans the undo of an item; fails if a version that this needs is damaged.
+    fn plan_readable(&self, handle: Handle) -> DatabaseResult<UndoStep> {
         let item = self.find_current_item(handle)?;
         let current = match item {
             Some(item) => self.read_item_state(item.row)?,
             None => None,
         };
-        let (mut before, mut after) = (None, None);
-        let (mut is_touched, mut is_purged) = (false, false);
+        let (mut before, mut after) = (Ok(None), Ok(None));
+        let (mut is_touched, mut has_erased, mut is_before_erased) = (false, false, false);
         for version in self.read_previous_versions(handle)? {
             let is_ended = self.has_batch(version.until)?;
             let is_made = self.has_batch(version.since)?;
             if !is_ended && !is_made {
                 continue;
             }
-            is_purged |= version.state.is_none();
-            if !is_touched {
-                // If the operation itself made the version, the item did not exist before it.
-                before = if is_made { None } else { version.state.clone() };
-                is_touched = true;
-            }
+            let is_erased = matches!(version.state, Ok(None));
+            has_erased |= is_erased;
+            // If the operation itself made the version, the item did not exist before it.
+            let is_before = !is_touched && !is_made;
+            is_touched = true;
             // A version that the operation replaced is followed by the version that the operation
             // made.
-            after = if is_ended { None } else { version.state };
+            if is_before {
+                is_before_erased = is_erased;
+                (before, after) = (version.state, Ok(None));
+            } else {
+                after = if is_ended { Ok(None) } else { version.state };
+            }
         }
+        let (before, mut after) = (before?, after?);
         if let Some(item) = item
             && self.has_batch(item.seq)?
         {
             after = current.clone();
         }
-        // The operation left the item unchanged. This cannot be known of a purged item.
-        let is_unchanged = ItemState::is_same(before.as_ref(), after.as_ref()) && !is_purged;
+        // The operation left the item unchanged. This cannot be known of an erased version.
+        let is_unchanged = ItemState::is_same(before.as_ref(), after.as_ref()) && !has_erased;
         if is_unchanged || ItemState::is_same(before.as_ref(), current.as_ref()) {
-            return Ok(UndoStep::Skip);
+            return Ok(if is_before_erased { UndoStep::Erased } else { UndoStep::Skip });
         }
         if !ItemState::is_same(after.as_ref(), current.as_ref()) {
             return Ok(UndoStep::Conflict(UndoConflict {
@@ -186,6 +215,9 @@ impl ItemUndoPlanner<'_> {
                 after_image: after.map(|state| state.bytes),
                 current: current.map(|state| state.bytes),
             }));
+        }
+        if is_before_erased {
+            return Ok(UndoStep::Erased);
         }
         let byte_len = |state: &ItemState| state.bytes.len();
         let bytes = before.as_ref().map_or(0, byte_len) + current.as_ref().map_or(0, byte_len);
@@ -279,16 +311,26 @@ impl ItemUndoPlanner<'_> {
                 bytes: bytes.as_deref(),
                 checksum: row.get(11)?,
             };
-            stored.verify(&self.tx)?;
-            let (collection, derived_uid) = (row.get(2)?, row.get(4)?);
-            let context = read_item_context(&self.tx, row.get(6)?, row.get(7)?, row.get(8)?)?;
-            let state = uid.zip(bytes).zip(context).map(|((uid, bytes), context)| ItemState {
-                collection,
-                uid,
-                derived_uid,
-                context,
-                bytes,
-            });
+            // Which batches made and ended a version is known only if its row is sound.
+            stored.verify_row(&self.tx)?;
+            let state = match stored.verify(&self.tx) {
+                Ok(()) => {
+                    let (collection, derived_uid) = (row.get(2)?, row.get(4)?);
+                    let context =
+                        read_item_context(&self.tx, row.get(6)?, row.get(7)?, row.get(8)?);
+                    context.map(|context| {
+                        let values = uid.zip(bytes).zip(context);
+                        values.map(|((uid, bytes), context)| ItemState {
+                            collection,
+                            uid,
+                            derived_uid,
+                            context,
+                            bytes,
+                        })
+                    })
+                }
+                Err(error) => Err(error),
+            };
             Ok(PreviousVersion { until: row.get(0)?, since: row.get(1)?, state })
         };
         let mut select = self.tx.prepare_cached(sql)?;

@@ -341,6 +341,13 @@ impl From<larder_query::Error> for CommandFailure {
     fn from(error: larder_query::Error) -> CommandFailure {
         match error {
             larder_query::Error::Store(error) => error.into(),
+            larder_query::Error::DamagedItems { first, others } => {
+                let failure = CommandFailure::from(first);
+                let message = others.iter().fold(failure.message, |message, object| {
+                    format!("{message}; damaged as well: {object}")
+                });
+                CommandFailure { message, ..failure }
+            }
             larder_query::Error::Syntax(error) => {
                 let failure = CommandFailure::new(FailureKind::Usage, &error);
                 match error.hint {

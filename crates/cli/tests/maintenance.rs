@@ -175,6 +175,22 @@ fn a_changed_letter_is_named_by_every_command_that_reads_the_item() {
     }
     assert!(std::fs::read(path).unwrap() == good_backup);
     assert!(!home.work("new.db").exists());
+    // Lists have all other items, and then name the damaged one.
+    let lists: &[&[&str]] = &[
+        &["find"],
+        &["find", "--in", "contacts"],
+        &["find", "--sort", "family_name"],
+        &["find", "--fields", "full_name,note"],
+        &["find", "--format", "json"],
+        &["find", "--format", "raw", "-n", "9"],
+        &["find", "note:*a* or full_name:*b*"],
+    ];
+    for args in lists {
+        let run = home.code(args, 4);
+        assert!(run.stderr().contains(&name), "{args:?}: {}", run.stderr());
+        assert!(run.stdout().contains("Bruno"), "{args:?}: {}", run.stdout());
+        assert!(!run.stdout().contains("Amna"), "{args:?}");
+    }
     // The others can be read, and the damaged one can be removed for good.
     assert!(home.ok(&["find", "bruno"]).contains("Bruno"));
     home.ok(&["purge", "-y", &id]);

@@ -30,9 +30,22 @@ pub enum Error {
         /// The budget.
         max_steps: u64,
     },
+    /// Items were left out because their bytes do not match their checksums: several, else it is
+    /// an error of the store.
+    #[error("{first}; damaged as well: {}", join_objects(others))]
+    DamagedItems {
+        /// The error of the first one.
+        first: larder_store::Error,
+        /// The others.
+        others: Vec<larder_store::DamagedObject>,
+    },
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
+}
+
+fn join_objects(objects: &[larder_store::DamagedObject]) -> String {
+    objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// An error in the text of a query, with its position.

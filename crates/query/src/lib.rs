@@ -14,6 +14,7 @@
 //! | `collector` | hits with their sort keys |
 //! | `contact` | contacts that are in no store |
 //! | `cursor` | [`SortedCursor`]: steps through a sorted collection |
+//! | `damaged_items` | the items that a list leaves out because they are damaged |
 //! | `duplicates` | [`find_duplicates`](find_duplicates()): contacts that may be the same person |
 //! | `error` | errors of a search, and of the text of a query |
 //! | `execution` | [`find`] and [`full_scan`] |
@@ -55,6 +56,7 @@ mod calendar_properties;
 mod collector;
 mod contact;
 mod cursor;
+mod damaged_items;
 mod duplicates;
 mod error;
 mod execution;

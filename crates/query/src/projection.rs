@@ -217,7 +217,7 @@ impl ResultSet {
     /// they no longer match, are skipped. No transaction is open during the calls.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// As [`ResultSet::for_each`].
     pub fn for_each_projected(
         &self,
         reader: &Reader,
@@ -260,7 +260,7 @@ impl ResultSet {
                 }
             }
         }
-        Ok(())
+        self.check_pages(&sources)
     }
 
     /// Reads the items of these hits that still match, with their stored fields where they suffice.

@@ -5,6 +5,7 @@
 //! removed in between is skipped. Only the first few items are kept from the search, which had to
 //! read them anyway. Separate from `execution`, which finds the rows.
 
+use crate::damaged_items::DamagedItems;
 use crate::error::Error;
 use crate::item::DecodedItem;
 use crate::matcher::Matcher;
@@ -76,6 +77,8 @@ pub struct ResultSet {
     /// Rows of items for which the query could not be decided within bounds: their recurrence rules
     /// take too many steps.
     pub undecided_rows: Vec<ItemRow>,
+    /// The items that the search could not test.
+    pub(crate) damaged: DamagedItems,
     /// How the query was executed.
     pub explain: Explanation,
 }
@@ -158,6 +161,8 @@ impl<'a> ValidPrefetch<'a> {
 pub(crate) struct ItemPage {
     items: Vec<(ItemMeta, Range<usize>)>,
     bytes: Vec<u8>,
+    /// The damaged items of all pages so far.
+    pub(crate) damaged: DamagedItems,
 }
 
 impl ItemPage {
@@ -216,6 +221,7 @@ impl ResultSet {
             found_at: None,
             prefetch: Prefetch::default(),
             undecided_rows: Vec::new(),
+            damaged: DamagedItems::default(),
             explain: Explanation::default(),
         }
     }
@@ -244,6 +250,22 @@ impl ResultSet {
     pub(crate) fn merge(&mut self, other: ResultSet) {
         self.hits.extend(other.hits);
         self.undecided_rows.extend(other.undecided_rows);
+        self.damaged.extend(&other.damaged);
+    }
+
+    /// Returns an error if the search left out items, because they are damaged.
+    ///
+    /// # Errors
+    /// [`Error::DamagedItems`], or an error of the store that names the only one.
+    pub fn check_complete(&self) -> Result<(), Error> {
+        self.damaged.to_result()
+    }
+
+    /// Returns an error if the search, or a list that read these pages, left out damaged items.
+    pub(crate) fn check_pages(&self, pages: &ItemPage) -> Result<(), Error> {
+        let mut damaged = self.damaged.clone();
+        damaged.extend(&pages.damaged);
+        damaged.to_result()
     }
 
     /// The number of items.
@@ -269,7 +291,8 @@ impl ResultSet {
     /// the last hundredth of a second may be missed. No transaction is open during the calls.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Errors of the store; after all other items were passed, an error that names the damaged
+    /// ones.
     pub fn for_each(
         &self,
         reader: &Reader,
@@ -301,7 +324,7 @@ impl ResultSet {
                 return Ok(());
             }
         }
-        Ok(())
+        self.check_pages(&page)
     }
 
     /// Calls `visit` with the source bytes of every item, as [`ResultSet::for_each`] does. It is
@@ -410,13 +433,36 @@ impl ItemPage {
         self.bytes.clear();
         self.items.reserve(rows.len());
         self.bytes.reserve((rows.len() * TYPICAL_ITEM_BYTES).min(PAGE_BYTES));
-        reader.items().for_each(rows, &mut |meta, bytes| {
+        let read = reader.items().for_each(rows, &mut |meta, bytes| {
             self.add(meta, bytes);
             self.bytes.len() < PAGE_BYTES
-        })?;
+        });
+        if let Err(error) = read {
+            self.damaged.add(error)?;
+            return self.fill_past_damage(reader, rows);
+        }
         let is_full = self.bytes.len() >= PAGE_BYTES;
         // The next page continues after the last item of a full page.
         let last = self.items.last().filter(|_| is_full).map(|(meta, _)| meta.row);
         Ok(rows.iter().position(|row| Some(*row) == last).map_or(rows.len(), |at| at + 1))
+    }
+
+    /// Fills the page as [`ItemPage::fill`] does, item by item, without the damaged ones.
+    fn fill_past_damage(&mut self, reader: &Reader, rows: &[ItemRow]) -> Result<usize, Error> {
+        self.items.clear();
+        self.bytes.clear();
+        for (row, count) in rows.iter().zip(1..) {
+            let read = reader.items().for_each(&[*row], &mut |meta, bytes| {
+                self.add(meta, bytes);
+                true
+            });
+            if let Err(error) = read {
+                self.damaged.add(error)?;
+            }
+            if self.bytes.len() >= PAGE_BYTES {
+                return Ok(count);
+            }
+        }
+        Ok(rows.len())
     }
 }

@@ -61,7 +61,7 @@ impl CandidateScan<'_, '_> {
                         let hit = Hit { row: candidate.row, seq: candidate.seq };
                         large = Some(PendingCandidate { hit, is_match: false });
                     }
-                    Err(other) => error = Some(other),
+                    Err(other) => error = self.result.damaged.add(other).err(),
                 }
                 let is_exceeded = self.result.steps.is_exceeded();
                 let is_done = tested >= MAX_CANDIDATES_PER_TX
@@ -264,11 +264,15 @@ fn verify_page_by_source(
         for (meta, bytes) in page.iter() {
             if result.is_about_collection(meta.collection_row) {
                 let hit = Hit { row: meta.row, seq: meta.seq };
-                verify_source(reader, hit, meta, bytes, result, hits)?;
+                // The schedule of an item may come from another one, which is damaged.
+                if let Err(error) = verify_source(reader, hit, meta, bytes, result, hits) {
+                    result.damaged.add(error)?;
+                }
                 result.steps.check()?;
             }
         }
     }
+    result.damaged.extend(&page.damaged);
     Ok(())
 }
 

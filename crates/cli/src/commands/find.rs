@@ -125,6 +125,7 @@ impl FindArgs {
             print_explanation(context, &answer)?;
         } else if self.count {
             print_count(context, answer.len() as u64)?;
+            answer.check_complete()?;
         } else {
             print_answer(context, &reader, &answer, columns.as_deref())?;
         }
@@ -348,7 +349,7 @@ fn print_table(
     let list_fields = ListFields::new();
     let (local, out) = (&context.settings.user_locale.zone, &mut context.out);
     let (mut failed, mut waiting, mut last_layout) = (None, RowBuffer::default(), None);
-    answer.for_each_projected(reader, list_fields.all(), &mut |meta, item| {
+    let listed = answer.for_each_projected(reader, list_fields.all(), &mut |meta, item| {
         let mut take = || -> Result<(), CommandFailure> {
             let layout = meta.kind.list_layout();
             if last_layout.replace(layout).is_some_and(|last| last != layout) {
@@ -370,9 +371,10 @@ fn print_table(
         };
         failed = take().err();
         failed.is_none()
-    })?;
+    });
     match failed {
-        None => waiting.flush(reader, out, local),
+        // The rows of sound items come before the error that names the damaged ones.
+        None => waiting.flush(reader, out, local).and(listed.map_err(CommandFailure::from)),
         Some(failure) => Err(failure),
     }
 }

@@ -383,6 +383,8 @@ impl ViewsEngine {
         outdated_at: Option<Seq>,
         publish: impl FnOnce(&mut ViewsEngine, Result<TracedResult, Error>) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        // A view without the damaged items would be wrong for as long as it is open.
+        let found = found.and_then(|found| found.check_complete().map(|()| found));
         let answer = found.and_then(|found| self.cache_run(run, &found, outdated_at));
         publish(self, answer)
     }

@@ -90,6 +90,7 @@ impl From<QueryError> for CallError {
     fn from(error: QueryError) -> CallError {
         match error {
             QueryError::Store(error) => error.into(),
+            error @ QueryError::DamagedItems { .. } => CallError::new(OTHER, error.to_string()),
             QueryError::StepLimit { .. } => CallError::new(TIME_LIMIT, error.to_string()),
             error => CallError::new(INVALID_QUERY, error.to_string()),
         }

@@ -1,10 +1,10 @@
 //! The error type of the binary: an exit code, a message, and hints that say what to do next.
 
 use crate::output::sanitize_line;
-use larder_store::OperationId;
+use larder_store::{DataDirectory, OperationId};
 use std::fmt::Display;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The kinds of failures; each is an exit code.
@@ -213,7 +213,7 @@ impl From<larder_store::Error> for CommandFailure {
                 failure(FailureKind::Store).with_hint("choose a directory with --data-dir DIR")
             }
             Error::ReadOnlyDisk { .. } => failure(FailureKind::Store)
-                .with_hint("the store can be read: `larder backup` and `larder export` copy it to another disk"),
+                .with_hint("the store can be read: `larder backup` and `larder export` copy it to another disk, and `larder salvage` copies a damaged one"),
             Error::Locked { .. } => failure(FailureKind::Store)
                 .with_hint("close the program that has it open (`fuser -v` on the file names it), then run the command again"),
             Error::DiskFailed { .. } => failure(FailureKind::Store)
@@ -306,7 +306,7 @@ impl From<larder_store::Error> for CommandFailure {
             Error::StoreRestored => failure(FailureKind::Input).with_hint("check the current items, then run the command again"),
             Error::OperationUndone { .. } => failure(FailureKind::Input).with_hint("`larder log` lists operations"),
             Error::HistoryPruned { .. } => failure(FailureKind::NotFound)
-                .with_hint("previous versions are kept for 90 days, up to 64 MB; after `larder salvage`, some may be missing"),
+                .with_hint("previous versions are kept for 90 days, up to 64 MB; a salvage keeps those that it can read"),
             Error::PurgeNotUndoable { .. } => failure(FailureKind::NotFound)
                 .with_hint("an older backup may contain the items: larder restore FILE replaces the whole store"),
             Error::CollectionChanged { .. } => failure(FailureKind::Usage)
@@ -330,21 +330,11 @@ pub(crate) const RECOVERY_DOC_HINT: &str = "see \"Recovery\" in docs/backup.md";
 
 /// Returns a hint for each copy that a migration or a restore left in the store's directory.
 pub(crate) fn backup_copy_hints(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let temporary = ["-wal", "-shm", "-journal", ".partial"];
-    let mut names: Vec<String> = names
-        .filter(|name| name.starts_with("data.db.before-"))
-        // A damaged store that was set aside cannot be restored.
-        .filter(|name| !name.starts_with("data.db.before-damaged"))
-        .filter(|name| !temporary.iter().any(|end| name.ends_with(end)))
-        .collect();
-    names.sort();
-    let copy = |name: &String| {
-        let path = sanitize_line(&dir.join(name).display().to_string());
+    let copy = |path: PathBuf| {
+        let path = sanitize_line(&path.display().to_string());
         format!("{path} is an older copy of the store; to restore it: larder restore {path}")
     };
-    names.iter().map(copy).collect()
+    DataDirectory::new(dir).restorable_copies().into_iter().map(copy).collect()
 }
 
 impl From<larder_query::Error> for CommandFailure {

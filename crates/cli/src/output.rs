@@ -5,6 +5,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use larder_present::safe_text::{escape_line, escape_output, is_escaped_in_json};
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Stderr, StdoutLock, Write};
@@ -212,9 +213,40 @@ pub(crate) fn print_message(severity: &str, text: impl Display) {
         _ => AnsiColor::Cyan.on_default().bold(),
     };
     let text = text.to_string();
+    let text = mark_code_points(&text);
     let text = escape_output(&text);
     // A closed standard error is no failure.
     let _unheard = writeln!(anstream::stderr(), "{style}{severity}{style:#}: {text}");
+}
+
+/// Writes the escapes of invisible characters in quoted names, such as `\u{202e}`, as all other
+/// output has them: `<U+202E>`.
+fn mark_code_points(text: &str) -> Cow<'_, str> {
+    const START: &str = "\\u{";
+    let mut marked = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(START) {
+        let (before, from) = rest.split_at(at);
+        marked.push_str(before);
+        let digits = from[START.len()..].split_once('}');
+        let point = digits.and_then(|(digits, _)| u32::from_str_radix(digits, 16).ok());
+        // A backslash of the name itself is written twice.
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        match (digits, point) {
+            (Some((_, after)), Some(point)) if backslashes % 2 == 0 => {
+                marked.push_str(&format!("<U+{point:04X}>"));
+                rest = after;
+            }
+            _ => {
+                marked.push_str(START);
+                rest = &from[START.len()..];
+            }
+        }
+    }
+    match marked.is_empty() && rest.len() == text.len() {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(marked + rest),
+    }
 }
 
 /// Returns a text as a part of one line, in which imported text can neither send escape sequences
@@ -277,5 +309,18 @@ mod tests {
         assert_eq!(format_bytes(999), "999 bytes");
         assert_eq!(format_bytes(1_250_000), "1.2 MB");
         assert_eq!(sanitize_line("a\x1b[31mb\nc"), "a<U+001B>[31mb c");
+    }
+
+    #[test]
+    fn quoted_names_have_the_escapes_of_other_output() {
+        for (name, expect) in [
+            ("plain", "\"plain\""),
+            ("a\u{202e}b\u{1}", "\"a<U+202E>b<U+0001>\""),
+            (r"\u{202e}", r#""\\u{202e}""#),
+            ("\\\u{202e}", r#""\\<U+202E>""#),
+            (r"\u{", r#""\\u{""#),
+        ] {
+            assert_eq!(mark_code_points(&format!("{name:?}")), expect);
+        }
     }
 }

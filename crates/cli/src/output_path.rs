@@ -62,7 +62,11 @@ impl OutputPath {
             return Ok(OutputTarget::Path(self.0.clone()));
         }
         out.divert_to_standard_error()?;
-        Ok(OutputTarget::Stream(STANDARD_OUTPUT.into(), Arc::new(standard_output()?)))
+        Ok(OutputTarget::Stream {
+            name: STANDARD_OUTPUT.into(),
+            file: Arc::new(standard_output()?),
+            temporary_folder: std::env::temp_dir(),
+        })
     }
 }
 

@@ -177,10 +177,20 @@ fn to_failure(error: &clap::Error, typed: TypedCommand<'_>) -> CommandFailure {
                 false => failure.with_hint("`larder help` lists the commands"),
             }
         }
+        ErrorKind::ArgumentConflict if is_second_collection(error) => failure.with_hint(
+            "without --in, all collections are searched; for some of them, run the command for each",
+        ),
         // clap has no usage for an error in a value.
         _ if error.get(ContextKind::Usage).is_none() => failure,
         _ => failure.with_hint(format!("usage: {}", typed.usage())),
     }
+}
+
+/// Returns whether `--in` was given twice to a command that takes one collection.
+fn is_second_collection(error: &clap::Error) -> bool {
+    let argument = context_string(error, ContextKind::InvalidArg).unwrap_or_default();
+    argument.starts_with("--in ")
+        && context_strings(error, ContextKind::PriorArg).contains(&argument)
 }
 
 /// Returns the message, without clap's prefix.

@@ -34,10 +34,10 @@ fn calendars_are_imported() {
     4 time zone definitions, 3 distinct
     Undo: larder undo 1
     ");
-    assert_snapshot!(home.run(&["collections"]).masked_output(), @r"
+    assert_snapshot!(home.run(&["collections"]).masked_output(), @"
     Customers             1 item  calendar
-    Holidays              2 items  calendar
-    Home                  5 items  calendar
+    Holidays              2 items  calendar  #c98879
+    Home                  5 items  calendar  #63DA38
     Tasks                 4 items  calendar
     Work                  5 items  calendar
     ");

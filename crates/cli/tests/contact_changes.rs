@@ -142,3 +142,41 @@ fn options_of_another_kind_are_refused() {
     exit 2
     "#);
 }
+
+/// Neither a repeated option nor the same field in `--set` overwrites the other text.
+#[test]
+fn a_repeated_option_adds_a_value() {
+    let home = Home::with_book();
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--phone", "mobile=111111", "--phone", "mobile=222222", "--set", "cell=333333"]).masked_output(), @"
+    xdnskgpk  Anna Hölderlin  changed
+      phone: 333333 (mobile)
+      phone: 111111 (mobile)
+      phone: 222222 (mobile)
+    ");
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--set", "note=x", "--set", "note=y", "--note", "z"]).masked_output(), @"
+    ! error: note is set twice: leave out one of the values
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--category", "a,b", "--category", "c"]).masked_output(), @"
+    xdnskgpk  Anna Hölderlin  changed
+      categories: a,b
+      categories: c
+    ");
+    assert!(anna(&home).contains("\r\nCATEGORIES:a\\,b,c\r\n"));
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn a_new_contact_has_the_categories_of_the_options() {
+    let home = Home::new();
+    home.ok(&["add", "--kind", "contact", "Berger, Anna", "--category", "a,b", "--category", "c"]);
+    let raw = home.run(&["find", "anna", "--format", "raw"]).stdout();
+    assert!(raw.contains("\r\nCATEGORIES:a\\,b,c\r\n"), "{raw}");
+    let id = home.json(&["find", "anna"])[0]["id"].as_str().unwrap().to_string();
+    home.ok(&["edit", &id, "--set", "family_name=Huber"]);
+    assert!(home.ok(&["find", "anna"]).contains("Huber, Anna"));
+    assert_snapshot!(home.run(&["add", "--kind", "contact", "Anna", "--name", "Berta"]).masked_output(), @"
+    ! error: full_name is set twice: leave out one of the values
+    exit 2
+    ");
+}

@@ -265,7 +265,7 @@ fn unusable_directories_are_explained() {
 }
 
 /// Runs the program without privileges. Returns `None` if that is not possible.
-fn as_anybody(home: &Home, args: &[&str]) -> Option<Run> {
+pub fn as_anybody(home: &Home, args: &[&str]) -> Option<Run> {
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         return Some(home.run(args));
     }
@@ -563,6 +563,10 @@ fn usage_errors_name_the_mistake() {
     hint: did you mean --into?
     hint: usage: larder add [OPTIONS] [FILE|TEXT]...
     ");
+    assert_snapshot!(check(&["find", "--in", "Work", "--in", "Home"]), @"
+    error: --in <NAME> may be given once only
+    hint: without --in, all collections are searched; for some of them, run the command for each
+    ");
     assert_snapshot!(check(&["remove", "--in", "Work"]), @"
     error: missing --query <QUERY>
     hint: usage: larder remove [OPTIONS] [ID]...
@@ -621,6 +625,15 @@ fn priorities_are_words_or_numbers() {
     assert!(home.ok(&["show", tax, "--format", "raw"]).contains("PRIORITY:9\r\n"));
     home.ok(&["edit", tax, "--set", "priority=0"]);
     assert_snapshot!(home.code(&["edit", tax, "--priority", "urgent"], 2).stderr(), @r#"error: "urgent" is not a valid priority: use 1 (highest) to 9, or high, medium or low"#);
+    assert_snapshot!(home.code(&["find", "priority:x"], 2).stderr(), @r#"
+    error: "x" is not a priority (at character 1 of the query)
+    hint: use a number from 0 to 9, high, normal, low or none
+    "#);
+    assert_snapshot!(home.code(&["find", "priority:10"], 2).stderr(), @r#"
+    error: "10" is not a priority (at character 1 of the query)
+    hint: use a number from 0 to 9, high, normal, low or none
+    "#);
+    assert_eq!(home.ok(&["find", "--count", "priority:none"]), "1\n");
     assert_snapshot!(home.code(&["add", "Tax 2026-12-01", "--priority", "0"], 2).stderr(), @r#"error: invalid value "0" for --priority <NUMBER>: use 1 (highest) to 9, or high, medium or low"#);
 }
 

@@ -1,9 +1,13 @@
 //! A full disk ends an import with exit code 4 and loses nothing that was committed.
 //!
 //! Each size is a tmpfs in its own mount namespace, which ends with the shell that created it. This
-//! needs root privileges or user namespaces.
+//! needs root privileges or user namespaces. A directory that cannot be written, for whatever
+//! reason, can be read and rescued.
 
+use crate::error_messages::as_anybody;
 use crate::test_home::{Home, LARDER, Run, cards, components, left_out};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 /// Sizes of the disk in kilobytes: too small for the store itself, then full later and later.
 const SIZES: &[u64] = &[64, 400, 1000, 2500, 4000, 6000];
@@ -190,6 +194,13 @@ read_all() {
     said export contacts; said check; said watch --changes 0 anna
     rm -f "$other/backup.db"; said backup "$other/backup.db"
     rm -f "$other/salvaged.db"; said salvage "$other/salvaged.db"
+    rm -f "$other"/*.db
+    "$larder" --data-dir "$disk/store" backup - >"$other/stream.db"; echo "exit $?"
+    "$larder" --data-dir "$disk/store" salvage - >"$other/saved.db"; echo "exit $?"
+    for copy in stream saved; do
+        rm -rf "$other/copy"; "$larder" --data-dir "$other/copy" restore "$other/$copy.db"; echo "exit $?"
+        "$larder" --data-dir "$other/copy" find anna; echo "exit $?"
+    done
 }
 said import "$book"
 echo "= full"; fill 0; read_all
@@ -233,11 +244,13 @@ fn check_reading(file_system: &str) {
         }
         let agenda = if name == "full" { "1" } else { "0" };
         let reads = ["0", "0", agenda, "0", "0", "0", "0", "0", "0"];
+        let copies = ["0"; 6];
         assert_eq!(exits[..9], reads, "{file_system}, {name}: {part}");
+        assert_eq!(exits[9..15], copies, "{file_system}, {name}: {part}");
         assert!(part.contains("Anna") && part.contains("OK: "), "{name}: {part}");
         if name == "read-only" {
             assert!(part.contains("is on a read-only file system"), "{part}");
-            assert_eq!(exits[9..], ["4"]);
+            assert_eq!(exits[15..], ["4"]);
         }
     }
     assert_eq!(text.matches("= ").count(), 16, "{text}");
@@ -252,4 +265,30 @@ fn a_disk_without_room_can_be_read() {
 #[test]
 fn a_disk_of_small_blocks_can_be_read() {
     check_reading("ext4 of 1 KiB blocks");
+}
+
+/// A user who may read a store, but not write it, can rescue it.
+#[test]
+fn a_directory_without_write_permission_is_salvaged() {
+    let home = Home::with_book();
+    for name in ["", "data.db", "data.db-wal", "data.db-shm", "data.lock", "data.notify"] {
+        let path = home.data().join(name);
+        let mode = if name.is_empty() { 0o555 } else { 0o444 };
+        if path.exists() {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
+    }
+    for dir in home.data().ancestors().skip(1).take_while(|dir| *dir != home.path()) {
+        std::fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
+    }
+    std::fs::set_permissions(home.temporary(), Permissions::from_mode(0o777)).unwrap();
+    let Some(run) = as_anybody(&home, &["salvage", "-"]) else {
+        return left_out("salvage without write permission", "there is no setpriv");
+    };
+    std::fs::set_permissions(home.data(), Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(run.code, 0, "{}", run.stderr());
+    home.write("saved.db", &run.out);
+    home.ok(&["--data-dir", "copy", "restore", "saved.db"]);
+    assert_eq!(home.ok(&["--data-dir", "copy", "find", "--count"]), "3\n");
+    assert_eq!(std::fs::read_dir(home.temporary()).unwrap().count(), 0);
 }

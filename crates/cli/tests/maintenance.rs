@@ -41,6 +41,17 @@ fn collections() {
 }
 
 #[test]
+fn the_colour_of_a_calendar_is_listed() {
+    let home = Home::new();
+    let calendar = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nX-APPLE-CALENDAR-COLOR:#FF8800\r\n\
+        BEGIN:VEVENT\r\nUID:e\r\nDTSTART:20260301\r\nSUMMARY:e\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    home.write("sea.ics", calendar);
+    home.ok(&["import", "sea.ics", "--into", "sea"]);
+    assert_snapshot!(home.run(&["collections"]).masked_output(), @"sea                   1 item  calendar  #FF8800");
+    assert_snapshot!(home.run(&["collections", "--format", "json"]).masked_output(), @r##"{"name":"sea","type":"calendar","items":1,"index":"default","color":"#FF8800"}"##);
+}
+
+#[test]
 fn the_index_is_chosen() {
     let home = Home::with_book();
     let created = &["collections", "create", "work", "--type", "address-book"][..];
@@ -423,11 +434,27 @@ fn backups_are_restored() {
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
     home.assert_store_is_sound();
+    let directory = larder_store::DataDirectory::new(home.data());
+    home.write("../home/.local/share/larder/data.db.before-damaged", "x");
+    home.write("../home/.local/share/larder/data.db.before-restore-wal", "x");
+    let copies = directory.restorable_copies();
+    assert_eq!(copies, [home.data().join("data.db.before-restore")]);
     // Into an empty directory.
-    home.ok(&["restore", "later.db", "--data-dir", "elsewhere"]);
+    assert_snapshot!(home.run(&["restore", "later.db", "--data-dir", "elsewhere"]).masked_output(), @"Restored 2 items from later.db");
+    assert!(!home.work("elsewhere/data.db.before-restore").exists());
     assert_eq!(home.ok(&["find", "--count", "--data-dir", "elsewhere"]), "2\n");
     assert_snapshot!(home.run(&["restore", "missing.db"]).masked_output(), @"
-    ! error: missing.db: no such file
+    ! error: missing.db: no such file or directory
+    ! hint: check the name
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["restore", "elsewhere"]).masked_output(), @"
+    ! error: elsewhere: is a directory
+    ! hint: name a file
+    exit 5
+    ");
+    assert_snapshot!(home.shell("mkfifo pipe && larder restore pipe").masked_output(), @"
+    ! error: pipe is a pipe or a device, not a file
     ! hint: name a file that `larder backup` wrote
     exit 5
     ");

@@ -51,7 +51,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
     }
 
     /// Matches "15:30 1h" after a start time, and a number of hours anywhere, at the end of a
-    /// phrase: "9:00 1h walk" may have another meaning.
+    /// phrase: "Team 9:00 1h walk" may have another meaning. "9:00 1h walk" has one meaning: the
+    /// sentence begins with the start, and its summary follows.
     fn match_bare_duration(&mut self, at: usize) -> Option<usize> {
         let rest = self.tokens_from(at);
         let has_start = self.date_end == at && (self.parts.time.is_some() || self.is_instant());
@@ -63,7 +64,9 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         let (used, value) = match_duration(rest, &self.context, MLetter::Minutes)?;
         let following = skip_tokens(rest, used);
         let is_before_start = || self.is_time(following) || self.is_beside_date(at, following);
-        if !is_phrase_end(following, &self.context) && (has_start || !is_before_start()) {
+        let begins_sentence = || self.consumed.iter().take(at).all(|is_consumed| *is_consumed);
+        let is_certain = if has_start { begins_sentence() } else { is_before_start() };
+        if !is_phrase_end(following, &self.context) && !is_certain {
             return None;
         }
         self.parts.durations.push(MatchedPhrase { value, text: source_text(rest, used) });

@@ -232,7 +232,8 @@ pub(crate) fn match_bare_hour(
     ended.then(|| (at + 1, hour_time(hour, has_twelve_hour_clock(context))))
 }
 
-/// Matches "half past eight", "halb neun", "viertel nach drei".
+/// Matches "half past eight", "halb neun", "viertel nach drei". In every language, the hour is one
+/// of twelve.
 fn match_quarter_hour(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -275,7 +276,7 @@ fn match_quarter_hour(
         || rest.first().is_some_and(|word| word.has_stop)
         || is_phrase_end(following, context)
         || match_part_of_day(following, context).is_some();
-    let time = hour_time(hour, has_twelve_hour_clock(context)).add_minutes(minutes);
+    let time = hour_time(hour, true).add_minutes(minutes);
     ended.then_some((used + 1 + more, time))
 }
 

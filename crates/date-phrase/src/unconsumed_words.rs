@@ -140,7 +140,22 @@ impl UnconsumedWords<'_, '_> {
             .or_else(|| self.match_movable_holiday(at))
             .or_else(|| self.match_weekend(at))
             .or_else(|| self.match_before_date(at))
+            .or_else(|| self.match_second_adjective(at))
             .or_else(|| self.match_function_words(at))
+    }
+
+    /// Matches the first word of "next next friday", the last of "vendredi prochain prochain".
+    fn match_second_adjective(&self, at: usize) -> Option<usize> {
+        const ADJECTIVES: [WordMeaning; 3] =
+            [WordMeaning::This, WordMeaning::Next, WordMeaning::Last];
+        let is_adjective = |at: usize| {
+            let words = self.words.get(at..=at).unwrap_or_default();
+            ADJECTIVES.iter().any(|one| self.context.match_meaning(words, *one) == Some(1))
+        };
+        let is_date_adjective = |at: usize| self.is_consumed(at) && is_adjective(at);
+        let is_second = is_adjective(at)
+            && (is_date_adjective(at + 1) || at.checked_sub(1).is_some_and(is_date_adjective));
+        is_second.then_some(1)
     }
 
     /// Matches "every quarter", "each week"; "every man" only in a sentence with a date or time.

@@ -26,8 +26,8 @@ fn czech_idioms_are_parsed() {
         ("dnes v 18 hodin", "2026-03-04 18:00 .. 2026-03-04 19:00"),
         ("zítra o půlnoci", "2026-03-05 .. 2026-03-05 01:00"),
         ("dnes v osm večer", "2026-03-04 20:00 .. 2026-03-04 21:00"),
-        ("zítra ve čtvrt na devět", "2026-03-05 08:15 .. 2026-03-05 09:15"),
-        ("zítra ve tři čtvrtě na devět", "2026-03-05 08:45 .. 2026-03-05 09:45"),
+        ("zítra ráno ve čtvrt na devět", "2026-03-05 08:15 .. 2026-03-05 09:15"),
+        ("zítra ráno ve tři čtvrtě na devět", "2026-03-05 08:45 .. 2026-03-05 09:45"),
         ("od 1. do 14. července", "all day 2026-07-01 .. 2026-07-15"),
         ("každého 15.", "all day 2026-03-15 .. 2026-03-16 | FREQ=MONTHLY;BYMONTHDAY=15"),
         ("do pátku 17:00", ".. 2026-03-06 17:00"),
@@ -50,6 +50,8 @@ fn czech_idioms_are_parsed() {
         check(text, workdays);
     }
     check_refused("cs_CZ", &[("schůzka v úterý příští týden", "příští týden")]);
+    let ambiguous = "ambiguous time \"ve čtvrt na devět\": write 8:15am, 8:15pm or 08:15";
+    check_sentences("cs_CZ", &[("schůzka zítra ve čtvrt na devět", ambiguous)]);
     for text in ["plán na rok 2027", "dárek na den matek"] {
         let expect = format!("{text} | all day 2026-03-06 .. 2026-03-07");
         check_sentences("cs_CZ", &[(&format!("{text} v pátek"), &expect)]);

@@ -606,6 +606,7 @@ fn lengths_follow_times() {
                 "Study tomorrow 15:30 half an hour at Bistro",
                 "Study | 2026-03-05 15:30 .. 2026-03-05 16:00 | PT30M | at Bistro",
             ),
+            ("15:30 one hour study tomorrow", &format!("study | {hour}")),
             (
                 "Talk tomorrow 15:30 an hour about birds",
                 "cannot combine \"an hour\" with the other date or time; rephrase it, or quote it to \
@@ -617,6 +618,7 @@ fn lengths_follow_times() {
         "de",
         &[
             ("Lernen morgen 15:30 eine Stunde", &format!("Lernen | {hour}")),
+            ("Morgen 15:30 eine Stunde lernen", &format!("lernen | {hour}")),
             (
                 "Lernen morgen 15:30 anderthalb Stunden mit Anna",
                 "Lernen mit Anna | 2026-03-05 15:30 .. 2026-03-05 17:00 | PT1H30M",

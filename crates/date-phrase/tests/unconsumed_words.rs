@@ -123,9 +123,27 @@ fn rare_formats_are_refused() {
     check_sentences(
         "de_DE",
         &[
-            ("Schule morgen halb neun", "Schule | 2026-03-05 08:30 .. 2026-03-05 09:30"),
-            ("Schule morgen um viertel nach drei", "Schule | 2026-03-05 03:15 .. 2026-03-05 04:15"),
-            ("Schule morgen dreiviertel acht", "Schule | 2026-03-05 07:45 .. 2026-03-05 08:45"),
+            (
+                "Schule morgen halb neun",
+                "ambiguous time \"halb neun\": write 8:30am, 8:30pm or 08:30",
+            ),
+            (
+                "Treffen übermorgen halb drei in Wien",
+                "ambiguous time \"halb drei\": write 2:30am, 2:30pm or 02:30",
+            ),
+            ("Treffen übermorgen 2:30pm", "Treffen | 2026-03-06 14:30 .. 2026-03-06 15:30"),
+            (
+                "Treffen übermorgen nachmittag halb drei",
+                "Treffen | 2026-03-06 14:30 .. 2026-03-06 15:30",
+            ),
+            (
+                "Schule morgen um viertel nach drei",
+                "ambiguous time \"um viertel nach drei\": write 3:15am, 3:15pm or 03:15",
+            ),
+            (
+                "Schule morgen früh dreiviertel acht",
+                "Schule | 2026-03-05 07:45 .. 2026-03-05 08:45",
+            ),
             ("Anruf vor 3 Tagen", "Anruf | all day 2026-03-01 .. 2026-03-02"),
         ],
     );
@@ -134,6 +152,27 @@ fn rare_formats_are_refused() {
     let past = PointInTime::parse("2 weeks ago", reference_time(), &language).unwrap();
     assert_eq!(format_civil(past.at), "2026-02-18");
     assert_eq!(parse_duration("0", &language).unwrap().to_string(), "PT0S");
+}
+
+/// A second adjective would change the day, or mean nothing.
+#[test]
+fn a_second_adjective_of_a_date_is_refused() {
+    check_refused(
+        "en_US",
+        &[
+            ("Doctor next next friday 9:00", "next"),
+            ("Doctor this next friday 9:00", "this"),
+            ("Doctor last next monday 9:00", "last"),
+        ],
+    );
+    check_refused("fr_FR", &[("Docteur vendredi prochain prochain 9:00", "prochain")]);
+    check_sentences(
+        "en_US",
+        &[(
+            "See what is next tomorrow 9:00",
+            "See what is next | 2026-03-05 09:00 .. 2026-03-05 10:00",
+        )],
+    );
 }
 
 /// Titles with words that only resemble a date or time.

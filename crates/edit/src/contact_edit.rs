@@ -7,6 +7,7 @@
 
 mod card_name;
 mod contact_field;
+mod value_edits;
 
 use card_name::CardName;
 use contact_field::{FieldForm, FieldTarget};
@@ -73,6 +74,12 @@ pub enum ContactEditError {
         /// The number, with the dot before it, or `+`.
         mark: String,
     },
+    /// Two texts for one value.
+    #[error("{name} is set twice: leave out one of the values")]
+    SetTwice {
+        /// The field, with the number if one was given.
+        name: String,
+    },
     /// The field does not take the value.
     #[error("{text:?} is not a valid {name}: use {expected}")]
     InvalidValue {
@@ -100,7 +107,9 @@ struct ValueChange {
     text: String,
 }
 
-/// Changes of a contact, made one after the other.
+/// Changes of a contact, made together: labels and numbers name values that the card had before.
+/// Texts for one name, such as two numbers with the label `mobile`, are several values: the first
+/// one replaces the value of the card, the next ones are added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContactEdit {
     changes: Vec<ValueChange>,
@@ -140,6 +149,16 @@ impl ContactEdit {
         self.add_change(target, false, text)
     }
 
+    /// Adds a change of a list from its members, which may contain commas.
+    ///
+    /// # Errors
+    /// Unknown fields.
+    pub fn set_members(&mut self, field: &str, members: &[String]) -> Result<(), ContactEditError> {
+        let escape = |member: &String| member.replace('\\', "\\\\").replace(',', "\\,");
+        let members: Vec<String> = members.iter().map(escape).collect();
+        self.set_field(field, &members.join(","))
+    }
+
     fn add_change(
         &mut self,
         target: FieldTarget,
@@ -147,6 +166,13 @@ impl ContactEdit {
         text: &str,
     ) -> Result<(), ContactEditError> {
         target.check_mark(is_added)?;
+        let mut earlier = self.changes.iter();
+        let is_repeated = !is_added && earlier.any(|one| !one.is_added && one.target == target);
+        if is_repeated && (target.is_only_once() || text.trim().is_empty()) {
+            return Err(target.set_twice());
+        }
+        // The members of all texts for a list are in the list.
+        let is_added = is_added || (is_repeated && target.field.form == FieldForm::List);
         let text = target.field.normalise(text)?;
         if text.is_empty() && target.field.property == "FN" {
             return Err(ContactEditError::EmptyName);
@@ -178,8 +204,19 @@ impl ContactEdit {
     /// # Errors
     /// [`ContactEditError`]
     pub fn apply(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
-        let mut card = card.to_vec();
-        for change in &self.changes {
+        let (values, others): (Vec<_>, Vec<_>) =
+            self.changes.iter().partition(|change| change.target.field.form.is_whole_value());
+        let (removals, others): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|change| change.text.is_empty() && change.target.number.is_some());
+        let mut card = value_edits::apply_value_changes(&values, card)?;
+        for change in others {
+            card = change.apply(&card)?;
+        }
+        // A removal changes the numbers of the values after it.
+        let mut removals = removals;
+        removals.sort_by_key(|change| std::cmp::Reverse(change.target.number));
+        for change in removals {
             card = change.apply(&card)?;
         }
         Ok(card)
@@ -205,7 +242,7 @@ impl ContactEdit {
         for change in ordered {
             let change = ValueChange { is_added: true, ..change.clone() };
             card = match change.target.field.form {
-                FieldForm::Labelled | FieldForm::Uri => change.apply(&card)?,
+                FieldForm::Labelled | FieldForm::Uri | FieldForm::List => change.apply(&card)?,
                 _ => ValueChange { is_added: false, ..change }.apply(&card)?,
             };
         }
@@ -220,7 +257,9 @@ impl ValueChange {
             FieldForm::List => self.set_list(card),
             FieldForm::Date => self.set_only_value(card),
             FieldForm::FullName => self.set_full_name(card),
-            FieldForm::Text | FieldForm::Uri | FieldForm::Labelled => self.set_value(card),
+            FieldForm::Text | FieldForm::Uri | FieldForm::Labelled => {
+                value_edits::apply_value_changes(&[self], card)
+            }
         }
     }
 
@@ -273,26 +312,6 @@ impl ValueChange {
             }
             None => Ok(values.first()),
         }
-    }
-
-    /// Sets one of several values.
-    fn set_value(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
-        let target = &self.target;
-        let parts = self.value_parts(card);
-        let values = target.select(card_properties(card, &target.field.properties()));
-        let chosen = self.choose(&values)?;
-        let result = match (chosen, self.text.is_empty()) {
-            (None, true) => return Ok(card.to_vec()),
-            (Some(old), true) => remove_card_values(card, &[old.position]),
-            (Some(old), false) => replace_card_value(card, old.position, self.card_value(&parts)),
-            (None, false) => add_card_value(
-                card,
-                target.field.property,
-                target.label.as_deref(),
-                self.card_value(&parts),
-            ),
-        };
-        result.ok_or(ContactEditError::DamagedCard)
     }
 
     /// Sets the value of a property that a card has once, under one of several names.
@@ -367,32 +386,32 @@ impl ValueChange {
             None => add_card_value(card, name, None, value),
         };
         let card = result.ok_or(ContactEditError::DamagedCard)?;
-        if name != "N" || !before.is_full_name_of_parts() {
+        if name != "N" {
             return Ok(card);
         }
-        let after = CardName::from_card(&card);
         let full = card_properties(&card, &["FN"]);
-        match (full.first(), after.spoken) {
-            (Some(full), Some(spoken)) => {
-                replace_card_value(&card, full.position, CardValue::Text(&spoken))
+        match (full.first(), before.full_name_after(&card)) {
+            (Some(full), Some(text)) => {
+                replace_card_value(&card, full.position, CardValue::Text(&text))
                     .ok_or(ContactEditError::DamagedCard)
             }
             _ => Ok(card),
         }
     }
 
-    /// Sets FN. N follows if FN was made of N, or if there is none.
+    /// Sets FN. N follows if FN was made of N, or if a person has none.
     fn set_full_name(&self, card: &[u8]) -> Result<Vec<u8>, ContactEditError> {
         let before = CardName::from_card(card);
-        let card = self.set_value(card)?;
+        let card = value_edits::apply_value_changes(&[self], card)?;
         if self.target.number.is_some_and(|number| number > 1) {
             return Ok(card);
         }
-        if !before.is_full_name_of_parts() && before.has_parts {
+        if !before.is_full_name_of_parts() && (before.has_parts || before.is_group) {
             return Ok(card);
         }
         let version = Contact::parse(&card).version();
-        let components = card_name::split_full_name(&self.text)
+        let components = before
+            .split_full_name(&self.text)
             .map(|part| escape_component(&part, version))
             .to_vec();
         let value = CardValue::Components(&components);
@@ -432,6 +451,17 @@ impl FieldTarget {
             values.retain(has_label);
         }
         values
+    }
+
+    /// Whether a second text for the name has no place of its own.
+    fn is_only_once(&self) -> bool {
+        self.number.is_some()
+            || !matches!(self.field.form, FieldForm::Labelled | FieldForm::Uri | FieldForm::List)
+    }
+
+    fn set_twice(&self) -> ContactEditError {
+        let number = self.number.map(|number| format!(".{number}")).unwrap_or_default();
+        ContactEditError::SetTwice { name: self.name_without_number() + &number }
     }
 
     /// Refuses a number or `+` if a contact has the field once.

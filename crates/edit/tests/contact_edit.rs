@@ -57,6 +57,51 @@ fn a_label_selects_the_value() {
     check("2.1", "FN:A", &["mobile=9", "work.email=a@b"], "FN:A\nTEL;CELL:9\nEMAIL;WORK:a@b");
 }
 
+/// No change of a command overwrites the value of another one, or a value that it moved.
+#[test]
+fn texts_for_one_name_are_several_values() {
+    let phones = "FN:A\nTEL;TYPE=CELL:1\nTEL;TYPE=WORK:2";
+    let replaced = phones.replace("CELL:1", "CELL:5");
+    for [first, second] in
+        [["mobile", "mobile"], ["mobile", "cell"], ["Cell.phone", "phone.mobile"]]
+    {
+        let changes = [&format!("{first}=5")[..], &format!("{second}=6")];
+        check("3.0", phones, &changes, &format!("{replaced}\nTEL;TYPE=CELL:6"));
+    }
+    let added = format!("{phones}\nTEL;TYPE=HOME:5\nTEL;TYPE=HOME:6");
+    check("3.0", phones, &["home.phone=5", "home.phone=6"], &added);
+    let both = format!("{replaced}\nTEL;TYPE=CELL:6");
+    check("3.0", phones, &["mobile+=6", "mobile=5"], &both);
+    let one = "FN:A\nTEL;TYPE=CELL:1";
+    check("3.0", one, &["phone=5", "mobile=6"], "FN:A\nTEL;TYPE=CELL:5\nTEL;TYPE=CELL:6");
+    check("3.0", "FN:A", &["fburl=x:1", "fburl=x:2"], "FN:A\nFBURL:x:1\nFBURL:x:2");
+    check("3.0", "FN:A\nCATEGORIES:z", &["categories=a", "categories=b"], "FN:A\nCATEGORIES:a,b");
+    let three = "FN:A\nTEL:1\nTEL:2\nTEL:3";
+    check("3.0", three, &["phone.1=", "phone.2="], "FN:A\nTEL:3");
+    check("3.0", three, &["phone.1=", "phone.2=5"], "FN:A\nTEL:5\nTEL:3");
+    check("3.0", "FN:A\nORG:a\nORG:b\nORG:c", &["org.1=", "org.2="], "FN:A\nORG:c");
+}
+
+#[test]
+fn a_value_that_is_set_twice_is_refused() {
+    let before = "FN:A\nTEL:1\nNOTE:n";
+    for [first, second, name] in [
+        ["note=x", "note=y", "note"],
+        ["note=x", "note.1=y", "note.1"],
+        ["name=x", "full_name=y", "full_name"],
+        ["family_name=x", "family_name=y", "family_name"],
+        ["org=x", "org=y", "org"],
+        ["birthday=2000-01-01", "bday=2000-01-02", "birth_date"],
+        ["phone.1=5", "phone.1=6", "phone.1"],
+        ["phone=5", "phone.1=6", "phone.1"],
+        ["phone=5", "phone=", "phone"],
+        ["categories=a", "categories=", "categories"],
+    ] {
+        let error = try_edit(card("3.0", before).as_bytes(), &[first, second]).unwrap_err();
+        assert_eq!(error, ContactEditError::SetTwice { name: name.into() }, "{first}, {second}");
+    }
+}
+
 #[test]
 fn one_value_needs_no_label_and_several_do() {
     check("3.0", "FN:A\nTEL;TYPE=CELL:1", &["phone=2"], "FN:A\nTEL;TYPE=CELL:2");
@@ -125,7 +170,19 @@ fn the_name_and_its_parts_follow_each_other() {
     check("3.0", "FN:A\nORG:ACME;IT;7", &["department=R;D"], "FN:A\nORG:ACME;R\\;D;7");
     check("3.0", "FN:A\nORG:ACME;IT", &["organization=B, C"], "FN:A\nORG:B\\, C;IT");
     check("3.0", "FN:A\nORG:ACME", &["org="], "FN:A");
+    let sorted = "FN:Berger\\, Anna\nN:Berger;Anna;;;";
+    check("3.0", sorted, &["family_name=Huber"], "FN:Huber\\, Anna\nN:Huber;Anna;;;");
+    check("3.0", sorted, &["given_name="], "FN:Berger\nN:Berger;;;;");
+    check("3.0", sorted, &["name=Huber, Eva"], "FN:Huber\\, Eva\nN:Huber;Eva;;;");
     assert!(refusal("3.0", name, "full_name=").contains("cannot be empty"));
+}
+
+/// The name of a list of contacts has no parts.
+#[test]
+fn the_name_of_a_group_is_one() {
+    check("4.0", "KIND:group\nFN:Crew", &["name=Crew 2"], "KIND:group\nFN:Crew 2");
+    let apple = "X-ADDRESSBOOKSERVER-KIND:group\nFN:Crew\nN:Crew;;;;";
+    check("3.0", apple, &["name=Crew 2"], &apple.replace("Crew", "Crew 2"));
 }
 
 #[test]
@@ -135,6 +192,10 @@ fn lists_are_replaced_as_a_whole() {
     check("3.0", lists, &["category+=c,d"], "FN:A\nCATEGORIES:a,b,c,d\nNOTE:x");
     check("3.0", lists, &["categories="], "FN:A\nNOTE:x");
     check("3.0", "FN:A", &["nickname=Jojo"], "FN:A\nNICKNAME:Jojo");
+    let mut edit = ContactEdit::default();
+    edit.set_members("categories", &["a,b".into(), "c\\d".into()]).unwrap();
+    let result = edit.apply(card("3.0", lists).as_bytes()).unwrap();
+    assert_eq!(values(&result, "categories"), ["a,b", "c\\d"]);
 }
 
 /// Everything else stays byte for byte, whatever the encoding of the card.

@@ -280,6 +280,7 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(76, "related", Text, Properties(&["RELATED", "X-ABRELATEDNAMES"]), "related people: spouse, children, friends").with_aliases(&["relation", "relations"]).multi_valued(),
     field_row(77, "social_profile", Uri, Properties(&["X-SOCIALPROFILE", "SOCIALPROFILE"]), "profiles in social networks").with_aliases(&["social"]).multi_valued(),
     field_row(78, "custom_label", Text, CustomLabel, "labels of numbers, addresses and dates that a person made up (X-ABLabel)").multi_valued(),
+    field_row(79, "related_type", Text, ValueLabels(&["RELATED", "X-ABRELATEDNAMES"]), "the labels of related people, in their order: spouse, child, a custom label, or - without a label").multi_valued(),
 
     field_row(80, "address", Text, Address(&[], &[]), "postal addresses").with_aliases(&["adr"]).multi_valued(),
     field_row(81, "address_home", Text, Address(&["HOME"], &[]), "postal addresses at home").multi_valued().subset_of("address"),

@@ -346,6 +346,7 @@ fn labels_are_values_too() {
     check("EMAIL;TYPE=work:a@b", "email_type", &["work"]);
     let labels = "item1.TEL:1\nitem1.X-ABLabel:Sommerhaus\nitem2.X-ABLabel:_$!<Home>!$_";
     check(labels, "custom_label", &["Sommerhaus"]);
+    check("RELATED;TYPE=spouse:P\nRELATED:Q", "related_type", &["spouse", "-"]);
     check("MEMBER:urn:uuid:a\nX-ADDRESSBOOKSERVER-MEMBER:b", "member", &["urn:uuid:a", "b"]);
 }
 

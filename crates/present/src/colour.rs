@@ -49,15 +49,25 @@ pub fn calendar_colour(name: &str, properties: &[Vec<u8>]) -> u8 {
     declared.unwrap_or_else(|| colour_from_name(name))
 }
 
+/// Returns the colour that the properties of a calendar declare, as they have it: `#FF2968FF`, or a
+/// name.
+#[must_use]
+pub fn declared_colour_text(properties: &[Vec<u8>]) -> Option<String> {
+    let texts = properties.iter().flat_map(|lines| colour_texts(lines));
+    texts.into_iter().find(|text| !text.is_empty())
+}
+
 fn declared_colour(head: &[u8]) -> Option<u8> {
+    let texts = colour_texts(head);
+    texts.iter().find_map(|text| parse_hue(text).map(nearest_terminal_colour))
+}
+
+fn colour_texts(head: &[u8]) -> Vec<String> {
     let bytes = [b"BEGIN:VCALENDAR\n", head, b"\nEND:VCALENDAR\n"].concat();
     let calendar = Component::parse(&bytes);
-    ["X-APPLE-CALENDAR-COLOR", "COLOR", "X-OUTLOOK-COLOR", "X-FUNAMBOL-COLOR"]
-        .into_iter()
-        .flat_map(|name| {
-            calendar.properties_named(name).map(|property| property.text().trim().to_string())
-        })
-        .find_map(|text| parse_hue(&text).map(nearest_terminal_colour))
+    let names = ["X-APPLE-CALENDAR-COLOR", "COLOR", "X-OUTLOOK-COLOR", "X-FUNAMBOL-COLOR"];
+    let found = names.into_iter().flat_map(|name| calendar.properties_named(name));
+    found.map(|property| property.text().trim().to_string()).collect()
 }
 
 /// Returns the hue of `#FF2968FF` or of a colour name; `None` for a grey.

@@ -20,5 +20,5 @@ pub mod local_time;
 pub mod safe_text;
 
 pub use crate::agenda::{AgendaDay, DayEntry, group_by_day};
-pub use crate::colour::calendar_colour;
+pub use crate::colour::{calendar_colour, declared_colour_text};
 pub use crate::free_busy::format_free_busy;

@@ -67,13 +67,16 @@ fn short_words_match_beginnings_of_words() {
 #[test]
 fn any_searches_labels_relations_and_profiles() {
     let card = "UID:a\nFN:A\nitem1.TEL:1\nitem1.X-ABLabel:Sommerhaus\nRELATED;TYPE=spouse:Peter\n\
-        item2.X-ABRELATEDNAMES:Paula\nX-SOCIALPROFILE;TYPE=twitter:https://x.example/anna\n\
+        item2.X-ABRELATEDNAMES:Paula\nitem2.X-ABLabel:_$!<Sister>!$_\nX-SOCIALPROFILE;TYPE=twitter:https://x.example/anna\n\
         ADR:;;Weg 1;Wien;;1010;\nNOTE:likes tea\nBDAY:--1127";
     let found: &[&str] = &["a"];
     let lines: Vec<(&str, &[&str])> = [
         "any:sommerhaus",
         "any:peter",
         "any:paula",
+        "any:spouse",
+        "any:sister",
+        "related_type:sister",
         "any:x.example",
         "any:wien",
         "any:tea",

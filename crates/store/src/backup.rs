@@ -4,7 +4,7 @@
 use crate::commit_record::CommittedState;
 use crate::connection::{ReadConnection, WriteConnection};
 use crate::data_directory::DataDirectory;
-use crate::database_copy::{TempCopy, copy_and_verify, verify_content};
+use crate::database_copy::{TempCopy, copy_and_verify, create_for_stream, verify_content};
 use crate::error::{Error, OutputError, Result, file_error_at, sqlite_error_at};
 use crate::interrupted_restore::{self, PREVIOUS_COPY};
 use crate::lock::LockFiles;
@@ -12,10 +12,9 @@ use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::pending_work;
 use crate::read_transaction::ReadTransaction;
 use crate::schema::{self, SchemaState};
-use crate::staging_file::StagingFile;
+use crate::staging_file::{StagingFile, remove_with_companions};
 use crate::store::{Store, StoreOptions};
 use rusqlite::backup::StepResult;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,8 +29,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// The result of a restore.
 #[derive(Debug, Clone)]
 pub struct RestoreReport {
-    /// The copy of the previous state of the store.
-    pub previous_copy: PathBuf,
+    /// The copy of the previous state of the store; `None` if there was no store.
+    pub previous_copy: Option<PathBuf>,
     /// The number of items in the restored store.
     pub items: u64,
 }
@@ -52,11 +51,11 @@ impl Store {
         }
         let mut output = OutputFile::create(&self.directory, &to, FilePrivacy::Private)?;
         let Some(staged) = output.staged_path() else {
-            let copy =
-                TempCopy::create(&self.conn, &self.path, &self.directory, "backup", |_| Ok(()))?;
+            let copy = create_for_stream(&self.directory, &to, |folder| {
+                TempCopy::create_unnamed(&self.conn, &self.directory, folder, "backup")
+            })?;
             copy.verify(&self.path)?;
-            let mut bytes = File::open(copy.path()).map_err(file_error_at(copy.path()))?;
-            let written = std::io::copy(&mut bytes, &mut output);
+            let written = std::io::copy(&mut copy.file(), &mut output);
             return Ok(written.map_err(|error| output.to_error(error))?);
         };
         if output.replaces_content() {
@@ -111,7 +110,7 @@ impl Store {
         self.lock_files.notify_commit(&restored);
         drop(lock);
         self.refresh().map_err(not_verified)?;
-        Ok(RestoreReport { previous_copy: before, items })
+        Ok(RestoreReport { previous_copy: Some(before), items })
     }
 
     /// Returns an extractor for the locale of the restored content.
@@ -145,9 +144,16 @@ impl DataDirectory {
         from: &Path,
         stop: &AtomicBool,
     ) -> Result<RestoreReport> {
+        let had_store = self.has_store();
         let restored = Store::open(self.path(), options)
             .and_then(|mut store| store.restore_unless_stopped(from, stop));
         match restored {
+            // The copy of the store that was made for the restore has nothing.
+            Ok(report) if !had_store => {
+                let is_needed = |copy: &PathBuf| !remove_if_empty(copy);
+                let previous_copy = report.previous_copy.filter(is_needed);
+                Ok(RestoreReport { previous_copy, ..report })
+            }
             Err(Error::BatchesMissing { path, .. } | Error::StoreReplaced { path })
                 if path == self.database_path() =>
             {
@@ -175,7 +181,7 @@ impl DataDirectory {
         let before = self.replace_database(&locks, staged.into_staging())?;
         let items = verify_and_count(&self.database_path()).map_err(not_verified)?;
         lock.mark_clean();
-        Ok(RestoreReport { previous_copy: before, items })
+        Ok(RestoreReport { previous_copy: Some(before), items })
     }
 
     /// Puts a verified file in the place of the database, and returns the name that the former file
@@ -224,6 +230,20 @@ fn verify_and_count(path: &Path) -> Result<u64> {
     let conn = ReadConnection::open(path).map_err(sqlite_error_at(path))?;
     verify_content(&conn, path)?;
     count_items(&conn.autocommit_read()).map_err(sqlite_error_at(path))
+}
+
+/// Deletes a copy of a store without items. Returns whether it had none: another program may have
+/// filled the store meanwhile.
+fn remove_if_empty(copy: &Path) -> bool {
+    let count = || {
+        let conn = ReadConnection::open(copy)?;
+        count_items(&conn.autocommit_read())
+    };
+    let is_empty = matches!(count(), Ok(0));
+    if is_empty {
+        let _left = remove_with_companions(copy);
+    }
+    is_empty
 }
 
 /// Refuses to replace a file that is no backup. A file in write-ahead mode is a store in use.

@@ -203,7 +203,12 @@ impl Store {
         // Verifies a copy, because a read transaction of this duration would let the write-ahead
         // log grow. Without room for a copy, there is no room for that log either; then the store
         // itself is read.
-        let copy = match TempCopy::create_unnamed(&self.conn, &self.directory) {
+        let copy = match TempCopy::create_unnamed(
+            &self.conn,
+            &self.directory,
+            self.directory.path(),
+            "check",
+        ) {
             Err(error) if is_unwritable(self.directory.path(), &error) => None,
             Err(Error::Damaged { what, .. }) => {
                 return Err(Error::Damaged { path: path.clone(), what });

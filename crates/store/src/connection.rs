@@ -106,9 +106,8 @@ fn open(path: &Path, access: OpenFlags) -> rusqlite::Result<ReadConnection> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    // Writers overwrite pages after a purge, see `page_eraser`.
-    let is_reader = access.contains(OpenFlags::SQLITE_OPEN_READ_ONLY);
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, is_reader)?;
+    // Only a purge overwrites pages, see `set_pages_writable`.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // A statement over a list of rows, `rarray(?)`, costs less than one for each row.
     rusqlite::vtab::array::load_module(&conn)?;
     Ok(ReadConnection(conn))
@@ -262,7 +261,7 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// Sets whether pages can be written directly, which the page eraser does.
+    /// Sets whether pages can be written directly, which only the page eraser does.
     pub(crate) fn set_pages_writable(&self, is_set: bool) -> rusqlite::Result<()> {
         self.conn.0.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, !is_set).map(drop)
     }
@@ -389,6 +388,22 @@ mod tests {
         let tx = conn.begin_read().expect("a transaction");
         let refused = tx.prepare_cached("CREATE TABLE made(a)").map(|_| ());
         assert_eq!(refused, Err(rusqlite::Error::InvalidQuery));
+    }
+
+    /// Outside of a purge, no statement can write pages.
+    #[test]
+    fn pages_can_be_written_only_when_that_is_set() {
+        let conn = WriteConnection::open(Path::new(":memory:")).expect("a database");
+        let can_write = || {
+            let tx = conn.begin_write().expect("a transaction");
+            tx.execute_batch("CREATE TABLE IF NOT EXISTS made(a)").expect("a table");
+            tx.execute_batch("UPDATE sqlite_dbpage SET data = data WHERE pgno = 2").is_ok()
+        };
+        assert!(!can_write());
+        conn.set_pages_writable(true).expect("a setting");
+        assert!(can_write());
+        conn.set_pages_writable(false).expect("a setting");
+        assert!(!can_write());
     }
 
     /// Without a busy handler, SQLite gives up at once.

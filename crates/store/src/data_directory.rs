@@ -171,6 +171,19 @@ impl DataDirectory {
         Ok(found)
     }
 
+    /// Returns the copies of the database that can be restored: without the damaged ones that were
+    /// set aside. None if the directory cannot be read.
+    #[must_use]
+    pub fn restorable_copies(&self) -> Vec<PathBuf> {
+        let mut copies = self.list_copies().unwrap_or_default();
+        let is_damaged = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("data.db.before-damaged")
+        };
+        copies.retain(|path| !is_damaged(path));
+        copies
+    }
+
     /// Returns whether the directory has a store that the caller has permission to see.
     #[must_use]
     pub fn has_store(&self) -> bool {

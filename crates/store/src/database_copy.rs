@@ -7,8 +7,10 @@ use crate::connection::{ReadConnection, WriteConnection, integrity_check};
 use crate::damage_scan;
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
+use crate::output_file::OutputTarget;
+use crate::read_access::{is_forbidden, is_unwritable};
 use crate::staging_file::{StagingFile, folder_of};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,7 +35,17 @@ impl TempCopy {
         purpose: &str,
         edit: impl FnOnce(&WriteConnection) -> Result<()>,
     ) -> Result<TempCopy> {
-        let staging = create_staging(directory.path(), &DataDirectory::staging_prefix(purpose))?;
+        TempCopy::create_in(directory.path(), source, from, purpose, edit)
+    }
+
+    fn create_in(
+        folder: &Path,
+        source: &ReadConnection,
+        from: &Path,
+        purpose: &str,
+        edit: impl FnOnce(&WriteConnection) -> Result<()>,
+    ) -> Result<TempCopy> {
+        let staging = create_staging(folder, &DataDirectory::staging_prefix(purpose))?;
         edit(&copy_into(source, from, staging.path())?)?;
         let path = staging.path();
         let conn = ReadConnection::open(path).map_err(sqlite_error_at(path))?;
@@ -45,9 +57,11 @@ impl TempCopy {
     pub(crate) fn create_unnamed(
         source: &ReadConnection,
         directory: &DataDirectory,
+        folder: &Path,
+        purpose: &str,
     ) -> Result<TempCopy> {
-        let copy =
-            TempCopy::create(source, &directory.database_path(), directory, "check", |_| Ok(()))?;
+        let from = directory.database_path();
+        let copy = TempCopy::create_in(folder, source, &from, purpose, |_| Ok(()))?;
         // The file is open. If its name cannot be deleted, the destructor tries again.
         let _named = fs::remove_file(copy.staging.path());
         Ok(copy)
@@ -56,6 +70,11 @@ impl TempCopy {
     /// Fails with the first finding of a full check. Reads what was written, after the last write.
     pub(crate) fn verify(&self, blamed: &Path) -> Result<()> {
         verify_content(&self.conn, blamed)
+    }
+
+    /// Returns the file of the copy, which is read from its beginning.
+    pub(crate) fn file(&self) -> &File {
+        self.staging.file()
     }
 
     /// Returns the path of the copy.
@@ -105,6 +124,23 @@ pub(crate) fn copy_and_verify(source: &ReadConnection, from: &Path, staged: &Pat
     let copy = ReadConnection::open(staged).map_err(sqlite_error_at(staged))?;
     // The copy has every page of the source, so damage in it is damage of the source.
     verify_content(&copy, from)
+}
+
+/// Makes the temporary copy of a stream in the data directory, or where that cannot be written, in
+/// the stream's own temporary folder: a full disk can then still be backed up.
+pub(crate) fn create_for_stream<T>(
+    directory: &DataDirectory,
+    to: &OutputTarget,
+    create: impl Fn(&Path) -> Result<T>,
+) -> Result<T> {
+    match (create(directory.path()), to.temporary_folder()) {
+        (Err(error), Some(folder))
+            if is_unwritable(directory.path(), &error) || is_forbidden(&error) =>
+        {
+            create(folder)
+        }
+        (copy, _) => copy,
+    }
 }
 
 /// Creates an empty staging file that only its owner may read.

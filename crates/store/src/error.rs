@@ -213,8 +213,8 @@ pub enum Error {
         /// The requested number.
         id: OperationId,
     },
-    /// Versions that the operation replaced were pruned, or a salvage did not find them.
-    #[error("operation {id} cannot be undone: versions that it replaced are not in the history")]
+    /// The versions that the operation replaced were pruned, or a salvage could not read them.
+    #[error("operation {id} cannot be undone: the versions that it replaced are no longer kept")]
     HistoryPruned {
         /// The operation.
         id: OperationId,

@@ -27,8 +27,25 @@ const MAX_SYMLINKS: usize = 40;
 pub enum OutputTarget {
     /// A file, a pipe or a device.
     Path(PathBuf),
-    /// An open stream, such as standard output, with its name for messages.
-    Stream(PathBuf, Arc<File>),
+    /// An open stream, such as standard output.
+    Stream {
+        /// Its name in messages.
+        name: PathBuf,
+        /// The stream.
+        file: Arc<File>,
+        /// The folder of a temporary copy where nothing can be written beside the store.
+        temporary_folder: PathBuf,
+    },
+}
+
+impl OutputTarget {
+    /// Returns the folder of a temporary copy, if the output needs one.
+    pub(crate) fn temporary_folder(&self) -> Option<&Path> {
+        match self {
+            OutputTarget::Path(_) => None,
+            OutputTarget::Stream { temporary_folder, .. } => Some(temporary_folder),
+        }
+    }
 }
 
 impl From<PathBuf> for OutputTarget {
@@ -95,8 +112,8 @@ impl OutputFile {
     ) -> Result<OutputFile, OutputError> {
         let path = match target {
             OutputTarget::Path(path) => path,
-            OutputTarget::Stream(name, stream) => {
-                let sink = Sink::Direct(Arc::clone(stream));
+            OutputTarget::Stream { name, file, .. } => {
+                let sink = Sink::Direct(Arc::clone(file));
                 return Ok(OutputFile { path: name.clone(), sink });
             }
         };

@@ -90,7 +90,7 @@ fn open_connection(
 }
 
 /// Takes the write lock together with other readers.
-fn lock_out_writers(directory: &DataDirectory) -> Result<File> {
+pub(crate) fn lock_out_writers(directory: &DataDirectory) -> Result<File> {
     let path = directory.lock_path();
     let file = match File::open(&path) {
         // On a read-only medium without a lock file there is no writer.
@@ -133,6 +133,11 @@ pub(crate) fn ensure_writable_disk(dir: &Path) -> Result<()> {
         DiskState::OverQuota => Err(Error::QuotaExceeded { dir: dir.to_path_buf() }),
         DiskState::ReadOnly => Err(Error::ReadOnlyDisk { dir: dir.to_path_buf() }),
     }
+}
+
+/// Returns whether the user has no permission for a file or its directory.
+pub(crate) fn is_forbidden(error: &Error) -> bool {
+    matches!(error, Error::File { source, .. } if source.kind() == ErrorKind::PermissionDenied)
 }
 
 /// Returns whether a file can be neither created nor written there.

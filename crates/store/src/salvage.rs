@@ -21,14 +21,14 @@ use crate::check::{CheckReport, Fault};
 use crate::commit_record::{CommittedState, read_record};
 use crate::connection::WriteConnection;
 use crate::data_directory::DataDirectory;
-use crate::database_copy::{create_staging, verify_content};
+use crate::database_copy::{create_for_stream, create_staging, verify_content};
 use crate::error::{DatabaseResult, OutputError, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::lock::LockFiles;
 use crate::meta::EPOCH_KEY;
 use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 use crate::page_layout::PageNumber;
-use crate::read_access::is_unwritable;
+use crate::read_access::{is_forbidden, is_unwritable, lock_out_writers};
 use crate::row_ids::{CollectionRow, ItemHistoryRow, ItemRow};
 use crate::schema;
 use crate::store::{Store, StoreOptions};
@@ -95,12 +95,12 @@ impl DataDirectory {
             return Err(OutputError::File { path: path.clone(), source }.into());
         }
         self.ensure_store_exists()?;
-        // Where nothing can be written, no other program writes either.
         let locks = match LockFiles::open(self, options.requester.clone()) {
-            Err(error) if is_unwritable(self.path(), &error) => None,
+            Err(error) if is_unwritable(self.path(), &error) || is_forbidden(&error) => None,
             locks => Some(locks?),
         };
         let _lock = locks.as_ref().map(LockFiles::acquire).transpose()?;
+        let _shared_lock = locks.is_none().then(|| lock_out_writers(self)).transpose()?;
         let source = SalvageSource::open(self)?;
         let mut output = OutputFile::create(self, &to, FilePrivacy::Private)?;
         if let Some(staged) = output.staged_path() {
@@ -109,8 +109,11 @@ impl DataDirectory {
             return Ok(report);
         }
         let prefix = DataDirectory::staging_prefix("salvage");
-        let staged = create_staging(self.path(), &prefix)?;
-        let report = write_salvaged(&source, options, staged.path())?;
+        let (staged, report) = create_for_stream(self, &to, |folder| {
+            let staged = create_staging(folder, &prefix)?;
+            let report = write_salvaged(&source, options, staged.path())?;
+            Ok((staged, report))
+        })?;
         let written = std::io::copy(&mut staged.file(), &mut output);
         written.map_err(|error| output.to_error(error))?;
         Ok(report)

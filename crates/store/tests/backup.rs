@@ -92,11 +92,12 @@ fn a_backup_is_restored() {
     assert!(matches!(reader.changes().list_after(&cursor, 9), Err(Error::CursorExpired)));
     book.assert_sound();
     // The previous state is copied, and the copy is a backup itself.
-    assert_eq!(restored.previous_copy, book.dir().join("data.db.before-restore"));
-    assert_eq!(mode(&restored.previous_copy), 0o600);
-    let again = book.store.restore(&restored.previous_copy).unwrap();
+    let previous_copy = restored.previous_copy.unwrap();
+    assert_eq!(previous_copy, book.dir().join("data.db.before-restore"));
+    assert_eq!(mode(&previous_copy), 0o600);
+    let again = book.store.restore(&previous_copy).unwrap();
     assert_eq!(book.contents(), lost);
-    assert_eq!(again.previous_copy, book.dir().join("data.db.before-restore-1"));
+    assert_eq!(again.previous_copy, Some(book.dir().join("data.db.before-restore-1")));
     book.put(&card("c", "Clara", ""));
     book.assert_sound();
     assert!(
@@ -219,7 +220,7 @@ fn a_damaged_store_makes_room_for_a_backup() {
             let restored = DataDirectory::new(dir).restore(&create_options(), &copy).unwrap();
             assert_eq!(restored.items, 300, "damaged from page {first} on");
             assert_eq!(
-                fs::read(&restored.previous_copy).unwrap().len(),
+                fs::read(restored.previous_copy.unwrap()).unwrap().len(),
                 bytes.len(),
                 "kept as it was"
             );

@@ -494,7 +494,7 @@ fn a_damaged_store_is_replaced_by_a_backup() {
     book.store.backup(&backup).unwrap();
     damage_item(&book, 1);
     let report = DataDirectory::new(book.dir()).restore(&create_options(), &backup).unwrap();
-    assert!(report.previous_copy.exists());
+    assert!(report.previous_copy.unwrap().exists());
     let book = book.reopen(&create_options());
     assert_eq!(book.contents(), before);
     book.assert_sound();

@@ -112,6 +112,7 @@ fn the_default_index_config_is_stable() {
         "fburl:substring icscalendar:substring video_url:substring note:substring ",
         "categories:exact,prefix,substring birth_date:substring anniversary:substring geo:substring ",
         "other_date:substring related:substring social_profile:substring custom_label:substring ",
+        "related_type:substring ",
         "address:substring address_label:substring im:substring list:substring member:substring ",
         "wants_html:substring",
     );

@@ -177,7 +177,11 @@ fn a_folder_is_refused_and_a_device_is_written_directly() {
 fn a_stream_is_written_directly() {
     let book = Book::new();
     let file = std::sync::Arc::new(tempfile::tempfile().unwrap());
-    let target = OutputTarget::Stream("standard output".into(), std::sync::Arc::clone(&file));
+    let target = OutputTarget::Stream {
+        name: "standard output".into(),
+        file: std::sync::Arc::clone(&file),
+        temporary_folder: std::env::temp_dir(),
+    };
     let directory = DataDirectory::new(book.dir());
     let mut output = OutputFile::create(&directory, &target, FilePrivacy::Private).unwrap();
     output.write_all(b"bytes").unwrap();
@@ -185,7 +189,11 @@ fn a_stream_is_written_directly() {
     assert_eq!(file.metadata().unwrap().len(), 5);
     // A backup is a database, which cannot be written to a stream, so a copy is.
     let file = std::sync::Arc::new(tempfile::tempfile().unwrap());
-    let target = OutputTarget::Stream("standard output".into(), std::sync::Arc::clone(&file));
+    let target = OutputTarget::Stream {
+        name: "standard output".into(),
+        file: std::sync::Arc::clone(&file),
+        temporary_folder: std::env::temp_dir(),
+    };
     let size = book.store.backup(target).unwrap();
     assert_eq!(file.metadata().unwrap().len(), size);
     assert_eq!(names(&book.dir()).iter().filter(|name| name.contains("partial")).count(), 0);

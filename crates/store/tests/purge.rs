@@ -175,7 +175,8 @@ fn a_damaged_copy_is_deleted() {
                 let before = DataDirectory::new(dir)
                     .restore(&crate::book::create_options(), &copy)
                     .unwrap()
-                    .previous_copy;
+                    .previous_copy
+                    .unwrap();
                 let mut store = larder_store::Store::open(dir, &Default::default()).unwrap();
                 let mut operation = Operation::new("purge", "", 0);
                 let purged = store.purge(&mut operation, &[handle]).unwrap();
@@ -200,7 +201,7 @@ fn a_restore_completes_a_purge_that_was_interrupted() {
     book.store.backup(&backup).unwrap();
     let handle = put_token_item(&mut book);
     interrupt_purge(&mut book, handle);
-    let before = book.store.restore(&backup).unwrap().previous_copy;
+    let before = book.store.restore(&backup).unwrap().previous_copy.unwrap();
     assert_eq!(files_with_token(&book), [""; 0]);
     assert!(before.exists());
     assert_eq!(book.contents().len(), 1);

@@ -137,18 +137,25 @@ fn collection_type_parser() -> impl TypedValueParser<Value = CollectionType> {
 }
 
 fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-    let collections = context.open_reader()?.collections().list()?;
+    let reader = context.open_reader()?;
+    let collections = reader.collections().list()?;
     let width =
         context.out.line_width().map(|width| width.saturating_sub(COUNT_COLUMN_WIDTH).max(8));
     for collection in &collections {
         let (name, type_name) =
             (sanitize_line(&collection.name), collection.collection_type.name());
+        let properties = reader.collections().properties(collection)?;
+        let colour = larder_present::declared_colour_text(properties.as_slice());
         if context.format == OutputFormat::Json {
-            context.out.print_json(&json!({
+            let mut object = json!({
                 "name": collection.name, "type": type_name,
                 "items": collection.item_count,
                 "index": index_config_text(&collection.index_config),
-            }))?;
+            });
+            if let Some(colour) = colour {
+                object["color"] = json!(colour);
+            }
+            context.out.print_json(&object)?;
             continue;
         }
         let name = width.map_or_else(|| name.clone(), |width| shorten_to_width(&name, width));
@@ -157,10 +164,12 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
         if !collection_type.has_one_kind() {
             items = format!("{items}  {type_name}");
         }
+        let colour = colour.map(|colour| format!("  {}", sanitize_line(&colour)));
+        let colour = colour.unwrap_or_default();
         let mark = if collection.index_config.is_default() { "" } else { "  custom indexes" };
-        context
-            .out
-            .print_line(format!("{STRONG_STYLE}{name:<20}{STRONG_STYLE:#}  {items}{mark}"))?;
+        context.out.print_line(format!(
+            "{STRONG_STYLE}{name:<20}{STRONG_STYLE:#}  {items}{colour}{mark}"
+        ))?;
     }
     Ok(if collections.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
 }

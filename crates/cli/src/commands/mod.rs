@@ -52,7 +52,7 @@ pub(crate) struct CliArgs {
 
 const EXIT_CODES_HELP: &str = "\
 Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and rejected; 4 the \
-store cannot be used; 5 a file or server cannot be reached; 130 interrupted.";
+store cannot be used, or not all of it can be read; 5 a file or server cannot be reached; 130 interrupted.";
 
 /// The line in place of the global options in the help of a subcommand.
 const GLOBAL_OPTIONS_HELP: &str = "`larder help` describes the global options: --data-dir, \

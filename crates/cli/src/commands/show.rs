@@ -81,6 +81,7 @@ const REDUNDANT_FIELDS: &[&str] = &[
     "email_type",
     "phone_type",
     "custom_label",
+    "related_type",
 ];
 
 /// Returns whether the field is shown by default.

@@ -4,6 +4,7 @@
 
 use super::ContactEditError;
 use larder_format::contact::VcardVersion;
+use larder_format::contact::card_edit::is_same_label;
 use larder_format::field::{find_contact_field, suggest_contact_field};
 
 /// The form of a value.
@@ -23,6 +24,13 @@ pub(super) enum FieldForm {
     Uri,
     /// A date.
     Date,
+}
+
+impl FieldForm {
+    /// Whether a change replaces a whole property, one of possibly several.
+    pub(super) fn is_whole_value(self) -> bool {
+        matches!(self, FieldForm::Text | FieldForm::Uri | FieldForm::Labelled)
+    }
 }
 
 /// A row of [`EDITABLE_CONTACT_FIELDS`].
@@ -201,13 +209,26 @@ fn normalise_day(text: &str) -> Option<String> {
 }
 
 /// The value or the values that a change names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct FieldTarget {
     pub(super) field: &'static EditableContactField,
     pub(super) label: Option<String>,
     /// The number among the values with the label, from 1.
     pub(super) number: Option<usize>,
 }
+
+/// Labels are equal whatever their case, and if they are names of one type (`cell`, `mobile`).
+impl PartialEq for FieldTarget {
+    fn eq(&self, other: &FieldTarget) -> bool {
+        let is_same_label = match (&self.label, &other.label) {
+            (Some(one), Some(other)) => is_same_label(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        self.field == other.field && self.number == other.number && is_same_label
+    }
+}
+
+impl Eq for FieldTarget {}
 
 impl FieldTarget {
     /// Parses a name: `phone`, `mobile`, `work.phone`, `phone.work`, `mobile.2`.

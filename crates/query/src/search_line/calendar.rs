@@ -44,10 +44,7 @@ impl SearchLineParser<'_> {
             _ if is("alarm") && !text.is_empty() => {
                 time_range_query(self.parse_time_range(at, text, TimeTarget::Alarms)?)
             }
-            _ if is("priority") => match self.priority_query(text) {
-                Some(query) => query,
-                None => return Ok(None),
-            },
+            _ if is("priority") && !text.is_empty() => self.priority_query(at, text)?,
             Some(property) if text.is_empty() => Query::Test(FieldTest::new(
                 FieldSelector::from_property_name(property.property_name()),
                 MatchOp::Exists,
@@ -122,15 +119,22 @@ impl SearchLineParser<'_> {
         Query::Test(FieldTest::new(subject, MatchOp::Is, status))
     }
 
-    fn priority_query(&self, text: &str) -> Option<Query> {
-        let field = find_calendar_field("priority")?;
+    fn priority_query(&self, at: usize, text: &str) -> Result<Query, SyntaxError> {
+        let Some(field) = find_calendar_field("priority") else { return Ok(Query::Or(Vec::new())) };
         let is = |comparison, value| Query::Number(NumericOperand::Field(field), comparison, value);
-        Some(match text.to_ascii_lowercase().as_str() {
+        Ok(match text.to_ascii_lowercase().as_str() {
             "high" => Query::And(vec![is(Comparison::Greater, 0), is(Comparison::Less, 5)]),
             "normal" | "medium" => is(Comparison::Equal, 5),
             "low" => is(Comparison::Greater, 5),
             "none" => is(Comparison::Less, 1),
-            number => is(Comparison::Equal, number.parse().ok()?),
+            number => match number.parse() {
+                Ok(number @ 0..=9) => is(Comparison::Equal, number),
+                _ => {
+                    let message = format!("{text:?} is not a priority");
+                    return Err(SyntaxError::new(self.line, at, message)
+                        .with_hint("use a number from 0 to 9, high, normal, low or none"));
+                }
+            },
         })
     }
 }

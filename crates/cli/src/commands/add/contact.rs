@@ -64,7 +64,7 @@ impl AddArgs {
         self.contact.add_to_edit(&mut edit)?;
         let categories = &self.options.categories;
         if !categories.is_empty() {
-            edit.set_field("categories", &categories.join(","))?;
+            edit.set_members("categories", categories)?;
         }
         Ok(edit)
     }

@@ -73,7 +73,7 @@ impl EditArgs {
         self.contact.add_to_edit(&mut edit)?;
         let categories = &self.changes.categories;
         if !categories.is_empty() {
-            edit.set_field("categories", &categories.join(","))?;
+            edit.set_members("categories", categories)?;
         }
         Ok(edit)
     }

@@ -77,6 +77,8 @@ pub(crate) fn row_with_cells(
 
 /// The name keeps this width while a column can be left out.
 const USUAL_NAME_WIDTH: usize = 20;
+/// The name keeps this width rather than the count of the numbers that are not shown.
+const LEAST_NAME_WIDTH: usize = 8;
 
 /// The columns with numbers, which are never cut: a part of a number is of no use.
 static NUMBER_COLUMNS: LazyLock<[bool; MAX_LIST_FIELDS + 1]> = LazyLock::new(|| {
@@ -112,7 +114,7 @@ pub(crate) fn format_rows(rows: &[FieldListRow], width: Option<usize>) -> Vec<St
 type CellChange = fn(&str) -> String;
 
 /// Shortens rows until they fit: leaves out the last column, then all numbers but the first, the
-/// other columns, the label of the number, and at last the number.
+/// other columns, the label of the number, the count of the others, and at last the number.
 fn drop_columns(rows: &mut [FieldListRow], width: usize) {
     let is_number = &*NUMBER_COLUMNS;
     let numbers = || (2..=MAX_LIST_FIELDS).filter(|column| is_number[*column]);
@@ -123,8 +125,14 @@ fn drop_columns(rows: &mut [FieldListRow], width: usize) {
     steps.extend(others.next().map(|column| (column, leave_out, USUAL_NAME_WIDTH)));
     steps.extend(numbers().map(|column| (column, keep_first, USUAL_NAME_WIDTH)));
     steps.extend(others.map(|column| (column, leave_out, USUAL_NAME_WIDTH)));
-    for shorten in [remove_label, remove_count, leave_out] {
-        steps.extend(numbers().map(|column| (column, shorten, MIN_NAME_WIDTH)));
+    let shortenings: [(CellChange, usize); 4] = [
+        (remove_label, MIN_NAME_WIDTH),
+        (shorten_count, MIN_NAME_WIDTH),
+        (remove_count, LEAST_NAME_WIDTH),
+        (leave_out, MIN_NAME_WIDTH),
+    ];
+    for (shorten, name_width) in shortenings {
+        steps.extend(numbers().map(|column| (column, shorten, name_width)));
     }
     for (column, shorten, name_width) in steps {
         if min_row_width(rows, is_number, name_width) <= width {
@@ -137,10 +145,15 @@ fn drop_columns(rows: &mut [FieldListRow], width: usize) {
 /// The beginning of the number of values that are not shown.
 const MORE_MARK: &str = ", +";
 
+/// The end of that number.
+const MORE_END: &str = " more";
+
 /// Returns `0664 1234567, +2 more` for three numbers.
 fn keep_first_value(cell: &str) -> String {
     match cell.split_once(", ") {
-        Some((first, others)) => format!("{first}{MORE_MARK}{} more", others.split(", ").count()),
+        Some((first, others)) => {
+            format!("{first}{MORE_MARK}{}{MORE_END}", others.split(", ").count())
+        }
         None => cell.to_string(),
     }
 }
@@ -150,6 +163,10 @@ fn remove_label(cell: &str) -> String {
         (Some(start), Some(end)) if start < end => [&cell[..start], &cell[end + 1..]].concat(),
         _ => cell.to_string(),
     }
+}
+
+fn shorten_count(cell: &str) -> String {
+    cell.strip_suffix(MORE_END).unwrap_or(cell).to_string()
 }
 
 fn remove_count(cell: &str) -> String {
@@ -185,7 +202,8 @@ mod tests {
             (70, "h1234567  Anna Maria Schmidt  +43 664 1234567 (mobile), +1 more"),
             (60, "h1234567  Anna Maria Sch…  +43 664 1234567 (mobile), +1 more"),
             (50, "h1234567  Anna Maria Sc…  +43 664 1234567, +1 more"),
-            (40, "h1234567  Anna Maria S…  +43 664 1234567"),
+            (46, "h1234567  Anna Maria Sch…  +43 664 1234567, +1"),
+            (40, "h1234567  Anna Mar…  +43 664 1234567, +1"),
             (30, "h1234567  Anna Maria Schmidt"),
         ] {
             assert_eq!(lines(width), expect, "{width}");

@@ -25,7 +25,7 @@ const EXIT_CODES: &[(&str, &str)] = &[
     ("1", "Nothing was found."),
     ("2", "Usage error."),
     ("3", "Some input was invalid and rejected."),
-    ("4", "The store cannot be used."),
+    ("4", "The store cannot be used, or not all of it can be read."),
     ("5", "A file or a server cannot be reached."),
     ("130", "Interrupted. Committed changes are stored."),
 ];

@@ -5,14 +5,19 @@ an item above 64 KB, a series with an exception. Two backups of it differ in siz
 one after an interrupted restore of the other is not a restore of the same pages.
 """
 
+import contextlib
 import pathlib
 import re
+import sqlite3
 
 from harness.program import Program
 from harness.sandbox import Start, copy_store, split_words
 
 # Texts of the item that the verb `purge` erases; they occur in no other item. Each is indexed in a way of its own.
 SECRETS = [b"zqxjkvnam", b"wvyqxmail", b"qqzztitl", b"xkcdnote77", b"jjwwnick", b"431998877665", b"pphhoottoo"]
+
+# The size of a page of the store.
+PAGE = 4096
 
 # Generated items: contacts, contacts of other files, components of a calendar. A quick run has fewer, because it runs
 # an unoptimised program.
@@ -87,6 +92,7 @@ class Fixtures:
         self.out = root / "out"
         self.standard = root / "standard"
         self.damaged = root / "damaged"
+        self.damaged_index = root / "damaged-index"
         self.program = Program(program_path, root / "home")
 
     def make(self) -> None:
@@ -98,7 +104,13 @@ class Fixtures:
             self.run(command, self.standard)
         copy_store(self.standard, self.damaged)
         with open(self.damaged / "data.db", "r+b") as file:
-            file.write(b"\xff" * 4096 * 3)
+            file.write(b"\xff" * PAGE * 3)
+        copy_store(self.standard, self.damaged_index)
+        with contextlib.closing(sqlite3.connect(self.damaged_index / "data.db")) as connection:
+            (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'idx_block'").fetchone()
+        with open(self.damaged_index / "data.db", "r+b") as file:
+            file.seek((page - 1) * PAGE)
+            file.write(bytes(PAGE))
 
     def make_inputs(self) -> None:
         """Writes the generated and the known inputs."""
@@ -123,5 +135,5 @@ class Fixtures:
 
     def start(self, name: str) -> Start:
         """Returns a start by its name in the table of verbs."""
-        stores = {"standard": self.standard, "damaged": self.damaged, "nothing": None}
+        stores = {"standard": self.standard, "damaged": self.damaged, "damaged-index": self.damaged_index, "nothing": None}
         return Start(stores[name], self.out)

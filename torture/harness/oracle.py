@@ -187,7 +187,7 @@ def judge_store(sandbox: Sandbox, expectation: Expectation, ended: bool) -> list
     now = read_contents(sandbox.store / "data.db")
     if check.code != 0:
         # What was damaged before may still be.
-        no_store = has_no_store(sandbox, check) or expectation.verb.start == "damaged"
+        no_store = has_no_store(sandbox, check) or expectation.verb.start.startswith("damaged")
         if expectation.before is None and now is None and no_store and not ended:
             return []
         return [f"check: exit code {check.code}: {check.error}"]

@@ -7,6 +7,7 @@ import dataclasses
 import enum
 
 from harness.fixtures import SECRETS
+from harness.program import Run
 
 
 class Effect(enum.Enum):
@@ -31,6 +32,8 @@ class Verb:
     stdin: str | None = None
     # The exit code of a run without a fault.
     code: int = 0
+    # A text that a run without a fault prints, if its exit code is also one of failures.
+    says: str = ""
     # With Effect.STEPS: the number of items in each batch but the last; 1 if batches differ in size.
     batch: int = 1
     # The file that the command writes, below {out}; a backup is compared by its contents.
@@ -38,6 +41,10 @@ class Verb:
     output_is_store: bool = False
     # Texts that are in no file of the store after the command.
     erased: tuple[bytes, ...] = ()
+
+    def has_ended(self, run: Run) -> bool:
+        """Returns whether a run reported that it did everything."""
+        return run.code == self.code and self.says in run.text
 
     @property
     def changes_store(self) -> bool:
@@ -82,6 +89,9 @@ VERBS = [
     Verb("purge", "purge -y uid:secret", Effect.WHOLE, erased=tuple(SECRETS)),
     Verb("check", "check"),
     Verb("check-rebuild", "check --rebuild"),
+    # Repairs in place are tried by check-rebuild; this one replaces the file, and names the damage with 4.
+    Verb("rebuild-damaged", "check --rebuild", start="damaged-index", code=4, says="copied into a new file"),
+    Verb("salvage", "salvage {out}/saved.db", output="saved.db", output_is_store=True),
     Verb("backup", "backup {out}/store.db", output="store.db", output_is_store=True),
     Verb("backup-again", "backup {out}/older.db", output="older.db", output_is_store=True),
     Verb("restore", "restore {out}/older.db", Effect.WHOLE),

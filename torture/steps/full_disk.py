@@ -73,7 +73,7 @@ class FullDiskStep(VerbStep):
         run = run_verb(sandbox, verb)
         if run.crash():
             return Outcome([run.crash()])
-        ended = run.code == verb.code
+        ended = verb.has_ended(run)
         failures = [] if ended else judge_message(run, "no space") + judge_disk(run, sandbox)
         failures += self.judge_reading(sandbox, verb)
         disk.make_room()

@@ -27,6 +27,6 @@ class KillStep(VerbStep):
         crash = run.crash(expected_signal=signal.SIGKILL)
         if crash:
             return Outcome([crash])
-        outcome = self.judge(sandbox, expectation, ended=run.code == expectation.verb.code)
+        outcome = self.judge(sandbox, expectation, ended=expectation.verb.has_ended(run))
         outcome.counts["killed"] = int(run.code == -signal.SIGKILL)
         return outcome

@@ -28,18 +28,20 @@ impl<'a> ItemRevision<'a> {
         let (mut uid, mut recurrence_id, mut sequence) = (None, None, None);
         let mut rest = component;
         let mut depth = 0_usize;
-        while !rest.is_empty() {
-            let (line, tail) = rest.split_at(logical_line_length(rest));
-            rest = tail;
-            let value = |name: &[u8]| property_value(line, name);
-            match line.first().map(u8::to_ascii_uppercase) {
-                Some(b'B') if value(b"BEGIN").is_some() => depth += 1,
-                Some(b'E') if value(b"END").is_some() => depth = depth.saturating_sub(1),
-                Some(b'U') if depth == 1 => uid = uid.or_else(|| value(b"UID")),
-                Some(b'R') if depth == 1 => {
+        while let Some(first) = rest.first() {
+            // Continuation lines begin with a space or a tab, so they match nothing.
+            let line_start = rest;
+            rest = memchr(b'\n', rest).map_or(&[], |end| &rest[end + 1..]);
+            let value =
+                |name: &[u8]| property_value(&line_start[..logical_line_length(line_start)], name);
+            match first.to_ascii_uppercase() {
+                b'B' if value(b"BEGIN").is_some() => depth += 1,
+                b'E' if value(b"END").is_some() => depth = depth.saturating_sub(1),
+                b'U' if depth == 1 => uid = uid.or_else(|| value(b"UID")),
+                b'R' if depth == 1 => {
                     recurrence_id = recurrence_id.or_else(|| value(b"RECURRENCE-ID"));
                 }
-                Some(b'S') if depth == 1 => sequence = sequence.or_else(|| value(b"SEQUENCE")),
+                b'S' if depth == 1 => sequence = sequence.or_else(|| value(b"SEQUENCE")),
                 _ => {}
             }
         }

@@ -8,7 +8,7 @@
 
 use super::calendar::{EnclosingCalendar, ItipMethod};
 use larder_format::item_revision::ItemRevision;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -21,8 +21,8 @@ const MAX_COMPARED_ITEMS: usize = 1 << 17;
 /// The revisions in a file, while it is read for the first time.
 #[derive(Default)]
 pub(super) struct RevisionScan {
-    /// SEQUENCE of the first revision, by the hash of its item.
-    first: HashMap<u64, u64>,
+    /// SEQUENCE of the first revision, by the hash of its item. No file can choose these hashes.
+    first: FxHashMap<u64, u64>,
     newest: NewestRevisions,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct RevisionScan {
 #[derive(Default)]
 pub(super) struct NewestRevisions {
     /// The highest SEQUENCE, by the hash of the item.
-    sequences: HashMap<u64, u64>,
+    sequences: FxHashMap<u64, u64>,
     state: RandomState,
 }
 

@@ -342,7 +342,7 @@ impl From<larder_query::Error> for CommandFailure {
         match error {
             larder_query::Error::Store(error) => error.into(),
             larder_query::Error::DamagedItems { first, others } => {
-                let failure = CommandFailure::from(first);
+                let failure = CommandFailure::from(*first);
                 let message = others.iter().fold(failure.message, |message, object| {
                     format!("{message}; damaged as well: {object}")
                 });

@@ -54,7 +54,7 @@ impl DamagedItems {
             larder_store::Error::DamagedObject { path: self.path.clone(), object: first.clone() };
         Err(match others {
             [] => Error::Store(first),
-            others => Error::DamagedItems { first, others: others.to_vec() },
+            others => Error::DamagedItems { first: Box::new(first), others: others.to_vec() },
         })
     }
 }

@@ -35,7 +35,7 @@ pub enum Error {
     #[error("{first}; damaged as well: {}", join_objects(others))]
     DamagedItems {
         /// The error of the first one.
-        first: larder_store::Error,
+        first: Box<larder_store::Error>,
         /// The others.
         others: Vec<larder_store::DamagedObject>,
     },

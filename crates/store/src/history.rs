@@ -99,8 +99,13 @@ pub(crate) fn prune(
 ) -> rusqlite::Result<i64> {
     for _ in 0..MAX_PRUNED_BATCHES_PER_TX {
         let active = [Some(newest), previous_active_operation(tx, newest)?];
-        let expired = oldest_batch(tx, newest, OLDEST_CHANGE)?
-            .filter(|(.., age)| *age > HISTORY_RETENTION_MS);
+        // The rows of collections and schedules go with the replaced items of later batches, and
+        // by themselves only if there are none: they are small.
+        let is_expired = |(.., age): &(Seq, OperationId, i64)| *age > HISTORY_RETENTION_MS;
+        let expired = match oldest_batch(tx, newest, OLDEST_VERSION)?.filter(is_expired) {
+            None => oldest_batch(tx, newest, OLDEST_CHANGE)?.filter(is_expired),
+            version => version,
+        };
         // Only replaced items have bytes to free.
         let oldest = match expired {
             None if bytes > HISTORY_RETENTION_BYTES => oldest_batch(tx, newest, OLDEST_VERSION)?

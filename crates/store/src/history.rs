@@ -113,7 +113,7 @@ pub(crate) fn prune(
             expired => expired,
         };
         let Some((seq, operation, _)) = oldest else { break };
-        if operation == newest || is_needed_for_undo(tx, seq, active)? {
+        if operation == newest || is_needed_for_undo(tx, seq)? {
             break;
         }
         bytes -= release_history_bytes(tx, "seq", seq)?;
@@ -178,19 +178,20 @@ fn previous_active_operation(
     .optional()
 }
 
-/// Returns whether one of the active operations is an unfinished undo of an operation that began
-/// before this batch. Such an undo needs all versions replaced since then.
-fn is_needed_for_undo(
-    tx: &WriteTransaction<'_>,
-    seq: Seq,
-    active: [Option<OperationId>; 2],
-) -> rusqlite::Result<bool> {
+/// An undo is still running if it wrote one of so many last batches: others may write between two
+/// batches of it.
+const RECENT_BATCHES: i64 = 256;
+
+/// Returns whether an undo that is still running, or was just interrupted, is of an operation that
+/// began before this batch. Such an undo needs all versions replaced since then.
+fn is_needed_for_undo(tx: &WriteTransaction<'_>, seq: Seq) -> rusqlite::Result<bool> {
     tx.prepare_cached(
         "SELECT 1 FROM operation undo JOIN operation o ON o.id = undo.undoes
-         WHERE undo.id IN (?1, ?2) AND o.undone_by IS NULL
-           AND (SELECT min(seq) FROM batch WHERE operation = o.id) <= ?3",
+         WHERE undo.id IN (SELECT operation FROM batch ORDER BY seq DESC LIMIT ?2)
+           AND o.undone_by IS NULL
+           AND (SELECT min(seq) FROM batch WHERE operation = o.id) <= ?1",
     )?
-    .query_row((active[0], active[1], seq), |_| Ok(()))
+    .query_row((seq, RECENT_BATCHES), |_| Ok(()))
     .optional()
     .map(|found| found.is_some())
 }

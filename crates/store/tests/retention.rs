@@ -2,7 +2,12 @@
 //! operation always.
 
 use crate::book::{Book, DAY_MS, NOW_MS, card, large_card, outcome_handle, put};
-use larder_store::{BatchChange, Error, Handle, Operation, Precondition};
+use larder_store::{
+    BatchChange, Error, Handle, Operation, Precondition, Reader, Store, StoreOptions,
+};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 const LARGE: usize = 20 << 20;
 
@@ -196,6 +201,49 @@ fn an_undo_keeps_what_was_replaced_since() {
     let undo = book.store.undo(added, NOW_MS).unwrap();
     assert_eq!((undo.items, undo.conflicts), (4, vec![]));
     book.assert_sound();
+}
+
+/// Several small changes of another program come between two batches of an undo.
+#[test]
+fn small_changes_beside_an_undo_leave_its_versions() {
+    let mut book = Book::new();
+    let uids = ["a", "b", "c", "d", "e", "f"];
+    let changes = uids
+        .map(|uid| put(&book.store, "contacts", &large_card(uid, 'A', LARGE), Precondition::Any));
+    let (_, applied) = book.apply(changes.to_vec());
+    let remove = |outcome| BatchChange::Remove(outcome_handle(outcome), Precondition::Any);
+    let (removed, _) = book.apply(applied.outcomes.iter().map(remove).collect());
+    let (dir, is_done) = (book.dir(), AtomicBool::new(false));
+    let undo = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut store = Store::open(&dir, &StoreOptions::default()).unwrap();
+            // The versions are certain to be needed once the undo has begun.
+            let has_begun = || {
+                let changes = book_reader(&dir).changes().list_operations(None, 1).unwrap();
+                changes.first().is_some_and(|last| last.undoes == Some(removed))
+            };
+            while !is_done.load(Ordering::Relaxed) && !has_begun() {
+                thread::yield_now();
+            }
+            for n in 0.. {
+                if is_done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let card = card_with_uid(&n.to_string());
+                let change = put(&store, "contacts", &card, Precondition::Any);
+                store.apply(&mut Operation::new("test", "", NOW_MS), vec![change]).unwrap();
+            }
+        });
+        let undo = book.store.undo(removed, NOW_MS);
+        is_done.store(true, Ordering::Relaxed);
+        undo.unwrap()
+    });
+    assert_eq!((undo.items, undo.conflicts), (6, vec![]));
+    book.assert_sound();
+}
+
+fn book_reader(dir: &Path) -> Reader {
+    Reader::open(dir).unwrap()
 }
 
 fn card_with_uid(uid: &str) -> Vec<u8> {

@@ -7,7 +7,7 @@ use crate::parsed_item::{IndexDocument, SortKeys};
 use crate::stored_fields::{self, is_storable};
 use crate::term_extraction::{TermCollector, prefix_chars};
 use larder_format::collate::Collator;
-use larder_format::field::Field;
+use larder_format::field::{Field, find_field};
 use larder_format::parsed_source::ParsedSource;
 use std::sync::Arc;
 
@@ -47,6 +47,11 @@ impl FieldExtractor {
             if is_storable(field)
                 && (self.index_config.has_text_index(field) || field.name == "rev")
             {
+                // Lists show the labels beside the values; labels have no index of their own.
+                let labels = field.label_field.and_then(|name| find_field(fields, name));
+                if let Some(labels) = labels.filter(|labels| is_storable(labels)) {
+                    stored.push((labels, item.values(labels)));
+                }
                 stored.push((field, values));
             }
         }
@@ -70,5 +75,37 @@ impl FieldExtractor {
         sorted
             .map(|field| (field.id, self.sort_key(&item.first_value(field).unwrap_or_default())))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Extractor, ItemContext, StoredFields};
+    use larder_format::kind::Kind;
+
+    /// Without them a list reads and parses each of its items.
+    #[test]
+    fn all_fields_of_the_lists_are_stored() {
+        let card = "BEGIN:VCARD\nVERSION:3.0\nFN:Anna\nN:Berg;Anna\nTEL;TYPE=CELL:1\n\
+                    EMAIL;TYPE=WORK:a@b.example\nitem1.TEL:2\nitem1.X-ABLabel:Boot\nEND:VCARD\n";
+        let context = ItemContext {
+            kind: Kind::Contact,
+            recurrence_id: String::new(),
+            calendar_context: None,
+        };
+        let entry = Extractor::new("C").extract(card.as_bytes(), &context);
+        let bytes = entry.stored_fields.expect("a short row");
+        let stored = StoredFields::from_bytes(Kind::Contact, &bytes).expect("a row");
+        let collection_type = Kind::Contact.collection_type();
+        for name in collection_type.row().stored_fields {
+            let field = collection_type.find_field(name).expect("a field");
+            assert!(stored.has_field(field), "{name}");
+        }
+        let values = |name| {
+            let field = collection_type.find_field(name).expect("a field");
+            stored.values(field).collect::<Vec<_>>()
+        };
+        assert_eq!(values("phone_type"), ["mobile", "Boot"]);
+        assert_eq!(values("email_type"), ["work"]);
     }
 }

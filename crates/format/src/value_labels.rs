@@ -91,25 +91,42 @@ fn translated_label(text: &str) -> Option<&str> {
     text.strip_prefix(start)?.strip_suffix(end)
 }
 
-/// Returns the types as words, those of a place first: `work fax`.
+/// Returns the types as words, those of a place first: `work fax`; before them the service of an
+/// account.
 fn type_label(property: &Property<'_>) -> Option<String> {
     let mut words: Vec<String> = Vec::new();
-    for param in property.params().filter(|param| param.name.eq_ignore_ascii_case("TYPE")) {
-        for word in param.values.iter().flat_map(|value| value.split(',')) {
-            let word = word.trim().to_lowercase();
-            let usual = TYPE_NAMES.iter().find(|(name, _)| *name == word).map(|(_, name)| *name);
-            let short = word.strip_prefix("x-evolution-").or_else(|| word.strip_prefix("x-"));
-            let word = usual.or(short).unwrap_or(&word).to_string();
-            if !word.is_empty() && !FORMAL_TYPES.contains(&word.as_str()) && !words.contains(&word)
-            {
-                words.push(word);
-            }
+    let [mut service, mut other_service] = [None, None];
+    for param in property.params() {
+        if param.name.eq_ignore_ascii_case("TYPE") {
+            param.values.iter().for_each(|types| add_type_words(&mut words, types));
+        } else if param.name.eq_ignore_ascii_case("X-SERVICE-TYPE") {
+            service = service.or(param.values.into_iter().next());
+        } else if param.name.eq_ignore_ascii_case("SERVICE-TYPE") {
+            other_service = other_service.or(param.values.into_iter().next());
         }
     }
-    words.sort_by_key(|word| !matches!(word.as_str(), "home" | "work"));
-    let service = property.param("X-SERVICE-TYPE").or_else(|| property.param("SERVICE-TYPE"));
-    if let Some(service) = service.and_then(|service| clean_text(&service)) {
+    words.sort_by_key(|word| !PLACE_TYPES.contains(&word.as_str()));
+    if let Some(service) = service.or(other_service).and_then(|service| clean_text(&service)) {
         words.insert(0, service);
     }
-    (!words.is_empty()).then(|| words.join(" "))
+    match words.len() {
+        0 => None,
+        1 => words.pop(),
+        _ => Some(words.join(" ")),
+    }
+}
+
+/// Adds the types of a list that say something about the use of a value, each once.
+fn add_type_words(words: &mut Vec<String>, types: &str) {
+    for word in types.split(',') {
+        let mut word = word.trim().to_lowercase();
+        let usual = TYPE_NAMES.iter().find(|(name, _)| *name == word).map(|(_, name)| *name);
+        let short = word.strip_prefix("x-evolution-").or_else(|| word.strip_prefix("x-"));
+        if let Some(name) = usual.or(short) {
+            word = name.to_string();
+        }
+        if !word.is_empty() && !FORMAL_TYPES.contains(&word.as_str()) && !words.contains(&word) {
+            words.push(word);
+        }
+    }
 }

@@ -137,7 +137,7 @@ impl<'a> StoredFields<'a> {
         let row = self.row;
         let found = self.field_bit(field).and_then(|bit| self.find_values(bit));
         let (mut reader, count) = found.unwrap_or((VarintReader::new(&[]), 0));
-        (0..count).map_while(move |_| read_value(row, &mut reader))
+        (0..count).map_while(move |_| std::str::from_utf8(read_value(row, &mut reader)?).ok())
     }
 
     /// Returns the first value of a field.
@@ -164,16 +164,15 @@ impl<'a> StoredFields<'a> {
 }
 
 /// Reads the next value; `None` if the row is malformed.
-fn read_value<'a>(row: &'a [u8], reader: &mut VarintReader<'a>) -> Option<&'a str> {
+fn read_value<'a>(row: &'a [u8], reader: &mut VarintReader<'a>) -> Option<&'a [u8]> {
     let head = reader.read_unsigned()?;
     let number = usize::try_from(head >> 1).ok()?;
-    let bytes = if head & 1 == 1 {
+    if head & 1 == 1 {
         let length = usize::try_from(reader.read_unsigned()?).ok()?;
-        row.get(number..number.checked_add(length)?)?
+        row.get(number..number.checked_add(length)?)
     } else {
-        reader.read_bytes(number)?
-    };
-    std::str::from_utf8(bytes).ok()
+        reader.read_bytes(number)
+    }
 }
 
 #[cfg(test)]

@@ -115,7 +115,8 @@ fn is_in(ranges: CharRanges, c: char) -> bool {
 }
 
 fn is_hidden(c: char) -> bool {
-    !c.is_ascii()
+    // Latin letters are most of what is not ASCII.
+    !matches!(c, '\0'..='\u{ac}' | '\u{ae}'..='\u{34e}')
         && (is_in(HIDDEN_CHARS, c)
             // The last two code points of each plane are no characters.
             || u32::from(c) & 0xfffe == 0xfffe)
@@ -123,14 +124,10 @@ fn is_hidden(c: char) -> bool {
 
 /// Escapes a text in which `is_control` tells the characters that control the terminal or the line.
 fn escape(text: &str, is_control: fn(char) -> bool) -> Cow<'_, str> {
-    // Most text is printable ASCII, and lists have much of it.
-    let keeps_lines = !is_control('\n');
-    let is_plain = |byte| matches!(byte, b' '..=b'~') || byte == b'\n' && keeps_lines;
-    if text.bytes().all(is_plain) {
+    let first = unescaped_prefix_len(text, is_control);
+    if first == text.len() {
         return Cow::Borrowed(text);
     }
-    let needs_care = |c: char| is_control(c) || c == '\x1b' || is_hidden(c);
-    let Some(first) = text.find(needs_care) else { return Cow::Borrowed(text) };
     let is_right_to_left = text.chars().any(|c| is_in(RIGHT_TO_LEFT, c));
     let mut escaped = String::with_capacity(text.len() + 16);
     escaped.push_str(&text[..first]);
@@ -158,6 +155,29 @@ fn escape(text: &str, is_control: fn(char) -> bool) -> Cow<'_, str> {
         at += length;
     }
     Cow::Owned(escaped)
+}
+
+/// Returns the length of the beginning of a text that is shown as it is; most texts are shown as
+/// they are as a whole.
+fn unescaped_prefix_len(text: &str, is_control: fn(char) -> bool) -> usize {
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        if matches!(byte, b' '..=b'~') {
+            at += 1;
+            continue;
+        }
+        let rest = &text[at..];
+        let length = match rest.chars().next() {
+            Some('\x1b') if !is_control('\x1b') => style_length(rest),
+            Some(c) if c != '\x1b' && !is_control(c) && !is_hidden(c) => c.len_utf8(),
+            _ => 0,
+        };
+        if length == 0 {
+            break;
+        }
+        at += length;
+    }
+    at
 }
 
 /// Returns the length of the style at the beginning of a text: `ESC [`, numbers, `m`; 0 for any

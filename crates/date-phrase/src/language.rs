@@ -6,6 +6,7 @@
 use crate::folding::{fold, is_form};
 use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday};
+use std::sync::LazyLock;
 
 /// The language that dates are parsed and printed in. English is always understood as well.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +30,11 @@ fn is_listed(convention: &str, code: &str) -> bool {
 }
 
 impl Default for Language {
+    /// The language of the locale `C`.
     fn default() -> Language {
-        Language::from_locale("C")
+        // Each search request has one.
+        static WITHOUT_LOCALE: LazyLock<Language> = LazyLock::new(|| Language::from_locale("C"));
+        *WITHOUT_LOCALE
     }
 }
 

@@ -42,6 +42,14 @@ pub(crate) struct SubExpressions<'q> {
 impl<'q> SubExpressions<'q> {
     /// Numbers a query and its parts.
     pub(crate) fn number(&mut self, query: &'q Query) -> NumberedQuery<'q> {
+        match query {
+            Query::And(_) | Query::Or(_) | Query::Not(_) => self.number_part(query),
+            // A test alone is equal to no other: its text is not needed.
+            _ => NumberedQuery { query, number: 0, parts: Vec::new() },
+        }
+    }
+
+    fn number_part(&mut self, query: &'q Query) -> NumberedQuery<'q> {
         let (key, parts) = match query {
             Query::And(all) => {
                 let parts = self.number_list(all);
@@ -52,7 +60,7 @@ impl<'q> SubExpressions<'q> {
                 (ExpressionKey::Or(parts.iter().map(|part| part.number).collect()), parts)
             }
             Query::Not(negated) => {
-                let part = self.number(negated);
+                let part = self.number_part(negated);
                 (ExpressionKey::Not(part.number), vec![part])
             }
             test => {
@@ -83,7 +91,7 @@ impl<'q> SubExpressions<'q> {
         let mut parts: Vec<NumberedQuery<'q>> = Vec::with_capacity(list.len());
         let mut seen = HashSet::new();
         for query in list {
-            let part = self.number(query);
+            let part = self.number_part(query);
             if seen.insert(part.number) {
                 parts.push(part);
             }

@@ -5,12 +5,12 @@
 //! because it is pure.
 
 use sha2::{Digest as _, Sha256};
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// Crockford's base 32: no i, l, o or u, so nothing is misread or accidentally rude.
 const BASE32_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Letters in a full handle: 13 x 5 = 65 bits.
-const HANDLE_LETTERS: usize = 13;
+pub(crate) const HANDLE_LETTERS: usize = 13;
 
 /// The stable public id of an item, the same in every copy of its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ impl fmt::Display for Handle {
         let bits = u128::from(self.0) << 1;
         for place in 0..f.precision().unwrap_or(HANDLE_LETTERS).min(HANDLE_LETTERS) {
             let letter = (bits >> (5 * (HANDLE_LETTERS - 1 - place))) & 31;
-            write!(f, "{}", char::from(BASE32_ALPHABET[letter as usize]))?;
+            f.write_char(char::from(BASE32_ALPHABET[letter as usize]))?;
         }
         Ok(())
     }
@@ -62,6 +62,14 @@ pub struct HandlePrefix {
 }
 
 impl HandlePrefix {
+    /// Returns the first letters of a handle, one to thirteen.
+    pub(crate) fn from_handle(handle: Handle, letters: usize) -> HandlePrefix {
+        // The last letter has the last four bits.
+        let open = (5 * (HANDLE_LETTERS - letters.clamp(1, HANDLE_LETTERS))).saturating_sub(1);
+        let rest = (1 << open) - 1;
+        HandlePrefix { first: Handle(handle.0 & !rest), last: Handle(handle.0 | rest) }
+    }
+
     /// Parses one to thirteen letters, in either case; `None` if no handle begins with the text.
     #[must_use]
     pub fn parse(text: &str) -> Option<HandlePrefix> {
@@ -93,6 +101,7 @@ mod tests {
         for length in 1..=HANDLE_LETTERS {
             let prefix = HandlePrefix::parse(&text[..length]).expect("letters of a handle");
             assert!(prefix.first <= handle && handle <= prefix.last, "{length} letters");
+            assert_eq!(prefix, HandlePrefix::from_handle(handle, length));
         }
         let whole = HandlePrefix::parse(&text).expect("a handle");
         assert_eq!((whole.first, whole.last), (handle, handle));

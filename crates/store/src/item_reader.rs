@@ -8,7 +8,7 @@ use crate::checksum::verify_item;
 use crate::collection_reader::Collection;
 use crate::error::{DatabaseError, DatabaseResult, Result};
 use crate::extractor_cache::ExtractorCache;
-use crate::handle::{Handle, HandlePrefix};
+use crate::handle::{HANDLE_LETTERS, Handle, HandlePrefix};
 use crate::item_meta::{
     ITEM_META_COLUMNS, ItemMeta, bytes_from_row, item_meta_from_row, kind_condition,
     known_item_meta, stored_fields_from_row,
@@ -48,6 +48,8 @@ const MIN_RUN_ROWS: usize = 4;
 /// The greatest distance of two rows that one statement reads although those between are not
 /// wanted.
 const MAX_SKIPPED_ROWS: i64 = 4;
+/// The minimum number of letters of an ID that is shown.
+const MIN_SHOWN_LETTERS: usize = 8;
 
 /// Divides ascending rows into runs without gaps, each of which is read by one statement.
 fn contiguous_runs(rows: &[ItemRow]) -> impl Iterator<Item = (ItemRow, ItemRow)> {
@@ -542,22 +544,24 @@ impl ItemReader<'_> {
         }
     }
 
-    /// Returns the length of the shortest unique prefix of a handle, at least eight.
+    /// Returns the length of the shortest unique prefix of a handle that is shown, at least
+    /// eight.
     pub fn unique_prefix_len(self, handle: Handle) -> Result<usize> {
-        let full = handle.to_string();
-        for letters in 8..full.len() {
-            let Some(prefix) = HandlePrefix::parse(&full[..letters]) else { break };
-            let (first, last) = (prefix.first.to_bytes(), prefix.last.to_bytes());
-            let sql = "SELECT count(*) FROM
-                       (SELECT 1 FROM item WHERE handle BETWEEN ?1 AND ?2 LIMIT 2)";
-            let count: i64 = self
-                .reader
-                .read_statement(|tx| Ok(tx.query_row(sql, (first, last), |row| row.get(0))?))?;
-            if count <= 1 {
+        let sql = "SELECT 1 FROM item WHERE handle BETWEEN ?1 AND ?2 AND handle <> ?3 LIMIT 1";
+        for letters in MIN_SHOWN_LETTERS..HANDLE_LETTERS {
+            let prefix = HandlePrefix::from_handle(handle, letters);
+            let [first, last, own] =
+                [prefix.first, prefix.last, handle].map(|handle| handle.to_bytes());
+            let is_unique = self.reader.read_statement(|tx| {
+                let mut select = tx.prepare_cached(sql)?;
+                let mut rows = select.query((first, last, own))?;
+                Ok(rows.next()?.is_none())
+            })?;
+            if is_unique {
                 return Ok(letters);
             }
         }
-        Ok(full.len())
+        Ok(HANDLE_LETTERS)
     }
 }
 

@@ -92,7 +92,7 @@ fn find_repeated(bytes: &[u8], value: &str) -> Option<usize> {
     if value.len() < 4 {
         return None;
     }
-    bytes.windows(value.len()).position(|window| window == value)
+    memchr::memchr_iter(*value.first()?, bytes).find(|at| bytes[*at..].starts_with(value))
 }
 
 /// The stored fields of an item.

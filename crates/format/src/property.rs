@@ -175,6 +175,17 @@ impl<'a> Property<'a> {
         self.raw_params().map(|param| param.decode())
     }
 
+    /// Returns the parameters with these names, in any case, each with the index of its name.
+    pub(crate) fn params_named<const N: usize>(
+        &self,
+        names: [&str; N],
+    ) -> impl Iterator<Item = (usize, Param<'_>)> {
+        self.raw_params().filter_map(move |param| {
+            let is_it = |name: &&str| param.name.eq_ignore_ascii_case(name.as_bytes());
+            Some((names.iter().position(is_it)?, param.decode()))
+        })
+    }
+
     /// Returns the first value of a parameter, by name in any case.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<Cow<'_, str>> {

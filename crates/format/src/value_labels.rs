@@ -94,19 +94,16 @@ fn translated_label(text: &str) -> Option<&str> {
 /// Returns the types as words, those of a place first: `work fax`; before them the service of an
 /// account.
 fn type_label(property: &Property<'_>) -> Option<String> {
-    let mut words: Vec<String> = Vec::new();
-    let [mut service, mut other_service] = [None, None];
-    for param in property.params() {
-        if param.name.eq_ignore_ascii_case("TYPE") {
-            param.values.iter().for_each(|types| add_type_words(&mut words, types));
-        } else if param.name.eq_ignore_ascii_case("X-SERVICE-TYPE") {
-            service = service.or(param.values.into_iter().next());
-        } else if param.name.eq_ignore_ascii_case("SERVICE-TYPE") {
-            other_service = other_service.or(param.values.into_iter().next());
+    let (mut words, mut services) = (Vec::new(), [None, None]);
+    for (index, param) in property.params_named(["X-SERVICE-TYPE", "SERVICE-TYPE", "TYPE"]) {
+        match services.get_mut(index) {
+            Some(service) => *service = service.take().or(param.values.into_iter().next()),
+            None => param.values.iter().for_each(|types| add_type_words(&mut words, types)),
         }
     }
     words.sort_by_key(|word| !PLACE_TYPES.contains(&word.as_str()));
-    if let Some(service) = service.or(other_service).and_then(|service| clean_text(&service)) {
+    let service = services.into_iter().flatten().next();
+    if let Some(service) = service.and_then(|service| clean_text(&service)) {
         words.insert(0, service);
     }
     match words.len() {
@@ -118,8 +115,11 @@ fn type_label(property: &Property<'_>) -> Option<String> {
 
 /// Adds the types of a list that say something about the use of a value, each once.
 fn add_type_words(words: &mut Vec<String>, types: &str) {
-    for word in types.split(',') {
-        let mut word = word.trim().to_lowercase();
+    for word in types.split(',').map(str::trim) {
+        if word.is_empty() || FORMAL_TYPES.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+            continue;
+        }
+        let mut word = word.to_lowercase();
         let usual = TYPE_NAMES.iter().find(|(name, _)| *name == word).map(|(_, name)| *name);
         let short = word.strip_prefix("x-evolution-").or_else(|| word.strip_prefix("x-"));
         if let Some(name) = usual.or(short) {

@@ -8,7 +8,7 @@ use crate::derived_index::DerivedIndex;
 use crate::error::{DatabaseResult, Result, sqlite_error_at};
 use crate::index_query::{self, IndexQuery};
 use crate::interval_search::{self, TimeRangeHits};
-use crate::item_meta::{ItemMeta, bytes_from_row, item_meta_of_kind, stored_fields_from_row};
+use crate::item_meta::{ItemColumns, ItemMeta};
 use crate::read_transaction::{ReadStatement, ReadTransaction};
 use crate::reader::Reader;
 use crate::reader_cache::ReaderCache;
@@ -16,7 +16,6 @@ use crate::row_ids::{CollectionRow, ItemRow};
 use crate::{Kind, Seq, blob};
 use larder_extract::{StoredFields, TimeRange};
 use larder_index::{IndexMatch, Matches};
-use rusqlite::Row;
 use std::borrow::Cow;
 
 /// The items that an index lookup named; the caller verifies them.
@@ -51,7 +50,7 @@ pub struct Candidate<'a> {
     reader: &'a Reader,
     tx: &'a ReadTransaction<'a>,
     collections: &'a [CollectionMeta],
-    sql_row: &'a Row<'a>,
+    columns: ItemColumns<'a>,
     with_bytes: bool,
     /// The row of the item.
     pub row: ItemRow,
@@ -68,21 +67,22 @@ pub struct Candidate<'a> {
 impl Candidate<'_> {
     /// Reads the metadata of the item.
     pub fn meta(&self) -> Result<ItemMeta> {
-        item_meta_of_kind(self.sql_row, self.kind, self.collections)
+        self.columns
+            .meta_of_kind(self.kind, self.collections)
             .map_err(sqlite_error_at(&self.reader.path))
     }
 
     /// Returns the stored fields of the item.
     #[must_use]
     pub fn stored_fields(&self) -> Option<StoredFields<'_>> {
-        stored_fields_from_row(self.sql_row)
+        self.columns.stored_fields()
     }
 
     /// Returns the source bytes; without another query if [`IndexReader::for_each_candidate`] was
     /// called with `with_bytes`.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         let bytes = match self.with_bytes {
-            true => bytes_from_row(self.tx, self.sql_row, self.row),
+            true => self.columns.verified_bytes(self.tx, self.row),
             false => blob::require_source_bytes(self.tx, self.row).map(Cow::Owned),
         };
         bytes.map_err(sqlite_error_at(&self.reader.path))
@@ -128,19 +128,20 @@ impl<'a> CandidateReader<'a> {
     ) -> DatabaseResult<bool> {
         let mut rows = self.select.query([found.item])?;
         let Some(sql_row) = rows.next()? else { return Ok(true) };
-        let seq: Seq = sql_row.get(6)?;
+        let columns = ItemColumns::read(sql_row)?;
+        let seq = columns.seq()?;
         if seq > found.valid_until {
             return Ok(true);
         }
-        let Some(kind) = Kind::from_number(sql_row.get(2)?) else { return Ok(true) };
+        let Some(kind) = columns.kind()? else { return Ok(true) };
         Ok(visit(&Candidate {
             reader: self.reader,
             tx: self.tx,
             collections: &self.cache.collections,
-            sql_row,
+            columns,
             with_bytes: self.with_bytes,
             row: ItemRow::from_number(found.item),
-            collection: sql_row.get(3)?,
+            collection: columns.collection()?,
             kind,
             seq,
             exact: seq <= found.exact_until,

@@ -10,8 +10,7 @@ use crate::error::{DatabaseError, DatabaseResult, Result};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::{HANDLE_LETTERS, Handle, HandlePrefix};
 use crate::item_meta::{
-    ITEM_META_COLUMNS, ItemMeta, bytes_from_row, item_meta_from_row, kind_condition,
-    known_item_meta, stored_fields_from_row,
+    ITEM_META_COLUMNS, ItemColumns, ItemMeta, item_meta_from_row, kind_condition,
 };
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -97,9 +96,10 @@ impl ItemReader<'_> {
         let mut rows = select.query((handle.to_bytes(), uid, collection))?;
         let Some(row) = rows.next()? else { return Ok(None) };
         // In a store that was restored, another collection may have the name.
-        let Some(meta) = known_item_meta(tx, row, slice::from_ref(known))? else { return Ok(None) };
+        let columns = ItemColumns::read(row)?;
+        let Some(meta) = columns.known_meta(tx, slice::from_ref(known))? else { return Ok(None) };
         let meta = ItemMeta { collection: Arc::clone(&known.name), ..meta };
-        let bytes = bytes_from_row(tx, row, meta.row)?.into_owned();
+        let bytes = columns.verified_bytes(tx, meta.row)?.into_owned();
         Ok(Some((meta, bytes)))
     }
 
@@ -433,8 +433,9 @@ impl ItemReader<'_> {
             for run in contiguous_runs(rows) {
                 let mut rows = select.query(run)?;
                 while let Some(row) = rows.next()? {
-                    let fields = if has_fields { stored_fields_from_row(row) } else { None };
-                    let Some(meta) = known_item_meta(tx, row, &cache.collections)? else { continue };
+                    let columns = ItemColumns::read(row)?;
+                    let fields = if has_fields { columns.stored_fields() } else { None };
+                    let Some(meta) = columns.known_meta(tx, &cache.collections)? else { continue };
                     if !visit(meta, fields) {
                         return Ok(());
                     }
@@ -573,8 +574,9 @@ fn for_each_in_rows(
 ) -> DatabaseResult<()> {
     let mut pass_all = |mut items: Rows<'_>| -> DatabaseResult<bool> {
         while let Some(item) = items.next()? {
-            let Some(meta) = known_item_meta(tx, item, &cache.collections)? else { continue };
-            let bytes = bytes_from_row(tx, item, meta.row)?;
+            let columns = ItemColumns::read(item)?;
+            let Some(meta) = columns.known_meta(tx, &cache.collections)? else { continue };
+            let bytes = columns.verified_bytes(tx, meta.row)?;
             if !visit(meta, &bytes) {
                 return Ok(false);
             }

@@ -49,7 +49,7 @@ const ITEM_COLUMNS: &[&str] = &[
 ];
 
 /// The number of columns that an item and a former version of it have in common.
-const VERSION_COLUMNS: usize = 9;
+pub(crate) const VERSION_COLUMNS: usize = 9;
 
 pub(crate) const ITEM: CheckedTable = CheckedTable {
     name: "item",
@@ -297,19 +297,28 @@ pub(crate) fn is_item_row_sound(
     ordinal_column: usize,
     checksum_column: usize,
 ) -> rusqlite::Result<bool> {
-    let ordinal = number_of(row.get_ref(ordinal_column)?);
-    let checksum = version_columns(row)?.at_ordinal(ordinal);
+    let checksum = item_row_checksum(&read_version_columns(row)?, row.get_ref(ordinal_column)?);
     Ok(row.get(checksum_column).ok() == Some(checksum))
 }
 
-/// Computes the checksum of the columns that an item and a former version of it have in common, if
-/// they are the first ones of a row.
-fn version_columns(row: &Row<'_>) -> rusqlite::Result<Checksum> {
+/// Reads the columns that an item and a former version of it have in common, if they are the first
+/// ones of a row.
+pub(crate) fn read_version_columns<'r>(
+    row: &'r Row<'_>,
+) -> rusqlite::Result<[ValueRef<'r>; VERSION_COLUMNS]> {
     let mut values = [ValueRef::Null; VERSION_COLUMNS];
     for (column, value) in values.iter_mut().enumerate() {
         *value = row.get_ref(column)?;
     }
-    Ok(Checksum::from_columns(&values))
+    Ok(values)
+}
+
+/// Computes the checksum of the row of an item from these columns and its place in its batch.
+pub(crate) fn item_row_checksum(
+    columns: &[ValueRef<'_>; VERSION_COLUMNS],
+    ordinal: ValueRef<'_>,
+) -> Checksum {
+    Checksum::from_columns(columns).at_ordinal(number_of(ordinal))
 }
 
 /// Fails if the row of an item does not match its checksum; the error names the item.

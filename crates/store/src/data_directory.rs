@@ -157,13 +157,26 @@ impl DataDirectory {
 
     /// Returns the copies of the database that migrations and restores made.
     pub(crate) fn list_copies(&self) -> Result<Vec<PathBuf>> {
+        self.list_copy_files(&|name| {
+            copy_of_companion(name).is_none() && !name.ends_with(STAGING_SUFFIX)
+        })
+    }
+
+    /// Returns the files that SQLite kept beside copies of the database that are missing.
+    pub(crate) fn list_orphaned_companions(&self) -> Result<Vec<PathBuf>> {
+        self.list_copy_files(&|name| {
+            copy_of_companion(name).is_some_and(|copy| !self.dir.join(copy).exists())
+        })
+    }
+
+    /// Returns the files whose names begin like those of copies and are accepted by `is_listed`.
+    fn list_copy_files(&self, is_listed: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(file_error_at(&self.dir))? {
             let entry = entry.map_err(file_error_at(&self.dir))?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            let is_part = COMPANION_SUFFIXES.iter().any(|end| name.ends_with(end));
-            if name.starts_with("data.db.before-") && !is_part && !name.ends_with(STAGING_SUFFIX) {
+            if name.starts_with("data.db.before-") && is_listed(&name) {
                 found.push(entry.path());
             }
         }
@@ -276,6 +289,12 @@ impl DataDirectory {
             .and_then(|_| fs::File::open(&self.dir)?.sync_all())
             .map_err(file_error_at(&path))
     }
+}
+
+/// Returns the name of the database beside which SQLite keeps the file of this name; `None` if it
+/// is no such file.
+fn copy_of_companion(name: &str) -> Option<&str> {
+    COMPANION_SUFFIXES.iter().find_map(|end| name.strip_suffix(end))
 }
 
 /// Returns the type of the file system of `dir` from the text of the mount table (proc(5),

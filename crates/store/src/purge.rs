@@ -9,7 +9,7 @@
 
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::calendar_context_table;
-use crate::connection::{ReadConnection, quick_check};
+use crate::connection::{ReadConnection, SharedMemory, quick_check};
 use crate::data_directory::DataDirectory;
 use crate::database_copy::{copy_into, create_staging};
 use crate::derived_index::{self, DerivedIndex};
@@ -20,11 +20,14 @@ use crate::interrupted_restore;
 use crate::meta::{MetaTable, read_meta_number, write_meta};
 use crate::page_eraser::PageEraser;
 use crate::pending_work;
-use crate::staging_file::{folder_of, remove_with_companions};
+use crate::staging_file::{
+    folder_of, ignore_missing, remove_companions, remove_with_companions, sync_folder_of,
+};
 use crate::step_size::StepSize;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use larder_index::FullMerge;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -48,8 +51,8 @@ pub struct PurgeReport {
     pub items: u64,
     /// Whether it completed an earlier purge that was interrupted.
     pub completed: bool,
-    /// Copies next to the store that were deleted because they are damaged, and nothing can be
-    /// erased from them.
+    /// Copies next to the store that were deleted because they are damaged, and logs and journals
+    /// that missing copies left: nothing can be erased from them.
     pub deleted: Vec<PathBuf>,
 }
 
@@ -217,6 +220,7 @@ impl Store {
                 purge_copy(&copy, handles, deleted)?;
             }
         }
+        delete_orphaned_companions(&self.directory, deleted)?;
         let run = || -> DatabaseResult<bool> {
             if !self.conn.empty_wal(PURGE_READER_TIMEOUT)? {
                 return Ok(false);
@@ -270,13 +274,24 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
     Ok(())
 }
 
+/// Deletes the logs and journals of copies that are missing: they may have the items' bytes, and no
+/// database is left to which they belong.
+fn delete_orphaned_companions(directory: &DataDirectory, deleted: &mut Vec<PathBuf>) -> Result<()> {
+    for orphan in directory.list_orphaned_companions()? {
+        ignore_missing(fs::remove_file(&orphan)).map_err(file_error_at(&orphan))?;
+        sync_folder_of(&orphan).map_err(file_error_at(&orphan))?;
+        deleted.push(orphan);
+    }
+    Ok(())
+}
+
 /// Replaces a copy by one without the items, which is written beside it: a purge that is
 /// interrupted leaves the copy as it was.
 fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
     let prefix = DataDirectory::staging_prefix("purge");
     let staged = create_staging(folder_of(copy), &prefix)?;
     let rewritten = create_staging(folder_of(copy), &prefix)?;
-    let source = ReadConnection::open(copy).map_err(sqlite_error_at(copy))?;
+    let source = open_copy(copy).map_err(sqlite_error_at(copy))?;
     // In an inconsistent file, bytes of the items may be in pages that no query finds.
     quick_check(&source.autocommit_read(), copy)?;
     let conn = copy_into(&source, copy, staged.path())?;
@@ -289,7 +304,23 @@ fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
     erase().map_err(sqlite_error_at(copy))?;
     conn.vacuum_into(rewritten.path()).map_err(sqlite_error_at(rewritten.path()))?;
     drop((conn, source));
+    // The log of the copy was read, and has the items' bytes. Beside the new file, SQLite would
+    // apply it.
+    remove_companions(copy).map_err(file_error_at(copy))?;
     rewritten.persist(copy).map_err(file_error_at(copy))
+}
+
+/// Opens a copy read-only. A journal that SQLite would have to apply is ignored, because a reader
+/// cannot apply it: Larder writes none, so it is of another program.
+fn open_copy(copy: &Path) -> rusqlite::Result<ReadConnection> {
+    match ReadConnection::open(copy) {
+        Err(rusqlite::Error::SqliteFailure(error, _))
+            if error.extended_code == rusqlite::ffi::SQLITE_READONLY_ROLLBACK =>
+        {
+            ReadConnection::open_with_shared_memory(copy, SharedMemory::None)
+        }
+        opened => opened,
+    }
 }
 
 /// Erases the items from a copy. Its indexes are emptied; a restore refills them.

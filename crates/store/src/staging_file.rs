@@ -94,13 +94,15 @@ impl Drop for StagingFile {
 /// Deletes a file and those that SQLite keeps beside it. Files that are missing are no error.
 pub(crate) fn remove_with_companions(path: &Path) -> io::Result<()> {
     // The file itself goes first: without it, what is beside it belongs to nothing.
-    for end in [""].iter().chain(&COMPANION_SUFFIXES) {
-        match fs::remove_file(with_suffix(path, end)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
+    ignore_missing(fs::remove_file(path))?;
+    remove_companions(path)
+}
+
+/// Deletes the files that SQLite keeps beside a database. Files that are missing are no error.
+pub(crate) fn remove_companions(database: &Path) -> io::Result<()> {
+    COMPANION_SUFFIXES
+        .iter()
+        .try_for_each(|end| ignore_missing(fs::remove_file(with_suffix(database, end))))
 }
 
 /// Finds the staging files in a folder that no process owns any longer, by the beginning of their

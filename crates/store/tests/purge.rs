@@ -192,6 +192,57 @@ fn a_damaged_copy_is_deleted() {
     }
 }
 
+/// Bytes of an item may be in the log or the journal beside a copy, which a repair moves aside
+/// with the damaged store, or which remain when only the copy is deleted.
+#[test]
+fn nothing_is_left_in_files_beside_copies() {
+    let mut book = Book::new();
+    let handle = put_token_item(&mut book);
+    let dir = book.dir();
+    for (from, to) in [
+        ("data.db", "data.db.before-damaged"),
+        ("data.db-wal", "data.db.before-damaged-wal"),
+        ("data.db-shm", "data.db.before-damaged-shm"),
+    ] {
+        fs::copy(dir.join(from), dir.join(to)).unwrap();
+    }
+    let orphans = ["-1-journal", "-1-shm", "-1-wal"];
+    let orphans = orphans.map(|end| format!("data.db.before-damaged{end}"));
+    for name in &orphans {
+        fs::write(dir.join(name), TOKEN).unwrap();
+    }
+    let before = files_with_token(&book);
+    assert!(before.iter().any(|name| name == "data.db.before-damaged-wal"), "{before:?}");
+    let purged = book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
+    assert_eq!((purged.items, purged.deleted), (1, orphans.map(|name| dir.join(name)).to_vec()));
+    assert_eq!(files_with_token(&book), [""; 0]);
+    let mut copies: Vec<String> = fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("data.db.before-"))
+        .collect();
+    copies.sort();
+    assert_eq!(copies, ["data.db.before-damaged"]);
+    book.store.restore(&dir.join("data.db.before-damaged")).unwrap();
+    assert_eq!(book.contents().len(), 50);
+    book.assert_sound();
+}
+
+/// A journal beside a copy cannot be applied, and has bytes of the items.
+#[test]
+fn a_journal_beside_a_copy_is_deleted() {
+    let mut book = Book::new();
+    let handle = put_token_item(&mut book);
+    let copy = book.dir().join("data.db.before-damaged");
+    let backup = book.sibling_path("copy.db");
+    book.store.backup(&backup).unwrap();
+    fs::rename(&backup, &copy).unwrap();
+    fs::write(book.dir().join("data.db.before-damaged-journal"), TOKEN).unwrap();
+    book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
+    assert_eq!(files_with_token(&book), [""; 0]);
+    assert!(!book.dir().join("data.db.before-damaged-journal").exists());
+}
+
 /// A restore copies the store first, so it completes the purge before.
 #[test]
 fn a_restore_completes_a_purge_that_was_interrupted() {

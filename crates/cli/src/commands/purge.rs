@@ -104,7 +104,8 @@ fn print_purged(
         context.out.print_line(format!("Purged {items} with all previous versions"))?;
     }
     for copy in deleted {
-        context.out.print_line(format!("Deleted {}, which was damaged", sanitize_line(&copy)))?;
+        let copy = sanitize_line(&copy);
+        context.out.print_line(format!("Deleted {copy}: nothing can be erased from it"))?;
     }
     Ok(())
 }

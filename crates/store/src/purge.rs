@@ -9,7 +9,7 @@
 
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::calendar_context_table;
-use crate::connection::{ReadConnection, SharedMemory, quick_check};
+use crate::connection::{ReadConnection, SharedMemory, WriteConnection, quick_check};
 use crate::data_directory::DataDirectory;
 use crate::database_copy::{copy_into, create_staging};
 use crate::derived_index::{self, DerivedIndex};
@@ -22,6 +22,7 @@ use crate::page_eraser::PageEraser;
 use crate::pending_work;
 use crate::staging_file::{
     folder_of, ignore_missing, remove_companions, remove_with_companions, sync_folder_of,
+    with_suffix,
 };
 use crate::step_size::StepSize;
 use crate::store::Store;
@@ -291,6 +292,7 @@ fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
     let prefix = DataDirectory::staging_prefix("purge");
     let staged = create_staging(folder_of(copy), &prefix)?;
     let rewritten = create_staging(folder_of(copy), &prefix)?;
+    apply_log(copy);
     let source = open_copy(copy).map_err(sqlite_error_at(copy))?;
     // In an inconsistent file, bytes of the items may be in pages that no query finds.
     quick_check(&source.autocommit_read(), copy)?;
@@ -304,10 +306,18 @@ fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
     erase().map_err(sqlite_error_at(copy))?;
     conn.vacuum_into(rewritten.path()).map_err(sqlite_error_at(rewritten.path()))?;
     drop((conn, source));
-    // The log of the copy was read, and has the items' bytes. Beside the new file, SQLite would
-    // apply it.
+    // The log of the copy has the items' bytes. Beside the new file, SQLite would apply it.
     remove_companions(copy).map_err(file_error_at(copy))?;
     rewritten.persist(copy).map_err(file_error_at(copy))
+}
+
+/// Writes the log beside a copy into the copy: if the process is killed when the log is deleted and
+/// the copy is not replaced yet, the copy has the batches of the log. A copy of which SQLite cannot
+/// write the log is read together with it.
+fn apply_log(copy: &Path) {
+    if with_suffix(copy, "-wal").exists() {
+        let _unread = WriteConnection::open(copy).and_then(|conn| conn.empty_wal(Duration::ZERO));
+    }
 }
 
 /// Opens a copy read-only. A journal that SQLite would have to apply is ignored, because a reader

@@ -199,6 +199,42 @@ fn a_changed_letter_is_named_by_every_command_that_reads_the_item() {
     home.assert_store_is_sound();
 }
 
+/// One letter of a duplicate changes in the file: the duplicates among the other contacts are
+/// listed, and the damaged one is named.
+#[test]
+fn duplicates_are_found_among_the_cards_that_are_not_damaged() {
+    let home = Home::new();
+    let person = |uid: &str, name: &str| {
+        format!("BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{name}\r\nEND:VCARD\r\n")
+    };
+    let names = ["Anna Berg", "Anna Berg", "Bruno Tal", "Bruno Tal"];
+    let cards = names.iter().zip(["a", "b", "c", "d"]).map(|(name, uid)| person(uid, name));
+    home.write("book.vcf", cards.collect::<String>());
+    home.ok(&["import", "book.vcf"]);
+    let id = home.json(&["find", "anna"])[0]["id"].as_str().unwrap().to_string();
+    let data = home.data().join("data.db");
+    let mut file = std::fs::read(&data).unwrap();
+    let (needle, mut found) = (b"UID:a\r\nFN:Anna", 0);
+    for at in 0..file.len() - needle.len() {
+        if file[at..].starts_with(needle) {
+            file[at + needle.len() - 3] = b'm';
+            found += 1;
+        }
+    }
+    assert_ne!(found, 0);
+    std::fs::write(&data, file).unwrap();
+    for (args, first) in [
+        (&["find", "--duplicates"][..], "same name: Bruno Tal\n"),
+        (&["find", "--duplicates", "--count"], "1\n"),
+        (&["find", "--duplicates", "--format", "json"], "{\"reasons\""),
+    ] {
+        let run = home.code(args, 4);
+        assert!(run.stdout().starts_with(first), "{args:?}: {}", run.stdout());
+        assert!(!run.stdout().contains("Amna"), "{args:?}");
+        assert!(run.stderr().contains(&id[..8]), "{args:?}: {}", run.stderr());
+    }
+}
+
 /// One letter of a removed contact changes in the file: an undo restores the others.
 #[test]
 fn an_undo_restores_the_items_that_are_not_damaged() {

@@ -21,10 +21,11 @@
 
 mod phone_comparison;
 
+use crate::damaged_items::DamagedItems;
 use crate::error::Error;
 use crate::execution::find;
 use crate::query::{Query, QueryContext};
-use crate::result_set::ResultSet;
+use crate::result_set::{ItemPage, ResultSet};
 use crate::search_request::SearchRequest;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, find_contact_field};
@@ -79,6 +80,24 @@ pub struct DuplicateReason {
     pub value: String,
 }
 
+/// The groups of likely duplicates, without the cards that are damaged.
+#[derive(Debug)]
+pub struct DuplicateGroups {
+    /// The groups, the most certain first.
+    pub groups: Vec<DuplicateGroup>,
+    damaged: DamagedItems,
+}
+
+impl DuplicateGroups {
+    /// Returns an error if cards were left out, because they are damaged.
+    ///
+    /// # Errors
+    /// [`Error::DamagedItems`], or an error of the store that names the only one.
+    pub fn check_complete(&self) -> Result<(), Error> {
+        self.damaged.to_result()
+    }
+}
+
 /// Finds groups of duplicates in a collection, the most certain first. At least one card of each
 /// group matches the query; the limit is the number of groups.
 ///
@@ -88,20 +107,22 @@ pub fn find_duplicates(
     reader: &Reader,
     request: &SearchRequest,
     context: &QueryContext,
-) -> Result<Vec<DuplicateGroup>, Error> {
+) -> Result<DuplicateGroups, Error> {
     let mut search = DuplicateSearch::new(reader, context);
     let all = SearchRequest { collection: request.collection.clone(), ..SearchRequest::default() };
     search.rows = find(reader, &all)?.rows();
     search.scan()?;
     search.compare_all()?;
+    let mut damaged = std::mem::take(&mut search.page.damaged);
     let mut groups = search.into_groups();
     if request.query != Query::All {
         let matches = find(reader, &SearchRequest { sort: None, limit: None, ..request.clone() })?;
+        damaged.extend(&matches.damaged);
         let matches: HashSet<ItemRow> = matches.rows().into_iter().collect();
         groups.retain(|group| group.rows.iter().any(|row| matches.contains(row)));
     }
     groups.truncate(request.limit.unwrap_or(usize::MAX));
-    Ok(groups)
+    Ok(DuplicateGroups { groups, damaged })
 }
 
 /// A value that cards may have in common, in the form that is compared.
@@ -310,6 +331,8 @@ struct DuplicateSearch<'a> {
     reader: &'a Reader,
     region: Option<&'a str>,
     rows: Vec<ItemRow>,
+    /// The cards that are being read, and all damaged ones so far.
+    page: ItemPage,
     /// The hash of each value, with the number of its card.
     values: Vec<u64>,
     cached_keys: HashMap<u32, Rc<MatchKeys>>,
@@ -329,6 +352,7 @@ impl<'a> DuplicateSearch<'a> {
             reader,
             region,
             rows: Vec::new(),
+            page: ItemPage::default(),
             values: Vec::new(),
             cached_keys: HashMap::new(),
             phone_comparer: PhoneComparer { region, ..PhoneComparer::default() },
@@ -340,18 +364,19 @@ impl<'a> DuplicateSearch<'a> {
 
     /// Reads every card once, one page a transaction.
     fn scan(&mut self) -> Result<(), Error> {
-        let (region, values, mut first) = (self.region, &mut self.values, 0);
-        for page in self.rows.chunks(CARDS_PER_TX) {
-            self.reader.items().for_each(page, &mut |meta, bytes| {
-                let number = first + page.partition_point(|row| *row < meta.row);
+        let (mut rest, mut first) = (self.rows.as_slice(), 0);
+        while !rest.is_empty() {
+            let rows = rest.get(..CARDS_PER_TX).unwrap_or(rest);
+            let count = self.page.fill(self.reader, rows)?;
+            for (meta, bytes) in self.page.iter() {
+                let number = first + rows.partition_point(|row| *row < meta.row);
                 // No collection has more cards.
-                let Ok(number) = u32::try_from(number) else { return false };
-                let facts = MatchKeys::from_card(&Contact::parse(bytes), region);
+                let Ok(number) = u32::try_from(number) else { break };
+                let facts = MatchKeys::from_card(&Contact::parse(bytes), self.region);
                 let value = |hash: u32| u64::from(hash) << 32 | u64::from(number);
-                values.extend(facts.keys.iter().map(|(hash, ..)| value(*hash)));
-                true
-            })?;
-            first += page.len();
+                self.values.extend(facts.keys.iter().map(|(hash, ..)| value(*hash)));
+            }
+            (rest, first) = (rest.get(count..).unwrap_or_default(), first + count);
         }
         self.parents = (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).collect();
         Ok(())
@@ -456,7 +481,7 @@ impl<'a> DuplicateSearch<'a> {
         Ok(())
     }
 
-    /// Reads the values of these cards. Cards that were removed are skipped.
+    /// Reads the values of these cards. Cards that were removed or are damaged are skipped.
     fn load_match_keys(&mut self, cards: &[u32]) -> Result<Vec<(u32, Rc<MatchKeys>)>, Error> {
         if self.cached_keys.len() > MAX_CACHED_CARDS {
             self.cached_keys.clear();
@@ -465,15 +490,19 @@ impl<'a> DuplicateSearch<'a> {
         let new: Vec<(ItemRow, u32)> =
             new.filter_map(|card| Some((*self.rows.get(card as usize)?, card))).collect();
         let rows: Vec<ItemRow> = new.iter().map(|(row, _)| *row).collect();
-        let (kept, region) = (&mut self.cached_keys, self.region);
-        self.reader.items().for_each(&rows, &mut |meta, bytes| {
-            if let Ok(at) = new.binary_search_by_key(&meta.row, |(row, _)| *row)
-                && let Some((_, card)) = new.get(at)
-            {
-                kept.insert(*card, Rc::new(MatchKeys::from_card(&Contact::parse(bytes), region)));
+        let mut rest = rows.as_slice();
+        while !rest.is_empty() {
+            let count = self.page.fill(self.reader, rest)?;
+            for (meta, bytes) in self.page.iter() {
+                if let Ok(at) = new.binary_search_by_key(&meta.row, |(row, _)| *row)
+                    && let Some((_, card)) = new.get(at)
+                {
+                    let keys = MatchKeys::from_card(&Contact::parse(bytes), self.region);
+                    self.cached_keys.insert(*card, Rc::new(keys));
+                }
             }
-            true
-        })?;
+            rest = rest.get(count..).unwrap_or_default();
+        }
         let found =
             cards.iter().filter_map(|card| Some((*card, Rc::clone(self.cached_keys.get(card)?))));
         Ok(found.collect())

@@ -91,7 +91,7 @@ pub use crate::agenda::{
 pub use crate::busy_time::{BusyPeriod, busy_periods};
 pub use crate::calendar_properties::read_calendar_properties;
 pub use crate::cursor::{IndexLabel, SortedCursor};
-pub use crate::duplicates::{DuplicateGroup, DuplicateReason, find_duplicates};
+pub use crate::duplicates::{DuplicateGroup, DuplicateGroups, DuplicateReason, find_duplicates};
 pub use crate::error::{Error, MAX_QUERY_BYTES, SyntaxError};
 pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};

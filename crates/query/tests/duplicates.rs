@@ -17,7 +17,7 @@ fn settings(region: &str) -> QueryContext {
 }
 
 fn groups(reader: &Reader, request: &SearchRequest, region: &str) -> Vec<DuplicateGroup> {
-    find_duplicates(reader, request, &settings(region)).unwrap()
+    find_duplicates(reader, request, &settings(region)).unwrap().groups
 }
 
 /// Formats each group: the numbers of its cards, and the fields that they have in common.

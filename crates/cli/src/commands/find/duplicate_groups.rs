@@ -18,10 +18,12 @@ pub(super) fn print_duplicates(
     count: bool,
     columns: Option<&[OutputColumn]>,
 ) -> Result<CommandStatus, CommandFailure> {
-    let groups = larder_query::find_duplicates(reader, request, &context.settings)?;
+    let found = larder_query::find_duplicates(reader, request, &context.settings)?;
+    let groups = &found.groups;
     let code = if groups.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done };
     if count {
         print_count(context, groups.len() as u64)?;
+        found.check_complete()?;
         return Ok(code);
     }
     for (at, group) in groups.iter().enumerate() {
@@ -42,6 +44,7 @@ pub(super) fn print_duplicates(
             false => "merge duplicates into the first one with: larder merge ID ID",
         });
     }
+    found.check_complete()?;
     Ok(code)
 }
 

@@ -30,10 +30,15 @@ use crate::write_transaction::WriteTransaction;
 use larder_index::FullMerge;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The time that a purge waits for readers at its end. It is short because a purge can be repeated.
 const PURGE_READER_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time for which a purge holds the write lock at most while it waits for readers, and then
+/// leaves it to other writers.
+const LOCKED_WAIT: Duration = Duration::from_millis(50);
+const UNLOCKED_WAIT: Duration = Duration::from_millis(10);
 /// The number of items deleted in one batch.
 const MAX_ITEMS_PER_BATCH: usize = 500;
 /// The number of recorded schedules erased in one transaction.
@@ -205,25 +210,44 @@ impl Store {
         erased
     }
 
-    /// Purges the copies that were made in the meantime, empties the write-ahead log, and deletes
-    /// the record of the purge.
+    /// Waits for readers of old pages and deletes the record of the purge. The write lock is held
+    /// for a short time, again and again: other writers do not wait for these readers.
     fn finish_purge(
         &mut self,
         handles: &[Handle],
         known: &[PathBuf],
         deleted: &mut Vec<PathBuf>,
     ) -> Result<()> {
+        let (began, mut known) = (Instant::now(), known.to_vec());
+        while !self.try_finish_purge(handles, &mut known, deleted)? {
+            if began.elapsed() >= PURGE_READER_TIMEOUT {
+                return Err(Error::ReaderBlocksPurge);
+            }
+            thread::sleep(UNLOCKED_WAIT);
+        }
+        Ok(())
+    }
+
+    /// Purges the copies that were made in the meantime, empties the write-ahead log, and deletes
+    /// the record of the purge. Returns false if a reader is in the way.
+    fn try_finish_purge(
+        &mut self,
+        handles: &[Handle],
+        known: &mut Vec<PathBuf>,
+        deleted: &mut Vec<PathBuf>,
+    ) -> Result<bool> {
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
         interrupted_restore::sweep(&self.directory, &self.conn)?;
         for copy in self.directory.list_copies()? {
             if !known.contains(&copy) {
                 purge_copy(&copy, handles, deleted)?;
+                known.push(copy);
             }
         }
         delete_orphaned_companions(&self.directory, deleted)?;
         let run = || -> DatabaseResult<bool> {
-            if !self.conn.empty_wal(PURGE_READER_TIMEOUT)? {
+            if !self.conn.empty_wal(LOCKED_WAIT)? {
                 return Ok(false);
             }
             let tx = self.conn.begin_write()?;
@@ -231,12 +255,9 @@ impl Store {
             tx.commit()?;
             Ok(true)
         };
-        if run().map_err(sqlite_error_at(&self.path))? {
-            self.release_and_checkpoint(lock);
-            Ok(())
-        } else {
-            Err(Error::ReaderBlocksPurge)
-        }
+        let is_finished = run().map_err(sqlite_error_at(&self.path))?;
+        self.release_and_checkpoint(lock);
+        Ok(is_finished)
     }
 }
 

@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
 const FOLDED_TOKEN: &str = "zqxjplanted9931strasse";
@@ -314,6 +315,35 @@ fn small_changes_get_in_during_a_purge() {
     assert!(steps >= 8, "{steps} steps of the purge, and {small_changes} small changes");
     assert_eq!(files_with_token(&book), [""; 0]);
     book.assert_sound();
+}
+
+/// A reader keeps a purge from its end: while the purge waits, others write.
+#[test]
+fn small_changes_get_in_while_a_purge_waits_for_a_reader() {
+    let mut book = Book::new();
+    let handle = put_token_item(&mut book);
+    let (dir, is_done) = (book.dir(), AtomicBool::new(false));
+    let ends = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut store = Store::open(&dir, &Default::default()).unwrap();
+            let mut ends = Vec::new();
+            while !is_done.load(Ordering::Relaxed) {
+                let bytes = card("small", &format!("Small {}", ends.len()), "");
+                let change = put(&store, "contacts", &bytes, Precondition::Any);
+                store.apply(&mut Operation::new("edit", "", 0), vec![change]).unwrap();
+                ends.push(Instant::now());
+            }
+            ends
+        });
+        interrupt_purge(&mut book, handle);
+        is_done.store(true, Ordering::Relaxed);
+        writer.join().unwrap()
+    });
+    // The purge waits for two seconds before it gives up. If it held the lock, the last change
+    // would end after it, and the one before two seconds earlier.
+    let last = ends.last().copied().unwrap();
+    let late = ends.iter().filter(|end| (500..1500).contains(&(last - **end).as_millis()));
+    assert_ne!(late.count(), 0, "{} small changes", ends.len());
 }
 
 #[test]

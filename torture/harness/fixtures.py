@@ -93,6 +93,8 @@ class Fixtures:
         self.standard = root / "standard"
         self.damaged = root / "damaged"
         self.damaged_index = root / "damaged-index"
+        self.damaged_item = root / "damaged-item"
+        self.unfinished_purge = root / "unfinished-purge"
         self.program = Program(program_path, root / "home")
 
     def make(self) -> None:
@@ -111,6 +113,28 @@ class Fixtures:
         with open(self.damaged_index / "data.db", "r+b") as file:
             file.seek((page - 1) * PAGE)
             file.write(bytes(PAGE))
+        self.make_damaged_item()
+        self.make_unfinished_purge()
+
+    def make_damaged_item(self) -> None:
+        """Makes a store in which a letter of an item has changed."""
+        copy_store(self.standard, self.damaged_item)
+        data = self.damaged_item / "data.db"
+        content = data.read_bytes()
+        damaged = content.replace(b"FN:Chloe", b"FN:Chloa")
+        if damaged == content:
+            raise RuntimeError("no item of the standard store has the text FN:Chloe")
+        data.write_bytes(damaged)
+
+    def make_unfinished_purge(self) -> None:
+        """Makes a store with a purge that a reader of old pages kept from its end."""
+        copy_store(self.standard, self.unfinished_purge)
+        with contextlib.closing(sqlite3.connect(self.unfinished_purge / "data.db")) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM item").fetchone()
+            run = self.program.run(["purge", "-y", "uid:secret"], self.unfinished_purge)
+            if run.code == 0:
+                raise RuntimeError("a purge ends beside a reader of old pages")
 
     def make_inputs(self) -> None:
         """Writes the generated and the known inputs."""
@@ -135,5 +159,6 @@ class Fixtures:
 
     def start(self, name: str) -> Start:
         """Returns a start by its name in the table of verbs."""
-        stores = {"standard": self.standard, "damaged": self.damaged, "damaged-index": self.damaged_index, "nothing": None}
+        stores = {"standard": self.standard, "damaged": self.damaged, "damaged-index": self.damaged_index,
+                  "damaged-item": self.damaged_item, "unfinished-purge": self.unfinished_purge, "nothing": None}
         return Start(stores[name], self.out)

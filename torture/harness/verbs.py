@@ -87,11 +87,14 @@ VERBS = [
     Verb("collections-remove", "collections remove contacts", Effect.STEPS),
     # The store as a whole
     Verb("purge", "purge -y uid:secret", Effect.WHOLE, erased=tuple(SECRETS)),
+    Verb("purge-unfinished", "purge", Effect.WHOLE, start="unfinished-purge", erased=tuple(SECRETS)),
     Verb("check", "check"),
     Verb("check-rebuild", "check --rebuild"),
     # Repairs in place are tried by check-rebuild; this one replaces the file, and names the damage with 4.
     Verb("rebuild-damaged", "check --rebuild", start="damaged-index", code=4, says="copied into a new file"),
     Verb("salvage", "salvage {out}/saved.db", output="saved.db", output_is_store=True),
+    Verb("salvage-damaged", "salvage {out}/saved.db", start="damaged-item", code=4, says="missing: item",
+         output="saved.db", output_is_store=True),
     Verb("backup", "backup {out}/store.db", output="store.db", output_is_store=True),
     Verb("backup-again", "backup {out}/older.db", output="older.db", output_is_store=True),
     Verb("restore", "restore {out}/older.db", Effect.WHOLE),

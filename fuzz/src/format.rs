@@ -9,6 +9,7 @@ use larder_format::decoding as from;
 use larder_format::edit::{self, insert_uid};
 use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, find_contact_field};
 use larder_format::fold as text;
+use larder_format::message::Message;
 use larder_format::property::Property;
 use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
 use std::sync::LazyLock;
@@ -41,6 +42,31 @@ pub fn check_lines(data: &[u8]) {
         assert_eq!((owned.name(), owned.value()), (property.name(), property.value()));
     }
     assert!(rest.iter().all(|byte| BLANK_BYTES.contains(byte)), "lines end before the bytes do");
+}
+
+/// Messages: each part has a place in the tree, and the text of the body has no markup left over.
+pub fn check_message(data: &[u8]) {
+    let message = Message::parse(data);
+    let mut depth = 0;
+    for (at, part) in message.parts.iter().enumerate() {
+        assert!(part.depth <= depth + 1 && (at == 0) == (part.depth == 0), "a part without parent");
+        depth = part.depth;
+        if let Some(text) = part.plain_text() {
+            assert!(!text.contains("\r\n"), "a CR in front of LF");
+        }
+    }
+    assert_eq!(
+        message.body_text().is_empty(),
+        message
+            .body_parts()
+            .all(|(_, part)| { part.plain_text().is_none_or(|text| text.is_empty()) })
+    );
+    for (at, part) in message.body_parts().chain(message.attachments()) {
+        assert_eq!(message.parts.get(at), Some(part));
+    }
+    // A file of a mailbox has a line in front of the message.
+    let in_mbox = [b"From x\n", data].concat();
+    assert_eq!(Message::parse(&in_mbox), message);
 }
 
 /// The result of splitting; the parts of a rejected stretch are joined.

@@ -18,7 +18,8 @@ mod stored_formats;
 mod time;
 
 pub use crate::format::{
-    check_component, check_contact, check_decode, check_fold, check_join, check_lines, check_split,
+    check_component, check_contact, check_decode, check_fold, check_join, check_lines,
+    check_message, check_split,
 };
 pub use crate::phrase::check_phrase;
 pub use crate::query::{check_address, check_search_line, check_sexp};
@@ -34,6 +35,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("split", check_split),
     ("contact", check_contact),
     ("component", check_component),
+    ("message", check_message),
     ("decode", check_decode),
     ("fold", check_fold),
     ("line", check_search_line),

@@ -27,6 +27,11 @@ const ADVERSARIAL_INPUTS: &[&[u8]] = &[
     b"BEGIN:VCALENDAR\nVERSION:1.0\nBEGIN:VTIMEZONE\nBEGIN:VEVENT\nDTSTART;TZID=\"a\n ,b:x\rUID:\nEND:VEVENT",
     b"BEGIN:VCALENDAR\nBEGIN:VCARD\nFN:A\nEND:VCALENDAR\nEND:VCARD\nBEGIN:\nBEGIN\n",
     b" BEGIN:VCARD\n\tFN:A\n \n\t\nEND:VCARD \n",
+    b"Subject:\n\n",
+    b"Content-Type: multipart/mixed; boundary=\"\"\n\n--\n\n--\n----\n",
+    b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\nU3ViamVjdDogeA0KDQo=\n",
+    b"Content-Type: text/html\n\n<p <!-- &#x110000; &#0; <pre>\r\n\r<li></blockquote>",
+    b"From a\rFrom b\r>From c\rSubject: \xff\r\r\x1b$B\x80",
     b"=",
     b"==\n=0=",
     b"\\",
@@ -88,8 +93,9 @@ fn deep_nesting_is_bounded() {
 
 #[test]
 fn every_target_accepts_whole_and_truncated_samples() {
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../samples/contacts");
-    for entry in fs::read_dir(samples).expect("the samples") {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../samples");
+    let folders = ["contacts", "mail"].map(|folder| fs::read_dir(samples.join(folder)));
+    for entry in folders.into_iter().flat_map(|folder| folder.expect("the samples")) {
         let path = entry.expect("an entry").path();
         let name = path.display().to_string();
         let bytes = fs::read(&path).expect("a sample");

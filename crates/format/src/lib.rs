@@ -1,4 +1,4 @@
-//! Bytes to values: the vCard formats, iCalendar, and their shared content lines.
+//! Bytes to values: the vCard formats, iCalendar with their shared content lines, and mail.
 //!
 //! The crate is pure: no file, no clock, no environment. No input makes it fail: what cannot be
 //! parsed is kept and reported. The source bytes of an item remain authoritative.
@@ -17,6 +17,8 @@
 //! | `edit`, `splice`, `writer` | edits of single properties, new lines and components |
 //! | `item_identity`, `item_revision` | UIDs and the equality of items; the revision of a component |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
+//! | `message`, `maildir_name` | a mail message; the flags in the name of its file |
+//! | `html_text` | HTML as plain text |
 //! | `kind`, `collection_type` | the tables of kinds and of types of collections |
 //! | `parsed_source` | the parsed source of an item of any kind |
 //! | `problem` | problems of an item, for messages |
@@ -44,9 +46,12 @@ pub mod edit;
 pub mod field;
 mod field_values;
 pub mod fold;
+pub mod html_text;
 mod item_identity;
 pub mod item_revision;
 pub mod kind;
+pub mod maildir_name;
+pub mod message;
 pub mod parsed_source;
 pub mod phone;
 pub mod problem;

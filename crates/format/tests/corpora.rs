@@ -17,6 +17,14 @@ pub(crate) fn calendars(test: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files(test, "ics", &["ics", "ical", "vcs"], 2700)
 }
 
+/// Returns the files with mail.
+pub(crate) fn messages(test: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = files(test, "mail", &[], 4100);
+    files.retain(|(path, _)| !path.ends_with("README.md"));
+    files
+}
+
+/// Returns the files with one of these extensions, or all if there are none.
 fn files(test: &str, folder: &str, endings: &[&str], least: usize) -> Vec<(PathBuf, Vec<u8>)> {
     let near = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let folder = std::env::var_os("LARDER_CORPORA").map_or_else(near, PathBuf::from).join(folder);
@@ -30,7 +38,8 @@ fn files(test: &str, folder: &str, endings: &[&str], least: usize) -> Vec<(PathB
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|is| endings.iter().any(|ending| is == *ending))
+            } else if endings.is_empty()
+                || path.extension().is_some_and(|is| endings.iter().any(|ending| is == *ending))
             {
                 files.push((path.clone(), std::fs::read(path).expect("a file")));
             }

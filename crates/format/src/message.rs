@@ -1,0 +1,131 @@
+//! A mail message (RFC 5322, MIME): header fields, and parts with their decoded contents.
+//!
+//! Parsing never fails: what cannot be decoded is there as it can be read, and is reported. Names
+//! and texts are Unicode, whatever character set the message declares; a wrong or missing
+//! declaration is replaced by a guess. The crate `mail-parser` parses the syntax; this module turns
+//! its tree into one list of parts, and undoes the damage that it does not expect.
+//!
+//! ```
+//! use larder_format::message::Message;
+//!
+//! let bytes = b"From: Anna <anna@example.org>\nSubject: =?utf-8?q?Caf=C3=A9?=\n\nHi!\n";
+//! let message = Message::parse(bytes);
+//! assert_eq!(message.headers.subject.as_deref(), Some("Caf\u{e9}"));
+//! assert_eq!(message.headers.from[0].to_string(), "Anna <anna@example.org>");
+//! assert_eq!(message.body_text(), "Hi!\n");
+//! ```
+
+mod damage;
+mod headers;
+mod part;
+mod part_list;
+mod repair;
+
+pub use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
+pub use crate::message::headers::{MailAddress, MessageDate, MessageHeaders};
+pub use crate::message::part::{MessagePart, PartContent, PartRole};
+use mail_parser::MessageParser;
+
+/// A parsed message. It owns all texts and contents.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Message {
+    /// The header of the message itself.
+    pub headers: MessageHeaders,
+    /// All parts, each before the parts that it contains, at least one.
+    pub parts: Vec<MessagePart>,
+    /// The damage, in the order of its places.
+    pub problems: Vec<MessageProblem>,
+}
+
+impl Message {
+    /// Parses the bytes of a file: a message, with or without the `From ` line of an mbox.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Message {
+        let mut problems = Vec::new();
+        let source = repair::normalize(bytes, &mut problems);
+        let parser = MessageParser::default();
+        let parsed = parser.parse(source.as_ref()).unwrap_or_default();
+        let headers = MessageHeaders::from_parsed(&parsed);
+        let parts = part_list::collect_parts(&parsed, &mut problems);
+        Message { headers, parts, problems }
+    }
+
+    /// Returns the bytes of the part at this place of the list, without its transfer encoding, and
+    /// in its own character set; `None` for a multipart. `bytes` are those of [`Message::parse`].
+    #[must_use]
+    pub fn part_source(bytes: &[u8], place: usize) -> Option<Vec<u8>> {
+        let source = repair::normalize(bytes, &mut Vec::new());
+        let parsed = MessageParser::default().parse(source.as_ref())?;
+        part_list::find_part_source(&parsed, place)
+    }
+
+    /// Returns the parts that mail readers show as the message, with their places in the list.
+    /// Those of messages in the message are left out.
+    pub fn body_parts(&self) -> impl Iterator<Item = (usize, &MessagePart)> {
+        let mut inner_depth = usize::MAX;
+        self.parts.iter().enumerate().filter(move |(_, part)| {
+            if part.depth <= inner_depth {
+                let is_message = matches!(part.content, PartContent::Message(_));
+                inner_depth = if is_message { part.depth } else { usize::MAX };
+            }
+            part.depth <= inner_depth && part.role == PartRole::Body
+        })
+    }
+
+    /// Returns the text of the message: its body parts, one after the other, without markup.
+    #[must_use]
+    pub fn body_text(&self) -> String {
+        let mut body = String::new();
+        for text in self.body_parts().filter_map(|(_, part)| part.plain_text()) {
+            if !body.is_empty() && !body.ends_with('\n') {
+                body.push('\n');
+            }
+            body.push_str(&text);
+        }
+        body
+    }
+
+    /// Returns the attachments, with their places in the list.
+    pub fn attachments(&self) -> impl Iterator<Item = (usize, &MessagePart)> {
+        self.parts.iter().enumerate().filter(|(_, part)| part.role == PartRole::Attachment)
+    }
+
+    /// Returns whether a part is encrypted by OpenPGP or S/MIME, so that its text is unknown.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.parts.iter().any(|part| {
+            part.media_type == "multipart/encrypted"
+                || is_pkcs7(part) && !has_signed_data(part)
+                || has_armor(part, "-----BEGIN PGP MESSAGE-----")
+        })
+    }
+
+    /// Returns whether the message or a part of it is signed.
+    #[must_use]
+    pub fn is_signed(&self) -> bool {
+        self.parts.iter().any(|part| {
+            part.media_type == "multipart/signed"
+                || is_pkcs7(part) && has_signed_data(part)
+                || has_armor(part, "-----BEGIN PGP SIGNED MESSAGE-----")
+        })
+    }
+}
+
+/// Returns whether a part is of S/MIME (RFC 8551).
+fn is_pkcs7(part: &MessagePart) -> bool {
+    ["application/pkcs7-mime", "application/x-pkcs7-mime"].contains(&part.media_type.as_str())
+}
+
+/// Returns whether S/MIME bytes are signed, and not encrypted: the object identifier of their
+/// content says so (RFC 5652, 5.1).
+fn has_signed_data(part: &MessagePart) -> bool {
+    const SIGNED_DATA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02";
+    let start = part.bytes().map(|bytes| bytes.get(..64).unwrap_or(bytes)).unwrap_or_default();
+    start.windows(SIGNED_DATA.len()).any(|window| window == SIGNED_DATA)
+}
+
+/// Returns whether a line of a text part begins an OpenPGP message (RFC 9580, 6.2).
+fn has_armor(part: &MessagePart, armor: &str) -> bool {
+    let PartContent::Text(text) = &part.content else { return false };
+    text.starts_with(armor) || text.contains(&format!("\n{armor}"))
+}

@@ -1,0 +1,138 @@
+//! The header of a message: the fields that are searched and shown.
+
+use mail_parser::{HeaderName, HeaderValue};
+use std::borrow::Cow;
+use std::fmt;
+
+/// The header fields of a message that Larder reads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageHeaders {
+    /// Subject, decoded and on one line.
+    pub subject: Option<String>,
+    /// From.
+    pub from: Vec<MailAddress>,
+    /// Reply-To.
+    pub reply_to: Vec<MailAddress>,
+    /// To.
+    pub to: Vec<MailAddress>,
+    /// Cc.
+    pub cc: Vec<MailAddress>,
+    /// Bcc.
+    pub bcc: Vec<MailAddress>,
+    /// Date; without it, or if it is no date, the newest Received.
+    pub date: Option<MessageDate>,
+    /// Message-ID without angle brackets.
+    pub message_id: Option<String>,
+    /// In-Reply-To: the messages that this one answers.
+    pub in_reply_to: Vec<String>,
+    /// References: the thread above the message, the oldest first.
+    pub references: Vec<String>,
+    /// List-Id (RFC 2919) without its description, or the name in another header of mailing lists.
+    pub list_id: Option<String>,
+}
+
+/// An address with the name of its owner (RFC 5322, 3.4: a mailbox).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MailAddress {
+    /// The display name.
+    pub name: Option<String>,
+    /// The address; empty if the header has only a name.
+    pub address: String,
+}
+
+impl fmt::Display for MailAddress {
+    /// Writes `Name <address>`, for people: the name is not quoted.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) if self.address.is_empty() => f.write_str(name),
+            Some(name) => write!(f, "{name} <{}>", self.address),
+            None => f.write_str(&self.address),
+        }
+    }
+}
+
+/// The time of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageDate {
+    /// Seconds since 1970-01-01 00:00 UTC.
+    pub seconds: i64,
+    /// The offset of the sender's clock from UTC.
+    pub offset_minutes: i32,
+}
+
+impl MessageHeaders {
+    /// Reads the fields of a parsed message.
+    pub(super) fn from_parsed(parsed: &mail_parser::Message<'_>) -> MessageHeaders {
+        // The accessors of the parser expect a part.
+        if parsed.parts.is_empty() {
+            return MessageHeaders::default();
+        }
+        let ids = |value: &HeaderValue<'_>| -> Vec<String> {
+            let ids = value.as_text_list().unwrap_or_default().iter();
+            ids.map(|id| id.trim().to_string()).filter(|id| !id.is_empty()).collect()
+        };
+        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        MessageHeaders {
+            subject: parsed.subject().map(one_line),
+            from: addresses(parsed, HeaderName::From),
+            reply_to: addresses(parsed, HeaderName::ReplyTo),
+            to: addresses(parsed, HeaderName::To),
+            cc: addresses(parsed, HeaderName::Cc),
+            bcc: addresses(parsed, HeaderName::Bcc),
+            date: date(parsed),
+            message_id: parsed
+                .message_id()
+                .map(str::trim)
+                .filter(|id| !id.is_empty())
+                .map(Into::into),
+            in_reply_to: ids(parsed.in_reply_to()),
+            references: ids(parsed.references()),
+            list_id: list_id(parsed),
+        }
+    }
+}
+
+/// Returns the addresses of all fields of a name, those of groups (RFC 5322, 3.4) included.
+fn addresses(parsed: &mail_parser::Message<'_>, name: HeaderName<'static>) -> Vec<MailAddress> {
+    let mut found = Vec::new();
+    for address in parsed.header_values(name).filter_map(HeaderValue::as_address) {
+        for one in address.iter() {
+            let text = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let name = one.name().map(text).filter(|name| !name.is_empty());
+            let address = one.address().map(text).unwrap_or_default();
+            if name.is_some() || !address.is_empty() {
+                found.push(MailAddress { name, address });
+            }
+        }
+    }
+    found
+}
+
+fn date(parsed: &mail_parser::Message<'_>) -> Option<MessageDate> {
+    let own = parsed.date().copied().and_then(valid_date);
+    // The first Received is that of the last server.
+    own.or_else(|| parsed.received_all().filter_map(|hop| hop.date()).find_map(valid_date))
+}
+
+fn valid_date(date: mail_parser::DateTime) -> Option<MessageDate> {
+    let offset = i32::from(date.tz_hour) * 60 + i32::from(date.tz_minute);
+    date.is_valid().then(|| MessageDate {
+        seconds: date.to_timestamp(),
+        offset_minutes: if date.tz_before_gmt { -offset } else { offset },
+    })
+}
+
+/// Returns the name of the mailing list: the text between the angle brackets of List-Id, else of
+/// the headers that older list servers write.
+fn list_id(parsed: &mail_parser::Message<'_>) -> Option<String> {
+    let bracketed = |text: &str| {
+        let inside = text.rsplit_once('<').and_then(|(_, end)| end.split_once('>'));
+        let id = inside.map_or(text, |(inside, _)| inside).trim();
+        // Mailing-List: list walrus@example.org; contact walrus-owner@example.org
+        let id = id.strip_prefix("list ").unwrap_or(id).split(';').next().unwrap_or(id).trim();
+        (!id.is_empty()).then(|| id.to_string())
+    };
+    let raw = |name: HeaderName<'static>| parsed.header_raw(name).and_then(bracketed);
+    let other = |name: &'static str| raw(HeaderName::Other(Cow::Borrowed(name)));
+    raw(HeaderName::ListId).or_else(|| other("X-Mailing-List")).or_else(|| other("Mailing-List"))
+}

@@ -1,0 +1,243 @@
+//! The parts of a parsed message as one list, with their texts decoded again where the declared
+//! character set is wrong.
+
+use crate::decoding::{decode_base64, decode_quoted_printable};
+use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
+use crate::message::headers::MessageHeaders;
+use crate::message::part::{MessagePart, PartContent, PartRole};
+use crate::message::repair::guess_text;
+use mail_parser::{ContentType, Encoding, MimeHeaders as _, PartType};
+use std::borrow::Cow;
+
+/// Returns all parts, each before the parts that it contains.
+pub(super) fn collect_parts(
+    message: &mail_parser::Message<'_>,
+    problems: &mut Vec<MessageProblem>,
+) -> Vec<MessagePart> {
+    let mut list = PartList { parts: Vec::new(), problems };
+    for_each_part(message, 0, &mut |message, part, id, depth| {
+        list.add_part(message, part, id, depth);
+    });
+    let is_message = |part: &MessagePart| matches!(part.content, PartContent::Message(_));
+    let inner = list.parts.iter().zip(1..).filter(|(part, _)| is_message(part));
+    let inner: Vec<(usize, usize)> = inner.map(|(part, next)| (next, part.depth + 1)).collect();
+    list.choose_body(0, 0);
+    inner.into_iter().for_each(|(first, depth)| list.choose_body(first, depth));
+    list.parts
+}
+
+/// Returns the bytes of the part at this place of the list, without its transfer encoding; `None`
+/// for a multipart.
+pub(super) fn find_part_source(
+    message: &mail_parser::Message<'_>,
+    place: usize,
+) -> Option<Vec<u8>> {
+    let (mut at, mut source) = (0, None);
+    for_each_part(message, 0, &mut |message, part, _, _| {
+        if at == place {
+            source = match &part.body {
+                PartType::Multipart(_) => None,
+                PartType::Binary(bytes) | PartType::InlineBinary(bytes) => Some(bytes.to_vec()),
+                PartType::Message(inner) if part.encoding != Encoding::None => {
+                    Some(inner.raw_message.to_vec())
+                }
+                _ => Some(decode_source(message, part).into_owned()),
+            };
+        }
+        at += 1;
+    });
+    source
+}
+
+/// Returns the bytes of a part without its transfer encoding, or as they are if they are not in it.
+fn decode_source<'m>(
+    message: &'m mail_parser::Message<'_>,
+    part: &mail_parser::MessagePart<'_>,
+) -> Cow<'m, [u8]> {
+    let range = part.offset_body as usize..part.offset_end as usize;
+    let source = message.raw_message.get(range).unwrap_or_default();
+    match part.encoding {
+        Encoding::None => Cow::Borrowed(source),
+        Encoding::QuotedPrintable => decode_quoted_printable(source),
+        Encoding::Base64 => decode_base64(source).map_or(Cow::Borrowed(source), Cow::Owned),
+    }
+}
+
+/// Gets a part with its message, its id in the message, and its depth.
+type PartVisitor<'v> =
+    dyn FnMut(&mail_parser::Message<'_>, &mail_parser::MessagePart<'_>, u32, usize) + 'v;
+
+/// Visits all parts, each before the parts that it contains.
+fn for_each_part(message: &mail_parser::Message<'_>, depth: usize, visit: &mut PartVisitor<'_>) {
+    // The parts that are still to be visited, the next one last.
+    let mut pending = vec![(0, depth)];
+    while let Some((id, depth)) = pending.pop() {
+        let Some(part) = message.parts.get(id as usize) else { continue };
+        visit(message, part, id, depth);
+        match &part.body {
+            PartType::Multipart(ids) => {
+                pending.extend(ids.iter().rev().map(|id| (*id, depth + 1)));
+            }
+            PartType::Message(inner) if depth < MAX_NESTED_MESSAGES => {
+                for_each_part(inner, depth + 1, visit);
+            }
+            _ => {}
+        }
+    }
+}
+
+struct PartList<'p> {
+    parts: Vec<MessagePart>,
+    problems: &'p mut Vec<MessageProblem>,
+}
+
+impl PartList<'_> {
+    fn add_part(
+        &mut self,
+        message: &mail_parser::Message<'_>,
+        part: &mail_parser::MessagePart<'_>,
+        id: u32,
+        depth: usize,
+    ) {
+        if part.is_encoding_problem {
+            self.problems.push(MessageProblem::BadTransferEncoding { part: self.parts.len() });
+        }
+        let role = match &part.body {
+            PartType::Multipart(_) => PartRole::Container,
+            PartType::Text(_) | PartType::Html(_) if message.text_body.contains(&id) => {
+                PartRole::Body
+            }
+            PartType::Text(_) | PartType::Html(_) if message.html_body.contains(&id) => {
+                PartRole::AlternativeBody
+            }
+            _ => PartRole::Attachment,
+        };
+        let content = match &part.body {
+            PartType::Multipart(_) => PartContent::Multipart,
+            PartType::Message(inner) => {
+                PartContent::Message(Box::new(MessageHeaders::from_parsed(inner)))
+            }
+            PartType::Text(text) => PartContent::Text(self.text(message, part, text)),
+            PartType::Html(html) => PartContent::Html(self.text(message, part, html)),
+            PartType::Binary(bytes) | PartType::InlineBinary(bytes) => {
+                PartContent::Binary(bytes.to_vec())
+            }
+        };
+        self.parts.push(MessagePart {
+            depth,
+            media_type: media_type(part, &content),
+            file_name: file_name(part),
+            content_id: part.content_id().map(Into::into),
+            role,
+            content,
+        });
+    }
+
+    /// Returns the text of a part with lines that end with LF. Text that is not in its declared
+    /// character set is decoded again.
+    fn text(
+        &mut self,
+        message: &mail_parser::Message<'_>,
+        part: &mail_parser::MessagePart<'_>,
+        decoded: &str,
+    ) -> String {
+        let mut text = Cow::Borrowed(decoded);
+        if decoded.contains(char::REPLACEMENT_CHARACTER) {
+            let bytes = decode_source(message, part);
+            let guessed = guess_text(&bytes);
+            if !guessed.is_empty() && *guessed != *decoded {
+                self.problems.push(MessageProblem::BadCharset { part: self.parts.len() });
+                text = Cow::Owned(guessed.into_owned());
+            }
+        }
+        if !text.contains('\r') {
+            return text.into_owned();
+        }
+        let lines = text.split('\n').map(|line| line.trim_end_matches('\r'));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Makes the alternative of an empty body the body: some programs write HTML beside an empty
+    /// plain text. Without either, the first text without a file name is the body.
+    fn choose_body(&mut self, first: usize, depth: usize) {
+        let own = self.places_in_message(first, depth);
+        let has_text = |at: &&usize, role| {
+            self.parts.get(**at).is_some_and(|part: &MessagePart| match &part.content {
+                PartContent::Text(text) | PartContent::Html(text) => {
+                    part.role == role && !text.trim().is_empty()
+                }
+                _ => false,
+            })
+        };
+        if own.iter().any(|at| has_text(&at, PartRole::Body)) {
+            return;
+        }
+        let is_unnamed = |at: &&usize| {
+            has_text(at, PartRole::Attachment)
+                && self.parts.get(**at).is_some_and(|part| part.file_name.is_none())
+        };
+        let (chosen, role) = match own.iter().any(|at| has_text(&at, PartRole::AlternativeBody)) {
+            true => (own, PartRole::AlternativeBody),
+            false => {
+                (own.iter().find(is_unnamed).copied().into_iter().collect(), PartRole::Attachment)
+            }
+        };
+        for at in chosen {
+            if let Some(part) = self.parts.get_mut(at) {
+                if part.role == role {
+                    part.role = PartRole::Body;
+                } else if part.role == PartRole::Body {
+                    part.role = PartRole::AlternativeBody;
+                }
+            }
+        }
+    }
+
+    /// Returns the places of the parts of a message that begin at `first`, without those of the
+    /// messages in it.
+    fn places_in_message(&self, first: usize, depth: usize) -> Vec<usize> {
+        let mut inner_depth = usize::MAX;
+        let mut places = Vec::new();
+        for (at, part) in self.parts.iter().enumerate().skip(first) {
+            if part.depth <= inner_depth {
+                let is_message = matches!(part.content, PartContent::Message(_));
+                inner_depth = if is_message { part.depth } else { usize::MAX };
+            }
+            if part.depth < depth {
+                break;
+            }
+            if part.depth <= inner_depth {
+                places.push(at);
+            }
+        }
+        places
+    }
+}
+
+/// Returns the declared media type, else that of the content.
+fn media_type(part: &mail_parser::MessagePart<'_>, content: &PartContent) -> String {
+    let declared = part.content_type().and_then(|declared| {
+        let subtype = declared.subtype().filter(|subtype| !subtype.is_empty())?;
+        Some(format!("{}/{subtype}", declared.ctype()).to_ascii_lowercase())
+    });
+    declared.unwrap_or_else(|| {
+        let default = match content {
+            PartContent::Text(_) => "text/plain",
+            PartContent::Html(_) => "text/html",
+            PartContent::Binary(_) => "application/octet-stream",
+            PartContent::Message(_) => "message/rfc822",
+            PartContent::Multipart => "multipart/mixed",
+        };
+        default.into()
+    })
+}
+
+/// Returns the file name of Content-Disposition, else the name of Content-Type.
+fn file_name(part: &mail_parser::MessagePart<'_>) -> Option<String> {
+    let attribute = |of: Option<&ContentType<'_>>, name: &str| {
+        of.and_then(|field| field.attribute(name)).map(str::trim).map(str::to_string)
+    };
+    attribute(part.content_disposition(), "filename")
+        .or_else(|| attribute(part.content_type(), "name"))
+        .filter(|name| !name.is_empty())
+}

@@ -1,0 +1,274 @@
+//! Messages: header fields, bodies, attachments, character sets, damage.
+
+use crate::corpora::messages;
+use larder_format::message::{MAX_NESTED_MESSAGES, Message, MessageProblem, PartContent, PartRole};
+
+fn parse(text: &str) -> Message {
+    Message::parse(text.as_bytes())
+}
+
+fn attachments(message: &Message) -> Vec<(&str, Option<&str>)> {
+    let attachments = message.attachments();
+    attachments.map(|(_, part)| (part.media_type.as_str(), part.file_name.as_deref())).collect()
+}
+
+#[test]
+fn headers() {
+    let message = parse(
+        "Received: from a by b; Fri, 6 Mar 2026 12:31:00 +0000\n\
+         Date: Fri, 6 Mar 2026 13:30:00 +0100\n\
+         From: =?utf-8?q?J=C3=B6rg?= Berg <joerg@example.org>, other@example.org\n\
+         To: friends: Anna <anna@example.org>, \"Berg, Bruno\" <bruno@example.org>;\n\
+         Cc: undisclosed-recipients:;\n\
+         Subject: =?iso-8859-1?q?caf=E9?=\n =?iso-8859-1?q?_au?= lait\n\
+         Message-ID: <one@example.org>\n\
+         In-Reply-To: <zero@example.org>\n\
+         References: <root@example.org>\n <zero@example.org>\n\
+         List-Id: Walrus watchers <walrus.example.org>\n\nHello\n",
+    );
+    let headers = &message.headers;
+    assert_eq!(headers.subject.as_deref(), Some("caf\u{e9} au lait"));
+    let from: Vec<String> = headers.from.iter().map(ToString::to_string).collect();
+    assert_eq!(from, ["J\u{f6}rg Berg <joerg@example.org>", "other@example.org"]);
+    let to: Vec<String> = headers.to.iter().map(ToString::to_string).collect();
+    assert_eq!(to, ["Anna <anna@example.org>", "Berg, Bruno <bruno@example.org>"]);
+    assert_eq!(headers.cc, []);
+    let date = headers.date.unwrap();
+    assert_eq!((date.seconds, date.offset_minutes), (1_772_800_200, 60));
+    assert_eq!(headers.message_id.as_deref(), Some("one@example.org"));
+    assert_eq!(headers.in_reply_to, ["zero@example.org"]);
+    assert_eq!(headers.references, ["root@example.org", "zero@example.org"]);
+    assert_eq!(headers.list_id.as_deref(), Some("walrus.example.org"));
+    assert_eq!(message.problems, []);
+}
+
+/// Without a Date, or with one that is no date, the time at which the last server got the message
+/// counts.
+#[test]
+fn the_date_of_a_message_without_one_is_that_of_the_last_server() {
+    for date in ["", "Date: yesterday\n", "Date: Fri, 99 Foo 2026 99:99 +0000\n"] {
+        let message = parse(&format!(
+            "Received: from b by c; Fri, 6 Mar 2026 12:31:00 +0000\n\
+             Received: from a by b; Fri, 6 Mar 2026 12:30:00 +0000\n{date}Subject: x\n\nx\n"
+        ));
+        assert_eq!(message.headers.date.map(|date| date.seconds), Some(1_772_800_260), "{date}");
+    }
+    assert_eq!(parse("Subject: x\n\nx\n").headers.date, None);
+}
+
+#[test]
+fn an_alternative_is_one_text() {
+    let message = parse(
+        "Subject: x\nContent-Type: multipart/mixed; boundary=a\n\n\
+         --a\nContent-Type: multipart/alternative; boundary=b\n\n\
+         --b\nContent-Type: text/plain\n\nplain\n--b\nContent-Type: text/html\n\n<p>html\n--b--\n\
+         --a\nContent-Type: application/pdf; name=\"report.pdf\"\n\
+         Content-Transfer-Encoding: base64\n\nUERG\n\
+         --a\nContent-Type: message/rfc822\n\nSubject: inner\n\ninner text\n--a--\n",
+    );
+    assert_eq!(message.body_text(), "plain");
+    let roles: Vec<_> = message.parts.iter().map(|part| (part.depth, part.role)).collect();
+    assert_eq!(
+        roles,
+        [
+            (0, PartRole::Container),
+            (1, PartRole::Container),
+            (2, PartRole::Body),
+            (2, PartRole::AlternativeBody),
+            (1, PartRole::Attachment),
+            (1, PartRole::Attachment),
+            (2, PartRole::Body),
+        ]
+    );
+    assert_eq!(
+        attachments(&message),
+        [("application/pdf", Some("report.pdf")), ("message/rfc822", None)]
+    );
+    assert_eq!(message.parts[4].bytes(), Some(&b"PDF"[..]));
+    let PartContent::Message(inner) = &message.parts[5].content else { panic!() };
+    assert_eq!(inner.subject.as_deref(), Some("inner"));
+}
+
+/// A message in a message is saved with the bytes that it came with.
+#[test]
+fn messages_in_messages_have_their_bytes() {
+    let inner = "Subject: inner\nX-Odd:  two  blanks\n\ntext\n";
+    let encoded = "U3ViamVjdDogaW5uZXIKWC1PZGQ6ICB0d28gIGJsYW5rcwoKdGV4dAo=";
+    for (encoding, body) in [("7bit", inner), ("base64", encoded)] {
+        let bytes = format!(
+            "Subject: x\nContent-Type: multipart/mixed; boundary=a\n\n--a\n\ntext\n\
+             --a\nContent-Type: message/rfc822\nContent-Transfer-Encoding: {encoding}\n\n{body}\n--a--\n"
+        );
+        let source = Message::part_source(bytes.as_bytes(), 2).unwrap();
+        assert_eq!(String::from_utf8(source).unwrap(), inner, "{encoding}");
+        assert_eq!(Message::part_source(bytes.as_bytes(), 0), None);
+        assert_eq!(Message::part_source(bytes.as_bytes(), 3), Some(b"text\n".to_vec()));
+    }
+}
+
+/// An attached text is saved in its own character set, whatever it was decoded to.
+#[test]
+fn attached_texts_keep_their_bytes() {
+    for (head, body, saved) in [
+        (
+            "Content-Type: text/plain; charset=iso-8859-1",
+            &b"caf\xe9\r\nx"[..],
+            &b"caf\xe9\r\nx"[..],
+        ),
+        ("Content-Type: text/csv\nContent-Transfer-Encoding: base64", b"Y2Fm6Q==", b"caf\xe9"),
+        ("Content-Transfer-Encoding: quoted-printable", b"caf=E9=\n!", b"caf\xe9!"),
+        ("Content-Transfer-Encoding: base64", b"no base64!", b"no base64!"),
+    ] {
+        let bytes = [format!("Subject: x\n{head}\n\n").as_bytes(), body].concat();
+        let source = Message::part_source(&bytes, 0);
+        assert_eq!(source.as_deref(), Some(saved), "{head}");
+    }
+}
+
+#[test]
+fn a_message_in_html_has_a_text() {
+    let message = parse("Subject: x\nContent-Type: text/html\n\n<b>Hi</b> <p>you\n");
+    assert_eq!(message.body_text(), "Hi\n\nyou\n");
+    // Some programs write an empty text beside the HTML.
+    let message = parse(
+        "Subject: x\nContent-Type: multipart/alternative; boundary=b\n\n\
+         --b\nContent-Type: text/plain\n\n \n--b\nContent-Type: text/html\n\n<p>html\n--b--\n",
+    );
+    assert_eq!(message.body_text(), "html\n");
+}
+
+#[test]
+fn wrong_and_missing_character_sets_are_guessed() {
+    let mixed = |charset: &str, encoding: &str, body: &[u8]| {
+        let head = format!(
+            "Subject: x\nContent-Type: text/plain{charset}\nContent-Transfer-Encoding: {encoding}\n\n"
+        );
+        Message::parse(&[head.as_bytes(), body].concat())
+    };
+    let latin = b"Gr\xfc\xdfe aus K\xf6ln, sch\xf6ne Feiertage und viel Gl\xfcck";
+    let german = "Gr\u{fc}\u{df}e aus K\u{f6}ln, sch\u{f6}ne Feiertage und viel Gl\u{fc}ck";
+    assert_eq!(mixed("; charset=us-ascii", "8bit", latin).body_text(), german);
+    for charset in ["", "; charset=utf-8", "; charset=no-such"] {
+        let message = mixed(charset, "8bit", latin);
+        assert_eq!(message.body_text(), german, "{charset}");
+        assert_eq!(message.problems, [MessageProblem::BadCharset { part: 0 }], "{charset}");
+    }
+    let message = mixed("; charset=utf-8", "quoted-printable", b"Gr=FC=DFe aus K=F6ln");
+    assert_eq!(message.body_text(), "Gr\u{fc}\u{df}e aus K\u{f6}ln");
+    let message = mixed("; charset=ISO-2022-JP", "7bit", b"\x1b$B$3$s$K$A$O\x1b(B");
+    assert_eq!(message.body_text(), "\u{3053}\u{3093}\u{306b}\u{3061}\u{306f}");
+    assert_eq!(message.problems, []);
+}
+
+#[test]
+fn a_header_of_raw_bytes_is_guessed() {
+    let message = Message::parse(b"From: J\xf6rg <j@example.org>\nSubject: Gr\xfc\xdfe\n\nok\n");
+    assert_eq!(message.headers.subject.as_deref(), Some("Gr\u{fc}\u{df}e"));
+    assert_eq!(message.headers.from[0].to_string(), "J\u{f6}rg <j@example.org>");
+    assert_eq!(message.problems, [MessageProblem::HeaderNotAscii]);
+}
+
+/// Files of mboxes, of old Macintoshes, and files that are no mail.
+#[test]
+fn unusual_files() {
+    let message = parse("From anna Fri Mar  6 12:30:00 2026\nSubject: x\n\nbody\n");
+    assert_eq!((message.headers.subject.as_deref(), message.problems.len()), (Some("x"), 0));
+    let message = parse("Subject: x\rTo: a@example.org\r\rone\rtwo\r");
+    assert_eq!(message.headers.to.len(), 1);
+    assert_eq!(message.body_text(), "one\ntwo\n");
+    assert_eq!(parse("Subject: x\r\n\r\none\r\ntwo\r\n").body_text(), "one\ntwo\n");
+    for (text, body) in [("", ""), ("\n\n", ""), ("no header at all", "")] {
+        let message = parse(text);
+        assert_eq!(message.body_text(), body, "{text:?}");
+        assert!(message.problems.contains(&MessageProblem::NoHeader), "{text:?}");
+    }
+}
+
+#[test]
+fn encrypted_and_signed_messages_are_told_apart() {
+    for (head, is_encrypted, is_signed) in [
+        ("Content-Type: text/plain", false, false),
+        ("Content-Type: multipart/encrypted; boundary=x", true, false),
+        (
+            "Content-Type: application/pkcs7-mime\nContent-Transfer-Encoding: base64\n\nMAsGCSqGSIb3DQEHAw==",
+            true,
+            false,
+        ),
+        (
+            "Content-Type: application/pkcs7-mime\nContent-Transfer-Encoding: base64\n\nMAsGCSqGSIb3DQEHAg==",
+            false,
+            true,
+        ),
+        ("Content-Type: multipart/signed; boundary=x", false, true),
+    ] {
+        let body = if head.contains("base64") { "" } else { "\n--x\n\ntext\n--x--\n" };
+        let message = parse(&format!("Subject: x\n{head}\n{body}"));
+        assert_eq!(
+            (message.is_encrypted(), message.is_signed()),
+            (is_encrypted, is_signed),
+            "{head}"
+        );
+    }
+    let armored = "Subject: x\n\n-----BEGIN PGP MESSAGE-----\n\nabc\n-----END PGP MESSAGE-----\n";
+    assert!(parse(armored).is_encrypted());
+}
+
+/// A message of half a megabyte can contain thirty thousand messages, one in the other.
+#[test]
+fn messages_in_messages_need_bounded_stack() {
+    for head in [
+        "Content-Type: message/rfc822\n\n",
+        "content-type: MESSAGE/Global\n\n",
+        "Content-Type: multipart/digest; boundary=x\n\n--x\n\n",
+        "Content-Type: message/rfc822\nContent-Transfer-Encoding: 7bit\n\n",
+    ] {
+        for repeated in [MAX_NESTED_MESSAGES, 30_000] {
+            let message = parse(&(head.repeat(repeated) + "Subject: x\n\ninnermost\n"));
+            assert!(message.parts.len() <= 2 * MAX_NESTED_MESSAGES + 2, "{}", message.parts.len());
+            let is_cut = message.problems.contains(&MessageProblem::NestedTooDeep);
+            assert_eq!(is_cut, repeated > MAX_NESTED_MESSAGES, "{head}");
+        }
+    }
+    let deep: String = (0..20_000)
+        .map(|n| format!("Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n"))
+        .collect();
+    assert!(parse(&deep).parts.len() > 1000);
+}
+
+/// Each file of the corpora is parsed, and what a plain search finds in its header is there.
+#[test]
+fn every_file_of_the_corpora_has_its_header() {
+    let files = messages("every_file_of_the_corpora_has_its_header");
+    if files.is_empty() {
+        return;
+    }
+    let (mut count, mut ids, mut texts, mut damaged) = (0, 0, 0, Vec::new());
+    for (path, bytes) in files {
+        let message = Message::parse(&bytes);
+        let name = path.display();
+        count += 1;
+        if let Some(id) = plain_message_id(&bytes) {
+            assert_eq!(message.headers.message_id.as_deref(), Some(id.as_str()), "{name}");
+            ids += 1;
+        }
+        texts += u32::from(!message.body_text().trim().is_empty());
+        let shown = [message.headers.subject.clone().unwrap_or_default(), message.body_text()];
+        if shown.iter().any(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
+            damaged.push(name.to_string());
+        }
+    }
+    assert!(count > 4100 && ids > 3900 && texts > 4000, "{count} files, {ids} IDs, {texts} texts");
+    // These are cut off in a character, or their senders wrote U+FFFD.
+    assert!(damaged.len() <= 4, "{damaged:#?}");
+}
+
+/// Returns the Message-ID that a search for one usual line finds.
+fn plain_message_id(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n");
+    let header = text.trim_start().split("\n\n").next()?.to_string();
+    let mut lines = header.lines().filter(|line| line.to_lowercase().starts_with("message-id:"));
+    let (line, None) = (lines.next()?, lines.next()) else { return None };
+    let id = line.split_once(':')?.1.trim().strip_prefix('<')?.strip_suffix('>')?;
+    let is_plain = id.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>()\"\\".contains(&byte));
+    (is_plain && id.contains('@')).then(|| id.to_string())
+}

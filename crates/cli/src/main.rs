@@ -16,6 +16,7 @@
 //! | `suggestion` | the known word nearest to a mistyped one |
 //! | `interrupt` | Control-C and SIGTERM |
 //! | `item_ids` | from an ID on the command line to an item; names of items in messages |
+//! | `message_file` | the file of a mail message that a user names |
 //! | `occurrence_args` | `--scope`, `--occurrence` and `ID/RECURRENCE-ID` |
 //! | `contact_args` | the options that describe a contact |
 //! | `byte_size` | sizes such as `32M` in options and in the configuration |
@@ -38,6 +39,7 @@ mod failure;
 mod interrupt;
 mod item_ids;
 mod machine_time;
+mod message_file;
 mod occurrence_args;
 mod output;
 mod output_path;

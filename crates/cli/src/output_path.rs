@@ -81,11 +81,21 @@ impl From<OsString> for OutputFolder {
 }
 
 impl OutputFolder {
+    /// Returns the path of the first of these names that exists in the folder.
+    pub(crate) fn find_existing(
+        &self,
+        names: impl Iterator<Item = impl AsRef<Path>>,
+    ) -> Option<PathBuf> {
+        let mut paths = names.map(|name| self.0.join(name));
+        paths.find(|path| std::fs::symlink_metadata(path).is_ok())
+    }
+
     /// Writes files into the folder, and returns their paths.
     pub(crate) fn write_files(
         &self,
         data_dir: &Path,
-        files: &[(String, String)],
+        privacy: FilePrivacy,
+        files: &[(String, impl AsRef<[u8]>)],
     ) -> Result<Vec<PathBuf>, CommandFailure> {
         let folder = &self.0;
         if folder.as_os_str() == "-" {
@@ -97,11 +107,11 @@ impl OutputFolder {
         std::fs::create_dir_all(folder)
             .map_err(|error| CommandFailure::from_file_error(folder, &error))?;
         let mut written = Vec::new();
-        for (name, text) in files {
+        for (name, bytes) in files {
             let path = folder.join(name);
             let target = OutputTarget::from(&path);
-            let mut file = OutputFile::create(&directory, &target, FilePrivacy::Public)?;
-            file.write_all(text.as_bytes()).map_err(|error| file.to_error(error))?;
+            let mut file = OutputFile::create(&directory, &target, privacy)?;
+            file.write_all(bytes.as_ref()).map_err(|error| file.to_error(error))?;
             file.commit()?;
             written.push(path);
         }

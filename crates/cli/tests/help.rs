@@ -10,6 +10,7 @@ const COMMANDS: &[&str] = &[
     "agenda",
     "watch",
     "show",
+    "save",
     "add",
     "edit",
     "merge",
@@ -57,6 +58,7 @@ fn the_help_lists_the_commands() {
       agenda       Show events and due tasks day by day
       watch        Show a live list that updates as matching items change
       show         Show items in full: as text, JSON, or the original vCard or iCalendar
+      save         Save the attachments of a mail message as files
       add          Add an event, a task or a memo in words, a contact, or items from a file
       edit         Change an item in your editor ($VISUAL, $EDITOR), with options, or from a file
       merge        Merge duplicate contacts into the first one (`larder undo` reverts it)

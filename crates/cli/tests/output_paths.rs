@@ -50,6 +50,7 @@ fn files() -> impl Iterator<Item = Output> {
 fn home() -> Home {
     let home = Home::with_book();
     home.write("bad.vcf", format!("END:VCARD\r\n{ANNA}"));
+    home.write("mail.eml", "Subject: x\n\nSubject matter\n");
     home.ok(&["--query-log", "queries.jsonl", "find", "anna"]);
     home.ok(&["backup", "old.db"]);
     std::fs::create_dir(home.work("out")).unwrap();

@@ -52,6 +52,7 @@ mod maintenance;
 mod measure_browse;
 mod measure_queries;
 mod merge;
+mod message_files;
 mod module_graph;
 mod naming;
 mod output_formats;

@@ -6,6 +6,7 @@ mod pages;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::output_path::OutputFolder;
+use larder_store::FilePrivacy;
 
 /// Print the manual page; with --out, write one for each subcommand
 ///
@@ -45,7 +46,11 @@ impl ManArgs {
                 let files = pages.into_iter();
                 let files =
                     files.map(|page| (format!("{}.{}", page.name, page.section), page.text));
-                folder.write_files(&context.dir, &files.collect::<Vec<_>>())?;
+                folder.write_files(
+                    &context.dir,
+                    FilePrivacy::Public,
+                    &files.collect::<Vec<_>>(),
+                )?;
             }
         }
         Ok(CommandStatus::Done)

@@ -20,6 +20,7 @@ mod purge;
 mod remove;
 mod restore;
 mod salvage;
+mod save;
 mod serve;
 mod show;
 mod undo;
@@ -91,6 +92,7 @@ pub(crate) enum Command {
     Agenda(agenda::AgendaArgs),
     Watch(watch::WatchArgs),
     Show(show::ShowArgs),
+    Save(save::SaveArgs),
     Add(add::AddArgs),
     Edit(edit::EditArgs),
     Merge(merge::MergeArgs),
@@ -142,6 +144,7 @@ impl Command {
             Command::Agenda(args) => args.run(context),
             Command::Watch(args) => args.run(context),
             Command::Show(args) => args.run(context),
+            Command::Save(args) => args.run(context),
             Command::Add(args) => args.run(context),
             Command::Edit(args) => args.run(context),
             Command::Merge(args) => args.run(context),

@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::output::sanitize_line;
 use crate::output_path::OutputFolder;
 use larder_serve::eds::{self, EdsOptions, Error, ServiceExit, StopHandle};
-use larder_store::DataDirectory;
+use larder_store::{DataDirectory, FilePrivacy};
 use serde_json::json;
 use std::time::Duration;
 
@@ -41,7 +41,9 @@ pub(crate) struct ServeArgs {
 impl ServeArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         if let Some(folder) = &self.service_files {
-            for path in folder.write_files(&context.dir, &context.service_files()?)? {
+            for path in
+                folder.write_files(&context.dir, FilePrivacy::Public, &context.service_files()?)?
+            {
                 let path = path.display().to_string();
                 match context.format {
                     OutputFormat::Json => context.out.print_json(&json!({ "file": path }))?,

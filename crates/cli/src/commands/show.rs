@@ -2,11 +2,13 @@
 
 mod calendar_item;
 pub(super) mod item_format;
+mod message_page;
 
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::item_ids::resolve_items;
+use crate::message_file::MessageFile;
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, sanitize_line};
 use larder_format::binary_description::describe_binary;
 use larder_format::field::{Field, FieldType};
@@ -19,7 +21,8 @@ use serde_json::json;
 /// Show items in full: as text, JSON, or the original vCard or iCalendar
 ///
 /// ID is the ID that `larder find` prints, or any unambiguous beginning of it; or `uid:TEXT`; or
-/// `COLLECTION/UID`.
+/// `COLLECTION/UID`. The file of a mail message is shown where it is: ID is its path, with a slash
+/// in it or `.eml` at its end, or `-` for standard input.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// The items
@@ -35,9 +38,24 @@ impl ShowArgs {
         if self.raw {
             context.format = OutputFormat::Raw;
         }
+        let mut ids = Vec::new();
+        let mut has_files = false;
+        for operand in self.ids {
+            let Some(file) = MessageFile::open_operand(&operand)? else {
+                ids.push(operand);
+                continue;
+            };
+            if std::mem::replace(&mut has_files, true) && context.format == OutputFormat::Text {
+                context.out.print_line("")?;
+            }
+            message_page::print_message(context, &file)?;
+        }
+        if ids.is_empty() {
+            return Ok(CommandStatus::Done);
+        }
         let reader = context.open_reader()?;
         let user_locale = context.settings.user_locale.clone();
-        let metas = resolve_items(context, &self.ids)?;
+        let metas = resolve_items(context, &ids)?;
         for (place, meta) in metas.iter().enumerate() {
             let bytes = reader.items().source_bytes(meta.row)?.unwrap_or_default();
             match context.format {
@@ -55,7 +73,7 @@ impl ShowArgs {
                     context.out.print_json(&object)?;
                 }
                 OutputFormat::Text => {
-                    if place > 0 {
+                    if place > 0 || has_files {
                         context.out.print_line("")?;
                     }
                     print_item_page(&mut context.out, &reader, &user_locale, meta, &bytes)?;

@@ -1,0 +1,82 @@
+//! A file with a mail message, which a user names in place of an item.
+//!
+//! Separate from `item_ids`, because such a file is in no store: it is read where it is.
+
+use crate::failure::{CommandFailure, FailureKind};
+use crate::output::sanitize_line;
+use larder_format::maildir_name::{MaildirFlags, MaildirName};
+use larder_format::message::{Message, MessageHeaders};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read. Larger ones are no mail: no server accepts them.
+const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+
+/// A file that the user named.
+#[derive(Debug)]
+pub(crate) struct MessageFile {
+    /// `None` is standard input.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl MessageFile {
+    /// Returns the file that an operand names: `-`, a name that begins with `/` or `.` or ends with
+    /// `.eml`, or an existing file with a slash in its name. Any other operand is the ID of an
+    /// item.
+    pub(crate) fn open_operand(operand: &str) -> Result<Option<MessageFile>, CommandFailure> {
+        // COLLECTION/UID names an item.
+        let path = Path::new(operand);
+        let is_path =
+            operand == "-" || operand.starts_with(['/', '.']) || operand.ends_with(".eml");
+        let is_file =
+            || operand.contains('/') && path.metadata().is_ok_and(|found| !found.is_dir());
+        if is_path || is_file() { MessageFile::open(path).map(Some) } else { Ok(None) }
+    }
+
+    /// Reads a file; `-` is standard input.
+    pub(crate) fn open(path: &Path) -> Result<MessageFile, CommandFailure> {
+        let (path, bytes) = match path.as_os_str() == "-" {
+            true => (None, read_to_limit(std::io::stdin().lock())),
+            false => (Some(path), std::fs::File::open(path).and_then(read_to_limit)),
+        };
+        let name = path.unwrap_or(Path::new("standard input"));
+        let bytes = bytes.map_err(|error| CommandFailure::from_file_error(name, &error))?;
+        Ok(MessageFile { path: path.map(Path::to_path_buf), bytes })
+    }
+
+    /// Parses the message. A file that is no mail is an error.
+    pub(crate) fn parse(&self) -> Result<Message, CommandFailure> {
+        let message = Message::parse(&self.bytes);
+        if message.headers != MessageHeaders::default() {
+            return Ok(message);
+        }
+        let what = format!("{}: no mail message: no From, To, Subject or Date", self.name());
+        Err(CommandFailure::new(FailureKind::Input, what)
+            .with_hint("contacts and calendars are shown after `larder import FILE`"))
+    }
+
+    /// Returns the name for messages.
+    pub(crate) fn name(&self) -> String {
+        let path = self.path.as_deref().map(|path| sanitize_line(&path.display().to_string()));
+        path.unwrap_or_else(|| "standard input".into())
+    }
+
+    /// Returns the flags in the name of a file of a maildir.
+    pub(crate) fn flags(&self) -> MaildirFlags {
+        let Some(path) = &self.path else { return MaildirFlags::default() };
+        let is_new = path.parent().is_some_and(|folder| folder.ends_with("new"));
+        let name = path.file_name().map(|name| MaildirName::parse(name.as_bytes()).flags(is_new));
+        name.unwrap_or_default()
+    }
+}
+
+fn read_to_limit(stream: impl std::io::Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream.take(MAX_MESSAGE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_MESSAGE_BYTES {
+        return Err(std::io::Error::other("larger than 1 GiB"));
+    }
+    Ok(bytes)
+}

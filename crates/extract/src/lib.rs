@@ -23,6 +23,7 @@
 //! | `field_extraction` | terms, stored fields and sort keys from the fields of any kind |
 //! | `term_extraction` | the terms of one item |
 //! | `term` | the encoding of terms, which extraction and queries share |
+//! | `tokenizer` | the words of running text, with positions |
 //! | `stored_fields` | field values that are stored in an item's row |
 //! | `index_config` | index configurations: which fields are indexed, and how |
 //! | `calendar_context` | the version and the time zone definitions of the enclosing calendar |
@@ -42,6 +43,7 @@ mod series;
 mod stored_fields;
 pub mod term;
 mod term_extraction;
+pub mod tokenizer;
 
 pub use crate::calendar_context::{CalendarContext, ZoneDefinition};
 pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, is_newer_revision};

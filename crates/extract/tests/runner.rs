@@ -5,3 +5,5 @@
     missing_docs,
     reason = "a test that cannot go on panics"
 )]
+
+mod tokenizer;

@@ -55,17 +55,35 @@ impl Tokenizer {
         first_position: u32,
         mut visit: impl WordVisitor,
     ) -> u32 {
-        let mut position = first_position;
-        let mut rest = text;
-        while let Some(start) = rest.bytes().position(|byte| class(byte) >= CharClass::Word) {
-            let tail = rest.get(start..).unwrap_or_default();
-            let end = tail.bytes().position(|byte| class(byte) == CharClass::Separator);
-            let (run, after) = tail.split_at(end.unwrap_or(tail.len()));
-            position = match run.is_ascii() {
-                true => self.split_ascii(run, position, &mut visit),
-                false => self.split_folded(&fold(run), position, &mut visit),
+        let (mut position, mut at) = (first_position, 0);
+        let bytes = text.as_bytes();
+        while let Some(start) = next_place(bytes, at, |class| class >= CharClass::Word) {
+            let is_end = |class| class != CharClass::Word;
+            let mut end = next_place(bytes, start, is_end).unwrap_or(bytes.len());
+            // Most words end here: at a separator, or at a full stop in front of one.
+            let class_at =
+                |at: usize| bytes.get(at).map_or(CharClass::Separator, |byte| class(*byte));
+            let is_word = match class_at(end) {
+                CharClass::Joiner => class_at(end + 1) == CharClass::Separator,
+                class => class == CharClass::Separator,
             };
-            rest = after;
+            if is_word && end - start <= MAX_WORD_BYTES {
+                self.run.clear();
+                self.run.push_str(text.get(start..end).unwrap_or_default());
+                self.run.make_ascii_lowercase();
+                visit(&self.run, position);
+                self.run.clear();
+                position += 1;
+            } else {
+                let is_separator = |class| class == CharClass::Separator;
+                end = next_place(bytes, end, is_separator).unwrap_or(bytes.len());
+                let run = text.get(start..end).unwrap_or_default();
+                position = match run.is_ascii() {
+                    true => self.split_ascii(run, position, &mut visit),
+                    false => self.split_folded(&fold(run), position, &mut visit),
+                };
+            }
+            at = end;
         }
         position
     }
@@ -189,6 +207,12 @@ enum CharClass {
     Word,
     /// A byte of another character.
     Other,
+}
+
+/// Returns the place of the next byte of a class, from a place on.
+fn next_place(bytes: &[u8], from: usize, is_wanted: impl Fn(CharClass) -> bool) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    rest.iter().position(|byte| is_wanted(class(*byte))).map(|at| from + at)
 }
 
 const fn class(byte: u8) -> CharClass {

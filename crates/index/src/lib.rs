@@ -84,6 +84,7 @@
 //! | `newest_inputs` | the stale postings of a merge |
 //! | `merge_policy` | the choice of the segments to merge |
 //! | `lookup` | queries over terms |
+//! | `position_list` | positions of terms in items; phrases and proximity |
 //! | `posting_scan` | all valid postings, for verification |
 //! | `sort_pages` | the interface of the sort index to storage; positions, changes and fences |
 //! | `sort_block` | the byte formats of blocks of positions and of runs |
@@ -101,6 +102,7 @@ mod merge;
 mod merge_input;
 mod merge_policy;
 mod newest_inputs;
+pub mod position_list;
 mod posting_scan;
 mod rank_directory;
 mod rice;

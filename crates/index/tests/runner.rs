@@ -10,6 +10,7 @@ mod interval;
 mod inverted_index;
 mod memory_pages;
 mod memory_sort_pages;
+mod position_list;
 mod sort_index;
 
 #[test]

@@ -1,0 +1,132 @@
+//! The positions of a term in the items of a posting list, for phrases and proximity.
+//!
+//! A posting list of text is followed by one *position list* for each posting:
+//!
+//! | positions | bytes |
+//! |---|---|
+//! | one | the position, doubled, plus one, as a varint |
+//! | several | the length of the rest in bytes, doubled, as a varint; the first position and the gaps as varints |
+//!
+//! The length in front lets a reader pass a posting without decoding it, and a merge copy it unread.
+//!
+//! Separate from `block`, which has postings alone: the terms of contacts have no positions, and a
+//! conjunction reads the positions only of items that have all of its terms.
+
+use crate::block::CorruptBlock;
+use crate::varint::{read_varint, write_varint};
+
+/// Appends the positions of one posting, in ascending order and at least one.
+pub fn write_position_list(bytes: &mut Vec<u8>, positions: &[u32]) {
+    debug_assert!(positions.is_sorted_by(|a, b| a < b) && !positions.is_empty());
+    if let [position] = positions {
+        write_varint(bytes, u64::from(*position) << 1 | 1);
+        return;
+    }
+    let gaps = || {
+        let previous = [0].iter().chain(positions);
+        positions.iter().zip(previous).map(|(position, previous)| position - previous)
+    };
+    let length: u64 = gaps().map(varint_length).sum();
+    write_varint(bytes, length << 1);
+    gaps().for_each(|gap| write_varint(bytes, u64::from(gap)));
+}
+
+/// Returns the number of bytes of a varint.
+fn varint_length(number: u32) -> u64 {
+    u64::from((38 - (number | 1).leading_zeros()) / 7)
+}
+
+/// Reads the position lists of consecutive postings.
+#[derive(Debug, Clone, Copy)]
+pub struct PositionLists<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> PositionLists<'a> {
+    /// Reads lists that [`write_position_list`] wrote one after the other.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> PositionLists<'a> {
+        PositionLists { rest: bytes }
+    }
+
+    /// Returns the bytes that are not read yet.
+    #[must_use]
+    pub fn remaining_bytes(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Passes the lists of `count` postings, and returns their bytes.
+    ///
+    /// # Errors
+    /// Malformed bytes, or fewer lists.
+    pub fn skip(&mut self, count: usize) -> Result<&'a [u8], CorruptBlock> {
+        let all = self.rest;
+        for _ in 0..count {
+            let head = read_varint(&mut self.rest).ok_or(CorruptBlock)?;
+            if head & 1 == 0 {
+                let length = usize::try_from(head >> 1).map_err(|_| CorruptBlock)?;
+                self.rest = self.rest.get(length..).ok_or(CorruptBlock)?;
+            }
+        }
+        all.get(..all.len() - self.rest.len()).ok_or(CorruptBlock)
+    }
+
+    /// Replaces `positions` by those of the next posting, in ascending order.
+    ///
+    /// # Errors
+    /// Malformed bytes: none left, a list that is cut off or empty, or positions beyond `u32`.
+    pub fn read(&mut self, positions: &mut Vec<u32>) -> Result<(), CorruptBlock> {
+        positions.clear();
+        let head = read_varint(&mut self.rest).ok_or(CorruptBlock)?;
+        if head & 1 == 1 {
+            positions.push(u32::try_from(head >> 1).map_err(|_| CorruptBlock)?);
+            return Ok(());
+        }
+        let length = usize::try_from(head >> 1).map_err(|_| CorruptBlock)?;
+        let (mut list, rest) = self.rest.split_at_checked(length).ok_or(CorruptBlock)?;
+        self.rest = rest;
+        let mut position = 0_u32;
+        while !list.is_empty() {
+            let gap = read_varint(&mut list).and_then(|gap| u32::try_from(gap).ok());
+            let gap = gap.filter(|gap| *gap > 0 || positions.is_empty()).ok_or(CorruptBlock)?;
+            position = position.checked_add(gap).ok_or(CorruptBlock)?;
+            positions.push(position);
+        }
+        if positions.is_empty() { Err(CorruptBlock) } else { Ok(()) }
+    }
+}
+
+/// Returns the number of places of a phrase in one item. `terms` has the positions of each word,
+/// and its distance from the beginning of the phrase.
+///
+/// The word with the fewest positions is tried at each of them, so a phrase with one rare word is
+/// as cheap as the rare word.
+#[must_use]
+pub fn count_phrase(terms: &[(&[u32], u32)]) -> usize {
+    let Some((rarest, distance)) = terms.iter().min_by_key(|(positions, _)| positions.len()) else {
+        return 0;
+    };
+    let starts = rarest.iter().filter_map(|position| position.checked_sub(*distance));
+    let is_phrase = |start: &u32| {
+        terms.iter().all(|(positions, distance)| {
+            start.checked_add(*distance).is_some_and(|at| positions.binary_search(&at).is_ok())
+        })
+    };
+    starts.filter(is_phrase).count()
+}
+
+/// Returns whether two words are near each other in one item, in either order: at most `distance`
+/// positions apart, where neighbours are 1 apart.
+#[must_use]
+pub fn is_near(first: &[u32], second: &[u32], distance: u32) -> bool {
+    let (few, many) = if first.len() <= second.len() { (first, second) } else { (second, first) };
+    few.iter().any(|position| {
+        let from = position.saturating_sub(distance);
+        let next = many.partition_point(|other| *other < from);
+        // A word is not near itself.
+        let mut others = many.get(next..).unwrap_or_default().iter();
+        others
+            .find(|other| *other != position)
+            .is_some_and(|other| other.abs_diff(*position) <= distance)
+    })
+}

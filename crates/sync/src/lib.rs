@@ -16,11 +16,13 @@
 //! | `error` | errors that end an import or an export |
 //! | `export` | export of a collection |
 //! | `import` | import into collections |
+//! | `maildir` | the folders and files of a maildir |
 
 mod compression;
 mod error;
 mod export;
 mod import;
+pub mod maildir;
 
 pub use crate::compression::{Compression, detect_compression};
 pub use crate::error::Error;

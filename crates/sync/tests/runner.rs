@@ -20,5 +20,6 @@ mod import_table;
 mod interruption;
 mod item_folders;
 mod limits;
+mod maildir;
 mod rejects;
 mod repetition;

@@ -1,0 +1,262 @@
+//! The folders and files of a maildir (maildir(5)), at any depth, without reading a message.
+//!
+//! A scan finds the directories `cur` and `new` below a root. Their modification times tell which of
+//! them changed since an earlier scan; only those need to be listed, and a list has the name and the
+//! inode of each file, by which a renamed file is recognised without a look at it. Nothing is ever
+//! written.
+//!
+//! * Maildir++ folders (`.Sent.2024`) are folders like any other.
+//! * A folder with a file `.noindex` is left out with all folders below it, and one with `.noupdate`
+//!   says so, as in mu. `tmp` has messages that are being delivered, and is left out.
+//! * Symbolic links are followed; a folder that is reached twice, such as by a link to one above, is
+//!   listed once.
+//! * What cannot be listed is reported, and the rest is listed.
+//!
+//! Separate from `import`, which reads files into the store: here the files stay where they are.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry, FileType, Metadata};
+use std::io;
+use std::os::unix::fs::{DirEntryExt as _, FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// The deepest folder that is listed, below the root. Deeper ones are reported.
+pub const MAX_MAILDIR_DEPTH: usize = 64;
+
+/// The result of a scan.
+#[derive(Debug, Default)]
+pub struct MaildirScan {
+    /// The directories with messages, by path.
+    pub directories: Vec<MaildirDirectory>,
+    /// Folders that could not be listed, by path.
+    pub problems: Vec<MaildirProblem>,
+}
+
+/// A directory `cur` or `new`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaildirDirectory {
+    /// The path.
+    pub path: PathBuf,
+    /// The folder that it is in, relative to the root: empty for the root, `INBOX`, `.Sent`.
+    pub folder: PathBuf,
+    /// It is `new`: a mail reader has not seen its messages.
+    pub is_new: bool,
+    /// The folder has a file `.noupdate`: mu lists it only if all folders are read again.
+    pub has_noupdate: bool,
+    /// Its state before it was listed.
+    pub state: DirectoryState,
+}
+
+/// The state of a directory. If it is the same as at an earlier scan, no file was added, renamed or
+/// removed in between, unless the clock of the file system stood still: a directory that was changed
+/// less than [`DirectoryState::MIN_AGE_SECONDS`] before a scan must be listed by the next one, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectoryState {
+    /// The number of the file system.
+    pub device: u64,
+    /// The inode.
+    pub inode: u64,
+    /// The time of the last change, in seconds since 1970.
+    pub modified_seconds: i64,
+    /// The nanoseconds of that time.
+    pub modified_nanoseconds: i64,
+}
+
+impl DirectoryState {
+    /// The resolution of the times of common file systems; FAT has two seconds.
+    pub const MIN_AGE_SECONDS: i64 = 2;
+
+    fn from_metadata(metadata: &Metadata) -> DirectoryState {
+        DirectoryState {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            modified_seconds: metadata.mtime(),
+            modified_nanoseconds: metadata.mtime_nsec(),
+        }
+    }
+
+    /// Returns whether a later change gives another state, if the state was read at this time, in
+    /// seconds since 1970.
+    #[must_use]
+    pub fn is_settled(&self, read_at_seconds: i64) -> bool {
+        read_at_seconds - self.modified_seconds >= DirectoryState::MIN_AGE_SECONDS
+    }
+}
+
+/// A file of a directory `cur` or `new`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaildirFile {
+    /// The name, with the flags.
+    pub name: OsString,
+    /// The inode, which stays when the file is renamed. For a symbolic link that of the link.
+    pub inode: u64,
+}
+
+/// A folder or a file that was left out.
+#[derive(Debug)]
+pub struct MaildirProblem {
+    /// The path.
+    pub path: PathBuf,
+    /// The reason.
+    pub reason: MaildirProblemReason,
+}
+
+/// The reason that a folder or a file was left out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MaildirProblemReason {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(io::Error),
+    /// It is deeper than [`MAX_MAILDIR_DEPTH`].
+    #[error("more than {MAX_MAILDIR_DEPTH} folders deep")]
+    TooDeep,
+    /// It is a pipe, a socket or a device.
+    #[error("not a file")]
+    NotAFile,
+}
+
+/// Finds the directories with messages below a root.
+///
+/// # Errors
+/// The root cannot be listed.
+pub fn scan_maildir(root: &Path) -> io::Result<MaildirScan> {
+    let mut scanner = Scanner { scan: MaildirScan::default(), visited: HashSet::new() };
+    let metadata = fs::metadata(root)?;
+    // A root that is missing is an error; below it, a folder may vanish during the scan.
+    drop(fs::read_dir(root)?);
+    scanner.scan_folder(root, Path::new(""), &metadata, 0);
+    scanner.scan.directories.sort_by(|a, b| a.path.cmp(&b.path));
+    scanner.scan.problems.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(scanner.scan)
+}
+
+struct Scanner {
+    scan: MaildirScan,
+    /// The devices and inodes of the folders that were listed.
+    visited: HashSet<(u64, u64)>,
+}
+
+impl Scanner {
+    fn scan_folder(&mut self, path: &Path, folder: &Path, metadata: &Metadata, depth: usize) {
+        if !self.visited.insert((metadata.dev(), metadata.ino())) {
+            return;
+        }
+        if depth > MAX_MAILDIR_DEPTH {
+            return self.report(path, MaildirProblemReason::TooDeep);
+        }
+        let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+            Ok(entries) => entries,
+            Err(error) => return self.report_error(path, error),
+        };
+        let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
+        if has(".noindex") {
+            return;
+        }
+        let has_noupdate = has(".noupdate");
+        for entry in &entries {
+            let (name, path) = (entry.file_name(), entry.path());
+            if name == "tmp" || !may_be_directory(entry) {
+                continue;
+            }
+            let metadata = match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => metadata,
+                Ok(_) => continue,
+                Err(error) => {
+                    // A link to nowhere leads to no folder.
+                    if error.kind() != io::ErrorKind::NotFound {
+                        self.report_error(&path, error);
+                    }
+                    continue;
+                }
+            };
+            if name == "cur" || name == "new" {
+                if self.visited.insert((metadata.dev(), metadata.ino())) {
+                    self.scan.directories.push(MaildirDirectory {
+                        path,
+                        folder: folder.to_path_buf(),
+                        is_new: name == "new",
+                        has_noupdate,
+                        state: DirectoryState::from_metadata(&metadata),
+                    });
+                }
+            } else {
+                self.scan_folder(&path, &folder.join(&name), &metadata, depth + 1);
+            }
+        }
+    }
+
+    /// Reports an error. A folder that was removed during the scan is none.
+    fn report_error(&mut self, path: &Path, error: io::Error) {
+        if error.kind() != io::ErrorKind::NotFound {
+            self.report(path, MaildirProblemReason::Unreadable(error));
+        }
+    }
+
+    fn report(&mut self, path: &Path, reason: MaildirProblemReason) {
+        self.scan.problems.push(MaildirProblem { path: path.to_path_buf(), reason });
+    }
+}
+
+/// Returns whether an entry is a directory or a link, as far as its type is known without a call
+/// for each file.
+fn may_be_directory(entry: &DirEntry) -> bool {
+    entry.file_type().is_ok_and(|file_type| file_type.is_dir() || file_type.is_symlink())
+}
+
+impl MaildirDirectory {
+    /// Lists the messages, in the order of their inodes, in which a disk reads them fastest. Hidden
+    /// files are left out; pipes, sockets and devices are reported.
+    ///
+    /// # Errors
+    /// The directory cannot be listed, or was removed.
+    pub fn list_files(&self) -> io::Result<(Vec<MaildirFile>, Vec<MaildirProblem>)> {
+        let (mut files, mut problems) = (Vec::new(), Vec::new());
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if is_hidden(&name) {
+                continue;
+            }
+            match self.file_type(&entry) {
+                Ok(file_type) if file_type.is_file() => {
+                    files.push(MaildirFile { name, inode: entry.ino() });
+                }
+                Ok(file_type) if is_special(file_type) => {
+                    let reason = MaildirProblemReason::NotAFile;
+                    problems.push(MaildirProblem { path: entry.path(), reason });
+                }
+                // A folder, or a file that was renamed in the meantime.
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let reason = MaildirProblemReason::Unreadable(error);
+                    problems.push(MaildirProblem { path: entry.path(), reason });
+                }
+            }
+        }
+        files.sort_unstable_by(|a, b| (a.inode, &a.name).cmp(&(b.inode, &b.name)));
+        Ok((files, problems))
+    }
+
+    /// Returns the type of an entry, of a link that of its target.
+    fn file_type(&self, entry: &DirEntry) -> io::Result<FileType> {
+        let file_type = entry.file_type()?;
+        if !file_type.is_symlink() {
+            return Ok(file_type);
+        }
+        Ok(fs::metadata(self.path.join(entry.file_name()))?.file_type())
+    }
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+fn is_special(file_type: FileType) -> bool {
+    file_type.is_fifo()
+        || file_type.is_socket()
+        || file_type.is_block_device()
+        || file_type.is_char_device()
+}

@@ -79,9 +79,8 @@ use self::watcher::ViewsWatcher;
 use crate::error::Error;
 use crate::execution::find;
 use crate::result_set::ResultSet;
-use larder_store::{ItemMeta, ItemRow, Reader, Seq, StoreState};
+use larder_store::{DataDirectory, ItemMeta, ItemRow, Reader, Seq, StoreState};
 use std::fmt;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// All views of this process on one store. A clone refers to the same views.
@@ -95,7 +94,7 @@ pub struct Views {
 
 impl fmt::Debug for Views {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Views").field("dir", &self.readers.dir()).finish_non_exhaustive()
+        f.debug_struct("Views").field("directory", self.readers.directory()).finish_non_exhaustive()
     }
 }
 
@@ -104,8 +103,12 @@ impl Views {
     ///
     /// # Errors
     /// As [`Reader::open_with_zones`].
-    pub fn open(dir: &Path, options: ViewsOptions) -> Result<Views, Error> {
-        let readers = Arc::new(ReaderPool::open(dir, Arc::clone(&options.zones))?);
+    pub fn open(
+        directory: impl Into<DataDirectory>,
+        options: ViewsOptions,
+    ) -> Result<Views, Error> {
+        let readers = ReaderPool::open(directory, Arc::clone(&options.zones))?;
+        let readers = Arc::new(readers);
         let (log, cache_bytes) = (ViewsLog::new(options.log.clone()), options.cache_bytes);
         let is_enabled = options.watch;
         let engine = ViewsEngine::new(Arc::clone(&readers), log.clone(), options)?;

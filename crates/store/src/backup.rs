@@ -145,7 +145,7 @@ impl DataDirectory {
         stop: &AtomicBool,
     ) -> Result<RestoreReport> {
         let had_store = self.has_store();
-        let restored = Store::open(self.path(), options)
+        let restored = Store::open(self, options)
             .and_then(|mut store| store.restore_unless_stopped(from, stop));
         match restored {
             // The copy of the store that was made for the restore has nothing.

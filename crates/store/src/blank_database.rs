@@ -29,7 +29,7 @@ pub(crate) fn create_database_file(directory: &DataDirectory) -> Result<()> {
         return directory.create_link_target();
     }
     directory.check_not_truncated()?;
-    let staged = create_staging(directory.path(), &DataDirectory::staging_prefix("create"))?;
+    let staged = create_staging(directory.path(), &directory.staging_prefix("create"))?;
     WriteConnection::open_staging(staged.path())
         .and_then(|conn| conn.write_first_page())
         .map_err(sqlite_error_at(&path))?;

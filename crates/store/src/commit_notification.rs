@@ -8,7 +8,6 @@ use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::fmt;
-use std::path::Path;
 
 /// Watches the notify file of a store until dropped.
 pub struct CommitWatcher {
@@ -22,14 +21,17 @@ impl fmt::Debug for CommitWatcher {
 }
 
 impl CommitWatcher {
-    /// Calls `notify` soon after each commit to the store in `dir`, on a separate thread. `notify`
+    /// Calls `notify` soon after each commit to the store, on a separate thread. `notify`
     /// may be called once for several commits, or without a commit. If a writer is killed between
     /// its commit and the write to the notify file, no watcher is notified.
     ///
     /// # Errors
     /// Fails if the system's limit of watches is reached.
-    pub fn watch(dir: &Path, notify: impl Fn() + Send + 'static) -> Result<CommitWatcher> {
-        let path = DataDirectory::new(dir).notify_path();
+    pub fn watch(
+        directory: impl Into<DataDirectory>,
+        notify: impl Fn() + Send + 'static,
+    ) -> Result<CommitWatcher> {
+        let path = directory.into().notify_path();
         let watch_error = |error: notify::Error| {
             let source = match error.kind {
                 notify::ErrorKind::Io(source) => source,

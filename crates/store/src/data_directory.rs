@@ -1,5 +1,10 @@
 //! The data directory, which holds the data of one person, and the names of its files.
 //!
+//! A directory may have two stores, of the same schema and code ([`StoreFile`]): `data.db` has what
+//! exists nowhere else, `index.db` what can be made again from its sources. Each has its own lock,
+//! notify file, copies and epoch. The table has the names of the first; those of the second begin
+//! with `index`.
+//!
 //! | file | content |
 //! |---|---|
 //! | `data.db` (and `-wal`, `-shm`) | the store; nothing in it exists elsewhere |
@@ -40,16 +45,67 @@ const NETWORK_FILE_SYSTEMS: &[&str] = &[
     "lustre",
 ];
 
-/// A data directory and the names of its files.
+/// A store of a data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum StoreFile {
+    /// `data.db`: contacts, calendars and whatever else exists nowhere else.
+    #[default]
+    Data,
+    /// `index.db`: items whose source bytes are elsewhere. It may be deleted at any time.
+    Index,
+}
+
+impl StoreFile {
+    /// The beginning of the names of its files.
+    fn stem(self) -> &'static str {
+        match self {
+            StoreFile::Data => "data",
+            StoreFile::Index => "index",
+        }
+    }
+}
+
+/// A data directory, one of its stores, and the names of the files of that store.
 #[derive(Debug, Clone)]
 pub struct DataDirectory {
     dir: PathBuf,
+    store_file: StoreFile,
+}
+
+impl From<&Path> for DataDirectory {
+    fn from(dir: &Path) -> DataDirectory {
+        DataDirectory::new(dir)
+    }
+}
+
+impl From<&PathBuf> for DataDirectory {
+    fn from(dir: &PathBuf) -> DataDirectory {
+        DataDirectory::new(dir)
+    }
+}
+
+impl From<&DataDirectory> for DataDirectory {
+    fn from(directory: &DataDirectory) -> DataDirectory {
+        directory.clone()
+    }
 }
 
 impl DataDirectory {
-    /// Names the directory `dir`, which need not exist yet.
+    /// Names the directory `dir`, which need not exist yet, and its store `data.db`.
     pub fn new(dir: impl Into<PathBuf>) -> DataDirectory {
-        DataDirectory { dir: dir.into() }
+        DataDirectory { dir: dir.into(), store_file: StoreFile::Data }
+    }
+
+    /// Names another store of the same directory.
+    #[must_use]
+    pub fn with_store_file(mut self, store_file: StoreFile) -> DataDirectory {
+        self.store_file = store_file;
+        self
+    }
+
+    /// Returns the name of a file of the store: `data` and this.
+    fn file_name(&self, end: &str) -> String {
+        format!("{}{end}", self.store_file.stem())
     }
 
     /// Returns the path of the directory.
@@ -61,18 +117,18 @@ impl DataDirectory {
     /// Returns the path of the database.
     #[must_use]
     pub fn database_path(&self) -> PathBuf {
-        self.dir.join("data.db")
+        self.dir.join(self.file_name(".db"))
     }
 
     /// Returns the path of the write-ahead log.
     #[must_use]
     pub fn wal_path(&self) -> PathBuf {
-        self.dir.join("data.db-wal")
+        self.dir.join(self.file_name(".db-wal"))
     }
 
     /// Returns the path of the shared memory.
     pub(crate) fn shared_memory_path(&self) -> PathBuf {
-        self.dir.join("data.db-shm")
+        self.dir.join(self.file_name(".db-shm"))
     }
 
     /// Fails if the database is no regular file: to open a pipe waits until another program opens
@@ -119,25 +175,25 @@ impl DataDirectory {
     /// Returns the path of the notify file, which has the record of the last commit.
     #[must_use]
     pub fn notify_path(&self) -> PathBuf {
-        self.dir.join("data.notify")
+        self.dir.join(self.file_name(".notify"))
     }
 
     pub(crate) fn lock_path(&self) -> PathBuf {
-        self.dir.join("data.lock")
+        self.dir.join(self.file_name(".lock"))
     }
 
     pub(crate) fn lock_queue_path(&self) -> PathBuf {
-        self.dir.join("data.lock-queue")
+        self.dir.join(self.file_name(".lock-queue"))
     }
 
     pub(crate) fn work_lock_path(&self) -> PathBuf {
-        self.dir.join("data.lock-work")
+        self.dir.join(self.file_name(".lock-work"))
     }
 
     /// Returns an unused name for a copy of the database.
     pub(crate) fn unused_copy_path(&self, what: &str) -> PathBuf {
         let unused = self.copy_paths(what).find(|path| !path.exists());
-        unused.unwrap_or_else(|| self.dir.join("data.db.before"))
+        unused.unwrap_or_else(|| self.dir.join(self.file_name(".db.before")))
     }
 
     /// Returns the newest copy of the database with this purpose.
@@ -147,7 +203,7 @@ impl DataDirectory {
 
     /// Returns the names of copies of the database with this purpose, in the order of their use.
     fn copy_paths(&self, what: &str) -> impl Iterator<Item = PathBuf> {
-        let first = self.dir.join(format!("data.db.before-{what}"));
+        let first = self.dir.join(self.file_name(&format!(".db.before-{what}")));
         let others = (1_u32..).map({
             let first = first.clone();
             move |n| with_suffix(&first, &format!("-{n}"))
@@ -171,12 +227,12 @@ impl DataDirectory {
 
     /// Returns the files whose names begin like those of copies and are accepted by `is_listed`.
     fn list_copy_files(&self, is_listed: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
-        let mut found = Vec::new();
+        let (mut found, prefix) = (Vec::new(), self.file_name(".db.before-"));
         for entry in fs::read_dir(&self.dir).map_err(file_error_at(&self.dir))? {
             let entry = entry.map_err(file_error_at(&self.dir))?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with("data.db.before-") && is_listed(&name) {
+            if name.starts_with(&prefix) && is_listed(&name) {
                 found.push(entry.path());
             }
         }
@@ -189,9 +245,9 @@ impl DataDirectory {
     #[must_use]
     pub fn restorable_copies(&self) -> Vec<PathBuf> {
         let mut copies = self.list_copies().unwrap_or_default();
+        let prefix = self.file_name(".db.before-damaged");
         let is_damaged = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with("data.db.before-damaged")
+            path.file_name().unwrap_or_default().to_string_lossy().starts_with(&prefix)
         };
         copies.retain(|path| !is_damaged(path));
         copies
@@ -216,12 +272,12 @@ impl DataDirectory {
 
     /// Returns the path of a backup that is about to replace a damaged store.
     pub(crate) fn pending_restore_path(&self) -> PathBuf {
-        self.dir.join("data.db.restoring")
+        self.dir.join(self.file_name(".db.restoring"))
     }
 
     /// Returns the beginning of the names of staging files in the directory, with their purpose.
-    pub(crate) fn staging_prefix(purpose: &str) -> String {
-        format!("data.db.{purpose}-")
+    pub(crate) fn staging_prefix(&self, purpose: &str) -> String {
+        self.file_name(&format!(".db.{purpose}-"))
     }
 
     /// Calls `visit` with each staging file that a killed process left. For writers that hold the
@@ -230,7 +286,8 @@ impl DataDirectory {
         &self,
         visit: &mut dyn FnMut(&Path) -> io::Result<()>,
     ) -> Result<()> {
-        for_each_leftover(&self.dir, "data.db.", visit).map_err(file_error_at(&self.dir))
+        for_each_leftover(&self.dir, &self.file_name(".db."), visit)
+            .map_err(file_error_at(&self.dir))
     }
 
     /// Fails if the database has several names: each name would have its own write-ahead log.

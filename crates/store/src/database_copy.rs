@@ -35,17 +35,23 @@ impl TempCopy {
         purpose: &str,
         edit: impl FnOnce(&WriteConnection) -> Result<()>,
     ) -> Result<TempCopy> {
-        TempCopy::create_in(directory.path(), source, from, purpose, edit)
+        TempCopy::create_in(
+            directory.path(),
+            source,
+            from,
+            &directory.staging_prefix(purpose),
+            edit,
+        )
     }
 
     fn create_in(
         folder: &Path,
         source: &ReadConnection,
         from: &Path,
-        purpose: &str,
+        prefix: &str,
         edit: impl FnOnce(&WriteConnection) -> Result<()>,
     ) -> Result<TempCopy> {
-        let staging = create_staging(folder, &DataDirectory::staging_prefix(purpose))?;
+        let staging = create_staging(folder, prefix)?;
         edit(&copy_into(source, from, staging.path())?)?;
         let path = staging.path();
         let conn = ReadConnection::open(path).map_err(sqlite_error_at(path))?;
@@ -61,7 +67,10 @@ impl TempCopy {
         purpose: &str,
     ) -> Result<TempCopy> {
         let from = directory.database_path();
-        let copy = TempCopy::create_in(folder, source, &from, purpose, |_| Ok(()))?;
+        let copy =
+            TempCopy::create_in(folder, source, &from, &directory.staging_prefix(purpose), |_| {
+                Ok(())
+            })?;
         // The file is open. If its name cannot be deleted, the destructor tries again.
         let _named = fs::remove_file(copy.staging.path());
         Ok(copy)

@@ -99,7 +99,7 @@ fn is_previous_copy(
     staged: &Path,
 ) -> Result<bool> {
     let name = staged.file_name().unwrap_or_default().to_string_lossy();
-    if !name.starts_with(&DataDirectory::staging_prefix(PREVIOUS_COPY)) {
+    if !name.starts_with(&directory.staging_prefix(PREVIOUS_COPY)) {
         return Ok(false);
     }
     let read_epoch = |conn: &ReadConnection| history::read_epoch(&conn.autocommit_read());

@@ -145,7 +145,7 @@ pub use crate::collection_reader::{Collection, CollectionProperties, CollectionR
 pub use crate::commit_notification::CommitWatcher;
 pub use crate::damaged_object::DamagedObject;
 pub use crate::damaged_reads::{ReadableItems, UnreadableItem};
-pub use crate::data_directory::DataDirectory;
+pub use crate::data_directory::{DataDirectory, StoreFile};
 pub use crate::derived_index::DerivedIndex;
 pub use crate::error::{Error, OutputError, Result};
 pub use crate::handle::{Handle, HandlePrefix};

@@ -86,7 +86,7 @@ impl Store {
         // Copies come first, so that nothing is purged if one of them cannot be.
         let copies = self.directory.list_copies().map_err(not_finished)?;
         for copy in &copies {
-            if let Err(error) = purge_copy(copy, &all, &mut purged.deleted) {
+            if let Err(error) = purge_copy(&self.directory, copy, &all, &mut purged.deleted) {
                 // Without the record of what was not begun. If it cannot be written, the purge
                 // stays pending.
                 return Err(match self.record_purge(before.as_deref()) {
@@ -241,7 +241,7 @@ impl Store {
         interrupted_restore::sweep(&self.directory, &self.conn)?;
         for copy in self.directory.list_copies()? {
             if !known.contains(&copy) {
-                purge_copy(&copy, handles, deleted)?;
+                purge_copy(&self.directory, &copy, handles, deleted)?;
                 known.push(copy);
             }
         }
@@ -286,8 +286,13 @@ fn erase_schedules(tx: &WriteTransaction<'_>, end: i64) -> rusqlite::Result<bool
 
 /// Erases the items from a copy, or deletes the copy if it is damaged: a repair set it aside, and
 /// it may have the items' bytes.
-fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
-    match rewrite_copy(copy, handles) {
+fn purge_copy(
+    directory: &DataDirectory,
+    copy: &Path,
+    handles: &[Handle],
+    deleted: &mut Vec<PathBuf>,
+) -> Result<()> {
+    match rewrite_copy(directory, copy, handles) {
         Err(error) if error.damaged_file().is_some() => {}
         done => return done,
     }
@@ -309,8 +314,8 @@ fn delete_orphaned_companions(directory: &DataDirectory, deleted: &mut Vec<PathB
 
 /// Replaces a copy by one without the items, which is written beside it: a purge that is
 /// interrupted leaves the copy as it was.
-fn rewrite_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
-    let prefix = DataDirectory::staging_prefix("purge");
+fn rewrite_copy(directory: &DataDirectory, copy: &Path, handles: &[Handle]) -> Result<()> {
+    let prefix = directory.staging_prefix("purge");
     let staged = create_staging(folder_of(copy), &prefix)?;
     let rewritten = create_staging(folder_of(copy), &prefix)?;
     apply_log(copy);

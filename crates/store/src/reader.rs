@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Reader {
     access: ReadAccess,
+    directory: DataDirectory,
     pub(crate) path: PathBuf,
     extractor: Extractor,
     /// Unique in the process.
@@ -65,8 +66,8 @@ impl Reader {
     ///
     /// # Errors
     /// See [`Reader::open_with_zones`].
-    pub fn open(dir: &Path) -> Result<Reader> {
-        Reader::open_with_zones(dir, ZoneDatabase::open_bundled())
+    pub fn open(directory: impl Into<DataDirectory>) -> Result<Reader> {
+        Reader::open_with_zones(directory, ZoneDatabase::open_bundled())
     }
 
     /// Opens the store in `dir` read-only. An interval index that was filled with other zones is
@@ -76,11 +77,14 @@ impl Reader {
     /// [`Error::SchemaTooOld`] if an older version created the store; opening it for writing
     /// migrates it. [`Error::RestorePending`] if a restore of a damaged store was interrupted;
     /// opening it for writing finishes it.
-    pub fn open_with_zones(dir: &Path, zones: Arc<ZoneDatabase>) -> Result<Reader> {
+    pub fn open_with_zones(
+        directory: impl Into<DataDirectory>,
+        zones: Arc<ZoneDatabase>,
+    ) -> Result<Reader> {
         check_sqlite_version()?;
-        let directory = DataDirectory::new(dir);
+        let directory = directory.into();
         if directory.pending_restore_path().exists() {
-            return Err(Error::RestorePending { dir: dir.to_path_buf() });
+            return Err(Error::RestorePending { dir: directory.path().to_path_buf() });
         }
         let path = directory.database_path();
         let (access, (known, lost_commits)) = open_for_reading(&directory, |conn| {
@@ -103,6 +107,7 @@ impl Reader {
             is_mapped: Cell::new(false),
             unmapped_items: Cell::new(0),
             file_id: file_id(&directory.database_path()),
+            directory,
             lost_commits,
         })
     }
@@ -274,8 +279,8 @@ impl Reader {
 
     /// Returns the work that was interrupted in this store.
     pub fn pending_work(&self) -> Result<Vec<PendingWork>> {
-        let directory = DataDirectory::new(self.path.parent().unwrap_or(&self.path));
-        self.read(|tx| Ok(PendingWork::list(&self.cache(tx)?.meta, &self.extractor, &directory)))
+        let directory = &self.directory;
+        self.read(|tx| Ok(PendingWork::list(&self.cache(tx)?.meta, &self.extractor, directory)))
     }
 
     /// Returns the extractor with the sort order of this store.

@@ -108,7 +108,7 @@ impl DataDirectory {
             output.commit()?;
             return Ok(report);
         }
-        let prefix = DataDirectory::staging_prefix("salvage");
+        let prefix = self.staging_prefix("salvage");
         let (staged, report) = create_for_stream(self, &to, |folder| {
             let staged = create_staging(folder, &prefix)?;
             let report = write_salvaged(&source, options, staged.path())?;
@@ -125,8 +125,7 @@ impl DataDirectory {
     /// of derived data are damaged, everything else is copied into a new file, which replaces the
     /// store; the damaged file is kept. If other pages are damaged too, the store is not changed.
     pub fn rebuild_and_check(&self, options: &StoreOptions) -> Result<CheckReport> {
-        let rebuilt =
-            Store::open(self.path(), options).and_then(|mut store| store.rebuild_and_check());
+        let rebuilt = Store::open(self, options).and_then(|mut store| store.rebuild_and_check());
         let faults = match &rebuilt {
             Ok(report) if report.has_damaged_pages() => report.faults.clone(),
             Err(error) if error.damaged_file() == Some(&self.database_path()) => {
@@ -135,7 +134,7 @@ impl DataDirectory {
             _ => return rebuilt,
         };
         let Some(damaged_copy) = self.rewrite_database(options)? else { return rebuilt };
-        let store = Store::open(self.path(), options)?;
+        let store = Store::open(self, options)?;
         let mut report = store.check()?;
         report.rebuilt_items = report.items;
         report.faults.extend(faults);
@@ -150,7 +149,7 @@ impl DataDirectory {
         let locks = LockFiles::open(self, options.requester.clone())?;
         let lock = locks.acquire()?;
         let source = SalvageSource::open(self)?;
-        let staged = create_staging(self.path(), &DataDirectory::staging_prefix("rebuild"))?;
+        let staged = create_staging(self.path(), &self.staging_prefix("rebuild"))?;
         let report = write_salvaged(&source, options, staged.path())?;
         if report.has_damaged_tables || !report.losses.is_empty() {
             return Ok(None);

@@ -121,9 +121,9 @@ impl Drop for Store {
 impl Store {
     /// Opens the store in `dir`. Creates or migrates it if needed, and refills indexes that another
     /// version or locale filled.
-    pub fn open(dir: &Path, options: &StoreOptions) -> Result<Store> {
+    pub fn open(directory: impl Into<DataDirectory>, options: &StoreOptions) -> Result<Store> {
         check_sqlite_version()?;
-        let directory = DataDirectory::new(dir);
+        let directory = directory.into();
         if !options.create && !directory.pending_restore_path().exists() {
             directory.ensure_store_exists()?;
         }
@@ -181,18 +181,23 @@ impl Store {
 
     /// Opens an existing store, to write to it if that is possible. If the disk is full or cannot
     /// be written, the store can be checked and copied only.
-    pub fn open_to_copy(dir: &Path, options: &StoreOptions) -> Result<Store> {
+    pub fn open_to_copy(
+        directory: impl Into<DataDirectory>,
+        options: &StoreOptions,
+    ) -> Result<Store> {
+        let directory = directory.into();
         let options = StoreOptions { create: false, ..options.clone() };
-        match Store::open(dir, &options) {
-            Err(error) if is_unwritable(dir, &error) => Store::open_read_only(dir, &options),
+        match Store::open(&directory, &options) {
+            Err(error) if is_unwritable(directory.path(), &error) => {
+                Store::open_read_only(directory, &options)
+            }
             store => store,
         }
     }
 
-    fn open_read_only(dir: &Path, options: &StoreOptions) -> Result<Store> {
-        let directory = DataDirectory::new(dir);
+    fn open_read_only(directory: DataDirectory, options: &StoreOptions) -> Result<Store> {
         if directory.pending_restore_path().exists() {
-            return Err(Error::RestorePending { dir: dir.to_path_buf() });
+            return Err(Error::RestorePending { dir: directory.path().to_path_buf() });
         }
         let path = directory.database_path();
         let (access, locale) = open_for_reading(&directory, |conn| {
@@ -313,7 +318,7 @@ impl Store {
 
     /// Opens a reader of this store.
     pub fn open_reader(&self) -> Result<Reader> {
-        Reader::open_with_zones(self.directory.path(), self.extractor.zone_database().clone())
+        Reader::open_with_zones(&self.directory, self.extractor.zone_database().clone())
     }
 
     /// Returns the number of the last batch.

@@ -26,6 +26,7 @@ mod row_checksums;
 mod salvage;
 mod salvage_contexts;
 mod sort_index;
+mod two_stores;
 mod undo;
 mod undo_damage;
 mod versions;

@@ -11,9 +11,8 @@
 
 use super::mutex::lock_ignoring_poison;
 use crate::error::Error;
-use larder_store::Reader;
+use larder_store::{DataDirectory, Reader};
 use larder_time::zone::ZoneDatabase;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// Readers beyond this number are closed when they are put back.
@@ -21,7 +20,7 @@ const MAX_IDLE_READERS: usize = 4;
 
 /// The idle readers, and the data needed to open another reader.
 pub(super) struct ReaderPool {
-    dir: PathBuf,
+    directory: DataDirectory,
     zones: Arc<ZoneDatabase>,
     idle: Mutex<IdleReaders>,
 }
@@ -36,19 +35,23 @@ struct IdleReaders {
 }
 
 impl ReaderPool {
-    /// Opens a pool with the reader of the change feed of the store in `dir`.
+    /// Opens a pool with the reader of the change feed of a store.
     ///
     /// # Errors
     /// As [`Reader::open_with_zones`].
-    pub(super) fn open(dir: &Path, zones: Arc<ZoneDatabase>) -> Result<ReaderPool, Error> {
-        let feed_reader = Some(Reader::open_with_zones(dir, Arc::clone(&zones))?);
+    pub(super) fn open(
+        directory: impl Into<DataDirectory>,
+        zones: Arc<ZoneDatabase>,
+    ) -> Result<ReaderPool, Error> {
+        let directory = directory.into();
+        let feed_reader = Some(Reader::open_with_zones(&directory, Arc::clone(&zones))?);
         let idle = IdleReaders { readers: Vec::new(), feed_reader, file_generation: 0 };
         let idle = Mutex::new(idle);
-        Ok(ReaderPool { dir: dir.to_path_buf(), zones, idle })
+        Ok(ReaderPool { directory, zones, idle })
     }
 
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
+    pub(super) fn directory(&self) -> &DataDirectory {
+        &self.directory
     }
 
     /// Lends a reader to `act`, and opens one if all are in use.
@@ -102,7 +105,7 @@ impl ReaderPool {
     }
 
     fn open_reader(&self) -> Result<Reader, Error> {
-        Ok(Reader::open_with_zones(&self.dir, Arc::clone(&self.zones))?)
+        Ok(Reader::open_with_zones(&self.directory, Arc::clone(&self.zones))?)
     }
 
     /// Closes the readers of a file that was replaced.
@@ -122,6 +125,7 @@ impl ReaderPool {
 mod tests {
     use super::*;
     use larder_store::{Store, StoreOptions};
+    use std::path::Path;
 
     fn create_store(dir: &Path) -> Store {
         Store::open(dir, &StoreOptions { create: true, ..StoreOptions::default() }).unwrap()

@@ -147,7 +147,7 @@ fn run_watcher(views: &WatchedViews, signal: &Arc<WatcherSignal>) {
             lock_ignoring_poison(&signal.flags).is_notified = true;
             signal.changed.notify_one();
         };
-        CommitWatcher::watch(views.readers.dir(), notify).ok()
+        CommitWatcher::watch(views.readers.directory(), notify).ok()
     };
     let mut commit_watcher = watch_commits();
     let mut timeout = Some(Duration::ZERO);

@@ -1,0 +1,131 @@
+//! Two stores in one directory: the same schema and code, and nothing in common.
+
+use crate::book::{card, create_options, put};
+use larder_store::{
+    CommitWatcher, DataDirectory, Operation, Precondition, Reader, Store, StoreFile,
+};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+fn index_of(dir: &Path) -> DataDirectory {
+    DataDirectory::new(dir).with_store_file(StoreFile::Index)
+}
+
+fn add(store: &mut Store, uid: &str) {
+    let change = put(store, "contacts", &card(uid, uid, ""), Precondition::Any);
+    store.apply(&mut Operation::new("add", "", 0), vec![change]).unwrap();
+}
+
+fn uids(directory: impl Into<DataDirectory>) -> Vec<String> {
+    let reader = Reader::open(directory).unwrap();
+    let mut uids = Vec::new();
+    let rows = crate::book::item_rows(&reader);
+    let mut visit = |meta: larder_store::ItemMeta, _: &[u8]| {
+        uids.push(meta.uid.to_string());
+        true
+    };
+    reader.items().for_each(&rows, &mut visit).unwrap();
+    uids
+}
+
+/// Returns the bytes of the files whose names begin so.
+fn files(dir: &Path, stem: &str) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    let named = entries.map(|entry| (entry.file_name().into_string().unwrap(), entry.path()));
+    let own = named.filter(|(name, _)| name.starts_with(stem));
+    own.map(|(name, path)| (name, fs::read(path).unwrap())).collect()
+}
+
+#[test]
+fn each_store_has_its_own_items_batches_and_epoch() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    let mut data = Store::open(dir, &create_options()).unwrap();
+    let mut index = Store::open(index_of(dir), &create_options()).unwrap();
+    add(&mut data, "anna");
+    for uid in ["mail-1", "mail-2", "mail-3"] {
+        add(&mut index, uid);
+    }
+    assert_eq!(uids(dir), ["anna"]);
+    assert_eq!(uids(index_of(dir)), ["mail-1", "mail-2", "mail-3"]);
+    assert_eq!(index.last_seq().unwrap() - data.last_seq().unwrap(), 2);
+    let epochs = [Reader::open(dir), Reader::open(index_of(dir))].map(|it| it.unwrap().epoch());
+    let [data_epoch, index_epoch] = epochs.map(Result::unwrap);
+    assert_ne!(data_epoch, index_epoch);
+    for store in [&data, &index] {
+        assert_eq!(store.check().unwrap().faults, []);
+    }
+    for name in ["data.db", "index.db", "data.lock", "index.lock", "data.notify", "index.notify"] {
+        assert!(dir.join(name).exists(), "{name}");
+    }
+}
+
+/// The index can be deleted at any time; the data beside it stays as it is.
+#[test]
+fn the_index_is_disposable() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    add(&mut Store::open(dir, &create_options()).unwrap(), "anna");
+    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail");
+    let before = files(dir, "data.");
+    for name in files(dir, "index.").keys() {
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+    assert!(Reader::open(index_of(dir)).is_err());
+    add(&mut Store::open(index_of(dir), &create_options()).unwrap(), "mail again");
+    assert_eq!(uids(index_of(dir)), ["mail again"]);
+    assert_eq!(files(dir, "data."), before);
+    assert_eq!(uids(dir), ["anna"]);
+}
+
+/// Restores, purges and leftovers of one store are none of the other's.
+#[test]
+fn maintenance_of_one_store_leaves_the_other_alone() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = &scratch.path().join("store");
+    let mut data = Store::open(dir, &create_options()).unwrap();
+    add(&mut data, "anna");
+    drop(data);
+    let mut index = Store::open(index_of(dir), &create_options()).unwrap();
+    add(&mut index, "mail");
+    fs::write(dir.join("data.db.check-1.partial"), "of another command").unwrap();
+    let before = files(dir, "data.");
+    let backup = scratch.path().join("elsewhere.db");
+    index.backup(&backup).unwrap();
+    let change = put(&index, "contacts", &card("later", "later", ""), Precondition::Any);
+    let applied = index.apply(&mut Operation::new("add", "", 0), vec![change]).unwrap();
+    let handle = crate::book::outcome_handle(&applied.outcomes[0]);
+    assert_eq!(index.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap().items, 1);
+    index.restore(&backup).unwrap();
+    index.rebuild_and_check().unwrap();
+    drop(index);
+    assert_eq!(uids(index_of(dir)), ["mail"]);
+    assert!(dir.join("index.db.before-restore").exists());
+    assert_eq!(index_of(dir).restorable_copies(), [dir.join("index.db.before-restore")]);
+    assert_eq!(DataDirectory::new(dir).restorable_copies(), [""; 0].map(std::path::PathBuf::from));
+    assert_eq!(files(dir, "data."), before);
+}
+
+/// A commit to one store notifies its own watchers only.
+#[test]
+fn each_store_notifies_its_own_watchers() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    let mut data = Store::open(dir, &create_options()).unwrap();
+    let mut index = Store::open(index_of(dir), &create_options()).unwrap();
+    let (sender, commits) = mpsc::channel();
+    let watch = |directory: DataDirectory, name: &'static str| {
+        let sender = sender.clone();
+        CommitWatcher::watch(directory, move || sender.send(name).unwrap()).unwrap()
+    };
+    let _watchers = [watch(DataDirectory::new(dir), "data"), watch(index_of(dir), "index")];
+    let first = || commits.recv_timeout(Duration::from_secs(30)).unwrap();
+    add(&mut index, "mail");
+    assert_eq!(first(), "index");
+    add(&mut data, "anna");
+    // Several events may tell of one commit.
+    while first() != "data" {}
+}

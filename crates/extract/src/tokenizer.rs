@@ -15,9 +15,9 @@
 //!   the position of its first part, beside the parts. So `foo_bar`, `foo` and `bar` find the text,
 //!   and so do the phrases `"foo bar"` and `"bar baz"`: a joined word of a query is the phrase of
 //!   its parts.
-//! * In scripts without spaces (Han, kana, Hangul, Thai, Lao, Khmer, Burmese) each two neighbours are
-//!   a word, and the last character is one: a text of any length is found as a phrase of its pairs,
-//!   and a single character by the words that begin with it.
+//! * In scripts without spaces (Han, kana, Hangul, Thai, Lao, Khmer, Burmese) each two neighbours
+//!   are a word, and the last character is one: a text of any length is found as a phrase of its
+//!   pairs, and a single character by the words that begin with it.
 //! * A word of more than [`MAX_WORD_BYTES`] is cut off: lines of encoded data are not worth more.
 //!
 //! Separate from `term`, whose terms have no positions. Nearly all text is ASCII, and a message has

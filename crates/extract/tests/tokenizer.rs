@@ -13,7 +13,7 @@ fn words(text: &str) -> Vec<(String, u32)> {
     words
 }
 
-fn listed(text: &str) -> String {
+fn word_list(text: &str) -> String {
     let words = words(text).into_iter().map(|(word, position)| format!("{word} {position}"));
     words.collect::<Vec<_>>().join(", ")
 }
@@ -42,7 +42,7 @@ fn words_and_positions() {
         ("ไทย abc", "ไท 0, ทย 1, ย 2, abc 3"),
         ("Привет-мир", "привет-мир 0, привет 0, мир 1"),
     ] {
-        assert_eq!(listed(text), expected, "{text}");
+        assert_eq!(word_list(text), expected, "{text}");
     }
 }
 

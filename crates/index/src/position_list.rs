@@ -7,7 +7,8 @@
 //! | one | the position, doubled, plus one, as a varint |
 //! | several | the length of the rest in bytes, doubled, as a varint; the first position and the gaps as varints |
 //!
-//! The length in front lets a reader pass a posting without decoding it, and a merge copy it unread.
+//! The length in front lets a reader pass a posting without decoding it, and a merge copy it
+//! unread.
 //!
 //! Separate from `block`, which has postings alone: the terms of contacts have no positions, and a
 //! conjunction reads the positions only of items that have all of its terms.

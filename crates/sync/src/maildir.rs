@@ -1,15 +1,15 @@
 //! The folders and files of a maildir (maildir(5)), at any depth, without reading a message.
 //!
-//! A scan finds the directories `cur` and `new` below a root. Their modification times tell which of
-//! them changed since an earlier scan; only those need to be listed, and a list has the name and the
-//! inode of each file, by which a renamed file is recognised without a look at it. Nothing is ever
-//! written.
+//! A scan finds the directories `cur` and `new` below a root. Their modification times tell which
+//! of them changed since an earlier scan; only those need to be listed, and a list has the name and
+//! the inode of each file, by which a renamed file is recognised without a look at it. Nothing is
+//! ever written.
 //!
 //! * Maildir++ folders (`.Sent.2024`) are folders like any other.
-//! * A folder with a file `.noindex` is left out with all folders below it, and one with `.noupdate`
-//!   says so, as in mu. `tmp` has messages that are being delivered, and is left out.
-//! * Symbolic links are followed; a folder that is reached twice, such as by a link to one above, is
-//!   listed once.
+//! * A folder with a file `.noindex` is left out with all folders below it, and one with
+//!   `.noupdate` says so, as in mu. `tmp` has messages that are being delivered, and is left out.
+//! * Symbolic links are followed; a folder that is reached twice, such as by a link to one above,
+//!   is listed once.
 //! * What cannot be listed is reported, and the rest is listed.
 //!
 //! Separate from `import`, which reads files into the store: here the files stay where they are.
@@ -49,8 +49,9 @@ pub struct MaildirDirectory {
 }
 
 /// The state of a directory. If it is the same as at an earlier scan, no file was added, renamed or
-/// removed in between, unless the clock of the file system stood still: a directory that was changed
-/// less than [`DirectoryState::MIN_AGE_SECONDS`] before a scan must be listed by the next one, too.
+/// removed in between, unless the clock of the file system stood still: a directory that was
+/// changed less than [`DirectoryState::MIN_AGE_SECONDS`] before a scan must be listed by the next
+/// one, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryState {
     /// The number of the file system.

@@ -5,7 +5,7 @@
 use crate::failure::{CommandFailure, FailureKind};
 use crate::output::sanitize_line;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
-use larder_format::message::{Message, MessageHeaders};
+use larder_format::message::{Message, MessageProblem};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl MessageFile {
     /// Parses the message. A file that is no mail is an error.
     pub(crate) fn parse(&self) -> Result<Message, CommandFailure> {
         let message = Message::parse(&self.bytes);
-        if message.headers != MessageHeaders::default() {
+        if !message.problems.contains(&MessageProblem::NoHeader) {
             return Ok(message);
         }
         let what = format!("{}: no mail message: no From, To, Subject or Date", self.name());

@@ -46,6 +46,13 @@ impl Message {
         let parser = MessageParser::default();
         let parsed = parser.parse(source.as_ref()).unwrap_or_default();
         let headers = MessageHeaders::from_parsed(&parsed);
+        let is_mail = |field: &mail_parser::Header<'_>| field.name.is_mime_header();
+        let root = parsed.parts.first();
+        if headers == MessageHeaders::default()
+            && !root.is_some_and(|root| root.headers.iter().any(is_mail))
+        {
+            problems.push(MessageProblem::NoHeader);
+        }
         let parts = part_list::collect_parts(&parsed, &mut problems);
         Message { headers, parts, problems }
     }

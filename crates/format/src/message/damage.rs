@@ -10,7 +10,7 @@ pub const MAX_NESTED_MESSAGES: usize = 500;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MessageProblem {
-    /// There is no header field: the file may not be mail.
+    /// There is no header field of mail: the file may be something else.
     NoHeader,
     /// More than [`MAX_NESTED_MESSAGES`] messages or multiparts: the text after them is left out.
     NestedTooDeep,
@@ -31,7 +31,7 @@ pub enum MessageProblem {
 impl fmt::Display for MessageProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MessageProblem::NoHeader => f.write_str("no header field: the file may not be mail"),
+            MessageProblem::NoHeader => f.write_str("no header field of mail"),
             MessageProblem::NestedTooDeep => write!(
                 f,
                 "more than {MAX_NESTED_MESSAGES} nested messages or parts: the text after them is left out"

@@ -17,9 +17,6 @@ pub(super) fn normalize<'a>(bytes: &'a [u8], problems: &mut Vec<MessageProblem>)
     let bytes = normalize_line_ends(bytes);
     let header_end = find_header_end(&bytes);
     let (header, body) = bytes.split_at(header_end);
-    if !header.split(|byte| *byte == b'\n').any(is_field) {
-        problems.push(MessageProblem::NoHeader);
-    }
     if std::str::from_utf8(header).is_ok() {
         return bytes;
     }
@@ -71,13 +68,6 @@ fn limit_nesting<'a>(bytes: &'a [u8], problems: &mut Vec<MessageProblem>) -> &'a
         }
         None => bytes,
     }
-}
-
-/// Returns whether a line begins a header field (RFC 5322, 2.2).
-fn is_field(line: &[u8]) -> bool {
-    let name = line.iter().position(|byte| *byte == b':').and_then(|colon| line.get(..colon));
-    let is_name = |name: &[u8]| !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
-    name.map(<[u8]>::trim_ascii_end).is_some_and(is_name)
 }
 
 /// Replaces CR by LF if no line ends otherwise.

@@ -18,12 +18,12 @@ pub enum MessageProblem {
     HeaderNotAscii,
     /// The content of a part is not in the declared transfer encoding; it is left as it is.
     BadTransferEncoding {
-        /// Its place in [`Message::parts`].
+        /// Its place in [`Message::parts`](crate::message::Message::parts).
         part: usize,
     },
     /// The text of a part is not in the declared character set, which is guessed.
     BadCharset {
-        /// Its place in [`Message::parts`].
+        /// Its place in [`Message::parts`](crate::message::Message::parts).
         part: usize,
     },
 }

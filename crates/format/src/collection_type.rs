@@ -9,6 +9,7 @@
 #[cfg(feature = "toy-kind")]
 use crate::bookmark::BOOKMARK_FIELDS;
 use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field, find_field, suggest_field};
+use crate::message::MESSAGE_FIELDS;
 
 /// The type of a collection: the items that it can hold. The default is the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,9 +19,11 @@ pub enum CollectionType {
     AddressBook = 1,
     /// Events, tasks, memos and the other components of a calendar.
     Calendar = 2,
+    /// The messages of a maildir.
+    Mail = 3,
     /// Bookmarks.
     #[cfg(feature = "toy-kind")]
-    Bookmarks = 3,
+    Bookmarks = 4,
 }
 
 /// A row of [`COLLECTION_TYPES`].
@@ -153,6 +156,25 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
                 "organizer",
                 "attendee",
             ]),
+        },
+    },
+    CollectionTypeRow {
+        collection_type: CollectionType::Mail,
+        name: "mail",
+        items: "messages",
+        default_collection: "mail",
+        fields: MESSAGE_FIELDS,
+        title_field: "subject",
+        missing_title: "(no subject)",
+        has_full_text_words: true,
+        default_order: "date",
+        // Messages are indexed by their words, and their summaries are stored as a whole.
+        stored_fields: &[],
+        default_indexes: DefaultIndexes {
+            value_fields: &[],
+            suffix_fields: &[],
+            sort_fields: &[],
+            text_fields: TextFields::Only(&[]),
         },
     },
     #[cfg(feature = "toy-kind")]

@@ -32,9 +32,11 @@ pub enum Kind {
     Memo = 4,
     /// Another component of a calendar (VFREEBUSY, VPOLL, ...): stored and exported, not searched.
     Component = 5,
+    /// A mail message (RFC 5322).
+    Message = 6,
     /// A bookmark.
     #[cfg(feature = "toy-kind")]
-    Bookmark = 6,
+    Bookmark = 7,
 }
 
 /// How items of a kind are recognised in a stream.
@@ -46,6 +48,8 @@ pub enum StreamMark {
     CalendarComponent(&'static str),
     /// Any component of a calendar that no other row names.
     AnyCalendarComponent,
+    /// In no stream: each item is a file of a source.
+    WholeFile,
 }
 
 /// The format of source bytes, which decides how they are parsed.
@@ -55,6 +59,8 @@ pub enum SourceFormat {
     Vcard,
     /// A component of a calendar.
     Icalendar,
+    /// A mail message.
+    Mail,
     /// A bookmark.
     #[cfg(feature = "toy-kind")]
     Bookmark,
@@ -165,6 +171,24 @@ pub const KINDS: &[KindRow] = &[
         ..CALENDAR_ROW
     },
     KindRow { has_schedule: false, is_searchable: false, ..CALENDAR_ROW },
+    KindRow {
+        kind: Kind::Message,
+        name: "message",
+        plural: "messages",
+        stream_mark: StreamMark::WholeFile,
+        collection_type: CollectionType::Mail,
+        source_format: SourceFormat::Mail,
+        file_extensions: &["eml"],
+        source_location: SourceLocation::Locator,
+        has_schedule: false,
+        has_due_time: false,
+        is_in_agenda: false,
+        is_busy_time: false,
+        is_searchable: true,
+        has_field_edits: false,
+        is_exported_in_calendar: false,
+        list_layout: ListLayout::Fields(&["date", "from", "subject"]),
+    },
     #[cfg(feature = "toy-kind")]
     KindRow {
         kind: Kind::Bookmark,
@@ -257,7 +281,7 @@ impl Kind {
             StreamMark::TopLevel(mark) | StreamMark::CalendarComponent(mark) => {
                 mark.eq_ignore_ascii_case(name)
             }
-            StreamMark::AnyCalendarComponent => false,
+            StreamMark::AnyCalendarComponent | StreamMark::WholeFile => false,
         };
         KINDS.iter().find(names).map_or(Kind::Component, |row| row.kind)
     }
@@ -300,12 +324,12 @@ impl Kind {
         self.row().collection_type
     }
 
-    /// Returns the name after BEGIN of such items; `None` if they have several.
+    /// Returns the name after BEGIN of such items; `None` if they have several or none.
     #[must_use]
     pub fn component_name(self) -> Option<&'static str> {
         match self.row().stream_mark {
             StreamMark::TopLevel(name) | StreamMark::CalendarComponent(name) => Some(name),
-            StreamMark::AnyCalendarComponent => None,
+            StreamMark::AnyCalendarComponent | StreamMark::WholeFile => None,
         }
     }
 
@@ -313,6 +337,12 @@ impl Kind {
     #[must_use]
     pub fn source_format(self) -> SourceFormat {
         self.row().source_format
+    }
+
+    /// Returns where the source bytes of such items are.
+    #[must_use]
+    pub fn source_location(self) -> SourceLocation {
+        self.row().source_location
     }
 
     /// Returns the extensions of files with such items; the first is the usual one.

@@ -16,13 +16,15 @@
 //! ```
 
 mod damage;
+mod fields;
 mod headers;
 mod part;
 mod part_list;
 mod repair;
 
 pub use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
-pub use crate::message::headers::{MailAddress, MessageDate, MessageHeaders};
+pub use crate::message::fields::MESSAGE_FIELDS;
+pub use crate::message::headers::{MailAddress, MessageDate, MessageHeaders, MessagePriority};
 pub use crate::message::part::{MessagePart, PartContent, PartRole};
 use mail_parser::MessageParser;
 

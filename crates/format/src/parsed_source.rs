@@ -10,6 +10,7 @@ use crate::component::{CalendarVersion, Component};
 use crate::contact::Contact;
 use crate::field::Field;
 use crate::kind::{Kind, SourceFormat};
+use crate::message::Message;
 use crate::problem::Problem;
 use crate::property::Property;
 
@@ -20,6 +21,8 @@ pub enum ParsedSource<'a> {
     Card(Contact<'a>),
     /// A component of a calendar.
     Component(Component<'a>),
+    /// A mail message.
+    Message(Box<Message>),
     /// A bookmark.
     #[cfg(feature = "toy-kind")]
     Bookmark(Bookmark<'a>),
@@ -35,6 +38,7 @@ impl<'a> ParsedSource<'a> {
             SourceFormat::Icalendar => {
                 ParsedSource::Component(Component::parse_with_version(bytes, version))
             }
+            SourceFormat::Mail => ParsedSource::Message(Box::new(Message::parse(bytes))),
             #[cfg(feature = "toy-kind")]
             SourceFormat::Bookmark => ParsedSource::Bookmark(Bookmark::parse(bytes)),
         }
@@ -44,6 +48,7 @@ impl<'a> ParsedSource<'a> {
         match self {
             ParsedSource::Card(card) => card,
             ParsedSource::Component(component) => component,
+            ParsedSource::Message(message) => message.as_ref(),
             #[cfg(feature = "toy-kind")]
             ParsedSource::Bookmark(bookmark) => bookmark,
         }
@@ -109,6 +114,29 @@ trait ItemSource<'a> {
     fn properties(&self) -> &[Property<'a>];
     fn problems(&self) -> &[Problem];
     fn fatal_problem(&self) -> Option<&Problem>;
+}
+
+/// A message has no properties, and what it cannot be parsed as is its own list of problems.
+impl<'a> ItemSource<'a> for Message {
+    fn values(&self, field: &Field) -> Vec<String> {
+        Message::values(self, field)
+    }
+
+    fn uid(&self) -> Option<String> {
+        self.headers.message_id.clone()
+    }
+
+    fn properties(&self) -> &[Property<'a>] {
+        &[]
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &[]
+    }
+
+    fn fatal_problem(&self) -> Option<&Problem> {
+        None
+    }
 }
 
 /// Implements `ItemSource` by the methods of the same names.

@@ -29,6 +29,34 @@ pub struct MessageHeaders {
     pub references: Vec<String>,
     /// List-Id (RFC 2919) without its description, or the name in another header of mailing lists.
     pub list_id: Option<String>,
+    /// Keywords that mail programs write: X-Label, X-Keywords and Keywords.
+    pub keywords: Vec<String>,
+    /// The priority that the sender chose; `None`: none.
+    pub priority: Option<MessagePriority>,
+}
+
+/// The priority of a message: of Precedence, X-Priority or Importance, whichever is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MessagePriority {
+    /// Bulk mail, mailing lists, or marked as unimportant.
+    Low,
+    /// Marked as normal.
+    Normal,
+    /// Marked as important.
+    High,
+}
+
+impl MessagePriority {
+    /// Parses the value of one of these headers; `None` if it has another meaning.
+    fn parse(value: &str) -> Option<MessagePriority> {
+        let word: String = value.trim().chars().take_while(char::is_ascii_alphanumeric).collect();
+        match word.to_ascii_lowercase().as_str() {
+            "high" | "urgent" | "1" | "2" => Some(MessagePriority::High),
+            "normal" | "3" => Some(MessagePriority::Normal),
+            "low" | "list" | "bulk" | "junk" | "4" | "5" => Some(MessagePriority::Low),
+            _ => None,
+        }
+    }
 }
 
 /// An address with the name of its owner (RFC 5322, 3.4: a mailbox).
@@ -60,6 +88,14 @@ pub struct MessageDate {
     pub offset_minutes: i32,
 }
 
+impl MessageDate {
+    /// Returns the time in UTC as RFC 3339 writes it: `2026-03-06T12:30:00Z`.
+    #[must_use]
+    pub fn to_rfc3339(self) -> String {
+        mail_parser::DateTime::from_timestamp(self.seconds).to_rfc3339()
+    }
+}
+
 impl MessageHeaders {
     /// Reads the fields of a parsed message.
     pub(super) fn from_parsed(parsed: &mail_parser::Message<'_>) -> MessageHeaders {
@@ -88,6 +124,8 @@ impl MessageHeaders {
             in_reply_to: ids(parsed.in_reply_to()),
             references: ids(parsed.references()),
             list_id: list_id(parsed),
+            keywords: keywords(parsed),
+            priority: priority(parsed),
         }
     }
 }
@@ -122,6 +160,28 @@ fn valid_date(date: mail_parser::DateTime) -> Option<MessageDate> {
     })
 }
 
+/// Returns the text of a header that the parser has no name for, as it is in the message.
+fn other_header<'m>(parsed: &'m mail_parser::Message<'_>, name: &'static str) -> Option<&'m str> {
+    parsed.header_raw(HeaderName::Other(Cow::Borrowed(name)))
+}
+
+/// Returns the keywords: X-Label separates them by spaces, the others by commas.
+fn keywords(parsed: &mail_parser::Message<'_>) -> Vec<String> {
+    let labels = other_header(parsed, "X-Label").unwrap_or_default().split_whitespace();
+    let listed = ["X-Keywords", "Keywords"].into_iter().filter_map(|name| match name {
+        "Keywords" => parsed.header_raw(HeaderName::Keywords),
+        _ => other_header(parsed, name),
+    });
+    let listed = listed.flat_map(|value| value.split(',').map(str::trim));
+    labels.chain(listed).filter(|word| !word.is_empty()).map(ToString::to_string).collect()
+}
+
+fn priority(parsed: &mail_parser::Message<'_>) -> Option<MessagePriority> {
+    let names = ["Precedence", "X-Priority", "Importance"];
+    let values = names.into_iter().filter_map(|name| other_header(parsed, name));
+    values.into_iter().find_map(MessagePriority::parse)
+}
+
 /// Returns the name of the mailing list: the text between the angle brackets of List-Id, else of
 /// the headers that older list servers write.
 fn list_id(parsed: &mail_parser::Message<'_>) -> Option<String> {
@@ -133,6 +193,6 @@ fn list_id(parsed: &mail_parser::Message<'_>) -> Option<String> {
         (!id.is_empty()).then(|| id.to_string())
     };
     let raw = |name: HeaderName<'static>| parsed.header_raw(name).and_then(bracketed);
-    let other = |name: &'static str| raw(HeaderName::Other(Cow::Borrowed(name)));
+    let other = |name: &'static str| other_header(parsed, name).and_then(bracketed);
     raw(HeaderName::ListId).or_else(|| other("X-Mailing-List")).or_else(|| other("Mailing-List"))
 }

@@ -23,6 +23,7 @@
 //! | `field_extraction` | terms, stored fields and sort keys from the fields of any kind |
 //! | `term_extraction` | the terms of one item |
 //! | `term` | the encoding of terms, which extraction and queries share |
+//! | `message`, `message_flags`, `message_summary` | mail messages: their words, states and list rows |
 //! | `tokenizer` | the words of running text, with positions |
 //! | `stored_fields` | field values that are stored in an item's row |
 //! | `index_config` | index configurations: which fields are indexed, and how |
@@ -37,6 +38,9 @@ mod event;
 mod extractor;
 mod field_extraction;
 mod index_config;
+mod message;
+pub mod message_flags;
+pub mod message_summary;
 mod parsed_item;
 mod schedule;
 mod series;
@@ -49,6 +53,10 @@ pub use crate::calendar_context::{CalendarContext, ZoneDefinition};
 pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, is_newer_revision};
 pub use crate::extractor::Extractor;
 pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};
+pub use crate::message::{
+    BODY_POSITIONS, EMBEDDED_POSITIONS, HEADER_POSITIONS, MAX_MESSAGE_WORDS, MessageDocument,
+    MessageExtractor, MessageTermField, write_message_term,
+};
 pub use crate::parsed_item::{
     IndexDocument, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,
 };

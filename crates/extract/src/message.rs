@@ -1,0 +1,324 @@
+//! From the bytes of a message to the words that it is found by, and the values that lists show.
+//!
+//! The words of a message are terms: one byte for the field, and the word. All text is in one
+//! field, so that a free word is one lookup; its positions tell the part of the message, see
+//! [`MessageTermField::Text`]. The header fields and the names of files have terms of their own
+//! besides.
+//!
+//! Separate from `term_extraction`: the terms of contacts have no positions, and are pieces of
+//! words. Everything here runs in parser threads, before any lock is taken.
+
+use crate::message_flags::{MessageFlag, MessageFlags};
+use crate::message_summary::MessageSummary;
+use crate::tokenizer::{TOKENIZER_VERSION, Tokenizer};
+use larder_format::fold::fold;
+use larder_format::message::{
+    MailAddress, Message, MessagePart, MessageProblem, PartContent, PartRole,
+};
+use std::ops::Range;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// The version of the rules in this module.
+const MESSAGE_RULES_VERSION: u32 = 1;
+/// The most words of the body, of the header, and of the other parts that are indexed.
+pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
+/// The positions of the words of the body.
+pub const BODY_POSITIONS: Range<u32> = 0..MAX_MESSAGE_WORDS;
+/// The positions of the words of the header: subject and addresses.
+pub const HEADER_POSITIONS: Range<u32> = MAX_MESSAGE_WORDS..2 * MAX_MESSAGE_WORDS;
+/// The positions of the words of attached texts and messages.
+pub const EMBEDDED_POSITIONS: Range<u32> = 2 * MAX_MESSAGE_WORDS..3 * MAX_MESSAGE_WORDS;
+/// The distance between two texts of one field, so that no phrase is in both.
+const TEXT_GAP: u32 = 100;
+/// The longest term that is a whole value, such as a Message-ID.
+const MAX_VALUE_BYTES: usize = 190;
+
+/// The field of a term: its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum MessageTermField {
+    /// Words of all text: the body at [`BODY_POSITIONS`], subject and addresses at
+    /// [`HEADER_POSITIONS`], attached texts and messages at [`EMBEDDED_POSITIONS`].
+    Text = b'w',
+    /// Words of Bcc.
+    Bcc = b'b',
+    /// Words of Cc.
+    Cc = b'c',
+    /// Words of From.
+    From = b'f',
+    /// Words of Subject.
+    Subject = b's',
+    /// Words of To.
+    To = b't',
+    /// Words of the names of attached files.
+    FileName = b'n',
+    /// The folded name of the mailing list, and its words.
+    List = b'v',
+    /// The media type of each part.
+    MediaType = b'y',
+    /// The Message-IDs of References and In-Reply-To.
+    Reference = b'r',
+    /// Folded keywords of X-Label and Keywords.
+    Keyword = b'x',
+    /// A marker that each message has.
+    Message = b'a',
+}
+
+/// Replaces `term` by the term of a word or a value in a field. Long values are cut off.
+pub fn write_message_term(term: &mut Vec<u8>, field: MessageTermField, word: &str) {
+    term.clear();
+    term.push(field as u8);
+    let end = word.floor_char_boundary(MAX_VALUE_BYTES);
+    // The index separates terms by zero bytes.
+    term.extend(word.bytes().take(end).filter(|byte| *byte != 0));
+}
+
+/// Extracts messages. It has the settings that the result depends on, and buffers.
+#[derive(Debug, Default)]
+pub struct MessageExtractor {
+    /// The folded addresses of the user.
+    personal_addresses: Vec<String>,
+    tokenizer: Tokenizer,
+}
+
+/// A message with everything that is derived from it.
+#[derive(Debug)]
+pub struct MessageDocument {
+    message: Message,
+    /// The values that lists show.
+    pub summary: MessageSummary,
+    /// The Message-ID without angle brackets, if the message has one.
+    pub message_id: Option<String>,
+    /// The states that come from the contents.
+    pub flags: MessageFlags,
+}
+
+impl MessageExtractor {
+    /// Creates an extractor for the user with these addresses.
+    #[must_use]
+    pub fn new(personal_addresses: &[String]) -> MessageExtractor {
+        let personal_addresses =
+            personal_addresses.iter().map(|one| fold(one).into_owned()).collect();
+        MessageExtractor { personal_addresses, tokenizer: Tokenizer::default() }
+    }
+
+    /// Returns the text that identifies the rules and settings of the result.
+    #[must_use]
+    pub fn fingerprint_text(&self) -> String {
+        let addresses = self.personal_addresses.join(",");
+        format!("{MESSAGE_RULES_VERSION} {TOKENIZER_VERSION} {addresses}")
+    }
+
+    /// Extracts a message. `fallback_date` is its date if it names none.
+    #[must_use]
+    pub fn extract(&self, bytes: &[u8], fallback_date: i64) -> MessageDocument {
+        let mut message = Message::parse(bytes);
+        let flags = self.content_flags(&message);
+        let text_hash = hash_text(&message);
+        let headers = &mut message.headers;
+        let mut references = std::mem::take(&mut headers.references);
+        for id in &headers.in_reply_to {
+            if !references.contains(id) {
+                references.push(id.clone());
+            }
+        }
+        let summary = MessageSummary {
+            date: headers.date.map_or(fallback_date, |date| date.seconds),
+            size: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            text_hash,
+            subject: headers.subject.clone().unwrap_or_default(),
+            list_id: headers.list_id.clone().unwrap_or_default(),
+            from: headers.from.clone(),
+            to: headers.to.clone(),
+            cc: headers.cc.clone(),
+            references,
+        };
+        MessageDocument { message_id: headers.message_id.clone(), message, summary, flags }
+    }
+
+    fn content_flags(&self, message: &Message) -> MessageFlags {
+        let headers = &message.headers;
+        let is_personal = |one: &MailAddress| {
+            self.personal_addresses.iter().any(|own| own.eq_ignore_ascii_case(&one.address))
+        };
+        let mut recipients = headers.to.iter().chain(&headers.cc).chain(&headers.bcc);
+        let is_calendar = |part: &MessagePart| part.media_type == "text/calendar";
+        MessageFlags::default()
+            .with_flag(MessageFlag::Signed, message.is_signed())
+            .with_flag(MessageFlag::Encrypted, message.is_encrypted())
+            .with_flag(MessageFlag::Attachment, message.attachments().next().is_some())
+            .with_flag(MessageFlag::List, headers.list_id.is_some())
+            .with_flag(MessageFlag::Personal, recipients.any(is_personal))
+            .with_flag(MessageFlag::Calendar, message.parts.iter().any(is_calendar))
+            .with_priority(headers.priority)
+    }
+
+    /// Calls `visit` with each term of a message, and with its position if it is a word. The
+    /// positions of one term ascend.
+    pub fn for_each_term(
+        &mut self,
+        document: &MessageDocument,
+        visit: &mut dyn FnMut(&[u8], Option<u32>),
+    ) {
+        let mut writer =
+            TermVisitor { tokenizer: &mut self.tokenizer, term: Vec::with_capacity(80), visit };
+        writer.visit_value(MessageTermField::Message, "");
+        let message = &document.message;
+        let mut position = BODY_POSITIONS.start;
+        for (_, part) in message.body_parts() {
+            if let Some(text) = part.plain_text() {
+                position = writer.visit_text(&text, position, BODY_POSITIONS.end);
+            }
+        }
+        writer.visit_headers(document);
+        writer.visit_embedded(message);
+        for part in &message.parts {
+            writer.visit_value(MessageTermField::MediaType, &part.media_type);
+        }
+        let names = message.parts.iter().filter_map(|part| part.file_name.as_deref());
+        names.fold(0, |at, name| writer.visit_words(MessageTermField::FileName, name, at));
+    }
+}
+
+impl MessageDocument {
+    /// Returns the damage of the message.
+    #[must_use]
+    pub fn problems(&self) -> &[MessageProblem] {
+        &self.message.problems
+    }
+
+    /// Returns hashes of the Message-IDs of the thread: its own first, then those that it refers
+    /// to, the oldest first.
+    #[must_use]
+    pub fn thread_ids(&self, uid: &str) -> Vec<i64> {
+        let ids = [uid].into_iter().chain(self.summary.references.iter().map(String::as_str));
+        ids.map(|id| xxh3_64(id.as_bytes()).cast_signed()).collect()
+    }
+}
+
+/// Returns a hash of everything that makes a message another message for the person who reads it.
+fn hash_text(message: &Message) -> u64 {
+    let mut hash = Xxh3::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    let headers = &message.headers;
+    add(headers.subject.as_deref().unwrap_or_default().as_bytes());
+    for one in headers.from.iter().chain(&headers.to).chain(&headers.cc) {
+        add(one.address.as_bytes());
+    }
+    for part in &message.parts {
+        add(part.media_type.as_bytes());
+        add(part.bytes().unwrap_or_default());
+    }
+    hash.digest()
+}
+
+/// Passes the terms of one message to a visitor.
+struct TermVisitor<'v> {
+    tokenizer: &'v mut Tokenizer,
+    term: Vec<u8>,
+    visit: &'v mut dyn FnMut(&[u8], Option<u32>),
+}
+
+impl TermVisitor<'_> {
+    /// Visits a whole value.
+    fn visit_value(&mut self, field: MessageTermField, value: &str) {
+        write_message_term(&mut self.term, field, value);
+        (self.visit)(&self.term, None);
+    }
+
+    /// Visits the words of a text from a position on. Returns the first position of the next text.
+    fn visit_words(&mut self, field: MessageTermField, text: &str, first: u32) -> u32 {
+        let (term, visit) = (&mut self.term, &mut self.visit);
+        let end = self.tokenizer.for_each_word(text, first, |word, position| {
+            term.clear();
+            term.push(field as u8);
+            term.extend_from_slice(word.as_bytes());
+            visit(term, Some(position));
+        });
+        end.saturating_add(TEXT_GAP)
+    }
+
+    /// Visits the words of a text before `limit`. Returns the first position of the next text.
+    fn visit_text(&mut self, text: &str, first: u32, limit: u32) -> u32 {
+        let (term, visit) = (&mut self.term, &mut self.visit);
+        let end = self.tokenizer.for_each_word(text, first, |word, position| {
+            if position < limit {
+                term.clear();
+                term.push(MessageTermField::Text as u8);
+                term.extend_from_slice(word.as_bytes());
+                visit(term, Some(position));
+            }
+        });
+        end.saturating_add(TEXT_GAP)
+    }
+
+    /// Visits a header value twice: in its own field, and among all text.
+    fn visit_header(&mut self, field: MessageTermField, text: &str, at: &mut (u32, u32)) {
+        let (field_position, text_position) = *at;
+        let field_end = self.visit_words(field, text, field_position);
+        *at = (field_end, self.visit_text(text, text_position, HEADER_POSITIONS.end));
+    }
+
+    fn visit_headers(&mut self, document: &MessageDocument) {
+        let headers = &document.message.headers;
+        let mut text_position = HEADER_POSITIONS.start;
+        let fields = [
+            (MessageTermField::From, &headers.from),
+            (MessageTermField::To, &headers.to),
+            (MessageTermField::Cc, &headers.cc),
+            (MessageTermField::Bcc, &headers.bcc),
+        ];
+        if let Some(subject) = &headers.subject {
+            let mut at = (0, text_position);
+            self.visit_header(MessageTermField::Subject, subject, &mut at);
+            text_position = at.1;
+        }
+        for (field, addresses) in fields {
+            let mut at = (0, text_position);
+            for one in addresses {
+                if let Some(name) = &one.name {
+                    self.visit_header(field, name, &mut at);
+                }
+                self.visit_header(field, &one.address, &mut at);
+            }
+            text_position = at.1;
+        }
+        if let Some(list) = &headers.list_id {
+            self.visit_value(MessageTermField::List, &fold(list));
+        }
+        for id in &document.summary.references {
+            self.visit_value(MessageTermField::Reference, id);
+        }
+        for keyword in &headers.keywords {
+            self.visit_value(MessageTermField::Keyword, &fold(keyword));
+        }
+    }
+
+    /// Visits attached texts, and messages in the message.
+    fn visit_embedded(&mut self, message: &Message) {
+        let body: Vec<usize> = message.body_parts().map(|(place, _)| place).collect();
+        let mut position = EMBEDDED_POSITIONS.start;
+        let mut is_inner = false;
+        for (place, part) in message.parts.iter().enumerate() {
+            if let PartContent::Message(headers) = &part.content {
+                is_inner = true;
+                let people = headers.from.iter().chain(&headers.to).map(ToString::to_string);
+                for text in headers.subject.iter().cloned().chain(people) {
+                    position = self.visit_text(&text, position, EMBEDDED_POSITIONS.end);
+                }
+                continue;
+            }
+            let is_attached = part.role == PartRole::Attachment;
+            let is_inner_body = is_inner && part.role == PartRole::Body;
+            if !body.contains(&place)
+                && (is_attached || is_inner_body)
+                && let Some(text) = part.plain_text()
+            {
+                position = self.visit_text(&text, position, EMBEDDED_POSITIONS.end);
+            }
+        }
+    }
+}

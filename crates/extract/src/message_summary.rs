@@ -1,0 +1,131 @@
+//! The header values of a message that lists and threads show, packed into its row, so that a list
+//! reads no file.
+//!
+//! | value | bytes |
+//! |---|---|
+//! | date | seconds since 1970, eight bytes, little-endian |
+//! | size of the file | four bytes, little-endian |
+//! | hash of the text | eight bytes |
+//! | subject, list | a text each |
+//! | From, To, Cc, references | a list each: its length, then for each address a name and an address, for each reference a text |
+//!
+//! A text is its length as a varint, and its bytes. Long values are cut off: a list shows a line.
+//! Separate from `stored_fields`, whose values are single fields by number: a list of messages
+//! needs all of these, or only the first ones.
+
+use larder_format::message::MailAddress;
+use larder_time::varint::{VarintReader, put_unsigned_number};
+
+/// The longest text of a value.
+const MAX_TEXT_BYTES: usize = 1000;
+/// The number of addresses that are kept of a header.
+const MAX_ADDRESSES: usize = 20;
+/// The number of references that are kept: the first ones name the thread, the last the parent.
+const MAX_REFERENCES: usize = 60;
+
+/// The values that lists show.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageSummary {
+    /// The time, in seconds since 1970; 0: unknown.
+    pub date: i64,
+    /// The bytes of the file.
+    pub size: u32,
+    /// A hash of the text and of the header values that are searched: files with the same hash and
+    /// the same Message-ID are one message.
+    pub text_hash: u64,
+    /// Subject.
+    pub subject: String,
+    /// The mailing list.
+    pub list_id: String,
+    /// From.
+    pub from: Vec<MailAddress>,
+    /// To.
+    pub to: Vec<MailAddress>,
+    /// Cc.
+    pub cc: Vec<MailAddress>,
+    /// The messages above this one in its thread, the oldest first; without duplicates.
+    pub references: Vec<String>,
+}
+
+impl MessageSummary {
+    /// Packs the values.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(256);
+        bytes.extend(self.date.to_le_bytes());
+        bytes.extend(self.size.to_le_bytes());
+        bytes.extend(self.text_hash.to_le_bytes());
+        write_text(&mut bytes, &self.subject);
+        write_text(&mut bytes, &self.list_id);
+        for addresses in [&self.from, &self.to, &self.cc] {
+            let kept = addresses.iter().take(MAX_ADDRESSES);
+            put_unsigned_number(&mut bytes, kept.len() as u64);
+            for one in kept {
+                write_text(&mut bytes, one.name.as_deref().unwrap_or_default());
+                write_text(&mut bytes, &one.address);
+            }
+        }
+        let skipped = self.references.len().saturating_sub(MAX_REFERENCES);
+        let first = self.references.iter().take(1);
+        let kept = first.chain(self.references.iter().skip(1 + skipped));
+        put_unsigned_number(&mut bytes, self.references.len().min(MAX_REFERENCES) as u64);
+        kept.for_each(|id| write_text(&mut bytes, id));
+        bytes
+    }
+
+    /// Unpacks the values; `None` for bytes that [`MessageSummary::to_bytes`] did not write.
+    #[must_use]
+    pub fn from_bytes(mut bytes: &[u8]) -> Option<MessageSummary> {
+        let rest = &mut bytes;
+        let date = i64::from_le_bytes(read_array(rest)?);
+        let size = u32::from_le_bytes(read_array(rest)?);
+        let text_hash = u64::from_le_bytes(read_array(rest)?);
+        let (subject, list_id) = (read_text(rest)?, read_text(rest)?);
+        let (from, to, cc) = (read_addresses(rest)?, read_addresses(rest)?, read_addresses(rest)?);
+        let count = read_number(rest)?;
+        let references = (0..count).map(|_| read_text(rest)).collect::<Option<_>>()?;
+        Some(MessageSummary { date, size, text_hash, subject, list_id, from, to, cc, references })
+    }
+
+    /// Reads the hash of the text from packed values.
+    #[must_use]
+    pub fn text_hash_of(bytes: &[u8]) -> Option<u64> {
+        bytes.get(12..20).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
+    }
+}
+
+fn write_text(bytes: &mut Vec<u8>, text: &str) {
+    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
+    put_unsigned_number(bytes, end as u64);
+    bytes.extend_from_slice(text.get(..end).unwrap_or_default().as_bytes());
+}
+
+fn read_array<const LENGTH: usize>(rest: &mut &[u8]) -> Option<[u8; LENGTH]> {
+    let (array, tail) = rest.split_first_chunk()?;
+    *rest = tail;
+    Some(*array)
+}
+
+/// Reads a varint.
+fn read_number(rest: &mut &[u8]) -> Option<u64> {
+    let mut reader = VarintReader::new(rest);
+    let number = reader.read_unsigned()?;
+    *rest = reader.remaining_bytes();
+    Some(number)
+}
+
+fn read_text(rest: &mut &[u8]) -> Option<String> {
+    let length = usize::try_from(read_number(rest)?).ok()?;
+    let (text, tail) = rest.split_at_checked(length)?;
+    *rest = tail;
+    Some(str::from_utf8(text).ok()?.to_string())
+}
+
+fn read_addresses(rest: &mut &[u8]) -> Option<Vec<MailAddress>> {
+    let count = read_number(rest)?;
+    let read_one = |_| {
+        let (name, address) = (read_text(rest)?, read_text(rest)?);
+        Some(MailAddress { name: (!name.is_empty()).then_some(name), address })
+    };
+    (0..count).map(read_one).collect()
+}

@@ -1,4 +1,5 @@
-//! An inverted index, a sort index and an interval index over pages that the caller stores.
+//! Inverted indexes of terms and of words, a sort index and an interval index over pages that the
+//! caller stores.
 //!
 //! The inverted index is a log-structured merge tree of posting lists, as in Lucene: each batch of
 //! changes writes one immutable, sorted *segment*, and segments are merged in the background of
@@ -71,6 +72,20 @@
 //! all blocks. Why not segments, as the inverted index has: a scan would have to ask for each item
 //! whether its position is stale, and a rank would need sums of insertions and removals.
 //!
+//! # Word index
+//!
+//! The word index has the rows and the positions of the words in text. A row is a small number of
+//! an item, which the caller gives once and never again for another text, so nothing in it becomes
+//! stale, and a query combines rows as bits. A [`WordBuffer`] collects and encodes the words of a
+//! batch in a thread without the store; [`EncodedSegment::write`] adds them as a segment, in the
+//! same storage as those of the inverted index. An entry of a block has the term, its rows and its
+//! positions in each; its *posting key*, the term and the first row, is what a fence holds. So a
+//! [`WordCursor`] finds the rows of a term in one range without reading the others, and a range
+//! near the one before mostly reads nothing.
+//!
+//! Why not the inverted index: a lookup there returns all items of a term, without positions, and
+//! asks of each whether it is stale. A frequent word in text would cost a step for each message.
+//!
 //! # Modules
 //!
 //! | module | content |
@@ -92,6 +107,10 @@
 //! | `sort_writer` | writing to level 0 or 1, and compaction |
 //! | `rank_directory` | ranks by fence |
 //! | `sort_reader` | scans and ranks, and their verification |
+//! | `word_block` | the byte format of blocks of rows and positions |
+//! | `word_buffer` | the words of a batch in memory, and their segment |
+//! | `word_index` | terms, and all rows of a term or a prefix |
+//! | `word_cursor` | the rows of a term by ranges, and its positions in a row |
 //! | `interval` | row classes and buckets of the interval index |
 
 mod block;
@@ -115,6 +134,10 @@ mod sort_reader;
 mod sort_writer;
 mod term;
 pub mod varint;
+mod word_block;
+mod word_buffer;
+mod word_cursor;
+mod word_index;
 
 pub use crate::block::CorruptBlock;
 pub use crate::level_zero::LevelZero;
@@ -131,3 +154,7 @@ pub use crate::sort_pages::{
 pub use crate::sort_reader::{PositionVisitor, SortIndex};
 pub use crate::sort_writer::{compact_level_zero, write_position_changes};
 pub use crate::term::OVERSIZED_ITEMS_TERM;
+pub use crate::word_block::MAX_WORD_BYTES;
+pub use crate::word_buffer::{EncodedSegment, WordBuffer};
+pub use crate::word_cursor::WordCursor;
+pub use crate::word_index::WordIndex;

@@ -33,7 +33,7 @@ pub fn write_position_list(bytes: &mut Vec<u8>, positions: &[u32]) {
 }
 
 /// Returns the number of bytes of a varint.
-fn varint_length(number: u32) -> u64 {
+pub(crate) fn varint_length(number: u32) -> u64 {
     u64::from((38 - (number | 1).leading_zeros()) / 7)
 }
 

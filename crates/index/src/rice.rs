@@ -17,10 +17,24 @@ const WORD_BITS: u32 = 32;
 /// are written verbatim.
 pub(crate) fn choose_parameter(items: &[i64]) -> u8 {
     let (first, last) = (items.first().copied().unwrap_or(0), items.last().copied().unwrap_or(0));
-    let gaps = (items.len() as u64).saturating_sub(1).max(1);
-    let mean = last.abs_diff(first) / gaps;
+    parameter_of_span(last.abs_diff(first), items.len().saturating_sub(1))
+}
+
+/// Returns the parameter for this many gaps, whose sum is `span`.
+pub(crate) fn parameter_of_span(span: u64, gap_count: usize) -> u8 {
+    let mean = span / (gap_count as u64).max(1);
     // The optimal parameter is the binary logarithm of ln 2 times the mean.
     (mean * 7 / 10).checked_ilog2().map_or(0, |bits| bits.min(56) as u8)
+}
+
+/// Returns the number of bits of the code of a gap.
+pub(crate) fn code_bits(gap: u64, parameter: u8) -> usize {
+    let (quotient, bits) = (gap.saturating_sub(1) >> parameter, usize::from(parameter));
+    if quotient < u64::from(ESCAPE_ONES) {
+        quotient as usize + 1 + bits
+    } else {
+        (ESCAPE_ONES + 2 * WORD_BITS) as usize
+    }
 }
 
 /// Appends codes to a buffer.

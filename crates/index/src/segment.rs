@@ -120,7 +120,7 @@ pub(crate) struct SegmentWriter<'a, P> {
 }
 
 /// The end of a segment that is being written.
-struct BlockAppender<'a, P> {
+pub(crate) struct BlockAppender<'a, P> {
     pages: &'a P,
     segment: SegmentId,
     next_block: i64,
@@ -141,7 +141,7 @@ impl<'a, P: WriteSegments> SegmentWriter<'a, P> {
     fn continue_from(pages: &'a P, segment: SegmentId, next_block: i64) -> SegmentWriter<'a, P> {
         SegmentWriter {
             builder: BlockBuilder::default(),
-            appender: BlockAppender { pages, segment, next_block, added_bytes: 0 },
+            appender: BlockAppender::new(pages, segment, next_block),
         }
     }
 
@@ -166,13 +166,24 @@ impl<'a, P: WriteSegments> SegmentWriter<'a, P> {
     pub(crate) fn finish(mut self) -> Result<i64, P::Error> {
         let appender = &mut self.appender;
         self.builder.finish(&mut |first, block| appender.append(first, block))?;
-        appender.pages.set_end(appender.segment, appender.next_block, appender.added_bytes)?;
-        Ok(appender.added_bytes)
+        self.appender.finish()
     }
 }
 
-impl<P: WriteSegments> BlockAppender<'_, P> {
-    fn append(&mut self, first_term: &[u8], bytes: &[u8]) -> Result<(), P::Error> {
+impl<'a, P: WriteSegments> BlockAppender<'a, P> {
+    /// Begins before the block `next_block`, which is not written yet.
+    pub(crate) fn new(pages: &'a P, segment: SegmentId, next_block: i64) -> BlockAppender<'a, P> {
+        BlockAppender { pages, segment, next_block, added_bytes: 0 }
+    }
+
+    /// Writes the end of the segment. Returns the number of bytes that were added.
+    pub(crate) fn finish(self) -> Result<i64, P::Error> {
+        self.pages.set_end(self.segment, self.next_block, self.added_bytes)?;
+        Ok(self.added_bytes)
+    }
+
+    /// Appends a block with this first term.
+    pub(crate) fn append(&mut self, first_term: &[u8], bytes: &[u8]) -> Result<(), P::Error> {
         let (segment, block) = (self.segment, self.next_block);
         self.pages.insert_block(segment, block, bytes)?;
         // Terms before the first fence are in the first block.

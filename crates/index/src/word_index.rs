@@ -1,0 +1,234 @@
+//! Reading a word index: its terms, and all rows of a term or of a prefix.
+//!
+//! A row is in one segment only, so the segments are read one after the other, and none makes
+//! another stale. Separate from `word_cursor`, which reads the rows of one term by ranges.
+
+use crate::block::CorruptBlock;
+use crate::segment::corruption;
+use crate::segment_storage::{IndexId, ReadSegments, Segment};
+use crate::word_block::{PostingKey, WordEntry};
+use crate::word_cursor::WordCursor;
+use std::collections::HashSet;
+
+/// All segments of a word index, in one transaction.
+pub struct WordIndex<'a, P> {
+    pages: &'a P,
+    segments: Vec<Segment>,
+}
+
+/// A function that is called with the term of each entry, until it returns false.
+type EntryVisitor<'a, E> = dyn FnMut(&[u8], WordEntry<'_>) -> Result<bool, E> + 'a;
+
+impl<'a, P: ReadSegments> WordIndex<'a, P> {
+    /// Opens an index, which may be empty.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub fn open(pages: &'a P, index: IndexId) -> Result<WordIndex<'a, P>, P::Error> {
+        Ok(WordIndex { pages, segments: pages.segments(index)? })
+    }
+
+    /// Returns the number of segments.
+    #[must_use]
+    pub fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Returns a cursor over the rows of a term, for this index only. Nothing is read yet.
+    #[must_use]
+    pub fn cursor(&self, term: &[u8]) -> WordCursor {
+        WordCursor::new(term, self.segments.len())
+    }
+
+    /// Returns a reader of each segment.
+    pub(crate) fn readers(&self) -> impl Iterator<Item = WordReader<'_, P>> {
+        self.segments.iter().map(|segment| WordReader { pages: self.pages, segment })
+    }
+
+    /// Passes each term from `from` on, and the number of its rows, to `visit`. The terms of a
+    /// segment come in order; when `visit` returns false, those of the next segment follow. So a
+    /// term may come once for each segment.
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn for_each_term(
+        &self,
+        from: &[u8],
+        visit: &mut dyn FnMut(&[u8], u64) -> bool,
+    ) -> Result<(), P::Error> {
+        let mut term = Vec::new();
+        for reader in self.readers() {
+            let (mut count, mut is_continued) = (0, true);
+            term.clear();
+            reader.for_each_entry(from, 0, &mut |found, entry| {
+                if found != term.as_slice() {
+                    is_continued = term.is_empty() || visit(&term, count);
+                    term.clear();
+                    term.extend_from_slice(found);
+                    count = 0;
+                }
+                count += entry.count as u64;
+                Ok(is_continued)
+            })?;
+            if is_continued && !term.is_empty() {
+                visit(&term, count);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the rows of all terms with this prefix to `rows`: a row is the bit `row % 64` of the
+    /// word `row / 64`, and the words grow as needed. Returns the number of terms.
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn rows_with_prefix(&self, prefix: &[u8], rows: &mut Vec<u64>) -> Result<usize, P::Error> {
+        let mut terms: HashSet<Vec<u8>> = HashSet::new();
+        let (mut term_count, mut decoded, mut last) = (0, Vec::new(), Vec::new());
+        for reader in self.readers() {
+            last.clear();
+            reader.for_each_entry(prefix, 0, &mut |term, entry| {
+                if !term.starts_with(prefix) {
+                    return Ok(false);
+                }
+                if term != last.as_slice() {
+                    last.clear();
+                    last.extend_from_slice(term);
+                    // The terms of a single segment are distinct.
+                    let is_new = self.segments.len() == 1
+                        || !terms.contains(term) && terms.insert(term.to_vec());
+                    term_count += usize::from(is_new);
+                }
+                add_rows(&entry, &mut decoded, rows).map_err(P::corruption)?;
+                Ok(true)
+            })?;
+        }
+        Ok(term_count)
+    }
+
+    /// Adds the rows of a term to `rows`, which are bits as in [`WordIndex::rows_with_prefix`].
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn rows_with_term(&self, term: &[u8], rows: &mut Vec<u64>) -> Result<(), P::Error> {
+        let mut decoded = Vec::new();
+        self.readers().try_for_each(|reader| {
+            reader.for_each_entry(term, 0, &mut |found, entry| {
+                if found != term {
+                    return Ok(false);
+                }
+                add_rows(&entry, &mut decoded, rows).map_err(P::corruption)?;
+                Ok(true)
+            })
+        })
+    }
+
+    /// Returns the number of rows that have a term. Stops counting at `limit`.
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn count_postings(&self, term: &[u8], limit: u64) -> Result<u64, P::Error> {
+        let mut count = 0;
+        for reader in self.readers() {
+            if count >= limit {
+                break;
+            }
+            reader.for_each_entry(term, 0, &mut |found, entry| {
+                let is_same = found == term;
+                count += if is_same { entry.count as u64 } else { 0 };
+                Ok(is_same && count < limit)
+            })?;
+        }
+        Ok(count.min(limit))
+    }
+}
+
+/// Adds the rows of an entry as bits.
+fn add_rows(
+    entry: &WordEntry<'_>,
+    decoded: &mut Vec<u32>,
+    rows: &mut Vec<u64>,
+) -> Result<(), CorruptBlock> {
+    decoded.clear();
+    entry.decode_rows(decoded)?;
+    let words = decoded.last().map_or(0, |last| *last as usize / 64 + 1);
+    if rows.len() < words {
+        rows.resize(words, 0);
+    }
+    for row in decoded.iter() {
+        if let Some(word) = rows.get_mut(*row as usize / 64) {
+            *word |= 1 << (row % 64);
+        }
+    }
+    Ok(())
+}
+
+/// Reads one segment.
+pub(crate) struct WordReader<'a, P> {
+    pages: &'a P,
+    pub(crate) segment: &'a Segment,
+}
+
+impl<P: ReadSegments> WordReader<'_, P> {
+    /// Passes each entry from a term and a first row on to `visit`, until that returns false.
+    pub(crate) fn for_each_entry(
+        &self,
+        from: &[u8],
+        first_row: u32,
+        visit: &mut EntryVisitor<'_, P::Error>,
+    ) -> Result<(), P::Error> {
+        let from = PostingKey { term: from, first_row };
+        let from = from.max(self.start().map_err(P::corruption)?);
+        let mut term = Vec::new();
+        for block in self.find_block_before(from)?..self.segment.blocks.end {
+            let is_continued = self.read_block(block, |mut rest| {
+                term.clear();
+                while let Some(entry) =
+                    WordEntry::read(&mut rest, &mut term).map_err(P::corruption)?
+                {
+                    let key = PostingKey { term: &term, first_row: entry.first_row };
+                    if key >= from && !visit(&term, entry)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            })?;
+            if !is_continued {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the key of the first entry that has not been moved by a merge.
+    pub(crate) fn start(&self) -> Result<PostingKey<'_>, CorruptBlock> {
+        match self.segment.from_term.as_slice() {
+            [] => Ok(PostingKey { term: &[], first_row: 0 }),
+            key => PostingKey::read(key),
+        }
+    }
+
+    /// Returns the last block whose first key is less than `key`, else the first block.
+    pub(crate) fn find_block_before(&self, key: PostingKey<'_>) -> Result<i64, P::Error> {
+        let blocks = &self.segment.blocks;
+        if blocks.end - blocks.start <= 1 {
+            return Ok(blocks.start);
+        }
+        let mut bytes = Vec::new();
+        key.write(&mut bytes);
+        let block = self.pages.last_fence_before(self.segment.id, &bytes)?;
+        Ok(block.unwrap_or(blocks.start).clamp(blocks.start, blocks.end))
+    }
+
+    /// Passes a block to `read`. An empty block is corrupt: every block has an entry.
+    pub(crate) fn read_block<T>(
+        &self,
+        block: i64,
+        read: impl FnOnce(&[u8]) -> Result<T, P::Error>,
+    ) -> Result<T, P::Error> {
+        self.pages.read_block(self.segment.id, block, |bytes| match bytes {
+            [] => Err(corruption::<P>()),
+            bytes => read(bytes),
+        })
+    }
+}

@@ -21,6 +21,7 @@
 //! | `expansion` | the occurrences of a result in a time range |
 //! | `item` | the values of an item that a predicate tests |
 //! | [`local_time`] | times of items in the user's time zone |
+//! | `mail_query` | [`MailQuery`]: a query for messages, and its parser |
 //! | `matcher` | [`Matcher`]: the predicate of a query |
 //! | `pattern` | compiled regular expressions |
 //! | `plan` | [`Plan`]: what the indexes look up for a query |
@@ -63,6 +64,7 @@ mod execution;
 mod expansion;
 mod item;
 pub mod local_time;
+mod mail_query;
 mod matcher;
 mod pattern;
 mod plan;
@@ -97,6 +99,10 @@ pub use crate::execution::{find, full_scan};
 pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
 pub use crate::local_time::date_range_to_time_range;
+pub use crate::mail_query::{
+    FolderTest, HeaderTest, MailFlag, MailPriority, MailQuery, MailQueryContext, MailTextFields,
+    TextMatch, TextTest,
+};
 pub use crate::matcher::{Matcher, is_bare_word_field};
 pub use crate::plan::Plan;
 pub use crate::projection::{ProjectedItem, visit_uids};

@@ -22,6 +22,7 @@ mod foreign_zones;
 mod incremental_search;
 mod interval_lookup;
 mod line;
+mod mail_query;
 mod overdue;
 mod pages;
 mod random;

@@ -1,0 +1,554 @@
+//! The parser of mail queries, from tokens to the query.
+//!
+//! Separate from the query itself: other parts of the program match queries, and none of them needs
+//! the syntax. The depth of a query is bounded, so that the functions that visit it may recurse.
+
+use super::ranges::{parse_size_range, parse_time_range};
+use super::tokens::{MailField, MailToken, MailWord, pattern_text, tokenize};
+use super::{
+    FolderTest, HeaderTest, MailFlag, MailPriority, MailQuery, MailQueryContext, MailTextFields,
+    TextMatch, TextTest,
+};
+use crate::error::{SyntaxError, check_length};
+use crate::pattern::{MAX_PATTERNS, RegexPattern};
+use crate::query::Comparison;
+
+/// The deepest nesting.
+const MAX_DEPTH: usize = 100;
+/// The number of changed letters up to which a word may be the misspelling of another.
+const MAX_MISSPELLING: usize = 2;
+
+/// Parses a line.
+pub(super) fn parse_line(line: &str, context: &MailQueryContext) -> Result<MailQuery, SyntaxError> {
+    check_length(line)?;
+    MailQueryParser::new(line, context).parse()
+}
+
+struct MailQueryParser<'a> {
+    line: &'a str,
+    context: &'a MailQueryContext,
+    tokens: Vec<(usize, MailToken)>,
+    next: usize,
+    /// The number of tokens of the whole query so far.
+    token_count: usize,
+    /// The number of regular expressions so far.
+    pattern_count: usize,
+    depth: usize,
+    /// The texts that a word without a field is searched in.
+    free_fields: MailTextFields,
+}
+
+/// An operator between two terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BinaryOperator {
+    Or,
+    Xor,
+}
+
+impl<'a> MailQueryParser<'a> {
+    fn new(line: &'a str, context: &'a MailQueryContext) -> MailQueryParser<'a> {
+        MailQueryParser {
+            line,
+            context,
+            tokens: Vec::new(),
+            next: 0,
+            token_count: 0,
+            pattern_count: 0,
+            depth: 0,
+            free_fields: MailTextFields::FREE,
+        }
+    }
+
+    /// Parses the whole line.
+    fn parse(&mut self) -> Result<MailQuery, SyntaxError> {
+        self.tokens = tokenize(self.line, &mut self.token_count)?;
+        if self.tokens.is_empty() {
+            return Ok(MailQuery::All);
+        }
+        let query = self.parse_alternatives()?;
+        match self.peek() {
+            None => Ok(query),
+            Some(_) => Err(self
+                .error_here("unmatched \")\"")
+                .with_hint("remove it, or quote the word that contains it")),
+        }
+    }
+
+    fn peek(&self) -> Option<&MailToken> {
+        self.tokens.get(self.next).map(|(_, token)| token)
+    }
+
+    /// Returns the position of the next token, or of the end of the line.
+    fn position(&self) -> usize {
+        self.tokens.get(self.next).map_or(self.line.len(), |(at, _)| *at)
+    }
+
+    fn error_here(&self, message: &str) -> SyntaxError {
+        SyntaxError::new(self.line, self.position(), message)
+    }
+
+    fn enter(&mut self, at: usize) -> Result<(), SyntaxError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(SyntaxError::new(self.line, at, "the query is nested too deeply"));
+        }
+        Ok(())
+    }
+
+    /// Parses terms with `or` and `xor` between them, from left to right.
+    fn parse_alternatives(&mut self) -> Result<MailQuery, SyntaxError> {
+        let depth = self.depth;
+        let mut sides = vec![self.parse_terms()?];
+        let mut last_operator = None;
+        loop {
+            let operator = match self.peek() {
+                Some(MailToken::Or) => BinaryOperator::Or,
+                Some(MailToken::Xor) => BinaryOperator::Xor,
+                _ => break,
+            };
+            if last_operator.is_some_and(|last| last != operator) {
+                // The terms so far become the left side of another operator.
+                self.enter(self.position())?;
+                sides = vec![join_sides(sides, last_operator)];
+            }
+            last_operator = Some(operator);
+            self.next += 1;
+            sides.push(self.parse_terms()?);
+        }
+        self.depth = depth;
+        Ok(join_sides(sides, last_operator))
+    }
+
+    fn parse_terms(&mut self) -> Result<MailQuery, SyntaxError> {
+        let mut all = vec![self.parse_unit()?];
+        loop {
+            match self.peek() {
+                None | Some(MailToken::Close | MailToken::Or | MailToken::Xor) => break,
+                Some(MailToken::And) => self.next += 1,
+                Some(_) => {}
+            }
+            all.push(self.parse_unit()?);
+        }
+        Ok(if all.len() == 1 { all.swap_remove(0) } else { MailQuery::And(all) })
+    }
+
+    /// Parses a term with its negations.
+    fn parse_unit(&mut self) -> Result<MailQuery, SyntaxError> {
+        let mut is_negated = false;
+        while self.peek() == Some(&MailToken::Not) {
+            is_negated = !is_negated;
+            self.next += 1;
+        }
+        let at = self.position();
+        let query = match self.peek() {
+            Some(MailToken::Open) => self.parse_group()?,
+            Some(MailToken::Word(word)) => {
+                let word = word.clone();
+                self.next += 1;
+                self.parse_word(at, &word)?
+            }
+            // Without words on both sides it is a word itself.
+            Some(MailToken::Near { text, .. }) => {
+                let text = TextMatch::Words(text.clone());
+                self.next += 1;
+                MailQuery::Text(TextTest { fields: self.free_fields, text })
+            }
+            Some(_) => {
+                return Err(self.error_here("a term is missing here").with_hint(
+                    "to look for the word \"and\", \"or\", \"xor\" or \"not\", quote it",
+                ));
+            }
+            None => {
+                return Err(self.error_here("the query ends where a term is expected").with_hint(
+                    "to look for the word \"and\", \"or\", \"xor\" or \"not\", quote it",
+                ));
+            }
+        };
+        Ok(if is_negated { MailQuery::Not(Box::new(query)) } else { query })
+    }
+
+    fn parse_group(&mut self) -> Result<MailQuery, SyntaxError> {
+        let at = self.position();
+        self.next += 1;
+        self.enter(at)?;
+        let inner = self.parse_alternatives()?;
+        self.depth -= 1;
+        if self.peek() != Some(&MailToken::Close) {
+            return Err(SyntaxError::new(self.line, at, "unclosed \"(\"")
+                .with_hint("add a \")\", or quote the word that contains it"));
+        }
+        self.next += 1;
+        Ok(inner)
+    }
+
+    /// Parses a word, and what belongs to it behind it: `field:(group)`, `word NEAR word`.
+    fn parse_word(&mut self, at: usize, word: &MailWord) -> Result<MailQuery, SyntaxError> {
+        if let Some(MailField::Text(fields)) = word.field
+            && word.value.is_empty()
+            && !word.is_quoted
+            && self.peek() == Some(&MailToken::Open)
+            && self.position() == word.end
+        {
+            let outer = std::mem::replace(&mut self.free_fields, fields);
+            let group = self.parse_group();
+            self.free_fields = outer;
+            return group;
+        }
+        let query = self.resolve_word(at, word)?;
+        match query {
+            MailQuery::Text(TextTest { fields, text: TextMatch::Words(left) }) => {
+                Ok(self.parse_near(fields, left))
+            }
+            query => Ok(query),
+        }
+    }
+
+    /// Parses the words that must be near a word. With several operators each pair must match.
+    fn parse_near(&mut self, fields: MailTextFields, first: String) -> MailQuery {
+        let mut pairs = Vec::new();
+        let mut left = first;
+        while let Some(MailToken::Near { distance, is_ordered, .. }) = self.peek() {
+            let (distance, is_ordered) = (*distance, *is_ordered);
+            let Some(right) = self.word_of_field(self.next + 1, fields) else { break };
+            self.next += 2;
+            let previous = std::mem::replace(&mut left, right.clone());
+            let text = TextMatch::Near { left: previous, right, distance, is_ordered };
+            pairs.push(MailQuery::Text(TextTest { fields, text }));
+        }
+        match pairs.len() {
+            0 => MailQuery::Text(TextTest { fields, text: TextMatch::Words(left) }),
+            1 => pairs.swap_remove(0),
+            _ => MailQuery::And(pairs),
+        }
+    }
+
+    /// Returns the words of the token with this number, unless it tests another field, or is a
+    /// pattern.
+    fn word_of_field(&self, number: usize, fields: MailTextFields) -> Option<String> {
+        let Some((_, MailToken::Word(word))) = self.tokens.get(number) else { return None };
+        let is_same_field = word.field.is_none_or(|field| field == MailField::Text(fields));
+        let is_words = !word.value.is_empty()
+            && pattern_text(&word.value).is_none()
+            && !word.value.starts_with('*')
+            && !word.value.ends_with('*');
+        (is_same_field && is_words).then(|| word.value.clone())
+    }
+
+    /// Returns the query of a single word.
+    fn resolve_word(&mut self, at: usize, word: &MailWord) -> Result<MailQuery, SyntaxError> {
+        let value = word.value.as_str();
+        let Some(field) = word.field else {
+            let text = self.parse_text(at, value)?;
+            let fields = self.free_fields;
+            return Ok(match text {
+                TextMatch::Exists if fields == MailTextFields::FREE => MailQuery::All,
+                text => MailQuery::Text(TextTest { fields, text }),
+            });
+        };
+        match field {
+            MailField::Text(fields) => {
+                let text = self.parse_text(at, value)?;
+                Ok(MailQuery::Text(TextTest { fields, text }))
+            }
+            MailField::Date => self.parse_times(at, value).map(MailQuery::Date),
+            MailField::Changed => self.parse_times(at, value).map(MailQuery::Changed),
+            MailField::Size => {
+                let range = parse_size_range(value).ok_or_else(|| {
+                    SyntaxError::new(self.line, at, format!("unknown size {value:?}"))
+                        .with_hint("sizes are size:10k..2m, size:1m.. or size:500")
+                })?;
+                Ok(MailQuery::Size(range))
+            }
+            MailField::Flag => self.parse_flag(at, value).map(MailQuery::Flag),
+            MailField::Priority => self.parse_priority(at, value).map(MailQuery::Priority),
+            MailField::MessageId => self.parse_id(at, "message-id", value),
+            MailField::Reference => self.parse_id(at, "references", value),
+            MailField::Related => Ok(MailQuery::Or(vec![
+                self.parse_id(at, "message-id", value)?,
+                self.parse_id(at, "references", value)?,
+            ])),
+            MailField::Folder => self.parse_folder(at, value),
+            MailField::Path => self.parse_path(at, value),
+            MailField::Thread => self.parse_thread(at, value),
+            MailField::Label => self.parse_text(at, value).map(MailQuery::Label),
+            MailField::FlagOrKeyword | MailField::FlagOrLabel => self.parse_tag(at, field, value),
+            MailField::Header => self.parse_header(at, value),
+            MailField::Unsupported => Err(SyntaxError::new(
+                self.line,
+                at,
+                "the fields property, query and sexp of notmuch are not available",
+            )
+            .with_hint("to look for the text itself, put a space or a backslash before the colon")),
+        }
+    }
+
+    /// Parses the text of a field: words, or stars or slashes around them.
+    fn parse_text(&mut self, at: usize, value: &str) -> Result<TextMatch, SyntaxError> {
+        if let Some(pattern) = pattern_text(value) {
+            self.check_pattern(at, pattern)?;
+            return Ok(TextMatch::Pattern(pattern.to_string()));
+        }
+        let text = value.trim_matches('*').to_string();
+        Ok(match (value.starts_with('*'), value.ends_with('*')) {
+            _ if text.trim().is_empty() => TextMatch::Exists,
+            (false, false) => TextMatch::Words(text),
+            (false, true) => TextMatch::Prefix(text),
+            (true, false) => TextMatch::Suffix(text),
+            (true, true) => TextMatch::Infix(text),
+        })
+    }
+
+    /// Refuses a regular expression that cannot be used.
+    fn check_pattern(&mut self, at: usize, text: &str) -> Result<(), SyntaxError> {
+        self.pattern_count += 1;
+        if self.pattern_count > MAX_PATTERNS {
+            let message = format!("more than {MAX_PATTERNS} regular expressions in one query");
+            return Err(SyntaxError::new(self.line, at, message));
+        }
+        RegexPattern::compile(text).map(drop).map_err(|reason| {
+            let message = format!("the regular expression {text:?} cannot be used: {reason}");
+            SyntaxError::new(self.line, at, message)
+                .with_hint("to look for the text itself, leave out a slash")
+        })
+    }
+
+    fn parse_times(
+        &self,
+        at: usize,
+        value: &str,
+    ) -> Result<std::ops::RangeInclusive<i64>, SyntaxError> {
+        parse_time_range(value, self.context).ok_or_else(|| {
+            SyntaxError::new(self.line, at, format!("unknown date {value:?}")).with_hint(
+                "dates are 2016, 2016-03-01, today, 2w or @1456790400; ranges 2015..2016",
+            )
+        })
+    }
+
+    fn parse_flag(&self, at: usize, value: &str) -> Result<MailFlag, SyntaxError> {
+        let letter =
+            |known: char| value.len() == 1 && value.eq_ignore_ascii_case(&known.to_string());
+        let by_letter = MailFlag::ALL.iter().find(|(_, _, known)| letter(*known));
+        by_letter.map(|(flag, ..)| *flag).or_else(|| MailFlag::from_name(value)).ok_or_else(|| {
+            let names: Vec<&str> = MailFlag::ALL.iter().map(|(_, name, _)| *name).collect();
+            self.unknown_name(at, "flag", value, &names)
+        })
+    }
+
+    fn parse_priority(&self, at: usize, value: &str) -> Result<MailPriority, SyntaxError> {
+        let is_named = |name: &str| {
+            let first = name.get(..1).unwrap_or_default();
+            value.eq_ignore_ascii_case(name) || value.eq_ignore_ascii_case(first)
+        };
+        let known = MailPriority::ALL.iter().find(|(_, name)| is_named(name));
+        known.map(|(priority, _)| *priority).ok_or_else(|| {
+            let names: Vec<&str> = MailPriority::ALL.iter().map(|(_, name)| *name).collect();
+            self.unknown_name(at, "priority", value, &names)
+        })
+    }
+
+    fn unknown_name(&self, at: usize, kind: &str, value: &str, names: &[&str]) -> SyntaxError {
+        let nearest = names
+            .iter()
+            .map(|name| (count_changes(value, name), *name))
+            .filter(|(changes, name)| *changes <= MAX_MISSPELLING.min(name.len() / 2))
+            .min();
+        let hint = match nearest {
+            Some((_, name)) => format!("did you mean {name}?"),
+            None => format!("one of {}", names.join(", ")),
+        };
+        SyntaxError::new(self.line, at, format!("unknown {kind} {value:?}")).with_hint(hint)
+    }
+
+    /// Parses a Message-ID, of the message itself or in the header References.
+    fn parse_id(&mut self, at: usize, header: &str, value: &str) -> Result<MailQuery, SyntaxError> {
+        let pattern = match self.parse_text(at, value)? {
+            TextMatch::Pattern(text) => text,
+            TextMatch::Prefix(text) => {
+                format!("^<?{}", regex::escape(text.trim_start_matches('<')))
+            }
+            TextMatch::Suffix(text) => format!("{}>?$", regex::escape(text.trim_end_matches('>'))),
+            TextMatch::Infix(text) => regex::escape(&text),
+            TextMatch::Exists => {
+                let test = HeaderTest::Exists;
+                return Ok(MailQuery::Header { name: header.to_string(), test });
+            }
+            TextMatch::Words(_) | TextMatch::Near { .. } => {
+                let id = trim_brackets(value).to_string();
+                return Ok(match header {
+                    "references" => MailQuery::Reference(id),
+                    _ => MailQuery::MessageId(id),
+                });
+            }
+        };
+        let test = HeaderTest::Pattern(pattern);
+        Ok(MailQuery::Header { name: header.to_string(), test })
+    }
+
+    /// Parses `/x`, `x`, `x/**`, `x*` or `/regex/`.
+    fn parse_folder(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
+        if let Some(pattern) = pattern_text(value) {
+            self.check_pattern(at, pattern)?;
+            return Ok(MailQuery::Folder(FolderTest::Pattern(pattern.to_string())));
+        }
+        if let Some(parent) = value.strip_suffix("**") {
+            return Ok(match folder_path(parent) {
+                path if path == "/" => MailQuery::All,
+                path => MailQuery::Folder(FolderTest::Within(path)),
+            });
+        }
+        Ok(match value.strip_suffix('*') {
+            Some("") => MailQuery::All,
+            Some(start) => {
+                let slash = if start.starts_with('/') { "" } else { "/" };
+                MailQuery::Folder(FolderTest::Prefix(format!("{slash}{start}")))
+            }
+            None => MailQuery::Folder(FolderTest::Is(folder_path(value))),
+        })
+    }
+
+    /// Parses the path of a file, or of a folder without its first slash.
+    fn parse_path(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
+        if value.starts_with('/') && pattern_text(value).is_none() && !value.ends_with('*') {
+            return Ok(MailQuery::Path(value.to_string()));
+        }
+        let is_new = |is_new: bool| match is_new {
+            true => MailQuery::Flag(MailFlag::New),
+            false => MailQuery::Not(Box::new(MailQuery::Flag(MailFlag::New))),
+        };
+        for (end, flag) in [("new", true), ("cur", false)] {
+            if let Some(folder) = value.strip_suffix(end)
+                && (folder.is_empty() || folder.ends_with('/'))
+            {
+                let folder = MailQuery::Folder(FolderTest::Is(folder_path(folder)));
+                return Ok(MailQuery::And(vec![folder, is_new(flag)]));
+            }
+        }
+        self.parse_folder(at, value)
+    }
+
+    /// Parses the id of a thread, or a query in braces for messages in it.
+    fn parse_thread(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
+        let inner = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let Some(inner) = inner else {
+            return Ok(MailQuery::Thread(trim_brackets(value).to_string()));
+        };
+        self.enter(at)?;
+        let mut parser = MailQueryParser {
+            depth: self.depth,
+            token_count: self.token_count,
+            pattern_count: self.pattern_count,
+            ..MailQueryParser::new(inner, self.context)
+        };
+        let query = parser.parse().map_err(|error| {
+            // Exact unless quotes inside the braces are escaped.
+            let start = self.line.get(at..).and_then(|rest| rest.find('{')).unwrap_or_default();
+            let before = SyntaxError::new(self.line, at + start + 1, "").at;
+            SyntaxError { at: before + error.at - 1, ..error }
+        })?;
+        self.token_count = parser.token_count;
+        self.pattern_count = parser.pattern_count;
+        self.depth -= 1;
+        Ok(MailQuery::ThreadOf(Box::new(query)))
+    }
+
+    /// Parses a tag: the name of a flag, a label, or for `tag:` also a keyword.
+    fn parse_tag(
+        &mut self,
+        at: usize,
+        field: MailField,
+        value: &str,
+    ) -> Result<MailQuery, SyntaxError> {
+        if let Some(flag) = MailFlag::from_name(value) {
+            return Ok(MailQuery::Flag(flag));
+        }
+        let text = self.parse_text(at, value)?;
+        let label = MailQuery::Label(text.clone());
+        if field == MailField::FlagOrLabel {
+            return Ok(label);
+        }
+        let keyword = MailQuery::Text(TextTest { fields: MailTextFields::KEYWORD, text });
+        Ok(MailQuery::Or(vec![keyword, label]))
+    }
+
+    /// Parses `name`, `name:*`, `name:text`, `name:/regex/`, or `name:>5` and other comparisons.
+    fn parse_header(&mut self, at: usize, value: &str) -> Result<MailQuery, SyntaxError> {
+        let (name, value) = value.split_once(':').unwrap_or((value, ""));
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_name {
+            return Err(SyntaxError::new(self.line, at, format!("no header is named {name:?}"))
+                .with_hint("tests of headers are header:x-mailer:text or header:x-spam-score:>5"));
+        }
+        let query = |test| MailQuery::Header { name: name.to_ascii_lowercase(), test };
+        if let Some((comparisons, number)) = parse_comparison(value) {
+            let tests = comparisons.iter().map(|test| query(HeaderTest::Compare(*test, number)));
+            let mut tests: Vec<MailQuery> = tests.collect();
+            return Ok(if tests.len() == 1 { tests.swap_remove(0) } else { MailQuery::Or(tests) });
+        }
+        let test = match pattern_text(value) {
+            Some(pattern) => {
+                self.check_pattern(at, pattern)?;
+                HeaderTest::Pattern(pattern.to_string())
+            }
+            None if value.is_empty() || value == "*" => HeaderTest::Exists,
+            None => HeaderTest::Contains(value.to_string()),
+        };
+        Ok(query(test))
+    }
+}
+
+/// Joins the sides of an operator. The tree of `xor` is balanced, as its depth must be bounded.
+fn join_sides(mut sides: Vec<MailQuery>, operator: Option<BinaryOperator>) -> MailQuery {
+    match operator {
+        _ if sides.len() == 1 => sides.swap_remove(0),
+        Some(BinaryOperator::Xor) if !sides.is_empty() => {
+            let right = sides.split_off(sides.len() - sides.len() / 2);
+            let (left, right) = (join_sides(sides, operator), join_sides(right, operator));
+            MailQuery::Xor(Box::new(left), Box::new(right))
+        }
+        _ => MailQuery::Or(sides),
+    }
+}
+
+/// Parses a comparison with a number.
+fn parse_comparison(value: &str) -> Option<(&'static [Comparison], f64)> {
+    let operators: [(&str, &[Comparison]); 5] = [
+        (">=", &[Comparison::Greater, Comparison::Equal]),
+        ("<=", &[Comparison::Less, Comparison::Equal]),
+        (">", &[Comparison::Greater]),
+        ("<", &[Comparison::Less]),
+        ("=", &[Comparison::Equal]),
+    ];
+    for (operator, comparisons) in operators {
+        if let Some(number) = value.strip_prefix(operator) {
+            let number: Option<f64> = number.parse().ok();
+            return number.filter(|number| number.is_finite()).map(|number| (comparisons, number));
+        }
+    }
+    None
+}
+
+fn trim_brackets(id: &str) -> &str {
+    id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id)
+}
+
+/// Returns the path of a folder with a slash at the start and none at the end.
+fn folder_path(text: &str) -> String {
+    format!("/{}", text.trim_matches('/'))
+}
+
+/// Returns the number of letters to add, remove or replace in one word to get the other one.
+fn count_changes(word: &str, name: &str) -> usize {
+    // A long word is none of the names.
+    let word: Vec<char> = word.chars().take(32).flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=word.len()).collect();
+    for (line, letter) in name.chars().enumerate() {
+        let mut next = vec![line + 1];
+        for ((above, pair), other) in row.iter().skip(1).zip(&row).zip(&word) {
+            let left = next.last().copied().unwrap_or_default();
+            let replaced = pair + usize::from(*other != letter);
+            next.push(replaced.min(above + 1).min(left + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}

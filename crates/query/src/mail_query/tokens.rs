@@ -1,0 +1,338 @@
+//! The tokens of a mail query: words with their fields, operators and parentheses.
+//!
+//! Separate from `parser` because quotes, escapes and braces decide on the ends of words, without
+//! regard to the structure of the query.
+
+use super::MailTextFields;
+use crate::error::SyntaxError;
+
+/// The maximum number of tokens of a line.
+pub(super) const MAX_TOKENS: usize = 16_384;
+/// The number of words between two others if NEAR or ADJ has no number.
+const DEFAULT_DISTANCE: u32 = 10;
+/// The maximum number of characters of a group of a regular expression.
+const MAX_GROUP_CHARS: usize = 4096;
+
+/// A token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum MailToken {
+    Open,
+    Close,
+    And,
+    Or,
+    Xor,
+    Not,
+    /// The operators NEAR and ADJ, with the text as written.
+    Near {
+        distance: u32,
+        is_ordered: bool,
+        text: String,
+    },
+    Word(MailWord),
+}
+
+/// A word or phrase, without quotes and escapes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MailWord {
+    pub(super) field: Option<MailField>,
+    /// The text, without the name of the field.
+    pub(super) value: String,
+    pub(super) is_quoted: bool,
+    /// The byte position behind the word.
+    pub(super) end: usize,
+}
+
+/// A field that a query can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MailField {
+    Text(MailTextFields),
+    Date,
+    Changed,
+    Size,
+    Flag,
+    Priority,
+    MessageId,
+    Reference,
+    Related,
+    Folder,
+    Path,
+    Thread,
+    Label,
+    /// `tag:` of notmuch, and mu's name of the keywords.
+    FlagOrKeyword,
+    /// `is:` of notmuch.
+    FlagOrLabel,
+    Header,
+    /// A field of notmuch that has no equivalent.
+    Unsupported,
+}
+
+/// The names of the fields in mu, then those of notmuch, in lower case.
+const FIELDS: &[(&[&str], MailField)] = &[
+    (&["bcc", "h"], MailField::Text(MailTextFields::BCC)),
+    (&["body", "b"], MailField::Text(MailTextFields::BODY)),
+    (&["cc", "c"], MailField::Text(MailTextFields::CC)),
+    (&["embed", "e"], MailField::Text(MailTextFields::EMBEDDED)),
+    (&["from", "f"], MailField::Text(MailTextFields::FROM)),
+    (&["subject", "s"], MailField::Text(MailTextFields::SUBJECT)),
+    (&["to", "t"], MailField::Text(MailTextFields::TO)),
+    (&["file", "j", "attachment"], MailField::Text(MailTextFields::FILE)),
+    (&["lang", "language", "a"], MailField::Text(MailTextFields::LANGUAGE)),
+    (&["list", "v"], MailField::Text(MailTextFields::LIST)),
+    (&["mime", "y", "mimetype"], MailField::Text(MailTextFields::MIME)),
+    (&["tags", "x"], MailField::Text(MailTextFields::KEYWORD)),
+    (&["recip"], MailField::Text(MailTextFields::RECIPIENTS)),
+    (&["contact"], MailField::Text(MailTextFields::CONTACTS)),
+    (&["date", "d"], MailField::Date),
+    (&["changed", "k", "lastmod"], MailField::Changed),
+    (&["size", "z"], MailField::Size),
+    (&["flag", "flags", "g"], MailField::Flag),
+    (&["prio", "priority", "p"], MailField::Priority),
+    (&["msgid", "message-id", "i", "id", "mid"], MailField::MessageId),
+    (&["ref", "references", "r"], MailField::Reference),
+    (&["related"], MailField::Related),
+    (&["maildir", "m", "folder"], MailField::Folder),
+    (&["path", "l"], MailField::Path),
+    (&["thread", "w"], MailField::Thread),
+    (&["label", "labels", "q"], MailField::Label),
+    (&["tag"], MailField::FlagOrKeyword),
+    (&["is"], MailField::FlagOrLabel),
+    (&["header"], MailField::Header),
+    (&["property", "query", "sexp"], MailField::Unsupported),
+];
+
+fn find_field(name: &str) -> Option<MailField> {
+    let is_named = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    FIELDS.iter().find(|(names, _)| is_named(names)).map(|(_, field)| *field)
+}
+
+/// Splits a line into tokens, each with its byte position. Adds their number to `count`, up to the
+/// limit.
+pub(super) fn tokenize(
+    line: &str,
+    count: &mut usize,
+) -> Result<Vec<(usize, MailToken)>, SyntaxError> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(c) = line.get(at..).and_then(|rest| rest.chars().next()) {
+        if is_space(c) {
+            at += c.len_utf8();
+            continue;
+        }
+        *count += 1;
+        if *count > MAX_TOKENS {
+            let message = format!("the query has more than {MAX_TOKENS} words");
+            return Err(SyntaxError::new(line, at, message));
+        }
+        let (token, end) = match c {
+            '(' => (MailToken::Open, at + 1),
+            ')' => (MailToken::Close, at + 1),
+            '-' if is_negation(line, at) => (MailToken::Not, at + 1),
+            _ => WordReader::new(line, at).read()?,
+        };
+        tokens.push((at, token));
+        at = end;
+    }
+    Ok(tokens)
+}
+
+/// Returns whether the character separates words. Control characters do, as in mu.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || c.is_control()
+}
+
+/// Returns whether the hyphen at this position negates a term: a term follows it immediately.
+fn is_negation(line: &str, at: usize) -> bool {
+    let next = line.get(at + 1..).and_then(|rest| rest.chars().next());
+    next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '"' | '(' | '/' | '*'))
+}
+
+/// The reader of one word.
+struct WordReader<'a> {
+    line: &'a str,
+    start: usize,
+    /// The text without escapes.
+    plain: String,
+    /// The text with the escapes of a regular expression.
+    pattern: String,
+    /// The length of `plain` up to the first colon and with it, if it ends the name of a field.
+    value_start: usize,
+    has_escape: bool,
+}
+
+impl<'a> WordReader<'a> {
+    fn new(line: &'a str, start: usize) -> WordReader<'a> {
+        let (plain, pattern) = (String::new(), String::new());
+        WordReader { line, start, plain, pattern, value_start: 0, has_escape: false }
+    }
+
+    /// Reads up to white space, a parenthesis or a closing quote; returns also the end.
+    fn read(mut self) -> Result<(MailToken, usize), SyntaxError> {
+        let mut at = self.start;
+        let mut quote_start = None;
+        while let Some(c) = self.char_at(at) {
+            match c {
+                '"' if quote_start.is_none() => quote_start = Some(at),
+                '"' if self.char_at(at + 1) == Some('"') => {
+                    self.push('"');
+                    at += 1;
+                }
+                '"' => return Ok((self.finish(at + 1, true), at + 1)),
+                '\\' => at += self.push_escape(at),
+                _ if quote_start.is_some() => self.push(if c.is_control() { ' ' } else { c }),
+                _ if is_space(c) => break,
+                '{' if self.is_thread_value() => {
+                    let end = self.find_closing_brace(at)?;
+                    self.plain.push_str(self.line.get(at..end).unwrap_or_default());
+                    return Ok((self.finish(end, true), end));
+                }
+                '(' => match self.find_group_end(at) {
+                    Some(end) => {
+                        let group = self.line.get(at..end).unwrap_or_default();
+                        self.plain.push_str(group);
+                        self.pattern.push_str(group);
+                        at = end;
+                        continue;
+                    }
+                    None => break,
+                },
+                ')' => break,
+                c => self.push(c),
+            }
+            at += c.len_utf8();
+        }
+        if let Some(quote) = quote_start {
+            return Err(SyntaxError::new(self.line, quote, "unclosed quote")
+                .with_hint("add a \" at the end of the phrase"));
+        }
+        Ok((self.finish(at, false), at))
+    }
+
+    fn char_at(&self, at: usize) -> Option<char> {
+        self.line.get(at..)?.chars().next()
+    }
+
+    fn push(&mut self, c: char) {
+        self.plain.push(c);
+        self.pattern.push(c);
+        if c == ':' && self.value_start == 0 {
+            self.value_start = self.plain.len();
+        }
+    }
+
+    /// Reads the backslash at this position. Returns the number of bytes behind it that belong to
+    /// the escape.
+    fn push_escape(&mut self, at: usize) -> usize {
+        self.has_escape = true;
+        let Some(next) = self.char_at(at + 1).filter(|c| !c.is_control()) else {
+            self.push('\\');
+            return 0;
+        };
+        self.plain.push(next);
+        if next != '"' {
+            self.pattern.push('\\');
+        }
+        self.pattern.push(next);
+        next.len_utf8()
+    }
+
+    fn is_thread_value(&self) -> bool {
+        self.value_start == self.plain.len() && self.field() == Some(MailField::Thread)
+    }
+
+    /// Returns the field that the text so far begins with.
+    fn field(&self) -> Option<MailField> {
+        let name = self.plain.get(..self.value_start.checked_sub(1)?)?;
+        find_field(name)
+    }
+
+    /// Returns the position behind the brace that closes the one at `start`. Braces in quotes do
+    /// not count.
+    fn find_closing_brace(&self, start: usize) -> Result<usize, SyntaxError> {
+        let (mut depth, mut is_quoted) = (0, false);
+        for (offset, c) in self.line.get(start..).unwrap_or_default().char_indices() {
+            match c {
+                '"' => is_quoted = !is_quoted,
+                '{' if !is_quoted => depth += 1,
+                '}' if !is_quoted => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return Ok(start + offset + 1);
+            }
+        }
+        Err(SyntaxError::new(self.line, start, "unclosed \"{\"")
+            .with_hint("add a \"}\" at the end of the query of threads"))
+    }
+
+    /// Returns the end of a group of a regular expression, at whose parenthesis the position is; or
+    /// `None` if the parenthesis does not belong to the word.
+    fn find_group_end(&self, start: usize) -> Option<usize> {
+        let value_start = if self.field().is_some() { self.value_start } else { 0 };
+        if !self.plain.get(value_start..)?.starts_with('/') {
+            return None;
+        }
+        let mut depth = 0_usize;
+        let mut is_escaped = false;
+        for (offset, c) in self.line.get(start..)?.char_indices().take(MAX_GROUP_CHARS) {
+            match c {
+                _ if is_escaped => {}
+                '(' => depth += 1,
+                ')' => depth = depth.checked_sub(1)?,
+                '"' => return None,
+                c if is_space(c) => return None,
+                _ => {}
+            }
+            is_escaped = c == '\\' && !is_escaped;
+            if depth == 0 {
+                return Some(start + offset + 1);
+            }
+        }
+        None
+    }
+
+    fn finish(self, end: usize, is_quoted: bool) -> MailToken {
+        if !is_quoted
+            && !self.has_escape
+            && let Some(operator) = parse_operator(&self.plain)
+        {
+            return operator;
+        }
+        let field = self.field();
+        let start = if field.is_some() { self.value_start } else { 0 };
+        let pattern = self.pattern.get(start..).filter(|text| pattern_text(text).is_some());
+        let value = pattern.or_else(|| self.plain.get(start..)).unwrap_or_default().to_string();
+        MailToken::Word(MailWord { field, value, is_quoted, end })
+    }
+}
+
+/// Returns the text between the slashes of `/text/`.
+pub(super) fn pattern_text(value: &str) -> Option<&str> {
+    value.strip_prefix('/')?.strip_suffix('/').filter(|text| !text.is_empty())
+}
+
+/// Returns the operator that a word stands for. NEAR and ADJ are in upper case, as `near` is a
+/// frequent word.
+fn parse_operator(text: &str) -> Option<MailToken> {
+    let operators = [
+        ("and", MailToken::And),
+        ("or", MailToken::Or),
+        ("xor", MailToken::Xor),
+        ("not", MailToken::Not),
+    ];
+    for (name, token) in operators {
+        if name.eq_ignore_ascii_case(text) {
+            return Some(token);
+        }
+    }
+    let (name, distance) = match text.split_once('/') {
+        Some((name, number)) => (name, number.parse().ok()?),
+        None => (text, DEFAULT_DISTANCE),
+    };
+    let is_ordered = match name {
+        "NEAR" => false,
+        "ADJ" => true,
+        _ => return None,
+    };
+    Some(MailToken::Near { distance, is_ordered, text: text.to_string() })
+}

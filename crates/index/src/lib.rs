@@ -83,6 +83,10 @@
 //! [`WordCursor`] finds the rows of a term in one range without reading the others, and a range
 //! near the one before mostly reads nothing.
 //!
+//! [`merge_words_step`] merges segments in steps, as the inverted index does, but entry by entry:
+//! most of a frequent word is copied unread. [`merge_all_words`] also drops rows that the caller
+//! has no item for any more. Rows of two segments may interleave, but no row is in both.
+//!
 //! Why not the inverted index: a lookup there returns all items of a term, without positions, and
 //! asks of each whether it is stale. A frequent word in text would cost a step for each message.
 //!
@@ -111,6 +115,9 @@
 //! | `word_buffer` | the words of a batch in memory, and their segment |
 //! | `word_index` | terms, and all rows of a term or a prefix |
 //! | `word_cursor` | the rows of a term by ranges, and its positions in a row |
+//! | `word_merge`, `word_merge_input` | merging in steps, reading the inputs of a merge |
+//! | `word_merge_policy` | the choice of the segments to merge |
+//! | `row_lists` | rows with their positions, out of their blocks |
 //! | `interval` | row classes and buckets of the interval index |
 
 mod block;
@@ -125,6 +132,7 @@ pub mod position_list;
 mod posting_scan;
 mod rank_directory;
 mod rice;
+mod row_lists;
 mod segment;
 mod segment_buffer;
 mod segment_storage;
@@ -138,6 +146,9 @@ mod word_block;
 mod word_buffer;
 mod word_cursor;
 mod word_index;
+mod word_merge;
+mod word_merge_input;
+mod word_merge_policy;
 
 pub use crate::block::CorruptBlock;
 pub use crate::level_zero::LevelZero;
@@ -158,3 +169,4 @@ pub use crate::word_block::MAX_WORD_BYTES;
 pub use crate::word_buffer::{EncodedSegment, WordBuffer};
 pub use crate::word_cursor::WordCursor;
 pub use crate::word_index::WordIndex;
+pub use crate::word_merge::{merge_all_words, merge_words_step};

@@ -33,7 +33,7 @@ pub(crate) fn merge_increment<P: WriteSegments>(
     bytes: i64,
 ) -> Result<(), P::Error> {
     let budget = (bytes * MERGED_BYTES_PER_BATCH_BYTE).max(MIN_MERGE_INCREMENT_BYTES);
-    merge_up_to(pages, index, budget, choose_tier).map(drop)
+    merge_up_to(pages, index, budget, choose_tier, merge_step).map(drop)
 }
 
 /// Moves about `budget_bytes` towards as few segments as are worth their cost. Returns whether
@@ -43,7 +43,7 @@ pub fn force_merge_step<P: WriteSegments>(
     index: IndexId,
     budget_bytes: i64,
 ) -> Result<bool, P::Error> {
-    merge_up_to(pages, index, budget_bytes, choose_force_merge)
+    merge_up_to(pages, index, budget_bytes, choose_force_merge, merge_step)
 }
 
 /// A merge of all segments that are there when it begins into one, which holds no stale posting
@@ -73,7 +73,7 @@ impl FullMerge {
                 self.target = inputs.first().and_then(|input| input.merged_into);
             }
         }
-        merge_up_to(pages, index, budget_bytes, |_| None)?;
+        merge_up_to(pages, index, budget_bytes, |_| None, merge_step)?;
         let is_input = |segment: &Segment| segment.merged_into == self.target;
         Ok(self.target.is_none() || pages.segments(index)?.iter().any(is_input))
     }
@@ -91,11 +91,14 @@ pub fn delete_all<P: WriteSegments>(pages: &P, index: IndexId) -> Result<(), P::
     pages.segments(index)?.iter().try_for_each(|segment| pages.delete_segment(segment))
 }
 
-fn merge_up_to<P: WriteSegments>(
+/// Begins the merges that the policy chooses, and moves about `budget_bytes` with `step`, which
+/// returns the number of bytes that it has read. Returns whether there was anything to merge.
+pub(crate) fn merge_up_to<P: WriteSegments>(
     pages: &P,
     index: IndexId,
     budget_bytes: i64,
     choose: MergePolicy,
+    step: impl Fn(&P, SegmentId, Vec<Segment>, i64) -> Result<i64, P::Error>,
 ) -> Result<bool, P::Error> {
     let mut merges: BTreeMap<SegmentId, Vec<Segment>> = BTreeMap::new();
     for segment in begin_merges(pages, index, choose)? {
@@ -112,7 +115,7 @@ fn merge_up_to<P: WriteSegments>(
         if left <= 0 {
             break;
         }
-        left -= merge_step(pages, target, inputs, left)?;
+        left -= step(pages, target, inputs, left)?;
     }
     Ok(has_merges)
 }

@@ -83,7 +83,8 @@ pub(crate) struct WordEntry<'a> {
     pub(crate) count: usize,
     /// The first row, in which the positions of a continuing entry are, too.
     pub(crate) first_row: u32,
-    rows: &'a [u8],
+    /// The rows, encoded.
+    pub(crate) rows: &'a [u8],
     /// The lists of positions, one for each row or none at all.
     pub(crate) positions: &'a [u8],
 }
@@ -212,6 +213,12 @@ impl FullBlocks {
 
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.keys.clear();
+        self.ends.clear();
     }
 
     /// Returns the key of the first entry of each block, and its bytes.
@@ -348,9 +355,88 @@ impl WordBlockBuilder {
         }
     }
 
+    /// Returns the blocks that are full.
+    pub(crate) fn full_blocks(&mut self) -> &mut FullBlocks {
+        &mut self.full
+    }
+
     /// Ends the last block and returns all blocks that are full.
     pub(crate) fn finish(mut self) -> FullBlocks {
         self.finish_block();
         self.full
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn posting_keys_have_the_order_of_terms_and_rows() {
+        let keys = [(&b"a"[..], 0), (b"a", 255), (b"a", 256), (b"a\x01", 3), (b"aa", 1), (b"b", 0)];
+        let mut bytes = Vec::new();
+        let mut written = Vec::new();
+        for (term, first_row) in keys {
+            let key = PostingKey { term, first_row };
+            key.write(&mut bytes);
+            assert_eq!(PostingKey::read(&bytes), Ok(key));
+            written.push(bytes.clone());
+        }
+        assert!(written.is_sorted());
+        assert_eq!(PostingKey::read(b"a\x01\0\0\0\0"), Err(CorruptBlock));
+        assert_eq!(PostingKey::read(b"\0\0\0\0"), Err(CorruptBlock));
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_have_the_rows_and_positions_that_were_added(
+            gaps in proptest::collection::vec(prop_oneof![1..4_u32, 1..1_000_000_u32], 1..3000),
+            positions in 0..4_u32,
+            skipped in 0..4000_usize,
+        ) {
+            let mut builder = WordBlockBuilder::default();
+            builder.add(b"first", &[1], &vec![1; skipped.min(3300)]);
+            let sums = gaps.iter().scan(0, |row, gap| { *row += gap; Some(*row) });
+            let (rows, mut lists): (Vec<u32>, _) = (sums.collect(), Vec::new());
+            for row in rows.iter().filter(|_| positions > 0) {
+                let list: Vec<u32> = (0..positions + row % 3).map(|n| n * 77).collect();
+                write_position_list(&mut lists, &list);
+            }
+            builder.add(b"term", &rows, &lists);
+            let (mut found_rows, mut found_lists) = (Vec::new(), Vec::new());
+            for (key, mut block) in builder.finish().iter() {
+                prop_assert!(block.len() <= BLOCK_BYTES);
+                let (mut term, mut is_first) = (Vec::new(), true);
+                while let Some(entry) = WordEntry::read(&mut block, &mut term).expect("a block") {
+                    let found = PostingKey { term: &term, first_row: entry.first_row };
+                    prop_assert!(!is_first || PostingKey::read(key) == Ok(found));
+                    is_first = false;
+                    if term == b"term" {
+                        entry.decode_rows(&mut found_rows).expect("rows");
+                        found_lists.extend_from_slice(entry.positions);
+                    }
+                }
+            }
+            prop_assert_eq!(found_rows, rows);
+            prop_assert_eq!(found_lists, lists);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(0_u8.., 0..200)) {
+            let (mut rest, mut term, mut rows) = (bytes.as_slice(), Vec::new(), Vec::new());
+            while let Ok(Some(entry)) = WordEntry::read(&mut rest, &mut term) {
+                rows.clear();
+                let _malformed = entry.decode_rows(&mut rows);
+            }
+            let _malformed = PostingKey::read(&bytes);
+            // An entry with arbitrary rows and positions.
+            let (row_bytes, positions) = bytes.split_at(bytes.len() / 3);
+            for count in [0, 1, 7, 8, 30_000] {
+                let _malformed = decode_rows(count, row_bytes, &mut rows);
+            }
+            let rows: Vec<u32> = (0..100).collect();
+            WordBlockBuilder::default().add(b"term", &rows, positions);
+        }
     }
 }

@@ -1,7 +1,11 @@
 //! The word index, compared with a model: a map from terms to rows and their positions.
 
 use crate::memory_pages::MemoryPages;
-use larder_index::{IndexId, WordBuffer, WordIndex};
+use larder_index::{
+    CorruptBlock, IndexId, ReadSegments as _, WordBuffer, WordIndex, delete_all, merge_all_words,
+    merge_words_step,
+};
+use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 const WORDS: IndexId = IndexId(7);
@@ -35,6 +39,48 @@ impl Tester {
         assert!(self.buffer.is_empty());
         segment.write(&self.pages, WORDS).unwrap();
         self.pages.check();
+    }
+
+    /// Adds and writes a batch. Its rows are those with the remainder `number` by 8.
+    fn write_batch(&mut self, number: u32, batch: &Batch) {
+        for row in (0..batch.row_count).map(|n| (batch.start + n) * 8 + number) {
+            for (term, every, positions) in &batch.terms {
+                if row / 8 % every == 0 {
+                    (0..*positions + row / 8 % 2).for_each(|n| self.add(row, term, n * 150 + row));
+                }
+            }
+        }
+        if let Some(count) = batch.long_row {
+            let row = (batch.start + batch.row_count) * 8 + number;
+            (0..count).for_each(|n| self.add(row, b"long", n * 90));
+            self.add(row, b"tail", 1);
+        }
+        self.write();
+    }
+
+    /// Merges until nothing is left, and checks after each of the first steps.
+    fn merge(&self, budget_bytes: i64, checked_steps: usize) {
+        let mut step = 0;
+        while merge_words_step(&self.pages, WORDS, budget_bytes).unwrap() {
+            self.pages.check();
+            if step < checked_steps {
+                self.check_terms();
+                self.check_cursors(1 + step * 7, step as u32);
+            }
+            step += 1;
+            assert!(step < 1_000_000);
+        }
+        assert!(self.index().segment_count() <= 8);
+        self.pages.check();
+    }
+
+    /// Merges into one segment without the rows for which `drop_row` is true.
+    fn merge_all(&mut self, drop_row: impl Fn(u32) -> bool) {
+        merge_all_words(&self.pages, WORDS, &mut |row| drop_row(row)).unwrap();
+        self.model.values_mut().for_each(|rows| rows.retain(|row, _| !drop_row(*row)));
+        self.model.retain(|_, rows| !rows.is_empty());
+        self.pages.check();
+        assert_eq!(self.index().segment_count(), usize::from(!self.model.is_empty()));
     }
 
     fn index(&self) -> WordIndex<'_, MemoryPages> {
@@ -120,6 +166,186 @@ fn unpack(bits: &[u64], first_row: u32) -> Vec<u32> {
     let rows = 0..bits.len() as u32 * 64;
     let is_set = |row: &u32| bits[*row as usize / 64] >> (row % 64) & 1 == 1;
     rows.filter(is_set).map(|row| first_row + row).collect()
+}
+
+/// A batch of rows: which terms each has, in which of the rows, and how many positions at least.
+#[derive(Debug, Clone)]
+struct Batch {
+    start: u32,
+    row_count: u32,
+    terms: Vec<(Vec<u8>, u32, u32)>,
+    /// The number of positions of the same term in one more row.
+    long_row: Option<u32>,
+}
+
+fn batches() -> impl Strategy<Value = Batch> {
+    let term = prop_oneof!["[ab]{1,4}", "#[a-c]{1,2}", Just("term".to_owned())];
+    let terms = (term.prop_map(String::into_bytes), 1..12_u32, 1..4_u32);
+    let row_count = prop_oneof![1..20_u32, 1..1500_u32];
+    let long_row = proptest::option::weighted(0.2, 1..9000_u32);
+    (0..600_u32, row_count, proptest::collection::vec(terms, 1..6), long_row).prop_map(
+        |(start, row_count, mut terms, long_row)| {
+            // A batch adds the positions of a term in a row in ascending order.
+            terms.sort();
+            terms.dedup_by(|a, b| a.0 == b.0);
+            Batch { start, row_count, terms, long_row }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn merged_segments_have_the_postings_of_the_model(
+        batches in proptest::collection::vec(batches(), 1..8),
+        budget in prop_oneof![Just(1_i64), 100..8000_i64, Just(i64::MAX)],
+        seed in 0..100_u32,
+    ) {
+        let mut tester = Tester::default();
+        for (number, batch) in batches.iter().enumerate() {
+            tester.write_batch(number as u32, batch);
+        }
+        tester.check_terms();
+        tester.check_cursors(5, seed);
+        // With these, there are enough segments to be merged.
+        for row in 0..8 {
+            tester.add(100_000 + row * 8, b"term", row);
+            tester.add(100_000 + row * 8, b"ab", row);
+            tester.write();
+        }
+        tester.merge(budget, 6);
+        tester.check_terms();
+        tester.check_cursors(4, seed + 1);
+        tester.merge_all(|row| row % 7 == seed % 7);
+        tester.check_terms();
+        tester.check_cursors(9, seed + 2);
+    }
+
+    #[test]
+    fn merge_steps_move_each_posting_once(
+        batches in proptest::collection::vec(batches(), 8),
+        budgets in proptest::collection::vec(prop_oneof![Just(1_i64), 100..20_000_i64], 30),
+    ) {
+        let mut tester = Tester::default();
+        for (number, batch) in batches.iter().enumerate() {
+            let row_count = batch.row_count % 300;
+            tester.write_batch(number as u32, &Batch { row_count, ..batch.clone() });
+        }
+        for (step, budget) in budgets.iter().enumerate() {
+            let is_more = merge_words_step(&tester.pages, WORDS, *budget).unwrap();
+            tester.pages.check();
+            tester.check_terms();
+            tester.check_cursors(2 + step, step as u32);
+            if !is_more {
+                break;
+            }
+        }
+        // A full merge completes the one that is under way.
+        tester.merge_all(|_| false);
+        tester.check_terms();
+    }
+}
+
+#[test]
+fn merges_of_all_segments_drop_all_rows() {
+    let mut tester = Tester::default();
+    for row in 0..3000 {
+        tester.add(row, b"a", 1);
+        (0..4).for_each(|position| tester.add(row, b"b", position));
+        if row % 1000 == 0 {
+            (0..9000).for_each(|position| tester.add(row, b"long", position));
+            tester.write();
+        }
+    }
+    tester.write();
+    tester.merge_all(|row| row < 1500);
+    tester.check();
+    tester.merge_all(|_| true);
+    assert_eq!(tester.pages.block_count(), 0);
+    tester.check();
+}
+
+#[test]
+fn merges_are_done_in_steps_of_one_byte() {
+    let mut tester = Tester::default();
+    for row in 0..4000 {
+        // Rows of two segments alternate within each span of 2,000.
+        let row = row / 2000 * 2000 + row % 1000 * 2 + row % 2000 / 1000;
+        tester.buffer.add(row, b"b", Some(row % 9));
+        tester.buffer.add(row, b"#c", None);
+        tester.buffer.add(row, format!("d{}", row % 50).as_bytes(), Some(1));
+        for (term, position) in [("b", Some(row % 9)), ("#c", None)] {
+            let rows = tester.model.entry(term.into()).or_default();
+            rows.insert(row, position.into_iter().collect());
+        }
+        let rows = tester.model.entry(format!("d{}", row % 50).into()).or_default();
+        rows.insert(row, vec![1]);
+        if row % 2000 >= 1998 {
+            tester.write();
+        }
+    }
+    for row in 4000..4006 {
+        tester.add(row, b"b", row);
+        tester.write();
+    }
+    assert_eq!(tester.index().segment_count(), 10);
+    tester.merge(1, 100);
+    tester.check();
+}
+
+#[test]
+fn damaged_blocks_are_errors_and_never_panic() {
+    let build = || {
+        let mut tester = Tester::default();
+        for row in 0..2000 {
+            tester.add(row, b"a", row);
+            tester.add(row, format!("t{}", row % 90).as_bytes(), 3);
+            if row % 200 == 199 {
+                (0..9000).for_each(|position| tester.add(row, b"long", position));
+                tester.write();
+            }
+        }
+        tester
+    };
+    let read = |tester: &Tester| -> Result<(), CorruptBlock> {
+        let index = tester.index();
+        index.for_each_term(b"", &mut |_, _| true)?;
+        index.rows_with_prefix(b"", &mut Vec::new())?;
+        for (term, rows) in &tester.model {
+            let (mut cursor, mut positions) = (index.cursor(term), Vec::new());
+            cursor.rows_in_range(&index, 0, &mut [0; 40])?;
+            for row in rows.keys() {
+                cursor.positions(&index, *row, &mut positions)?;
+            }
+        }
+        Ok(())
+    };
+    read(&build()).unwrap();
+    for seed in 0..60_usize {
+        let tester = build();
+        tester.pages.damage(|block| {
+            let place = seed.wrapping_mul(0x9e37_79b9) % block.len();
+            match seed % 3 {
+                0 => block.truncate(place),
+                1 => block[place] ^= 1 << (seed / 3 % 8),
+                _ => block
+                    .iter_mut()
+                    .skip(place)
+                    .step_by(7)
+                    .for_each(|byte| *byte = byte.wrapping_mul(37)),
+            }
+        });
+        let _read = read(&tester);
+        let _merged = merge_words_step(&tester.pages, WORDS, 5000);
+        let _read = read(&tester);
+    }
+    let tester = build();
+    tester.pages.remove_blocks();
+    assert_eq!(read(&tester), Err(CorruptBlock));
+    assert!(merge_words_step(&tester.pages, WORDS, 1).is_err());
+    delete_all(&tester.pages, WORDS).unwrap();
+    assert!(tester.pages.segments(WORDS).unwrap().is_empty());
 }
 
 #[test]

@@ -147,7 +147,12 @@ impl<'a> MailQueryParser<'a> {
                 self.next += 1;
                 self.parse_word(at, &word)?
             }
-            // Without words on both sides it is a word itself.
+            // Without words on both sides it is a word itself, unless it has a number.
+            Some(MailToken::Near { text, .. }) if text.contains('/') => {
+                return Err(self
+                    .error_here("a word is missing on a side of NEAR or ADJ")
+                    .with_hint("both are words of the same field, as in subject:a NEAR/3 b"));
+            }
             Some(MailToken::Near { text, .. }) => {
                 let text = TextMatch::Words(text.clone());
                 self.next += 1;

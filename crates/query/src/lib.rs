@@ -37,6 +37,7 @@
 //! | `sorted_scan` | items in an indexed order |
 //! | `step_counter` | the budget of a query |
 //! | `sub_expressions` | equal parts of a query |
+//! | `thread_tree` | [`order_threads`]: messages in the order of their threads |
 //! | `time_test` | tests of an item's schedule |
 //! | `top_k` | the first hits in an indexed order |
 //! | `value_matcher` | the test of one value |
@@ -80,6 +81,7 @@ mod sort_bound;
 mod sorted_scan;
 mod step_counter;
 mod sub_expressions;
+mod thread_tree;
 mod time_test;
 mod top_k;
 mod value_matcher;
@@ -113,6 +115,7 @@ pub use crate::result_domain::{ResultDomain, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
 pub use crate::search_request::{QueryBudget, SearchRequest, SortSpec};
 pub use crate::step_counter::MAX_QUERY_STEPS;
+pub use crate::thread_tree::{ThreadMessage, ThreadOrder, ThreadPath, ThreadRow, order_threads};
 pub use crate::time_test::{DateProperty, TimeTest};
 pub use larder_date_phrase::UserLocale;
 pub use larder_format::contact::Contact;

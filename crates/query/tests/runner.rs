@@ -29,6 +29,7 @@ mod random;
 mod sexp;
 mod stale_results;
 mod step_limit;
+mod thread_tree;
 mod views;
 mod views_across;
 mod views_concurrency;

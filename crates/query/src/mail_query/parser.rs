@@ -12,6 +12,7 @@ use super::{
 use crate::error::{SyntaxError, check_length};
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::Comparison;
+use std::ops::RangeInclusive;
 
 /// The deepest nesting.
 const MAX_DEPTH: usize = 100;
@@ -147,7 +148,12 @@ impl<'a> MailQueryParser<'a> {
                 self.next += 1;
                 self.parse_word(at, &word)?
             }
-            // Without words on both sides it is a word itself.
+            // Without words on both sides it is a word itself, unless it has a number.
+            Some(MailToken::Near { text, .. }) if text.contains('/') => {
+                return Err(self
+                    .error_here("a word is missing on a side of NEAR or ADJ")
+                    .with_hint("both are words of the same field, as in subject:a NEAR/3 b"));
+            }
             Some(MailToken::Near { text, .. }) => {
                 let text = TextMatch::Words(text.clone());
                 self.next += 1;
@@ -252,13 +258,7 @@ impl<'a> MailQueryParser<'a> {
             }
             MailField::Date => self.parse_times(at, value).map(MailQuery::Date),
             MailField::Changed => self.parse_times(at, value).map(MailQuery::Changed),
-            MailField::Size => {
-                let range = parse_size_range(value).ok_or_else(|| {
-                    SyntaxError::new(self.line, at, format!("unknown size {value:?}"))
-                        .with_hint("sizes are size:10k..2m, size:1m.. or size:500")
-                })?;
-                Ok(MailQuery::Size(range))
-            }
+            MailField::Size => self.parse_sizes(at, value).map(MailQuery::Size),
             MailField::Flag => self.parse_flag(at, value).map(MailQuery::Flag),
             MailField::Priority => self.parse_priority(at, value).map(MailQuery::Priority),
             MailField::MessageId => self.parse_id(at, "message-id", value),
@@ -312,15 +312,18 @@ impl<'a> MailQueryParser<'a> {
         })
     }
 
-    fn parse_times(
-        &self,
-        at: usize,
-        value: &str,
-    ) -> Result<std::ops::RangeInclusive<i64>, SyntaxError> {
+    fn parse_times(&self, at: usize, value: &str) -> Result<RangeInclusive<i64>, SyntaxError> {
         parse_time_range(value, self.context).ok_or_else(|| {
             SyntaxError::new(self.line, at, format!("unknown date {value:?}")).with_hint(
                 "dates are 2016, 2016-03-01, today, 2w or @1456790400; ranges 2015..2016",
             )
+        })
+    }
+
+    fn parse_sizes(&self, at: usize, value: &str) -> Result<RangeInclusive<u64>, SyntaxError> {
+        parse_size_range(value).ok_or_else(|| {
+            SyntaxError::new(self.line, at, format!("unknown size {value:?}"))
+                .with_hint("sizes are size:10k..2m, size:1m.. or size:500")
         })
     }
 

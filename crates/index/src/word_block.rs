@@ -197,7 +197,7 @@ fn split_positions(positions: &[u32]) -> (&[u32], &[u32]) {
 }
 
 /// Blocks that are full, one after the other.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct FullBlocks {
     bytes: Vec<u8>,
     /// The posting keys of the first entries.

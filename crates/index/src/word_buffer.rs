@@ -253,7 +253,7 @@ fn hash_term(term: &[u8], key: u64) -> u64 {
 }
 
 /// The blocks of a segment, ready to be written.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct EncodedSegment {
     blocks: FullBlocks,
     last_row: u32,

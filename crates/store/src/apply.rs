@@ -1,12 +1,13 @@
 //! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
 //! `batch_writer` applies changes to items, whose rows `item_rows` writes, and `collections`
-//! applies changes to collections. This module is separate because only it holds the lock and the
+//! applies changes to collections, `mail` those of maildirs. This module is separate because only it holds the lock and the
 //! transaction.
 
 mod batch_writer;
 mod collections;
 mod item_rows;
+mod mail;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
 use crate::commit_record::CommittedState;

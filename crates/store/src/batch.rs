@@ -1,6 +1,7 @@
 //! The changes of a batch, their operation, and their outcomes.
 
 use crate::handle::Handle;
+use crate::mail::batch::MailBatch;
 use crate::row_ids::{CollectionRow, OperationId};
 use crate::{Kind, Seq};
 use larder_extract::IndexConfig;
@@ -113,6 +114,8 @@ pub enum BatchChange {
     /// Removes an item; its bytes are recorded as a version. [`Precondition::UnchangedSince`]: only
     /// if the item is unchanged.
     Remove(Handle, Precondition),
+    /// Changes the mail of a collection, in a store that has the tables of mail.
+    Mail(Box<MailBatch>),
     /// Creates a collection for items of a kind. A `Put` also creates the collection that it names.
     /// A removed collection with the name is restored, with its index configuration.
     CreateCollection(String, Kind),

@@ -399,7 +399,7 @@ mod tests {
     fn contexts_are_stored_once_and_go_with_their_last_reference() {
         let conn = WriteConnection::open(Path::new(":memory:")).expect("a database");
         let tx = conn.begin_write().expect("a transaction");
-        crate::schema::create_tables(&tx, "und").expect("the tables");
+        crate::schema::create_tables(&tx, crate::StoreFile::Data, "und").expect("the tables");
         let (a, b) = (zone_named("A"), zone_named("B"));
         let both = Arc::new(CalendarContext {
             is_vcalendar_1: false,

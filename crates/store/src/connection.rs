@@ -6,6 +6,7 @@
 //! from `database_copy`, which copies from one to another. Only this module and the two transaction
 //! types name `rusqlite::Connection`, so no other statement runs outside of a transaction.
 
+use crate::data_directory::StoreFile;
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::failure_cause::read_failure_in_finding;
 use crate::read_transaction::ReadTransaction;
@@ -221,11 +222,16 @@ impl WriteConnection {
     }
 
     /// Selects a write-ahead log, and syncs each commit to the disk.
-    pub(crate) fn set_write_pragmas(&self) -> rusqlite::Result<()> {
+    pub(crate) fn set_write_pragmas(&self, store_file: StoreFile) -> rusqlite::Result<()> {
         let conn = &self.conn.0;
         conn.pragma_update(None, "cache_size", WRITE_CACHE_KIB)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
-        conn.pragma_update(None, "synchronous", "full")?;
+        // A power cut may take the last commits of a store that can be made again.
+        let synchronous = match store_file {
+            StoreFile::Data => "full",
+            StoreFile::Index => "normal",
+        };
+        conn.pragma_update(None, "synchronous", synchronous)?;
         // SQLite would checkpoint within the commit, while others wait for our lock.
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)
@@ -413,7 +419,7 @@ mod tests {
         let path = folder.path().join("data.db");
         std::fs::write(&path, "").expect("an empty file");
         let conn = WriteConnection::open(&path).expect("a database");
-        conn.set_write_pragmas().expect("a write-ahead log");
+        conn.set_write_pragmas(StoreFile::Data).expect("a write-ahead log");
         let write = |sql| {
             let tx = conn.begin_write().expect("a transaction");
             tx.execute_batch(sql).expect("a change");

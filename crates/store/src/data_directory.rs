@@ -103,6 +103,12 @@ impl DataDirectory {
         self
     }
 
+    /// Returns which store of the directory this names.
+    #[must_use]
+    pub fn store_file(&self) -> StoreFile {
+        self.store_file
+    }
+
     /// Returns the name of a file of the store: `data` and this.
     fn file_name(&self, end: &str) -> String {
         format!("{}{end}", self.store_file.stem())

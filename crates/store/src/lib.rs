@@ -28,7 +28,7 @@
 //! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum`, `row_checksum` | checksums of stored bytes, checksums of whole rows |
 //! | `stored_version` | former versions as they are stored |
-//! | `meta`, `schema` | single values, the schema with its migrations |
+//! | `meta`, `mail_schema`, `schema` | single values, the tables of mail, the schema with its migrations |
 //! | `blob` | source bytes |
 //! | `extractor_cache`, `combined_schedules` | the extractors of the collections, schedules of a series |
 //! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |
@@ -51,6 +51,7 @@
 //! | `damaged_reads` | reading past damage |
 //! | `store` | opening a store for writing |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
+//! | `mail` | the tables of mail |
 //! | `batch`, `apply` | changes, and the one function that writes them |
 //! | `pending_work`, `step_size` | work of many transactions: its records, the size of its steps |
 //! | `undo` | undoing an operation |
@@ -102,6 +103,8 @@ mod item_meta;
 mod item_reader;
 mod lock;
 mod lock_holder;
+mod mail;
+mod mail_schema;
 mod meta;
 mod operation_log;
 mod output_file;
@@ -156,6 +159,13 @@ pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
 pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
+pub use crate::mail::batch::{MailBatch, MailBatchBuilder, MailChange, MailFile, PreparedMessage};
+pub use crate::mail::columns::{BlockValues, MailColumn, MailSet, block_of, date_value};
+pub use crate::mail::reader::{
+    MailDirectoryRecord, MailReader, MailWords, MessageRow, OpenMailWords,
+};
+pub use crate::mail::sync_lock::MailSyncLock;
+pub use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
 pub use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::pending_work::PendingWork;
@@ -171,14 +181,15 @@ pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport, UnreadableVersion};
 pub use larder_extract::{
-    Alarm, CalendarContext, Extractor, FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence,
-    LineWarning, MIN_LONG_NUMBER_DIGITS, Overlap, ParsedItem, RejectedItem, Schedule, StoredFields,
-    TimeRange, TimeTarget, Trigger, WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver, ZoneUse,
-    is_newer_revision, is_storable, term as term_encoding,
+    Alarm, BODY_POSITIONS, CalendarContext, EMBEDDED_POSITIONS, Extractor, FieldIndex, IndexConfig,
+    IndexConfigError, ItemOccurrence, LineWarning, MIN_LONG_NUMBER_DIGITS, MessageTermField,
+    Overlap, ParsedItem, RejectedItem, Schedule, StoredFields, TimeRange, TimeTarget, Trigger,
+    WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver, ZoneUse, is_newer_revision, is_storable,
+    message_flags, message_summary, term as term_encoding, tokenizer, write_message_term,
 };
 pub use larder_format::collection_type::CollectionType;
 pub use larder_format::kind::Kind;
-pub use larder_index::SortPosition;
+pub use larder_index::{EncodedSegment, SortPosition, WordCursor, position_list};
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by
 /// a clock.

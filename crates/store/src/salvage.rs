@@ -20,7 +20,7 @@ use crate::Seq;
 use crate::check::{CheckReport, Fault};
 use crate::commit_record::{CommittedState, read_record};
 use crate::connection::WriteConnection;
-use crate::data_directory::DataDirectory;
+use crate::data_directory::{DataDirectory, StoreFile};
 use crate::database_copy::{create_for_stream, create_staging, verify_content};
 use crate::error::{DatabaseResult, OutputError, Result, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
@@ -205,7 +205,7 @@ fn write_salvaged(
     let extractor = Extractor::with_zones(locale, options.zones.clone());
     let write = || -> DatabaseResult<SalvageReport> {
         let tx = conn.begin_write()?;
-        schema::create_tables(&tx, locale)?;
+        schema::create_tables(&tx, StoreFile::Data, locale)?;
         let copied = copy_rows(&source.pages, &tx)?;
         let mut report = Repair::new(&tx, &extractor, &copied).run()?;
         report.losses.extend(source.find_missing_batches(&copied));

@@ -1,4 +1,4 @@
-//! The schema of `data.db`, in prose and in SQL; its version, and the migrations between versions.
+//! The schema of a store, in prose and in SQL; its version, and the migrations between versions.
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds tables and columns, so
 //! an older program may read the file; a newer major version is refused. Version 1.0 is one script
@@ -68,6 +68,8 @@
 //! because bytes without their row, and a row without its bytes, can each be verified alone. See
 //! `row_checksum` for the columns; each change of one of them writes the checksum, too.
 //!
+//! `index.db` has the tables of `mail_schema`, too.
+//!
 //! **Derived data**, which may be dropped and refilled at any time:
 //!
 //! * `item.stored_fields`: values of a few fields, packed by `stored_fields`, so that a list need
@@ -96,10 +98,13 @@
 
 use crate::connection::WriteConnection;
 use crate::damaged_object::DamagedObject;
-use crate::data_directory::DataDirectory;
+use crate::data_directory::{DataDirectory, StoreFile};
 use crate::database_copy::copy_atomically;
 use crate::error::{DatabaseError, Error, Result, sqlite_error_at};
-use crate::meta::{LOCALE_KEY, is_meta_value_damaged, write_meta, write_new_epoch};
+use crate::mail_schema::MAIL_SCHEMA_SQL;
+use crate::meta::{
+    LOCALE_KEY, find_meta_number, is_meta_value_damaged, write_meta, write_new_epoch,
+};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::OptionalExtension as _;
@@ -294,12 +299,16 @@ CREATE TABLE idx_interval(
 const SCHEMA_DIGEST_KEY: &str = "schema_digest";
 /// A digest of [`SCHEMA_SQL`]. It identifies stores of another revision of the script, which is
 /// edited without a new version.
-const SCHEMA_DIGEST: i64 = fnv1a_64(SCHEMA_SQL.as_bytes()).cast_signed();
+const SCHEMA_DIGEST: i64 = fnv1a_64(SCHEMA_SQL.as_bytes(), FNV_OFFSET).cast_signed();
+/// The same for a store that has the tables of mail, too.
+const MAIL_SCHEMA_DIGEST: i64 =
+    fnv1a_64(MAIL_SCHEMA_SQL.as_bytes(), SCHEMA_DIGEST.cast_unsigned()).cast_signed();
+/// The hash of no bytes.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The FNV-1a hash with 64 bits: a constant expression, because opening a store takes less time
+/// The FNV-1a hash with 64 bits, continued from the hash of other bytes: a constant expression, because opening a store takes less time
 /// than SHA-256.
-const fn fnv1a_64(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+const fn fnv1a_64(bytes: &[u8], mut hash: u64) -> u64 {
     let mut at = 0;
     while at < bytes.len() {
         hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
@@ -376,7 +385,7 @@ pub(crate) fn refuse_development_schema(
         .and_then(|mut select| select.query_row([SCHEMA_DIGEST_KEY], |row| row.get(0)).optional())
         .map_err(sqlite_error_at(path))?;
     match digest {
-        Some(digest) if state != SchemaState::Current || digest == SCHEMA_DIGEST => Ok(()),
+        Some(digest) if state != SchemaState::Current || is_known_digest(digest) => Ok(()),
         // A damaged digest is no development version.
         Some(_) if is_meta_value_damaged(tx, SCHEMA_DIGEST_KEY) => {
             let object = DamagedObject::MetaValue { key: SCHEMA_DIGEST_KEY.into() };
@@ -386,13 +395,20 @@ pub(crate) fn refuse_development_schema(
     }
 }
 
+/// Returns whether this revision of the scripts created a store with this digest.
+fn is_known_digest(digest: i64) -> bool {
+    digest == SCHEMA_DIGEST || digest == MAIL_SCHEMA_DIGEST
+}
+
 /// Returns the objects of the schema that this program does not create, and those that it creates
 /// and that are missing; each with its type. For a store of the current version.
 pub(crate) fn find_schema_differences(
     tx: &ReadTransaction<'_>,
 ) -> rusqlite::Result<Vec<SchemaDifference>> {
-    let mut expected: Vec<&str> =
-        SCHEMA_SQL.split(';').map(str::trim).filter(|sql| !sql.is_empty()).collect();
+    let digest = find_meta_number(tx, SCHEMA_DIGEST_KEY).ok().flatten();
+    let mail_sql = if digest == Some(MAIL_SCHEMA_DIGEST) { MAIL_SCHEMA_SQL } else { "" };
+    let statements = SCHEMA_SQL.split(';').chain(mail_sql.split(';')).map(str::trim);
+    let mut expected: Vec<&str> = statements.filter(|sql| !sql.is_empty()).collect();
     let mut differences = Vec::new();
     // SQLite's own indexes have no statement.
     let mut select =
@@ -446,8 +462,16 @@ pub(crate) fn verify_schema(tx: &ReadTransaction<'_>, path: &Path) -> Result<()>
 }
 
 /// Makes the tables in an empty file.
-pub(crate) fn create_tables(tx: &WriteTransaction<'_>, locale: &str) -> rusqlite::Result<()> {
+pub(crate) fn create_tables(
+    tx: &WriteTransaction<'_>,
+    store_file: StoreFile,
+    locale: &str,
+) -> rusqlite::Result<()> {
     tx.execute_batch(SCHEMA_SQL)?;
+    let has_mail = store_file == StoreFile::Index;
+    if has_mail {
+        tx.execute_batch(MAIL_SCHEMA_SQL)?;
+    }
     for (key, value) in
         [("last_seq", 0), ("last_item", 0), ("history_from", 1), ("history_bytes", 0)]
     {
@@ -455,16 +479,21 @@ pub(crate) fn create_tables(tx: &WriteTransaction<'_>, locale: &str) -> rusqlite
     }
     write_meta(tx, LOCALE_KEY, locale.to_string())?;
     write_new_epoch(tx)?;
-    set_version(tx, (SCHEMA_MAJOR, SCHEMA_MINOR))
+    let digest = if has_mail { MAIL_SCHEMA_DIGEST } else { SCHEMA_DIGEST };
+    set_version(tx, (SCHEMA_MAJOR, SCHEMA_MINOR), digest)
 }
 
 /// Writes the version, and the digest of the script that makes the tables of this version.
-fn set_version(tx: &WriteTransaction<'_>, (major, minor): (i64, i64)) -> rusqlite::Result<()> {
+fn set_version(
+    tx: &WriteTransaction<'_>,
+    (major, minor): (i64, i64),
+    digest: i64,
+) -> rusqlite::Result<()> {
     let version = major * 1000 + minor;
     tx.execute_batch(&format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version}"
     ))?;
-    write_meta(tx, SCHEMA_DIGEST_KEY, SCHEMA_DIGEST)
+    write_meta(tx, SCHEMA_DIGEST_KEY, digest)
 }
 
 /// Migrates the file from version `from` to the current one, after a copy of it was made. Fails
@@ -491,7 +520,7 @@ pub(crate) fn migrate(
     for sql in statements {
         tx.execute_batch(sql).map_err(sqlite_error_at(&path))?;
     }
-    set_version(&tx, version).map_err(sqlite_error_at(&path))?;
+    set_version(&tx, version, SCHEMA_DIGEST).map_err(sqlite_error_at(&path))?;
     tx.commit().map_err(sqlite_error_at(&path))
 }
 
@@ -528,7 +557,7 @@ mod tests {
         let directory = DataDirectory::new(&dir);
         let conn = WriteConnection::open(&directory.database_path()).expect("its file");
         let tx = conn.begin_write().expect("a transaction");
-        set_version(&tx, (0, 1)).expect("an older version");
+        set_version(&tx, (0, 1), SCHEMA_DIGEST).expect("an older version");
         tx.commit().expect("written");
         assert_eq!(
             read_schema_state(&conn.autocommit_read(), &dir).expect("a header"),

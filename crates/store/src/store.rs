@@ -422,7 +422,7 @@ fn create_or_migrate(
     } else {
         commit_record::compare_with_store(record, &conn.autocommit_read(), directory)?;
     }
-    conn.set_write_pragmas().map_err(sqlite_error_at(&path))?;
+    conn.set_write_pragmas(directory.store_file()).map_err(sqlite_error_at(&path))?;
     match schema_state {
         SchemaState::Empty if !options.create => {
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
@@ -432,7 +432,7 @@ fn create_or_migrate(
             let locale = locale.unwrap_or("und");
             let make = || -> DatabaseResult<()> {
                 let tx = conn.begin_write()?;
-                schema::create_tables(&tx, locale)?;
+                schema::create_tables(&tx, directory.store_file(), locale)?;
                 derived_index::mark_complete(
                     &tx,
                     &Extractor::with_zones(locale, options.zones.clone()),

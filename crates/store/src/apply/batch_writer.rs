@@ -56,7 +56,7 @@ pub(super) struct BatchWriter<'a> {
     pub(super) seq: Seq,
     /// The place of the next change in the batch.
     ordinal: i64,
-    rows: ItemRowWriter<'a>,
+    pub(super) rows: ItemRowWriter<'a>,
     index_updates: IndexUpdates,
     /// The handles that were given to new items.
     new_handles: HashSet<Handle>,
@@ -66,9 +66,11 @@ pub(super) struct BatchWriter<'a> {
     dedup: Option<ImportDedup>,
     finder: UidFinder<'a>,
     pub(super) collections: HashMap<String, (CollectionKey, CollectionType)>,
-    added: i64,
-    updated: i64,
-    removed: i64,
+    pub(super) added: i64,
+    pub(super) updated: i64,
+    pub(super) removed: i64,
+    /// Whether something changed that is no item, and so has no ordinal.
+    pub(super) has_unnumbered_changes: bool,
     /// Operations that this one undoes.
     undone_operations: Vec<OperationId>,
     /// Whether operations were marked as undone or redone, which are changes without an ordinal.
@@ -105,6 +107,7 @@ impl<'a> BatchWriter<'a> {
             added: 0,
             updated: 0,
             removed: 0,
+            has_unnumbered_changes: false,
             undone_operations: Vec::new(),
             operations_marked: false,
             has_conflict: false,
@@ -112,7 +115,7 @@ impl<'a> BatchWriter<'a> {
     }
 
     pub(super) fn has_changes(&self) -> bool {
-        self.ordinal > 0 || self.operations_marked
+        self.ordinal > 0 || self.operations_marked || self.has_unnumbered_changes
     }
 
     pub(super) fn apply_change(
@@ -138,6 +141,7 @@ impl<'a> BatchWriter<'a> {
                 Ok(ChangeOutcome::Conflict(None, None))
             }
             BatchChange::Internal(InternalChange::Purge(handle)) => self.purge_item(index, handle),
+            BatchChange::Mail(mail) => self.apply_mail(*mail),
             BatchChange::CreateCollection(name, kind) => self.create_new_collection(&name, kind),
             BatchChange::SetIndexConfig(name, config) => self.set_index_config(&name, &config),
             BatchChange::SetCollectionProperties(name, properties) => {

@@ -174,7 +174,7 @@ mod tests {
     fn the_tables_are_those_of_the_schema() {
         let conn = WriteConnection::open(Path::new(":memory:")).expect("a database");
         let tx = conn.begin_write().expect("a transaction");
-        crate::schema::create_tables(&tx, "und").expect("the tables");
+        crate::schema::create_tables(&tx, crate::StoreFile::Data, "und").expect("the tables");
         for table in TABLES {
             assert_eq!(table.shape, schema_shape(&conn, table), "{}", table.name);
         }

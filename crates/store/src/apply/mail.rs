@@ -1,0 +1,415 @@
+//! Writing the mail of a batch: messages, their files, states and threads.
+//!
+//! It takes no lock and begins no transaction. Separate from `batch_writer`, whose items have bytes
+//! in the store and versions in the history: the versions of a message are files.
+
+use super::ApplyError;
+use super::batch_writer::BatchWriter;
+use super::item_rows::{STORED_ITEM_COLUMNS, StoredItem, stored_item_from_row};
+use crate::Kind;
+use crate::batch::ChangeOutcome;
+use crate::error::DatabaseResult;
+use crate::handle::Handle;
+use crate::mail::batch::{MailBatch, MailChange, MailFile, PreparedMessage, write_words};
+use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
+use crate::mail::threads::{join_thread, leave_thread};
+use crate::row_checksum::{ITEM, VersionColumns, history_place_checksum};
+use crate::row_ids::ItemRow;
+use crate::uid_lookup::{CollectionKey, UidFinder, UidLookup, allocate_handle, delete_collision};
+use larder_extract::message_flags::MessageFlags;
+use larder_extract::message_summary::MessageSummary;
+use larder_format::maildir_name::{MaildirFlags, MaildirName};
+use rusqlite::OptionalExtension as _;
+use std::collections::HashMap;
+
+/// A directory of the collection.
+#[derive(Debug, Clone, Copy)]
+struct DirectoryRow {
+    id: i64,
+    folder: i64,
+}
+
+/// The state of mail that is being written.
+struct MailWriter<'w, 'a> {
+    batch: &'w mut BatchWriter<'a>,
+    collection: CollectionKey,
+    columns: ColumnWriter,
+    directories: HashMap<Vec<u8>, DirectoryRow>,
+}
+
+impl BatchWriter<'_> {
+    /// Writes the mail of a collection.
+    pub(super) fn apply_mail(&mut self, mail: MailBatch) -> Result<ChangeOutcome, ApplyError> {
+        let collection = self.find_or_create_collection(&mail.collection, Kind::Message)?;
+        let tx = self.tx;
+        let mut writer = MailWriter {
+            batch: self,
+            collection,
+            columns: ColumnWriter::default(),
+            directories: HashMap::new(),
+        };
+        for change in mail.changes {
+            writer.apply_change(change)?;
+        }
+        let columns = writer.columns;
+        columns.write(tx)?;
+        write_words(tx, mail.words)?;
+        self.rows.last_row_number = self.rows.last_row_number.max(i64::from(mail.end_row) - 1);
+        Ok(ChangeOutcome::Done)
+    }
+}
+
+impl MailWriter<'_, '_> {
+    fn apply_change(&mut self, change: MailChange) -> Result<(), ApplyError> {
+        match change {
+            MailChange::AddFile { file, message } => self.add_file(&file, &message),
+            MailChange::RenameFile { from: (directory, name), file } => {
+                self.rename_file(&directory, &name, &file)
+            }
+            MailChange::RemoveFile { directory, name } => self.remove_file(&directory, &name),
+            MailChange::PutDirectory { path, folder, is_new, state } => {
+                self.put_directory(&path, &folder, is_new, &state)
+            }
+            MailChange::RemoveDirectory(path) => {
+                let tx = self.batch.tx;
+                self.directories.remove(&path);
+                tx.prepare_cached(
+                    "DELETE FROM mail_directory WHERE collection = ?1 AND path = ?2",
+                )?
+                .execute((self.collection.id, path))?;
+                self.batch.has_unnumbered_changes = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn find_directory(&mut self, path: &[u8]) -> Result<DirectoryRow, ApplyError> {
+        if let Some(known) = self.directories.get(path) {
+            return Ok(*known);
+        }
+        let directory = self
+            .batch
+            .tx
+            .prepare_cached(
+                "SELECT id, folder FROM mail_directory WHERE collection = ?1 AND path = ?2",
+            )?
+            .query_row((self.collection.id, path), |row| {
+                Ok(DirectoryRow { id: row.get(0)?, folder: row.get(1)? })
+            })?;
+        self.directories.insert(path.to_vec(), directory);
+        Ok(directory)
+    }
+
+    fn put_directory(
+        &mut self,
+        path: &[u8],
+        folder: &[u8],
+        is_new: bool,
+        state: &[u8],
+    ) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        tx.prepare_cached("INSERT OR IGNORE INTO mail_folder(collection, path) VALUES(?1, ?2)")?
+            .execute((self.collection.id, folder))?;
+        tx.prepare_cached(
+            "INSERT INTO mail_directory(collection, folder, path, is_new, state)
+             SELECT ?1, id, ?3, ?4, ?5 FROM mail_folder WHERE collection = ?1 AND path = ?2
+             ON CONFLICT(collection, path) DO UPDATE SET state = excluded.state",
+        )?
+        .execute((self.collection.id, folder, path, is_new, state))?;
+        self.batch.has_unnumbered_changes = true;
+        Ok(())
+    }
+
+    /// Adds a file: to the message that it is a copy of, or as a new message.
+    fn add_file(&mut self, file: &MailFile, message: &PreparedMessage) -> Result<(), ApplyError> {
+        let directory = self.find_directory(&file.directory)?;
+        let known = self.find_file(directory, &file.name)?;
+        if let Some((item, _)) = known {
+            // The file was replaced by another one of the same name.
+            self.delete_file(directory, &file.name, item)?;
+        }
+        let derived = format!("{:016x}@larder", message.text_hash);
+        let (item, is_new) = match self.find_message(&message.uid)? {
+            UidLookup::Item(item) if self.has_text(item, message.text_hash)? => (item, false),
+            UidLookup::Item(_) => match self.find_message(&derived)? {
+                UidLookup::Item(item) => (item, false),
+                lookup => (self.insert_message(&derived, 2, lookup, message)?, true),
+            },
+            lookup => {
+                let origin = i64::from(!message.has_message_id);
+                (self.insert_message(&message.uid, origin, lookup, message)?, true)
+            }
+        };
+        self.insert_file(directory, file, item)?;
+        let flags = if is_new { message.flags } else { self.flags(item)? };
+        self.update_flags(item, flags, is_new)?;
+        self.columns.set_member(
+            self.batch.tx,
+            MailSet::from_folder(directory.folder),
+            row_number(item)?,
+            true,
+        )?;
+        Ok(())
+    }
+
+    fn find_message(&self, uid: &str) -> Result<UidLookup, ApplyError> {
+        Ok(UidFinder::new(self.batch.tx)?.find(&self.collection, uid, "")?)
+    }
+
+    /// Returns whether a message has this text.
+    fn has_text(&self, item: ItemRow, text_hash: u64) -> Result<bool, ApplyError> {
+        let mut select =
+            self.batch.tx.prepare_cached("SELECT stored_fields FROM item WHERE id = ?1")?;
+        let mut rows = select.query([item])?;
+        let Some(row) = rows.next()? else { return Ok(false) };
+        let summary = row.get_ref(0)?.as_blob_or_null().ok().flatten().unwrap_or_default();
+        Ok(MessageSummary::text_hash_of(summary) == Some(text_hash))
+    }
+
+    fn insert_message(
+        &mut self,
+        uid: &str,
+        uid_origin: i64,
+        lookup: UidLookup,
+        message: &PreparedMessage,
+    ) -> Result<ItemRow, ApplyError> {
+        let tx = self.batch.tx;
+        let item = ItemRow::from_number(i64::from(message.row));
+        let handle: Handle = match lookup {
+            UidLookup::Free(handle) => handle,
+            _ => allocate_handle(tx, &self.collection, uid, "", item)?,
+        };
+        let ordinal = self.batch.next_ordinal();
+        let kind = Kind::Message.number();
+        let columns = VersionColumns {
+            item,
+            handle,
+            kind,
+            collection: self.collection.id,
+            uid,
+            uid_origin,
+            seq: self.batch.seq,
+            recurrence_id: "",
+            calendar_context: None,
+        };
+        let row_checksum = columns.to_checksum().at_ordinal(ordinal);
+        tx.prepare_cached(
+            "INSERT INTO item(id, collection, kind, uid, recurrence_id, uid_origin, handle, seq,
+                              ordinal, stored_fields, row_checksum)
+             VALUES(?1, ?2, ?3, ?4, '', ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute((
+            item,
+            self.collection.id,
+            kind,
+            uid,
+            uid_origin,
+            handle.to_bytes(),
+            self.batch.seq,
+            ordinal,
+            &message.summary,
+            row_checksum,
+        ))?;
+        let row = message.row;
+        self.columns.set_value(tx, MailColumn::Date, row, date_value(message.date))?;
+        self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
+        join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
+        self.batch.added += 1;
+        Ok(item)
+    }
+
+    fn find_file(
+        &self,
+        directory: DirectoryRow,
+        name: &[u8],
+    ) -> Result<Option<(ItemRow, i64)>, ApplyError> {
+        Ok(self
+            .batch
+            .tx
+            .prepare_cached("SELECT item, inode FROM mail_file WHERE directory = ?1 AND name = ?2")?
+            .query_row((directory.id, name), |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?)
+    }
+
+    fn insert_file(
+        &self,
+        directory: DirectoryRow,
+        file: &MailFile,
+        item: ItemRow,
+    ) -> Result<(), ApplyError> {
+        self.batch
+            .tx
+            .prepare_cached("INSERT OR REPLACE INTO mail_file VALUES(?1, ?2, ?3, ?4)")?
+            .execute((directory.id, &file.name, file.inode.cast_signed(), item))?;
+        Ok(())
+    }
+
+    fn flags(&mut self, item: ItemRow) -> DatabaseResult<MessageFlags> {
+        let value = self.columns.value(self.batch.tx, MailColumn::Flags, row_number(item)?)?;
+        Ok(MessageFlags::from_bits(u16::try_from(value).unwrap_or_default()))
+    }
+
+    /// Gives a message the flags of its files, beside those of its content. A message that is not
+    /// new in this batch is changed by it.
+    fn update_flags(
+        &mut self,
+        item: ItemRow,
+        content: MessageFlags,
+        is_new: bool,
+    ) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        let mut union = MessageFlags::default();
+        {
+            let mut select = tx.prepare_cached(
+                "SELECT f.name, d.is_new FROM mail_file f JOIN mail_directory d ON d.id = f.directory
+                 WHERE f.item = ?1",
+            )?;
+            let mut rows = select.query([item])?;
+            while let Some(row) = rows.next()? {
+                let name = MaildirName::parse(row.get_ref(0)?.as_blob().unwrap_or_default());
+                let flags: MaildirFlags = name.flags(row.get(1)?);
+                union = union.union(MessageFlags::default().with_file_flags(flags));
+            }
+        }
+        let flags = content.without_file_flags().union(union);
+        self.columns.set_value(tx, MailColumn::Flags, row_number(item)?, flags.bits().into())?;
+        if !is_new {
+            self.touch_item(item)?;
+        }
+        Ok(())
+    }
+
+    /// Records that the batch changed a message.
+    fn touch_item(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        let (tx, seq) = (self.batch.tx, self.batch.seq);
+        let ordinal = self.batch.next_ordinal();
+        ITEM.update_row(tx, item.to_number(), || {
+            tx.prepare_cached("UPDATE item SET seq = ?2, ordinal = ?3 WHERE id = ?1")?
+                .execute((item, seq, ordinal))
+        })?;
+        self.batch.updated += 1;
+        Ok(())
+    }
+
+    fn rename_file(
+        &mut self,
+        from_directory: &[u8],
+        from_name: &[u8],
+        file: &MailFile,
+    ) -> Result<(), ApplyError> {
+        let from = self.find_directory(from_directory)?;
+        let Some((item, _)) = self.find_file(from, from_name)? else { return Ok(()) };
+        let to = self.find_directory(&file.directory)?;
+        let tx = self.batch.tx;
+        tx.prepare_cached("DELETE FROM mail_file WHERE directory = ?1 AND name = ?2")?
+            .execute((from.id, from_name))?;
+        self.insert_file(to, file, item)?;
+        if from.folder != to.folder {
+            self.update_folder(item, from.folder)?;
+            let row = row_number(item)?;
+            self.columns.set_member(tx, MailSet::from_folder(to.folder), row, true)?;
+        }
+        let flags = self.flags(item)?;
+        self.update_flags(item, flags, false)
+    }
+
+    /// Removes a message from a folder if none of its files is there.
+    fn update_folder(&mut self, item: ItemRow, folder: i64) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        let is_there: bool = tx
+            .prepare_cached(
+                "SELECT EXISTS(SELECT 1 FROM mail_file f JOIN mail_directory d ON d.id = f.directory
+                 WHERE f.item = ?1 AND d.folder = ?2)",
+            )?
+            .query_row((item, folder), |row| row.get(0))?;
+        if !is_there {
+            let set = MailSet::from_folder(folder);
+            self.columns.set_member(tx, set, row_number(item)?, false)?;
+        }
+        Ok(())
+    }
+
+    fn remove_file(&mut self, directory: &[u8], name: &[u8]) -> Result<(), ApplyError> {
+        let directory = self.find_directory(directory)?;
+        match self.find_file(directory, name)? {
+            Some((item, _)) => self.delete_file(directory, name, item),
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes a file of a message, and the message with its last file.
+    fn delete_file(
+        &mut self,
+        directory: DirectoryRow,
+        name: &[u8],
+        item: ItemRow,
+    ) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        tx.prepare_cached("DELETE FROM mail_file WHERE directory = ?1 AND name = ?2")?
+            .execute((directory.id, name))?;
+        self.update_folder(item, directory.folder)?;
+        let has_files: bool = tx
+            .prepare_cached("SELECT EXISTS(SELECT 1 FROM mail_file WHERE item = ?1)")?
+            .query_row([item], |row| row.get(0))?;
+        if has_files {
+            let flags = self.flags(item)?;
+            return self.update_flags(item, flags, false);
+        }
+        self.delete_message(item)
+    }
+
+    fn delete_message(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        let (tx, row) = (self.batch.tx, row_number(item)?);
+        self.record_removal(item)?;
+        for column in [MailColumn::Date, MailColumn::Flags, MailColumn::Size] {
+            self.columns.set_value(tx, column, row, 0)?;
+        }
+        leave_thread(tx, &mut self.columns, row)?;
+        delete_collision(tx, item)?;
+        tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item])?;
+        self.batch.removed += 1;
+        Ok(())
+    }
+
+    /// Records the removal in the history, without bytes: the change feed names the message.
+    fn record_removal(&mut self, item: ItemRow) -> Result<(), ApplyError> {
+        let (tx, seq) = (self.batch.tx, self.batch.seq);
+        let stored: StoredItem = tx
+            .prepare_cached(&format!(
+                "SELECT {} FROM item i WHERE i.id = ?1",
+                *STORED_ITEM_COLUMNS
+            ))?
+            .query_row([item], stored_item_from_row)?;
+        let ordinal = self.batch.next_ordinal();
+        let (since, kind) = (stored.seq, Kind::Message.number());
+        let columns = VersionColumns {
+            item,
+            handle: stored.handle,
+            kind,
+            collection: stored.location.collection,
+            uid: &stored.location.uid,
+            uid_origin: 0,
+            seq: since,
+            recurrence_id: "",
+            calendar_context: None,
+        };
+        let place = history_place_checksum(seq, ordinal, true);
+        tx.prepare_cached(
+            "INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid,
+                                      recurrence_id, uid_origin, item, row_checksum)
+             VALUES(?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, '', 0, ?8, ?9)",
+        )?
+        .execute((
+            seq,
+            ordinal,
+            stored.handle.to_bytes(),
+            stored.location.collection,
+            kind,
+            since,
+            &stored.location.uid,
+            item,
+            columns.to_checksum().combine(place),
+        ))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! The tables of mail in `index.db`: maildirs and their files, the states of messages, threads, and
+//! the index of words.
+//!
+//! A message is a row of `item`, like any item; its bytes stay in the files of a maildir. Its row
+//! has the values that lists show ([`larder_extract::message_summary`]) as stored fields. Everything
+//! here is derived from the files, so the tables are only in the store that may be deleted.
+//!
+//! Text never changes: a message whose file was edited is removed and added again, under another
+//! row. So no posting of the word index is ever stale, and a posting of a row that no longer exists
+//! is recognised by the date column. States change often: they are in columns and sets.
+//!
+//! See `mail_schema` for the tables.
+//!
+//! Why columns instead of rows: a search reads the states of neighbouring rows together, and a
+//! change of many states writes few pages.
+//!
+//! | module | content |
+//! |---|---|
+//! | `columns` | columns and sets, by block |
+//! | `threads` | which messages are one thread |
+//! | `batch` | the changes of a batch, and messages that are ready to be written |
+//! | `reader` | reading messages, states and words |
+//! | `sync_lock` | the store as a synchronisation uses it |
+
+pub(crate) mod batch;
+pub(crate) mod columns;
+pub(crate) mod reader;
+pub(crate) mod sync_lock;
+pub(crate) mod threads;
+
+use larder_index::IndexId;
+
+/// The index of words, beside the indexes of [`crate::DerivedIndex`].
+pub(crate) const WORD_INDEX: IndexId = IndexId(4);
+/// The number of rows of a block. One page of the database holds a column of a block.
+pub const BLOCK_ROWS: u32 = 1024;
+/// The number of words of a bitmap of the rows of a block.
+pub const BLOCK_WORDS: usize = BLOCK_ROWS as usize / 64;
+
+/// The rows of a block as a bitmap.
+pub type BlockRows = [u64; BLOCK_WORDS];

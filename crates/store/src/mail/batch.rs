@@ -1,0 +1,184 @@
+//! The changes of mail in a batch: files of maildirs that came, went or were renamed.
+//!
+//! A message is made ready outside of the lock ([`MailBatchBuilder`]): parsed, its words encoded as
+//! a segment, its row chosen from a range that the writer reserved. Under the lock only rows are
+//! written. Separate from `apply::batch_writer`, whose items have their bytes in the store.
+
+use super::WORD_INDEX;
+use crate::error::DatabaseResult;
+use crate::index_tables::IndexTableWriter;
+use crate::write_transaction::WriteTransaction;
+use larder_extract::message_flags::MessageFlags;
+use larder_extract::{MessageDocument, MessageExtractor};
+use larder_format::maildir_name::MaildirFlags;
+use larder_index::{EncodedSegment, WordBuffer};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+
+/// The changes of one batch to the mail of one collection.
+#[derive(Debug, Clone, Default)]
+pub struct MailBatch {
+    /// The name of the collection.
+    pub collection: String,
+    /// The changes, in order.
+    pub changes: Vec<MailChange>,
+    /// The words of the new messages.
+    pub words: Option<EncodedSegment>,
+    /// The row after the last one that is reserved for new messages; 0: none is.
+    pub end_row: u32,
+}
+
+/// A change of one file or directory. Directories are named by their paths below the root of the
+/// maildir: `INBOX/cur`.
+#[derive(Debug, Clone)]
+pub enum MailChange {
+    /// A file came whose contents are new to the store, or may be a copy of a known message.
+    AddFile {
+        /// The file.
+        file: MailFile,
+        /// Its message.
+        message: Box<PreparedMessage>,
+    },
+    /// A file was renamed or moved: its flags or its folder changed.
+    RenameFile {
+        /// The former directory and name.
+        from: (Vec<u8>, Vec<u8>),
+        /// The file as it is now.
+        file: MailFile,
+    },
+    /// A file went away.
+    RemoveFile {
+        /// The directory.
+        directory: Vec<u8>,
+        /// The name.
+        name: Vec<u8>,
+    },
+    /// A directory was listed completely.
+    PutDirectory {
+        /// The directory.
+        path: Vec<u8>,
+        /// The path of its folder.
+        folder: Vec<u8>,
+        /// Whether it is `new`.
+        is_new: bool,
+        /// The state that the source gives it, by which a later sync knows whether it changed.
+        state: Vec<u8>,
+    },
+    /// A directory went away; its files must be removed before.
+    RemoveDirectory(Vec<u8>),
+}
+
+/// A file of a maildir.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailFile {
+    /// The directory.
+    pub directory: Vec<u8>,
+    /// The name.
+    pub name: Vec<u8>,
+    /// The inode.
+    pub inode: u64,
+    /// The flags in the name, and of the directory.
+    pub flags: MaildirFlags,
+}
+
+/// A message that is ready to be written.
+#[derive(Debug, Clone)]
+pub struct PreparedMessage {
+    /// The row that is reserved for it.
+    pub(crate) row: u32,
+    /// The Message-ID, or a name made from the content.
+    pub(crate) uid: String,
+    pub(crate) has_message_id: bool,
+    pub(crate) text_hash: u64,
+    pub(crate) date: i64,
+    pub(crate) size: u32,
+    /// The flags of the content.
+    pub(crate) flags: MessageFlags,
+    /// The packed values that lists show.
+    pub(crate) summary: Vec<u8>,
+    /// Hashes of the Message-IDs of its thread, its own first.
+    pub(crate) thread_ids: Vec<i64>,
+}
+
+/// Makes messages ready to be written, and collects their words.
+#[derive(Debug, Default)]
+pub struct MailBatchBuilder {
+    extractor: MessageExtractor,
+    words: WordBuffer,
+}
+
+impl MailBatchBuilder {
+    /// Creates a builder for the user with these addresses.
+    #[must_use]
+    pub fn new(personal_addresses: &[String]) -> MailBatchBuilder {
+        MailBatchBuilder {
+            extractor: MessageExtractor::new(personal_addresses),
+            words: WordBuffer::default(),
+        }
+    }
+
+    /// Parses a file and adds its words under a reserved row. The rows of a batch ascend.
+    /// `fallback_date` is the date of a message that names none.
+    pub fn prepare(
+        &mut self,
+        row: u32,
+        bytes: &[u8],
+        fallback_date: i64,
+    ) -> (PreparedMessage, MessageDocument) {
+        let document = self.extractor.extract(bytes, fallback_date);
+        let words = &mut self.words;
+        self.extractor.for_each_term(&document, &mut |term, position| {
+            words.add(row, term, position);
+        });
+        let has_message_id = document.message_id.is_some();
+        let uid = document.message_id.clone().unwrap_or_else(|| derive_message_id(bytes));
+        let message = PreparedMessage {
+            row,
+            thread_ids: document.thread_ids(&uid),
+            uid,
+            has_message_id,
+            text_hash: document.summary.text_hash,
+            date: document.summary.date,
+            size: document.summary.size,
+            flags: document.flags,
+            summary: document.summary.to_bytes(),
+        };
+        (message, document)
+    }
+
+    /// Returns the words of the messages since the last call, ready to be written.
+    pub fn take_words(&mut self) -> EncodedSegment {
+        self.words.encode()
+    }
+}
+
+/// Returns the name of a message without a Message-ID, as mu makes it from the bytes.
+fn derive_message_id(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    let mut id = String::with_capacity(40);
+    for byte in digest.iter().take(16) {
+        // Writing to a string cannot fail.
+        let _infallible = write!(id, "{byte:02x}");
+    }
+    id + "@larder"
+}
+
+/// Writes the words of a batch, and merges in proportion to them.
+pub(crate) fn write_words(
+    tx: &WriteTransaction<'_>,
+    words: Option<EncodedSegment>,
+) -> DatabaseResult<()> {
+    let Some(words) = words.filter(|words| !words.is_empty()) else { return Ok(()) };
+    let pages = IndexTableWriter::new(tx);
+    words.write(&pages, WORD_INDEX)?;
+    // A small batch merges at once; a large one leaves it to steps of their own.
+    if words.bytes() <= MAX_MERGED_BATCH_BYTES {
+        larder_index::merge_words_step(&pages, WORD_INDEX, MIN_MERGED_BYTES)?;
+    }
+    Ok(())
+}
+
+/// A batch with more bytes of words does not merge.
+const MAX_MERGED_BATCH_BYTES: usize = 256 << 10;
+/// A small batch merges this many bytes.
+const MIN_MERGED_BYTES: i64 = 64 << 10;

@@ -1,0 +1,266 @@
+//! Columns of values by row, and sets of rows, in pages of one block each.
+//!
+//! A block is [`BLOCK_ROWS`] neighbouring rows. A writer reads each page of a block once, changes
+//! it in memory, and writes it when the batch ends. Separate from the tables of items because these
+//! values are read for many neighbouring rows at once.
+
+use super::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
+use crate::error::{DatabaseError, DatabaseResult};
+use crate::read_transaction::ReadTransaction;
+use crate::row_ids::ItemRow;
+use crate::write_transaction::WriteTransaction;
+use larder_index::varint::{read_signed_varint, write_signed_varint};
+use rusqlite::OptionalExtension as _;
+use std::collections::BTreeMap;
+
+/// A column of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MailColumn {
+    /// The date, in seconds since 1970, plus one; 0: the row has no message. Dates outside of 1970
+    /// to 2106 are the nearest one.
+    Date = 1,
+    /// The bits of [`larder_extract::message_flags::MessageFlags`].
+    Flags = 2,
+    /// The number of the thread.
+    Thread = 3,
+    /// The bytes of the file.
+    Size = 4,
+}
+
+/// A set of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MailSet(i64);
+
+impl MailSet {
+    /// The messages of a folder.
+    #[must_use]
+    pub fn from_folder(folder: i64) -> MailSet {
+        MailSet(folder)
+    }
+
+    fn page(self, block: u32) -> i64 {
+        self.0 << 24 | i64::from(block)
+    }
+}
+
+/// The values of a block.
+pub type BlockValues = Vec<u32>;
+
+/// Returns the block of a row, and its place in the block.
+#[must_use]
+pub fn block_of(row: u32) -> (u32, usize) {
+    (row / BLOCK_ROWS, (row % BLOCK_ROWS) as usize)
+}
+
+/// Returns the date as the column has it.
+#[must_use]
+pub fn date_value(seconds: i64) -> u32 {
+    u32::try_from(seconds.clamp(0, i64::from(u32::MAX) - 1)).unwrap_or_default() + 1
+}
+
+/// Returns the number of a row of messages.
+pub(crate) fn row_number(item: ItemRow) -> DatabaseResult<u32> {
+    u32::try_from(item.to_number())
+        .map_err(|_| DatabaseError::Damaged("the row of a message is too large".into()))
+}
+
+fn malformed_page_error() -> DatabaseError {
+    DatabaseError::Damaged("a page of a mail column is malformed".into())
+}
+
+/// Packs values: the difference of each from the one before.
+fn pack_values(values: &[u32]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(values.len() * 2);
+    let end = values.iter().rposition(|value| *value != 0).map_or(0, |last| last + 1);
+    let mut previous = 0;
+    for value in values.iter().take(end) {
+        write_signed_varint(&mut bytes, i64::from(*value) - previous);
+        previous = i64::from(*value);
+    }
+    bytes
+}
+
+fn unpack_values(mut bytes: &[u8], values: &mut BlockValues) -> DatabaseResult<()> {
+    values.clear();
+    let mut previous = 0;
+    while !bytes.is_empty() {
+        let gap = read_signed_varint(&mut bytes).ok_or_else(malformed_page_error)?;
+        previous += gap;
+        values.push(u32::try_from(previous).map_err(|_| malformed_page_error())?);
+    }
+    if values.len() > BLOCK_ROWS as usize {
+        return Err(malformed_page_error());
+    }
+    values.resize(BLOCK_ROWS as usize, 0);
+    Ok(())
+}
+
+/// Reads the values of a block; rows without a value have 0.
+pub(crate) fn read_values(
+    tx: &ReadTransaction<'_>,
+    column: MailColumn,
+    block: u32,
+    values: &mut BlockValues,
+) -> DatabaseResult<()> {
+    let mut select = tx.prepare_cached("SELECT data FROM mail_column WHERE id = ?1")?;
+    let mut rows = select.query([column_page(column, block)])?;
+    match rows.next()? {
+        Some(row) => unpack_values(row.get_ref(0)?.as_blob()?, values),
+        None => unpack_values(&[], values),
+    }
+}
+
+/// Reads the rows of a set in a block.
+pub(crate) fn read_set(
+    tx: &ReadTransaction<'_>,
+    set: MailSet,
+    block: u32,
+) -> DatabaseResult<BlockRows> {
+    let mut select = tx.prepare_cached("SELECT rows FROM mail_set WHERE id = ?1")?;
+    let mut rows = select.query([set.page(block)])?;
+    let mut bitmap = [0; BLOCK_WORDS];
+    if let Some(row) = rows.next()? {
+        let bytes = row.get_ref(0)?.as_blob()?;
+        let (words, rest) = bytes.as_chunks::<8>();
+        if words.len() != BLOCK_WORDS || !rest.is_empty() {
+            return Err(malformed_page_error());
+        }
+        for (word, bytes) in bitmap.iter_mut().zip(words) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+    }
+    Ok(bitmap)
+}
+
+fn column_page(column: MailColumn, block: u32) -> i64 {
+    (column as i64) << 32 | i64::from(block)
+}
+
+/// The columns and sets that a batch changes.
+#[derive(Default)]
+pub(crate) struct ColumnWriter {
+    columns: BTreeMap<(MailColumn, u32), BlockValues>,
+    sets: BTreeMap<(MailSet, u32), BlockRows>,
+}
+
+impl ColumnWriter {
+    fn values(
+        &mut self,
+        tx: &ReadTransaction<'_>,
+        column: MailColumn,
+        block: u32,
+    ) -> DatabaseResult<&mut BlockValues> {
+        use std::collections::btree_map::Entry;
+        Ok(match self.columns.entry((column, block)) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let mut values = Vec::new();
+                read_values(tx, column, block, &mut values)?;
+                entry.insert(values)
+            }
+        })
+    }
+
+    /// Returns the value of a row.
+    pub(crate) fn value(
+        &mut self,
+        tx: &ReadTransaction<'_>,
+        column: MailColumn,
+        row: u32,
+    ) -> DatabaseResult<u32> {
+        let (block, place) = block_of(row);
+        Ok(self.values(tx, column, block)?.get(place).copied().unwrap_or_default())
+    }
+
+    /// Sets the value of a row.
+    pub(crate) fn set_value(
+        &mut self,
+        tx: &ReadTransaction<'_>,
+        column: MailColumn,
+        row: u32,
+        value: u32,
+    ) -> DatabaseResult<()> {
+        let (block, place) = block_of(row);
+        if let Some(stored) = self.values(tx, column, block)?.get_mut(place) {
+            *stored = value;
+        }
+        Ok(())
+    }
+
+    /// Adds a row to a set, or removes it.
+    pub(crate) fn set_member(
+        &mut self,
+        tx: &ReadTransaction<'_>,
+        set: MailSet,
+        row: u32,
+        is_member: bool,
+    ) -> DatabaseResult<()> {
+        use std::collections::btree_map::Entry;
+        let (block, place) = block_of(row);
+        let bitmap = match self.sets.entry((set, block)) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(read_set(tx, set, block)?),
+        };
+        if let Some(word) = bitmap.get_mut(place / 64) {
+            let bit = 1 << (place % 64);
+            *word = if is_member { *word | bit } else { *word & !bit };
+        }
+        Ok(())
+    }
+
+    /// Writes all pages, and the newest date of each changed block.
+    pub(crate) fn write(self, tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
+        for ((column, block), values) in &self.columns {
+            tx.prepare_cached("INSERT OR REPLACE INTO mail_column VALUES(?1, ?2)")?
+                .execute((column_page(*column, *block), pack_values(values)))?;
+            if *column == MailColumn::Date {
+                let newest = values.iter().max().copied().unwrap_or_default();
+                write_newest(tx, *block, newest)?;
+            }
+        }
+        for ((set, block), bitmap) in &self.sets {
+            let page = set.page(*block);
+            if bitmap.iter().all(|word| *word == 0) {
+                tx.prepare_cached("DELETE FROM mail_set WHERE id = ?1")?.execute([page])?;
+                continue;
+            }
+            let bytes: Vec<u8> = bitmap.iter().flat_map(|word| word.to_le_bytes()).collect();
+            tx.prepare_cached("INSERT OR REPLACE INTO mail_set VALUES(?1, ?2)")?
+                .execute((page, bytes))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_newest(tx: &WriteTransaction<'_>, block: u32, newest: u32) -> DatabaseResult<()> {
+    let stored: Option<u32> = tx
+        .prepare_cached("SELECT newest FROM mail_block WHERE id = ?1")?
+        .query_row([block], |row| row.get(0))
+        .optional()?;
+    if stored != Some(newest) {
+        tx.prepare_cached("INSERT OR REPLACE INTO mail_block VALUES(?1, ?2)")?
+            .execute((block, newest))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_unpacked_as_they_were_packed() {
+        let mut values = vec![0; BLOCK_ROWS as usize];
+        for (place, value) in [(0, u32::MAX), (1, 0), (2, 5), (700, 1), (701, u32::MAX)] {
+            values[place] = value;
+        }
+        let mut unpacked = Vec::new();
+        unpack_values(&pack_values(&values), &mut unpacked).expect("a page");
+        assert_eq!(unpacked, values);
+        unpack_values(&[], &mut unpacked).expect("a page");
+        assert_eq!(unpacked, vec![0; BLOCK_ROWS as usize]);
+        assert!(unpack_values(&[0x80], &mut unpacked).is_err());
+        assert!(unpack_values(&[1], &mut unpacked).is_err(), "less than nothing");
+        assert!(unpack_values(&[0; 1025], &mut unpacked).is_err());
+    }
+}

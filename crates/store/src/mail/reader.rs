@@ -1,0 +1,316 @@
+//! Reading mail: the files of maildirs, rows of messages, states by block, and words.
+//!
+//! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
+//! rows, and their bytes are in files.
+
+use super::columns::{BlockValues, MailColumn, MailSet, read_set, read_values};
+use super::threads::{find_thread, thread_members};
+use super::{BlockRows, WORD_INDEX};
+use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
+use crate::handle::Handle;
+use crate::index_tables::IndexTables;
+use crate::read_transaction::ReadTransaction;
+use crate::reader::Reader;
+use crate::row_ids::ItemRow;
+use larder_extract::message_summary::MessageSummary;
+use larder_index::{WordCursor, WordIndex};
+use rusqlite::OptionalExtension as _;
+use std::path::{Path, PathBuf};
+
+/// A directory of a maildir, as it was last listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailDirectoryRecord {
+    /// Its row.
+    pub id: i64,
+    /// The path below the root.
+    pub path: Vec<u8>,
+    /// The path of its folder.
+    pub folder: Vec<u8>,
+    /// Its state when it was listed; empty: it was not listed completely.
+    pub state: Vec<u8>,
+}
+
+/// A message in a list.
+#[derive(Debug, Clone)]
+pub struct MessageRow {
+    /// The row.
+    pub row: u32,
+    /// The handle.
+    pub handle: Handle,
+    /// The Message-ID, or the name of a message without one.
+    pub uid: String,
+    /// Whether another message has the same Message-ID, so that the name was made from the text.
+    pub has_derived_uid: bool,
+    /// The values that lists show.
+    pub summary: MessageSummary,
+}
+
+/// Reads mail in one transaction.
+pub struct MailReader<'r> {
+    reader: &'r Reader,
+    tx: ReadTransaction<'r>,
+}
+
+/// The words of all messages, in one transaction.
+pub struct MailWords<'t> {
+    pages: IndexTables<'t>,
+    path: &'t Path,
+}
+
+impl Reader {
+    /// Returns the part that reads mail, within one read transaction. The store must have the
+    /// tables of mail.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn mail(&self) -> Result<MailReader<'_>> {
+        Ok(MailReader { reader: self, tx: self.begin_read()? })
+    }
+}
+
+impl<'r> MailReader<'r> {
+    fn run<T>(&self, read: impl FnOnce(&ReadTransaction<'r>) -> DatabaseResult<T>) -> Result<T> {
+        read(&self.tx).map_err(sqlite_error_at(&self.reader.path))
+    }
+
+    /// Returns the words.
+    #[must_use]
+    pub fn words(&self) -> MailWords<'_> {
+        MailWords { pages: IndexTables::new(&self.tx), path: &self.reader.path }
+    }
+
+    /// Returns the row after the last one that any message has or had.
+    pub fn end_row(&self) -> Result<u32> {
+        self.run(|tx| {
+            let last = crate::meta::read_meta_number(tx, "last_item")?;
+            u32::try_from(last + 1)
+                .map_err(|_| DatabaseError::Damaged("the last row is too large".into()))
+        })
+    }
+
+    /// Returns the values of a column in a block.
+    pub fn values(&self, column: MailColumn, block: u32, values: &mut BlockValues) -> Result<()> {
+        self.run(|tx| read_values(tx, column, block, values))
+    }
+
+    /// Returns the rows of a set in a block.
+    pub fn set(&self, set: MailSet, block: u32) -> Result<BlockRows> {
+        self.run(|tx| read_set(tx, set, block))
+    }
+
+    /// Passes each block with the newest date in it to `visit`, the newest first, until it returns
+    /// false.
+    pub fn for_each_block<E: From<crate::Error>>(
+        &self,
+        mut visit: impl FnMut(u32, u32) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        let error = |error| E::from(sqlite_error_at(&self.reader.path)(DatabaseError::from(error)));
+        let sql = "SELECT id, newest FROM mail_block ORDER BY newest DESC, id DESC";
+        let mut select = self.tx.prepare_cached(sql).map_err(error)?;
+        let mut rows = select.query([]).map_err(error)?;
+        while let Some(row) = rows.next().map_err(error)? {
+            if !visit(row.get(0).map_err(error)?, row.get(1).map_err(error)?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a message; `None`: the row has none.
+    pub fn message(&self, row: u32) -> Result<Option<MessageRow>> {
+        self.run(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT handle, uid, uid_origin, stored_fields FROM item WHERE id = ?1",
+            )?;
+            let mut rows = select.query([row])?;
+            let Some(found) = rows.next()? else { return Ok(None) };
+            let summary = MessageSummary::from_bytes(found.get_ref(3)?.as_blob()?);
+            Ok(Some(MessageRow {
+                row,
+                handle: Handle::from_bytes(found.get_ref(0)?.as_blob()?),
+                uid: found.get(1)?,
+                has_derived_uid: found.get::<_, i64>(2)? == 2,
+                summary: summary.ok_or_else(|| {
+                    DatabaseError::Damaged("the row of a message is malformed".into())
+                })?,
+            }))
+        })
+    }
+
+    /// Returns the rows of the messages with this Message-ID, in all collections.
+    pub fn rows_with_uid(&self, uid: &str) -> Result<Vec<u32>> {
+        self.run(|tx| {
+            let mut found = Vec::new();
+            let mut select =
+                tx.prepare_cached("SELECT id, handle_key FROM collection WHERE removed = 0")?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                let key =
+                    crate::uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
+                if let Some(item) = crate::uid_lookup::find_row(tx, &key, uid, "")? {
+                    found.push(super::columns::row_number(item)?);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Returns the members of a thread.
+    pub fn thread_members(&self, thread: u32) -> Result<Vec<u32>> {
+        self.run(|tx| Ok(thread_members(tx, thread)?))
+    }
+
+    /// Returns the thread of a Message-ID, by its hash.
+    pub fn find_thread(&self, id: i64) -> Result<Option<u32>> {
+        self.run(|tx| Ok(find_thread(tx, id)?))
+    }
+
+    /// Returns the folders of all collections: the collection's name, the path, and the set of
+    /// messages.
+    pub fn folders(&self) -> Result<Vec<(String, Vec<u8>, MailSet)>> {
+        self.run(|tx| {
+            let sql = "SELECT c.name, f.path, f.id FROM mail_folder f
+                 JOIN collection c ON c.id = f.collection WHERE c.removed = 0
+                 ORDER BY c.name, f.path";
+            let mut select = tx.prepare_cached(sql)?;
+            let rows = select.query_map([], |row| {
+                Ok((row.get(0)?, row.get(1)?, MailSet::from_folder(row.get(2)?)))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the directories of a collection, by path.
+    pub fn directories(&self, collection: &str) -> Result<Vec<MailDirectoryRecord>> {
+        self.run(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT d.id, d.path, f.path, d.state FROM mail_directory d
+                 JOIN mail_folder f ON f.id = d.folder
+                 WHERE d.collection = (SELECT id FROM collection WHERE name = ?1 AND removed = 0)
+                 ORDER BY d.path",
+            )?;
+            let rows = select.query_map([collection], |row| {
+                Ok(MailDirectoryRecord {
+                    id: row.get(0)?,
+                    path: row.get(1)?,
+                    folder: row.get(2)?,
+                    state: row.get(3)?,
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the files of a directory, by name: names and inodes.
+    pub fn files_in(&self, directory: i64) -> Result<Vec<(Vec<u8>, u64)>> {
+        self.run(|tx| {
+            let sql = "SELECT name, inode FROM mail_file WHERE directory = ?1 ORDER BY name";
+            let mut select = tx.prepare_cached(sql)?;
+            let rows = select.query_map([directory], |row| {
+                Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the files of a message, as paths below the root of its maildir, with the name of its
+    /// collection.
+    pub fn message_files(&self, row: u32) -> Result<Vec<(String, PathBuf)>> {
+        use std::os::unix::ffi::OsStringExt as _;
+        self.run(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT c.name, d.path, f.name FROM mail_file f
+                 JOIN mail_directory d ON d.id = f.directory
+                 JOIN collection c ON c.id = d.collection WHERE f.item = ?1 ORDER BY d.path, f.name",
+            )?;
+            let rows = select.query_map([row], |row| {
+                let directory = PathBuf::from(std::ffi::OsString::from_vec(row.get(1)?));
+                let name = std::ffi::OsString::from_vec(row.get(2)?);
+                Ok((row.get(0)?, directory.join(name)))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the item of a row.
+    #[must_use]
+    pub fn item_row(row: u32) -> ItemRow {
+        ItemRow::from_number(row.into())
+    }
+
+    /// Returns the name of the collection of a message.
+    pub fn collection_of(&self, row: u32) -> Result<Option<String>> {
+        self.run(|tx| {
+            let sql = "SELECT c.name FROM item i JOIN collection c ON c.id = i.collection
+                 WHERE i.id = ?1";
+            Ok(tx.prepare_cached(sql)?.query_row([row], |row| row.get(0)).optional()?)
+        })
+    }
+}
+
+impl<'t> MailWords<'t> {
+    /// Reads the list of segments.
+    pub fn open(&'t self) -> Result<OpenMailWords<'t>> {
+        let index = WordIndex::open(&self.pages, WORD_INDEX).map_err(sqlite_error_at(self.path))?;
+        Ok(OpenMailWords { index, path: self.path })
+    }
+}
+
+/// The words of all messages, with their segments.
+pub struct OpenMailWords<'t> {
+    index: WordIndex<'t, IndexTables<'t>>,
+    path: &'t Path,
+}
+
+impl OpenMailWords<'_> {
+    /// Returns a cursor over the rows of a term, which reads nothing yet.
+    #[must_use]
+    pub fn cursor(&self, term: &[u8]) -> WordCursor {
+        self.index.cursor(term)
+    }
+
+    /// Sets the bits of the rows from `first_row` on that have the term of a cursor.
+    pub fn rows_in_range(
+        &self,
+        cursor: &mut WordCursor,
+        first_row: u32,
+        bits: &mut [u64],
+    ) -> Result<()> {
+        let read = cursor.rows_in_range(&self.index, first_row, bits);
+        read.map_err(sqlite_error_at(self.path))
+    }
+
+    /// Replaces `positions` by those of the term in a row; returns false if the row has none.
+    pub fn positions(
+        &self,
+        cursor: &mut WordCursor,
+        row: u32,
+        positions: &mut Vec<u32>,
+    ) -> Result<bool> {
+        cursor.positions(&self.index, row, positions).map_err(sqlite_error_at(self.path))
+    }
+
+    /// Adds the rows of all terms with a prefix, as bits.
+    pub fn rows_with_prefix(&self, prefix: &[u8], rows: &mut Vec<u64>) -> Result<usize> {
+        self.index.rows_with_prefix(prefix, rows).map_err(sqlite_error_at(self.path))
+    }
+
+    /// Adds the rows of a term, as bits.
+    pub fn rows_with_term(&self, term: &[u8], rows: &mut Vec<u64>) -> Result<()> {
+        self.index.rows_with_term(term, rows).map_err(sqlite_error_at(self.path))
+    }
+
+    /// Returns the number of messages with a term, or more than `limit`.
+    pub fn count_postings(&self, term: &[u8], limit: u64) -> Result<u64> {
+        self.index.count_postings(term, limit).map_err(sqlite_error_at(self.path))
+    }
+
+    /// Visits the terms from one on, until `visit` returns false.
+    pub fn for_each_term(
+        &self,
+        from: &[u8],
+        visit: &mut dyn FnMut(&[u8], u64) -> bool,
+    ) -> Result<()> {
+        self.index.for_each_term(from, visit).map_err(sqlite_error_at(self.path))
+    }
+}

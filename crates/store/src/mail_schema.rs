@@ -1,0 +1,54 @@
+//! The tables of mail, which `index.db` has beside those of `schema`.
+//!
+//! * `mail_directory`: a directory `cur` or `new` of a maildir, with the state in which it was last
+//!   listed. `mail_folder`: the folder that it belongs to.
+//! * `mail_file(directory, name, inode, item)`: the files. A message has one or more.
+//! * `mail_column(id, data)`: one value for each row, in pages of [`crate::mail::BLOCK_ROWS`] rows: `id` is the
+//!   number of the column times 2^32 plus the number of the block. See `mail::columns`.
+//! * `mail_set(id, rows)`: the rows of a folder or of a label, as a bitmap for each block. `id` is
+//!   the number of the set times 2^24 plus the number of the block.
+//! * `mail_block(id, newest)`: the newest date of each block, in whose order a search reads blocks.
+//! * `mail_thread(thread, item)`: the members of each thread. `mail_thread_id(id, thread)`: the
+//!   thread of each Message-ID, by its hash, also of messages that only others name.
+//!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
+//!
+//! All of this is derived from the files of maildirs. Separate from `mail`, which reads and writes
+//! the tables, because `schema` creates them.
+
+/// The script that makes the tables.
+pub(crate) const MAIL_SCHEMA_SQL: &str = "
+CREATE TABLE mail_folder(
+  id INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL,
+  path BLOB NOT NULL,
+  UNIQUE(collection, path)
+) STRICT;
+CREATE TABLE mail_directory(
+  id INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL,
+  folder INTEGER NOT NULL,
+  path BLOB NOT NULL,
+  is_new INTEGER NOT NULL,
+  state BLOB NOT NULL,
+  UNIQUE(collection, path)
+) STRICT;
+CREATE TABLE mail_file(
+  directory INTEGER NOT NULL,
+  name BLOB NOT NULL,
+  inode INTEGER NOT NULL,
+  item INTEGER NOT NULL,
+  PRIMARY KEY(directory, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mail_file_item ON mail_file(item);
+CREATE TABLE mail_column(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE mail_set(id INTEGER PRIMARY KEY, rows BLOB NOT NULL) STRICT;
+CREATE TABLE mail_block(id INTEGER PRIMARY KEY, newest INTEGER NOT NULL) STRICT;
+CREATE INDEX mail_block_newest ON mail_block(newest);
+CREATE TABLE mail_thread(
+  thread INTEGER NOT NULL,
+  item INTEGER NOT NULL,
+  PRIMARY KEY(thread, item)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE mail_thread_id(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL) STRICT;
+CREATE TABLE mail_thread_alias(thread INTEGER PRIMARY KEY, joined INTEGER NOT NULL) STRICT;
+";

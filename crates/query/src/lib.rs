@@ -22,6 +22,7 @@
 //! | `item` | the values of an item that a predicate tests |
 //! | [`local_time`] | times of items in the user's time zone |
 //! | `mail_query` | [`MailQuery`]: a query for messages, and its parser |
+//! | `mail_search` | [`MailSearch`]: searching messages |
 //! | `matcher` | [`Matcher`]: the predicate of a query |
 //! | `pattern` | compiled regular expressions |
 //! | `plan` | [`Plan`]: what the indexes look up for a query |
@@ -66,6 +67,7 @@ mod expansion;
 mod item;
 pub mod local_time;
 mod mail_query;
+mod mail_search;
 mod matcher;
 mod pattern;
 mod plan;
@@ -105,6 +107,7 @@ pub use crate::mail_query::{
     FolderTest, HeaderTest, MailFlag, MailPriority, MailQuery, MailQueryContext, MailTextFields,
     TextMatch, TextTest,
 };
+pub use crate::mail_search::{MailHit, MailSearch};
 pub use crate::matcher::{Matcher, is_bare_word_field};
 pub use crate::plan::Plan;
 pub use crate::projection::{ProjectedItem, visit_uids};

@@ -1,0 +1,133 @@
+//! Searching mail: a query is tested on blocks of rows, the newest first.
+//!
+//! The rows of a block are a bitmap. Each test of a query answers for a whole block at once, from
+//! the index of words, a column or a set, and `and`, `or` and `not` are operations on words of 64
+//! rows. A search for the newest messages reads the blocks in the order of their newest dates and
+//! stops when no further block can hold a newer message than those that it has. So its cost does
+//! not grow with the mail, and it never sorts what it does not return.
+//!
+//! Separate from `plan` and `verification`, which list candidates of other kinds and then test each
+//! item: a message has its bytes in a file, which no search reads.
+//!
+//! | module | content |
+//! |---|---|
+//! | `block_test` | the tests of a query, by block |
+//! | `compilation` | from a query to tests |
+
+mod block_test;
+mod compilation;
+
+use crate::error::Error;
+use crate::mail_query::MailQuery;
+use block_test::{BlockState, BlockTest, for_each_row};
+use larder_store::{BLOCK_ROWS, MailColumn, MailReader, OpenMailWords};
+
+/// A message that matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MailHit {
+    /// The date, in seconds since 1970; 0: unknown. Beyond 2106, and before 1970, the nearest one.
+    pub date: u32,
+    /// The row.
+    pub row: u32,
+}
+
+/// Searches the mail of one state of the store.
+pub struct MailSearch<'m> {
+    mail: &'m MailReader<'m>,
+    words: OpenMailWords<'m>,
+}
+
+impl<'m> MailSearch<'m> {
+    /// Opens the index.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn open(
+        mail: &'m MailReader<'m>,
+        words: &'m larder_store::MailWords<'m>,
+    ) -> Result<MailSearch<'m>, Error> {
+        Ok(MailSearch { mail, words: words.open()? })
+    }
+
+    /// Returns the newest messages that match, at most `limit`, the newest first. Of messages with
+    /// the same date, the one that was indexed last is first.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the query has a test that is not supported.
+    pub fn find_newest(&self, query: &MailQuery, limit: usize) -> Result<Vec<MailHit>, Error> {
+        let mut test = self.compile(query)?;
+        let mut state = BlockState::new(self.mail, &self.words);
+        let mut hits: Vec<MailHit> = Vec::new();
+        if limit == 0 {
+            return Ok(hits);
+        }
+        self.mail.for_each_block(|block, newest| -> Result<bool, Error> {
+            if hits.len() >= limit {
+                let (_, least, _) = hits.select_nth_unstable_by(limit - 1, |a, b| b.cmp(a));
+                // The blocks have dates plus one.
+                if least.date >= newest {
+                    return Ok(false);
+                }
+                hits.truncate(limit);
+            }
+            state.visit(block);
+            let mut rows = test.rows(&mut state)?;
+            if rows.iter().all(|word| *word == 0) {
+                return Ok(true);
+            }
+            let dates = state.values(MailColumn::Date)?;
+            for_each_row(&mut rows, |place| {
+                // A row without a date has no message any more.
+                if let Some(date) = dates.get(place).and_then(|date| date.checked_sub(1)) {
+                    let row = block * BLOCK_ROWS + u32::try_from(place).unwrap_or_default();
+                    hits.push(MailHit { date, row });
+                }
+            });
+            Ok(true)
+        })?;
+        hits.sort_unstable_by(|a, b| b.cmp(a));
+        hits.truncate(limit);
+        Ok(hits)
+    }
+
+    /// Returns the number of messages that match.
+    ///
+    /// # Errors
+    /// As [`MailSearch::find_newest`].
+    pub fn count(&self, query: &MailQuery) -> Result<u64, Error> {
+        let mut count = 0;
+        self.for_each_match(query, &mut |_| count += 1)?;
+        Ok(count)
+    }
+
+    /// Passes the row of each message that matches to `visit`, ascending.
+    ///
+    /// # Errors
+    /// As [`MailSearch::find_newest`].
+    pub fn for_each_match(
+        &self,
+        query: &MailQuery,
+        visit: &mut dyn FnMut(u32),
+    ) -> Result<(), Error> {
+        let mut test = self.compile(query)?;
+        self.for_each_row(&mut test, visit)
+    }
+
+    fn for_each_row(&self, test: &mut BlockTest, visit: &mut dyn FnMut(u32)) -> Result<(), Error> {
+        let mut state = BlockState::new(self.mail, &self.words);
+        for block in 0..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {
+            state.visit(block);
+            let mut rows = test.rows(&mut state)?;
+            if rows.iter().all(|word| *word == 0) {
+                continue;
+            }
+            let dates = state.values(MailColumn::Date)?;
+            for_each_row(&mut rows, |place| {
+                if dates.get(place).is_some_and(|date| *date > 0) {
+                    visit(block * BLOCK_ROWS + u32::try_from(place).unwrap_or_default());
+                }
+            });
+        }
+        Ok(())
+    }
+}

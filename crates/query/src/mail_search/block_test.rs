@@ -1,0 +1,237 @@
+//! The tests of a query on the rows of one block.
+
+use crate::error::Error;
+use larder_store::message_flags::MessageFlags;
+use larder_store::position_list::{count_phrase, is_near};
+use larder_store::{
+    BLOCK_ROWS, BLOCK_WORDS, BlockRows, BlockValues, MailColumn, MailReader, MailSet,
+    OpenMailWords, WordCursor,
+};
+use std::ops::{Range, RangeInclusive};
+
+/// No rows.
+const NO_ROWS: BlockRows = [0; BLOCK_WORDS];
+/// All rows.
+const ALL_ROWS: BlockRows = [u64::MAX; BLOCK_WORDS];
+
+/// A test of a query. The words of a test have cursors, which stay where they were for the next
+/// block.
+pub(super) enum BlockTest {
+    All,
+    Nothing,
+    And(Vec<BlockTest>),
+    Or(Vec<BlockTest>),
+    Xor(Box<BlockTest>, Box<BlockTest>),
+    Not(Box<BlockTest>),
+    /// Messages with a term.
+    Term(WordCursor),
+    /// Messages in which words stand at certain positions.
+    Positions(PositionTest),
+    /// These messages, as bits by row.
+    Rows(Vec<u64>),
+    /// Messages of which a column has a value in this range.
+    Values(MailColumn, RangeInclusive<u32>),
+    /// Messages whose flags pass.
+    Flags(fn(MessageFlags) -> bool),
+    /// Messages whose flags have this bit.
+    FlagBit(u16),
+    /// Messages of a set.
+    Set(MailSet),
+}
+
+/// A test of positions of words.
+pub(super) struct PositionTest {
+    /// Each word, with its distance from the first one.
+    pub(super) words: Vec<(WordCursor, u32)>,
+    pub(super) relation: WordRelation,
+    /// The positions that count; `None`: all.
+    pub(super) range: Option<Range<u32>>,
+}
+
+/// How words must stand to each other.
+pub(super) enum WordRelation {
+    /// One after the other, by their distances. A single word is a phrase, too.
+    Phrase,
+    /// At most this far from each other, in either order or only in this one.
+    Near { distance: u32, is_ordered: bool },
+}
+
+/// The block that is tested, and what was read of it.
+pub(super) struct BlockState<'s> {
+    mail: &'s MailReader<'s>,
+    words: &'s OpenMailWords<'s>,
+    block: u32,
+    columns: [(MailColumn, bool, BlockValues); 4],
+}
+
+impl<'s> BlockState<'s> {
+    pub(super) fn new(mail: &'s MailReader<'s>, words: &'s OpenMailWords<'s>) -> BlockState<'s> {
+        let columns = [MailColumn::Date, MailColumn::Flags, MailColumn::Thread, MailColumn::Size];
+        BlockState { mail, words, block: 0, columns: columns.map(|one| (one, false, Vec::new())) }
+    }
+
+    /// Goes to a block.
+    pub(super) fn visit(&mut self, block: u32) {
+        self.block = block;
+        self.columns.iter_mut().for_each(|(_, is_read, _)| *is_read = false);
+    }
+
+    fn first_row(&self) -> u32 {
+        self.block * BLOCK_ROWS
+    }
+
+    /// Returns the values of a column.
+    pub(super) fn values(&mut self, column: MailColumn) -> Result<&BlockValues, Error> {
+        let place = column as usize - 1;
+        let (_, is_read, values) = &mut self.columns[place];
+        if !*is_read {
+            self.mail.values(column, self.block, values)?;
+            *is_read = true;
+        }
+        Ok(&self.columns[place].2)
+    }
+}
+
+/// Passes the place of each row to `visit`, ascending, and empties the bitmap.
+pub(super) fn for_each_row(rows: &mut BlockRows, mut visit: impl FnMut(usize)) {
+    for (at, word) in rows.iter_mut().enumerate() {
+        while *word != 0 {
+            visit(at * 64 + word.trailing_zeros() as usize);
+            *word &= *word - 1;
+        }
+    }
+}
+
+impl BlockTest {
+    /// Returns the rows of the block that pass. Rows without a message may be among them.
+    pub(super) fn rows(&mut self, state: &mut BlockState<'_>) -> Result<BlockRows, Error> {
+        match self {
+            BlockTest::All => Ok(ALL_ROWS),
+            BlockTest::Nothing => Ok(NO_ROWS),
+            BlockTest::And(tests) => {
+                let mut rows = ALL_ROWS;
+                for test in tests {
+                    let other = test.rows(state)?;
+                    rows.iter_mut().zip(other).for_each(|(word, other)| *word &= other);
+                    if rows == NO_ROWS {
+                        break;
+                    }
+                }
+                Ok(rows)
+            }
+            BlockTest::Or(tests) => {
+                let mut rows = NO_ROWS;
+                for test in tests {
+                    let other = test.rows(state)?;
+                    rows.iter_mut().zip(other).for_each(|(word, other)| *word |= other);
+                }
+                Ok(rows)
+            }
+            BlockTest::Xor(left, right) => {
+                let (mut rows, other) = (left.rows(state)?, right.rows(state)?);
+                rows.iter_mut().zip(other).for_each(|(word, other)| *word ^= other);
+                Ok(rows)
+            }
+            BlockTest::Not(test) => Ok(test.rows(state)?.map(|word| !word)),
+            BlockTest::Term(cursor) => {
+                let mut rows = NO_ROWS;
+                state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
+                Ok(rows)
+            }
+            BlockTest::Positions(test) => test.rows(state),
+            BlockTest::Rows(rows) => {
+                let first = state.block as usize * BLOCK_WORDS;
+                let mut found = NO_ROWS;
+                for (word, stored) in found.iter_mut().zip(rows.iter().skip(first)) {
+                    *word = *stored;
+                }
+                Ok(found)
+            }
+            BlockTest::Values(column, range) => {
+                Ok(select(state.values(*column)?, |value| range.contains(&value)))
+            }
+            BlockTest::Flags(passes) => Ok(select(state.values(MailColumn::Flags)?, |value| {
+                passes(MessageFlags::from_bits(value as u16))
+            })),
+            BlockTest::FlagBit(bit) => {
+                let bit = u32::from(*bit);
+                Ok(select(state.values(MailColumn::Flags)?, |value| value & bit != 0))
+            }
+            BlockTest::Set(set) => Ok(state.mail.set(*set, state.block)?),
+        }
+    }
+}
+
+/// Returns the rows whose values pass.
+fn select(values: &BlockValues, passes: impl Fn(u32) -> bool) -> BlockRows {
+    let mut rows = NO_ROWS;
+    for (word, values) in rows.iter_mut().zip(values.chunks(64)) {
+        for (bit, value) in values.iter().enumerate() {
+            *word |= u64::from(passes(*value)) << bit;
+        }
+    }
+    rows
+}
+
+impl PositionTest {
+    fn rows(&mut self, state: &mut BlockState<'_>) -> Result<BlockRows, Error> {
+        let mut candidates = ALL_ROWS;
+        for (cursor, _) in &mut self.words {
+            let mut rows = NO_ROWS;
+            state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
+            candidates.iter_mut().zip(rows).for_each(|(word, other)| *word &= other);
+            if candidates == NO_ROWS {
+                return Ok(NO_ROWS);
+            }
+        }
+        let mut places = Vec::new();
+        for_each_row(&mut candidates, |place| places.push(place));
+        let mut rows = NO_ROWS;
+        let mut positions: Vec<Vec<u32>> = vec![Vec::new(); self.words.len()];
+        for place in places {
+            let row = state.first_row() + u32::try_from(place).unwrap_or_default();
+            if self.is_match(state, row, &mut positions)?
+                && let Some(word) = rows.get_mut(place / 64)
+            {
+                *word |= 1 << (place % 64);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn is_match(
+        &mut self,
+        state: &BlockState<'_>,
+        row: u32,
+        positions: &mut [Vec<u32>],
+    ) -> Result<bool, Error> {
+        for ((cursor, _), positions) in self.words.iter_mut().zip(positions.iter_mut()) {
+            if !state.words.positions(cursor, row, positions)? {
+                return Ok(false);
+            }
+            if let Some(range) = &self.range {
+                positions.retain(|position| range.contains(position));
+            }
+            if positions.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(match (&self.relation, &*positions) {
+            (WordRelation::Near { distance, is_ordered: false }, [first, second]) => {
+                is_near(first, second, *distance)
+            }
+            (WordRelation::Near { distance, .. }, [first, second]) => {
+                first.iter().any(|position| {
+                    let after = second.partition_point(|other| other <= position);
+                    second.get(after).is_some_and(|other| other - position <= *distance)
+                })
+            }
+            _ => {
+                let distances = self.words.iter().map(|(_, distance)| *distance);
+                let terms: Vec<(&[u32], u32)> =
+                    positions.iter().map(Vec::as_slice).zip(distances).collect();
+                count_phrase(&terms) > 0
+            }
+        })
+    }
+}

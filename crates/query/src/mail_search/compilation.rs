@@ -1,0 +1,428 @@
+//! From a query for messages to tests by block.
+//!
+//! Words become cursors over terms; parts of words are looked up among all terms, and become sets
+//! of rows. Tests that cost little, or that few messages pass, come first in a conjunction.
+
+use super::MailSearch;
+use super::block_test::{BlockTest, PositionTest, WordRelation};
+use crate::error::{Error, SyntaxError};
+use crate::mail_query::{
+    FolderTest, MailFlag, MailPriority, MailQuery, MailTextFields, TextMatch, TextTest,
+};
+use crate::pattern::RegexPattern;
+use larder_format::fold::{fold, is_cjk};
+use larder_format::message::MessagePriority;
+use larder_store::message_flags::{MessageFlag, MessageFlags};
+use larder_store::tokenizer::Tokenizer;
+use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
+use larder_store::{MailColumn, date_value};
+use std::ops::{Range, RangeInclusive};
+
+/// Counting stops at this many messages: a word with more is as common as any.
+const MAX_COUNTED_POSTINGS: u64 = 20_000;
+/// The most words of which one may be a part that is searched.
+const MAX_EXPANDED_TERMS: usize = 10_000;
+
+/// A field of terms, and the positions in it that count.
+type TermScope = (MessageTermField, Option<Range<u32>>);
+
+impl MailSearch<'_> {
+    /// Returns the tests of a query.
+    pub(super) fn compile(&self, query: &MailQuery) -> Result<BlockTest, Error> {
+        Ok(match query {
+            MailQuery::All => BlockTest::All,
+            MailQuery::Nothing => BlockTest::Nothing,
+            MailQuery::And(all) => self.compile_conjunction(all)?,
+            MailQuery::Or(any) => BlockTest::Or(self.compile_each(any)?),
+            MailQuery::Xor(left, right) => {
+                BlockTest::Xor(Box::new(self.compile(left)?), Box::new(self.compile(right)?))
+            }
+            MailQuery::Not(query) => BlockTest::Not(Box::new(self.compile(query)?)),
+            MailQuery::Text(test) => self.compile_text(test)?,
+            MailQuery::Flag(flag) => flag_test(*flag),
+            MailQuery::Priority(priority) => BlockTest::Flags(match priority {
+                MailPriority::Low => |flags| flags.priority() == MessagePriority::Low,
+                MailPriority::Normal => |flags| flags.priority() == MessagePriority::Normal,
+                MailPriority::High => |flags| flags.priority() == MessagePriority::High,
+            }),
+            MailQuery::Date(range) => date_test(range),
+            MailQuery::Size(range) => BlockTest::Values(MailColumn::Size, clamp_size(range)),
+            MailQuery::MessageId(id) => self.rows_test(&self.mail.rows_with_uid(id)?),
+            MailQuery::Reference(id) => {
+                let mut term = Vec::new();
+                write_message_term(&mut term, MessageTermField::Reference, id);
+                BlockTest::Term(self.words.cursor(&term))
+            }
+            MailQuery::Folder(folder) => self.compile_folder(folder)?,
+            MailQuery::Thread(id) => {
+                let rows = self.mail.rows_with_uid(id)?;
+                self.rows_test(&self.with_threads(&rows)?)
+            }
+            MailQuery::ThreadOf(query) => {
+                let mut rows = Vec::new();
+                self.for_each_row(&mut self.compile(query)?, &mut |row| rows.push(row))?;
+                self.rows_test(&self.with_threads(&rows)?)
+            }
+            MailQuery::Changed(_) => return Err(unsupported("changed:")),
+            MailQuery::Path(_) => return Err(unsupported("path: of a file")),
+            MailQuery::Label(_) => return Err(unsupported("label:")),
+            MailQuery::Header { .. } => return Err(unsupported("header:")),
+        })
+    }
+
+    fn compile_each(&self, queries: &[MailQuery]) -> Result<Vec<BlockTest>, Error> {
+        queries.iter().map(|query| self.compile(query)).collect()
+    }
+
+    /// Compiles queries that must all match, those that few messages match first.
+    fn compile_conjunction(&self, queries: &[MailQuery]) -> Result<BlockTest, Error> {
+        let mut ranked = Vec::with_capacity(queries.len());
+        for query in queries {
+            ranked.push((self.rank(query)?, self.compile(query)?));
+        }
+        ranked.sort_by_key(|(rank, _)| *rank);
+        Ok(BlockTest::And(ranked.into_iter().map(|(_, test)| test).collect()))
+    }
+
+    /// Returns about how many messages match, or what a test costs more than that.
+    fn rank(&self, query: &MailQuery) -> Result<u64, Error> {
+        Ok(match query {
+            MailQuery::Text(TextTest { fields, text: TextMatch::Words(text) }) => {
+                let mut least = MAX_COUNTED_POSTINGS;
+                for (field, _) in term_scopes(*fields).iter().take(1) {
+                    for (word, _) in query_words(text) {
+                        let term = word_term(*field, &word);
+                        least = least.min(self.words.count_postings(&term, least)?);
+                    }
+                }
+                least
+            }
+            MailQuery::MessageId(_) | MailQuery::Reference(_) | MailQuery::Thread(_) => 0,
+            MailQuery::And(_) | MailQuery::Or(_) | MailQuery::Text(_) => MAX_COUNTED_POSTINGS,
+            MailQuery::Not(_) | MailQuery::Xor(..) => MAX_COUNTED_POSTINGS + 2,
+            _ => MAX_COUNTED_POSTINGS + 1,
+        })
+    }
+
+    fn rows_test(&self, rows: &[u32]) -> BlockTest {
+        let mut bits: Vec<u64> = Vec::new();
+        for row in rows {
+            let word = *row as usize / 64;
+            if word >= bits.len() {
+                bits.resize(word + 1, 0);
+            }
+            if let Some(word) = bits.get_mut(word) {
+                *word |= 1 << (row % 64);
+            }
+        }
+        BlockTest::Rows(bits)
+    }
+
+    /// Returns the rows of all messages in the threads of these.
+    pub fn with_threads(&self, rows: &[u32]) -> Result<Vec<u32>, Error> {
+        let mut threads = Vec::new();
+        let mut values = (None, Vec::new());
+        for row in rows {
+            let (block, place) = larder_store::block_of(*row);
+            if values.0 != Some(block) {
+                self.mail.values(MailColumn::Thread, block, &mut values.1)?;
+                values.0 = Some(block);
+            }
+            threads.extend(values.1.get(place).copied());
+        }
+        threads.sort_unstable();
+        threads.dedup();
+        let mut members = Vec::new();
+        for thread in threads {
+            members.extend(self.mail.thread_members(thread)?);
+        }
+        Ok(members)
+    }
+
+    fn compile_folder(&self, folder: &FolderTest) -> Result<BlockTest, Error> {
+        let pattern = match folder {
+            FolderTest::Pattern(text) => Some(compile_pattern(text)?),
+            _ => None,
+        };
+        let mut sets = Vec::new();
+        for (_, path, set) in self.mail.folders()? {
+            let path = format!("/{}", String::from_utf8_lossy(&path));
+            let is_match = match folder {
+                FolderTest::Is(folder) => path == *folder,
+                FolderTest::Within(folder) => {
+                    let folder = folder.trim_end_matches('/');
+                    let below = path.strip_prefix(folder);
+                    below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                }
+                FolderTest::Prefix(start) => path.starts_with(start),
+                FolderTest::Pattern(_) => pattern.as_ref().is_some_and(|one| one.is_match(&path)),
+            };
+            if is_match {
+                sets.push(BlockTest::Set(set));
+            }
+        }
+        Ok(BlockTest::Or(sets))
+    }
+
+    fn compile_text(&self, test: &TextTest) -> Result<BlockTest, Error> {
+        let mut tests = Vec::new();
+        for (field, range) in term_scopes(test.fields) {
+            tests.push(match field {
+                MessageTermField::MediaType
+                | MessageTermField::List
+                | MessageTermField::Keyword => self.compile_value(field, &test.text)?,
+                _ => self.compile_words(field, range, &test.text)?,
+            });
+        }
+        Ok(match tests.len() {
+            1 => tests.swap_remove(0),
+            _ => BlockTest::Or(tests),
+        })
+    }
+
+    /// Compiles the test of a field whose terms are whole values.
+    fn compile_value(&self, field: MessageTermField, text: &TextMatch) -> Result<BlockTest, Error> {
+        match text {
+            TextMatch::Words(value) => {
+                let term = word_term(field, &fold(value));
+                Ok(BlockTest::Term(self.words.cursor(&term)))
+            }
+            _ => self.compile_words(field, None, text),
+        }
+    }
+
+    fn compile_words(
+        &self,
+        field: MessageTermField,
+        range: Option<Range<u32>>,
+        text: &TextMatch,
+    ) -> Result<BlockTest, Error> {
+        match text {
+            TextMatch::Words(text) => {
+                let mut words = query_words(text);
+                // A single character of a script without spaces is the beginning of a word.
+                if let [(word, _)] = words.as_slice()
+                    && is_single_unspaced(word)
+                {
+                    return self.compile_prefix(field, range, &[], word);
+                }
+                if words.is_empty() {
+                    return Ok(BlockTest::Nothing);
+                }
+                let is_word = range.is_none() && words.len() == 1;
+                if is_word && let Some((word, _)) = words.pop() {
+                    let term = word_term(field, &word);
+                    return Ok(BlockTest::Term(self.words.cursor(&term)));
+                }
+                Ok(self.phrase(field, range, &words))
+            }
+            TextMatch::Prefix(text) => {
+                let mut words = query_words(text);
+                match words.pop() {
+                    Some((last, _)) => self.compile_prefix(field, range, &words, &last),
+                    None => Ok(BlockTest::Nothing),
+                }
+            }
+            TextMatch::Suffix(text) => {
+                let end = fold(text);
+                self.compile_expansion(field, range, &[], "", &|word| word.ends_with(&*end))
+            }
+            TextMatch::Infix(text) => {
+                let part = fold(text);
+                self.compile_expansion(field, range, &[], "", &|word| word.contains(&*part))
+            }
+            TextMatch::Pattern(text) => {
+                let pattern = compile_pattern(text)?;
+                self.compile_expansion(field, range, &[], "", &|word| pattern.is_match(word))
+            }
+            TextMatch::Near { left, right, distance, is_ordered } => {
+                let words: Vec<_> = [left, right]
+                    .iter()
+                    .filter_map(|text| query_words(text).into_iter().next())
+                    .map(|(word, _)| (self.words.cursor(&word_term(field, &word)), 0))
+                    .collect();
+                let relation = WordRelation::Near { distance: *distance, is_ordered: *is_ordered };
+                Ok(BlockTest::Positions(PositionTest { words, relation, range }))
+            }
+            TextMatch::Exists => self.compile_expansion(field, range, &[], "", &|_| true),
+        }
+    }
+
+    /// Returns the test of words that follow each other.
+    fn phrase(
+        &self,
+        field: MessageTermField,
+        range: Option<Range<u32>>,
+        words: &[(String, u32)],
+    ) -> BlockTest {
+        let cursor = |(word, at): &(String, u32)| (self.words.cursor(&word_term(field, word)), *at);
+        let words = words.iter().map(cursor).collect();
+        BlockTest::Positions(PositionTest { words, relation: WordRelation::Phrase, range })
+    }
+
+    /// Compiles a phrase whose last word is the beginning of one.
+    fn compile_prefix(
+        &self,
+        field: MessageTermField,
+        range: Option<Range<u32>>,
+        words: &[(String, u32)],
+        start: &str,
+    ) -> Result<BlockTest, Error> {
+        if range.is_none() && words.is_empty() {
+            let mut rows = Vec::new();
+            self.words.rows_with_prefix(&word_term(field, start), &mut rows)?;
+            return Ok(BlockTest::Rows(rows));
+        }
+        self.compile_expansion(field, range, words, start, &|_| true)
+    }
+
+    /// Compiles a phrase whose last word is any of those that begin with `start` and pass.
+    fn compile_expansion(
+        &self,
+        field: MessageTermField,
+        range: Option<Range<u32>>,
+        words: &[(String, u32)],
+        start: &str,
+        passes: &dyn Fn(&str) -> bool,
+    ) -> Result<BlockTest, Error> {
+        let prefix = word_term(field, start);
+        let mut terms: Vec<Vec<u8>> = Vec::new();
+        self.words.for_each_term(&prefix, &mut |term, _| {
+            let is_inside = term.starts_with(&prefix);
+            let word = term.get(1..).and_then(|word| str::from_utf8(word).ok());
+            if is_inside && word.is_some_and(passes) {
+                terms.push(term.to_vec());
+            }
+            is_inside
+        })?;
+        // Each segment has its terms.
+        terms.sort_unstable();
+        terms.dedup();
+        if range.is_none() && words.is_empty() {
+            let mut rows = Vec::new();
+            for term in terms {
+                self.words.rows_with_term(&term, &mut rows)?;
+            }
+            return Ok(BlockTest::Rows(rows));
+        }
+        if terms.len() > MAX_EXPANDED_TERMS {
+            let message = format!("more than {MAX_EXPANDED_TERMS} words begin with {start:?}");
+            return Err(
+                SyntaxError { message, at: 1, hint: Some("use more letters".into()) }.into()
+            );
+        }
+        let after = words.last().map_or(0, |(_, at)| at + 1);
+        let mut any = Vec::with_capacity(terms.len());
+        for term in terms {
+            let word = term.get(1..).and_then(|word| str::from_utf8(word).ok());
+            let mut phrase = words.to_vec();
+            phrase.push((word.unwrap_or_default().to_string(), after));
+            any.push(self.phrase(field, range.clone(), &phrase));
+        }
+        Ok(BlockTest::Or(any))
+    }
+}
+
+/// Returns the fields of terms that have some texts of messages.
+fn term_scopes(fields: MailTextFields) -> Vec<TermScope> {
+    let mut scopes = Vec::new();
+    if fields.contains(MailTextFields::FREE) {
+        scopes.push((MessageTermField::Text, None));
+    }
+    for field in fields.iter() {
+        if fields.contains(MailTextFields::FREE) && MailTextFields::FREE.contains(field) {
+            continue;
+        }
+        scopes.extend(match field {
+            MailTextFields::FROM => Some((MessageTermField::From, None)),
+            MailTextFields::TO => Some((MessageTermField::To, None)),
+            MailTextFields::CC => Some((MessageTermField::Cc, None)),
+            MailTextFields::BCC => Some((MessageTermField::Bcc, None)),
+            MailTextFields::SUBJECT => Some((MessageTermField::Subject, None)),
+            MailTextFields::BODY => Some((MessageTermField::Text, Some(BODY_POSITIONS))),
+            MailTextFields::EMBEDDED => Some((MessageTermField::Text, Some(EMBEDDED_POSITIONS))),
+            MailTextFields::FILE => Some((MessageTermField::FileName, None)),
+            MailTextFields::MIME => Some((MessageTermField::MediaType, None)),
+            MailTextFields::LIST => Some((MessageTermField::List, None)),
+            MailTextFields::KEYWORD => Some((MessageTermField::Keyword, None)),
+            _ => None,
+        });
+    }
+    scopes
+}
+
+/// Returns the words of a text as they are indexed, with their places. Of a joined word these are
+/// its parts.
+fn query_words(text: &str) -> Vec<(String, u32)> {
+    let mut words: Vec<(String, u32)> = Vec::new();
+    Tokenizer::default().for_each_word(text, 0, |word, position| {
+        // The joined word is in front of its first part, at the same position.
+        if words.last().is_some_and(|(_, last)| *last == position) {
+            words.pop();
+        }
+        words.push((word.to_string(), position));
+    });
+    // The last character of a text without spaces may begin another pair in a message.
+    if let [.., (pair, _), (last, _)] = words.as_slice()
+        && is_single_unspaced(last)
+        && pair.ends_with(last.as_str())
+    {
+        words.pop();
+    }
+    words
+}
+
+fn is_single_unspaced(word: &str) -> bool {
+    let mut characters = word.chars();
+    characters.next().is_some_and(is_cjk) && characters.next().is_none()
+}
+
+fn word_term(field: MessageTermField, word: &str) -> Vec<u8> {
+    let mut term = Vec::with_capacity(word.len() + 1);
+    write_message_term(&mut term, field, word);
+    term
+}
+
+fn flag_test(flag: MailFlag) -> BlockTest {
+    let flag = match flag {
+        MailFlag::Draft => MessageFlag::Draft,
+        MailFlag::Flagged => MessageFlag::Flagged,
+        MailFlag::Passed => MessageFlag::Passed,
+        MailFlag::Replied => MessageFlag::Replied,
+        MailFlag::Seen => MessageFlag::Seen,
+        MailFlag::Trashed => MessageFlag::Trashed,
+        MailFlag::New => MessageFlag::New,
+        MailFlag::Signed => MessageFlag::Signed,
+        MailFlag::Encrypted => MessageFlag::Encrypted,
+        MailFlag::Attachment => MessageFlag::Attachment,
+        MailFlag::List => MessageFlag::List,
+        MailFlag::Personal => MessageFlag::Personal,
+        MailFlag::Calendar => MessageFlag::Calendar,
+        MailFlag::Unread => return BlockTest::Flags(MessageFlags::is_unread),
+    };
+    BlockTest::FlagBit(flag as u16)
+}
+
+fn date_test(range: &RangeInclusive<i64>) -> BlockTest {
+    if range.start() > range.end() {
+        return BlockTest::Nothing;
+    }
+    BlockTest::Values(MailColumn::Date, date_value(*range.start())..=date_value(*range.end()))
+}
+
+fn clamp_size(range: &RangeInclusive<u64>) -> RangeInclusive<u32> {
+    let clamp = |size: &u64| u32::try_from(*size).unwrap_or(u32::MAX);
+    clamp(range.start())..=clamp(range.end())
+}
+
+fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
+    RegexPattern::compile(text).map_err(|reason| {
+        let message = format!("the pattern /{text}/ cannot be used: {reason}");
+        SyntaxError { message, at: 1, hint: None }.into()
+    })
+}
+
+fn unsupported(name: &str) -> Error {
+    let message = format!("{name} is not supported in searches for messages yet");
+    SyntaxError { message, at: 1, hint: None }.into()
+}

@@ -23,6 +23,20 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A maildir could not be listed.
+    #[error("cannot read {path}: {source}")]
+    Maildir {
+        /// Its path.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A maildir with known messages has no folders.
+    #[error("{path} has no folders with messages: is its disk mounted?")]
+    EmptyMaildir {
+        /// Its path.
+        path: PathBuf,
+    },
     /// The output of an export could not be written.
     #[error("cannot write the export: {0}")]
     Write(#[source] io::Error),

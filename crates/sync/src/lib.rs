@@ -17,12 +17,16 @@
 //! | `export` | export of a collection |
 //! | `import` | import into collections |
 //! | `maildir` | the folders and files of a maildir |
+//! | `mail_sync` | bringing the index of a maildir up to date |
+//! | `sources` | the registered maildirs |
 
 mod compression;
 mod error;
 mod export;
 mod import;
+mod mail_sync;
 pub mod maildir;
+mod sources;
 
 pub use crate::compression::{Compression, detect_compression};
 pub use crate::error::Error;
@@ -30,4 +34,11 @@ pub use crate::export::{ExportReport, export};
 pub use crate::import::{
     CollectionCounts, DEFAULT_BATCH_ITEMS, DEFAULT_MAX_ITEM_BYTES, ImportDiagnostic, ImportEvent,
     ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS, import,
+};
+pub use crate::mail_sync::{
+    DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncProblem, MailSyncProgress, MailSyncReport,
+    sync_maildir,
+};
+pub use crate::sources::{
+    MailSource, add_mail_source, list_mail_sources, remove_indexed_mail, remove_mail_source,
 };

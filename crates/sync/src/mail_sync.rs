@@ -1,0 +1,345 @@
+//! Bringing the index of a maildir up to date.
+//!
+//! 1. The maildir is scanned (`maildir`), and the directories whose state changed are listed.
+//! 2. Their files are compared with those that the store knows (`file_changes`): a file with a known
+//!    base name and inode was renamed or moved, and is not read.
+//! 3. Renames are written first, then new files, the newest mail first: threads read and parse them
+//!    (`message_pipeline`) while this one writes. Files that went away are removed at the end, so
+//!    that a message which a mail program copied and deleted keeps its row.
+//! 4. The new state of a directory is written last. After an interruption it is listed again.
+//!
+//! Nothing in the maildir is changed. Separate from `import`, which copies items into the store.
+
+mod file_changes;
+mod message_pipeline;
+
+use crate::error::Error;
+use crate::maildir::{DirectoryState, MaildirDirectory, MaildirProblem, scan_maildir};
+use file_changes::{DirectoryListing, FileChanges, KnownDirectory};
+use larder_store::{BatchChange, MailBatch, MailChange, Operation, Store};
+use message_pipeline::{MessagePipeline, PreparedBatch};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The number of messages of a batch: at most as many as are written in a tenth of a second.
+pub const DEFAULT_MAIL_BATCH: usize = 2048;
+/// The number of renames and removals of a batch.
+const CHANGES_PER_BATCH: usize = 2000;
+/// The bytes of words that are merged after a batch, for each byte that it wrote.
+const MERGED_BYTES_PER_STEP: i64 = 4 << 20;
+
+/// The settings of a synchronisation.
+#[derive(Debug, Clone)]
+pub struct MailSyncOptions {
+    /// List all directories, and compare the contents of all files with the index.
+    pub is_full: bool,
+    /// The number of messages of a batch.
+    pub batch_messages: usize,
+    /// The number of threads that read and parse.
+    pub readers: usize,
+    /// Read the files of a batch in the order of their inodes.
+    pub sort_inodes: bool,
+    /// The addresses of the user.
+    pub personal_addresses: Vec<String>,
+}
+
+impl Default for MailSyncOptions {
+    fn default() -> MailSyncOptions {
+        MailSyncOptions {
+            is_full: false,
+            batch_messages: DEFAULT_MAIL_BATCH,
+            readers: std::thread::available_parallelism().map_or(1, usize::from),
+            sort_inodes: true,
+            personal_addresses: Vec::new(),
+        }
+    }
+}
+
+/// The result of a synchronisation.
+#[derive(Debug, Default)]
+pub struct MailSyncReport {
+    /// The number of files that were read.
+    pub added_files: usize,
+    /// The number of files that were renamed or moved.
+    pub renamed_files: usize,
+    /// The number of files that went away.
+    pub removed_files: usize,
+    /// The number of directories, and of those that were listed.
+    pub directories: usize,
+    /// The number of directories that were listed.
+    pub listed_directories: usize,
+    /// Folders and files that could not be read, and damaged messages.
+    pub problems: Vec<MailSyncProblem>,
+    /// Whether the user interrupted it. What was committed stays.
+    pub is_interrupted: bool,
+}
+
+/// A folder or a file that could not be read, or a message that is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailSyncProblem {
+    /// The path.
+    pub path: PathBuf,
+    /// The reason, for a person.
+    pub reason: String,
+    /// Whether nothing of the file is in the index.
+    pub is_left_out: bool,
+}
+
+/// The progress of a synchronisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MailSyncProgress {
+    /// The number of new files that are in the index.
+    pub done: usize,
+    /// The number of new files.
+    pub total: usize,
+}
+
+/// A synchronisation of one maildir.
+struct MailSync<'s> {
+    store: &'s mut Store,
+    root: &'s Path,
+    collection: &'s str,
+    options: &'s MailSyncOptions,
+    operation: Operation,
+    report: MailSyncReport,
+    is_cancelled: &'s dyn Fn() -> bool,
+}
+
+/// Brings the index of the maildir at `root` up to date. `report_progress` is called after each
+/// batch; the work ends early when `is_cancelled` returns true.
+///
+/// # Errors
+/// The root cannot be listed, or has no directories `cur` or `new` although messages of it are
+/// known: it may be on a disk that is not mounted. The store cannot be written.
+pub fn sync_maildir(
+    store: &mut Store,
+    root: &Path,
+    collection: &str,
+    options: &MailSyncOptions,
+    report_progress: &mut dyn FnMut(MailSyncProgress),
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<MailSyncReport, Error> {
+    let lock = store.lock_mail_sync()?;
+    let mut sync = MailSync {
+        store,
+        root,
+        collection,
+        options,
+        operation: Operation::new("sync", collection, now_milliseconds()),
+        report: MailSyncReport::default(),
+        is_cancelled,
+    };
+    sync.run(lock.first_row, report_progress)?;
+    Ok(sync.report)
+}
+
+fn now_milliseconds() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl MailSync<'_> {
+    fn run(
+        &mut self,
+        first_row: u32,
+        report_progress: &mut dyn FnMut(MailSyncProgress),
+    ) -> Result<(), Error> {
+        let scanned_at = now_milliseconds() / 1000;
+        let unreadable = |source| Error::Maildir { path: self.root.to_path_buf(), source };
+        let scan = scan_maildir(self.root).map_err(unreadable)?;
+        let known = self.read_known_directories()?;
+        if scan.directories.is_empty() && !known.is_empty() {
+            return Err(Error::EmptyMaildir { path: self.root.to_path_buf() });
+        }
+        self.report.directories = scan.directories.len();
+        self.report.problems.extend(scan.problems.iter().map(problem_of));
+        let mut listings = Vec::new();
+        for directory in &scan.directories {
+            let path = self.relative_path(directory);
+            let state = encode_state(&directory.state);
+            let record = known.iter().find(|record| record.path == path);
+            let is_unchanged = record.is_some_and(|record| record.state == state);
+            let is_frozen =
+                directory.has_noupdate && record.is_some_and(|one| !one.state.is_empty());
+            if !self.options.is_full && (is_unchanged || is_frozen) {
+                continue;
+            }
+            listings.push(self.list(directory, path, state, scanned_at, record));
+        }
+        self.report.listed_directories = listings.len();
+        let is_there = |record: &&KnownDirectory| {
+            scan.directories.iter().all(|directory| self.relative_path(directory) != record.path)
+        };
+        let gone: Vec<KnownDirectory> = known.iter().filter(is_there).cloned().collect();
+        let changes = FileChanges::compare(&listings, &gone);
+        self.write_changes(&listings, &gone, changes, first_row, report_progress)
+    }
+
+    /// Reads the directories that the store knows, with the files of each.
+    fn read_known_directories(&self) -> Result<Vec<KnownDirectory>, Error> {
+        let reader = self.store.open_reader()?;
+        let mail = reader.mail()?;
+        let mut known = Vec::new();
+        for record in mail.directories(self.collection)? {
+            known.push(KnownDirectory { id: record.id, path: record.path, state: record.state });
+        }
+        Ok(known)
+    }
+
+    fn relative_path(&self, directory: &MaildirDirectory) -> Vec<u8> {
+        let path = directory.path.strip_prefix(self.root).unwrap_or(&directory.path);
+        path.as_os_str().as_bytes().to_vec()
+    }
+
+    /// Lists a directory. One that cannot be listed keeps the files that are known of it.
+    fn list(
+        &mut self,
+        directory: &MaildirDirectory,
+        path: Vec<u8>,
+        state: Vec<u8>,
+        scanned_at: i64,
+        known: Option<&KnownDirectory>,
+    ) -> DirectoryListing {
+        let mut listing = DirectoryListing {
+            path,
+            folder: directory.folder.as_os_str().as_bytes().to_vec(),
+            is_new: directory.is_new,
+            state: if directory.state.is_settled(scanned_at) { state } else { Vec::new() },
+            known: known.cloned(),
+            files: None,
+        };
+        match directory.list_files() {
+            Ok((files, problems)) => {
+                if !problems.is_empty() {
+                    listing.state.clear();
+                }
+                self.report.problems.extend(problems.iter().map(problem_of));
+                let files = files.into_iter().map(|file| (file.name.into_vec(), file.inode));
+                listing.files = Some(files.collect());
+            }
+            Err(error) => {
+                listing.state.clear();
+                self.report.problems.push(MailSyncProblem {
+                    path: directory.path.clone(),
+                    reason: error.to_string(),
+                    is_left_out: true,
+                });
+            }
+        }
+        listing
+    }
+
+    fn write_changes(
+        &mut self,
+        listings: &[DirectoryListing],
+        gone: &[KnownDirectory],
+        compare: FileChanges,
+        first_row: u32,
+        report_progress: &mut dyn FnMut(MailSyncProgress),
+    ) -> Result<(), Error> {
+        let put = |listing: &DirectoryListing, state: &[u8]| MailChange::PutDirectory {
+            path: listing.path.clone(),
+            folder: listing.folder.clone(),
+            is_new: listing.is_new,
+            state: state.to_vec(),
+        };
+        let files = {
+            let reader = self.store.open_reader()?;
+            compare.resolve(&reader.mail()?)?
+        };
+        // While files are missing in the index, the directory counts as not listed.
+        let opened = listings.iter().filter(|listing| listing.known.is_none() || !files.is_empty());
+        let mut first: Vec<MailChange> = opened.map(|listing| put(listing, &[])).collect();
+        self.report.renamed_files = files.renamed.len();
+        self.report.removed_files = files.removed.len();
+        first.extend(files.renamed);
+        self.apply_all(first)?;
+        let unread = self.add_messages(files.added, first_row, report_progress)?;
+        if self.report.is_interrupted {
+            return Ok(());
+        }
+        let mut last = files.removed;
+        last.extend(gone.iter().map(|one| MailChange::RemoveDirectory(one.path.clone())));
+        for listing in listings {
+            let is_complete = listing.files.is_some() && !unread.contains(&listing.path);
+            let state = if is_complete { listing.state.as_slice() } else { &[] };
+            let known_state = listing.known.as_ref().map(|known| known.state.as_slice());
+            if known_state != Some(state) || !files.is_unchanged {
+                last.push(put(listing, state));
+            }
+        }
+        self.apply_all(last)
+    }
+
+    /// Reads, parses and writes new files. Returns the directories with a file that could not be
+    /// read.
+    fn add_messages(
+        &mut self,
+        files: Vec<larder_store::MailFile>,
+        first_row: u32,
+        report_progress: &mut dyn FnMut(MailSyncProgress),
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let total = files.len();
+        if total == 0 {
+            return Ok(Vec::new());
+        }
+        let mut done = 0;
+        let mut unread = Vec::new();
+        let pipeline = MessagePipeline::start(self.root, files, first_row, self.options)?;
+        for PreparedBatch { changes, words, end_row, problems, unread_directories, count } in
+            pipeline
+        {
+            if (self.is_cancelled)() {
+                self.report.is_interrupted = true;
+                break;
+            }
+            done += count;
+            self.report.added_files += changes.len();
+            self.report.problems.extend(problems);
+            unread.extend(unread_directories);
+            self.apply(changes, Some(words), end_row)?;
+            self.store.merge_words(MERGED_BYTES_PER_STEP)?;
+            report_progress(MailSyncProgress { done, total });
+        }
+        while self.store.merge_words(MERGED_BYTES_PER_STEP)? {}
+        Ok(unread)
+    }
+
+    /// Writes changes without new messages, in batches.
+    fn apply_all(&mut self, changes: Vec<MailChange>) -> Result<(), Error> {
+        let mut changes = changes.into_iter().peekable();
+        while changes.peek().is_some() {
+            let batch = changes.by_ref().take(CHANGES_PER_BATCH).collect();
+            self.apply(batch, None, 0)?;
+        }
+        Ok(())
+    }
+
+    fn apply(
+        &mut self,
+        changes: Vec<MailChange>,
+        words: Option<larder_store::EncodedSegment>,
+        end_row: u32,
+    ) -> Result<(), Error> {
+        let collection = self.collection.to_string();
+        let batch = MailBatch { collection, changes, words, end_row };
+        self.store.apply(&mut self.operation, vec![BatchChange::Mail(Box::new(batch))])?;
+        Ok(())
+    }
+}
+
+fn problem_of(problem: &MaildirProblem) -> MailSyncProblem {
+    MailSyncProblem {
+        path: problem.path.clone(),
+        reason: problem.reason.to_string(),
+        is_left_out: true,
+    }
+}
+
+/// Returns the stored form of the state of a directory.
+fn encode_state(state: &DirectoryState) -> Vec<u8> {
+    let seconds = state.modified_seconds.to_le_bytes();
+    let nanoseconds = state.modified_nanoseconds.to_le_bytes();
+    [state.device.to_le_bytes(), state.inode.to_le_bytes(), seconds, nanoseconds].concat()
+}

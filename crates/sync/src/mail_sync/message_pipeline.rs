@@ -1,0 +1,228 @@
+//! Reading and parsing new files in several threads.
+//!
+//! A batch of files is one job: a thread reads them in the order of their inodes, parses them and
+//! encodes their words, and passes the whole batch on. The caller writes the batches in the order
+//! in which they come. A channel holds one finished batch for each thread, which bounds memory.
+//! Separate from `mail_sync` so that all code about threads is in one place.
+
+use super::file_changes::delivery_time;
+use super::{MailSyncOptions, MailSyncProblem};
+use crate::error::Error;
+use larder_format::maildir_name::MaildirName;
+use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+use std::time::UNIX_EPOCH;
+
+/// The first batch is small, so that the newest messages are found at once; the size doubles.
+const FIRST_BATCH_MESSAGES: usize = 128;
+/// The bytes of the files of a batch, after which it ends early.
+const MAX_BATCH_BYTES: usize = 48 << 20;
+/// The largest file that is read. Larger ones are no mail: no server accepts them.
+const MAX_MESSAGE_BYTES: u64 = 256 << 20;
+
+/// A batch that is ready to be written.
+pub(super) struct PreparedBatch {
+    pub(super) changes: Vec<MailChange>,
+    pub(super) words: EncodedSegment,
+    /// The row after the last one of the batch.
+    pub(super) end_row: u32,
+    pub(super) problems: Vec<MailSyncProblem>,
+    /// The directories with files that could not be read.
+    pub(super) unread_directories: Vec<Vec<u8>>,
+    /// The number of files of the batch.
+    pub(super) count: usize,
+}
+
+/// Files to read, with the row of the first one.
+struct ReadJob {
+    files: Vec<MailFile>,
+    first_row: u32,
+}
+
+/// The batches, as they become ready.
+pub(super) struct MessagePipeline {
+    batches: Receiver<PreparedBatch>,
+}
+
+impl MessagePipeline {
+    /// Starts the threads.
+    pub(super) fn start(
+        root: &Path,
+        files: Vec<MailFile>,
+        first_row: u32,
+        options: &MailSyncOptions,
+    ) -> Result<MessagePipeline, Error> {
+        let readers = options.readers.max(1);
+        let jobs = Arc::new(Mutex::new(divide_files(files, first_row, options).into_iter()));
+        let (sender, batches) = sync_channel(1);
+        for number in 0..readers {
+            let worker = ReadWorker {
+                root: root.to_path_buf(),
+                jobs: Arc::clone(&jobs),
+                builder: MailBatchBuilder::new(&options.personal_addresses),
+                sort_inodes: options.sort_inodes,
+                bytes: Vec::new(),
+            };
+            let sender: SyncSender<PreparedBatch> = sender.clone();
+            Builder::new()
+                .name(format!("mail-reader-{number}"))
+                .spawn(move || worker.run(&sender))
+                .map_err(Error::SpawnThread)?;
+        }
+        Ok(MessagePipeline { batches })
+    }
+}
+
+impl Iterator for MessagePipeline {
+    type Item = PreparedBatch;
+
+    fn next(&mut self) -> Option<PreparedBatch> {
+        self.batches.recv().ok()
+    }
+}
+
+/// Divides the files into batches, each with rows of its own.
+fn divide_files(files: Vec<MailFile>, first_row: u32, options: &MailSyncOptions) -> Vec<ReadJob> {
+    let most = options.batch_messages.max(1);
+    let (mut jobs, mut size, mut row) = (Vec::new(), FIRST_BATCH_MESSAGES.min(most), first_row);
+    let mut files = files.into_iter();
+    loop {
+        let batch: Vec<MailFile> = files.by_ref().take(size).collect();
+        if batch.is_empty() {
+            return jobs;
+        }
+        let count = u32::try_from(batch.len()).unwrap_or(u32::MAX);
+        jobs.push(ReadJob { files: batch, first_row: row });
+        row = row.saturating_add(count);
+        size = (size * 2).min(most);
+    }
+}
+
+struct ReadWorker {
+    root: PathBuf,
+    jobs: Arc<Mutex<std::vec::IntoIter<ReadJob>>>,
+    builder: MailBatchBuilder,
+    sort_inodes: bool,
+    bytes: Vec<u8>,
+}
+
+impl ReadWorker {
+    /// Works until there are no jobs, or nobody wants the results.
+    fn run(mut self, sender: &SyncSender<PreparedBatch>) {
+        loop {
+            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(mut job) = job else { return };
+            if self.sort_inodes {
+                job.files.sort_by_key(|file| file.inode);
+            }
+            let mut files = job.files.into_iter().peekable();
+            let mut row = job.first_row;
+            while files.peek().is_some() {
+                let batch = self.prepare_batch(&mut files, &mut row);
+                if sender.send(batch).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Prepares files until a batch has enough bytes.
+    fn prepare_batch(
+        &mut self,
+        files: &mut impl Iterator<Item = MailFile>,
+        row: &mut u32,
+    ) -> PreparedBatch {
+        let (mut bytes, mut count) = (0, 0);
+        let (mut changes, mut problems, mut unread_directories) = (vec![], vec![], vec![]);
+        while bytes < MAX_BATCH_BYTES
+            && let Some(file) = files.next()
+        {
+            count += 1;
+            let path = self.path_of(&file);
+            let fallback_date = match self.read(&path) {
+                Ok(modified) => match delivery_time(&file.name) {
+                    0 => modified,
+                    delivered => delivered,
+                },
+                // The next synchronisation sees where the file went.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    match self.read_renamed(&file) {
+                        Some(modified) => modified,
+                        None => {
+                            unread_directories.push(file.directory);
+                            continue;
+                        }
+                    }
+                }
+                Err(error) => {
+                    let reason = error.to_string();
+                    problems.push(MailSyncProblem { path, reason, is_left_out: true });
+                    unread_directories.push(file.directory);
+                    continue;
+                }
+            };
+            bytes += self.bytes.len();
+            let (message, document) = self.builder.prepare(*row, &self.bytes, fallback_date);
+            *row = row.saturating_add(1);
+            for problem in document.problems() {
+                let reason = problem.to_string();
+                problems.push(MailSyncProblem { path: path.clone(), reason, is_left_out: false });
+            }
+            changes.push(MailChange::AddFile { file, message: Box::new(message) });
+        }
+        PreparedBatch {
+            changes,
+            words: self.builder.take_words(),
+            end_row: *row,
+            problems,
+            unread_directories,
+            count,
+        }
+    }
+
+    fn path_of(&self, file: &MailFile) -> PathBuf {
+        self.root.join(OsStr::from_bytes(&file.directory)).join(OsStr::from_bytes(&file.name))
+    }
+
+    /// Reads a file into the buffer. Returns the time of its last change.
+    fn read(&mut self, path: &Path) -> io::Result<i64> {
+        self.bytes.clear();
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("not a file"));
+        }
+        if metadata.len() > MAX_MESSAGE_BYTES {
+            return Err(io::Error::other("larger than 256 MiB"));
+        }
+        file.take(MAX_MESSAGE_BYTES).read_to_end(&mut self.bytes)?;
+        let modified = metadata.modified().ok();
+        let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+        Ok(since.and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or_default())
+    }
+
+    /// Reads a file that was renamed since its directory was listed: a mail reader changed its
+    /// flags, or moved it from `new` to `cur`.
+    fn read_renamed(&mut self, file: &MailFile) -> Option<i64> {
+        let base = MaildirName::parse(&file.name).base;
+        let directory = self.root.join(OsStr::from_bytes(&file.directory));
+        for name in ["cur", "new"] {
+            let Ok(entries) = fs::read_dir(directory.with_file_name(name)) else { continue };
+            let is_same = |entry: &fs::DirEntry| {
+                MaildirName::parse(entry.file_name().as_bytes()).base == base
+            };
+            let found = entries.filter_map(Result::ok).find(is_same);
+            if let Some(modified) = found.and_then(|entry| self.read(&entry.path()).ok()) {
+                return Some(modified);
+            }
+        }
+        None
+    }
+}

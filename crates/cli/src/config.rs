@@ -27,6 +27,18 @@ pub(crate) struct Config {
     /// The live views.
     #[serde(default)]
     pub(crate) views: ViewsConfig,
+    /// Mail.
+    #[serde(default)]
+    pub(crate) mail: MailConfig,
+}
+
+/// `[mail]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct MailConfig {
+    /// The addresses of the user: messages to one of them are personal.
+    #[serde(default)]
+    pub(crate) addresses: Vec<String>,
 }
 
 /// `[query-log]`.
@@ -73,7 +85,8 @@ impl TryFrom<ByteSizeValue> for ByteSize {
     }
 }
 
-const KNOWN_KEYS: &[&str] = &["data-dir", "locale", "region", "editor", "query-log", "views"];
+const KNOWN_KEYS: &[&str] =
+    &["data-dir", "locale", "region", "editor", "query-log", "views", "mail"];
 /// The hint for a line that is not TOML.
 const EXAMPLE_LINE_HINT: &str = "for example: locale = \"sv\"";
 

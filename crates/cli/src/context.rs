@@ -30,6 +30,8 @@ pub(crate) struct CommandContext {
     pub(crate) dir: PathBuf,
     /// The output format.
     pub(crate) format: OutputFormat,
+    /// The addresses of the user, by which personal messages are known.
+    pub(crate) mail_addresses: Vec<String>,
     /// Whether to print no progress, notes or warnings.
     pub(crate) quiet: bool,
     /// Standard output.
@@ -123,6 +125,7 @@ impl CommandContext {
                     .or_else(|| region_from_locale(&locale_for_category("LC_ADDRESS")?)),
                 user_locale: read_user_locale(),
             },
+            mail_addresses: config.mail.addresses,
             locale: config.locale,
             locale_if_new: locale_for_category("LC_COLLATE"),
         })

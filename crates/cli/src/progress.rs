@@ -15,3 +15,13 @@ pub(crate) fn byte_progress(quiet: bool, total: Option<u64>) -> ProgressBar {
     }
     bar
 }
+
+/// Returns a bar over a number of items, which becomes known later.
+pub(crate) fn count_progress(quiet: bool) -> ProgressBar {
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len}  {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,5 +1,6 @@
 mod duplicate_groups;
 pub(super) mod field_list;
+pub(super) mod message_list;
 pub(super) mod occurrence_list;
 pub(super) mod query_args;
 
@@ -12,6 +13,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, OutputStream, format_count};
 use larder_date_phrase::DateRange;
 use larder_format::collection_type::suggest_any_field;
+use larder_format::kind::SourceLocation;
 use larder_query::{ItemSummary, Query, ResultSet, SortSpec, TimeTest};
 use larder_store::{ItemRow, Reader, TimeTarget};
 use larder_time::zone::Zone;
@@ -81,6 +83,18 @@ pub(crate) struct FindArgs {
     /// QUERY, only groups with a match
     #[arg(long, conflicts_with_all = ["explain", "sort"])]
     duplicates: bool,
+    /// Messages: list threads, the one with the newest match first
+    #[arg(long)]
+    threads: bool,
+    /// Messages: list the other messages of the threads, too
+    #[arg(long)]
+    related: bool,
+    /// Messages: print the paths of the files
+    #[arg(long, conflicts_with = "threads")]
+    files: bool,
+    /// Messages: leave out the first N
+    #[arg(long, value_name = "N")]
+    offset: Option<usize>,
 }
 
 /// Limits for the rows whose columns are aligned together: a cell may have any length.
@@ -94,6 +108,9 @@ impl FindArgs {
     }
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        if self.is_about_messages() {
+            return self.run_for_messages(context);
+        }
         let columns = parse_columns(&self.fields)?;
         let mut request = self.to_search_request(context)?;
         let reader = context.open_reader()?;
@@ -134,6 +151,31 @@ impl FindArgs {
             self.print_advice(context);
         }
         Ok(if answer.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
+    }
+
+    /// Returns whether the search is for messages, which are in a store of their own.
+    fn is_about_messages(&self) -> bool {
+        let kind = self.query_args.kind;
+        self.threads
+            || self.related
+            || self.files
+            || kind.is_some_and(|kind| kind.source_location() == SourceLocation::Locator)
+    }
+
+    fn run_for_messages(
+        &self,
+        context: &mut CommandContext,
+    ) -> Result<CommandStatus, CommandFailure> {
+        let options = message_list::MessageListOptions {
+            query: self.query_args.query_text(),
+            limit: self.limit,
+            offset: self.offset.unwrap_or_default(),
+            is_count: self.count,
+            is_threaded: self.threads,
+            is_related: self.related,
+            is_files: self.files,
+        };
+        message_list::print_messages(context, &options)
     }
 
     /// Prints a note that may help when nothing was found.

@@ -23,6 +23,8 @@ mod salvage;
 mod save;
 mod serve;
 mod show;
+mod sources;
+mod sync;
 mod undo;
 mod watch;
 
@@ -102,6 +104,8 @@ pub(crate) enum Command {
     Purge(purge::PurgeArgs),
     Collections(collections::CollectionsArgs),
     Export(export::ExportArgs),
+    Sources(sources::SourcesArgs),
+    Sync(sync::SyncArgs),
     Fields(fields::FieldsArgs),
     Check(check::CheckArgs),
     Backup(backup::BackupArgs),
@@ -154,6 +158,8 @@ impl Command {
             Command::Purge(args) => args.run(context),
             Command::Collections(args) => args.run(context),
             Command::Export(args) => args.run(context),
+            Command::Sources(args) => args.run(context),
+            Command::Sync(args) => args.run(context),
             Command::Fields(args) => args.run(context),
             Command::Check(args) => args.run(context),
             Command::Backup(args) => args.run(context),

@@ -20,7 +20,7 @@ const MIN_SLOTS: usize = 1 << 12;
 /// The words of a batch of items in memory. It is filled by a parsing thread, without the store.
 #[derive(Debug, Default)]
 pub struct WordBuffer {
-    /// An open-addressing hash table of the terms, at most half full, of a power of two.
+    /// An open-addressing hash table of the terms, at most three quarters full; a power of two.
     slots: Vec<Slot>,
     /// A random odd number, chosen with the first slots.
     hash_key: u64,
@@ -76,7 +76,7 @@ impl WordBuffer {
     /// Adds a term of a row, and its position there. The term is not longer than
     /// [`MAX_WORD_BYTES`], and has no zero byte. Rows are added in ascending order, and so are the
     /// positions of a term in a row, in which the same may come again. A term has positions
-    /// everywhere or nowhere.
+    /// everywhere or nowhere. A batch has less than 4 GB of distinct terms.
     pub fn add(&mut self, row: u32, term: &[u8], position: Option<u32>) {
         debug_assert!((1..=MAX_WORD_BYTES).contains(&term.len()) && !term.contains(&0));
         debug_assert!(self.postings.last().is_none_or(|last| last.place.row <= row));
@@ -130,7 +130,7 @@ impl WordBuffer {
     /// Returns the number of a term, which is added if it is new.
     #[inline]
     fn find_or_insert(&mut self, term: &[u8], has_positions: bool) -> u32 {
-        if (self.terms.len() + 1) * 2 > self.slots.len() {
+        if (self.terms.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
         let hash = hash_term(term, self.hash_key);
@@ -183,8 +183,8 @@ impl WordBuffer {
         let ends = &mut sorted.ends;
         ends.clear();
         ends.resize(self.terms.len() + 1, 0);
-        // First the number of places of each term is counted in the slot after its own, then the
-        // beginning of its places, which moves to their end while they are filled in.
+        // Each element counts the places of the term before it, then is the beginning of those of
+        // its own, and moves to their end while they are filled in.
         for posting in &self.postings {
             if let Some(count) = ends.get_mut(posting.term as usize + 1) {
                 *count += 1;

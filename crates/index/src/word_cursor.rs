@@ -121,10 +121,10 @@ struct SegmentCursor {
     list_ends: Vec<usize>,
 }
 
-/// The first and last row of the term in a block, as far as they are the edges of what is known.
+/// The rows of the term that a block makes known.
 struct BlockEdges {
     has_term: bool,
-    /// The range of rows that are known by the block alone.
+    /// The range in which the block has all rows.
     known: Range<u64>,
 }
 

@@ -120,6 +120,17 @@ impl Tester {
                 let is_found = cursor.positions(&index, start + 1, &mut positions).unwrap();
                 assert_eq!(is_found, rows.get(&(start + 1)).is_some_and(|found| !found.is_empty()));
             }
+            // Ranges of any size, around what the cursor has read last.
+            for n in 0..16_u32 {
+                let number = (seed + n).wrapping_mul(0x9e37_79b1) >> 8;
+                let mut bits = vec![0; 1 + number as usize % 60];
+                let first_row = number / 64 % (self.last_row() + 1);
+                cursor.rows_in_range(&index, first_row, &mut bits).unwrap();
+                let end = first_row + bits.len() as u32 * 64;
+                assert!(
+                    unpack(&bits, first_row).iter().eq(rows.range(first_row..end).map(|r| r.0))
+                );
+            }
         }
     }
 
@@ -194,7 +205,7 @@ fn batches() -> impl Strategy<Value = Batch> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn merged_segments_have_the_postings_of_the_model(
@@ -388,6 +399,26 @@ fn rows_with_many_positions_are_divided_between_blocks() {
     }
     tester.write();
     tester.check();
+}
+
+#[test]
+fn rows_up_to_the_greatest_number_are_found() {
+    let mut tester = Tester::default();
+    for row in (0..9).chain(u32::MAX - 3000..=u32::MAX) {
+        tester.buffer.add(row, b"a", Some(row));
+    }
+    tester.write();
+    let index = tester.index();
+    let mut cursor = index.cursor(b"a");
+    let mut bits = [0; 4];
+    cursor.rows_in_range(&index, u32::MAX - 1, &mut bits).unwrap();
+    assert_eq!(bits, [3, 0, 0, 0]);
+    cursor.rows_in_range(&index, 0, &mut bits).unwrap();
+    assert_eq!(bits, [511, 0, 0, 0]);
+    let mut positions = Vec::new();
+    assert_eq!(cursor.positions(&index, u32::MAX, &mut positions), Ok(true));
+    assert_eq!(positions, [u32::MAX]);
+    assert_eq!(cursor.positions(&index, u32::MAX - 3001, &mut positions), Ok(false));
 }
 
 #[test]

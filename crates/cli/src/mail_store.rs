@@ -4,7 +4,9 @@
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
-use larder_store::{DataDirectory, Reader, Store, StoreFile};
+use crate::message_file::MessageFile;
+use crate::output::sanitize_line;
+use larder_store::{DataDirectory, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::MailSource;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -57,4 +59,96 @@ pub(crate) fn mail_roots(context: &CommandContext) -> Result<MailRoots, CommandF
 /// Returns the path of a file of a message.
 pub(crate) fn file_path(roots: &MailRoots, collection: &str, path: &Path) -> PathBuf {
     roots.get(collection).map_or_else(|| path.to_path_buf(), |root| root.join(path))
+}
+
+/// Messages that an error about an ambiguous ID lists.
+const MAX_LISTED_MESSAGES: usize = 20;
+
+/// Returns the rows of the messages that an ID names: the beginning of a handle, or a Message-ID.
+pub(crate) fn find_message_rows(reader: &Reader, id: &str) -> Result<Vec<u32>, CommandFailure> {
+    let uid = id.strip_prefix("mid:").unwrap_or(id);
+    let mut rows = reader.mail()?.rows_with_uid(uid)?;
+    if let Some(prefix) = HandlePrefix::parse(id) {
+        for meta in reader.items().find_by_handle(prefix, MAX_LISTED_MESSAGES)? {
+            rows.extend(u32::try_from(meta.row.to_number()).ok());
+        }
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    Ok(rows)
+}
+
+/// Returns the row of the message that an ID names; `None`: there is no such message.
+pub(crate) fn resolve_message(
+    context: &CommandContext,
+    reader: &Reader,
+    id: &str,
+) -> Result<Option<u32>, CommandFailure> {
+    let rows = find_message_rows(reader, id)?;
+    let is_item = || -> Result<bool, CommandFailure> {
+        let prefix =
+            HandlePrefix::parse(id).filter(|_| DataDirectory::new(&context.dir).has_store());
+        let Some(prefix) = prefix else { return Ok(false) };
+        Ok(!context.open_reader()?.items().find_by_handle(prefix, 1)?.is_empty())
+    };
+    match rows.as_slice() {
+        [] => Ok(None),
+        [row] if !is_item()? => Ok(Some(*row)),
+        _ => {
+            let message = format!("the ID {:?} matches several items", sanitize_line(id));
+            let mut failure = CommandFailure::new(FailureKind::Usage, message);
+            for row in rows {
+                if let Some(message) = reader.mail()?.message(row)? {
+                    let subject = sanitize_line(&message.summary.subject);
+                    failure = failure.with_hint(format!("{}  {subject}", message.handle));
+                }
+            }
+            Err(failure.with_hint("type more letters of the ID"))
+        }
+    }
+}
+
+/// Opens a file of a message. A file that was moved since the last synchronisation is named.
+pub(crate) fn open_message_row(
+    context: &CommandContext,
+    reader: &Reader,
+    row: u32,
+) -> Result<MessageFile, CommandFailure> {
+    let roots = mail_roots(context)?;
+    let files = reader.mail()?.message_files(row)?;
+    let paths: Vec<PathBuf> =
+        files.iter().map(|(collection, path)| file_path(&roots, collection, path)).collect();
+    let found = paths.iter().find(|path| path.exists()).or(paths.first());
+    match found {
+        Some(path) => MessageFile::open(path).map_err(|failure| {
+            failure.with_hint("files that were moved are found by: larder sync")
+        }),
+        None => Err(CommandFailure::new(FailureKind::NotFound, "the message has no file")
+            .with_hint("larder sync")),
+    }
+}
+
+/// Opens the message that an ID names; `None`: there is no such message.
+pub(crate) fn open_message(
+    context: &CommandContext,
+    id: &str,
+) -> Result<Option<MessageFile>, CommandFailure> {
+    let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
+    let Some(row) = resolve_message(context, &reader, id)? else { return Ok(None) };
+    open_message_row(context, &reader, row).map(Some)
+}
+
+/// Opens the messages of the thread of a message, the oldest first; none: there is no such message.
+pub(crate) fn open_thread(
+    context: &CommandContext,
+    id: &str,
+) -> Result<Vec<MessageFile>, CommandFailure> {
+    let Some(reader) = open_mail_reader(context)? else { return Ok(Vec::new()) };
+    let Some(row) = resolve_message(context, &reader, id)? else { return Ok(Vec::new()) };
+    let members = {
+        let mail = reader.mail()?;
+        let words = mail.words();
+        larder_query::MailSearch::open(&mail, &words)?.thread_by_date(row)?
+    };
+    members.into_iter().map(|row| open_message_row(context, &reader, row)).collect()
 }

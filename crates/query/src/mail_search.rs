@@ -113,6 +113,25 @@ impl<'m> MailSearch<'m> {
         self.for_each_row(&mut test, visit)
     }
 
+    /// Returns the rows of the thread of a message, the oldest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn thread_by_date(&self, row: u32) -> Result<Vec<u32>, Error> {
+        let mut members = Vec::new();
+        let mut dates = (None, Vec::new());
+        for row in self.with_threads(&[row])? {
+            let (block, place) = larder_store::block_of(row);
+            if dates.0 != Some(block) {
+                self.mail.values(MailColumn::Date, block, &mut dates.1)?;
+                dates.0 = Some(block);
+            }
+            members.push((dates.1.get(place).copied().unwrap_or_default(), row));
+        }
+        members.sort_unstable();
+        Ok(members.into_iter().map(|(_, row)| row).collect())
+    }
+
     fn for_each_row(&self, test: &mut BlockTest, visit: &mut dyn FnMut(u32)) -> Result<(), Error> {
         let mut state = BlockState::new(self.mail, &self.words);
         for block in 0..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {

@@ -173,7 +173,7 @@ impl MailSync<'_> {
         };
         let gone: Vec<KnownDirectory> = known.iter().filter(is_there).cloned().collect();
         let changes = FileChanges::compare(&listings, &gone);
-        self.write_changes(&listings, &gone, changes, first_row, report_progress)
+        self.write_changes(&listings, &gone, &changes, first_row, report_progress)
     }
 
     /// Reads the directories that the store knows, with the files of each.
@@ -234,7 +234,7 @@ impl MailSync<'_> {
         &mut self,
         listings: &[DirectoryListing],
         gone: &[KnownDirectory],
-        compare: FileChanges,
+        compare: &FileChanges<'_>,
         first_row: u32,
         report_progress: &mut dyn FnMut(MailSyncProgress),
     ) -> Result<(), Error> {

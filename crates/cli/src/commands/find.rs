@@ -19,7 +19,7 @@ use larder_store::{ItemRow, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
 
-/// Search contacts, events, tasks and memos
+/// Search contacts, events, tasks and memos, or messages
 ///
 /// Bare words match names, nicknames, organisations, e-mail addresses, phone
 /// numbers and all text of events, tasks and memos. All words must match; case
@@ -47,6 +47,12 @@ use serde_json::json;
 ///   larder find --duplicates
 ///   larder find 'when:2026-03 standup' --expand
 ///   larder find --alarms today..tomorrow
+///
+/// Messages are searched by whole words, in the query languages of mu and
+/// notmuch, and listed by date, the newest first:
+///
+///   larder find --kind message walrus from:anna date:2026-01..2026-03
+///   larder find --kind message '"annual audit" -flag:seen' --threads
 ///
 /// `larder fields` lists the fields; larder-query(7) describes queries in full.
 #[derive(Debug, clap::Args)]
@@ -166,6 +172,22 @@ impl FindArgs {
         &self,
         context: &mut CommandContext,
     ) -> Result<CommandStatus, CommandFailure> {
+        let unsupported = [
+            (self.sort.is_some(), "--sort"),
+            (self.from.is_some(), "--from"),
+            (!self.fields.is_empty(), "--fields"),
+            (self.expand, "--expand"),
+            (self.alarms.is_some(), "--alarms"),
+            (self.explain, "--explain"),
+            (self.duplicates, "--duplicates"),
+            (self.query_args.sexp, "--sexp"),
+            (self.query_args.collection.is_some(), "--in"),
+        ];
+        if let Some((_, option)) = unsupported.iter().find(|(is_used, _)| *is_used) {
+            let message = format!("{option} cannot be used for messages yet");
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("messages are listed by date, the newest first"));
+        }
         let options = message_list::MessageListOptions {
             query: self.query_args.query_text(),
             limit: self.limit,

@@ -33,8 +33,8 @@ const EXTENSIONS: &[(&str, &str)] = &[
 /// Without --part, --match or --all, all attachments are saved.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SaveArgs {
-    /// The file of the message; - for standard input
-    #[arg(value_name = "FILE")]
+    /// The ID or Message-ID of the message, or the path of its file; - for standard input
+    #[arg(value_name = "ID")]
     message: PathBuf,
     /// Save part N; `larder show FILE` prints the numbers
     #[arg(long = "part", value_name = "N")]
@@ -56,7 +56,7 @@ pub(crate) struct SaveArgs {
 impl SaveArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let pattern = self.pattern.as_deref().map(parse_pattern).transpose()?;
-        let file = MessageFile::open(&self.message)?;
+        let file = self.open_message(context)?;
         let message = file.parse()?;
         let places = self.choose_parts(&message, pattern.as_ref(), &file)?;
         if places.is_empty() {
@@ -92,6 +92,16 @@ impl SaveArgs {
             }
         }
         Ok(CommandStatus::Done)
+    }
+
+    fn open_message(&self, context: &CommandContext) -> Result<MessageFile, CommandFailure> {
+        let is_file = self.message.as_os_str() == "-" || self.message.exists();
+        if let Some(id) = self.message.to_str().filter(|_| !is_file)
+            && let Some(file) = crate::mail_store::open_message(context, id)?
+        {
+            return Ok(file);
+        }
+        MessageFile::open(&self.message)
     }
 
     /// Returns the places of the parts to save, in ascending order.

@@ -8,6 +8,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::item_ids::resolve_items;
+use crate::mail_store;
 use crate::message_file::MessageFile;
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, sanitize_line};
 use larder_format::binary_description::describe_binary;
@@ -18,11 +19,11 @@ use larder_query::UserLocale;
 use larder_store::{ItemMeta, Reader};
 use serde_json::json;
 
-/// Show items in full: as text, JSON, or the original vCard or iCalendar
+/// Show items in full: as text, JSON, or the original vCard, iCalendar or message
 ///
 /// ID is the ID that `larder find` prints, or any unambiguous beginning of it; or `uid:TEXT`; or
-/// `COLLECTION/UID`. The file of a mail message is shown where it is: ID is its path, with a slash
-/// in it or `.eml` at its end, or `-` for standard input.
+/// `COLLECTION/UID`; or the Message-ID of a message. A message that is not indexed is shown by the
+/// path of its file, with a slash in it or `.eml` at its end, or `-` for standard input.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// The items
@@ -31,6 +32,9 @@ pub(crate) struct ShowArgs {
     /// Print the original bytes; the same as --format raw
     #[arg(long)]
     raw: bool,
+    /// Show the whole thread of each message, the oldest first
+    #[arg(long)]
+    thread: bool,
 }
 
 impl ShowArgs {
@@ -41,14 +45,20 @@ impl ShowArgs {
         let mut ids = Vec::new();
         let mut has_files = false;
         for operand in self.ids {
-            let Some(file) = MessageFile::open_operand(&operand)? else {
-                ids.push(operand);
-                continue;
+            let files = match MessageFile::open_operand(&operand)? {
+                Some(file) => vec![file],
+                None if self.thread => mail_store::open_thread(context, &operand)?,
+                None => mail_store::open_message(context, &operand)?.into_iter().collect(),
             };
-            if std::mem::replace(&mut has_files, true) && context.format == OutputFormat::Text {
-                context.out.print_line("")?;
+            if files.is_empty() {
+                ids.push(operand);
             }
-            message_page::print_message(context, &file)?;
+            for file in files {
+                if std::mem::replace(&mut has_files, true) && context.format == OutputFormat::Text {
+                    context.out.print_line("")?;
+                }
+                message_page::print_message(context, &file)?;
+            }
         }
         if ids.is_empty() {
             return Ok(CommandStatus::Done);

@@ -204,7 +204,7 @@ impl MailSearch<'_> {
                 if let [(word, _)] = words.as_slice()
                     && is_single_unspaced(word)
                 {
-                    return self.compile_prefix(field, range, &[], word);
+                    return self.compile_prefix(field, range.as_ref(), &[], word);
                 }
                 if words.is_empty() {
                     return Ok(BlockTest::Nothing);
@@ -219,21 +219,27 @@ impl MailSearch<'_> {
             TextMatch::Prefix(text) => {
                 let mut words = query_words(text);
                 match words.pop() {
-                    Some((last, _)) => self.compile_prefix(field, range, &words, &last),
+                    Some((last, _)) => self.compile_prefix(field, range.as_ref(), &words, &last),
                     None => Ok(BlockTest::Nothing),
                 }
             }
             TextMatch::Suffix(text) => {
                 let end = fold(text);
-                self.compile_expansion(field, range, &[], "", &|word| word.ends_with(&*end))
+                self.compile_expansion(field, range.as_ref(), &[], "", &|word| {
+                    word.ends_with(&*end)
+                })
             }
             TextMatch::Infix(text) => {
                 let part = fold(text);
-                self.compile_expansion(field, range, &[], "", &|word| word.contains(&*part))
+                self.compile_expansion(field, range.as_ref(), &[], "", &|word| {
+                    word.contains(&*part)
+                })
             }
             TextMatch::Pattern(text) => {
                 let pattern = compile_pattern(text)?;
-                self.compile_expansion(field, range, &[], "", &|word| pattern.is_match(word))
+                self.compile_expansion(field, range.as_ref(), &[], "", &|word| {
+                    pattern.is_match(word)
+                })
             }
             TextMatch::Near { left, right, distance, is_ordered } => {
                 let words: Vec<_> = [left, right]
@@ -244,7 +250,7 @@ impl MailSearch<'_> {
                 let relation = WordRelation::Near { distance: *distance, is_ordered: *is_ordered };
                 Ok(BlockTest::Positions(PositionTest { words, relation, range }))
             }
-            TextMatch::Exists => self.compile_expansion(field, range, &[], "", &|_| true),
+            TextMatch::Exists => self.compile_expansion(field, range.as_ref(), &[], "", &|_| true),
         }
     }
 
@@ -264,7 +270,7 @@ impl MailSearch<'_> {
     fn compile_prefix(
         &self,
         field: MessageTermField,
-        range: Option<Range<u32>>,
+        range: Option<&Range<u32>>,
         words: &[(String, u32)],
         start: &str,
     ) -> Result<BlockTest, Error> {
@@ -280,7 +286,7 @@ impl MailSearch<'_> {
     fn compile_expansion(
         &self,
         field: MessageTermField,
-        range: Option<Range<u32>>,
+        range: Option<&Range<u32>>,
         words: &[(String, u32)],
         start: &str,
         passes: &dyn Fn(&str) -> bool,
@@ -317,7 +323,7 @@ impl MailSearch<'_> {
             let word = term.get(1..).and_then(|word| str::from_utf8(word).ok());
             let mut phrase = words.to_vec();
             phrase.push((word.unwrap_or_default().to_string(), after));
-            any.push(self.phrase(field, range.clone(), &phrase));
+            any.push(self.phrase(field, range.cloned(), &phrase));
         }
         Ok(BlockTest::Or(any))
     }

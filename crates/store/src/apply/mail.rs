@@ -133,11 +133,11 @@ impl MailWriter<'_, '_> {
             UidLookup::Item(item) if self.has_text(item, message.text_hash)? => (item, false),
             UidLookup::Item(_) => match self.find_message(&derived)? {
                 UidLookup::Item(item) => (item, false),
-                lookup => (self.insert_message(&derived, 2, lookup, message)?, true),
+                lookup => (self.insert_message(&derived, 2, &lookup, message)?, true),
             },
             lookup => {
                 let origin = i64::from(!message.has_message_id);
-                (self.insert_message(&message.uid, origin, lookup, message)?, true)
+                (self.insert_message(&message.uid, origin, &lookup, message)?, true)
             }
         };
         self.insert_file(directory, file, item)?;
@@ -170,13 +170,13 @@ impl MailWriter<'_, '_> {
         &mut self,
         uid: &str,
         uid_origin: i64,
-        lookup: UidLookup,
+        lookup: &UidLookup,
         message: &PreparedMessage,
     ) -> Result<ItemRow, ApplyError> {
         let tx = self.batch.tx;
         let item = ItemRow::from_number(i64::from(message.row));
         let handle: Handle = match lookup {
-            UidLookup::Free(handle) => handle,
+            UidLookup::Free(handle) => *handle,
             _ => allocate_handle(tx, &self.collection, uid, "", item)?,
         };
         let ordinal = self.batch.next_ordinal();

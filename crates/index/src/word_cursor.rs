@@ -11,7 +11,7 @@ use crate::block::CorruptBlock;
 use crate::position_list::PositionLists;
 use crate::segment_storage::ReadSegments;
 use crate::word_block::{MIN_CONTINUED_BYTES, PostingKey, WordEntry};
-use crate::word_index::{WordIndex, WordReader};
+use crate::word_index::{WordIndex, WordSegmentReader};
 use std::ops::Range;
 
 /// The number after the greatest row.
@@ -25,12 +25,16 @@ pub struct WordCursor {
     segments: Vec<SegmentCursor>,
 }
 
-impl WordCursor {
-    pub(crate) fn new(term: &[u8], segment_count: usize) -> WordCursor {
+impl<P: ReadSegments> WordIndex<'_, P> {
+    /// Returns a cursor over the rows of a term, for this index only. Nothing is read yet.
+    #[must_use]
+    pub fn cursor(&self, term: &[u8]) -> WordCursor {
         let segments = std::iter::repeat_with(SegmentCursor::default);
-        WordCursor { term: term.to_vec(), segments: segments.take(segment_count).collect() }
+        WordCursor { term: term.to_vec(), segments: segments.take(self.segment_count()).collect() }
     }
+}
 
+impl WordCursor {
     /// Sets the bits of the rows that have the term, from `first_row` on: row `first_row + n` is
     /// the bit `n % 64` of the word `n / 64`. Bits that are set already stay. `index` is the one
     /// that the cursor is of.
@@ -86,7 +90,7 @@ impl WordCursor {
 
 /// Appends the positions of a row that continue those of its entry, in entries of their own.
 fn read_continued_positions<P: ReadSegments>(
-    reader: &WordReader<'_, P>,
+    reader: &WordSegmentReader<'_, P>,
     term: &[u8],
     row: u32,
     positions: &mut Vec<u32>,
@@ -132,7 +136,7 @@ impl SegmentCursor {
     /// Passes the rows in `wanted` to `visit`, in ascending slices in any order.
     fn read_range<P: ReadSegments>(
         &mut self,
-        reader: &WordReader<'_, P>,
+        reader: &WordSegmentReader<'_, P>,
         term: &[u8],
         wanted: &Range<u64>,
         visit: &mut dyn FnMut(&[u32]),
@@ -167,7 +171,7 @@ impl SegmentCursor {
     /// Steps forward to the end of `wanted`.
     fn read_forward<P: ReadSegments>(
         &mut self,
-        reader: &WordReader<'_, P>,
+        reader: &WordSegmentReader<'_, P>,
         term: &[u8],
         wanted: &Range<u64>,
         visit: &mut dyn FnMut(&[u32]),
@@ -190,7 +194,7 @@ impl SegmentCursor {
     /// Reads the block in which a row of the term would be, or the one before it.
     fn seek<P: ReadSegments>(
         &mut self,
-        reader: &WordReader<'_, P>,
+        reader: &WordSegmentReader<'_, P>,
         term: &[u8],
         row: u64,
     ) -> Result<(), P::Error> {
@@ -205,7 +209,7 @@ impl SegmentCursor {
     /// Reads the next block.
     fn step_forward<P: ReadSegments>(
         &mut self,
-        reader: &WordReader<'_, P>,
+        reader: &WordSegmentReader<'_, P>,
         term: &[u8],
     ) -> Result<(), P::Error> {
         let block = self.block + 1;
@@ -222,7 +226,7 @@ impl SegmentCursor {
     /// Reads the block before.
     fn step_back<P: ReadSegments>(
         &mut self,
-        reader: &WordReader<'_, P>,
+        reader: &WordSegmentReader<'_, P>,
         term: &[u8],
     ) -> Result<(), P::Error> {
         let block = self.block - 1;
@@ -245,7 +249,7 @@ impl SegmentCursor {
     /// Replaces the rows by those of a block, unless it has none of the term.
     fn read_block<P: ReadSegments>(
         &mut self,
-        reader: &WordReader<'_, P>,
+        reader: &WordSegmentReader<'_, P>,
         term: &[u8],
         block: i64,
     ) -> Result<BlockEdges, P::Error> {

@@ -7,7 +7,6 @@ use crate::block::CorruptBlock;
 use crate::segment::corruption;
 use crate::segment_storage::{IndexId, ReadSegments, Segment};
 use crate::word_block::{PostingKey, WordEntry};
-use crate::word_cursor::WordCursor;
 use std::collections::HashSet;
 
 /// All segments of a word index, in one transaction.
@@ -17,7 +16,7 @@ pub struct WordIndex<'a, P> {
 }
 
 /// A function that is called with the term of each entry, until it returns false.
-type EntryVisitor<'a, E> = dyn FnMut(&[u8], WordEntry<'_>) -> Result<bool, E> + 'a;
+type WordEntryVisitor<'a, E> = dyn FnMut(&[u8], WordEntry<'_>) -> Result<bool, E> + 'a;
 
 impl<'a, P: ReadSegments> WordIndex<'a, P> {
     /// Opens an index, which may be empty.
@@ -34,15 +33,9 @@ impl<'a, P: ReadSegments> WordIndex<'a, P> {
         self.segments.len()
     }
 
-    /// Returns a cursor over the rows of a term, for this index only. Nothing is read yet.
-    #[must_use]
-    pub fn cursor(&self, term: &[u8]) -> WordCursor {
-        WordCursor::new(term, self.segments.len())
-    }
-
     /// Returns a reader of each segment.
-    pub(crate) fn readers(&self) -> impl Iterator<Item = WordReader<'_, P>> {
-        self.segments.iter().map(|segment| WordReader { pages: self.pages, segment })
+    pub(crate) fn readers(&self) -> impl Iterator<Item = WordSegmentReader<'_, P>> {
+        self.segments.iter().map(|segment| WordSegmentReader { pages: self.pages, segment })
     }
 
     /// Passes each term from `from` on, and the number of its rows, to `visit`. The terms of a
@@ -164,18 +157,18 @@ fn add_rows(
 }
 
 /// Reads one segment.
-pub(crate) struct WordReader<'a, P> {
+pub(crate) struct WordSegmentReader<'a, P> {
     pages: &'a P,
     pub(crate) segment: &'a Segment,
 }
 
-impl<P: ReadSegments> WordReader<'_, P> {
+impl<P: ReadSegments> WordSegmentReader<'_, P> {
     /// Passes each entry from a term and a first row on to `visit`, until that returns false.
     pub(crate) fn for_each_entry(
         &self,
         from: &[u8],
         first_row: u32,
-        visit: &mut EntryVisitor<'_, P::Error>,
+        visit: &mut WordEntryVisitor<'_, P::Error>,
     ) -> Result<(), P::Error> {
         let from = PostingKey { term: from, first_row };
         let from = from.max(self.start().map_err(P::corruption)?);

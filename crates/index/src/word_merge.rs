@@ -74,7 +74,7 @@ struct WordMerge<'a, P> {
     inputs: Vec<WordMergeInput>,
     builder: WordBlockBuilder,
     appender: BlockAppender<'a, P>,
-    pending: PendingEntry,
+    pending: JoinedEntry,
     filter: RowFilter<'a>,
 }
 
@@ -88,7 +88,7 @@ impl<'a, P: WriteSegments> WordMerge<'a, P> {
         let open = |segment| WordMergeInput::open(pages, segment, &mut filter);
         let inputs = segments.into_iter().map(open).collect::<Result<_, _>>()?;
         let appender = BlockAppender::new(pages, target, pages.end(target)?);
-        let (builder, pending) = (WordBlockBuilder::default(), PendingEntry::default());
+        let (builder, pending) = (WordBlockBuilder::default(), JoinedEntry::default());
         Ok(WordMerge { pages, inputs, builder, appender, pending, filter })
     }
 
@@ -140,7 +140,7 @@ impl<'a, P: WriteSegments> WordMerge<'a, P> {
 fn move_rows(
     input: &mut WordMergeInput,
     next_row: Option<u32>,
-    pending: &mut PendingEntry,
+    pending: &mut JoinedEntry,
     builder: &mut WordBlockBuilder,
 ) -> Result<bool, CorruptBlock> {
     let entry = input.entry()?;
@@ -167,7 +167,7 @@ fn move_rows(
 
 /// The next entry of the target, which joins small neighbours of one term.
 #[derive(Default)]
-struct PendingEntry {
+struct JoinedEntry {
     term: Vec<u8>,
     /// A single entry is kept as it is: most terms are in one input only.
     is_encoded: bool,
@@ -178,7 +178,7 @@ struct PendingEntry {
     rows: RowLists,
 }
 
-impl PendingEntry {
+impl JoinedEntry {
     fn is_empty(&self) -> bool {
         !self.is_encoded && self.rows.rows.is_empty()
     }

@@ -1,8 +1,8 @@
 //! Queries for messages: their meaning, independent of how they are stored.
 //!
-//! [`MailQuery::parse`] reads the language of mu (1.8 to 1.14), with what only notmuch has. Separate
-//! from `search_line` and `query`, because a message has no fields in the sense of a vCard: its
-//! flags, folder, thread and text are properties of a maildir and of an index.
+//! [`MailQuery::parse`] reads the language of mu (1.8 to 1.14), with what only notmuch has.
+//! Separate from `search_line` and `query`, because a message has no fields in the sense of a
+//! vCard: its flags, folder, thread and text are properties of a maildir and of an index.
 //!
 //! | names | short | matches |
 //! |---|---|---|
@@ -25,13 +25,14 @@
 //! | `header` | | `name`, `name:text`, `name:/regex/`, `name:>5` |
 //!
 //! Names are in any case. Other words with a colon are text: `http://x`, `re:`. Where mu and
-//! notmuch define a name differently, mu decides: `to` is only the header To, `m` in a relative date
-//! is a month and `M` a minute, and a phrase may begin with a field (`"subject:a b"`).
+//! notmuch define a name differently, mu decides: `to` is only the header To, `m` in a relative
+//! date is a month and `M` a minute, and a phrase may begin with a field (`"subject:a b"`).
 //!
 //! ```text
 //! line = terms { ( "or" | "xor" ) terms }        from left to right
 //! terms = unit { [ "and" ] unit }
-//! unit = { "not" | "-" } ( "(" line ")" | field ":(" line ")" | word [ NEAR/n word | ADJ/n word ] )
+//! unit = { "not" | "-" } ( "(" line ")" | field ":(" line ")" | word [ near word ] )
+//! near = NEAR/n | ADJ/n
 //! word = [ field ":" ] ( text | "a phrase" | text* | *text | *text* | /regex/ )
 //! ```
 //!

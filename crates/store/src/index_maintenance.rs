@@ -13,6 +13,7 @@ use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::lock::WorkLock;
+use crate::mail::WORD_INDEX;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM;
@@ -49,6 +50,27 @@ struct RefreshStep {
 }
 
 impl Store {
+    /// Merges about `budget_bytes` of the index of words, in a transaction of its own. Returns
+    /// whether there is more to merge.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn merge_words(&mut self, budget_bytes: i64) -> Result<bool> {
+        self.ensure_writable()?;
+        let lock = self.lock_files.acquire()?;
+        self.verify_before_write(&lock)?;
+        let merge = || -> DatabaseResult<bool> {
+            let tx = self.conn.begin_write()?;
+            let pages = IndexTableWriter::new(&tx);
+            let has_more = larder_index::merge_words_step(&pages, WORD_INDEX, budget_bytes)?;
+            tx.commit()?;
+            Ok(has_more)
+        };
+        let has_more = merge().map_err(sqlite_error_at(&self.path))?;
+        self.release_and_checkpoint(lock);
+        Ok(has_more)
+    }
+
     /// Returns whether an index is complete and has the current fingerprint. Otherwise queries
     /// scan.
     pub fn is_index_current(&self, set: DerivedIndex) -> Result<bool> {

@@ -50,6 +50,7 @@
 //! | `sorted_reads` | reading in a sort order |
 //! | `damaged_reads` | reading past damage |
 //! | `store` | opening a store for writing |
+//! | `mail_sync_lock` | the lock of a synchronisation of mail |
 //! | `index_maintenance`, `zone_update` | refilling the indexes, also after zone data changed |
 //! | `mail` | the tables of mail |
 //! | `batch`, `apply` | changes, and the one function that writes them |
@@ -105,6 +106,7 @@ mod lock;
 mod lock_holder;
 mod mail;
 mod mail_schema;
+mod mail_sync_lock;
 mod meta;
 mod operation_log;
 mod output_file;
@@ -164,8 +166,8 @@ pub use crate::mail::columns::{BlockValues, MailColumn, MailSet, block_of, date_
 pub use crate::mail::reader::{
     MailDirectoryRecord, MailReader, MailWords, MessageRow, OpenMailWords,
 };
-pub use crate::mail::sync_lock::MailSyncLock;
 pub use crate::mail::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
+pub use crate::mail_sync_lock::MailSyncLock;
 pub use crate::output_file::{FilePrivacy, OutputFile, OutputTarget};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::pending_work::PendingWork;

@@ -2,8 +2,8 @@
 //! the index of words.
 //!
 //! A message is a row of `item`, like any item; its bytes stay in the files of a maildir. Its row
-//! has the values that lists show ([`larder_extract::message_summary`]) as stored fields. Everything
-//! here is derived from the files, so the tables are only in the store that may be deleted.
+//! has the values that lists show, packed by `message_summary`, as stored fields. All of this is
+//! derived from the files, so the tables are only in the store that may be deleted.
 //!
 //! Text never changes: a message whose file was edited is removed and added again, under another
 //! row. So no posting of the word index is ever stale, and a posting of a row that no longer exists
@@ -20,12 +20,10 @@
 //! | `threads` | which messages are one thread |
 //! | `batch` | the changes of a batch, and messages that are ready to be written |
 //! | `reader` | reading messages, states and words |
-//! | `sync_lock` | the store as a synchronisation uses it |
 
 pub(crate) mod batch;
 pub(crate) mod columns;
 pub(crate) mod reader;
-pub(crate) mod sync_lock;
 pub(crate) mod threads;
 
 use larder_index::IndexId;

@@ -3,8 +3,8 @@
 //! * `mail_directory`: a directory `cur` or `new` of a maildir, with the state in which it was last
 //!   listed. `mail_folder`: the folder that it belongs to.
 //! * `mail_file(directory, name, inode, item)`: the files. A message has one or more.
-//! * `mail_column(id, data)`: one value for each row, in pages of [`crate::mail::BLOCK_ROWS`] rows: `id` is the
-//!   number of the column times 2^32 plus the number of the block. See `mail::columns`.
+//! * `mail_column(id, data)`: one value for each row, in pages of [`crate::mail::BLOCK_ROWS`] rows:
+//!   `id` is the number of the column times 2^32 plus the number of the block. See `mail::columns`.
 //! * `mail_set(id, rows)`: the rows of a folder or of a label, as a bitmap for each block. `id` is
 //!   the number of the set times 2^24 plus the number of the block.
 //! * `mail_block(id, newest)`: the newest date of each block, in whose order a search reads blocks.

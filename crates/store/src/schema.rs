@@ -306,8 +306,8 @@ const MAIL_SCHEMA_DIGEST: i64 =
 /// The hash of no bytes.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The FNV-1a hash with 64 bits, continued from the hash of other bytes: a constant expression, because opening a store takes less time
-/// than SHA-256.
+/// The FNV-1a hash with 64 bits, continued from the hash of other bytes: a constant expression,
+/// because opening a store takes less time than SHA-256.
 const fn fnv1a_64(bytes: &[u8], mut hash: u64) -> u64 {
     let mut at = 0;
     while at < bytes.len() {

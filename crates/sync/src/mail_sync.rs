@@ -1,8 +1,8 @@
 //! Bringing the index of a maildir up to date.
 //!
 //! 1. The maildir is scanned (`maildir`), and the directories whose state changed are listed.
-//! 2. Their files are compared with those that the store knows (`file_changes`): a file with a known
-//!    base name and inode was renamed or moved, and is not read.
+//! 2. Their files are compared with those that the store knows (`file_changes`): a file with a
+//!    known base name and inode was renamed or moved, and is not read.
 //! 3. Renames are written first, then new files, the newest mail first: threads read and parse them
 //!    (`message_pipeline`) while this one writes. Files that went away are removed at the end, so
 //!    that a message which a mail program copied and deleted keeps its row.

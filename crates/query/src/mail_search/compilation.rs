@@ -63,10 +63,10 @@ impl MailSearch<'_> {
                 self.for_each_row(&mut self.compile(query)?, &mut |row| rows.push(row))?;
                 self.rows_test(&self.with_threads(&rows)?)
             }
-            MailQuery::Changed(_) => return Err(unsupported("changed:")),
-            MailQuery::Path(_) => return Err(unsupported("path: of a file")),
-            MailQuery::Label(_) => return Err(unsupported("label:")),
-            MailQuery::Header { .. } => return Err(unsupported("header:")),
+            MailQuery::Changed(_) => return Err(unsupported_error("changed:")),
+            MailQuery::Path(_) => return Err(unsupported_error("path: of a file")),
+            MailQuery::Label(_) => return Err(unsupported_error("label:")),
+            MailQuery::Header { .. } => return Err(unsupported_error("header:")),
         })
     }
 
@@ -428,7 +428,7 @@ fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
     })
 }
 
-fn unsupported(name: &str) -> Error {
+fn unsupported_error(name: &str) -> Error {
     let message = format!("{name} is not supported in searches for messages yet");
     SyntaxError { message, at: 1, hint: None }.into()
 }

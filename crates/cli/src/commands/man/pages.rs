@@ -78,6 +78,8 @@ const RELATED_PAGES: &[(&str, &[&str])] = &[
     ("undo", &["log"]),
     ("log", &["undo", "purge"]),
     ("purge", &["remove", "log"]),
+    ("sources", &["sync", "find"]),
+    ("sync", &["sources", "find"]),
     ("fields", &["query(7)", "find"]),
     ("check", &["backup", "restore"]),
     ("backup", &["restore", "check"]),

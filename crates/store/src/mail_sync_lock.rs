@@ -2,9 +2,7 @@
 //!
 //! Separate from `batch`: this is work of many batches, in between which others write.
 
-use super::WORD_INDEX;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
-use crate::index_tables::IndexTableWriter;
 use crate::lock::WorkLock;
 use crate::meta::read_meta_number;
 use crate::store::Store;
@@ -31,26 +29,5 @@ impl Store {
         };
         let first_row = first_row().map_err(sqlite_error_at(&self.path))?;
         Ok(MailSyncLock { _work: work, first_row })
-    }
-
-    /// Merges about `budget_bytes` of the index of words, in a transaction of its own. Returns
-    /// whether there is more to merge.
-    ///
-    /// # Errors
-    /// The store cannot be written.
-    pub fn merge_words(&mut self, budget_bytes: i64) -> Result<bool> {
-        self.ensure_writable()?;
-        let lock = self.lock_files.acquire()?;
-        self.verify_before_write(&lock)?;
-        let merge = || -> DatabaseResult<bool> {
-            let tx = self.conn.begin_write()?;
-            let pages = IndexTableWriter::new(&tx);
-            let has_more = larder_index::merge_words_step(&pages, WORD_INDEX, budget_bytes)?;
-            tx.commit()?;
-            Ok(has_more)
-        };
-        let has_more = merge().map_err(sqlite_error_at(&self.path))?;
-        self.release_and_checkpoint(lock);
-        Ok(has_more)
     }
 }

@@ -95,6 +95,11 @@ impl CommandFailure {
         CommandFailure::new(FailureKind::Source, format!("{path}: {what}")).with_hint(hint)
     }
 
+    /// Returns whether the command line is wrong.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.kind == FailureKind::Usage
+    }
+
     pub(crate) fn with_hint(mut self, hint: impl Display) -> CommandFailure {
         self.hints.push(hint.to_string());
         self

@@ -140,7 +140,7 @@ fn configuration_errors_name_the_line() {
     };
     assert_snapshot!(check("data-dri = \"x\"\n"), @r#"
     error: [HOME]/home/.config/larder/config.toml: line 1: unknown key "data-dri"
-    hint: did you mean data-dir? known keys: data-dir, locale, region, editor, query-log, views
+    hint: did you mean data-dir? known keys: data-dir, locale, region, editor, query-log, views, mail
     "#);
     assert_snapshot!(check("# fine\nlocale = de\n"), @r#"
     error: [HOME]/home/.config/larder/config.toml: line 2: string values must be quoted, expected literal string

@@ -59,10 +59,10 @@ fn the_help_lists_the_commands() {
 
     Commands:
       import       Import address books and calendars from vCard and iCalendar files
-      find         Search contacts, events, tasks and memos
+      find         Search contacts, events, tasks and memos, or messages
       agenda       Show events and due tasks day by day
       watch        Show a live list that updates as matching items change
-      show         Show items in full: as text, JSON, or the original vCard or iCalendar
+      show         Show items in full: as text, JSON, or the original vCard, iCalendar or message
       save         Save the attachments of a mail message as files
       add          Add an event, a task or a memo in words, a contact, or items from a file
       edit         Change an item in your editor ($VISUAL, $EDITOR), with options, or from a file
@@ -73,6 +73,8 @@ fn the_help_lists_the_commands() {
       purge        Permanently delete items and their whole history from the store
       collections  List, create, rename, index or remove collections
       export       Export a collection; every item is written byte for byte as it is stored
+      sources      Register maildirs, list them, or forget them
+      sync         Bring the index of registered maildirs up to date
       fields       List the fields for searching, sorting and printing
       check        Check the store for damage
       backup       Copy the store, even while it is in use, into one file, and verify the copy
@@ -148,7 +150,7 @@ fn the_fields_can_be_searched() {
     assert!(text.contains("\nfull_name             "), "{text}");
     let rows = home.json(&["fields"]);
     // Each table has a heading, and an empty line is between them.
-    assert_eq!(rows.len() + 3, text.lines().count());
+    assert_eq!(rows.len() + 5, text.lines().count());
     let windows = ["start", "end", "due", "created", "modified", "alarm"];
     for row in rows {
         let name = row["name"].as_str().unwrap();

@@ -152,11 +152,13 @@ impl FindArgs {
         } else {
             print_answer(context, &reader, &answer, columns.as_deref())?;
         }
-        if answer.is_empty() && !self.count && !self.explain && context.format == OutputFormat::Text
-        {
+        let has_messages = self.is_about_all_kinds()
+            && message_list::print_message_group(context, &self.message_options())?;
+        let is_empty = answer.is_empty() && !has_messages;
+        if is_empty && !self.count && !self.explain && context.format == OutputFormat::Text {
             self.print_advice(context);
         }
-        Ok(if answer.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
+        Ok(if is_empty { CommandStatus::NothingFound } else { CommandStatus::Done })
     }
 
     /// Returns whether the search is for messages, which are in a store of their own.
@@ -168,11 +170,29 @@ impl FindArgs {
             || kind.is_some_and(|kind| kind.source_location() == SourceLocation::Locator)
     }
 
-    fn run_for_messages(
-        &self,
-        context: &mut CommandContext,
-    ) -> Result<CommandStatus, CommandFailure> {
-        let unsupported = [
+    /// Returns whether items of all kinds are listed, messages among them.
+    fn is_about_all_kinds(&self) -> bool {
+        self.query_args.kind.is_none()
+            && self.unsupported_message_option().is_none()
+            && !self.count
+            && !self.query_args.query_text().trim().is_empty()
+    }
+
+    fn message_options(&self) -> message_list::MessageListOptions {
+        message_list::MessageListOptions {
+            query: self.query_args.query_text(),
+            limit: self.limit,
+            offset: self.offset.unwrap_or_default(),
+            is_count: self.count,
+            is_threaded: self.threads,
+            is_related: self.related,
+            is_files: self.files,
+        }
+    }
+
+    /// Returns an option that lists of messages do not have.
+    fn unsupported_message_option(&self) -> Option<&'static str> {
+        let options = [
             (self.sort.is_some(), "--sort"),
             (self.from.is_some(), "--from"),
             (!self.fields.is_empty(), "--fields"),
@@ -183,21 +203,19 @@ impl FindArgs {
             (self.query_args.sexp, "--sexp"),
             (self.query_args.collection.is_some(), "--in"),
         ];
-        if let Some((_, option)) = unsupported.iter().find(|(is_used, _)| *is_used) {
+        options.into_iter().find(|(is_used, _)| *is_used).map(|(_, option)| option)
+    }
+
+    fn run_for_messages(
+        &self,
+        context: &mut CommandContext,
+    ) -> Result<CommandStatus, CommandFailure> {
+        if let Some(option) = self.unsupported_message_option() {
             let message = format!("{option} cannot be used for messages yet");
             return Err(CommandFailure::new(FailureKind::Usage, message)
                 .with_hint("messages are listed by date, the newest first"));
         }
-        let options = message_list::MessageListOptions {
-            query: self.query_args.query_text(),
-            limit: self.limit,
-            offset: self.offset.unwrap_or_default(),
-            is_count: self.count,
-            is_threaded: self.threads,
-            is_related: self.related,
-            is_files: self.files,
-        };
-        message_list::print_messages(context, &options)
+        message_list::print_messages(context, &self.message_options())
     }
 
     /// Prints a note that may help when nothing was found.

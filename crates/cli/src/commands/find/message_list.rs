@@ -6,7 +6,7 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
-use crate::mail_store::{MailRoots, file_path, mail_roots, require_mail_reader};
+use crate::mail_store::{MailRoots, file_path, mail_roots, open_mail_reader, require_mail_reader};
 use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
@@ -20,6 +20,9 @@ use serde_json::{Value, json};
 
 /// The number of messages that a list has if the user sets no limit.
 const DEFAULT_LIMIT: usize = 1000;
+
+/// The number of messages among items of other kinds, if the user sets no limit.
+const GROUP_LIMIT: usize = 20;
 
 /// The options of a list of messages.
 #[derive(Debug, Default)]
@@ -73,6 +76,37 @@ pub(super) fn print_messages(
         print_list(context, &reader, &listed)?;
     }
     Ok(CommandStatus::Done)
+}
+
+/// Prints the newest messages that match after the items of other kinds. Returns whether there are
+/// any. A query that has no meaning for messages matches none.
+pub(super) fn print_message_group(
+    context: &mut CommandContext,
+    options: &MessageListOptions,
+) -> Result<bool, CommandFailure> {
+    let Some(reader) = open_mail_reader(context)? else { return Ok(false) };
+    let query_context = MailQueryContext::from(&context.settings.user_locale);
+    let Ok(query) = MailQuery::parse(&options.query, &query_context) else { return Ok(false) };
+    let limit = options.limit.unwrap_or(GROUP_LIMIT);
+    let group = MessageListOptions { limit: Some(limit), ..MessageListOptions::default() };
+    let listed = match read_messages(&reader, &query, &group) {
+        Ok(listed) => listed,
+        Err(error) if error.is_usage() => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if listed.is_empty() {
+        return Ok(false);
+    }
+    if context.format == OutputFormat::Raw {
+        print_raw(context, &reader, &listed)?;
+    } else {
+        print_list(context, &reader, &listed)?;
+    }
+    if listed.len() == limit && options.limit.is_none() && context.format == OutputFormat::Text {
+        let note = format!("the newest {limit} messages; all of them: larder find --kind message");
+        context.print_note(note);
+    }
+    Ok(true)
 }
 
 /// Reads the messages of the list, the newest first.

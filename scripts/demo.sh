@@ -45,6 +45,12 @@ else
     show larder agenda 2026-W10
     show larder find when:2026-03 dentist
     show larder find --alarms 2026-03-01..2026-03-07
+    mkdir -p mail/INBOX/cur mail/INBOX/new mail/INBOX/tmp
+    cp samples/mail/*.eml mail/INBOX/cur/
+    show larder sources add mail
+    show larder sync
+    show larder find --kind message audit --threads
+    show larder find walrus
 fi
 if [ -s rejects.vcf ]; then
     printf '\n$ head -n 6 rejects.vcf\n'

@@ -12,6 +12,8 @@ use larder_format::fold as text;
 use larder_format::message::Message;
 use larder_format::property::Property;
 use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
+use larder_store::MailBatchBuilder;
+use larder_store::message_summary::MessageSummary;
 use std::sync::LazyLock;
 
 /// White space between lines and items.
@@ -67,6 +69,10 @@ pub fn check_message(data: &[u8]) {
     // A file of a mailbox has a line in front of the message.
     let in_mbox = [b"From x\n", data].concat();
     assert_eq!(Message::parse(&in_mbox), message);
+    let (_, document) = MailBatchBuilder::default().prepare(1, data, 0);
+    let summary = MessageSummary::from_bytes(&document.summary.to_bytes()).expect("a summary");
+    assert_eq!((summary.date, summary.size), (document.summary.date, document.summary.size));
+    assert_eq!(summary.from.is_empty(), document.summary.from.is_empty());
 }
 
 /// The result of splitting; the parts of a rejected stretch are joined.

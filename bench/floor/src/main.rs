@@ -14,7 +14,8 @@
 //!   of trigrams, the usual design. The printed time does not include parsing: it is that of
 //!   SQLite.
 //!
-//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` is documented in `calendar.rs`.
+//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` is documented in `calendar.rs`, and
+//! `larder-floor mail DIR` in `mail.rs`.
 //!
 //! The program is no part of Larder. It uses rusqlite itself, because a floor must not use the code
 //! of Larder's store. The settings are the same as Larder's: WAL, `synchronous=FULL`, 8 MB of
@@ -23,6 +24,7 @@
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
 mod calendar;
+mod mail;
 
 use larder_format::contact::Contact;
 use larder_format::field::{CONTACT_FIELDS, Field, FieldType};
@@ -46,6 +48,11 @@ fn main() -> Result<()> {
     {
         fs::create_dir_all(dir)?;
         return calendar::run_calendar_floor(file, queries, Path::new(dir), seconds, batch);
+    }
+    if let [mode, dir] = &arguments[..]
+        && mode == "mail"
+    {
+        return mail::run_mail_floor(Path::new(dir));
     }
     let [mode, book, dir, batch] = &arguments[..] else {
         return Err("larder-floor copy|plain|same BOOK DIR BATCH, or calendar FILE QUERIES DIR SECONDS BATCH".into());

@@ -8,6 +8,7 @@ use crate::machine_time::now_milliseconds;
 use crate::output::{STRONG_STYLE, format_count, print_message, sanitize_line};
 use crate::table::shorten_to_width;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use larder_format::kind::SourceLocation;
 use larder_store::{
     BatchChange, Collection, CollectionType, Error, IndexConfig, ItemMeta, Operation, OperationId,
     Reader, Store,
@@ -132,7 +133,10 @@ fn index_config_text(index_config: &IndexConfig) -> String {
 
 /// Returns a parser for the type of a collection.
 fn collection_type_parser() -> impl TypedValueParser<Value = CollectionType> {
-    PossibleValuesParser::new(CollectionType::all().map(CollectionType::name))
+    // A collection of mail is created with its source.
+    let is_stored =
+        |one: &CollectionType| one.main_kind().source_location() == SourceLocation::Store;
+    PossibleValuesParser::new(CollectionType::all().filter(is_stored).map(CollectionType::name))
         .try_map(|name| CollectionType::from_name(&name).ok_or("no such type"))
 }
 

@@ -111,7 +111,8 @@ fn print_report(
         let path = sanitize_line(&problem.path.display().to_string());
         print_message("error", format!("{path}: {}", sanitize_line(&problem.reason)));
     }
-    let damaged = report.problems.len() - left_out.clone().count();
+    let mut damaged: Vec<_> = report.problems.iter().filter(|one| !one.is_left_out).collect();
+    damaged.dedup_by(|a, b| a.path == b.path);
     if context.format == OutputFormat::Json {
         let problem = |one: &larder_sync::MailSyncProblem| {
             json!({
@@ -134,7 +135,7 @@ fn print_report(
         (report.renamed_files, "renamed or moved"),
         (report.removed_files, "removed"),
         (left_out.count(), "left out"),
-        (damaged, "damaged in part"),
+        (damaged.len(), "with damage"),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let mut parts: Vec<String> =

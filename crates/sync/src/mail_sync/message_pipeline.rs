@@ -9,6 +9,7 @@ use super::file_changes::delivery_time;
 use super::{MailSyncOptions, MailSyncProblem};
 use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
+use larder_format::message::MessageProblem;
 use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -171,7 +172,14 @@ impl ReadWorker {
             bytes += self.bytes.len();
             let (message, document) = self.builder.prepare(*row, &self.bytes, fallback_date);
             *row = row.saturating_add(1);
-            for problem in document.problems() {
+            // A guess of a character set is seldom wrong.
+            let is_guess = |problem: &&MessageProblem| {
+                matches!(
+                    problem,
+                    MessageProblem::BadCharset { .. } | MessageProblem::HeaderNotAscii
+                )
+            };
+            for problem in document.problems().iter().filter(|problem| !is_guess(problem)) {
                 let reason = problem.to_string();
                 problems.push(MailSyncProblem { path: path.clone(), reason, is_left_out: false });
             }

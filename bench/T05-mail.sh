@@ -1,0 +1,148 @@
+#!/bin/bash
+# T05: indexing and searching a maildir, compared with mu, notmuch and the floor.
+#
+#   bench/T05-mail.sh [--messages N] [--keep DIR] [--no-mu] [--no-notmuch]
+#
+# Generates a maildir of N messages (10,000 unless given) and gives each program a copy. Steps: a first index, a run without a
+# change, a run after 1 % of changes (new messages, changed flags, moved and deleted files), one new message, and the queries of
+# the list below, each as a process that prints the newest 50 messages or a count. The floor reads and parses each file once and
+# writes nothing. --keep DIR: keep the maildirs and the results in DIR; a step whose result is there is not run again. The exit
+# code is 1 if a goal is missed: the CPU time of the first index at most 1/16 of mu's and 1/20 of notmuch's, at 100,000 messages.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+messages=10000
+keep=
+programs="larder mu notmuch"
+while [ $# -gt 0 ]; do
+	case $1 in
+	--messages) messages=$2 && shift ;;
+	--keep) keep=$(mkdir -p "$2" && cd "$2" && pwd) && shift ;;
+	--no-mu) programs=${programs/mu/} ;;
+	--no-notmuch) programs=${programs/notmuch/} ;;
+	*) echo "bench/T05-mail.sh [--messages N] [--keep DIR] [--no-mu] [--no-notmuch]" >&2 && exit 2 ;;
+	esac
+	shift
+done
+build
+workplace
+machine
+here=${keep:-$work}
+for program in $programs; do
+	package=$program
+	[ "$program" != mu ] || package=maildir-utils
+	if [ "$program" != larder ] && ! command -v "$program" >/dev/null; then
+		{ [ "$(id -u)" = 0 ] && apt-get install -y -qq "$package" >"$work/apt.txt" 2>&1; } ||
+			{ echo "left out: $program (not installed; as root: apt-get install $package)" && programs=${programs/$program/}; }
+	fi
+done
+[ -d "$here/mail" ] || python3 bench/mail/generate_maildir.py --out "$here/mail" --n "$messages" --seed 100 >/dev/null
+[ -d "$here/new" ] ||
+	python3 bench/mail/generate_maildir.py --out "$here/new" --n $((messages / 100)) --seed 7 --years 0.2 --offset-days 3655 >/dev/null
+one="$here/new/INBOX/cur"
+for program in $programs; do
+	[ -d "$here/$program" ] || cp -al "$here/mail" "$here/$program"
+done
+export LARDER_DIR=$here/larder.store MU_HOME=$here/mu.store NOTMUCH_CONFIG=$here/notmuch.config
+figures=$here/figures
+touch "$figures"
+
+prepare() { # PROGRAM: deletes its index
+	case $1 in
+	larder) rm -rf "$LARDER_DIR" && "$larder" --quiet sources add "$here/larder" >/dev/null ;;
+	mu) rm -rf "$MU_HOME" && mu init --muhome="$MU_HOME" --maildir="$here/mu" --my-address=me@example.org >/dev/null ;;
+	notmuch)
+		rm -rf "$here/notmuch/.notmuch"
+		printf '[database]\npath=%s\n[user]\nname=Me\nprimary_email=me@example.org\n[maildir]\nsynchronize_flags=true\n' \
+			"$here/notmuch" >"$NOTMUCH_CONFIG"
+		;;
+	esac
+}
+
+measure() { # PROGRAM STEP REPEAT COMMAND...: adds the CPU time in ms, the wall time, the memory in MB and the MB written
+	local program=$1 step=$2 repeat=$3
+	shift 3
+	! grep -q "^$program	$step	" "$figures" || return 0
+	"$larder" --format json measure run --repeat "$repeat" -- "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2 && return 1; }
+	tail -1 "$work/out" | awk -v OFS='\t' -v program="$program" -v step="$step" '
+		function least(key) { match($0, "\"" key "\":{\"min\":[0-9]*"); s = substr($0, RSTART, RLENGTH); sub(/.*:/, "", s); return s }
+		{ print program, step, least("cpu_us") / 1000, least("wall_us") / 1000, least("anonymous_bytes") / 1e6,
+			least("written_bytes") / 1e6 }' >>"$figures"
+}
+
+index() { # PROGRAM STEP
+	case $1 in
+	larder) measure larder "$2" 1 "$larder" --quiet sync ;;
+	mu) measure mu "$2" 1 mu index --muhome="$MU_HOME" --quiet ;;
+	notmuch) measure notmuch "$2" 1 notmuch new --quiet ;;
+	esac
+}
+
+search() { # STEP MU-QUERY NOTMUCH-QUERY COUNT|LIST
+	local count=() limit=()
+	[ "$4" != COUNT ] || count=(--count)
+	measure larder "$1" 5 "$larder" find --kind message "${count[@]}" -n 50 "$2"
+	case $programs in *mu*) measure mu "$1" 5 mu find --muhome="$MU_HOME" -n 50 -z -s date "$2" ;; esac
+	case "$programs $4" in
+	*notmuch*COUNT) measure notmuch "$1" 5 notmuch count "$3" ;;
+	*notmuch*) measure notmuch "$1" 5 notmuch search --limit=50 --output=summary "$3" ;;
+	esac
+}
+
+measure floor "read and parse" 1 "$floor" mail "$here/mail"
+for program in $programs; do
+	grep -q "^$program	index	" "$figures" || prepare "$program"
+	index "$program" index
+	index "$program" "no change"
+	if ! grep -q "^$program	1 % changed	" "$figures"; then
+		python3 bench/mail/change_maildir.py --maildir "$here/$program" --add "$here/new" >/dev/null
+	fi
+	index "$program" "1 % changed"
+	if ! grep -q "^$program	one message	" "$figures"; then
+		file=$(find "$one" -type f | sort | head -1)
+		sed 's/^Message-I[dD]:.*/Message-ID: <one-more@example.org>/' "$file" >"$here/$program/INBOX/new/1999999999.one.host"
+	fi
+	index "$program" "one message"
+done
+search "report" report report LIST
+search "the" the the LIST
+search "frobnitzel" frobnitzel frobnitzel LIST
+search "a phrase" '"annual walrus audit"' '"annual walrus audit"' LIST
+search "from:mary*" 'from:mary*' 'from:mary*' LIST
+search "four months" 'date:2019-03-01..2019-06-30' 'date:2019-03-01..2019-06-30' LIST
+search "unread, subject" 'flag:unread subject:report' 'tag:unread subject:report' LIST
+search "perf*" 'perf*' 'perf*' LIST
+search "boolean" '(report or invoice) and from:james and not budget' '(report or invoice) and from:james and not budget' LIST
+search "count of the" the the COUNT
+
+awk -F '\t' -v messages="$messages" '
+	{ cpu[$1, $2] = $3; wall[$1, $2] = $4; memory[$1, $2] = $5; written[$1, $2] = $6; if (!($2 in seen)) { seen[$2] = ++n; step[n] = $2 } }
+	function ms(x) { return x == "" ? "-" : sprintf("%.1f", x) }
+	function ratio(a, b) { return a == "" || !b ? "-" : sprintf("%.1f", a / b) }
+	END {
+		printf "\n%-18s %10s %10s %10s %10s %10s\n", "CPU ms", "larder", "mu", "notmuch", "mu/larder", "notmuch/l."
+		for (i = 1; i <= n; i++) {
+			s = step[i]
+			if (("larder", s) in cpu)
+				printf "%-18s %10s %10s %10s %10s %10s\n", s, ms(cpu["larder", s]), ms(cpu["mu", s]), ms(cpu["notmuch", s]),
+					ratio(cpu["mu", s], cpu["larder", s]), ratio(cpu["notmuch", s], cpu["larder", s])
+		}
+		printf "%-18s %10s\n", "read and parse", ms(cpu["floor", "read and parse"])
+		printf "\n%-18s %10s %10s %10s   anonymous MB / MB written\n", "", "larder", "mu", "notmuch"
+		for (i = 1; i <= n && i <= 5; i++) {
+			s = step[i]
+			if (("larder", s) in cpu)
+				printf "%-18s %10s %10s %10s\n", s, ms(memory["larder", s]) "/" ms(written["larder", s]),
+					ms(memory["mu", s]) "/" ms(written["mu", s]), ms(memory["notmuch", s]) "/" ms(written["notmuch", s])
+		}
+		mu = cpu["mu", "index"]; notmuch = cpu["notmuch", "index"]; own = cpu["larder", "index"]
+		if (messages != 100000) exit
+		missed = (mu != "" && own > mu / 16) || (notmuch != "" && own > notmuch / 20)
+		print missed ? "\nMISSED: 1/16 of the CPU time of mu, 1/20 of that of notmuch" : "\nthe goals of the first index are met"
+		exit missed
+	}' "$figures"
+for program in $programs; do
+	case $program in
+	larder) du -sm "$LARDER_DIR" ;;
+	mu) du -sm "$MU_HOME" ;;
+	notmuch) du -sm "$here/notmuch/.notmuch" ;;
+	esac | sed 's/\t.*\// MB  /'
+done

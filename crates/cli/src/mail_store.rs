@@ -6,7 +6,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
-use larder_store::{DataDirectory, HandlePrefix, Reader, Store, StoreFile};
+use larder_store::{CheckReport, DataDirectory, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::MailSource;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,27 @@ pub(crate) fn require_mail_reader(context: &CommandContext) -> Result<Reader, Co
 /// Opens the index of mail for writing, and creates it if there is none.
 pub(crate) fn open_mail_store(context: &CommandContext) -> Result<Store, CommandFailure> {
     Ok(Store::open(mail_directory(context), &context.store_options(true))?)
+}
+
+/// Returns the number of messages of a collection in the index.
+pub(crate) fn count_messages(
+    context: &CommandContext,
+    collection: &str,
+) -> Result<u64, CommandFailure> {
+    let Some(reader) = open_mail_reader(context)? else { return Ok(0) };
+    Ok(reader.collections().find(collection)?.map_or(0, |found| found.item_count))
+}
+
+/// Checks the index of mail; `None`: there is none.
+pub(crate) fn check_mail_store(
+    context: &CommandContext,
+) -> Result<Option<CheckReport>, CommandFailure> {
+    let directory = mail_directory(context);
+    if !directory.has_store() {
+        return Ok(None);
+    }
+    let store = Store::open_to_copy(directory, &context.store_options(false))?;
+    Ok(Some(store.check()?))
 }
 
 /// Returns the registered maildirs.

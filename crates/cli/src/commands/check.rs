@@ -5,6 +5,7 @@ use crate::context::CommandContext;
 use crate::failure::{
     CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
 };
+use crate::mail_store::check_mail_store;
 use crate::output::{format_bytes, format_count, print_message, sanitize_line};
 use larder_store::{CheckReport, DataDirectory, Error, Fault};
 use serde_json::json;
@@ -42,14 +43,37 @@ impl CheckArgs {
         for fault in &report.faults {
             print_message("error", fault);
         }
+        let mail = check_mail_store(context)?;
         if report.faults.is_empty() {
-            return Ok(CommandStatus::Done);
+            return mail.map_or(Ok(CommandStatus::Done), |mail| finish_with_mail(context, &mail));
         }
         context.out.flush()?;
         let faults = format_count(report.faults.len() as u64, "fault");
         let failure = CommandFailure::new(FailureKind::Store, format!("the store has {faults}"));
         Err(with_next_step(failure, &context.dir, &report, self.rebuild))
     }
+}
+
+/// Prints the result of the check of `index.db`, which can be made again.
+fn finish_with_mail(
+    context: &mut CommandContext,
+    report: &CheckReport,
+) -> Result<CommandStatus, CommandFailure> {
+    if context.format == OutputFormat::Text {
+        let (messages, bytes) = (format_count(report.items, "message"), report.database_bytes);
+        context
+            .out
+            .print_line(format!("index.db           {}, {messages}", format_bytes(bytes)))?;
+    }
+    if report.faults.is_empty() {
+        return Ok(CommandStatus::Done);
+    }
+    for fault in &report.faults {
+        print_message("error", format!("index.db: {fault}"));
+    }
+    context.out.flush()?;
+    Err(CommandFailure::new(FailureKind::Store, "the index of mail is damaged")
+        .with_hint("no mail is lost: delete index.db in the data directory; then: larder sync"))
 }
 
 /// Adds hints on what to do: indexes can be rebuilt from the items, the items cannot.

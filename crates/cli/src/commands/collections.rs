@@ -145,7 +145,11 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
     let collections = reader.collections().list()?;
     let width =
         context.out.line_width().map(|width| width.saturating_sub(COUNT_COLUMN_WIDTH).max(8));
-    for collection in &collections {
+    for mut collection in collections.iter().cloned() {
+        if collection.collection_type.main_kind().source_location() == SourceLocation::Locator {
+            collection.item_count = crate::mail_store::count_messages(context, &collection.name)?;
+        }
+        let collection = &collection;
         let (name, type_name) =
             (sanitize_line(&collection.name), collection.collection_type.name());
         let properties = reader.collections().properties(collection)?;

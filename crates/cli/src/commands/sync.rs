@@ -3,8 +3,10 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::mail_store::{list_sources, open_mail_store};
+use crate::machine_time::now_milliseconds;
+use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
+use larder_store::Store;
 use larder_sync::{MailSyncOptions, MailSyncReport};
 use serde_json::json;
 use std::sync::atomic::Ordering;
@@ -38,6 +40,9 @@ const MAX_PRINTED_PROBLEMS: usize = 100;
 
 impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        if open_mail_reader(context)?.is_some() {
+            remove_unregistered(context, &mut open_mail_store(context)?)?;
+        }
         let mut sources = list_sources(context)?;
         for name in &self.names {
             if !sources.iter().any(|source| source.name == *name) {
@@ -99,6 +104,26 @@ impl SyncArgs {
             personal_addresses: context.mail_addresses.clone(),
         }
     }
+}
+
+/// Removes the index of collections that are no sources any more: their registration was undone.
+fn remove_unregistered(
+    context: &mut CommandContext,
+    store: &mut Store,
+) -> Result<(), CommandFailure> {
+    let sources = list_sources(context)?;
+    let indexed = store.open_reader()?.collections().list()?;
+    for collection in indexed {
+        let is_registered = sources.iter().any(|source| source.name == collection.name);
+        if collection.item_count > 0 && !is_registered {
+            let files =
+                larder_sync::remove_indexed_mail(store, &collection.name, now_milliseconds())?;
+            let name = sanitize_line(&collection.name);
+            let files = format_count(files as u64, "file");
+            context.print_note(format!("{name} is no source any more; {files} left the index"));
+        }
+    }
+    Ok(())
 }
 
 fn print_report(

@@ -303,6 +303,12 @@ impl MailWriter<'_, '_> {
         let tx = self.batch.tx;
         tx.prepare_cached("DELETE FROM mail_file WHERE directory = ?1 AND name = ?2")?
             .execute((from.id, from_name))?;
+        if let Some((other, _)) = self.find_file(to, &file.name)?
+            && other != item
+        {
+            // The file was moved over another one.
+            self.delete_file(to, &file.name, other)?;
+        }
         self.insert_file(to, file, item)?;
         if from.folder != to.folder {
             self.update_folder(item, from.folder)?;

@@ -20,6 +20,8 @@ mod import_table;
 mod interruption;
 mod item_folders;
 mod limits;
+mod mail_sync;
+mod mailbox;
 mod maildir;
 mod rejects;
 mod repetition;

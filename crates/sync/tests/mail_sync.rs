@@ -111,6 +111,40 @@ fn a_file_replaces_another_one() {
     check(&mailbox.store);
 }
 
+/// The indexes of items are derived from their bytes, which messages have not in the store.
+#[test]
+fn a_rebuild_of_other_indexes_keeps_messages() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..3);
+    mailbox.sync();
+    let before = indexed_messages(&mailbox.store);
+    mailbox.store.rebuild().unwrap();
+    assert_eq!(indexed_messages(&mailbox.store), before);
+    check(&mailbox.store);
+    assert_same_as_fresh(&mailbox, false);
+}
+
+#[test]
+fn folders_are_left_out_on_request() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..2);
+    mailbox.write_numbered("a/cur", 2..4);
+    mailbox.write_numbered("b/cur", 4..5);
+    mailbox.write("b/.noupdate", "");
+    mailbox.settle();
+    mailbox.sync();
+    assert_eq!(mailbox.find("").len(), 5);
+    mailbox.write("a/.noindex", "");
+    mailbox.write_numbered("b/cur", 5..6);
+    assert_eq!(counts(&mailbox.sync()), (0, 0, 2));
+    assert_eq!(
+        counts(&mailbox.sync_with(&MailSyncOptions { is_full: true, ..small_batches(64) })),
+        (1, 0, 0)
+    );
+    assert_eq!(mailbox.find("").len(), 4);
+    assert_same_as_fresh(&mailbox, false);
+}
+
 /// Two messages with one Message-ID are two: both are found by it, whichever goes first.
 #[test]
 fn another_text_under_a_known_message_id_is_another_message() {
@@ -487,10 +521,12 @@ enum Action {
     MakeFolder(u8),
     RemoveFolder(Index),
     RenameFolder(Index, u8),
+    /// A synchronisation, which may be interrupted after some batches.
     Sync {
         batch: usize,
         readers: usize,
         is_full: bool,
+        end: Option<usize>,
     },
 }
 
@@ -515,9 +551,10 @@ fn arb_action() -> impl Strategy<Value = Action> {
         2 => make.clone().prop_map(Action::MakeFolder),
         1 => folder().prop_map(Action::RemoveFolder),
         1 => (folder(), make).prop_map(|(folder, name)| Action::RenameFolder(folder, name)),
-        3 => (select(vec![1, 3, 2048]), 1..3_usize, any::<bool>()).prop_map(
-            |(batch, readers, is_full)| Action::Sync { batch, readers, is_full }
-        ),
+        3 => (select(vec![1, 3, 2048]), 1..3_usize, any::<bool>(), prop::option::of(0..4_usize))
+            .prop_map(|(batch, readers, is_full, end)| {
+                Action::Sync { batch, readers, is_full, end }
+            }),
     ]
 }
 
@@ -706,13 +743,20 @@ impl ChangingMaildir {
                     fs::rename(folder, to).unwrap();
                 }
             }
-            Action::Sync { batch, readers, is_full } => {
-                let report = self.mailbox.sync_with(&MailSyncOptions {
+            Action::Sync { batch, readers, is_full, end } => {
+                let options = MailSyncOptions {
                     batch_messages: *batch,
                     readers: *readers,
                     is_full: *is_full,
                     ..MailSyncOptions::default()
-                });
+                };
+                let asked = Cell::new(0);
+                let is_cancelled = || end.is_some_and(|end| asked.replace(asked.get() + 1) >= end);
+                let root = self.mailbox.root();
+                let store = &mut self.mailbox.store;
+                let report =
+                    sync_maildir(store, &root, COLLECTION, &options, &mut |_| {}, &is_cancelled);
+                let report = report.unwrap();
                 assert!(report.problems.is_empty(), "{:?}", report.problems);
             }
         }

@@ -55,7 +55,7 @@ pub use crate::extractor::Extractor;
 pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};
 pub use crate::message::{
     BODY_POSITIONS, EMBEDDED_POSITIONS, HEADER_POSITIONS, MAX_MESSAGE_WORDS, MessageDocument,
-    MessageExtractor, MessageTermField, write_message_term,
+    MessageExtractor, MessageTermField, hash_message_id, write_message_term,
 };
 pub use crate::parsed_item::{
     IndexDocument, ItemContext, LineWarning, ParsedItem, RejectedItem, SortKeys,

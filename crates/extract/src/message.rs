@@ -192,8 +192,14 @@ impl MessageDocument {
     #[must_use]
     pub fn thread_ids(&self, uid: &str) -> Vec<i64> {
         let ids = [uid].into_iter().chain(self.summary.references.iter().map(String::as_str));
-        ids.map(|id| xxh3_64(id.as_bytes()).cast_signed()).collect()
+        ids.map(hash_message_id).collect()
     }
+}
+
+/// Returns the hash of a Message-ID, as in [`MessageDocument::thread_ids`].
+#[must_use]
+pub fn hash_message_id(id: &str) -> i64 {
+    xxh3_64(id.as_bytes()).cast_signed()
 }
 
 /// Returns a hash of everything that makes a message another message for the person who reads it.

@@ -3,6 +3,7 @@
 //! Separate from `checksum`, which compares one object while it is read, and from `check`, because
 //! copies are verified too.
 
+use crate::Kind;
 use crate::checksum::Checksum;
 use crate::damaged_object::DamagedObject;
 use crate::error::DatabaseResult;
@@ -91,7 +92,7 @@ impl DamageScan<'_> {
     fn scan_items(&mut self) -> DatabaseResult<()> {
         let changed_rows = self.find_changed_rows(&ITEM)?;
         let sql = "SELECT i.id, i.handle, i.collection, i.uid, i.recurrence_id,
-                          coalesce(s.bytes, b.bytes), s.checksum
+                          coalesce(s.bytes, b.bytes), s.checksum, i.kind
                    FROM item i LEFT JOIN source_bytes s ON s.item = i.id
                    LEFT JOIN blob b ON b.hash = s.blob_hash ORDER BY i.id";
         let mut select = self.tx.prepare_cached(sql)?;
@@ -100,8 +101,12 @@ impl DamageScan<'_> {
             let item: ItemRow = row.get(0)?;
             let handle = Handle::from_bytes(bytes_at(row, 1).unwrap_or_default());
             let collection: CollectionRow = row.get(2)?;
-            let is_sound = bytes_at(row, 5)
-                .is_some_and(|bytes| checksum_at(row, 6) == Some(Checksum::from_item(item, bytes)));
+            // The bytes of a message are in the files of a maildir.
+            let is_message = row.get::<_, i64>(7)? == Kind::Message.number();
+            let is_sound = is_message
+                || bytes_at(row, 5).is_some_and(|bytes| {
+                    checksum_at(row, 6) == Some(Checksum::from_item(item, bytes))
+                });
             let has_identity =
                 self.is_handle_of(handle, collection, &text_at(row, 3), &text_at(row, 4));
             // A wrong identity has an object of its own.

@@ -8,6 +8,7 @@ use crate::error::DatabaseResult;
 use crate::history;
 use crate::index_tables::IndexTableWriter;
 use crate::interval_table;
+use crate::mail::WORD_INDEX;
 use crate::meta::{MetaTable, read_index_state, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;
@@ -131,8 +132,8 @@ impl DerivedIndex {
         }
     }
 
-    /// Deletes up to `limit` rows of the index, which is not in use. Returns whether there may be
-    /// more.
+    /// Deletes up to `limit` rows of the index, which is not in use, and none of the words of
+    /// mail. Returns whether there may be more.
     pub(crate) fn clear_step(
         self,
         tx: &WriteTransaction<'_>,
@@ -140,8 +141,18 @@ impl DerivedIndex {
     ) -> DatabaseResult<bool> {
         let mut remaining = limit;
         for (table, key) in self.tables() {
+            // The words of messages are in the same tables, and are not derived from items.
+            let words =
+                format!("SELECT id FROM idx_segment WHERE derived_index = {}", WORD_INDEX.0);
+            let condition = match table {
+                "idx_segment" => format!("id NOT IN ({words})"),
+                "idx_fence" => format!("segment NOT IN ({words})"),
+                "idx_block" => format!("id >> 24 NOT IN ({words})"),
+                _ => "TRUE".to_string(),
+            };
             let sql = format!(
-                "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} LIMIT ?1)"
+                "DELETE FROM {table} WHERE ({key}) IN
+                 (SELECT {key} FROM {table} WHERE {condition} LIMIT ?1)"
             );
             remaining -= tx.prepare_cached(&sql)?.execute([remaining as i64])?.min(remaining);
         }

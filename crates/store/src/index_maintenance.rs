@@ -257,7 +257,11 @@ impl Store {
         last: Option<ItemRow>,
         limit: usize,
     ) -> DatabaseResult<Vec<ExtractedItem>> {
-        let is_in_index = |kind: Kind| set != DerivedIndex::Interval || kind.has_schedule();
+        // What is derived from messages is derived from files, not from bytes in the store.
+        let is_in_index = |kind: Kind| match set {
+            DerivedIndex::Interval => kind.has_schedule(),
+            DerivedIndex::Text | DerivedIndex::Sort => kind != Kind::Message,
+        };
         let sql = format!(
             "SELECT i.id, i.seq, i.collection FROM item i WHERE i.id > coalesce(?1, 0) AND {}
              ORDER BY i.id LIMIT ?2",

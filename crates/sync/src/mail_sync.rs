@@ -18,6 +18,7 @@ use crate::maildir::{DirectoryState, MaildirDirectory, MaildirProblem, scan_mail
 use file_changes::{DirectoryListing, FileChanges, KnownDirectory};
 use larder_store::{BatchChange, MailBatch, MailChange, Operation, Store};
 use message_pipeline::{MessagePipeline, PreparedBatch};
+use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,7 +33,7 @@ const MERGED_BYTES_PER_STEP: i64 = 4 << 20;
 /// The settings of a synchronisation.
 #[derive(Debug, Clone)]
 pub struct MailSyncOptions {
-    /// List all directories, and compare the contents of all files with the index.
+    /// List all directories, also those whose state did not change.
     pub is_full: bool,
     /// The number of messages of a batch.
     pub batch_messages: usize,
@@ -168,10 +169,16 @@ impl MailSync<'_> {
             listings.push(self.list(directory, path, state, scanned_at, record));
         }
         self.report.listed_directories = listings.len();
-        let is_there = |record: &&KnownDirectory| {
-            scan.directories.iter().all(|directory| self.relative_path(directory) != record.path)
+        // What is in a folder that cannot be read at the moment stays as it is known.
+        let is_unreadable = |record: &KnownDirectory| {
+            let path = self.root.join(OsStr::from_bytes(&record.path));
+            scan.problems.iter().any(|problem| path.starts_with(&problem.path))
         };
-        let gone: Vec<KnownDirectory> = known.iter().filter(is_there).cloned().collect();
+        let is_gone = |record: &&KnownDirectory| {
+            scan.directories.iter().all(|directory| self.relative_path(directory) != record.path)
+                && !is_unreadable(record)
+        };
+        let gone: Vec<KnownDirectory> = known.iter().filter(is_gone).cloned().collect();
         let changes = FileChanges::compare(&listings, &gone);
         self.write_changes(&listings, &gone, &changes, first_row, report_progress)
     }

@@ -242,11 +242,12 @@ impl MailSearch<'_> {
                 })
             }
             TextMatch::Near { left, right, distance, is_ordered } => {
-                let words: Vec<_> = [left, right]
-                    .iter()
-                    .filter_map(|text| query_words(text).into_iter().next())
-                    .map(|(word, _)| (self.words.cursor(&word_term(field, &word)), 0))
-                    .collect();
+                let (Some(left), Some(right)) = (first_word(left), first_word(right)) else {
+                    return Ok(BlockTest::Nothing);
+                };
+                let words =
+                    [left, right].map(|word| (self.words.cursor(&word_term(field, &word)), 0));
+                let words = words.into();
                 let relation = WordRelation::Near { distance: *distance, is_ordered: *is_ordered };
                 Ok(BlockTest::Positions(PositionTest { words, relation, range }))
             }
@@ -376,6 +377,15 @@ fn query_words(text: &str) -> Vec<(String, u32)> {
         words.pop();
     }
     words
+}
+
+/// Returns the first word of a text; of a joined word the whole.
+fn first_word(text: &str) -> Option<String> {
+    let mut first = None;
+    Tokenizer::default().for_each_word(text, 0, |word, _| {
+        first.get_or_insert_with(|| word.to_string());
+    });
+    first
 }
 
 fn is_single_unspaced(word: &str) -> bool {

@@ -10,9 +10,11 @@ use crate::Kind;
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
-use crate::mail::batch::{MailBatch, MailChange, MailFile, PreparedMessage, write_words};
+use crate::mail::batch::{
+    MailBatch, MailChange, MailFile, PreparedMessage, name_other_text, write_words,
+};
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
-use crate::mail::threads::{join_thread, leave_thread};
+use crate::mail::threads::{find_thread, join_thread, leave_thread};
 use crate::row_checksum::{ITEM, VersionColumns, history_place_checksum};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidFinder, UidLookup, allocate_handle, delete_collision};
@@ -27,6 +29,16 @@ use std::collections::HashMap;
 struct DirectoryRow {
     id: i64,
     folder: i64,
+}
+
+/// What is known of the Message-ID of a file.
+enum FoundMessage {
+    /// This message has the text, too.
+    Copy(ItemRow),
+    /// A message has the Message-ID, and another text.
+    OtherText,
+    /// No message has the Message-ID as its name.
+    None(UidLookup),
 }
 
 /// The state of mail that is being written.
@@ -128,14 +140,14 @@ impl MailWriter<'_, '_> {
             // The file was replaced by another one of the same name.
             self.delete_file(directory, &file.name, item)?;
         }
-        let derived = format!("{:016x}@larder", message.text_hash);
-        let (item, is_new) = match self.find_message(&message.uid)? {
-            UidLookup::Item(item) if self.has_text(item, message.text_hash)? => (item, false),
-            UidLookup::Item(_) => match self.find_message(&derived)? {
-                UidLookup::Item(item) => (item, false),
-                lookup => (self.insert_message(&derived, 2, &lookup, message)?, true),
-            },
-            lookup => {
+        let (item, is_new) = match self.find_copy(message)? {
+            FoundMessage::Copy(item) => (item, false),
+            FoundMessage::OtherText => {
+                let name = name_other_text(message.text_hash, &message.uid);
+                let lookup = self.find_message(&name)?;
+                (self.insert_message(&name, 2, &lookup, message)?, true)
+            }
+            FoundMessage::None(lookup) => {
                 let origin = i64::from(!message.has_message_id);
                 (self.insert_message(&message.uid, origin, &lookup, message)?, true)
             }
@@ -154,6 +166,33 @@ impl MailWriter<'_, '_> {
 
     fn find_message(&self, uid: &str) -> Result<UidLookup, ApplyError> {
         Ok(UidFinder::new(self.batch.tx)?.find(&self.collection, uid, "")?)
+    }
+
+    /// Looks for a message with the same Message-ID and text.
+    fn find_copy(&self, message: &PreparedMessage) -> Result<FoundMessage, ApplyError> {
+        let lookup = self.find_message(&message.uid)?;
+        if let UidLookup::Item(item) = lookup
+            && self.has_text(item, message.text_hash)?
+        {
+            return Ok(FoundMessage::Copy(item));
+        }
+        // The text has another name if it came while another one had the Message-ID, which may be
+        // gone. A Message-ID without a thread was never seen.
+        let may_have_name = match (&lookup, message.thread_ids.first()) {
+            (UidLookup::Item(_), _) => true,
+            (_, Some(id)) => find_thread(self.batch.tx, *id)?.is_some(),
+            (_, None) => false,
+        };
+        if may_have_name {
+            let name = name_other_text(message.text_hash, &message.uid);
+            if let UidLookup::Item(item) = self.find_message(&name)? {
+                return Ok(FoundMessage::Copy(item));
+            }
+        }
+        Ok(match lookup {
+            UidLookup::Item(_) => FoundMessage::OtherText,
+            lookup => FoundMessage::None(lookup),
+        })
     }
 
     /// Returns whether a message has this text.
@@ -303,6 +342,12 @@ impl MailWriter<'_, '_> {
         let tx = self.batch.tx;
         tx.prepare_cached("DELETE FROM mail_file WHERE directory = ?1 AND name = ?2")?
             .execute((from.id, from_name))?;
+        if let Some((other, _)) = self.find_file(to, &file.name)?
+            && other != item
+        {
+            // The file was moved over another one.
+            self.delete_file(to, &file.name, other)?;
+        }
         self.insert_file(to, file, item)?;
         if from.folder != to.folder {
             self.update_folder(item, from.folder)?;

@@ -14,6 +14,7 @@ use larder_format::maildir_name::MaildirFlags;
 use larder_index::{EncodedSegment, WordBuffer};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The changes of one batch to the mail of one collection.
 #[derive(Debug, Clone, Default)]
@@ -161,6 +162,12 @@ fn derive_message_id(bytes: &[u8]) -> String {
         let _infallible = write!(id, "{byte:02x}");
     }
     id + "@larder"
+}
+
+/// Returns the name of a message whose Message-ID another text has: from the text and the
+/// Message-ID, so that it can be told which messages have a Message-ID.
+pub(crate) fn name_other_text(text_hash: u64, message_id: &str) -> String {
+    format!("{:016x}@larder", xxh3_64_with_seed(message_id.as_bytes(), text_hash))
 }
 
 /// Writes the words of a batch, and merges in proportion to them.

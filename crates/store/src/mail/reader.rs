@@ -3,6 +3,7 @@
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
 //! rows, and their bytes are in files.
 
+use super::batch::name_other_text;
 use super::columns::{BlockValues, MailColumn, MailSet, read_set, read_values};
 use super::threads::{find_thread, thread_members};
 use super::{BlockRows, WORD_INDEX};
@@ -12,6 +13,7 @@ use crate::index_tables::IndexTables;
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::row_ids::ItemRow;
+use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
 use larder_index::{WordCursor, WordIndex};
 use rusqlite::OptionalExtension as _;
@@ -137,7 +139,8 @@ impl<'r> MailReader<'r> {
         })
     }
 
-    /// Returns the rows of the messages with this Message-ID, in all collections.
+    /// Returns the rows of the messages with this Message-ID, in all collections, also of those
+    /// that have a name of their own because another text has the Message-ID.
     pub fn rows_with_uid(&self, uid: &str) -> Result<Vec<u32>> {
         self.run(|tx| {
             let mut found = Vec::new();
@@ -151,6 +154,7 @@ impl<'r> MailReader<'r> {
                     found.push(super::columns::row_number(item)?);
                 }
             }
+            found.extend(find_other_texts(tx, uid)?);
             Ok(found)
         })
     }
@@ -246,6 +250,27 @@ impl<'r> MailReader<'r> {
             Ok(tx.prepare_cached(sql)?.query_row([row], |row| row.get(0)).optional()?)
         })
     }
+}
+
+/// Returns the rows of the messages with a Message-ID whose names are made from their texts. They
+/// are in the thread of the Message-ID.
+fn find_other_texts(tx: &ReadTransaction<'_>, message_id: &str) -> DatabaseResult<Vec<u32>> {
+    let mut found = Vec::new();
+    let Some(thread) = find_thread(tx, hash_message_id(message_id))? else { return Ok(found) };
+    let mut select = tx.prepare_cached(
+        "SELECT i.uid, i.stored_fields FROM item i JOIN collection c ON c.id = i.collection
+         WHERE i.id = ?1 AND i.uid_origin = 2 AND c.removed = 0",
+    )?;
+    for row in thread_members(tx, thread)? {
+        let mut rows = select.query([row])?;
+        let Some(item) = rows.next()? else { continue };
+        let text_hash = MessageSummary::text_hash_of(item.get_ref(1)?.as_blob()?);
+        let name = text_hash.map(|text_hash| name_other_text(text_hash, message_id));
+        if name.as_deref() == Some(item.get_ref(0)?.as_str()?) {
+            found.push(row);
+        }
+    }
+    Ok(found)
 }
 
 impl<'t> MailWords<'t> {

@@ -1,0 +1,882 @@
+//! Synchronisations of maildirs: what changed, what went wrong, and random changes.
+
+use crate::mailbox::{
+    COLLECTION, IndexedMessage, Mailbox, column_value, create_index, directories, find_rows,
+    indexed_messages, message,
+};
+use larder_store::message_flags::{MessageFlag, MessageFlags};
+use larder_store::{MailColumn, Store};
+use larder_sync::{Error, MailSyncOptions, MailSyncReport, remove_indexed_mail, sync_maildir};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+fn small_batches(batch_messages: usize) -> MailSyncOptions {
+    MailSyncOptions { batch_messages, readers: 2, ..MailSyncOptions::default() }
+}
+
+fn counts(report: &MailSyncReport) -> (usize, usize, usize) {
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    (report.added_files, report.renamed_files, report.removed_files)
+}
+
+fn check(store: &Store) {
+    let report = store.check().unwrap();
+    assert!(report.faults.is_empty(), "{:?}", report.faults);
+}
+
+#[test]
+fn a_second_synchronisation_writes_nothing() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..3);
+    mailbox.write_numbered("a/new", 3..5);
+    // While the state of the directories is not final, they are listed again.
+    let report = mailbox.sync();
+    assert_eq!((counts(&report), report.listed_directories), ((5, 0, 0), 3));
+    mailbox.settle();
+    let report = mailbox.sync();
+    assert_eq!((counts(&report), report.listed_directories), ((0, 0, 0), 3));
+    let last = mailbox.store.last_seq().unwrap();
+    let report = mailbox.sync();
+    assert_eq!((counts(&report), report.listed_directories), ((0, 0, 0), 0));
+    let report = mailbox.sync_with(&MailSyncOptions { is_full: true, ..small_batches(64) });
+    assert_eq!((counts(&report), report.listed_directories), ((0, 0, 0), 3));
+    assert_eq!(mailbox.store.last_seq().unwrap(), last);
+    check(&mailbox.store);
+}
+
+#[test]
+fn a_changed_flag_or_folder_reads_no_file() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("new/1.host", message("m1", "note", "walrus"));
+    mailbox.write("a/cur/2.host:2,S", message("m2", "note", "walrus"));
+    mailbox.sync();
+    assert_eq!(mailbox.find("flag:new"), ["m1"]);
+    let root = mailbox.root();
+    // The same inode with other bytes: the index would see them only if it read the file.
+    for path in ["new/1.host", "a/cur/2.host:2,S"] {
+        fs::write(root.join(path), message("m3", "note", "seal")).unwrap();
+    }
+    fs::rename(root.join("new/1.host"), root.join("cur/1.host:2,FS")).unwrap();
+    fs::rename(root.join("a/cur/2.host:2,S"), root.join("cur/2.host:2,")).unwrap();
+    assert_eq!(counts(&mailbox.sync()), (0, 2, 0));
+    assert_eq!(mailbox.find("walrus"), ["m1", "m2"]);
+    assert_eq!(mailbox.find("seal"), [""; 0]);
+    assert_eq!(mailbox.find("flag:flagged"), ["m1"]);
+    assert_eq!(mailbox.find("flag:unread"), ["m2"]);
+    assert_eq!(mailbox.find("maildir:/"), ["m1", "m2"]);
+    assert_eq!(mailbox.find("maildir:/a"), [""; 0]);
+    check(&mailbox.store);
+}
+
+#[test]
+fn a_message_has_the_flags_and_folders_of_all_its_files() {
+    let mut mailbox = Mailbox::new();
+    let text = message("m1", "note", "walrus");
+    mailbox.write("cur/1.host:2,S", &text);
+    mailbox.write("a/cur/2.host:2,F", &text);
+    mailbox.sync();
+    assert_eq!(mailbox.find("flag:flagged flag:seen maildir:/ maildir:/a"), ["m1"]);
+    fs::remove_file(mailbox.root().join("a/cur/2.host:2,F")).unwrap();
+    assert_eq!(counts(&mailbox.sync()), (0, 0, 1));
+    assert_eq!(mailbox.find("flag:seen maildir:/ not flag:flagged not maildir:/a"), ["m1"]);
+    check(&mailbox.store);
+}
+
+/// A file that is moved over another one of the same name takes its place.
+#[test]
+fn a_file_replaces_another_one() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("a/cur/1.host:2,", message("m1", "note", "walrus"));
+    mailbox.write("b/cur/1.host:2,", message("m2", "note", "seal"));
+    mailbox.sync();
+    let root = mailbox.root();
+    fs::rename(root.join("a/cur/1.host:2,"), root.join("b/cur/1.host:2,")).unwrap();
+    mailbox.sync();
+    assert_eq!(mailbox.find(""), ["m1"]);
+    assert_eq!(mailbox.find("maildir:/b"), ["m1"]);
+    // A new file in the place of the only one.
+    mailbox.write("tmp/x", message("m3", "note", "otter"));
+    fs::rename(root.join("tmp/x"), root.join("b/cur/1.host:2,")).unwrap();
+    mailbox.sync();
+    assert_eq!(mailbox.find(""), ["m3"]);
+    indexed_messages(&mailbox.store);
+    check(&mailbox.store);
+}
+
+/// The indexes of items are derived from their bytes, which messages have not in the store.
+#[test]
+fn a_rebuild_of_other_indexes_keeps_messages() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..3);
+    mailbox.sync();
+    let before = indexed_messages(&mailbox.store);
+    mailbox.store.rebuild().unwrap();
+    assert_eq!(indexed_messages(&mailbox.store), before);
+    check(&mailbox.store);
+    assert_same_as_fresh(&mailbox, false);
+}
+
+#[test]
+fn folders_are_left_out_on_request() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..2);
+    mailbox.write_numbered("a/cur", 2..4);
+    mailbox.write_numbered("b/cur", 4..5);
+    mailbox.write("b/.noupdate", "");
+    mailbox.settle();
+    mailbox.sync();
+    assert_eq!(mailbox.find("").len(), 5);
+    mailbox.write("a/.noindex", "");
+    mailbox.write_numbered("b/cur", 5..6);
+    assert_eq!(counts(&mailbox.sync()), (0, 0, 2));
+    assert_eq!(
+        counts(&mailbox.sync_with(&MailSyncOptions { is_full: true, ..small_batches(64) })),
+        (1, 0, 0)
+    );
+    assert_eq!(mailbox.find("").len(), 4);
+    assert_same_as_fresh(&mailbox, false);
+}
+
+/// Two messages with one Message-ID are two: both are found by it, whichever goes first.
+#[test]
+fn another_text_under_a_known_message_id_is_another_message() {
+    for removed in ["1.host:2,", "2.host:2,"] {
+        let mut mailbox = Mailbox::new();
+        mailbox.write("cur/1.host:2,", message("m1", "note", "walrus"));
+        mailbox.sync();
+        mailbox.write("cur/2.host:2,", message("m1", "note", "seal"));
+        mailbox.sync();
+        assert_eq!(mailbox.find("walrus").len() + mailbox.find("seal").len(), 2);
+        assert_eq!(mailbox.find("walrus seal").len(), 0);
+        assert_eq!(mailbox.find("msgid:m1").len(), 2);
+        assert_eq!(mailbox.find("thread:m1").len(), 2);
+        fs::remove_file(mailbox.root().join("cur").join(removed)).unwrap();
+        mailbox.sync();
+        assert_eq!(mailbox.find("msgid:m1").len(), 1);
+        // A copy of the one that stayed is no third message.
+        let (number, word) = if removed == "1.host:2," { (2, "seal") } else { (1, "walrus") };
+        let kept = mailbox.root().join(format!("cur/{number}.host:2,"));
+        fs::copy(kept, mailbox.root().join("new/3.host")).unwrap();
+        mailbox.sync();
+        assert_eq!(mailbox.find("").len(), 1);
+        assert_eq!(mailbox.find(word).len(), 1);
+        check(&mailbox.store);
+    }
+}
+
+/// The same text under two Message-IDs that others had before is two messages.
+#[test]
+fn the_names_of_other_texts_have_their_message_ids() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("cur/1.host:2,", message("m1", "note", "walrus"));
+    mailbox.write("cur/2.host:2,", message("m2", "note", "seal"));
+    mailbox.sync();
+    mailbox.write("cur/3.host:2,", message("m1", "note", "otter"));
+    mailbox.write("cur/4.host:2,", message("m2", "note", "otter"));
+    mailbox.sync();
+    assert_eq!(mailbox.find("otter").len(), 2);
+    assert_eq!(mailbox.find("msgid:m1").len(), 2);
+    check(&mailbox.store);
+}
+
+#[test]
+fn an_empty_root_with_known_messages_is_an_error() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..3);
+    mailbox.sync();
+    let (root, away) = (mailbox.root(), mailbox.outside("away"));
+    fs::rename(&root, &away).unwrap();
+    let last = mailbox.store.last_seq().unwrap();
+    let mut sync = |root: &Path| {
+        let options = small_batches(64);
+        sync_maildir(&mut mailbox.store, root, COLLECTION, &options, &mut |_| {}, &|| false)
+    };
+    assert!(matches!(sync(&root), Err(Error::Maildir { .. })));
+    fs::create_dir(&root).unwrap();
+    assert!(matches!(sync(&root), Err(Error::EmptyMaildir { .. })));
+    // A root without messages is none of these.
+    fs::create_dir(root.join("cur")).unwrap();
+    fs::remove_dir(root.join("cur")).unwrap();
+    fs::remove_dir(&root).unwrap();
+    fs::rename(&away, &root).unwrap();
+    assert_eq!(counts(&sync(&root).unwrap()), (0, 0, 0));
+    assert_eq!(mailbox.store.last_seq().unwrap(), last);
+    assert_eq!(mailbox.find("").len(), 3);
+}
+
+#[test]
+fn a_removed_folder_removes_its_messages() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..2);
+    mailbox.write_numbered("a/cur", 2..5);
+    mailbox.write_numbered("a/new", 5..6);
+    mailbox.write_numbered("a/b/cur", 6..7);
+    mailbox.sync();
+    assert_eq!(mailbox.find("maildir:/a").len(), 4);
+    // A renamed folder moves them.
+    fs::rename(mailbox.root().join("a"), mailbox.root().join("c")).unwrap();
+    assert_eq!(counts(&mailbox.sync()), (0, 5, 0));
+    assert_eq!(mailbox.find("maildir:/c").len(), 4);
+    assert_eq!(mailbox.find("maildir:/c/b").len(), 1);
+    assert_eq!(mailbox.find("maildir:/a").len(), 0);
+    fs::remove_dir_all(mailbox.root().join("c")).unwrap();
+    assert_eq!(counts(&mailbox.sync()), (0, 0, 5));
+    assert_eq!(mailbox.find("").len(), 2);
+    assert_eq!(mailbox.find("word3").len(), 0);
+    let reader = mailbox.store.open_reader().unwrap();
+    assert_eq!(reader.mail().unwrap().directories(COLLECTION).unwrap().len(), 2);
+    check(&mailbox.store);
+}
+
+/// A folder that cannot be read at the moment keeps its messages.
+#[test]
+fn an_unreadable_folder_keeps_its_messages() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..2);
+    mailbox.write_numbered("a/cur", 2..4);
+    mailbox.write_numbered("a/b/cur", 4..5);
+    mailbox.sync();
+    let (folder, away) = (mailbox.root().join("a"), mailbox.outside("away"));
+    fs::rename(&folder, &away).unwrap();
+    // A link to itself is unreadable also for root.
+    symlink(&folder, &folder).unwrap();
+    let report = mailbox.sync();
+    assert_eq!((report.problems.len(), report.removed_files), (1, 0));
+    assert_eq!(report.problems[0].path, folder);
+    assert_eq!(mailbox.find("").len(), 5);
+    fs::remove_file(&folder).unwrap();
+    fs::rename(&away, &folder).unwrap();
+    assert_eq!(counts(&mailbox.sync()), (0, 0, 0));
+    assert_eq!(mailbox.find("maildir:/a").len(), 2);
+}
+
+#[test]
+fn what_cannot_be_read_is_reported_and_the_rest_is_indexed() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..3);
+    let directory = mailbox.root().join("cur");
+    let made = std::process::Command::new("mkfifo").arg(directory.join("pipe")).status();
+    assert!(made.unwrap().success());
+    symlink(directory.join("loop"), directory.join("loop")).unwrap();
+    fs::File::create(directory.join("huge")).unwrap().set_len(257 << 20).unwrap();
+    for _ in 0..2 {
+        let report = mailbox.sync();
+        let mut reasons: Vec<&str> =
+            report.problems.iter().map(|problem| problem.reason.as_str()).collect();
+        reasons.sort_unstable();
+        assert_eq!(reasons.len(), 3, "{reasons:?}");
+        assert_eq!((reasons[1], reasons[2]), ("larger than 256 MiB", "not a file"));
+        assert!(report.problems.iter().all(|problem| problem.is_left_out));
+        assert_eq!(mailbox.find("").len(), 3);
+    }
+    // The directory is listed again until all is well.
+    for name in ["pipe", "loop", "huge"] {
+        fs::remove_file(directory.join(name)).unwrap();
+    }
+    assert_eq!(counts(&mailbox.sync()), (0, 0, 0));
+    check(&mailbox.store);
+}
+
+/// Files that are removed and renamed while others are read.
+#[test]
+fn files_may_vanish_during_a_synchronisation() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..40);
+    let root = mailbox.root();
+    let options = MailSyncOptions { readers: 1, ..small_batches(1) };
+    let is_first = Cell::new(true);
+    // The newest is read first, so the oldest ones are not read yet.
+    let mut change_files = |_| {
+        if is_first.replace(false) {
+            for number in 0..4 {
+                let path = root.join(format!("cur/{}.host:2,", 1_000_000 + number));
+                match number {
+                    0 => fs::remove_file(path).unwrap(),
+                    1 => fs::rename(path, root.join("cur/1000001.host:2,S")).unwrap(),
+                    2 => fs::rename(path, root.join("new/1000002.host")).unwrap(),
+                    _ => fs::rename(path, root.join("tmp/away")).unwrap(),
+                }
+            }
+        }
+    };
+    let report =
+        sync_maildir(&mut mailbox.store, &root, COLLECTION, &options, &mut change_files, &|| false);
+    assert_eq!(counts(&report.unwrap()), (38, 0, 0));
+    assert_eq!(mailbox.find("").len(), 38);
+    assert_eq!(counts(&mailbox.sync()), (0, 2, 0));
+    assert_eq!(mailbox.find("flag:seen"), ["m1"]);
+    assert_eq!(mailbox.find("flag:new"), ["m2"]);
+    assert_eq!(mailbox.find("common").len(), 38);
+    assert_same_as_fresh(&mailbox, false);
+}
+
+#[test]
+fn two_maildirs_share_an_index() {
+    let mut mailbox = Mailbox::new();
+    let options = small_batches(64);
+    for (name, word) in [("one", "walrus"), ("two", "seal")] {
+        let root = mailbox.outside(name);
+        fs::create_dir_all(root.join("cur")).unwrap();
+        fs::write(root.join("cur/1:2,"), message("m1", "note", word)).unwrap();
+        fs::write(root.join("cur/2:2,"), message("m2", "note", "both")).unwrap();
+        let store = &mut mailbox.store;
+        sync_maildir(store, &root, name, &options, &mut |_| {}, &|| false).unwrap();
+    }
+    assert_eq!(mailbox.find("both"), ["m2", "m2"]);
+    assert_eq!(mailbox.find("msgid:m2"), ["m2", "m2"]);
+    assert_eq!(mailbox.find("walrus"), ["m1"]);
+    let reader = mailbox.store.open_reader().unwrap();
+    let mail = reader.mail().unwrap();
+    let mut found: Vec<_> = mail.rows_with_uid("m1").unwrap();
+    found.sort_unstable_by_key(|row| mail.collection_of(*row).unwrap());
+    let files = found.iter().map(|row| mail.message_files(*row).unwrap());
+    let expected = ["one", "two"].map(|name| vec![(name.to_string(), PathBuf::from("cur/1:2,"))]);
+    assert_eq!(files.collect::<Vec<_>>(), expected);
+    drop(mail);
+    drop(reader);
+    // The other maildir stays.
+    assert_eq!(remove_indexed_mail(&mut mailbox.store, "one", 0).unwrap(), 2);
+    assert_eq!(remove_indexed_mail(&mut mailbox.store, "one", 0).unwrap(), 0);
+    assert_eq!(remove_indexed_mail(&mut mailbox.store, "none", 0).unwrap(), 0);
+    assert_eq!((mailbox.find("walrus").len(), mailbox.find("seal").len()), (0, 1));
+    // What was removed can be indexed again.
+    let root = mailbox.outside("one");
+    sync_maildir(&mut mailbox.store, &root, "one", &options, &mut |_| {}, &|| false).unwrap();
+    assert_eq!(mailbox.find("walrus"), ["m1"]);
+    check(&mailbox.store);
+}
+
+#[test]
+fn names_need_not_be_utf_8() {
+    let mut mailbox = Mailbox::new();
+    let folder = PathBuf::from(OsStr::from_bytes(b"br\xfccke"));
+    let name = folder.join("cur").join(OsStr::from_bytes(b"1.h\xf6st:2,S"));
+    mailbox.write(&name, message("m1", "note", "walrus"));
+    mailbox.sync();
+    assert_eq!(mailbox.find("walrus flag:seen"), ["m1"]);
+    let renamed = folder.join("cur").join(OsStr::from_bytes(b"1.h\xf6st:2,FS"));
+    fs::rename(mailbox.root().join(name), mailbox.root().join(&renamed)).unwrap();
+    assert_eq!(counts(&mailbox.sync()), (0, 1, 0));
+    let messages = indexed_messages(&mailbox.store);
+    let found = messages.values().next().unwrap();
+    assert_eq!(found.files, [(COLLECTION.to_string(), renamed)]);
+    assert!(found.folders.contains(&(COLLECTION.to_string(), b"br\xfccke".to_vec())));
+    assert_eq!(mailbox.find("maildir:/br\u{fffd}cke"), ["m1"]);
+}
+
+#[test]
+fn what_was_written_before_an_interruption_is_found() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..10);
+    mailbox.settle();
+    let root = mailbox.root();
+    let asked = Cell::new(0);
+    let is_cancelled = || asked.replace(asked.get() + 1) > 0;
+    let report = sync_maildir(
+        &mut mailbox.store,
+        &root,
+        COLLECTION,
+        &MailSyncOptions { readers: 1, ..small_batches(1) },
+        &mut |progress| assert_eq!((progress.done, progress.total), (1, 10)),
+        &is_cancelled,
+    )
+    .unwrap();
+    assert!(report.is_interrupted && report.added_files == 1);
+    // The newest message is written first.
+    assert_eq!(mailbox.find("word9"), ["m9"]);
+    assert_eq!(mailbox.find("").len(), 1);
+    assert_eq!(counts(&mailbox.sync()), (9, 0, 0));
+    assert_eq!(mailbox.find("common").len(), 10);
+    assert_eq!(counts(&mailbox.sync()), (0, 0, 0));
+    assert_same_as_fresh(&mailbox, false);
+}
+
+#[test]
+fn many_messages_cross_blocks() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..1500);
+    mailbox.write_numbered("a/cur", 1500..3000);
+    assert_eq!(counts(&mailbox.sync_with(&small_batches(64))), (3000, 0, 0));
+    let reader = mailbox.store.open_reader().unwrap();
+    assert_eq!(find_rows(&reader, "common").len(), 3000);
+    assert_eq!(find_rows(&reader, "\"common word2999\"").len(), 1);
+    assert_eq!(find_rows(&reader, "maildir:/a common").len(), 1500);
+    assert_eq!(find_rows(&reader, "word29*").len(), 111);
+    drop(reader);
+    for number in [0, 7, 1023, 1024, 1025, 2047, 2048, 2999] {
+        assert_eq!(mailbox.find(&format!("word{number}")), [format!("m{number}")]);
+    }
+    for number in (0..1500).step_by(3) {
+        let path = mailbox.root().join(format!("cur/{}.host:2,", 1_000_000 + number));
+        fs::remove_file(path).unwrap();
+    }
+    assert_eq!(counts(&mailbox.sync_with(&small_batches(64))), (0, 0, 500));
+    let reader = mailbox.store.open_reader().unwrap();
+    assert_eq!(find_rows(&reader, "common").len(), 2500);
+    assert_eq!(find_rows(&reader, "not maildir:/a").len(), 1000);
+    assert_eq!(find_rows(&reader, "common not word7").len(), 2499);
+    drop(reader);
+    let reader = mailbox.store.open_reader().unwrap();
+    let row = reader.mail().unwrap().rows_with_uid("m7").unwrap()[0];
+    assert!(
+        MessageFlags::from_bits(column_value(&reader, MailColumn::Flags, row) as u16).is_unread()
+    );
+    drop(reader);
+    assert_eq!(remove_indexed_mail(&mut mailbox.store, COLLECTION, 0).unwrap(), 2500);
+    assert_eq!(mailbox.find(""), [""; 0]);
+    assert_eq!(indexed_messages(&mailbox.store), BTreeMap::new());
+    check(&mailbox.store);
+}
+
+#[test]
+fn threads_are_the_same_in_any_order() {
+    let reply = |id: &str, references: &str| {
+        message(id, "note", id).replacen('\n', &format!("\nReferences: {references}\n"), 1)
+    };
+    let texts = [
+        ("1", message("a", "note", "a")),
+        ("2", reply("b", "<a>")),
+        ("3", reply("c", "<missing>")),
+        ("4", reply("d", "<missing> <b>")),
+        ("5", message("e", "note", "e")),
+    ];
+    for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [3, 0, 4, 2, 1]] {
+        let mut mailbox = Mailbox::new();
+        for place in order {
+            let (name, text): &(&str, String) = &texts[place];
+            mailbox.write(format!("cur/{name}:2,"), text);
+            mailbox.sync();
+        }
+        assert_eq!(mailbox.find("thread:c"), ["a", "b", "c", "d"]);
+        assert_eq!(mailbox.find("thread:e"), ["e"]);
+        assert_eq!(mailbox.find("ref:missing"), ["c", "d"]);
+        check(&mailbox.store);
+    }
+}
+
+/// The words of the random messages.
+const WORDS: [&str; 5] = ["walrus seal", "seal walrus", "foo_bar", "töne 東京都", "otter"];
+/// The folders that are made and renamed. None is the root, which always stays.
+const FOLDERS: [&[u8]; 5] = [b"a", b"a/b", b".Sent", b"c", b"br\xfccke"];
+/// The letters of flags.
+const LETTERS: [&str; 5] = ["", "S", "FS", "RS", "T"];
+/// The number of Message-IDs, of which some are only named.
+const IDS: u8 = 8;
+const QUERIES: [&str; 22] = [
+    "",
+    "walrus",
+    "\"walrus seal\"",
+    "seal NEAR/1 walrus",
+    "ot*",
+    "foo",
+    "foo_bar",
+    "東京",
+    "tone",
+    "from:anna",
+    "from:berta",
+    "subject:walrus",
+    "subject:otter or flag:flagged",
+    "flag:unread",
+    "flag:new",
+    "not flag:trashed",
+    "maildir:/",
+    "maildir:/a",
+    "maildir:/a/**",
+    "date:2010..2013",
+    "size:..160",
+    "ref:m1 or ref:m2",
+];
+
+/// What happens to a maildir.
+#[derive(Debug, Clone)]
+enum Action {
+    /// A message comes: its Message-ID, its text, a folder, whether into `new`, and its name.
+    Deliver(Option<u8>, u8, Index, bool, u8),
+    /// A copy under another name, or in another folder under the same name.
+    Copy {
+        file: Index,
+        folder: Index,
+        keeps_name: bool,
+        is_link: bool,
+    },
+    Flag(Index, &'static str),
+    /// A mail program has seen the new messages of a folder.
+    See(Index),
+    Move {
+        file: Index,
+        folder: Index,
+        keeps_name: bool,
+    },
+    Delete(Index),
+    /// Another message under the name of one.
+    Replace(Index, u8, u8),
+    MakeFolder(u8),
+    RemoveFolder(Index),
+    RenameFolder(Index, u8),
+    /// A synchronisation, which may be interrupted after some batches.
+    Sync {
+        batch: usize,
+        readers: usize,
+        is_full: bool,
+        end: Option<usize>,
+    },
+}
+
+fn arb_action() -> impl Strategy<Value = Action> {
+    let (file, folder) = (any::<Index>, any::<Index>);
+    let text = || 0..WORDS.len() as u8;
+    let make = 0..FOLDERS.len() as u8;
+    prop_oneof![
+        6 => (prop::option::weighted(0.85, 0..IDS), text(), folder(), any::<bool>(), 0..6_u8)
+            .prop_map(|(id, text, folder, is_new, name)| {
+                Action::Deliver(id, text, folder, is_new, name)
+            }),
+        2 => (file(), folder(), any::<bool>(), any::<bool>()).prop_map(
+            |(file, folder, keeps_name, is_link)| Action::Copy { file, folder, keeps_name, is_link }
+        ),
+        2 => (file(), select(&LETTERS[..])).prop_map(|(file, letters)| Action::Flag(file, letters)),
+        1 => folder().prop_map(Action::See),
+        3 => (file(), folder(), any::<bool>())
+            .prop_map(|(file, folder, keeps_name)| Action::Move { file, folder, keeps_name }),
+        1 => file().prop_map(Action::Delete),
+        1 => (file(), 0..IDS, text()).prop_map(|(file, id, text)| Action::Replace(file, id, text)),
+        2 => make.clone().prop_map(Action::MakeFolder),
+        1 => folder().prop_map(Action::RemoveFolder),
+        1 => (folder(), make).prop_map(|(folder, name)| Action::RenameFolder(folder, name)),
+        3 => (select(vec![1, 3, 2048]), 1..3_usize, any::<bool>(), prop::option::of(0..4_usize))
+            .prop_map(|(batch, readers, is_full, end)| {
+                Action::Sync { batch, readers, is_full, end }
+            }),
+    ]
+}
+
+/// A maildir to which actions happen.
+struct ChangingMaildir {
+    mailbox: Mailbox,
+    /// The Message-IDs that the message with a Message-ID and a text names.
+    references: Vec<Vec<u8>>,
+    /// The number of names that were made.
+    names: usize,
+    has_deletion: bool,
+}
+
+impl ChangingMaildir {
+    /// The text of a message, which is the same for the same Message-ID and words.
+    fn text(&self, id: Option<u8>, words: u8) -> String {
+        let id_number = id.unwrap_or(words);
+        let mut text = String::new();
+        if let Some(id) = id {
+            text += &format!("Message-ID: <m{id}>\n");
+        }
+        let references = &self.references[usize::from(id_number) % self.references.len()];
+        if !references.is_empty() {
+            let ids: Vec<String> = references.iter().map(|id| format!("<m{id}>")).collect();
+            text += &format!("References: {}\n", ids.join(" "));
+        }
+        let sender = ["Anna <anna@example.org>", "berta@example.org"][usize::from(words) % 2];
+        text += &format!("From: {sender}\nSubject: note {}\n", WORDS[usize::from(words)]);
+        // The others have the time in their names.
+        if words != 4 {
+            let year = 2008 + u32::from(id_number);
+            text += &format!("Date: Fri, {:02} Feb {year} 10:00:00 +0000\n", words + 1);
+        }
+        let number = id_number + words;
+        text + &format!(
+            "Content-Type: text/plain; charset=utf-8\n\n{} {}\n",
+            WORDS[usize::from(number) % 5],
+            WORDS[usize::from(words)]
+        )
+    }
+
+    /// The folders, in which the root is the first.
+    fn folders(&self) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = directories(&self.mailbox.root());
+        folders.retain(|folder| folder.join("cur").is_dir());
+        folders.sort();
+        folders
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for folder in self.folders() {
+            for name in ["cur", "new"] {
+                let entries = fs::read_dir(folder.join(name)).unwrap();
+                files.extend(entries.map(|entry| entry.unwrap().path()));
+            }
+        }
+        files.sort();
+        files
+    }
+
+    fn folder(&self, index: &Index) -> PathBuf {
+        let folders = self.folders();
+        folders[index.index(folders.len())].clone()
+    }
+
+    fn file(&self, index: &Index) -> Option<PathBuf> {
+        let files = self.files();
+        (!files.is_empty()).then(|| files[index.index(files.len())].clone())
+    }
+
+    fn next_name(&mut self) -> usize {
+        self.names += 1;
+        self.names
+    }
+
+    /// Keeps the inode of a file that goes away, so that no other file gets it: the index takes a
+    /// file with the same name and inode as the same file.
+    fn keep_inode(&mut self, path: &Path) {
+        if path.exists() {
+            let kept = self.mailbox.outside("kept").join(self.next_name().to_string());
+            fs::hard_link(path, kept).unwrap();
+        }
+    }
+
+    /// Renames a file, possibly over another one.
+    fn rename(&mut self, from: &Path, to: &Path) {
+        if from == to {
+            return;
+        }
+        if to.exists() {
+            self.has_deletion = true;
+            self.keep_inode(to);
+        }
+        fs::rename(from, to).unwrap();
+        // A link to the same file is not renamed over another one.
+        if from.exists() {
+            fs::remove_file(from).unwrap();
+        }
+    }
+
+    fn put(&mut self, path: &Path, text: &str) {
+        let temporary = self.mailbox.outside("kept").join("temporary");
+        fs::write(&temporary, text).unwrap();
+        self.rename(&temporary, path);
+    }
+
+    fn apply(&mut self, action: &Action) {
+        match action {
+            Action::Deliver(id, words, folder, is_new, number) => {
+                let text = self.text(*id, *words);
+                let id_number = u32::from(id.unwrap_or(*words));
+                // The time of delivery is the date of messages without one.
+                let time = 1_500_000_000 + id_number;
+                let base =
+                    if *words == 4 { format!("{time}.{number}") } else { number.to_string() };
+                let name = if *is_new { format!("new/{base}") } else { format!("cur/{base}:2,") };
+                let path = self.folder(folder).join(name);
+                self.put(&path, &text);
+            }
+            Action::Copy { file, folder, keeps_name, is_link } => {
+                let Some(file) = self.file(file) else { return };
+                let target = self.target(&file, folder, *keeps_name);
+                if target.exists() {
+                    return;
+                }
+                if *is_link {
+                    fs::hard_link(file, target).unwrap();
+                } else {
+                    fs::copy(file, target).unwrap();
+                }
+            }
+            Action::Flag(file, letters) => {
+                let Some(file) = self.file(file) else { return };
+                let to = file.with_file_name(format!("{}:2,{letters}", base_name(&file)));
+                self.rename(&file, &to);
+            }
+            Action::See(folder) => {
+                let folder = self.folder(folder);
+                for entry in fs::read_dir(folder.join("new")).unwrap() {
+                    let path = entry.unwrap().path();
+                    let to = folder.join("cur").join(format!("{}:2,S", base_name(&path)));
+                    self.rename(&path, &to);
+                }
+            }
+            Action::Move { file, folder, keeps_name } => {
+                let Some(file) = self.file(file) else { return };
+                let target = self.target(&file, folder, *keeps_name);
+                self.rename(&file, &target);
+            }
+            Action::Delete(file) => {
+                let Some(file) = self.file(file) else { return };
+                self.keep_inode(&file);
+                fs::remove_file(file).unwrap();
+                self.has_deletion = true;
+            }
+            Action::Replace(file, id, words) => {
+                let Some(file) = self.file(file) else { return };
+                // The name of a message without a date has its date.
+                if base_name(&file).contains('.') || *words == 4 {
+                    return;
+                }
+                let text = self.text(Some(*id), *words);
+                self.put(&file, &text);
+            }
+            Action::MakeFolder(number) => {
+                let path =
+                    self.mailbox.root().join(OsStr::from_bytes(FOLDERS[usize::from(*number)]));
+                for name in ["cur", "new"] {
+                    fs::create_dir_all(path.join(name)).unwrap();
+                }
+            }
+            Action::RemoveFolder(folder) => {
+                let folder = self.folder(folder);
+                if folder != self.mailbox.root() {
+                    let kept = self.mailbox.outside("kept").join(self.next_name().to_string());
+                    fs::rename(folder, kept).unwrap();
+                    self.has_deletion = true;
+                }
+            }
+            Action::RenameFolder(folder, number) => {
+                let folder = self.folder(folder);
+                let to = self.mailbox.root().join(OsStr::from_bytes(FOLDERS[usize::from(*number)]));
+                let is_free = !to.exists() && to.parent().unwrap().exists();
+                if folder != self.mailbox.root() && is_free && !to.starts_with(&folder) {
+                    fs::rename(folder, to).unwrap();
+                }
+            }
+            Action::Sync { batch, readers, is_full, end } => {
+                let options = MailSyncOptions {
+                    batch_messages: *batch,
+                    readers: *readers,
+                    is_full: *is_full,
+                    ..MailSyncOptions::default()
+                };
+                let asked = Cell::new(0);
+                let is_cancelled = || end.is_some_and(|end| asked.replace(asked.get() + 1) >= end);
+                let root = self.mailbox.root();
+                let store = &mut self.mailbox.store;
+                let report =
+                    sync_maildir(store, &root, COLLECTION, &options, &mut |_| {}, &is_cancelled);
+                let report = report.unwrap();
+                assert!(report.problems.is_empty(), "{:?}", report.problems);
+            }
+        }
+    }
+
+    /// Returns the path of a file in another folder, under the same name or under a new one.
+    fn target(&mut self, file: &Path, folder: &Index, keeps_name: bool) -> PathBuf {
+        let folder = self.folder(folder);
+        let (directory, name) = (file.parent().unwrap().file_name().unwrap(), file.file_name());
+        if keeps_name {
+            return folder.join(directory).join(name.unwrap());
+        }
+        let number = self.next_name();
+        let base = base_name(file);
+        // The time stays, from which the date of a message without one comes.
+        let base = match base.split_once('.') {
+            Some((time, _)) => format!("{time}.x{number}"),
+            None => format!("x{number}"),
+        };
+        folder.join("cur").join(format!("{base}:2,S"))
+    }
+}
+
+fn base_name(path: &Path) -> String {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    name.split(":2,").next().unwrap().to_string()
+}
+
+/// The results of queries, by their lines, as sets of messages.
+type QueryResults = BTreeMap<String, BTreeSet<IndexedMessage>>;
+
+fn query_results(store: &Store, messages: &BTreeMap<u32, IndexedMessage>) -> QueryResults {
+    let reader = store.open_reader().unwrap();
+    let ids = (0..IDS).map(|id| format!("msgid:m{id}"));
+    let lines = QUERIES.iter().map(ToString::to_string).chain(ids);
+    lines
+        .map(|line| {
+            let rows = find_rows(&reader, &line);
+            let found = rows.iter().map(|row| messages[row].clone()).collect();
+            (line, found)
+        })
+        .collect()
+}
+
+fn threads(
+    store: &Store,
+    messages: &BTreeMap<u32, IndexedMessage>,
+) -> BTreeSet<BTreeSet<IndexedMessage>> {
+    let reader = store.open_reader().unwrap();
+    let mut threads: BTreeMap<u32, BTreeSet<IndexedMessage>> = BTreeMap::new();
+    for (row, message) in messages {
+        let thread = column_value(&reader, MailColumn::Thread, *row);
+        threads.entry(thread).or_default().insert(message.clone());
+    }
+    for (thread, members) in &threads {
+        let rows = reader.mail().unwrap().thread_members(*thread).unwrap();
+        assert_eq!(&rows.iter().map(|row| messages[row].clone()).collect::<BTreeSet<_>>(), members);
+    }
+    threads.into_values().collect()
+}
+
+/// Compares an index with one that is made from the same maildir at once.
+fn assert_same_as_fresh(mailbox: &Mailbox, has_deletion: bool) {
+    let fresh_directory = tempfile::tempdir().unwrap();
+    let mut fresh = create_index(fresh_directory.path().join("fresh"));
+    let options = small_batches(2048);
+    sync_maildir(&mut fresh, &mailbox.root(), COLLECTION, &options, &mut |_| {}, &|| false)
+        .unwrap();
+    let (found, expected) = (indexed_messages(&mailbox.store), indexed_messages(&fresh));
+    let sorted = |messages: &BTreeMap<u32, IndexedMessage>| -> BTreeSet<IndexedMessage> {
+        messages.values().cloned().collect()
+    };
+    assert_eq!(sorted(&found), sorted(&expected));
+    assert_eq!(found.len(), expected.len());
+    let results = query_results(&mailbox.store, &found);
+    for (line, expected) in query_results(&fresh, &expected) {
+        assert_eq!(results[&line], expected, "{line}");
+    }
+    let (found, expected) = (threads(&mailbox.store, &found), threads(&fresh, &expected));
+    if !has_deletion {
+        assert_eq!(found, expected);
+    }
+    // A thread may stay joined whose joining message was deleted, but is never divided.
+    for thread in &expected {
+        assert!(found.iter().any(|one| thread.is_subset(one)), "{thread:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_index_of_a_changing_maildir_is_that_of_a_fresh_one(
+        actions in vec(arb_action(), 5..50),
+        references in vec(vec(0..IDS + 2, 0..3), 3..10),
+    ) {
+        let mailbox = Mailbox::new();
+        fs::create_dir(mailbox.outside("kept")).unwrap();
+        let mut maildir = ChangingMaildir { mailbox, references, names: 0, has_deletion: false };
+        for action in &actions {
+            maildir.apply(action);
+        }
+        maildir.mailbox.sync();
+        assert_same_as_fresh(&maildir.mailbox, maildir.has_deletion);
+        check(&maildir.mailbox.store);
+    }
+}
+
+#[test]
+fn flags_of_the_content_stay() {
+    let mut mailbox = Mailbox::new();
+    let text = message("m1", "note", "walrus").replacen('\n', "\nList-Id: <list.example.org>\n", 1);
+    mailbox.write("cur/1.host:2,F", text);
+    mailbox.sync();
+    let root = mailbox.root();
+    fs::rename(root.join("cur/1.host:2,F"), root.join("cur/1.host:2,S")).unwrap();
+    mailbox.sync();
+    let messages = indexed_messages(&mailbox.store);
+    let flags = MessageFlags::from_bits(messages.values().next().unwrap().flags as u16);
+    assert!(flags.contains(MessageFlag::List) && flags.contains(MessageFlag::Seen));
+    assert!(!flags.contains(MessageFlag::Flagged));
+    assert_eq!(mailbox.find("flag:list list:list.example.org"), ["m1"]);
+}

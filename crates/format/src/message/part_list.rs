@@ -9,6 +9,9 @@ use crate::message::repair::guess_text;
 use mail_parser::{ContentType, Encoding, MimeHeaders as _, PartType};
 use std::borrow::Cow;
 
+/// The least number of bytes in lines of base64 with other text behind them.
+const MIN_BASE64_BYTES: usize = 12;
+
 /// Returns all parts, each before the parts that it contains.
 pub(super) fn collect_parts(
     message: &mail_parser::Message<'_>,
@@ -75,13 +78,14 @@ fn part_source<'m>(
 /// lines as they are: list servers add footers to bodies without regard to their encoding. `None`:
 /// no line is base64.
 fn decode_base64_lines(source: &[u8]) -> Option<(Vec<u8>, &[u8])> {
-    let mut end = 0;
+    let (mut end, mut has_content) = (0, false);
     for line in source.split_inclusive(|byte| *byte == b'\n') {
-        let is_encoded =
-            !line.trim_ascii().is_empty() && !line.contains(&b' ') && decode_base64(line).is_some();
-        if !is_encoded {
+        let is_empty = line.trim_ascii().is_empty();
+        let is_behind = is_empty && has_content;
+        if is_behind || line.contains(&b' ') || decode_base64(line).is_none() {
             break;
         }
+        has_content |= !is_empty;
         end += line.len();
         if line.contains(&b'=') {
             break;
@@ -89,7 +93,8 @@ fn decode_base64_lines(source: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
     let (encoded, rest) = source.split_at_checked(end)?;
     let bytes = decode_base64(encoded)?;
-    (!bytes.is_empty()).then_some((bytes, rest))
+    // A few letters may be a word.
+    (bytes.len() >= MIN_BASE64_BYTES).then_some((bytes, rest))
 }
 
 /// Gets a part with its message, its id in the message, and its depth.
@@ -175,7 +180,9 @@ impl PartList<'_> {
     ) -> String {
         let mut text = Cow::Borrowed(decoded);
         if part.is_encoding_problem
-            && part.encoding == Encoding::Base64
+            && part
+                .content_transfer_encoding()
+                .is_some_and(|one| one.eq_ignore_ascii_case("base64"))
             && let Some((bytes, rest)) = decode_base64_lines(part_source(message, part))
         {
             let label = part.content_type().and_then(|value| value.attribute("charset"));
@@ -255,7 +262,8 @@ impl PartList<'_> {
 /// Returns the declared media type, else that of the content.
 fn media_type(part: &mail_parser::MessagePart<'_>, content: &PartContent) -> String {
     let declared = part.content_type().and_then(|declared| {
-        let subtype = declared.subtype().filter(|subtype| !subtype.is_empty())?;
+        // The semicolon in front of an attribute may be missing.
+        let subtype = declared.subtype()?.split_whitespace().next()?;
         Some(format!("{}/{subtype}", declared.ctype()).to_ascii_lowercase())
     });
     declared.unwrap_or_else(|| {

@@ -194,6 +194,19 @@ impl MailSearch<'_> {
         Ok(self.rows_test(&rows))
     }
 
+    /// Compiles a regular expression for whole subjects, which no term has.
+    fn compile_subject_pattern(&self, text: &str) -> Result<BlockTest, Error> {
+        let pattern = compile_pattern(text)?;
+        let mut rows = Vec::new();
+        for row in 0..self.mail.end_row()? {
+            let message = self.mail.message(row)?;
+            if message.is_some_and(|message| pattern.is_match(&fold(&message.summary.subject))) {
+                rows.push(row);
+            }
+        }
+        Ok(self.rows_test(&rows))
+    }
+
     fn compile_text(&self, test: &TextTest) -> Result<BlockTest, Error> {
         let mut tests = Vec::new();
         for (field, range) in term_scopes(test.fields) {
@@ -203,6 +216,12 @@ impl MailSearch<'_> {
                 | MessageTermField::Keyword => self.compile_value(field, &test.text)?,
                 _ => self.compile_words(field, range, &test.text)?,
             });
+            if field == MessageTermField::Subject
+                && let TextMatch::Pattern(text) = &test.text
+                && text.chars().any(may_match_separator)
+            {
+                tests.push(self.compile_subject_pattern(text)?);
+            }
         }
         Ok(match tests.len() {
             1 => tests.swap_remove(0),
@@ -409,6 +428,11 @@ fn term_scopes(fields: MailTextFields) -> Vec<TermScope> {
         });
     }
     scopes
+}
+
+/// Returns whether a character of a regular expression may stand for one that separates words.
+fn may_match_separator(c: char) -> bool {
+    !c.is_alphanumeric() && !"^$|()?*+".contains(c)
 }
 
 /// Returns the words of a text as they are indexed, with their places. Of a joined word these are

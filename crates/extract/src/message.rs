@@ -19,7 +19,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 1;
+const MESSAGE_RULES_VERSION: u32 = 2;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body.
@@ -146,7 +146,7 @@ impl MessageExtractor {
         MessageFlags::default()
             .with_flag(MessageFlag::Signed, message.is_signed())
             .with_flag(MessageFlag::Encrypted, message.is_encrypted())
-            .with_flag(MessageFlag::Attachment, message.attachments().next().is_some())
+            .with_flag(MessageFlag::Attachment, has_attachment(message))
             .with_flag(MessageFlag::List, headers.list_id.is_some())
             .with_flag(MessageFlag::Personal, recipients.any(is_personal))
             .with_flag(MessageFlag::Calendar, message.parts.iter().any(is_calendar))
@@ -200,6 +200,39 @@ impl MessageDocument {
 #[must_use]
 pub fn hash_message_id(id: &str) -> i64 {
     xxh3_64(id.as_bytes()).cast_signed()
+}
+
+/// Returns whether a part of the message is an attachment, by the rule of mu: pictures, sound and
+/// files of programs are, and what is declared as one. Signatures, keys, and the parts of messages
+/// in the message are not.
+fn has_attachment(message: &Message) -> bool {
+    // The depth of the message, and of the signed or encrypted multipart, that a part is in.
+    let (mut message_depth, mut cryptographic_depth) = (usize::MAX, usize::MAX);
+    message.parts.iter().any(|part| {
+        if part.depth <= message_depth {
+            message_depth = usize::MAX;
+        }
+        if part.depth <= cryptographic_depth {
+            cryptographic_depth = usize::MAX;
+        }
+        let is_signature = cryptographic_depth.checked_add(1) == Some(part.depth);
+        let kind = part.media_type.split_once('/').map_or("", |(kind, _)| kind);
+        let is_attachment = match &part.content {
+            _ if part.depth > message_depth => false,
+            PartContent::Message(_) => {
+                message_depth = part.depth;
+                false
+            }
+            PartContent::Multipart => {
+                if matches!(&*part.media_type, "multipart/signed" | "multipart/encrypted") {
+                    cryptographic_depth = part.depth;
+                }
+                false
+            }
+            _ => matches!(kind, "image" | "audio" | "application") || part.is_declared_attachment,
+        };
+        is_attachment && !is_signature && part.media_type != "application/pgp-keys"
+    })
 }
 
 /// Returns a hash of everything that makes a message another message for the person who reads it.

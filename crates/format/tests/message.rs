@@ -1,7 +1,9 @@
 //! Messages: header fields, bodies, attachments, character sets, damage.
 
 use crate::corpora::messages;
-use larder_format::message::{MAX_NESTED_MESSAGES, Message, MessageProblem, PartContent, PartRole};
+use larder_format::message::{
+    MAX_NESTED_MESSAGES, Message, MessagePriority, MessageProblem, PartContent, PartRole,
+};
 
 fn parse(text: &str) -> Message {
     Message::parse(text.as_bytes())
@@ -271,4 +273,34 @@ fn plain_message_id(bytes: &[u8]) -> Option<String> {
     let id = line.split_once(':')?.1.trim().strip_prefix('<')?.strip_suffix('>')?;
     let is_plain = id.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>()\"\\".contains(&byte));
     (is_plain && id.contains('@')).then(|| id.to_string())
+}
+
+#[test]
+fn a_footer_behind_base64_is_text() {
+    let message = parse(
+        "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n\n\
+         dGhlIGFubnVhbCB3YWxydXMgYXVkaXQgaW4gWsO8cmljaAo=\n\n-- \nfooter of the list\n",
+    );
+    let text = message.body_text();
+    assert!(text.starts_with("the annual walrus audit in Zürich\n"), "{text}");
+    assert!(text.ends_with("footer of the list\n"), "{text}");
+    let message = parse("Content-Transfer-Encoding: base64\n\nThis\nwhat? no.\n");
+    assert!(message.body_text().starts_with("This\n"));
+}
+
+#[test]
+fn the_first_header_of_a_priority_decides() {
+    let priority = |header: &str| parse(&format!("{header}\n\ntext\n")).headers.priority;
+    assert_eq!(priority("Importance: high"), Some(MessagePriority::High));
+    assert_eq!(priority("Importance: high\nX-Priority: 5 (Lowest)"), Some(MessagePriority::Low));
+    assert_eq!(priority("Precedence: special\nX-Priority: 1"), None);
+}
+
+#[test]
+fn a_media_type_ends_at_white_space() {
+    let message = parse("Content-Type: TEXT/PLAIN charset=US-ASCII\n\ntext\n");
+    assert_eq!(message.parts[0].media_type, "text/plain");
+    assert!(!message.parts[0].is_declared_attachment);
+    let message = parse("Content-Type: text/csv\nContent-Disposition: Attachment\n\n1\n");
+    assert!(message.parts[0].is_declared_attachment);
 }

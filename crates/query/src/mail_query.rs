@@ -12,7 +12,7 @@
 //! | `recip`, `contact` | | `to cc bcc`; these and `from` |
 //! | no name | | `contact`, `subject`, `body` and `embed` |
 //! | `date`, `changed` `lastmod` | `d k` | a range of times |
-//! | `size` | `z` | a range of bytes; `k` is 1000 |
+//! | `size` | `z` | a range of bytes; `k` is 1024 |
 //! | `flag` `flags`, `prio` `priority` | `g p` | one flag by name or letter; low, normal, high |
 //! | `msgid` `message-id` `id` `mid`, `ref` `references` | `i r` | an id without its brackets |
 //! | `related` | | `msgid` or `ref` |

@@ -339,11 +339,11 @@ fn sizes_are_ranges() {
     check_table(
         r##"
 size:0 => (size 0 0)
-size:10k..2m => (size 10000 2000000)
-size:2m..10k => (size 10000 2000000)
-z:1M.. => (size 1000000 *)
-size:..1kb => (size 0 1000)
-size:1g => (size 1000000000 1000000000)
+size:10k..2m => (size 10240 2097152)
+size:2m..10k => (size 10240 2097152)
+z:1M.. => (size 1048576 *)
+size:..1kb => (size 0 1024)
+size:1g => (size 1073741824 1073741824)
 size:100b => (size 100 100)
 date:..-5 => error at 1: unknown date "..-5"
 "##,

@@ -1,7 +1,6 @@
 //! The header of a message: the fields that are searched and shown.
 
 use mail_parser::{HeaderName, HeaderValue};
-use std::borrow::Cow;
 use std::fmt;
 
 /// The header fields of a message that Larder reads.
@@ -162,7 +161,8 @@ fn valid_date(date: mail_parser::DateTime) -> Option<MessageDate> {
 
 /// Returns the text of a header that the parser has no name for, as it is in the message.
 fn other_header<'m>(parsed: &'m mail_parser::Message<'_>, name: &'static str) -> Option<&'m str> {
-    parsed.header_raw(HeaderName::Other(Cow::Borrowed(name)))
+    // The parser has names of its own for some of them, such as Importance.
+    parsed.header_raw(HeaderName::parse(name)?)
 }
 
 /// Returns the keywords: X-Label separates them by spaces, the others by commas.
@@ -178,8 +178,8 @@ fn keywords(parsed: &mail_parser::Message<'_>) -> Vec<String> {
 
 fn priority(parsed: &mail_parser::Message<'_>) -> Option<MessagePriority> {
     let names = ["Precedence", "X-Priority", "Importance"];
-    let values = names.into_iter().filter_map(|name| other_header(parsed, name));
-    values.into_iter().find_map(MessagePriority::parse)
+    let value = names.into_iter().find_map(|name| other_header(parsed, name));
+    value.and_then(MessagePriority::parse)
 }
 
 /// Returns the name of the mailing list: the text between the angle brackets of List-Id, else of

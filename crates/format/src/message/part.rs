@@ -13,6 +13,8 @@ pub struct MessagePart {
     pub media_type: String,
     /// The name of the file, decoded.
     pub file_name: Option<String>,
+    /// Content-Disposition calls the part an attachment.
+    pub is_declared_attachment: bool,
     /// Content-ID without angle brackets, by which HTML shows pictures.
     pub content_id: Option<String>,
     /// How mail readers use the part.

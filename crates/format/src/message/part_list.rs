@@ -1,13 +1,16 @@
 //! The parts of a parsed message as one list, with their texts decoded again where the declared
 //! character set is wrong.
 
-use crate::decoding::{decode_base64, decode_quoted_printable};
+use crate::decoding::{decode_base64, decode_charset, decode_quoted_printable};
 use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 use crate::message::headers::MessageHeaders;
 use crate::message::part::{MessagePart, PartContent, PartRole};
 use crate::message::repair::guess_text;
 use mail_parser::{ContentType, Encoding, MimeHeaders as _, PartType};
 use std::borrow::Cow;
+
+/// The least number of bytes in lines of base64 with other text behind them.
+const MIN_BASE64_BYTES: usize = 12;
 
 /// Returns all parts, each before the parts that it contains.
 pub(super) fn collect_parts(
@@ -54,13 +57,44 @@ fn decode_source<'m>(
     message: &'m mail_parser::Message<'_>,
     part: &mail_parser::MessagePart<'_>,
 ) -> Cow<'m, [u8]> {
-    let range = part.offset_body as usize..part.offset_end as usize;
-    let source = message.raw_message.get(range).unwrap_or_default();
+    let source = part_source(message, part);
     match part.encoding {
         Encoding::None => Cow::Borrowed(source),
         Encoding::QuotedPrintable => decode_quoted_printable(source),
         Encoding::Base64 => decode_base64(source).map_or(Cow::Borrowed(source), Cow::Owned),
     }
+}
+
+/// Returns the bytes of the body of a part, in its transfer encoding.
+fn part_source<'m>(
+    message: &'m mail_parser::Message<'_>,
+    part: &mail_parser::MessagePart<'_>,
+) -> &'m [u8] {
+    let range = part.offset_body as usize..part.offset_end as usize;
+    message.raw_message.get(range).unwrap_or_default()
+}
+
+/// Decodes the lines of base64 that a body begins with, up to their padding, and returns the other
+/// lines as they are: list servers add footers to bodies without regard to their encoding. `None`:
+/// no line is base64.
+fn decode_base64_lines(source: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let (mut end, mut has_content) = (0, false);
+    for line in source.split_inclusive(|byte| *byte == b'\n') {
+        let is_empty = line.trim_ascii().is_empty();
+        let is_behind = is_empty && has_content;
+        if is_behind || line.contains(&b' ') || decode_base64(line).is_none() {
+            break;
+        }
+        has_content |= !is_empty;
+        end += line.len();
+        if line.contains(&b'=') {
+            break;
+        }
+    }
+    let (encoded, rest) = source.split_at_checked(end)?;
+    let bytes = decode_base64(encoded)?;
+    // A few letters may be a word.
+    (bytes.len() >= MIN_BASE64_BYTES).then_some((bytes, rest))
 }
 
 /// Gets a part with its message, its id in the message, and its depth.
@@ -127,6 +161,9 @@ impl PartList<'_> {
             depth,
             media_type: media_type(part, &content),
             file_name: file_name(part),
+            is_declared_attachment: part
+                .content_disposition()
+                .is_some_and(|value| value.c_type.eq_ignore_ascii_case("attachment")),
             content_id: part.content_id().map(Into::into),
             role,
             content,
@@ -142,7 +179,15 @@ impl PartList<'_> {
         decoded: &str,
     ) -> String {
         let mut text = Cow::Borrowed(decoded);
-        if decoded.contains(char::REPLACEMENT_CHARACTER) {
+        if part.is_encoding_problem
+            && part
+                .content_transfer_encoding()
+                .is_some_and(|one| one.eq_ignore_ascii_case("base64"))
+            && let Some((bytes, rest)) = decode_base64_lines(part_source(message, part))
+        {
+            let label = part.content_type().and_then(|value| value.attribute("charset"));
+            text = Cow::Owned(format!("{}\n{}", decode_charset(&bytes, label), guess_text(rest)));
+        } else if decoded.contains(char::REPLACEMENT_CHARACTER) {
             let bytes = decode_source(message, part);
             let guessed = guess_text(&bytes);
             if !guessed.is_empty() && *guessed != *decoded {
@@ -217,7 +262,8 @@ impl PartList<'_> {
 /// Returns the declared media type, else that of the content.
 fn media_type(part: &mail_parser::MessagePart<'_>, content: &PartContent) -> String {
     let declared = part.content_type().and_then(|declared| {
-        let subtype = declared.subtype().filter(|subtype| !subtype.is_empty())?;
+        // The semicolon in front of an attribute may be missing.
+        let subtype = declared.subtype()?.split_whitespace().next()?;
         Some(format!("{}/{subtype}", declared.ctype()).to_ascii_lowercase())
     });
     declared.unwrap_or_else(|| {

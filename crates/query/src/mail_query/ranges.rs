@@ -107,9 +107,9 @@ fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at_checked(digits)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
-        "k" | "kb" => 1_000,
-        "m" | "mb" => 1_000_000,
-        "g" | "gb" => 1_000_000_000,
+        "k" | "kb" => 1 << 10,
+        "m" | "mb" => 1 << 20,
+        "g" | "gb" => 1 << 30,
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(factor)

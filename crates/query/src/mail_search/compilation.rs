@@ -7,7 +7,7 @@ use super::MailSearch;
 use super::block_test::{BlockTest, PositionTest, WordRelation};
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{
-    FolderTest, MailFlag, MailPriority, MailQuery, MailTextFields, TextMatch, TextTest,
+    FolderTest, HeaderTest, MailFlag, MailPriority, MailQuery, MailTextFields, TextMatch, TextTest,
 };
 use crate::pattern::RegexPattern;
 use larder_format::fold::{fold, is_cjk};
@@ -65,7 +65,13 @@ impl MailSearch<'_> {
             }
             MailQuery::Changed(_) => return Err(unsupported_error("changed:")),
             MailQuery::Path(_) => return Err(unsupported_error("path: of a file")),
-            MailQuery::Label(_) => return Err(unsupported_error("label:")),
+            // No message has a label yet.
+            MailQuery::Label(_) => BlockTest::Nothing,
+            MailQuery::Header { name, test: HeaderTest::Pattern(text) }
+                if name == "message-id" || name == "references" =>
+            {
+                self.compile_id_pattern(name, text)?
+            }
             MailQuery::Header { .. } => return Err(unsupported_error("header:")),
         })
     }
@@ -144,17 +150,25 @@ impl MailSearch<'_> {
             FolderTest::Pattern(text) => Some(compile_pattern(text)?),
             _ => None,
         };
+        // As in mu, folders match in any case.
+        let folder = match folder {
+            FolderTest::Is(path) => FolderTest::Is(fold(path).into_owned()),
+            FolderTest::Within(path) => FolderTest::Within(fold(path).into_owned()),
+            FolderTest::Prefix(path) => FolderTest::Prefix(fold(path).into_owned()),
+            FolderTest::Pattern(text) => FolderTest::Pattern(text.clone()),
+        };
         let mut sets = Vec::new();
         for (_, path, set) in self.mail.folders()? {
             let path = format!("/{}", String::from_utf8_lossy(&path));
-            let is_match = match folder {
-                FolderTest::Is(folder) => path == *folder,
+            let path = fold(&path);
+            let is_match = match &folder {
+                FolderTest::Is(folder) => *path == **folder,
                 FolderTest::Within(folder) => {
                     let folder = folder.trim_end_matches('/');
                     let below = path.strip_prefix(folder);
                     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
                 }
-                FolderTest::Prefix(start) => path.starts_with(start),
+                FolderTest::Prefix(start) => path.starts_with(start.as_str()),
                 FolderTest::Pattern(_) => pattern.as_ref().is_some_and(|one| one.is_match(&path)),
             };
             if is_match {
@@ -162,6 +176,35 @@ impl MailSearch<'_> {
             }
         }
         Ok(BlockTest::Or(sets))
+    }
+
+    /// Compiles a regular expression for the Message-ID, or for those that a message refers to.
+    fn compile_id_pattern(&self, header: &str, text: &str) -> Result<BlockTest, Error> {
+        let pattern = compile_pattern(text)?;
+        if header == "references" {
+            let passes = |id: &str| pattern.is_match(id);
+            return self.compile_expansion(MessageTermField::Reference, None, &[], "", &passes);
+        }
+        let mut rows = Vec::new();
+        self.mail.for_each_uid(&mut |row, uid| {
+            if pattern.is_match(uid) {
+                rows.push(row);
+            }
+        })?;
+        Ok(self.rows_test(&rows))
+    }
+
+    /// Compiles a regular expression for whole subjects, which no term has.
+    fn compile_subject_pattern(&self, text: &str) -> Result<BlockTest, Error> {
+        let pattern = compile_pattern(text)?;
+        let mut rows = Vec::new();
+        for row in 0..self.mail.end_row()? {
+            let message = self.mail.message(row)?;
+            if message.is_some_and(|message| pattern.is_match(&fold(&message.summary.subject))) {
+                rows.push(row);
+            }
+        }
+        Ok(self.rows_test(&rows))
     }
 
     fn compile_text(&self, test: &TextTest) -> Result<BlockTest, Error> {
@@ -173,6 +216,12 @@ impl MailSearch<'_> {
                 | MessageTermField::Keyword => self.compile_value(field, &test.text)?,
                 _ => self.compile_words(field, range, &test.text)?,
             });
+            if field == MessageTermField::Subject
+                && let TextMatch::Pattern(text) = &test.text
+                && text.chars().any(may_match_separator)
+            {
+                tests.push(self.compile_subject_pattern(text)?);
+            }
         }
         Ok(match tests.len() {
             1 => tests.swap_remove(0),
@@ -255,6 +304,33 @@ impl MailSearch<'_> {
         }
     }
 
+    /// Returns the rows that have any of the terms at a position in this range.
+    fn rows_in_positions(&self, terms: &[Vec<u8>], range: &Range<u32>) -> Result<BlockTest, Error> {
+        let end_row = self.mail.end_row()?;
+        let mut found = vec![0_u64; end_row.div_ceil(64) as usize];
+        let mut positions = Vec::new();
+        for term in terms {
+            let mut rows = Vec::new();
+            self.words.rows_with_term(term, &mut rows)?;
+            let mut cursor = self.words.cursor(term);
+            for (at, (bits, found)) in rows.iter().zip(&mut found).enumerate() {
+                // Rows that another term has found need no look at their positions.
+                let mut open = bits & !*found;
+                while open != 0 {
+                    let bit = open.trailing_zeros();
+                    open &= open - 1;
+                    let row = u32::try_from(at * 64).unwrap_or(u32::MAX).saturating_add(bit);
+                    if self.words.positions(&mut cursor, row, &mut positions)?
+                        && positions.iter().any(|position| range.contains(position))
+                    {
+                        *found |= 1 << bit;
+                    }
+                }
+            }
+        }
+        Ok(BlockTest::Rows(found))
+    }
+
     /// Returns the test of words that follow each other.
     fn phrase(
         &self,
@@ -312,6 +388,9 @@ impl MailSearch<'_> {
             }
             return Ok(BlockTest::Rows(rows));
         }
+        if let (Some(range), true) = (&range, words.is_empty()) {
+            return self.rows_in_positions(&terms, range);
+        }
         if terms.len() > MAX_EXPANDED_TERMS {
             let message = format!("more than {MAX_EXPANDED_TERMS} words begin with {start:?}");
             return Err(
@@ -356,6 +435,11 @@ fn term_scopes(fields: MailTextFields) -> Vec<TermScope> {
         });
     }
     scopes
+}
+
+/// Returns whether a character of a regular expression may stand for one that separates words.
+fn may_match_separator(c: char) -> bool {
+    !c.is_alphanumeric() && !"^$|()?*+".contains(c)
 }
 
 /// Returns the words of a text as they are indexed, with their places. Of a joined word these are
@@ -431,8 +515,16 @@ fn clamp_size(range: &RangeInclusive<u64>) -> RangeInclusive<u32> {
     clamp(range.start())..=clamp(range.end())
 }
 
+/// Compiles a pattern for folded text. The pattern matches in any case and without accents, too.
 fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
-    RegexPattern::compile(text).map_err(|reason| {
+    let mut folded = String::from("(?i)");
+    for c in text.chars() {
+        match c.is_ascii() {
+            true => folded.push(c),
+            false => folded.push_str(&fold(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    RegexPattern::compile(&folded).map_err(|reason| {
         let message = format!("the pattern /{text}/ cannot be used: {reason}");
         SyntaxError { message, at: 1, hint: None }.into()
     })

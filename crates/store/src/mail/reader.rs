@@ -159,6 +159,21 @@ impl<'r> MailReader<'r> {
         })
     }
 
+    /// Passes the row and the Message-ID of each message to `visit`.
+    pub fn for_each_uid(&self, visit: &mut dyn FnMut(u32, &str)) -> Result<()> {
+        self.run(|tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT DISTINCT i.id, i.uid FROM mail_file f JOIN item i ON i.id = f.item",
+            )?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                let uid = row.get_ref(1)?.as_str().unwrap_or_default();
+                visit(super::columns::row_number(row.get(0)?)?, uid);
+            }
+            Ok(())
+        })
+    }
+
     /// Returns the members of a thread.
     pub fn thread_members(&self, thread: u32) -> Result<Vec<u32>> {
         self.run(|tx| Ok(thread_members(tx, thread)?))

@@ -30,6 +30,9 @@ const WORDS: [&str; 12] = [
     "x-ray.bar",
     "sealion",
 ];
+/// Beginnings of words.
+const PREFIXES: &[&str] =
+    &["wal", "seal", "fo", "foo_b", "東", "東京", "京都", "to", "it", "-", "tö", "x-r"];
 /// What is between two words.
 const GAPS: [&str; 4] = [" ", ", ", ". ", " -- "];
 const SENDERS: [(&str, &str); 3] = [
@@ -248,16 +251,17 @@ fn arb_text_match() -> impl Strategy<Value = TextMatch> {
         3 => phrase.clone().prop_map(TextMatch::Words),
         1 => select(&["東", "都", "京", "WALRUS", "s", "anna@example.org", "-", ""][..])
             .prop_map(|text| TextMatch::Words(text.to_string())),
-        2 => select(&["wal", "seal", "fo", "foo_b", "東", "東京", "京都", "to", "it", "-", "tö", "x-r"][..])
+        2 => select(PREFIXES)
             .prop_map(|text| TextMatch::Prefix(text.to_string())),
         1 => phrase.prop_map(TextMatch::Prefix),
         1 => select(&["us", "bar", "o_bar", "都", "ne", "Ne", "京都", "zz"][..])
             .prop_map(|text| TextMatch::Suffix(text.to_string())),
         1 => select(&["al", "o", "_", "京", "y.b", "öN", "東京", "zz"][..])
             .prop_map(|text| TextMatch::Infix(text.to_string())),
-        2 => (near(), near(), 1..5_u32, any::<bool>()).prop_map(
-            |(left, right, distance, is_ordered)| TextMatch::Near { left, right, distance, is_ordered }
-        ),
+        2 => (near(), near(), 1..5_u32, any::<bool>())
+            .prop_map(|(left, right, distance, is_ordered)| {
+                TextMatch::Near { left, right, distance, is_ordered }
+            }),
         1 => Just(TextMatch::Near {
             left: "-".into(), right: "seal".into(), distance: 2, is_ordered: false
         }),

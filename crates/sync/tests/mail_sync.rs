@@ -846,7 +846,9 @@ fn assert_same_as_fresh(mailbox: &Mailbox, has_deletion: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 24, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn the_index_of_a_changing_maildir_is_that_of_a_fresh_one(

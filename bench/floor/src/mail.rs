@@ -1,7 +1,7 @@
 //! The floor of the mail benchmark: reading and parsing each file of a maildir once.
 //!
-//! `larder-floor mail DIR` reads the files of all directories `cur` and `new` below DIR in the order
-//! of their inodes, in one thread, and parses each. Nothing is indexed or written. Prints the
+//! `larder-floor mail DIR` reads the files of all directories `cur` and `new` below DIR in the
+//! order of their inodes, in one thread, and parses each. Nothing is indexed or written. Prints the
 //! number of messages and of the bytes of their texts, which a searcher at least has to split.
 
 use crate::Result;

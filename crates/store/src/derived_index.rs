@@ -8,7 +8,7 @@ use crate::error::DatabaseResult;
 use crate::history;
 use crate::index_tables::IndexTableWriter;
 use crate::interval_table;
-use crate::mail::WORD_INDEX;
+use crate::mail_schema::WORD_INDEX;
 use crate::meta::{MetaTable, read_index_state, write_meta};
 use crate::read_transaction::ReadTransaction;
 use crate::row_ids::ItemRow;

@@ -13,7 +13,7 @@ use crate::index_updates::{TERM_DECODER, position_changes, to_term_set};
 use crate::interval_table;
 use crate::item_meta::kind_condition;
 use crate::lock::WorkLock;
-use crate::mail::WORD_INDEX;
+use crate::mail_schema::WORD_INDEX;
 use crate::meta::{MetaTable, read_meta_number};
 use crate::read_transaction::ReadTransaction;
 use crate::row_checksum::ITEM;

@@ -26,10 +26,6 @@ pub(crate) mod columns;
 pub(crate) mod reader;
 pub(crate) mod threads;
 
-use larder_index::IndexId;
-
-/// The index of words, beside the indexes of [`crate::DerivedIndex`].
-pub(crate) const WORD_INDEX: IndexId = IndexId(4);
 /// The number of rows of a block. One page of the database holds a column of a block.
 pub const BLOCK_ROWS: u32 = 1024;
 /// The number of words of a bitmap of the rows of a block.

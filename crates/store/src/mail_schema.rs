@@ -15,6 +15,11 @@
 //! All of this is derived from the files of maildirs. Separate from `mail`, which reads and writes
 //! the tables, because `schema` creates them.
 
+use larder_index::IndexId;
+
+/// The index of words, beside the indexes of [`crate::DerivedIndex`].
+pub(crate) const WORD_INDEX: IndexId = IndexId(4);
+
 /// The script that makes the tables.
 pub(crate) const MAIL_SCHEMA_SQL: &str = "
 CREATE TABLE mail_folder(

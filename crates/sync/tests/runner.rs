@@ -22,6 +22,7 @@ mod item_folders;
 mod limits;
 mod mail_search;
 mod mail_sync;
+mod mail_sync_model;
 mod mailbox;
 mod maildir;
 mod rejects;

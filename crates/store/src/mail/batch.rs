@@ -4,9 +4,9 @@
 //! a segment, its row chosen from a range that the writer reserved. Under the lock only rows are
 //! written. Separate from `apply::batch_writer`, whose items have their bytes in the store.
 
-use super::WORD_INDEX;
 use crate::error::DatabaseResult;
 use crate::index_tables::IndexTableWriter;
+use crate::mail_schema::WORD_INDEX;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::{MessageDocument, MessageExtractor};

@@ -3,13 +3,14 @@
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
 //! rows, and their bytes are in files.
 
+use super::BlockRows;
 use super::batch::name_other_text;
 use super::columns::{BlockValues, MailColumn, MailSet, read_set, read_values};
 use super::threads::{find_thread, thread_members};
-use super::{BlockRows, WORD_INDEX};
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_tables::IndexTables;
+use crate::mail_schema::WORD_INDEX;
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use crate::row_ids::ItemRow;

@@ -6,6 +6,7 @@ use larder_store::message_flags::{MessageFlag, MessageFlags};
 use larder_store::{MailColumn, Store};
 use larder_sync::{Error, MailSyncOptions, MailSyncReport, remove_indexed_mail, sync_maildir};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;

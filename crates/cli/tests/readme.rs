@@ -85,7 +85,9 @@ fn mask_line(line: &str) -> String {
             Some("[MEASURED]".to_string())
         } else if has_shape(bare, "dddd-dd-dd") || has_shape(bare, "dd:dd:dd") {
             Some("[MOMENT]".to_string())
-        } else if bare.contains(".local/share/larder") || bare.ends_with("/store") {
+        } else if [".local/share/larder", "larder-demo."].iter().any(|part| bare.contains(part))
+            || bare.ends_with("/store")
+        {
             Some("[STORE]".to_string())
         } else {
             bare.rsplit_once('/')

@@ -187,7 +187,7 @@ fn an_empty_root_with_known_messages_is_an_error() {
     let mut mailbox = Mailbox::new();
     mailbox.write_numbered("cur", 0..3);
     mailbox.sync();
-    let (root, away) = (mailbox.root(), mailbox.outside("away"));
+    let (root, away) = (mailbox.root(), mailbox.outside_path("away"));
     fs::rename(&root, &away).unwrap();
     let last = mailbox.store.last_seq().unwrap();
     let mut sync = |root: &Path| {
@@ -239,7 +239,7 @@ fn an_unreadable_folder_keeps_its_messages() {
     mailbox.write_numbered("a/cur", 2..4);
     mailbox.write_numbered("a/b/cur", 4..5);
     mailbox.sync();
-    let (folder, away) = (mailbox.root().join("a"), mailbox.outside("away"));
+    let (folder, away) = (mailbox.root().join("a"), mailbox.outside_path("away"));
     fs::rename(&folder, &away).unwrap();
     // A link to itself is unreadable also for root.
     symlink(&folder, &folder).unwrap();
@@ -318,7 +318,7 @@ fn two_maildirs_share_an_index() {
     let mut mailbox = Mailbox::new();
     let options = small_batches(64);
     for (name, word) in [("one", "walrus"), ("two", "seal")] {
-        let root = mailbox.outside(name);
+        let root = mailbox.outside_path(name);
         fs::create_dir_all(root.join("cur")).unwrap();
         fs::write(root.join("cur/1:2,"), message("m1", "note", word)).unwrap();
         fs::write(root.join("cur/2:2,"), message("m2", "note", "both")).unwrap();
@@ -343,7 +343,7 @@ fn two_maildirs_share_an_index() {
     assert_eq!(remove_indexed_mail(&mut mailbox.store, "none", 0).unwrap(), 0);
     assert_eq!((mailbox.find("walrus").len(), mailbox.find("seal").len()), (0, 1));
     // What was removed can be indexed again.
-    let root = mailbox.outside("one");
+    let root = mailbox.outside_path("one");
     sync_maildir(&mut mailbox.store, &root, "one", &options, &mut |_| {}, &|| false).unwrap();
     assert_eq!(mailbox.find("walrus"), ["m1"]);
     check(&mailbox.store);

@@ -191,7 +191,7 @@ impl ChangingMaildir {
     /// file with the same name and inode as the same file.
     fn keep_inode(&mut self, path: &Path) {
         if path.exists() {
-            let kept = self.mailbox.outside("kept").join(self.next_name().to_string());
+            let kept = self.mailbox.outside_path("kept").join(self.next_name().to_string());
             fs::hard_link(path, kept).unwrap();
         }
     }
@@ -213,7 +213,7 @@ impl ChangingMaildir {
     }
 
     fn put(&mut self, path: &Path, text: &str) {
-        let temporary = self.mailbox.outside("kept").join("temporary");
+        let temporary = self.mailbox.outside_path("kept").join("temporary");
         fs::write(&temporary, text).unwrap();
         self.rename(&temporary, path);
     }
@@ -286,7 +286,7 @@ impl ChangingMaildir {
             Action::RemoveFolder(folder) => {
                 let folder = self.folder(folder);
                 if folder != self.mailbox.root() {
-                    let kept = self.mailbox.outside("kept").join(self.next_name().to_string());
+                    let kept = self.mailbox.outside_path("kept").join(self.next_name().to_string());
                     fs::rename(folder, kept).unwrap();
                     self.has_deletion = true;
                 }
@@ -412,7 +412,7 @@ proptest! {
         references in vec(vec(0..IDS + 2, 0..3), 3..10),
     ) {
         let mailbox = Mailbox::new();
-        fs::create_dir(mailbox.outside("kept")).unwrap();
+        fs::create_dir(mailbox.outside_path("kept")).unwrap();
         let mut maildir = ChangingMaildir { mailbox, references, names: 0, has_deletion: false };
         for action in &actions {
             maildir.apply(action);

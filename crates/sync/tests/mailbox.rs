@@ -45,7 +45,7 @@ impl Mailbox {
     }
 
     /// A path outside of the maildir, on the same file system.
-    pub(crate) fn outside(&self, name: &str) -> PathBuf {
+    pub(crate) fn outside_path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 

@@ -78,8 +78,16 @@ pub(crate) fn mail_roots(context: &CommandContext) -> Result<MailRoots, CommandF
 }
 
 /// Returns the path of a file of a message.
-pub(crate) fn file_path(roots: &MailRoots, collection: &str, path: &Path) -> PathBuf {
-    roots.get(collection).map_or_else(|| path.to_path_buf(), |root| root.join(path))
+pub(crate) fn file_path(
+    roots: &MailRoots,
+    collection: &str,
+    path: &Path,
+) -> Result<PathBuf, CommandFailure> {
+    roots.get(collection).map(|root| root.join(path)).ok_or_else(|| {
+        let message = format!("{} is no registered source", sanitize_line(collection));
+        CommandFailure::new(FailureKind::NotFound, message)
+            .with_hint("larder sync takes its messages out of the index")
+    })
 }
 
 /// Messages that an error about an ambiguous ID lists.
@@ -124,7 +132,7 @@ pub(crate) fn resolve_message(
                     failure = failure.with_hint(format!("{}  {subject}", message.handle));
                 }
             }
-            Err(failure.with_hint("type more letters of the ID"))
+            Err(failure.with_hint("use one of these IDs, or type more letters"))
         }
     }
 }
@@ -137,8 +145,10 @@ pub(crate) fn open_message_row(
 ) -> Result<MessageFile, CommandFailure> {
     let roots = mail_roots(context)?;
     let files = reader.mail()?.message_files(row)?;
-    let paths: Vec<PathBuf> =
-        files.iter().map(|(collection, path)| file_path(&roots, collection, path)).collect();
+    let paths: Vec<PathBuf> = files
+        .iter()
+        .map(|(collection, path)| file_path(&roots, collection, path))
+        .collect::<Result<_, _>>()?;
     let found = paths.iter().find(|path| path.exists()).or(paths.first());
     match found {
         Some(path) => MessageFile::open(path).map_err(|failure| {

@@ -13,21 +13,24 @@ use crate::message_summary::MessageSummary;
 use crate::tokenizer::{TOKENIZER_VERSION, Tokenizer};
 use larder_format::fold::fold;
 use larder_format::message::{
-    MailAddress, Message, MessagePart, MessageProblem, PartContent, PartRole,
+    MailAddress, Message, MessageHeaders, MessagePart, MessageProblem, PartContent, PartRole,
 };
+use std::collections::HashSet;
 use std::ops::Range;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 2;
+const MESSAGE_RULES_VERSION: u32 = 3;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
-/// The positions of the words of the body.
-pub const BODY_POSITIONS: Range<u32> = 0..MAX_MESSAGE_WORDS;
+/// The positions of the words of the body. No phrase is in two of these ranges.
+pub const BODY_POSITIONS: Range<u32> = 0..MAX_MESSAGE_WORDS - TEXT_GAP;
 /// The positions of the words of the header: subject and addresses.
-pub const HEADER_POSITIONS: Range<u32> = MAX_MESSAGE_WORDS..2 * MAX_MESSAGE_WORDS;
+pub const HEADER_POSITIONS: Range<u32> = MAX_MESSAGE_WORDS..2 * MAX_MESSAGE_WORDS - TEXT_GAP;
 /// The positions of the words of attached texts and messages.
 pub const EMBEDDED_POSITIONS: Range<u32> = 2 * MAX_MESSAGE_WORDS..3 * MAX_MESSAGE_WORDS;
+/// The number of messages above a message that count.
+const MAX_REFERENCES: usize = 500;
 /// The distance between two texts of one field, so that no phrase is in both.
 const TEXT_GAP: u32 = 100;
 /// The longest term that is a whole value, such as a Message-ID.
@@ -52,7 +55,7 @@ pub enum MessageTermField {
     To = b't',
     /// Words of the names of attached files.
     FileName = b'n',
-    /// The folded name of the mailing list, and its words.
+    /// The folded name of the mailing list.
     List = b'v',
     /// The media type of each part.
     MediaType = b'y',
@@ -116,12 +119,7 @@ impl MessageExtractor {
         let flags = self.content_flags(&message);
         let text_hash = hash_text(&message);
         let headers = &mut message.headers;
-        let mut references = std::mem::take(&mut headers.references);
-        for id in &headers.in_reply_to {
-            if !references.contains(id) {
-                references.push(id.clone());
-            }
-        }
+        let references = thread_references(headers);
         let summary = MessageSummary {
             date: headers.date.map_or(fallback_date, |date| date.seconds),
             size: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
@@ -235,6 +233,19 @@ fn has_attachment(message: &Message) -> bool {
     })
 }
 
+/// Returns the messages above a message in its thread, the oldest first, each once. Of very many,
+/// the first names the thread, and the last ones are near.
+fn thread_references(headers: &mut MessageHeaders) -> Vec<String> {
+    let mut references = std::mem::take(&mut headers.references);
+    references.extend(headers.in_reply_to.iter().cloned());
+    let mut known = HashSet::new();
+    references.retain(|id| known.insert(id.clone()));
+    if references.len() > MAX_REFERENCES {
+        references.drain(1..=references.len() - MAX_REFERENCES);
+    }
+    references
+}
+
 /// Returns a hash of everything that makes a message another message for the person who reads it.
 fn hash_text(message: &Message) -> u64 {
     let mut hash = Xxh3::new();
@@ -271,6 +282,9 @@ impl TermVisitor<'_> {
     /// Visits the words of a text from a position on. Returns the first position of the next text.
     fn visit_words(&mut self, field: MessageTermField, text: &str, first: u32) -> u32 {
         let (term, visit) = (&mut self.term, &mut self.visit);
+        if first >= MAX_MESSAGE_WORDS {
+            return first;
+        }
         let end = self.tokenizer.for_each_word(text, first, |word, position| {
             term.clear();
             term.push(field as u8);
@@ -282,6 +296,9 @@ impl TermVisitor<'_> {
 
     /// Visits the words of a text before `limit`. Returns the first position of the next text.
     fn visit_text(&mut self, text: &str, first: u32, limit: u32) -> u32 {
+        if first >= limit {
+            return first;
+        }
         let (term, visit) = (&mut self.term, &mut self.visit);
         let end = self.tokenizer.for_each_word(text, first, |word, position| {
             if position < limit {

@@ -61,7 +61,12 @@ impl<'m> MailSearch<'m> {
         if limit == 0 {
             return Ok(hits);
         }
+        let end_block = self.mail.end_row()?.div_ceil(BLOCK_ROWS);
         self.mail.for_each_block(|block, newest| -> Result<bool, Error> {
+            // A row of a damaged table.
+            if block >= end_block {
+                return Ok(true);
+            }
             if hits.len() >= limit {
                 let (_, least, _) = hits.select_nth_unstable_by(limit - 1, |a, b| b.cmp(a));
                 // The blocks have dates plus one.

@@ -445,6 +445,12 @@ fn the_size_and_depth_of_a_query_are_bounded() {
     let threads = format!("{}a{}", "thread:{".repeat(101), "}".repeat(101));
     assert!(message(&threads).contains("too deeply"));
     assert!(message(&vec!["a or b"; 200].join(" xor ")).contains("too deeply"));
+    // Operators in groups that are closed count, too.
+    let mut nested = String::from("a");
+    for _ in 0..20 {
+        nested = format!("({nested}){}", " or a xor a".repeat(10));
+    }
+    assert!(message(&nested).contains("too deeply"));
     assert!(message(&"a ".repeat(16_385)).contains("16384 words"));
     assert!(message(&"a* /b/ ".repeat(65)).contains("64 regular expressions"));
     assert!(message(&"a".repeat((1 << 20) + 1)).contains("1048576 bytes"));

@@ -29,6 +29,7 @@ pub(crate) fn create_database_file(directory: &DataDirectory) -> Result<()> {
         return directory.create_link_target();
     }
     directory.check_not_truncated()?;
+    directory.delete_log_of_deleted_store()?;
     let staged = create_staging(directory.path(), &directory.staging_prefix("create"))?;
     WriteConnection::open_staging(staged.path())
         .and_then(|conn| conn.write_first_page())

@@ -10,7 +10,7 @@
 //! Separate from `lock`, which keeps the file open for writing, because readers compare it, too.
 
 use crate::Seq;
-use crate::data_directory::DataDirectory;
+use crate::data_directory::{DataDirectory, StoreFile};
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::history::read_epoch;
 use crate::meta::read_meta_number;
@@ -79,12 +79,17 @@ pub(crate) fn read_record(directory: &DataDirectory) -> Vec<CommittedState> {
     Vec::new()
 }
 
-/// Fails if the store has fewer batches than the record, or another epoch.
+/// Fails if the store has fewer batches than the record, or another epoch. A store that can be made
+/// again may lose its last commits in a power cut, or be deleted: its next synchronisation writes
+/// what is missing.
 pub(crate) fn compare(
     record: &[CommittedState],
     store: &CommittedState,
     directory: &DataDirectory,
 ) -> Result<()> {
+    if directory.store_file() == StoreFile::Index {
+        return Ok(());
+    }
     let path = directory.database_path();
     let recorded = record.iter().filter(|recorded| recorded.epoch == store.epoch);
     match recorded.map(|recorded| recorded.seq).min() {

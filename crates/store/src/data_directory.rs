@@ -149,12 +149,30 @@ impl DataDirectory {
         }
     }
 
-    /// Fails if batches were written and the database file is empty: another program emptied it.
+    /// Fails if batches were written and the database file is empty: another program emptied it. A
+    /// store that can be made again may be deleted.
     pub(crate) fn check_not_truncated(&self) -> Result<()> {
         let has_batches = fs::metadata(self.notify_path()).is_ok_and(|file| file.len() > 0);
-        if has_batches {
+        if has_batches && self.store_file == StoreFile::Data {
             let what = "the file is empty although it contained items".to_string();
             return Err(Error::Damaged { path: self.database_path(), what });
+        }
+        Ok(())
+    }
+
+    /// Deletes the write-ahead log that a deleted database left, which SQLite would copy into the
+    /// new one.
+    pub(crate) fn delete_log_of_deleted_store(&self) -> Result<()> {
+        if self.store_file == StoreFile::Data {
+            return Ok(());
+        }
+        for path in [self.wal_path(), self.shared_memory_path()] {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(file_error_at(&path)(error));
+                }
+                _ => {}
+            }
         }
         Ok(())
     }

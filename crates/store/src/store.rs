@@ -5,7 +5,7 @@ use crate::blank_database::create_database_file;
 use crate::combined_schedules::CombinedSchedules;
 use crate::commit_record::{self, CommittedState};
 use crate::connection::{WriteConnection, check_sqlite_version, quick_check};
-use crate::data_directory::DataDirectory;
+use crate::data_directory::{DataDirectory, StoreFile};
 use crate::disk_state::fill_shared_memory;
 use crate::error::{DatabaseResult, Error, Result, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
@@ -27,13 +27,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A writer checkpoints, after it has released the lock, if the write-ahead log has this many pages
-/// that are not in the database yet: 4 MB.
-const CHECKPOINT_PAGES: i64 = 1 << 10;
-/// SQLite begins the log anew when no reader uses it. If readers or writers follow each other so
-/// fast that this never happens, the log grows; from this size on (10 MB), a writer waits under the
-/// lock until all readers have left it. New readers then read the database only.
-const WAL_RESTART_PAGES: i64 = 5 << 9;
+/// The sizes of the write-ahead log, in pages of 4 KB, at which a writer copies it into the
+/// database.
+#[derive(Debug, Clone, Copy)]
+struct WalLimits {
+    /// A writer checkpoints, after it has released the lock, if the log has this many pages that
+    /// are not in the database yet.
+    checkpoint_pages: i64,
+    /// SQLite begins the log anew when no reader uses it. If readers or writers follow each other
+    /// so fast that this never happens, the log grows; from this size on, a writer waits under the
+    /// lock until all readers have left it. New readers then read the database only.
+    restart_pages: i64,
+}
+
+impl WalLimits {
+    /// Returns the limits of a store: 4 and 10 MB for what exists nowhere else. The index of mail
+    /// is written in large batches with random keys, of which each changes the same pages again, so
+    /// that a longer log writes them to the database less often: 32 and 40 MB.
+    fn from_store_file(store_file: StoreFile) -> WalLimits {
+        match store_file {
+            StoreFile::Data => WalLimits { checkpoint_pages: 1 << 10, restart_pages: 5 << 9 },
+            StoreFile::Index => WalLimits { checkpoint_pages: 8 << 10, restart_pages: 10 << 10 },
+        }
+    }
+}
+
 /// After a vain attempt, the log has to grow by this before the next one.
 const WAL_RESTART_RETRY_PAGES: i64 = 1 << 8;
 /// The time that a writer waits for readers; a read transaction is shorter.
@@ -89,6 +107,7 @@ pub struct Store {
     file_id: Option<(u64, u64)>,
     /// The size of the write-ahead log from which on it is begun anew.
     wal_restart_pages: Cell<i64>,
+    wal_limits: WalLimits,
     pub(crate) last_commit: LastCommit,
 }
 
@@ -159,6 +178,7 @@ impl Store {
         let extractor = Extractor::with_zones(&locale, options.zones.clone());
         let file_id = file_id(&path);
         fill_shared_memory(&directory.shared_memory_path());
+        let wal_limits = WalLimits::from_store_file(directory.store_file());
         let mut store = Store {
             directory,
             path,
@@ -170,7 +190,8 @@ impl Store {
             recovered_copy,
             combined_schedules: CombinedSchedules::default(),
             file_id,
-            wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
+            wal_restart_pages: Cell::new(wal_limits.restart_pages),
+            wal_limits,
             last_commit: options.last_commit.clone(),
         };
         if store.read_only.is_none() {
@@ -209,6 +230,7 @@ impl Store {
             }
             read_locale(&tx).map_err(sqlite_error_at(&path))
         })?;
+        let wal_limits = WalLimits::from_store_file(directory.store_file());
         Ok(Store {
             lock_files: LockFiles::open_read_only(&directory, options.requester.clone())?,
             conn: WriteConnection::from_read_only(access.conn),
@@ -220,7 +242,8 @@ impl Store {
             read_only: Some(ReadOnlyReason::Disk),
             _write_lock: access.write_lock,
             recovered_copy: None,
-            wal_restart_pages: Cell::new(WAL_RESTART_PAGES),
+            wal_restart_pages: Cell::new(wal_limits.restart_pages),
+            wal_limits,
             last_commit: options.last_commit.clone(),
         })
     }
@@ -339,21 +362,22 @@ impl Store {
     }
 
     /// Releases the lock, and checkpoints the write-ahead log if it is large. Others may write
-    /// during the checkpoint, unless the log has reached [`WAL_RESTART_PAGES`].
+    /// during the checkpoint, unless the log has to be begun anew.
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
         let log = self.conn.wal_pages();
         if log.all >= self.wal_restart_pages.get() {
             let has_restarted = self.conn.restart_wal(WAL_READER_PATIENCE);
             // A reader that stays is not waited for after each batch.
             let again = if has_restarted { 0 } else { log.all + WAL_RESTART_RETRY_PAGES };
-            self.wal_restart_pages.set(again.max(WAL_RESTART_PAGES));
+            self.wal_restart_pages.set(again.max(self.wal_limits.restart_pages));
             return;
         }
-        if log.backlog() >= WAL_RESTART_PAGES {
+        let WalLimits { checkpoint_pages, restart_pages } = self.wal_limits;
+        if log.backlog() >= restart_pages {
             self.conn.checkpoint();
         }
         drop(lock);
-        if (CHECKPOINT_PAGES..WAL_RESTART_PAGES).contains(&log.backlog()) {
+        if (checkpoint_pages..restart_pages).contains(&log.backlog()) {
             self.conn.checkpoint();
         }
     }

@@ -19,6 +19,7 @@ use file_changes::{DirectoryListing, FileChanges, KnownDirectory};
 use larder_store::{BatchChange, MailBatch, MailChange, Operation, Store};
 use message_pipeline::{MessagePipeline, PreparedBatch};
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -27,8 +28,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub const DEFAULT_MAIL_BATCH: usize = 2048;
 /// The number of renames and removals of a batch.
 const CHANGES_PER_BATCH: usize = 2000;
-/// The bytes of words that are merged after a batch, for each byte that it wrote.
+/// The bytes of words that are merged in one transaction.
 const MERGED_BYTES_PER_STEP: i64 = 4 << 20;
+
+/// The number of reader threads that is worth its memory.
+const MAX_READERS: usize = 8;
 
 /// The settings of a synchronisation.
 #[derive(Debug, Clone)]
@@ -50,7 +54,7 @@ impl Default for MailSyncOptions {
         MailSyncOptions {
             is_full: false,
             batch_messages: DEFAULT_MAIL_BATCH,
-            readers: std::thread::available_parallelism().map_or(1, usize::from),
+            readers: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS),
             sort_inodes: true,
             personal_addresses: Vec::new(),
         }
@@ -66,7 +70,7 @@ pub struct MailSyncReport {
     pub renamed_files: usize,
     /// The number of files that went away.
     pub removed_files: usize,
-    /// The number of directories, and of those that were listed.
+    /// The number of directories.
     pub directories: usize,
     /// The number of directories that were listed.
     pub listed_directories: usize,
@@ -180,7 +184,14 @@ impl MailSync<'_> {
         };
         let gone: Vec<KnownDirectory> = known.iter().filter(is_gone).cloned().collect();
         let changes = FileChanges::compare(&listings, &gone);
-        self.write_changes(&listings, &gone, &changes, first_row, report_progress)
+        self.write_changes(
+            &scan.directories,
+            &listings,
+            &gone,
+            &changes,
+            first_row,
+            report_progress,
+        )
     }
 
     /// Reads the directories that the store knows, with the files of each.
@@ -225,6 +236,8 @@ impl MailSync<'_> {
                 let files = files.into_iter().map(|file| (file.name.into_vec(), file.inode));
                 listing.files = Some(files.collect());
             }
+            // It was removed after the scan.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => listing.state.clear(),
             Err(error) => {
                 listing.state.clear();
                 self.report.problems.push(MailSyncProblem {
@@ -239,6 +252,7 @@ impl MailSync<'_> {
 
     fn write_changes(
         &mut self,
+        scanned: &[MaildirDirectory],
         listings: &[DirectoryListing],
         gone: &[KnownDirectory],
         compare: &FileChanges<'_>,
@@ -266,10 +280,20 @@ impl MailSync<'_> {
         if self.report.is_interrupted {
             return Ok(());
         }
-        let mut last = files.removed;
-        last.extend(gone.iter().map(|one| MailChange::RemoveDirectory(one.path.clone())));
+        // A file that was moved after its new directory was listed is in neither list. It must not be
+        // removed: the next synchronisation finds it.
+        let has_moving_files =
+            !files.removed.is_empty() && scanned.iter().any(MaildirDirectory::has_changed);
+        let mut last = Vec::new();
+        if has_moving_files {
+            self.report.removed_files = 0;
+        } else {
+            last = files.removed;
+            last.extend(gone.iter().map(|one| MailChange::RemoveDirectory(one.path.clone())));
+        }
         for listing in listings {
-            let is_complete = listing.files.is_some() && !unread.contains(&listing.path);
+            let is_complete =
+                listing.files.is_some() && !unread.contains(&listing.path) && !has_moving_files;
             let state = if is_complete { listing.state.as_slice() } else { &[] };
             let known_state = listing.known.as_ref().map(|known| known.state.as_slice());
             if known_state != Some(state) || !files.is_unchanged {
@@ -309,7 +333,10 @@ impl MailSync<'_> {
             self.store.merge_words(MERGED_BYTES_PER_STEP)?;
             report_progress(MailSyncProgress { done, total });
         }
-        while self.store.merge_words(MERGED_BYTES_PER_STEP)? {}
+        if !self.report.is_interrupted && done != total {
+            return Err(Error::ThreadDied);
+        }
+        while !(self.is_cancelled)() && self.store.merge_words(MERGED_BYTES_PER_STEP)? {}
         Ok(unread)
     }
 

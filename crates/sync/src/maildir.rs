@@ -207,6 +207,13 @@ fn may_be_directory(entry: &DirEntry) -> bool {
 }
 
 impl MaildirDirectory {
+    /// Returns whether the directory has another state than when it was found, or is gone.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        let now = fs::metadata(&self.path).map(|found| DirectoryState::from_metadata(&found));
+        !now.is_ok_and(|now| now == self.state)
+    }
+
     /// Lists the messages, in the order of their inodes, in which a disk reads them fastest. Hidden
     /// files are left out; pipes, sockets and devices are reported.
     ///

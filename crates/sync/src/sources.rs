@@ -32,7 +32,7 @@ pub fn list_mail_sources(reader: &Reader) -> Result<Vec<MailSource>, Error> {
     let collections = reader.collections().list_properties(CollectionType::Mail)?;
     let sources = collections.into_iter().filter_map(|collection| {
         let properties = collection.properties?;
-        let path = properties.strip_prefix(MAILDIR_PROPERTY)?.trim_ascii_end();
+        let path = properties.strip_prefix(MAILDIR_PROPERTY)?;
         let path = PathBuf::from(OsString::from_vec(path.to_vec()));
         Some(MailSource { name: collection.name, path })
     });

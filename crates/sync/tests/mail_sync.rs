@@ -1,7 +1,9 @@
 //! Synchronisations of maildirs: changes, and damage.
 
 use crate::mail_sync_model::assert_same_as_fresh;
-use crate::mailbox::{COLLECTION, Mailbox, column_value, find_rows, indexed_messages, message};
+use crate::mailbox::{
+    COLLECTION, Mailbox, column_value, create_index, find_rows, indexed_messages, message,
+};
 use larder_store::message_flags::{MessageFlag, MessageFlags};
 use larder_store::{MailColumn, Store};
 use larder_sync::{Error, MailSyncOptions, MailSyncReport, remove_indexed_mail, sync_maildir};
@@ -311,6 +313,46 @@ fn files_may_vanish_during_a_synchronisation() {
     assert_eq!(mailbox.find("flag:new"), ["m2"]);
     assert_eq!(mailbox.find("common").len(), 38);
     assert_same_as_fresh(&mailbox, false);
+}
+
+/// A file that a mail program moves while the directories are listed may be in no list.
+#[test]
+fn a_file_that_moves_during_a_synchronisation_stays() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write("cur/1.host:2,", message("m1", "note", "walrus"));
+    mailbox.sync();
+    let (root, away) = (mailbox.root(), mailbox.outside_path("away"));
+    fs::rename(root.join("cur/1.host:2,"), &away).unwrap();
+    mailbox.write("cur/2.host:2,", message("m2", "note", "seal"));
+    let mut end_move = |_| {
+        if away.exists() {
+            fs::rename(&away, root.join("new/1.host")).unwrap();
+        }
+    };
+    let (store, options) = (&mut mailbox.store, MailSyncOptions::default());
+    let report = sync_maildir(store, &root, COLLECTION, &options, &mut end_move, &|| false);
+    assert_eq!(counts(&report.unwrap()), (1, 0, 0));
+    assert_eq!(mailbox.find("walrus"), ["m1"]);
+    assert_eq!(counts(&mailbox.sync()), (0, 1, 0));
+    assert_eq!(mailbox.find("flag:new"), ["m1"]);
+    assert_same_as_fresh(&mailbox, false);
+}
+
+/// `index.db` may be deleted at any time, without the files beside it.
+#[test]
+fn a_deleted_index_is_made_again() {
+    let mut mailbox = Mailbox::new();
+    mailbox.write_numbered("cur", 0..20);
+    mailbox.sync();
+    let other = create_index(mailbox.outside_path("other"));
+    drop(std::mem::replace(&mut mailbox.store, other));
+    let directory = mailbox.outside_path("index");
+    fs::remove_file(directory.join("index.db")).unwrap();
+    fs::write(directory.join("index.db-wal"), "left by a process that was killed").unwrap();
+    mailbox.store = create_index(directory);
+    assert_eq!(counts(&mailbox.sync()), (20, 0, 0));
+    assert_eq!(mailbox.find("common").len(), 20);
+    check(&mailbox.store);
 }
 
 #[test]

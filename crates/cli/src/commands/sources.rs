@@ -96,7 +96,7 @@ fn add_source(
     let known = list_sources(context)?.into_iter().find(|source| source.name == name);
     if let Some(known) = known.filter(|known| known.path != path) {
         let known = sanitize_line(&known.path.display().to_string());
-        let message = format!("the source {} is already {known}", sanitize_line(&name));
+        let message = format!("the name {} belongs to the maildir {known}", sanitize_line(&name));
         return Err(CommandFailure::new(FailureKind::Usage, message)
             .with_hint("choose another name with --into"));
     }

@@ -40,7 +40,7 @@ const MAX_PRINTED_PROBLEMS: usize = 100;
 
 impl SyncArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        if open_mail_reader(context)?.is_some() {
+        if self.names.is_empty() && open_mail_reader(context)?.is_some() {
             remove_unregistered(context, &mut open_mail_store(context)?)?;
         }
         let mut sources = list_sources(context)?;

@@ -35,6 +35,9 @@ struct MailQueryParser<'a> {
     /// The number of regular expressions so far.
     pattern_count: usize,
     depth: usize,
+    /// How often terms became the left side of another operator, which is never forgotten: the tree
+    /// stays as deep after a group is closed.
+    alternations: usize,
     /// The texts that a word without a field is searched in.
     free_fields: MailTextFields,
 }
@@ -56,6 +59,7 @@ impl<'a> MailQueryParser<'a> {
             token_count: 0,
             pattern_count: 0,
             depth: 0,
+            alternations: 0,
             free_fields: MailTextFields::FREE,
         }
     }
@@ -90,7 +94,11 @@ impl<'a> MailQueryParser<'a> {
 
     fn enter(&mut self, at: usize) -> Result<(), SyntaxError> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
+        self.check_depth(at)
+    }
+
+    fn check_depth(&self, at: usize) -> Result<(), SyntaxError> {
+        if self.depth + self.alternations > MAX_DEPTH {
             return Err(SyntaxError::new(self.line, at, "the query is nested too deeply"));
         }
         Ok(())
@@ -98,7 +106,6 @@ impl<'a> MailQueryParser<'a> {
 
     /// Parses terms with `or` and `xor` between them, from left to right.
     fn parse_alternatives(&mut self) -> Result<MailQuery, SyntaxError> {
-        let depth = self.depth;
         let mut sides = vec![self.parse_terms()?];
         let mut last_operator = None;
         loop {
@@ -109,14 +116,14 @@ impl<'a> MailQueryParser<'a> {
             };
             if last_operator.is_some_and(|last| last != operator) {
                 // The terms so far become the left side of another operator.
-                self.enter(self.position())?;
+                self.alternations += 1;
+                self.check_depth(self.position())?;
                 sides = vec![join_sides(sides, last_operator)];
             }
             last_operator = Some(operator);
             self.next += 1;
             sides.push(self.parse_terms()?);
         }
-        self.depth = depth;
         Ok(join_sides(sides, last_operator))
     }
 
@@ -438,6 +445,7 @@ impl<'a> MailQueryParser<'a> {
         self.enter(at)?;
         let mut parser = MailQueryParser {
             depth: self.depth,
+            alternations: self.alternations,
             token_count: self.token_count,
             pattern_count: self.pattern_count,
             ..MailQueryParser::new(inner, self.context)

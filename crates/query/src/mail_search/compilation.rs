@@ -208,6 +208,9 @@ impl MailSearch<'_> {
     }
 
     fn compile_text(&self, test: &TextTest) -> Result<BlockTest, Error> {
+        if test.fields.contains(MailTextFields::LANGUAGE) {
+            return Err(unsupported_error("lang:"));
+        }
         let mut tests = Vec::new();
         for (field, range) in term_scopes(test.fields) {
             tests.push(match field {
@@ -235,6 +238,11 @@ impl MailSearch<'_> {
             TextMatch::Words(value) => {
                 let term = word_term(field, &fold(value));
                 Ok(BlockTest::Term(self.words.cursor(&term)))
+            }
+            TextMatch::Prefix(value) => {
+                let mut rows = Vec::new();
+                self.words.rows_with_prefix(&word_term(field, &fold(value)), &mut rows)?;
+                Ok(BlockTest::Rows(rows))
             }
             _ => self.compile_words(field, None, text),
         }
@@ -291,7 +299,7 @@ impl MailSearch<'_> {
                 })
             }
             TextMatch::Near { left, right, distance, is_ordered } => {
-                let (Some(left), Some(right)) = (first_word(left), first_word(right)) else {
+                let (Some(left), Some(right)) = (single_word(left)?, single_word(right)?) else {
                     return Ok(BlockTest::Nothing);
                 };
                 let words =
@@ -463,13 +471,17 @@ fn query_words(text: &str) -> Vec<(String, u32)> {
     words
 }
 
-/// Returns the first word of a text; of a joined word the whole.
-fn first_word(text: &str) -> Option<String> {
+/// Returns the word on one side of NEAR; of a joined word the whole.
+fn single_word(text: &str) -> Result<Option<String>, Error> {
+    if text.split_whitespace().nth(1).is_some() {
+        let message = format!("NEAR takes a single word on each side, not {text:?}");
+        return Err(SyntaxError { message, at: 1, hint: None }.into());
+    }
     let mut first = None;
     Tokenizer::default().for_each_word(text, 0, |word, _| {
         first.get_or_insert_with(|| word.to_string());
     });
-    first
+    Ok(first)
 }
 
 fn is_single_unspaced(word: &str) -> bool {

@@ -64,7 +64,7 @@ pub(super) struct BatchWriter<'a> {
     /// earlier batches.
     unchanged_items: HashSet<ItemRow>,
     dedup: Option<ImportDedup>,
-    finder: UidFinder<'a>,
+    pub(super) finder: UidFinder<'a>,
     pub(super) collections: HashMap<String, (CollectionKey, CollectionType)>,
     pub(super) added: i64,
     pub(super) updated: i64,

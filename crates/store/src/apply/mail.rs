@@ -17,7 +17,7 @@ use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_nu
 use crate::mail::threads::{find_thread, join_thread, leave_thread};
 use crate::row_checksum::{ITEM, VersionColumns, history_place_checksum};
 use crate::row_ids::ItemRow;
-use crate::uid_lookup::{CollectionKey, UidFinder, UidLookup, allocate_handle, delete_collision};
+use crate::uid_lookup::{CollectionKey, UidLookup, allocate_handle, delete_collision};
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::message_summary::MessageSummary;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
@@ -153,8 +153,13 @@ impl MailWriter<'_, '_> {
             }
         };
         self.insert_file(directory, file, item)?;
-        let flags = if is_new { message.flags } else { self.flags(item)? };
-        self.update_flags(item, flags, is_new)?;
+        if is_new {
+            let flags = message.flags.with_file_flags(file.flags).bits().into();
+            self.columns.set_value(self.batch.tx, MailColumn::Flags, message.row, flags)?;
+        } else {
+            let flags = self.flags(item)?;
+            self.update_flags(item, flags)?;
+        }
         self.columns.set_member(
             self.batch.tx,
             MailSet::from_folder(directory.folder),
@@ -164,12 +169,12 @@ impl MailWriter<'_, '_> {
         Ok(())
     }
 
-    fn find_message(&self, uid: &str) -> Result<UidLookup, ApplyError> {
-        Ok(UidFinder::new(self.batch.tx)?.find(&self.collection, uid, "")?)
+    fn find_message(&mut self, uid: &str) -> Result<UidLookup, ApplyError> {
+        Ok(self.batch.finder.find(&self.collection, uid, "")?)
     }
 
     /// Looks for a message with the same Message-ID and text.
-    fn find_copy(&self, message: &PreparedMessage) -> Result<FoundMessage, ApplyError> {
+    fn find_copy(&mut self, message: &PreparedMessage) -> Result<FoundMessage, ApplyError> {
         let lookup = self.find_message(&message.uid)?;
         if let UidLookup::Item(item) = lookup
             && self.has_text(item, message.text_hash)?
@@ -216,7 +221,10 @@ impl MailWriter<'_, '_> {
         let item = ItemRow::from_number(i64::from(message.row));
         let handle: Handle = match lookup {
             UidLookup::Free(handle) => *handle,
-            _ => allocate_handle(tx, &self.collection, uid, "", item)?,
+            _ => {
+                self.batch.finder.record_collision();
+                allocate_handle(tx, &self.collection, uid, "", item)?
+            }
         };
         let ordinal = self.batch.next_ordinal();
         let kind = Kind::Message.number();
@@ -288,14 +296,8 @@ impl MailWriter<'_, '_> {
         Ok(MessageFlags::from_bits(u16::try_from(value).unwrap_or_default()))
     }
 
-    /// Gives a message the flags of its files, beside those of its content. A message that is not
-    /// new in this batch is changed by it.
-    fn update_flags(
-        &mut self,
-        item: ItemRow,
-        content: MessageFlags,
-        is_new: bool,
-    ) -> Result<(), ApplyError> {
+    /// Gives a message the flags of its files, beside those of its content.
+    fn update_flags(&mut self, item: ItemRow, content: MessageFlags) -> Result<(), ApplyError> {
         let tx = self.batch.tx;
         let mut union = MessageFlags::default();
         {
@@ -312,10 +314,7 @@ impl MailWriter<'_, '_> {
         }
         let flags = content.without_file_flags().union(union);
         self.columns.set_value(tx, MailColumn::Flags, row_number(item)?, flags.bits().into())?;
-        if !is_new {
-            self.touch_item(item)?;
-        }
-        Ok(())
+        self.touch_item(item)
     }
 
     /// Records that the batch changed a message.
@@ -355,7 +354,7 @@ impl MailWriter<'_, '_> {
             self.columns.set_member(tx, MailSet::from_folder(to.folder), row, true)?;
         }
         let flags = self.flags(item)?;
-        self.update_flags(item, flags, false)
+        self.update_flags(item, flags)
     }
 
     /// Removes a message from a folder if none of its files is there.
@@ -398,7 +397,7 @@ impl MailWriter<'_, '_> {
             .query_row([item], |row| row.get(0))?;
         if has_files {
             let flags = self.flags(item)?;
-            return self.update_flags(item, flags, false);
+            return self.update_flags(item, flags);
         }
         self.delete_message(item)
     }

@@ -54,7 +54,7 @@ pub enum MailChange {
         /// The name.
         name: Vec<u8>,
     },
-    /// A directory was listed completely.
+    /// A directory was found; with a state, it was listed completely.
     PutDirectory {
         /// The directory.
         path: Vec<u8>,
@@ -170,7 +170,7 @@ pub(crate) fn name_other_text(text_hash: u64, message_id: &str) -> String {
     format!("{:016x}@larder", xxh3_64_with_seed(message_id.as_bytes(), text_hash))
 }
 
-/// Writes the words of a batch, and merges in proportion to them.
+/// Writes the words of a batch. A small batch merges a little, too.
 pub(crate) fn write_words(
     tx: &WriteTransaction<'_>,
     words: Option<EncodedSegment>,

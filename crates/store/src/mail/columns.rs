@@ -82,11 +82,12 @@ fn pack_values(values: &[u32]) -> Vec<u8> {
 
 fn unpack_values(mut bytes: &[u8], values: &mut BlockValues) -> DatabaseResult<()> {
     values.clear();
-    let mut previous = 0;
+    let mut previous = 0_i128;
     while !bytes.is_empty() {
         let gap = read_signed_varint(&mut bytes).ok_or_else(malformed_page_error)?;
-        previous += gap;
-        values.push(u32::try_from(previous).map_err(|_| malformed_page_error())?);
+        let value = previous + i128::from(gap);
+        values.push(u32::try_from(value).map_err(|_| malformed_page_error())?);
+        previous = value;
     }
     if values.len() > BLOCK_ROWS as usize {
         return Err(malformed_page_error());

@@ -182,7 +182,7 @@ impl<'r> MailReader<'r> {
 
     /// Returns the thread of a Message-ID, by its hash.
     pub fn find_thread(&self, id: i64) -> Result<Option<u32>> {
-        self.run(|tx| Ok(find_thread(tx, id)?))
+        self.run(|tx| find_thread(tx, id))
     }
 
     /// Returns the folders of all collections: the collection's name, the path, and the set of

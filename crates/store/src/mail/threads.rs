@@ -7,22 +7,28 @@
 //! `thread_tree` of larder-query, which draws the messages of a thread as a tree.
 
 use super::columns::{ColumnWriter, MailColumn};
-use crate::error::DatabaseResult;
+use crate::error::{DatabaseError, DatabaseResult};
 use crate::read_transaction::ReadTransaction;
 use crate::write_transaction::WriteTransaction;
 use rusqlite::OptionalExtension as _;
 
+/// The most threads that joined one after the other. Each joins a larger one, so there are fewer.
+const MAX_ALIAS_STEPS: usize = 1000;
+
 /// Returns the thread that a number now means.
-fn resolve_alias(tx: &ReadTransaction<'_>, mut thread: u32) -> rusqlite::Result<u32> {
+fn resolve_alias(tx: &ReadTransaction<'_>, mut thread: u32) -> DatabaseResult<u32> {
     let mut select = tx.prepare_cached("SELECT joined FROM mail_thread_alias WHERE thread = ?1")?;
-    while let Some(joined) = select.query_row([thread], |row| row.get(0)).optional()? {
-        thread = joined;
+    for _ in 0..MAX_ALIAS_STEPS {
+        match select.query_row([thread], |row| row.get(0)).optional()? {
+            Some(joined) => thread = joined,
+            None => return Ok(thread),
+        }
     }
-    Ok(thread)
+    Err(DatabaseError::Damaged("the threads of mail lead in a circle".into()))
 }
 
 /// Returns the thread of a Message-ID, by its hash; `None`: no message has or names it.
-pub(crate) fn find_thread(tx: &ReadTransaction<'_>, id: i64) -> rusqlite::Result<Option<u32>> {
+pub(crate) fn find_thread(tx: &ReadTransaction<'_>, id: i64) -> DatabaseResult<Option<u32>> {
     let thread = tx
         .prepare_cached("SELECT thread FROM mail_thread_id WHERE id = ?1")?
         .query_row([id], |row| row.get(0))

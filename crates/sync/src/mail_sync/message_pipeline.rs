@@ -2,7 +2,8 @@
 //!
 //! A batch of files is one job: a thread reads them in the order of their inodes, parses them and
 //! encodes their words, and passes the whole batch on. The caller writes the batches in the order
-//! in which they come. A channel holds one finished batch for each thread, which bounds memory.
+//! in which they come. A channel holds one finished batch, and each thread one more, which bounds
+//! memory.
 //! Separate from `mail_sync` so that all code about threads is in one place.
 
 use super::file_changes::delivery_time;
@@ -25,6 +26,8 @@ use std::time::UNIX_EPOCH;
 const FIRST_BATCH_MESSAGES: usize = 128;
 /// The bytes of the files of a batch, after which it ends early.
 const MAX_BATCH_BYTES: usize = 48 << 20;
+/// The bytes of the buffer of files that are kept for the next one.
+const MAX_KEPT_BUFFER_BYTES: usize = 4 << 20;
 /// The largest file that is read. Larger ones are no mail: no server accepts them.
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;
 
@@ -202,6 +205,7 @@ impl ReadWorker {
     /// Reads a file into the buffer. Returns the time of its last change.
     fn read(&mut self, path: &Path) -> io::Result<i64> {
         self.bytes.clear();
+        self.bytes.shrink_to(MAX_KEPT_BUFFER_BYTES);
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -225,6 +229,7 @@ impl ReadWorker {
             let Ok(entries) = fs::read_dir(directory.with_file_name(name)) else { continue };
             let is_same = |entry: &fs::DirEntry| {
                 MaildirName::parse(entry.file_name().as_bytes()).base == base
+                    && entry.file_type().is_ok_and(|file_type| file_type.is_file())
             };
             let found = entries.filter_map(Result::ok).find(is_same);
             if let Some(modified) = found.and_then(|entry| self.read(&entry.path()).ok()) {

@@ -6,7 +6,9 @@
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
-use crate::mail_store::{MailRoots, file_path, mail_roots, open_mail_reader, require_mail_reader};
+use crate::mail_store::{
+    MailRoots, file_path, mail_roots, open_mail_reader, open_message_row, require_mail_reader,
+};
 use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
@@ -74,6 +76,10 @@ pub(super) fn print_messages(
         print_threads(context, &reader, &listed)?;
     } else {
         print_list(context, &reader, &listed)?;
+    }
+    let matches = listed.iter().filter(|one| one.is_match).count();
+    if options.limit.is_none() && matches == DEFAULT_LIMIT {
+        context.print_note(format!("the newest {DEFAULT_LIMIT} messages; -n N lists more"));
     }
     Ok(CommandStatus::Done)
 }
@@ -267,18 +273,14 @@ fn print_files(
     Ok(())
 }
 
-/// Prints the bytes of each message, as an mbox does not: one after the other.
+/// Prints the bytes of each message, one after the other.
 fn print_raw(
     context: &mut CommandContext,
     reader: &Reader,
     listed: &[ListedMessage],
 ) -> Result<(), CommandFailure> {
-    let roots = mail_roots(context)?;
     for one in listed {
-        let Some(path) = message_paths(reader, &roots, one.message.row)?.into_iter().next() else {
-            continue;
-        };
-        let file = crate::message_file::MessageFile::open(&path)?;
+        let file = open_message_row(context, reader, one.message.row)?;
         context.out.print_bytes(&file.bytes)?;
     }
     Ok(())
@@ -292,7 +294,7 @@ pub(in crate::commands) fn message_paths(
 ) -> Result<Vec<std::path::PathBuf>, CommandFailure> {
     let mail: MailReader<'_> = reader.mail()?;
     let files = mail.message_files(row)?.into_iter();
-    Ok(files.map(|(collection, path)| file_path(roots, &collection, &path)).collect())
+    files.map(|(collection, path)| file_path(roots, &collection, &path)).collect()
 }
 
 fn message_json(one: &ListedMessage) -> Value {

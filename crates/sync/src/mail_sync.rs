@@ -280,8 +280,8 @@ impl MailSync<'_> {
         if self.report.is_interrupted {
             return Ok(());
         }
-        // A file that was moved after its new directory was listed is in neither list. It must not be
-        // removed: the next synchronisation finds it.
+        // A file that was moved after its new directory was listed is in neither list, and must
+        // not be removed: the next synchronisation finds it.
         let has_moving_files =
             !files.removed.is_empty() && scanned.iter().any(MaildirDirectory::has_changed);
         let mut last = Vec::new();

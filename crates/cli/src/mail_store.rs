@@ -139,15 +139,14 @@ pub(crate) fn resolve_message(
 
 /// Opens a file of a message. A file that was moved since the last synchronisation is named.
 pub(crate) fn open_message_row(
-    context: &CommandContext,
+    roots: &MailRoots,
     reader: &Reader,
     row: u32,
 ) -> Result<MessageFile, CommandFailure> {
-    let roots = mail_roots(context)?;
     let files = reader.mail()?.message_files(row)?;
     let paths: Vec<PathBuf> = files
         .iter()
-        .map(|(collection, path)| file_path(&roots, collection, path))
+        .map(|(collection, path)| file_path(roots, collection, path))
         .collect::<Result<_, _>>()?;
     let found = paths.iter().find(|path| path.exists()).or(paths.first());
     match found {
@@ -166,7 +165,7 @@ pub(crate) fn open_message(
 ) -> Result<Option<MessageFile>, CommandFailure> {
     let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
     let Some(row) = resolve_message(context, &reader, id)? else { return Ok(None) };
-    open_message_row(context, &reader, row).map(Some)
+    open_message_row(&mail_roots(context)?, &reader, row).map(Some)
 }
 
 /// Opens the messages of the thread of a message, the oldest first; none: there is no such message.
@@ -181,5 +180,6 @@ pub(crate) fn open_thread(
         let words = mail.words();
         larder_query::MailSearch::open(&mail, &words)?.thread_by_date(row)?
     };
-    members.into_iter().map(|row| open_message_row(context, &reader, row)).collect()
+    let roots = mail_roots(context)?;
+    members.into_iter().map(|row| open_message_row(&roots, &reader, row)).collect()
 }

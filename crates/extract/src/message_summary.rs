@@ -7,7 +7,8 @@
 //! | size of the file | four bytes, little-endian |
 //! | hash of the text | eight bytes |
 //! | subject, list | a text each |
-//! | From, To, Cc, references | a list each: its length, then for each address a name and an address, for each reference a text |
+//! | From, To, Cc | a list each: its length, and a name and an address for each person |
+//! | references | a list: its length, and a text for each Message-ID |
 //!
 //! A text is its length as a varint, and its bytes. Long values are cut off: a list shows a line.
 //! Separate from `stored_fields`, whose values are single fields by number: a list of messages

@@ -104,8 +104,8 @@ pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
 pub use crate::item::DecodedItem;
 pub use crate::local_time::date_range_to_time_range;
 pub use crate::mail_query::{
-    FolderTest, HeaderTest, MailFlag, MailPriority, MailQuery, MailQueryContext, MailTextFields,
-    TextMatch, TextTest,
+    FolderTest, HeaderTest, MailFlag, MailQuery, MailQueryContext, MailTextFields, TextMatch,
+    TextTest,
 };
 pub use crate::mail_search::{MailHit, MailSearch};
 pub use crate::matcher::{Matcher, is_bare_word_field};

@@ -47,6 +47,7 @@ mod tokens;
 use crate::error::SyntaxError;
 use crate::query::Comparison;
 use larder_date_phrase::UserLocale;
+use larder_format::message::MessagePriority;
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
 use std::fmt::{self, Write as _};
@@ -72,7 +73,7 @@ pub enum MailQuery {
     /// Messages with the flag.
     Flag(MailFlag),
     /// Messages of the priority.
-    Priority(MailPriority),
+    Priority(MessagePriority),
     /// The time of the header Date, in seconds since 1970. `i64::MIN` and `i64::MAX` are open ends.
     Date(RangeInclusive<i64>),
     /// The time of the last change, in seconds since 1970; open ends as in `Date`.
@@ -310,30 +311,6 @@ impl MailFlag {
         let name = if name.eq_ignore_ascii_case("attachment") { "attach" } else { name };
         let mut all = MailFlag::ALL.into_iter();
         all.find(|(_, known, _)| known.eq_ignore_ascii_case(name)).map(|(flag, ..)| flag)
-    }
-}
-
-/// The priority of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names of the priorities")]
-pub enum MailPriority {
-    Low,
-    Normal,
-    High,
-}
-
-impl MailPriority {
-    /// All priorities and their names.
-    pub const ALL: [(MailPriority, &str); 3] = [
-        (MailPriority::Low, "low"),
-        (MailPriority::Normal, "normal"),
-        (MailPriority::High, "high"),
-    ];
-
-    /// Returns the name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        MailPriority::ALL.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name)
     }
 }
 

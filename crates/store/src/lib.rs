@@ -28,7 +28,8 @@
 //! | `read_access` | opening the database for reading, also on full and read-only disks |
 //! | `checksum`, `row_checksum` | checksums of stored bytes, checksums of whole rows |
 //! | `stored_version` | former versions as they are stored |
-//! | `meta`, `mail_schema`, `schema` | single values, the tables of mail, the schema with its migrations |
+//! | `meta` | single values of a store |
+//! | `mail_schema`, `schema` | the tables of mail; all other tables, versions and migrations |
 //! | `blob` | source bytes |
 //! | `extractor_cache`, `combined_schedules` | the extractors of the collections, schedules of a series |
 //! | `calendar_context_table`, `zone_loader` | calendar contexts, time zones by name |

@@ -300,7 +300,7 @@ const SCHEMA_DIGEST_KEY: &str = "schema_digest";
 /// A digest of [`SCHEMA_SQL`]. It identifies stores of another revision of the script, which is
 /// edited without a new version.
 const SCHEMA_DIGEST: i64 = fnv1a_64(SCHEMA_SQL.as_bytes(), FNV_OFFSET).cast_signed();
-/// The same for a store that has the tables of mail, too.
+/// A digest of [`SCHEMA_SQL`] and [`MAIL_SCHEMA_SQL`], for a store with the tables of both.
 const MAIL_SCHEMA_DIGEST: i64 =
     fnv1a_64(MAIL_SCHEMA_SQL.as_bytes(), SCHEMA_DIGEST.cast_unsigned()).cast_signed();
 /// The hash of no bytes.

@@ -46,6 +46,19 @@ pub enum MessagePriority {
 }
 
 impl MessagePriority {
+    /// All priorities and their names.
+    pub const ALL: [(MessagePriority, &str); 3] = [
+        (MessagePriority::Low, "low"),
+        (MessagePriority::Normal, "normal"),
+        (MessagePriority::High, "high"),
+    ];
+
+    /// Returns the name, as queries write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        MessagePriority::ALL.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name)
+    }
+
     /// Parses the value of one of these headers; `None` if it has another meaning.
     fn parse(value: &str) -> Option<MessagePriority> {
         let word: String = value.trim().chars().take_while(char::is_ascii_alphanumeric).collect();

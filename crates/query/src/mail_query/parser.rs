@@ -6,12 +6,13 @@
 use super::ranges::{parse_size_range, parse_time_range};
 use super::tokens::{MailField, MailToken, MailWord, pattern_text, tokenize};
 use super::{
-    FolderTest, HeaderTest, MailFlag, MailPriority, MailQuery, MailQueryContext, MailTextFields,
-    TextMatch, TextTest,
+    FolderTest, HeaderTest, MailFlag, MailQuery, MailQueryContext, MailTextFields, TextMatch,
+    TextTest,
 };
 use crate::error::{SyntaxError, check_length};
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::Comparison;
+use larder_format::message::MessagePriority;
 use std::ops::RangeInclusive;
 
 /// The deepest nesting.
@@ -344,14 +345,14 @@ impl<'a> MailQueryParser<'a> {
         })
     }
 
-    fn parse_priority(&self, at: usize, value: &str) -> Result<MailPriority, SyntaxError> {
+    fn parse_priority(&self, at: usize, value: &str) -> Result<MessagePriority, SyntaxError> {
         let is_named = |name: &str| {
             let first = name.get(..1).unwrap_or_default();
             value.eq_ignore_ascii_case(name) || value.eq_ignore_ascii_case(first)
         };
-        let known = MailPriority::ALL.iter().find(|(_, name)| is_named(name));
+        let known = MessagePriority::ALL.iter().find(|(_, name)| is_named(name));
         known.map(|(priority, _)| *priority).ok_or_else(|| {
-            let names: Vec<&str> = MailPriority::ALL.iter().map(|(_, name)| *name).collect();
+            let names: Vec<&str> = MessagePriority::ALL.iter().map(|(_, name)| *name).collect();
             self.unknown_name(at, "priority", value, &names)
         })
     }

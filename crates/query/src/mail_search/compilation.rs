@@ -7,7 +7,7 @@ use super::MailSearch;
 use super::block_test::{BlockTest, PositionTest, WordRelation};
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{
-    FolderTest, HeaderTest, MailFlag, MailPriority, MailQuery, MailTextFields, TextMatch, TextTest,
+    FolderTest, HeaderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest,
 };
 use crate::pattern::RegexPattern;
 use larder_format::fold::{fold, is_cjk};
@@ -41,9 +41,9 @@ impl MailSearch<'_> {
             MailQuery::Text(test) => self.compile_text(test)?,
             MailQuery::Flag(flag) => flag_test(*flag),
             MailQuery::Priority(priority) => BlockTest::Flags(match priority {
-                MailPriority::Low => |flags| flags.priority() == MessagePriority::Low,
-                MailPriority::Normal => |flags| flags.priority() == MessagePriority::Normal,
-                MailPriority::High => |flags| flags.priority() == MessagePriority::High,
+                MessagePriority::Low => |flags| flags.priority() == MessagePriority::Low,
+                MessagePriority::Normal => |flags| flags.priority() == MessagePriority::Normal,
+                MessagePriority::High => |flags| flags.priority() == MessagePriority::High,
             }),
             MailQuery::Date(range) => date_test(range),
             MailQuery::Size(range) => BlockTest::Values(MailColumn::Size, clamp_size(range)),

@@ -31,7 +31,7 @@ struct DirectoryRow {
     folder: i64,
 }
 
-/// What is known of the Message-ID of a file.
+/// The message that a new file may be a copy of.
 enum FoundMessage {
     /// This message has the text, too.
     Copy(ItemRow),

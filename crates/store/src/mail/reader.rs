@@ -13,7 +13,6 @@ use crate::index_tables::IndexTables;
 use crate::mail_schema::WORD_INDEX;
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
-use crate::row_ids::ItemRow;
 use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
 use larder_index::{WordCursor, WordIndex};
@@ -250,12 +249,6 @@ impl<'r> MailReader<'r> {
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
-    }
-
-    /// Returns the item of a row.
-    #[must_use]
-    pub fn item_row(row: u32) -> ItemRow {
-        ItemRow::from_number(row.into())
     }
 
     /// Returns the name of the collection of a message.

@@ -279,8 +279,9 @@ fn print_raw(
     reader: &Reader,
     listed: &[ListedMessage],
 ) -> Result<(), CommandFailure> {
+    let roots = mail_roots(context)?;
     for one in listed {
-        let file = open_message_row(context, reader, one.message.row)?;
+        let file = open_message_row(&roots, reader, one.message.row)?;
         context.out.print_bytes(&file.bytes)?;
     }
     Ok(())

@@ -138,6 +138,14 @@ fn print_report(
     }
     let mut damaged: Vec<_> = report.problems.iter().filter(|one| !one.is_left_out).collect();
     damaged.dedup_by(|a, b| a.path == b.path);
+    for problem in damaged.iter().take(MAX_PRINTED_PROBLEMS) {
+        let path = sanitize_line(&problem.path.display().to_string());
+        context.print_warning(format!("{path}: {}", sanitize_line(&problem.reason)));
+    }
+    if damaged.len() > MAX_PRINTED_PROBLEMS {
+        let further = format_count((damaged.len() - MAX_PRINTED_PROBLEMS) as u64, "further file");
+        context.print_note(format!("{further} with damage not shown"));
+    }
     if context.format == OutputFormat::Json {
         let problem = |one: &larder_sync::MailSyncProblem| {
             json!({

@@ -473,6 +473,26 @@ fn many_messages_cross_blocks() {
     check(&mailbox.store);
 }
 
+/// The threads that read have no influence on the index.
+#[test]
+fn messages_are_written_in_their_order() {
+    let mut mailbox = Mailbox::new();
+    for number in 0..60 {
+        // Some files take much longer than others.
+        let body = if number % 7 == 0 { "walrus seal\n".repeat(5000) } else { "walrus".into() };
+        let name = format!("cur/{}.host:2,", 1_000_000 + number);
+        mailbox.write(name, message(&format!("m{number}"), "note", &body));
+    }
+    let options = MailSyncOptions { readers: 4, sort_inodes: false, ..small_batches(2) };
+    mailbox.sync_with(&options);
+    let reader = mailbox.store.open_reader().unwrap();
+    let mail = reader.mail().unwrap();
+    let rows = find_rows(&reader, "walrus").into_iter();
+    let found: Vec<String> = rows.map(|row| mail.message(row).unwrap().unwrap().uid).collect();
+    let newest_first: Vec<String> = (0..60).rev().map(|number| format!("m{number}")).collect();
+    assert_eq!(found, newest_first);
+}
+
 #[test]
 fn threads_are_the_same_in_any_order() {
     let reply = |id: &str, references: &str| {

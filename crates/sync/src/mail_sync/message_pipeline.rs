@@ -1,9 +1,10 @@
 //! Reading and parsing new files in several threads.
 //!
 //! A batch of files is one job: a thread reads them in the order of their inodes, parses them and
-//! encodes their words, and passes the whole batch on. The caller writes the batches in the order
-//! in which they come. A channel holds one finished batch, and each thread one more, which bounds
-//! memory.
+//! encodes their words, and passes the whole batch on. The caller gets the batches in the order of
+//! the jobs, so that the index does not depend on the speed of the threads. A job is given out only
+//! when an earlier one is done, and has a channel of its own that holds one finished batch, which
+//! bounds memory.
 //! Separate from `mail_sync` so that all code about threads is in one place.
 
 use super::file_changes::delivery_time;
@@ -12,12 +13,13 @@ use crate::error::Error;
 use larder_format::maildir_name::MaildirName;
 use larder_format::message::MessageProblem;
 use larder_store::{EncodedSegment, MailBatchBuilder, MailChange, MailFile};
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::UNIX_EPOCH;
@@ -50,9 +52,16 @@ struct ReadJob {
     first_row: u32,
 }
 
-/// The batches, as they become ready.
+/// A job with the channel for its batches: more than one if the files are large.
+type SentJob = (ReadJob, SyncSender<PreparedBatch>);
+
+/// The batches, in the order of their files.
 pub(super) struct MessagePipeline {
-    batches: Receiver<PreparedBatch>,
+    /// The jobs that no thread has.
+    jobs: std::vec::IntoIter<ReadJob>,
+    sender: Sender<SentJob>,
+    /// The channels of the jobs that were given out, in their order.
+    pending: VecDeque<Receiver<PreparedBatch>>,
 }
 
 impl MessagePipeline {
@@ -64,23 +73,38 @@ impl MessagePipeline {
         options: &MailSyncOptions,
     ) -> Result<MessagePipeline, Error> {
         let readers = options.readers.max(1);
-        let jobs = Arc::new(Mutex::new(divide_files(files, first_row, options).into_iter()));
-        let (sender, batches) = sync_channel(1);
+        let (sender, receiver) = channel();
+        let receiver = Arc::new(Mutex::new(receiver));
         for number in 0..readers {
             let worker = ReadWorker {
                 root: root.to_path_buf(),
-                jobs: Arc::clone(&jobs),
+                jobs: Arc::clone(&receiver),
                 builder: MailBatchBuilder::new(&options.personal_addresses),
                 sort_inodes: options.sort_inodes,
                 bytes: Vec::new(),
             };
-            let sender: SyncSender<PreparedBatch> = sender.clone();
             Builder::new()
                 .name(format!("mail-reader-{number}"))
-                .spawn(move || worker.run(&sender))
+                .spawn(move || worker.run())
                 .map_err(Error::SpawnThread)?;
         }
-        Ok(MessagePipeline { batches })
+        let jobs = divide_files(files, first_row, options).into_iter();
+        let mut pipeline = MessagePipeline { jobs, sender, pending: VecDeque::new() };
+        // One more, so that no thread waits for the writer.
+        for _ in 0..=readers {
+            pipeline.send_job();
+        }
+        Ok(pipeline)
+    }
+
+    /// Gives out the next job, if there is one.
+    fn send_job(&mut self) {
+        let Some(job) = self.jobs.next() else { return };
+        let (sender, batches) = sync_channel(1);
+        // Without threads the channel of the job is closed.
+        if self.sender.send((job, sender)).is_ok() {
+            self.pending.push_back(batches);
+        }
     }
 }
 
@@ -88,7 +112,16 @@ impl Iterator for MessagePipeline {
     type Item = PreparedBatch;
 
     fn next(&mut self) -> Option<PreparedBatch> {
-        self.batches.recv().ok()
+        loop {
+            match self.pending.front()?.recv() {
+                Ok(batch) => return Some(batch),
+                // All batches of the job came.
+                Err(_) => {
+                    self.pending.pop_front();
+                    self.send_job();
+                }
+            }
+        }
     }
 }
 
@@ -111,7 +144,7 @@ fn divide_files(files: Vec<MailFile>, first_row: u32, options: &MailSyncOptions)
 
 struct ReadWorker {
     root: PathBuf,
-    jobs: Arc<Mutex<std::vec::IntoIter<ReadJob>>>,
+    jobs: Arc<Mutex<Receiver<SentJob>>>,
     builder: MailBatchBuilder,
     sort_inodes: bool,
     bytes: Vec<u8>,
@@ -119,10 +152,10 @@ struct ReadWorker {
 
 impl ReadWorker {
     /// Works until there are no jobs, or nobody wants the results.
-    fn run(mut self, sender: &SyncSender<PreparedBatch>) {
+    fn run(mut self) {
         loop {
-            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some(mut job) = job else { return };
+            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok((mut job, sender)) = job else { return };
             if self.sort_inodes {
                 job.files.sort_by_key(|file| file.inode);
             }

@@ -23,6 +23,7 @@
 //! | `field_extraction` | terms, stored fields and sort keys from the fields of any kind |
 //! | `term_extraction` | the terms of one item |
 //! | `term` | the encoding of terms, which extraction and queries share |
+//! | `header_term` | the terms of the header fields of messages |
 //! | `message`, `message_flags`, `message_summary` | mail messages: their words, states and list rows |
 //! | `tokenizer` | the words of running text, with positions |
 //! | `stored_fields` | field values that are stored in an item's row |
@@ -37,6 +38,7 @@ mod contact;
 mod event;
 mod extractor;
 mod field_extraction;
+pub mod header_term;
 mod index_config;
 mod message;
 pub mod message_flags;

@@ -8,6 +8,7 @@
 //! Separate from `term_extraction`: the terms of contacts have no positions, and are pieces of
 //! words. Everything here runs in parser threads, before any lock is taken.
 
+use crate::header_term::for_each_header_term;
 use crate::message_flags::{MessageFlag, MessageFlags};
 use crate::message_summary::MessageSummary;
 use crate::tokenizer::{TOKENIZER_VERSION, Tokenizer};
@@ -20,7 +21,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 3;
+const MESSAGE_RULES_VERSION: u32 = 4;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body. No phrase is in two of these ranges.
@@ -63,6 +64,8 @@ pub enum MessageTermField {
     Reference = b'r',
     /// Folded keywords of X-Label and Keywords.
     Keyword = b'x',
+    /// Names and values of header fields, see `header_term`.
+    Header = b'h',
     /// A marker that each message has.
     Message = b'a',
 }
@@ -351,6 +354,9 @@ impl TermVisitor<'_> {
         for keyword in &headers.keywords {
             self.visit_value(MessageTermField::Keyword, &fold(keyword));
         }
+        for_each_header_term(&document.message.header_fields, |text| {
+            self.visit_value(MessageTermField::Header, text);
+        });
     }
 
     /// Visits attached texts, and messages in the message.

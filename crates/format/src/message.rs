@@ -17,6 +17,7 @@
 
 mod damage;
 mod fields;
+mod header_fields;
 mod headers;
 mod part;
 mod part_list;
@@ -24,6 +25,7 @@ mod repair;
 
 pub use crate::message::damage::{MAX_NESTED_MESSAGES, MessageProblem};
 pub use crate::message::fields::MESSAGE_FIELDS;
+pub use crate::message::header_fields::HeaderFields;
 pub use crate::message::headers::{MailAddress, MessageDate, MessageHeaders, MessagePriority};
 pub use crate::message::part::{MessagePart, PartContent, PartRole};
 use mail_parser::MessageParser;
@@ -33,6 +35,8 @@ use mail_parser::MessageParser;
 pub struct Message {
     /// The header of the message itself.
     pub headers: MessageHeaders,
+    /// All fields of the header.
+    pub header_fields: HeaderFields,
     /// All parts, each before the parts that it contains, at least one.
     pub parts: Vec<MessagePart>,
     /// The damage, in the order of its places.
@@ -56,7 +60,8 @@ impl Message {
             problems.push(MessageProblem::NoHeader);
         }
         let parts = part_list::collect_parts(&parsed, &mut problems);
-        Message { headers, parts, problems }
+        let header_fields = HeaderFields::from_parsed(&parsed);
+        Message { headers, header_fields, parts, problems }
     }
 
     /// Returns the bytes of the part at this place of the list, without its transfer encoding, and

@@ -13,9 +13,11 @@
 //! |---|---|
 //! | `block_test` | the tests of a query, by block |
 //! | `compilation` | from a query to tests |
+//! | `header_test` | tests of header fields |
 
 mod block_test;
 mod compilation;
+mod header_test;
 
 use crate::error::Error;
 use crate::mail_query::MailQuery;

@@ -187,8 +187,9 @@ pub use larder_extract::{
     Alarm, BODY_POSITIONS, CalendarContext, EMBEDDED_POSITIONS, Extractor, FieldIndex, IndexConfig,
     IndexConfigError, ItemOccurrence, LineWarning, MIN_LONG_NUMBER_DIGITS, MessageTermField,
     Overlap, ParsedItem, RejectedItem, Schedule, StoredFields, TimeRange, TimeTarget, Trigger,
-    WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver, ZoneUse, is_newer_revision, is_storable,
-    message_flags, message_summary, term as term_encoding, tokenizer, write_message_term,
+    WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver, ZoneUse, header_term, is_newer_revision,
+    is_storable, message_flags, message_summary, term as term_encoding, tokenizer,
+    write_message_term,
 };
 pub use larder_format::collection_type::CollectionType;
 pub use larder_format::kind::Kind;

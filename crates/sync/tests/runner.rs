@@ -20,6 +20,7 @@ mod import_table;
 mod interruption;
 mod item_folders;
 mod limits;
+mod mail_headers;
 mod mail_search;
 mod mail_sync;
 mod mail_sync_model;

@@ -380,8 +380,14 @@ impl<'a> MailQueryParser<'a> {
             TextMatch::Suffix(text) => format!("{}>?$", regex::escape(text.trim_end_matches('>'))),
             TextMatch::Infix(text) => regex::escape(&text),
             TextMatch::Exists => {
-                let test = HeaderTest::Exists;
-                return Ok(MailQuery::Header { name: header.to_string(), test });
+                let exists = |name: &str| MailQuery::Header {
+                    name: name.to_string(),
+                    test: HeaderTest::Exists,
+                };
+                return Ok(match header {
+                    "references" => MailQuery::Or(vec![exists(header), exists("in-reply-to")]),
+                    _ => exists(header),
+                });
             }
             TextMatch::Words(_) | TextMatch::Near { .. } => {
                 let id = trim_brackets(value).to_string();

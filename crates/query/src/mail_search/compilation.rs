@@ -6,9 +6,7 @@
 use super::MailSearch;
 use super::block_test::{BlockTest, PositionTest, WordRelation};
 use crate::error::{Error, SyntaxError};
-use crate::mail_query::{
-    FolderTest, HeaderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest,
-};
+use crate::mail_query::{FolderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest};
 use crate::pattern::RegexPattern;
 use larder_format::fold::{fold, is_cjk};
 use larder_format::message::MessagePriority;
@@ -67,12 +65,7 @@ impl MailSearch<'_> {
             MailQuery::Path(_) => return Err(unsupported_error("path: of a file")),
             // No message has a label yet.
             MailQuery::Label(_) => BlockTest::Nothing,
-            MailQuery::Header { name, test: HeaderTest::Pattern(text) }
-                if name == "message-id" || name == "references" =>
-            {
-                self.compile_id_pattern(name, text)?
-            }
-            MailQuery::Header { .. } => return Err(unsupported_error("header:")),
+            MailQuery::Header { name, test } => self.compile_header(name, test)?,
         })
     }
 
@@ -179,9 +172,9 @@ impl MailSearch<'_> {
     }
 
     /// Compiles a regular expression for the Message-ID, or for those that a message refers to.
-    fn compile_id_pattern(&self, header: &str, text: &str) -> Result<BlockTest, Error> {
+    pub(super) fn compile_id_pattern(&self, header: &str, text: &str) -> Result<BlockTest, Error> {
         let pattern = compile_pattern(text)?;
-        if header == "references" {
+        if header != "message-id" {
             let passes = |id: &str| pattern.is_match(id);
             return self.compile_expansion(MessageTermField::Reference, None, &[], "", &passes);
         }
@@ -452,7 +445,7 @@ fn may_match_separator(c: char) -> bool {
 
 /// Returns the words of a text as they are indexed, with their places. Of a joined word these are
 /// its parts.
-fn query_words(text: &str) -> Vec<(String, u32)> {
+pub(super) fn query_words(text: &str) -> Vec<(String, u32)> {
     let mut words: Vec<(String, u32)> = Vec::new();
     Tokenizer::default().for_each_word(text, 0, |word, position| {
         // The joined word is in front of its first part, at the same position.
@@ -489,7 +482,7 @@ fn is_single_unspaced(word: &str) -> bool {
     characters.next().is_some_and(is_cjk) && characters.next().is_none()
 }
 
-fn word_term(field: MessageTermField, word: &str) -> Vec<u8> {
+pub(super) fn word_term(field: MessageTermField, word: &str) -> Vec<u8> {
     let mut term = Vec::with_capacity(word.len() + 1);
     write_message_term(&mut term, field, word);
     term
@@ -528,7 +521,7 @@ fn clamp_size(range: &RangeInclusive<u64>) -> RangeInclusive<u32> {
 }
 
 /// Compiles a pattern for folded text. The pattern matches in any case and without accents, too.
-fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
+pub(super) fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
     let mut folded = String::from("(?i)");
     for c in text.chars() {
         match c.is_ascii() {

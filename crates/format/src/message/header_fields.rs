@@ -1,0 +1,92 @@
+//! All header fields of a message as texts, whatever their names.
+//!
+//! Separate from `headers`, which reads the few fields that lists and threads need, each by its own
+//! syntax.
+
+use mail_parser::HeaderValue;
+use mail_parser::parsers::MessageStream;
+
+/// The most fields that are read of a message.
+const MAX_FIELDS: usize = 500;
+/// The longest name that is read. No known name has half of it.
+const MAX_NAME_BYTES: usize = 76;
+/// Of longer values the beginning is read.
+const MAX_VALUE_BYTES: usize = 400;
+
+/// The header fields of a message: names in lower case and the beginnings of decoded values, each
+/// on one line, in the order of the message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeaderFields {
+    /// Names and values, one after the other.
+    text: String,
+    /// The end of each name, and of its value.
+    ends: Vec<(u32, u32)>,
+}
+
+impl HeaderFields {
+    /// Reads the fields of a parsed message. Names that no header can have are left out.
+    pub(super) fn from_parsed(parsed: &mail_parser::Message<'_>) -> HeaderFields {
+        let mut fields = HeaderFields::default();
+        let root = parsed.parts.first().map(|root| root.headers.as_slice()).unwrap_or_default();
+        for header in root.iter().take(MAX_FIELDS) {
+            let name = header.name.as_str();
+            if name.len() > MAX_NAME_BYTES || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+                continue;
+            }
+            let range = header.offset_start as usize..header.offset_end as usize;
+            fields.add(name, parsed.raw_message.get(range).unwrap_or_default());
+        }
+        fields
+    }
+
+    /// Returns the names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut start = 0;
+        self.ends.iter().map(move |(name_end, end)| {
+            let (name_end, end) = (*name_end as usize, *end as usize);
+            let name = self.text.get(start..name_end).unwrap_or_default();
+            start = end;
+            (name, self.text.get(name_end..end).unwrap_or_default())
+        })
+    }
+
+    fn add(&mut self, name: &str, source: &[u8]) {
+        self.text.extend(name.chars().map(|c| c.to_ascii_lowercase()));
+        let name_end = self.text.len();
+        match memchr::memmem::find(source, b"=?") {
+            // The decoder ends at the end of the line.
+            Some(_) => match MessageStream::new(source).parse_unstructured() {
+                HeaderValue::Text(text) => self.push_value(text.as_bytes()),
+                _ => self.push_value(source),
+            },
+            None => self.push_value(source),
+        }
+        self.ends.push((end_number(name_end), end_number(self.text.len())));
+    }
+
+    /// Adds the beginning of a value, with one space for each white space in it.
+    fn push_value(&mut self, source: &[u8]) {
+        let start = self.text.len();
+        let words = source.split(|byte| byte.is_ascii_whitespace() || *byte == 0);
+        for word in words.filter(|word| !word.is_empty()) {
+            let room = (start + MAX_VALUE_BYTES).saturating_sub(self.text.len() + 1);
+            if room == 0 {
+                return;
+            }
+            if self.text.len() > start {
+                self.text.push(' ');
+            }
+            let word = word.get(..room).unwrap_or(word);
+            match str::from_utf8(word) {
+                Ok(word) => self.text.push_str(word),
+                // The end of a value that is cut off, or bytes that are no text.
+                Err(_) => self.text.push_str(&String::from_utf8_lossy(word)),
+            }
+        }
+    }
+}
+
+/// Returns a place in the text: it has less than a megabyte.
+fn end_number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}

@@ -37,6 +37,24 @@ pub(crate) enum OutputFormat {
     Json,
     /// The original bytes of the items
     Raw,
+    /// The answer to the query_command of mutt
+    #[value(hide = true, alias = "mutt-ab")]
+    Mutt,
+    /// Aliases of mutt
+    #[value(hide = true)]
+    MuttAlias,
+    /// Comma-separated values
+    #[value(hide = true)]
+    Csv,
+    /// Headings of org-contacts
+    #[value(hide = true, alias = "org-contact")]
+    Org,
+    /// Records of BBDB
+    #[value(hide = true)]
+    Bbdb,
+    /// vCards
+    #[value(hide = true)]
+    Vcard,
 }
 
 impl OutputFormat {
@@ -46,6 +64,12 @@ impl OutputFormat {
             OutputFormat::Text => "text",
             OutputFormat::Json => "json",
             OutputFormat::Raw => "raw",
+            OutputFormat::Mutt => "mutt",
+            OutputFormat::MuttAlias => "mutt-alias",
+            OutputFormat::Csv => "csv",
+            OutputFormat::Org => "org",
+            OutputFormat::Bbdb => "bbdb",
+            OutputFormat::Vcard => "vcard",
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Config {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct MailConfig {
-    /// The addresses of the user: messages to one of them are personal.
+    /// The addresses of the user: messages from or to one of them are personal.
     #[serde(default)]
     pub(crate) addresses: Vec<String>,
 }

@@ -37,6 +37,7 @@ mod calendar_queries;
 mod concurrency;
 mod contact_changes;
 mod corpora;
+mod correspondents;
 mod crash_recovery;
 mod eds_clients;
 mod error_messages;

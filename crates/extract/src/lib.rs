@@ -25,6 +25,7 @@
 //! | `term` | the encoding of terms, which extraction and queries share |
 //! | `header_term` | the terms of the header fields of messages |
 //! | `message`, `message_flags`, `message_summary` | mail messages: their words, states and list rows |
+//! | `correspondent` | the addresses of messages, as terms |
 //! | `tokenizer` | the words of running text, with positions |
 //! | `stored_fields` | field values that are stored in an item's row |
 //! | `index_config` | index configurations: which fields are indexed, and how |
@@ -35,6 +36,7 @@
 mod calendar_context;
 mod component;
 mod contact;
+mod correspondent;
 mod event;
 mod extractor;
 mod field_extraction;
@@ -52,6 +54,7 @@ mod term_extraction;
 pub mod tokenizer;
 
 pub use crate::calendar_context::{CalendarContext, ZoneDefinition};
+pub use crate::correspondent::{CorrespondentName, NAME_SEPARATOR, is_mail_address};
 pub use crate::event::{ZoneLookup, ZoneResolver, ZoneUse, is_newer_revision};
 pub use crate::extractor::Extractor;
 pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};

@@ -8,6 +8,7 @@
 //! Separate from `term_extraction`: the terms of contacts have no positions, and are pieces of
 //! words. Everything here runs in parser threads, before any lock is taken.
 
+use crate::correspondent::{CORRESPONDENT_FIELD, for_each_correspondent, message_addresses};
 use crate::header_term::for_each_header_term;
 use crate::message_flags::{MessageFlag, MessageFlags};
 use crate::message_summary::MessageSummary;
@@ -21,7 +22,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The version of the rules in this module.
-const MESSAGE_RULES_VERSION: u32 = 4;
+const MESSAGE_RULES_VERSION: u32 = 5;
 /// The most words of the body, of the header, and of the other parts that are indexed.
 pub const MAX_MESSAGE_WORDS: u32 = 1 << 19;
 /// The positions of the words of the body. No phrase is in two of these ranges.
@@ -66,6 +67,8 @@ pub enum MessageTermField {
     Keyword = b'x',
     /// Names and values of header fields, see `header_term`.
     Header = b'h',
+    /// Addresses with their names, see [`CorrespondentName`](crate::CorrespondentName).
+    Correspondent = CORRESPONDENT_FIELD,
     /// A marker that each message has.
     Message = b'a',
 }
@@ -142,14 +145,13 @@ impl MessageExtractor {
         let is_personal = |one: &MailAddress| {
             self.personal_addresses.iter().any(|own| own.eq_ignore_ascii_case(&one.address))
         };
-        let mut recipients = headers.to.iter().chain(&headers.cc).chain(&headers.bcc);
         let is_calendar = |part: &MessagePart| part.media_type == "text/calendar";
         MessageFlags::default()
             .with_flag(MessageFlag::Signed, message.is_signed())
             .with_flag(MessageFlag::Encrypted, message.is_encrypted())
             .with_flag(MessageFlag::Attachment, has_attachment(message))
             .with_flag(MessageFlag::List, headers.list_id.is_some())
-            .with_flag(MessageFlag::Personal, recipients.any(is_personal))
+            .with_flag(MessageFlag::Personal, message_addresses(headers).any(is_personal))
             .with_flag(MessageFlag::Calendar, message.parts.iter().any(is_calendar))
             .with_priority(headers.priority)
     }
@@ -172,6 +174,8 @@ impl MessageExtractor {
             }
         }
         writer.visit_headers(document);
+        let TermVisitor { term, visit, .. } = &mut writer;
+        for_each_correspondent(&message.headers, term, &mut |term| visit(term, None));
         writer.visit_embedded(message);
         for part in &message.parts {
             writer.visit_value(MessageTermField::MediaType, &part.media_type);

@@ -33,7 +33,7 @@ pub enum MessageFlag {
     Attachment = 1 << 9,
     /// Sent to a mailing list.
     List = 1 << 10,
-    /// An address of the user is among the recipients.
+    /// An address of the user is among the sender and the recipients.
     Personal = 1 << 11,
     /// It has a part with calendar data.
     Calendar = 1 << 12,

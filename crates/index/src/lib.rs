@@ -168,5 +168,5 @@ pub use crate::term::OVERSIZED_ITEMS_TERM;
 pub use crate::word_block::MAX_WORD_BYTES;
 pub use crate::word_buffer::{EncodedSegment, WordBuffer};
 pub use crate::word_cursor::WordCursor;
-pub use crate::word_index::WordIndex;
+pub use crate::word_index::{TermChoice, WordIndex};
 pub use crate::word_merge::{merge_all_words, merge_words_step};

@@ -15,6 +15,17 @@ pub struct WordIndex<'a, P> {
     segments: Vec<Segment>,
 }
 
+/// The part of the terms that a walk reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TermChoice {
+    /// The postings of this term.
+    Read,
+    /// No postings of this term.
+    Skip,
+    /// Neither this term nor the following ones of the segment.
+    End,
+}
+
 /// A function that is called with the term of each entry, until it returns false.
 type WordEntryVisitor<'a, E> = dyn FnMut(&[u8], WordEntry<'_>) -> Result<bool, E> + 'a;
 
@@ -65,6 +76,44 @@ impl<'a, P: ReadSegments> WordIndex<'a, P> {
             })?;
             if is_continued && !term.is_empty() {
                 visit(&term, count);
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes each term from `from` on to `choose`, and the terms that it reads, with all their
+    /// rows in ascending order, to `visit`. The terms of a segment come in order, so that a term
+    /// may come once for each segment; those of a segment end where `choose` ends.
+    ///
+    /// # Errors
+    /// Errors of the storage, and malformed blocks.
+    pub fn for_each_posting_list(
+        &self,
+        from: &[u8],
+        choose: &mut dyn FnMut(&[u8]) -> TermChoice,
+        visit: &mut dyn FnMut(&[u8], &[u32]),
+    ) -> Result<(), P::Error> {
+        let (mut term, mut rows) = (Vec::new(), Vec::new());
+        for reader in self.readers() {
+            let mut choice = TermChoice::Skip;
+            term.clear();
+            reader.for_each_entry(from, 0, &mut |found, entry| {
+                if found != term.as_slice() {
+                    if choice == TermChoice::Read {
+                        visit(&term, &rows);
+                    }
+                    choice = choose(found);
+                    term.clear();
+                    term.extend_from_slice(found);
+                    rows.clear();
+                }
+                if choice == TermChoice::Read {
+                    entry.decode_rows(&mut rows).map_err(P::corruption)?;
+                }
+                Ok(choice != TermChoice::End)
+            })?;
+            if choice == TermChoice::Read {
+                visit(&term, &rows);
             }
         }
         Ok(())

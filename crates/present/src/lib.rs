@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`address_format`] | addresses in the formats of other programs |
 //! | [`agenda`] | occurrences grouped by day, and the text of each on its day |
 //! | [`colour`] | the colour of a calendar |
 //! | [`description`] | recurrence rules, alarms and time zones in words |
@@ -12,6 +13,7 @@
 //! The crate is pure: it reads no store, and values of `larder-query` are passed in. It is separate
 //! from `larder-query` so that a program that needs only results does not depend on their wording.
 
+pub mod address_format;
 pub mod agenda;
 pub mod colour;
 pub mod description;
@@ -19,6 +21,7 @@ pub mod free_busy;
 pub mod local_time;
 pub mod safe_text;
 
+pub use crate::address_format::{AddressEntry, AddressFormat, format_addresses};
 pub use crate::agenda::{AgendaDay, DayEntry, group_by_day};
 pub use crate::colour::{calendar_colour, declared_colour_text};
 pub use crate::free_busy::format_free_busy;

@@ -13,6 +13,7 @@
 //! | `calendar_properties` | the properties of a calendar itself |
 //! | `collector` | hits with their sort keys |
 //! | `contact` | contacts that are in no store |
+//! | `correspondents` | [`find_correspondents`]: the people of the mail |
 //! | `cursor` | [`SortedCursor`]: steps through a sorted collection |
 //! | `damaged_items` | the items that a list leaves out because they are damaged |
 //! | `duplicates` | [`find_duplicates`](find_duplicates()): contacts that may be the same person |
@@ -58,6 +59,7 @@ mod busy_time;
 mod calendar_properties;
 mod collector;
 mod contact;
+mod correspondents;
 mod cursor;
 mod damaged_items;
 mod duplicates;
@@ -96,6 +98,10 @@ pub use crate::agenda::{
 };
 pub use crate::busy_time::{BusyPeriod, busy_periods};
 pub use crate::calendar_properties::read_calendar_properties;
+pub use crate::correspondents::{
+    AddressOwner, Correspondent, CorrespondentQuery, CorrespondentText, find_contacts_by_address,
+    find_correspondents,
+};
 pub use crate::cursor::{IndexLabel, SortedCursor};
 pub use crate::duplicates::{DuplicateGroup, DuplicateGroups, DuplicateReason, find_duplicates};
 pub use crate::error::{Error, MAX_QUERY_BYTES, SyntaxError};

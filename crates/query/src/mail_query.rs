@@ -323,6 +323,14 @@ pub struct MailQueryContext {
     pub zone: Zone,
 }
 
+impl MailQueryContext {
+    /// Parses a time as `date:` has it; a period is its first second. `None`: it is no time.
+    #[must_use]
+    pub fn parse_time(&self, text: &str) -> Option<i64> {
+        ranges::parse_time(text, self)
+    }
+}
+
 impl From<&UserLocale> for MailQueryContext {
     fn from(user_locale: &UserLocale) -> MailQueryContext {
         MailQueryContext { now: user_locale.now, zone: user_locale.zone.clone() }

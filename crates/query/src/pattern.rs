@@ -5,6 +5,7 @@
 //! so equal patterns share their program. Separate from `value_matcher`, which tests values.
 
 use crate::step_counter::StepCounter;
+use larder_format::fold::fold;
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -66,6 +67,18 @@ impl RegexPattern {
         let program = Arc::new(PatternProgram::compile(text)?);
         table().insert(text, &program);
         Ok(RegexPattern(program))
+    }
+
+    /// Compiles a pattern for folded texts. It matches in any case and without accents, too.
+    pub(crate) fn compile_folded(text: &str) -> Result<RegexPattern, String> {
+        let mut folded = String::from("(?i)");
+        for c in text.chars() {
+            match c.is_ascii() {
+                true => folded.push(c),
+                false => folded.push_str(&fold(c.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        RegexPattern::compile(&folded)
     }
 
     pub(crate) fn is_match(&self, value: &str) -> bool {

@@ -184,16 +184,16 @@ pub use crate::sorted_reads::{IndexedOrder, SortedScan};
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport, UnreadableVersion};
 pub use larder_extract::{
-    Alarm, BODY_POSITIONS, CalendarContext, EMBEDDED_POSITIONS, Extractor, FieldIndex, IndexConfig,
-    IndexConfigError, ItemOccurrence, LineWarning, MIN_LONG_NUMBER_DIGITS, MessageTermField,
-    Overlap, ParsedItem, RejectedItem, Schedule, StoredFields, TimeRange, TimeTarget, Trigger,
-    WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver, ZoneUse, header_term, is_newer_revision,
-    is_storable, message_flags, message_summary, term as term_encoding, tokenizer,
-    write_message_term,
+    Alarm, BODY_POSITIONS, CalendarContext, CorrespondentName, EMBEDDED_POSITIONS, Extractor,
+    FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence, LineWarning, MIN_LONG_NUMBER_DIGITS,
+    MessageTermField, Overlap, ParsedItem, RejectedItem, Schedule, StoredFields, TimeRange,
+    TimeTarget, Trigger, WORD_PREFIX_CHARS, ZoneDefinition, ZoneResolver, ZoneUse, header_term,
+    is_newer_revision, is_storable, message_flags, message_summary, term as term_encoding,
+    tokenizer, write_message_term,
 };
 pub use larder_format::collection_type::CollectionType;
 pub use larder_format::kind::Kind;
-pub use larder_index::{EncodedSegment, SortPosition, WordCursor, position_list};
+pub use larder_index::{EncodedSegment, SortPosition, TermChoice, WordCursor, position_list};
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by
 /// a clock.

@@ -13,6 +13,7 @@ mod calendars;
 mod cancel;
 mod compression;
 mod corpora;
+mod correspondents;
 mod export_items;
 mod files;
 mod hostile;

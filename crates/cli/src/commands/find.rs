@@ -1,3 +1,4 @@
+mod correspondent_list;
 mod duplicate_groups;
 pub(super) mod field_list;
 pub(super) mod message_list;
@@ -54,6 +55,13 @@ use serde_json::json;
 ///   larder find --kind message walrus from:anna date:2026-01..2026-03
 ///   larder find --kind message '"annual audit" -flag:seen' --threads
 ///
+/// The addresses of the mail are found by the beginnings of words, or by /regex/:
+///
+///   larder find --correspondents ann
+///   larder find --correspondents --personal --format mutt ann
+///
+/// Their formats are text, json, mutt, mutt-alias, csv, org, bbdb and vcard.
+///
 /// `larder fields` lists the fields; larder-query(7) describes queries in full.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -101,6 +109,18 @@ pub(crate) struct FindArgs {
     /// Messages: leave out the first N
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
+    /// List the addresses of the mail, the most likely ones first
+    #[arg(long, conflicts_with_all = [
+        "sort", "from", "fields", "expand", "alarms", "explain", "duplicates", "threads", "related",
+        "files", "offset", "kind", "collection", "sexp",
+    ])]
+    correspondents: bool,
+    /// Correspondents: only those of messages from or to you
+    #[arg(long, requires = "correspondents")]
+    personal: bool,
+    /// Correspondents: only those who were met at DATE or later
+    #[arg(long, value_name = "DATE", requires = "correspondents")]
+    after: Option<String>,
 }
 
 /// Limits for the rows whose columns are aligned together: a cell may have any length.
@@ -113,7 +133,22 @@ impl FindArgs {
         !self.count && !self.explain && !self.duplicates
     }
 
+    /// Returns whether the output is a list of addresses.
+    pub(super) fn is_about_correspondents(&self) -> bool {
+        self.correspondents
+    }
+
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        if self.correspondents {
+            let options = correspondent_list::CorrespondentListOptions {
+                query: self.query_args.query_text(),
+                limit: self.limit,
+                is_count: self.count,
+                is_personal: self.personal,
+                after: self.after.as_deref(),
+            };
+            return correspondent_list::print_correspondents(context, &options);
+        }
         if self.is_about_messages() {
             return self.run_for_messages(context);
         }
@@ -371,7 +406,7 @@ pub(super) fn print_answer(
         (OutputFormat::Text | OutputFormat::Json, Some(columns)) => {
             return print_columns(context, reader, answer, columns);
         }
-        (OutputFormat::Json | OutputFormat::Raw, _) => {}
+        _ => {}
     }
     let (format, out, local) =
         (context.format, &mut context.out, &context.settings.user_locale.zone);

@@ -179,7 +179,7 @@ fn print_versions(
                 "ended_by": version.ended_by.as_ref().map(operation_json),
                 "source_bytes": version.bytes.as_deref().map(String::from_utf8_lossy),
             }))?,
-            OutputFormat::Text => {
+            _ => {
                 print_version_event(&mut context.out, version.operation.as_ref(), "")?;
                 match version.bytes {
                     Some(_) => print_difference(&mut context.out, before, bytes)?,

@@ -121,6 +121,17 @@ pub(crate) enum Command {
 const USUAL_FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
 const FORMATS_WITH_RAW: &[OutputFormat] =
     &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw];
+/// The formats of addresses, those of other programs included.
+const ADDRESS_FORMATS: &[OutputFormat] = &[
+    OutputFormat::Text,
+    OutputFormat::Json,
+    OutputFormat::Mutt,
+    OutputFormat::MuttAlias,
+    OutputFormat::Csv,
+    OutputFormat::Org,
+    OutputFormat::Bbdb,
+    OutputFormat::Vcard,
+];
 const TEXT_FORMAT: &[OutputFormat] = &[OutputFormat::Text];
 
 impl Command {
@@ -175,6 +186,7 @@ impl Command {
     /// Returns the output formats that the subcommand supports with these options.
     fn supported_formats(&self) -> &'static [OutputFormat] {
         match self {
+            Command::Find(find) if find.is_about_correspondents() => ADDRESS_FORMATS,
             Command::Find(find) if find.is_item_list() => FORMATS_WITH_RAW,
             Command::Agenda(agenda) if agenda.is_busy() => FORMATS_WITH_RAW,
             Command::Log(log) if log.is_about_item() => FORMATS_WITH_RAW,

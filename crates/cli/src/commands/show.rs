@@ -82,7 +82,7 @@ impl ShowArgs {
                     object["source_bytes"] = json!(String::from_utf8_lossy(&bytes));
                     context.out.print_json(&object)?;
                 }
-                OutputFormat::Text => {
+                _ => {
                     if place > 0 || has_files {
                         context.out.print_line("")?;
                     }

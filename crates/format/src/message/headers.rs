@@ -10,6 +10,8 @@ pub struct MessageHeaders {
     pub subject: Option<String>,
     /// From.
     pub from: Vec<MailAddress>,
+    /// Sender: who sent the message for those of From.
+    pub sender: Vec<MailAddress>,
     /// Reply-To.
     pub reply_to: Vec<MailAddress>,
     /// To.
@@ -123,6 +125,7 @@ impl MessageHeaders {
         MessageHeaders {
             subject: parsed.subject().map(one_line),
             from: addresses(parsed, HeaderName::From),
+            sender: addresses(parsed, HeaderName::Sender),
             reply_to: addresses(parsed, HeaderName::ReplyTo),
             to: addresses(parsed, HeaderName::To),
             cc: addresses(parsed, HeaderName::Cc),

@@ -87,6 +87,11 @@ pub(super) fn parse_time_range(
     })
 }
 
+/// Parses a time, or the first second of a period. `None` if it is none.
+pub(super) fn parse_time(text: &str, context: &MailQueryContext) -> Option<i64> {
+    parse_bound(text.trim(), context)?.map(|(start, _)| start)
+}
+
 /// Parses a range of sizes. `None` if a bound is no size.
 pub(super) fn parse_size_range(text: &str) -> Option<RangeInclusive<u64>> {
     let (first, last) = split_range(text)?;

@@ -520,16 +520,9 @@ fn clamp_size(range: &RangeInclusive<u64>) -> RangeInclusive<u32> {
     clamp(range.start())..=clamp(range.end())
 }
 
-/// Compiles a pattern for folded text. The pattern matches in any case and without accents, too.
+/// Compiles a pattern for folded text.
 pub(super) fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
-    let mut folded = String::from("(?i)");
-    for c in text.chars() {
-        match c.is_ascii() {
-            true => folded.push(c),
-            false => folded.push_str(&fold(c.encode_utf8(&mut [0; 4]))),
-        }
-    }
-    RegexPattern::compile(&folded).map_err(|reason| {
+    RegexPattern::compile_folded(text).map_err(|reason| {
         let message = format!("the pattern /{text}/ cannot be used: {reason}");
         SyntaxError { message, at: 1, hint: None }.into()
     })

@@ -15,7 +15,7 @@ use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
-use larder_index::{WordCursor, WordIndex};
+use larder_index::{TermChoice, WordCursor, WordIndex};
 use rusqlite::OptionalExtension as _;
 use std::path::{Path, PathBuf};
 
@@ -346,5 +346,17 @@ impl OpenMailWords<'_> {
         visit: &mut dyn FnMut(&[u8], u64) -> bool,
     ) -> Result<()> {
         self.index.for_each_term(from, visit).map_err(sqlite_error_at(self.path))
+    }
+
+    /// Visits the terms from one on that `choose` reads, with all their rows. Each segment has its
+    /// terms.
+    pub fn for_each_posting_list(
+        &self,
+        from: &[u8],
+        choose: &mut dyn FnMut(&[u8]) -> TermChoice,
+        visit: &mut dyn FnMut(&[u8], &[u32]),
+    ) -> Result<()> {
+        let read = self.index.for_each_posting_list(from, choose, visit);
+        read.map_err(sqlite_error_at(self.path))
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn print_occurrences(
                     .print_json(&item_format::occurrence_json(entry, &time_range.local_zone))?;
             }
         }
-        OutputFormat::Raw => print_raw(context, reader, &found.entries)?,
+        _ => print_raw(context, reader, &found.entries)?,
     }
     finish_possibly_empty(context, found.entries.is_empty(), "no results")
 }

@@ -24,6 +24,8 @@ pub enum CollectionType {
     /// Bookmarks.
     #[cfg(feature = "toy-kind")]
     Bookmarks = 4,
+    /// The labels of messages.
+    Labels = 5,
 }
 
 /// A row of [`COLLECTION_TYPES`].
@@ -35,6 +37,9 @@ pub struct CollectionTypeRow {
     pub name: &'static str,
     /// The items that such a collection holds, in words.
     pub items: &'static str,
+    /// Whether lists show such collections, and people choose their names. The others have one
+    /// collection, which Larder keeps itself and verbs of their own show.
+    pub is_listed: bool,
     /// The collection of items for which none was chosen.
     pub default_collection: &'static str,
     /// The fields of these items.
@@ -83,6 +88,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         collection_type: CollectionType::AddressBook,
         name: "address-book",
         items: "contacts",
+        is_listed: true,
         default_collection: "contacts",
         fields: CONTACT_FIELDS,
         title_field: "full_name",
@@ -134,6 +140,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         collection_type: CollectionType::Calendar,
         name: "calendar",
         items: "events, tasks and memos",
+        is_listed: true,
         default_collection: "calendar",
         fields: CALENDAR_FIELDS,
         title_field: "summary",
@@ -162,6 +169,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         collection_type: CollectionType::Mail,
         name: "mail",
         items: "messages",
+        is_listed: true,
         default_collection: "mail",
         fields: MESSAGE_FIELDS,
         title_field: "subject",
@@ -182,6 +190,7 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         collection_type: CollectionType::Bookmarks,
         name: "bookmark",
         items: "bookmarks",
+        is_listed: true,
         default_collection: "bookmarks",
         fields: BOOKMARK_FIELDS,
         title_field: "title",
@@ -196,16 +205,41 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
             text_fields: TextFields::Only(&["title", "tag"]),
         },
     },
+    CollectionTypeRow {
+        collection_type: CollectionType::Labels,
+        name: "labels",
+        items: "labels of messages",
+        is_listed: false,
+        default_collection: "larder:labels",
+        fields: &[],
+        title_field: "",
+        missing_title: "(no message)",
+        has_full_text_words: false,
+        default_order: "",
+        stored_fields: &[],
+        default_indexes: DefaultIndexes {
+            value_fields: &[],
+            suffix_fields: &[],
+            sort_fields: &[],
+            text_fields: TextFields::Only(&[]),
+        },
+    },
 ];
 
-// A row is found by its number.
-const _: () = {
-    let mut at = 0;
+/// The end of the numbers of types.
+const NUMBER_END: usize = COLLECTION_TYPES[COLLECTION_TYPES.len() - 1].collection_type as usize + 1;
+
+/// The position of the row of each number; not every number below the end has one.
+const POSITIONS: [Option<u8>; NUMBER_END] = {
+    let mut positions = [None; NUMBER_END];
+    let (mut at, mut last) = (0, 0);
     while at < COLLECTION_TYPES.len() {
         let number = COLLECTION_TYPES[at].collection_type as usize;
-        assert!(number == at + 1, "types of collections are in the order of their numbers");
-        at += 1;
+        assert!(last < number, "types of collections are in the order of their numbers");
+        positions[number] = Some(at as u8);
+        (at, last) = (at + 1, number);
     }
+    positions
 };
 
 impl CollectionType {
@@ -218,14 +252,14 @@ impl CollectionType {
     /// Returns the position in tables with a row for each type.
     #[must_use]
     pub fn index(self) -> usize {
-        self as usize - 1
+        POSITIONS[self as usize].map_or(0, usize::from)
     }
 
     /// Returns the type with this stored number; `None` if this program does not know it.
     #[must_use]
     pub fn from_number(number: i64) -> Option<CollectionType> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        COLLECTION_TYPES.get(index).map(|row| row.collection_type)
+        let position = POSITIONS.get(usize::try_from(number).ok()?).copied().flatten()?;
+        COLLECTION_TYPES.get(usize::from(position)).map(|row| row.collection_type)
     }
 
     /// Returns the number that is stored.
@@ -251,6 +285,17 @@ impl CollectionType {
     /// Returns all types, by number.
     pub fn all() -> impl Iterator<Item = CollectionType> {
         COLLECTION_TYPES.iter().map(|row| row.collection_type)
+    }
+
+    /// Returns the types whose collections lists show, by number.
+    pub fn listed() -> impl Iterator<Item = CollectionType> {
+        CollectionType::all().filter(|one| one.is_listed())
+    }
+
+    /// Returns whether lists show such collections, and people choose their names.
+    #[must_use]
+    pub fn is_listed(self) -> bool {
+        self.row().is_listed
     }
 
     /// Returns the name on the command line and in output.
@@ -305,12 +350,12 @@ impl CollectionType {
 /// Returns the field with this name or alias, of the first type of collection that has one.
 #[must_use]
 pub fn find_any_field(name: &str) -> Option<&'static Field> {
-    CollectionType::all().find_map(|collection_type| collection_type.find_field(name))
+    CollectionType::listed().find_map(|collection_type| collection_type.find_field(name))
 }
 
 /// Returns the nearest name of a field to a misspelt one, of the first type of collection that has
 /// one that is near.
 #[must_use]
 pub fn suggest_any_field(name: &str) -> Option<&'static str> {
-    COLLECTION_TYPES.iter().find_map(|row| suggest_field(row.fields, name))
+    CollectionType::listed().find_map(|one| suggest_field(one.fields(), name))
 }

@@ -37,6 +37,8 @@ pub enum Kind {
     /// A bookmark.
     #[cfg(feature = "toy-kind")]
     Bookmark = 7,
+    /// The labels of a message, see [`crate::label`].
+    Labels = 8,
 }
 
 /// How items of a kind are recognised in a stream.
@@ -64,6 +66,8 @@ pub enum SourceFormat {
     /// A bookmark.
     #[cfg(feature = "toy-kind")]
     Bookmark,
+    /// The labels of a message, one a line.
+    Labels,
 }
 
 /// Where the source bytes of an item are.
@@ -208,6 +212,24 @@ pub const KINDS: &[KindRow] = &[
         is_exported_in_calendar: false,
         list_layout: ListLayout::Fields(&["title", "tag", "date"]),
     },
+    KindRow {
+        kind: Kind::Labels,
+        name: "labels",
+        plural: "labels of messages",
+        stream_mark: StreamMark::WholeFile,
+        collection_type: CollectionType::Labels,
+        source_format: SourceFormat::Labels,
+        file_extensions: &[],
+        source_location: SourceLocation::Store,
+        has_schedule: false,
+        has_due_time: false,
+        is_in_agenda: false,
+        is_busy_time: false,
+        is_searchable: false,
+        has_field_edits: false,
+        is_exported_in_calendar: false,
+        list_layout: ListLayout::Fields(&[]),
+    },
 ];
 
 /// The row of other components, and the values that all kinds of a calendar share.
@@ -230,16 +252,23 @@ const CALENDAR_ROW: KindRow = KindRow {
     list_layout: ListLayout::Schedule,
 };
 
-// A row is found by its number.
-const _: () = {
+/// The end of the numbers of kinds.
+const NUMBER_END: usize = KINDS[KINDS.len() - 1].kind as usize + 1;
+
+/// The position of the row of each number; not every number below the end has one.
+const POSITIONS: [Option<u8>; NUMBER_END] = {
+    let mut positions = [None; NUMBER_END];
     let mut at = 0;
     while at < KINDS.len() {
-        assert!(KINDS[at].kind as usize == at + 1, "kinds are in the order of their numbers");
+        let number = KINDS[at].kind as usize;
+        assert!(at == 0 || (KINDS[at - 1].kind as usize) < number, "kinds are in order");
         if let ListLayout::Fields(fields) = KINDS[at].list_layout {
             assert!(fields.len() <= MAX_LIST_FIELDS, "a list has no more columns");
         }
+        positions[number] = Some(at as u8);
         at += 1;
     }
+    positions
 };
 
 impl Kind {
@@ -252,14 +281,14 @@ impl Kind {
     /// Returns the position in tables with a row for each kind.
     #[must_use]
     pub fn index(self) -> usize {
-        self as usize - 1
+        POSITIONS[self as usize].map_or(0, usize::from)
     }
 
     /// Returns the kind with this stored number; `None` if this program does not know it.
     #[must_use]
     pub fn from_number(number: i64) -> Option<Kind> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        KINDS.get(index).map(|row| row.kind)
+        let position = POSITIONS.get(usize::try_from(number).ok()?).copied().flatten()?;
+        KINDS.get(usize::from(position)).map(|row| row.kind)
     }
 
     /// Returns the number that is stored.

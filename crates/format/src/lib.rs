@@ -20,6 +20,7 @@
 //! | `message`, `maildir_name` | a mail message; the flags in the name of its file |
 //! | `html_text` | HTML as plain text |
 //! | `kind`, `collection_type` | the tables of kinds and of types of collections |
+//! | `label` | the labels of a message, and changes of them |
 //! | `parsed_source` | the parsed source of an item of any kind |
 //! | `problem` | problems of an item, for messages |
 //!
@@ -50,6 +51,7 @@ pub mod html_text;
 mod item_identity;
 pub mod item_revision;
 pub mod kind;
+pub mod label;
 pub mod maildir_name;
 pub mod message;
 pub mod parsed_source;

@@ -10,6 +10,7 @@ use crate::component::{CalendarVersion, Component};
 use crate::contact::Contact;
 use crate::field::Field;
 use crate::kind::{Kind, SourceFormat};
+use crate::label::LabelList;
 use crate::message::Message;
 use crate::problem::Problem;
 use crate::property::Property;
@@ -26,6 +27,8 @@ pub enum ParsedSource<'a> {
     /// A bookmark.
     #[cfg(feature = "toy-kind")]
     Bookmark(Bookmark<'a>),
+    /// The labels of a message.
+    Labels(LabelList),
 }
 
 impl<'a> ParsedSource<'a> {
@@ -41,6 +44,7 @@ impl<'a> ParsedSource<'a> {
             SourceFormat::Mail => ParsedSource::Message(Box::new(Message::parse(bytes))),
             #[cfg(feature = "toy-kind")]
             SourceFormat::Bookmark => ParsedSource::Bookmark(Bookmark::parse(bytes)),
+            SourceFormat::Labels => ParsedSource::Labels(LabelList::parse(bytes)),
         }
     }
 
@@ -51,6 +55,7 @@ impl<'a> ParsedSource<'a> {
             ParsedSource::Message(message) => message.as_ref(),
             #[cfg(feature = "toy-kind")]
             ParsedSource::Bookmark(bookmark) => bookmark,
+            ParsedSource::Labels(labels) => labels,
         }
     }
 
@@ -124,6 +129,29 @@ impl<'a> ItemSource<'a> for Message {
 
     fn uid(&self) -> Option<String> {
         self.headers.message_id.clone()
+    }
+
+    fn properties(&self) -> &[Property<'a>] {
+        &[]
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &[]
+    }
+
+    fn fatal_problem(&self) -> Option<&Problem> {
+        None
+    }
+}
+
+/// Labels have no fields, and the message that they belong to is known by the UID of the item.
+impl<'a> ItemSource<'a> for LabelList {
+    fn values(&self, _field: &Field) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn uid(&self) -> Option<String> {
+        None
     }
 
     fn properties(&self) -> &[Property<'a>] {

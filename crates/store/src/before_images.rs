@@ -182,7 +182,8 @@ pub(crate) struct ImageReader<'a> {
 
 impl ImageReader<'_> {
     /// Passes each item that a batch after `after` changed to `visit`, in the order of the first
-    /// changes. Passes none if there are more than `limit`.
+    /// changes, without those of collections that lists do not show. Passes none if there are more
+    /// than `limit`.
     pub(crate) fn for_each_change(
         &self,
         after: Seq,
@@ -216,8 +217,12 @@ impl ImageReader<'_> {
     ) -> DatabaseResult<Result<Vec<BeforeImageRef>, FeedResult>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
         // The first replaced version of an item is its before-image, if it existed at all.
-        let sql = "SELECT handle, seq, id, since, uid IS NULL FROM item_history WHERE seq > ?1 ORDER BY seq, ordinal";
-        let mut select = self.tx.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT handle, seq, id, since, uid IS NULL FROM item_history i
+             WHERE seq > ?1 AND NOT {} ORDER BY seq, ordinal",
+            kind_condition(|kind| !kind.collection_type().is_listed())
+        );
+        let mut select = self.tx.prepare_cached(&sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
             // A purged version has neither bytes nor a UID.
@@ -241,8 +246,11 @@ impl ImageReader<'_> {
                 return Ok(Err(FeedResult::TooMany));
             }
         }
-        let sql = "SELECT handle, seq, id FROM item WHERE seq > ?1 ORDER BY seq, ordinal";
-        let mut select = self.tx.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT handle, seq, id FROM item i WHERE seq > ?1 AND NOT {} ORDER BY seq, ordinal",
+            kind_condition(|kind| !kind.collection_type().is_listed())
+        );
+        let mut select = self.tx.prepare_cached(&sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
             // An item without a replaced version is new.

@@ -71,7 +71,8 @@ impl ChangeReader<'_> {
     }
 
     /// Passes each item that a batch after `after` changed to `visit`, with its before-image and
-    /// after-image, in the order of the first changes. Passes none if there are more than `limit`.
+    /// after-image, in the order of the first changes. Items of collections that lists do not show
+    /// are left out. Passes none if there are more than `limit`.
     /// Everything happens in one read transaction; its duration depends on the number of items.
     /// `names`: the names of the collections, from
     /// [`CollectionReader::list_names`](crate::CollectionReader::list_names).

@@ -54,7 +54,7 @@ impl Reader {
 }
 
 impl CollectionReader<'_> {
-    /// Returns all collections, by name.
+    /// Returns the collections that lists show, by name.
     pub fn list(self) -> Result<Vec<Collection>> {
         self.reader.read_statement(|tx| {
             let sql = "SELECT c.id, c.name, c.type,
@@ -62,7 +62,8 @@ impl CollectionReader<'_> {
                        FROM collection c WHERE c.removed = 0 ORDER BY c.name";
             let mut select = tx.prepare_cached(sql)?;
             let rows = select.query_map([], |row| {
-                let Some(collection_type) = CollectionType::from_number(row.get(2)?) else {
+                let collection_type = CollectionType::from_number(row.get(2)?);
+                let Some(collection_type) = collection_type.filter(|one| one.is_listed()) else {
                     return Ok(None);
                 };
                 let index_config = row.get_ref(4)?.as_str()?;
@@ -116,14 +117,15 @@ impl CollectionReader<'_> {
         })
     }
 
-    /// Returns the rows of all collections, or of the collection with this name, without counting
-    /// items.
+    /// Returns the rows of the collections that lists show, or of the one of them with this name,
+    /// without counting items.
     pub fn list_rows(self, name: Option<&str>) -> Result<Vec<CollectionRow>> {
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
             let mut selected: Vec<_> = cache
                 .collections
                 .iter()
+                .filter(|collection| collection.index_config.collection_type().is_listed())
                 .filter(|collection| name.is_none_or(|name| *collection.name == *name))
                 .collect();
             selected.sort_by(|a, b| a.name.cmp(&b.name));
@@ -142,13 +144,14 @@ impl CollectionReader<'_> {
         })
     }
 
-    /// Returns the rows of all collections with their index configurations. They are valid for
-    /// lookups within the same [`Reader::begin_read`].
+    /// Returns the rows of the collections that lists show, with their index configurations. They
+    /// are valid for lookups within the same [`Reader::begin_read`].
     pub fn list_index_configs(self) -> Result<Vec<(CollectionRow, Arc<IndexConfig>)>> {
         self.reader.read(|tx| {
             let cache = self.reader.cache(tx)?;
             let collections = cache.collections.iter();
             Ok(collections
+                .filter(|collection| collection.index_config.collection_type().is_listed())
                 .map(|collection| {
                     (collection.collection_key.id, Arc::clone(&collection.index_config))
                 })

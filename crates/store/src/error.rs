@@ -193,11 +193,17 @@ pub enum Error {
     },
     /// A name that no collection can have.
     #[error(
-        "invalid collection name {name:?}: use 1 to 200 characters, without control characters and /"
+        "invalid collection name {name:?}: use 1 to 200 characters, without control characters and /, and without larder: at the start"
     )]
     InvalidCollectionName {
         /// The requested name.
         name: String,
+    },
+    /// Other programs change the labels of a message all the time.
+    #[error("the labels of {uid:?} were not changed: other programs keep changing them; try again")]
+    LabelsBusy {
+        /// The name of the message.
+        uid: String,
     },
     /// The collection has items of another type.
     #[error("collection {name:?} cannot contain items of kind {kind}")]

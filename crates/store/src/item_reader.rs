@@ -17,7 +17,7 @@ use crate::reader::Reader;
 use crate::reader_cache::ReaderCache;
 use crate::row_ids::{CalendarContextRow, CollectionRow, ItemRow};
 use crate::zone_loader::unpack_schedule;
-use crate::{Kind, blob, calendar_context_table, series, uid_lookup};
+use crate::{CollectionType, Kind, blob, calendar_context_table, series, uid_lookup};
 use larder_extract::{CalendarContext, Schedule, StoredFields};
 use larder_format::component::{CalendarVersion, Component};
 use larder_format::parsed_source::ParsedSource;
@@ -133,19 +133,22 @@ impl ItemReader<'_> {
         self.reader.read(|tx| self.query_meta(tx, &sql, (first, last, limit as i64)))
     }
 
-    /// Returns the items with this UID, in one collection or in all.
+    /// Returns the items with this UID, in one collection or in all that lists show.
     pub fn find_by_uid(self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemMeta>> {
         self.reader.read(|tx| {
-            let sql = "SELECT id, handle_key FROM collection
+            let sql = "SELECT id, handle_key, type FROM collection
                        WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name";
             let keys = tx
                 .prepare_cached(sql)?
                 .query_map([collection], |row| {
-                    Ok(uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? })
+                    let key =
+                        uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };
+                    let collection_type = CollectionType::from_number(row.get(2)?);
+                    Ok((key, collection_type.is_some_and(CollectionType::is_listed)))
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let mut found = Vec::new();
-            for key in keys {
+            for (key, _) in keys.into_iter().filter(|(_, is_listed)| *is_listed) {
                 if let Some(row) = uid_lookup::find_row(tx, &key, uid, "")? {
                     found.extend(self.read_meta(tx, row)?);
                 }

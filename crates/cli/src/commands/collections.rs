@@ -136,7 +136,7 @@ fn collection_type_parser() -> impl TypedValueParser<Value = CollectionType> {
     // A collection of mail is created with its source.
     let is_stored =
         |one: &CollectionType| one.main_kind().source_location() == SourceLocation::Store;
-    PossibleValuesParser::new(CollectionType::all().filter(is_stored).map(CollectionType::name))
+    PossibleValuesParser::new(CollectionType::listed().filter(is_stored).map(CollectionType::name))
         .try_map(|name| CollectionType::from_name(&name).ok_or("no such type"))
 }
 

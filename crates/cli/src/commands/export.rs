@@ -39,7 +39,8 @@ impl ExportArgs {
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let reader = context.open_reader()?;
-        let Some(collection) = reader.collections().find(&self.name)? else {
+        let found = reader.collections().find(&self.name)?;
+        let Some(collection) = found.filter(|found| found.collection_type.is_listed()) else {
             return Err(larder_store::Error::NoCollection { name: self.name }.into());
         };
         let output = self.output.as_ref();

@@ -5,7 +5,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::output::STRONG_STYLE;
 use crate::table::shorten_to_width;
-use larder_format::collection_type::COLLECTION_TYPES;
+use larder_format::collection_type::CollectionType;
 use larder_format::field::Field;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ impl FieldsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let FieldsArgs {} = self;
         let width = context.out.line_width().map(|width| width.saturating_sub(22).max(8));
-        for row in COLLECTION_TYPES {
+        for row in CollectionType::listed().map(CollectionType::row) {
             if context.format == OutputFormat::Text {
                 let gap = if row.collection_type.index() > 0 { "\n" } else { "" };
                 let (first, rest) = row.items.split_at(1);

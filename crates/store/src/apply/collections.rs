@@ -6,7 +6,6 @@
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
-use crate::Kind;
 use crate::batch::ChangeOutcome;
 use crate::checksum::Checksum;
 use crate::derived_index::DerivedIndex;
@@ -14,6 +13,7 @@ use crate::error::Error;
 use crate::row_checksum::{COLLECTION, COLLECTION_HISTORY};
 use crate::row_ids::CollectionRow;
 use crate::uid_lookup::CollectionKey;
+use crate::{CollectionType, Kind};
 use larder_extract::IndexConfig;
 use rusqlite::OptionalExtension as _;
 use sha2::{Digest as _, Sha256};
@@ -64,7 +64,7 @@ impl BatchWriter<'_> {
         name: &str,
         kind: Kind,
     ) -> Result<CollectionKey, ApplyError> {
-        check_collection_name(name)?;
+        check_collection_name(name, Some(kind.collection_type()))?;
         let removed: Option<(CollectionRow, Vec<u8>)> = self
             .tx
             .query_row(
@@ -166,8 +166,11 @@ impl BatchWriter<'_> {
         from: &str,
         to: &str,
     ) -> Result<ChangeOutcome, ApplyError> {
-        check_collection_name(to)?;
-        let id = self.require_collection(from)?;
+        check_collection_name(to, None)?;
+        let id = match self.find_collection(from)? {
+            Some((id, _, number)) if is_listed_type(number) => id,
+            _ => return Err(ApplyError::Store(Error::NoCollection { name: from.to_string() })),
+        };
         if from == to {
             return Ok(ChangeOutcome::Done);
         }
@@ -264,10 +267,25 @@ impl BatchWriter<'_> {
     }
 }
 
-/// Names are part of command lines and item addresses (`COLLECTION/UID`).
-fn check_collection_name(name: &str) -> Result<(), ApplyError> {
+/// The beginning of the names of collections that Larder keeps itself.
+const RESERVED_NAME_START: &str = "larder:";
+
+/// Returns whether lists show the collections of the type with this number.
+fn is_listed_type(number: i64) -> bool {
+    CollectionType::from_number(number).is_some_and(CollectionType::is_listed)
+}
+
+/// Names are part of command lines and item addresses (`COLLECTION/UID`). A reserved name is the
+/// one of its type.
+fn check_collection_name(
+    name: &str,
+    collection_type: Option<CollectionType>,
+) -> Result<(), ApplyError> {
     let is_long = name.chars().count() > 200;
-    if name.is_empty() || is_long || name.chars().any(|c| c.is_control() || c == '/') {
+    let is_reserved = name.starts_with(RESERVED_NAME_START)
+        && collection_type.is_none_or(|one| one.is_listed() || one.default_collection() != name);
+    if name.is_empty() || is_long || is_reserved || name.chars().any(|c| c.is_control() || c == '/')
+    {
         return Err(ApplyError::Store(Error::InvalidCollectionName { name: name.to_string() }));
     }
     Ok(())

@@ -4,7 +4,7 @@
 use super::markdown;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use larder_format::collection_type::COLLECTION_TYPES;
+use larder_format::collection_type::CollectionType;
 use larder_format::field::Field;
 
 /// A manual page.
@@ -209,7 +209,7 @@ fn render_query_page() -> ManualPage {
     roff.text([roman("larder-query - queries of larder find and larder watch")]);
     roff.control("SH", ["DESCRIPTION"]);
     markdown::write(&mut roff, QUERY_DOCUMENTATION);
-    for row in COLLECTION_TYPES {
+    for row in CollectionType::listed().map(CollectionType::row) {
         let heading = format!("FIELDS OF {}", row.items.to_uppercase());
         roff.control("SH", [heading.as_str()]);
         for field in row.fields {

@@ -31,8 +31,10 @@ impl OutputColumn {
             "occurrence" => return Some(OutputColumn::Occurrence),
             _ => {}
         }
-        let fields =
-            std::array::from_fn(|index| COLLECTION_TYPES[index].collection_type.find_field(name));
+        let fields = std::array::from_fn(|index| {
+            let collection_type = COLLECTION_TYPES[index].collection_type;
+            collection_type.find_field(name).filter(|_| collection_type.is_listed())
+        });
         fields.iter().any(Option::is_some).then_some(OutputColumn::Field(fields))
     }
 

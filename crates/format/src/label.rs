@@ -1,0 +1,261 @@
+//! The labels of a message: a set of names, and changes of it.
+//!
+//! The labels of a message are one item, whose bytes have a label in each line, sorted, each line
+//! with an end. Names are compared byte by byte, as notmuch does: `Work` and `work` are two
+//! labels. Separate from `message`, because labels are not in the file of a message.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// The most bytes of a label, as in notmuch.
+pub const MAX_LABEL_BYTES: usize = 200;
+/// The most labels of a message.
+pub const MAX_LABELS: usize = 1000;
+
+/// The labels of a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelList(BTreeSet<String>);
+
+/// A name that cannot be a label, or a change that names none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LabelError {
+    /// The name is empty.
+    Empty,
+    /// The name begins with a minus sign, which removes labels.
+    LeadingMinus(String),
+    /// The name is too long; its beginning.
+    TooLong(String),
+    /// The name has a line end or another control character.
+    ControlCharacter(String),
+    /// The change has no sign.
+    NoSign(String),
+}
+
+impl fmt::Display for LabelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LabelError::Empty => write!(f, "a label cannot be empty"),
+            LabelError::LeadingMinus(name) => write!(f, "the label {name:?} begins with -"),
+            LabelError::TooLong(start) => {
+                write!(f, "the label {start:?}... has more than {MAX_LABEL_BYTES} bytes")
+            }
+            LabelError::ControlCharacter(name) => {
+                write!(f, "the label {name:?} has a control character")
+            }
+            LabelError::NoSign(name) => {
+                write!(f, "{name:?} has no sign: +{name} adds the label, -{name} removes it")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LabelError {}
+
+/// Checks a name of a label.
+///
+/// # Errors
+/// It cannot be a label.
+pub fn check_label(name: &str) -> Result<(), LabelError> {
+    if name.is_empty() {
+        return Err(LabelError::Empty);
+    }
+    if name.starts_with('-') {
+        return Err(LabelError::LeadingMinus(name.to_string()));
+    }
+    if name.len() > MAX_LABEL_BYTES {
+        return Err(LabelError::TooLong(name.chars().take(40).collect()));
+    }
+    match name.chars().any(char::is_control) {
+        true => Err(LabelError::ControlCharacter(name.to_string())),
+        false => Ok(()),
+    }
+}
+
+impl LabelList {
+    /// Reads the bytes of an item. Lines that cannot be labels are left out.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> LabelList {
+        let lines = bytes.split(|byte| *byte == b'\n').take(MAX_LABELS);
+        let names = lines.filter_map(|line| std::str::from_utf8(line).ok());
+        LabelList(names.filter(|name| check_label(name).is_ok()).map(str::to_string).collect())
+    }
+
+    /// Returns the bytes of the item.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for name in &self.0 {
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.push(b'\n');
+        }
+        bytes
+    }
+
+    /// Adds a label; returns false if it cannot be one, is there, or is one too many.
+    pub fn insert(&mut self, name: &str) -> bool {
+        self.0.len() < MAX_LABELS && check_label(name).is_ok() && self.0.insert(name.to_string())
+    }
+
+    /// Returns the labels, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Returns whether there is no label.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns whether the label is there.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+}
+
+/// A change of labels: some are added, some removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelChange {
+    added: LabelList,
+    removed: LabelList,
+}
+
+impl LabelChange {
+    /// Reads changes of one label each: `+tax`, `-todo`. The last one that names a label counts.
+    ///
+    /// # Errors
+    /// One of them has no sign, or names no label.
+    pub fn parse<'t>(
+        changes: impl IntoIterator<Item = &'t str>,
+    ) -> Result<LabelChange, LabelError> {
+        let mut change = LabelChange::default();
+        for text in changes {
+            match (text.strip_prefix('+'), text.strip_prefix('-')) {
+                (Some(name), _) => {
+                    check_label(name)?;
+                    change.add(name);
+                }
+                (None, Some(name)) => {
+                    check_label(name)?;
+                    change.remove(name);
+                }
+                (None, None) => {
+                    check_label(text)?;
+                    return Err(LabelError::NoSign(text.to_string()));
+                }
+            }
+        }
+        Ok(change)
+    }
+
+    /// Adds a label.
+    pub fn add(&mut self, name: &str) {
+        self.removed.0.remove(name);
+        self.added.insert(name);
+    }
+
+    /// Removes a label.
+    pub fn remove(&mut self, name: &str) {
+        self.added.0.remove(name);
+        self.removed.insert(name);
+    }
+
+    /// Returns whether nothing is changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+
+    /// Returns the labels that are added, sorted.
+    #[must_use]
+    pub fn added(&self) -> &LabelList {
+        &self.added
+    }
+
+    /// Returns the labels that are removed, sorted.
+    #[must_use]
+    pub fn removed(&self) -> &LabelList {
+        &self.removed
+    }
+
+    /// Returns the labels after the change.
+    #[must_use]
+    pub fn apply(&self, labels: &LabelList) -> LabelList {
+        let kept = labels.iter().filter(|name| !self.removed.contains(name));
+        let mut after = LabelList(kept.map(str::to_string).collect());
+        for name in self.added.iter() {
+            after.insert(name);
+        }
+        after
+    }
+}
+
+impl fmt::Display for LabelChange {
+    /// Writes the changes as `parse` reads them: `+tax -todo`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let signs = self.added.iter().map(|name| ('+', name));
+        let signs = signs.chain(self.removed.iter().map(|name| ('-', name)));
+        for (at, (sign, name)) in signs.enumerate() {
+            write!(f, "{}{sign}{name}", if at == 0 { "" } else { " " })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(names: &[&str]) -> LabelList {
+        let mut labels = LabelList::default();
+        names.iter().for_each(|name| assert!(labels.insert(name), "{name}"));
+        labels
+    }
+
+    #[test]
+    fn bytes_are_sorted_lines() {
+        let labels = list(&["todo", "Straße", "b c", "+x"]);
+        assert_eq!(labels.to_bytes(), "+x\nStraße\nb c\ntodo\n".as_bytes());
+        assert_eq!(LabelList::parse(&labels.to_bytes()), labels);
+        assert_eq!(LabelList::parse(b"b\n\n-a\n\xff\nb\na\x07\n"), list(&["b"]));
+        assert_eq!(LabelList::default().to_bytes(), b"");
+        let many: String = (0..2 * MAX_LABELS).map(|number| format!("l{number}\n")).collect();
+        assert_eq!(LabelList::parse(many.as_bytes()).iter().count(), MAX_LABELS);
+    }
+
+    #[test]
+    fn changes_are_applied_in_order() {
+        for (before, changes, after, text) in [
+            (&["todo"][..], &["+tax", "-todo"][..], &["tax"][..], "+tax -todo"),
+            (&[], &["+a", "-a"], &[], "-a"),
+            (&["a"], &["-a", "+a"], &["a"], "+a"),
+            (&["a"], &["++b", "-c"], &["+b", "a"], "++b -c"),
+            (&["a", "A"], &["-A"], &["a"], "-A"),
+        ] {
+            let change = LabelChange::parse(changes.iter().copied()).expect("changes");
+            assert_eq!(change.apply(&list(before)), list(after), "{changes:?}");
+            assert_eq!(change.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn names_that_cannot_be_labels_are_refused() {
+        let long = format!("+{}", "x".repeat(MAX_LABEL_BYTES + 1));
+        for (change, message) in [
+            ("+", "a label cannot be empty"),
+            ("", "a label cannot be empty"),
+            ("--x", "the label \"-x\" begins with -"),
+            ("+-x", "the label \"-x\" begins with -"),
+            ("+a\nb", "the label \"a\\nb\" has a control character"),
+            ("tax", "\"tax\" has no sign: +tax adds the label, -tax removes it"),
+            (
+                &long,
+                "the label \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"... has more than 200 bytes",
+            ),
+        ] {
+            let error = LabelChange::parse([change]).expect_err(change);
+            assert_eq!(error.to_string(), message);
+        }
+    }
+}

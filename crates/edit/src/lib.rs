@@ -16,6 +16,7 @@
 //! | `event` | new events, tasks and memos, and changes by recurrence scope |
 //! | `item_edits` | adding, replacing and removing items in batches |
 //! | `item_text` | items of any kind that a person typed or edited |
+//! | `labels` | labels of messages, and their copy in the index of mail |
 
 pub mod calendar_context_builder;
 mod contact;
@@ -23,6 +24,7 @@ pub mod contact_edit;
 pub mod event;
 mod item_edits;
 pub mod item_text;
+pub mod labels;
 
 pub use crate::contact::{ContactMerge, MergeError, MergeOutcome, write_merge};
 pub use crate::item_edits::{

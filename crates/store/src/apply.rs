@@ -1,12 +1,13 @@
 //! Writing: a batch of changes, in one transaction, under one sequence number.
 //!
 //! `batch_writer` applies changes to items, whose rows `item_rows` writes, `collections` those to
-//! collections, and `mail` those of maildirs. This module is separate because only it holds the
+//! collections, `mail` those of maildirs, and `labels` those of labels. This module is separate because only it holds the
 //! lock and the transaction.
 
 mod batch_writer;
 mod collections;
 mod item_rows;
+mod labels;
 mod mail;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};

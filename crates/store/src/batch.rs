@@ -2,6 +2,7 @@
 
 use crate::handle::Handle;
 use crate::mail::batch::MailBatch;
+use crate::mail::labels::LabelBatch;
 use crate::row_ids::{CollectionRow, OperationId};
 use crate::{Kind, Seq};
 use larder_extract::IndexConfig;
@@ -116,6 +117,8 @@ pub enum BatchChange {
     Remove(Handle, Precondition),
     /// Changes the mail of a collection, in a store that has the tables of mail.
     Mail(Box<MailBatch>),
+    /// Changes the labels of messages, in a store that has the tables of mail.
+    Labels(Box<LabelBatch>),
     /// Creates a collection for items of a kind. A `Put` also creates the collection that it names.
     /// A removed collection with the name is restored, with its index configuration.
     CreateCollection(String, Kind),

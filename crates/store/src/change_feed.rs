@@ -74,6 +74,32 @@ impl ChangeCursor {
         Ok(ChangeCursor { epoch, position: (seq, i64::MAX), start_seq: None })
     }
 
+    /// Returns the batch up to which changes were read, and the ordinal in it.
+    pub(crate) fn position(&self) -> (Seq, i64) {
+        self.position
+    }
+
+    /// Returns the position after which removals matter: a reader that began at the start needs
+    /// none of those before it began.
+    pub(crate) fn position_of_removals(&self) -> (Seq, i64) {
+        self.start_seq.map_or(self.position, |start| self.position.max((start, i64::MAX)))
+    }
+
+    /// Returns the cursor at another position of the same reading.
+    pub(crate) fn with_position(&self, position: (Seq, i64)) -> ChangeCursor {
+        ChangeCursor { position, ..self.clone() }
+    }
+
+    /// Returns whether changes after the cursor are not known, given the cursor after all changes
+    /// and the oldest batch whose removals are kept.
+    pub(crate) fn is_expired(&self, now: &ChangeCursor, oldest: Seq) -> bool {
+        // A cursor in the middle of a batch needs the rest of that batch.
+        let next = self.position.0.saturating_add(i64::from(self.position.1 == i64::MAX));
+        let needed = self.start_seq.map_or(next, |start| start.saturating_add(1));
+        // A cursor ahead of the store belongs to a later state that was replaced.
+        now.epoch != self.epoch || needed < oldest || self.position > now.position
+    }
+
     /// Returns the cursor before all changes, given the cursor after all of them.
     pub(crate) fn to_start(&self) -> ChangeCursor {
         let epoch = self.epoch.clone();
@@ -90,11 +116,7 @@ pub(crate) fn read_changes(
 ) -> DatabaseResult<Option<(Vec<ChangeRecord>, ChangeCursor)>> {
     let now = ChangeCursor::read_current(tx)?;
     let oldest = read_meta_number(tx, "history_from")?;
-    // A cursor in the middle of a batch needs the rest of that batch.
-    let next = cursor.position.0.saturating_add(i64::from(cursor.position.1 == i64::MAX));
-    let needed = cursor.start_seq.map_or(next, |start| start.saturating_add(1));
-    // A cursor ahead of the store belongs to a later state that was replaced.
-    if now.epoch != cursor.epoch || needed < oldest || cursor.position > now.position {
+    if cursor.is_expired(&now, oldest) {
         return Ok(None);
     }
     let limit = limit.max(1);

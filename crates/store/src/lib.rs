@@ -46,6 +46,7 @@
 //! | `interrupted_restore` | what an interrupted restore left |
 //! | `operation_log` | reading operations and versions |
 //! | `change_feed`, `before_images` | changes after a cursor, items before a change |
+//! | `label_feed` | changes of the labels of messages |
 //! | `reader_cache`, `reader` | opening a store for reading, and the cache of a reader |
 //! | `collection_reader`, `item_reader`, `index_reader`, `change_reader` | the four parts of a reader |
 //! | `sorted_reads` | reading in a sort order |
@@ -103,6 +104,7 @@ mod interval_search;
 mod interval_table;
 mod item_meta;
 mod item_reader;
+mod label_feed;
 mod lock;
 mod lock_holder;
 mod mail;
@@ -161,9 +163,11 @@ pub use crate::index_reader::{Candidate, IndexMatches, IndexReader};
 pub use crate::interval_search::TimeRangeHits;
 pub use crate::item_meta::ItemMeta;
 pub use crate::item_reader::ItemReader;
+pub use crate::label_feed::LabelChanges;
 pub use crate::lock_holder::{LockHolder, LockRequester, WaitNotice};
 pub use crate::mail::batch::{MailBatch, MailBatchBuilder, MailChange, MailFile, PreparedMessage};
 pub use crate::mail::columns::{BlockValues, MailColumn, MailSet, block_of, date_value};
+pub use crate::mail::labels::{LabelBatch, ListedLabels};
 pub use crate::mail::reader::{
     MailDirectoryRecord, MailReader, MailWords, MessageRow, OpenMailWords,
 };

@@ -17,12 +17,14 @@
 //! | module | content |
 //! |---|---|
 //! | `columns` | columns and sets, by block |
+//! | `labels` | the labels of messages |
 //! | `threads` | which messages are one thread |
 //! | `batch` | the changes of a batch, and messages that are ready to be written |
 //! | `reader` | reading messages, states and words |
 
 pub(crate) mod batch;
 pub(crate) mod columns;
+pub(crate) mod labels;
 pub(crate) mod reader;
 pub(crate) mod threads;
 

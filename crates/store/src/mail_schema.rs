@@ -6,13 +6,18 @@
 //! * `mail_column(id, data)`: one value for each row, in pages of [`crate::mail::BLOCK_ROWS`] rows:
 //!   `id` is the number of the column times 2^32 plus the number of the block. See `mail::columns`.
 //! * `mail_set(id, rows)`: the rows of a folder or of a label, as a bitmap for each block. `id` is
-//!   the number of the set times 2^24 plus the number of the block.
+//!   the number of the set times 2^24 plus the number of the block; for labels, 2^62 plus the
+//!   number of the block times 2^24 plus the number of the label, so that the labels of a block are
+//!   beside each other.
+//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels)`: the labels of messages
+//!   that are not in the index, by Message-ID, one a line. The value `label_cursor` in `meta` is the
+//!   position in the change feed of `data.db` up to which the labels are known.
 //! * `mail_block(id, newest)`: the newest date of each block, in whose order a search reads blocks.
 //! * `mail_thread(thread, item)`: the members of each thread. `mail_thread_id(id, thread)`: the
 //!   thread of each Message-ID, by its hash, also of messages that only others name.
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
 //!
-//! All of this is derived from the files of maildirs. Separate from `mail`, which reads and writes
+//! All of this is derived from the files of maildirs and from `data.db`. Separate from `mail`, which reads and writes
 //! the tables, because `schema` creates them.
 
 use larder_index::IndexId;
@@ -47,6 +52,8 @@ CREATE TABLE mail_file(
 CREATE INDEX mail_file_item ON mail_file(item);
 CREATE TABLE mail_column(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE mail_set(id INTEGER PRIMARY KEY, rows BLOB NOT NULL) STRICT;
+CREATE TABLE mail_label(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE mail_waiting_label(uid TEXT PRIMARY KEY, labels BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE mail_block(id INTEGER PRIMARY KEY, newest INTEGER NOT NULL) STRICT;
 CREATE INDEX mail_block_newest ON mail_block(newest);
 CREATE TABLE mail_thread(

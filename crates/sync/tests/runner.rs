@@ -22,6 +22,7 @@ mod interruption;
 mod item_folders;
 mod limits;
 mod mail_headers;
+mod mail_labels;
 mod mail_search;
 mod mail_sync;
 mod mail_sync_model;

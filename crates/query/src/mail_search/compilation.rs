@@ -63,8 +63,7 @@ impl MailSearch<'_> {
             }
             MailQuery::Changed(_) => return Err(unsupported_error("changed:")),
             MailQuery::Path(_) => return Err(unsupported_error("path: of a file")),
-            // No message has a label yet.
-            MailQuery::Label(_) => BlockTest::Nothing,
+            MailQuery::Label(text) => self.compile_label(text)?,
             MailQuery::Header { name, test } => self.compile_header(name, test)?,
         })
     }
@@ -169,6 +168,26 @@ impl MailSearch<'_> {
             }
         }
         Ok(BlockTest::Or(sets))
+    }
+
+    /// Compiles the test of the labels: of those whose names pass. Names are compared as they are
+    /// written, as in notmuch; only a regular expression matches in any case.
+    fn compile_label(&self, text: &TextMatch) -> Result<BlockTest, Error> {
+        let pattern = match text {
+            TextMatch::Pattern(text) => Some(compile_pattern(text)?),
+            _ => None,
+        };
+        let passes = |name: &str| match text {
+            TextMatch::Words(label) => name == label,
+            TextMatch::Prefix(start) => name.starts_with(start.as_str()),
+            TextMatch::Suffix(end) => name.ends_with(end.as_str()),
+            TextMatch::Infix(part) => name.contains(part.as_str()),
+            TextMatch::Pattern(_) => pattern.as_ref().is_some_and(|one| one.is_match(&fold(name))),
+            TextMatch::Near { .. } => false,
+            TextMatch::Exists => true,
+        };
+        let labels = self.mail.labels()?.into_iter().filter(|(name, _)| passes(name));
+        Ok(BlockTest::Or(labels.map(|(_, set)| BlockTest::Set(set)).collect()))
     }
 
     /// Compiles a regular expression for the Message-ID, or for those that a message refers to.

@@ -6,6 +6,7 @@
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
 use super::item_rows::{STORED_ITEM_COLUMNS, StoredItem, stored_item_from_row};
+use super::labels::find_elsewhere;
 use crate::Kind;
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
@@ -14,12 +15,14 @@ use crate::mail::batch::{
     MailBatch, MailChange, MailFile, PreparedMessage, name_other_text, write_words,
 };
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
+use crate::mail::labels::LabelWriter;
 use crate::mail::threads::{find_thread, join_thread, leave_thread};
-use crate::row_checksum::{ITEM, VersionColumns, history_place_checksum};
+use crate::row_checksum::{VersionColumns, history_place_checksum, write_item_place};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidLookup, allocate_handle, delete_collision};
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::message_summary::MessageSummary;
+use larder_format::label::LabelList;
 use larder_format::maildir_name::{MaildirFlags, MaildirName};
 use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
@@ -46,6 +49,7 @@ struct MailWriter<'w, 'a> {
     batch: &'w mut BatchWriter<'a>,
     collection: CollectionKey,
     columns: ColumnWriter,
+    labels: LabelWriter,
     directories: HashMap<Vec<u8>, DirectoryRow>,
 }
 
@@ -58,13 +62,15 @@ impl BatchWriter<'_> {
             batch: self,
             collection,
             columns: ColumnWriter::default(),
+            labels: LabelWriter::default(),
             directories: HashMap::new(),
         };
         for change in mail.changes {
             writer.apply_change(change)?;
         }
-        let columns = writer.columns;
+        let MailWriter { columns, labels, .. } = writer;
         columns.write(tx)?;
+        labels.write(tx)?;
         write_words(tx, mail.words)?;
         self.rows.last_row_number = self.rows.last_row_number.max(i64::from(mail.end_row) - 1);
         Ok(ChangeOutcome::Done)
@@ -162,7 +168,7 @@ impl MailWriter<'_, '_> {
         }
         self.columns.set_member(
             self.batch.tx,
-            MailSet::from_folder(directory.folder),
+            MailSet::Folder(directory.folder),
             row_number(item)?,
             true,
         )?;
@@ -261,8 +267,47 @@ impl MailWriter<'_, '_> {
         self.columns.set_value(tx, MailColumn::Date, row, date_value(message.date))?;
         self.columns.set_value(tx, MailColumn::Size, row, message.size)?;
         join_thread(tx, &mut self.columns, row, &message.thread_ids)?;
+        self.restore_labels(uid, row)?;
         self.batch.added += 1;
         Ok(item)
+    }
+
+    /// Gives a new message the labels that wait for it, or that it has in another collection.
+    fn restore_labels(&mut self, uid: &str, row: u32) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        if !self.labels.has_labels(tx)? {
+            return Ok(());
+        }
+        let labels = match self.labels.take_waiting(tx, uid)? {
+            Some(labels) => labels,
+            None => match find_elsewhere(tx, &mut self.batch.finder, &self.collection, uid)? {
+                Some(item) => self.labels.labels(tx, row_number(item)?)?,
+                None => return Ok(()),
+            },
+        };
+        self.labels.set_labels(tx, row, &labels)?;
+        Ok(())
+    }
+
+    /// Takes the labels of a message that is about to be deleted, and keeps them in case it comes
+    /// back.
+    fn keep_labels(&mut self, item: ItemRow, row: u32) -> Result<(), ApplyError> {
+        let tx = self.batch.tx;
+        if !self.labels.has_labels(tx)? {
+            return Ok(());
+        }
+        let labels = self.labels.labels(tx, row)?;
+        if labels.is_empty() {
+            return Ok(());
+        }
+        self.labels.set_labels(tx, row, &LabelList::default())?;
+        let uid: String = tx
+            .prepare_cached("SELECT uid FROM item WHERE id = ?1")?
+            .query_row([item], |row| row.get(0))?;
+        if find_elsewhere(tx, &mut self.batch.finder, &self.collection, &uid)?.is_none() {
+            self.labels.keep_waiting(tx, &uid, &labels)?;
+        }
+        Ok(())
     }
 
     fn find_file(
@@ -321,10 +366,7 @@ impl MailWriter<'_, '_> {
     fn touch_item(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, seq) = (self.batch.tx, self.batch.seq);
         let ordinal = self.batch.next_ordinal();
-        ITEM.update_row(tx, item.to_number(), || {
-            tx.prepare_cached("UPDATE item SET seq = ?2, ordinal = ?3 WHERE id = ?1")?
-                .execute((item, seq, ordinal))
-        })?;
+        write_item_place(tx, item, seq, ordinal)?;
         self.batch.updated += 1;
         Ok(())
     }
@@ -351,7 +393,7 @@ impl MailWriter<'_, '_> {
         if from.folder != to.folder {
             self.update_folder(item, from.folder)?;
             let row = row_number(item)?;
-            self.columns.set_member(tx, MailSet::from_folder(to.folder), row, true)?;
+            self.columns.set_member(tx, MailSet::Folder(to.folder), row, true)?;
         }
         let flags = self.flags(item)?;
         self.update_flags(item, flags)
@@ -367,7 +409,7 @@ impl MailWriter<'_, '_> {
             )?
             .query_row((item, folder), |row| row.get(0))?;
         if !is_there {
-            let set = MailSet::from_folder(folder);
+            let set = MailSet::Folder(folder);
             self.columns.set_member(tx, set, row_number(item)?, false)?;
         }
         Ok(())
@@ -404,6 +446,7 @@ impl MailWriter<'_, '_> {
 
     fn delete_message(&mut self, item: ItemRow) -> Result<(), ApplyError> {
         let (tx, row) = (self.batch.tx, row_number(item)?);
+        self.keep_labels(item, row)?;
         self.record_removal(item)?;
         for column in [MailColumn::Date, MailColumn::Flags, MailColumn::Size] {
             self.columns.set_value(tx, column, row, 0)?;

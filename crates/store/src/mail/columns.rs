@@ -12,6 +12,7 @@ use crate::write_transaction::WriteTransaction;
 use larder_index::varint::{read_signed_varint, write_signed_varint};
 use rusqlite::OptionalExtension as _;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// A column of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,19 +30,26 @@ pub enum MailColumn {
 
 /// A set of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MailSet(i64);
+pub enum MailSet {
+    /// The messages of a folder, by its row.
+    Folder(i64),
+    /// The messages with a label, by its row.
+    Label(u32),
+}
 
 impl MailSet {
-    /// The messages of a folder.
-    #[must_use]
-    pub fn from_folder(folder: i64) -> MailSet {
-        MailSet(folder)
-    }
-
     fn page(self, block: u32) -> i64 {
-        self.0 << 24 | i64::from(block)
+        match self {
+            MailSet::Folder(folder) => folder << 24 | i64::from(block),
+            MailSet::Label(label) => FIRST_LABEL_PAGE | i64::from(block) << 24 | i64::from(label),
+        }
     }
 }
+
+/// The first page of the sets of labels.
+const FIRST_LABEL_PAGE: i64 = 1 << 62;
+/// The end of the numbers of labels.
+const LABEL_END: u32 = 1 << 24;
 
 /// The values of a block.
 pub type BlockValues = Vec<u32>;
@@ -119,18 +127,73 @@ pub(crate) fn read_set(
 ) -> DatabaseResult<BlockRows> {
     let mut select = tx.prepare_cached("SELECT rows FROM mail_set WHERE id = ?1")?;
     let mut rows = select.query([set.page(block)])?;
+    match rows.next()? {
+        Some(row) => unpack_set(row.get_ref(0)?.as_blob()?),
+        None => Ok([0; BLOCK_WORDS]),
+    }
+}
+
+fn unpack_set(bytes: &[u8]) -> DatabaseResult<BlockRows> {
     let mut bitmap = [0; BLOCK_WORDS];
-    if let Some(row) = rows.next()? {
-        let bytes = row.get_ref(0)?.as_blob()?;
-        let (words, rest) = bytes.as_chunks::<8>();
-        if words.len() != BLOCK_WORDS || !rest.is_empty() {
-            return Err(malformed_page_error());
-        }
-        for (word, bytes) in bitmap.iter_mut().zip(words) {
-            *word = u64::from_le_bytes(*bytes);
-        }
+    let (words, rest) = bytes.as_chunks::<8>();
+    if words.len() != BLOCK_WORDS || !rest.is_empty() {
+        return Err(malformed_page_error());
+    }
+    for (word, bytes) in bitmap.iter_mut().zip(words) {
+        *word = u64::from_le_bytes(*bytes);
     }
     Ok(bitmap)
+}
+
+/// Writes the rows of a set in a block.
+pub(crate) fn write_set(
+    tx: &WriteTransaction<'_>,
+    set: MailSet,
+    block: u32,
+    rows: &BlockRows,
+) -> DatabaseResult<()> {
+    let page = set.page(block);
+    if rows.iter().all(|word| *word == 0) {
+        tx.prepare_cached("DELETE FROM mail_set WHERE id = ?1")?.execute([page])?;
+        return Ok(());
+    }
+    let bytes: Vec<u8> = rows.iter().flat_map(|word| word.to_le_bytes()).collect();
+    tx.prepare_cached("INSERT OR REPLACE INTO mail_set VALUES(?1, ?2)")?.execute((page, bytes))?;
+    Ok(())
+}
+
+/// Passes the rows of each label that a message of these blocks has to `visit`: the block, the
+/// label and the rows.
+pub(crate) fn for_each_label_set(
+    tx: &ReadTransaction<'_>,
+    blocks: RangeInclusive<u32>,
+    visit: &mut dyn FnMut(u32, u32, &BlockRows),
+) -> DatabaseResult<()> {
+    let first = MailSet::Label(0).page(*blocks.start());
+    let last = MailSet::Label(LABEL_END - 1).page(*blocks.end());
+    let sql = "SELECT id, rows FROM mail_set WHERE id BETWEEN ?1 AND ?2";
+    let mut select = tx.prepare_cached(sql)?;
+    let mut rows = select.query((first, last))?;
+    while let Some(row) = rows.next()? {
+        let page: i64 = row.get(0)?;
+        let number = |bits: i64| u32::try_from(bits).map_err(|_| malformed_page_error());
+        let label = number(page & i64::from(LABEL_END - 1))?;
+        let block = number((page ^ FIRST_LABEL_PAGE) >> 24)?;
+        visit(block, label, &unpack_set(row.get_ref(1)?.as_blob()?)?);
+    }
+    Ok(())
+}
+
+/// Deletes the sets of all labels.
+pub(crate) fn delete_label_sets(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM mail_set WHERE id >= ?1";
+    tx.prepare_cached(sql)?.execute([FIRST_LABEL_PAGE]).map(drop)
+}
+
+/// Returns the number of a new label from its row; an error: there are too many.
+pub(crate) fn label_number(row: i64) -> DatabaseResult<u32> {
+    let number = u32::try_from(row).ok().filter(|number| *number < LABEL_END);
+    number.ok_or_else(|| DatabaseError::Damaged("the number of a label is too large".into()))
 }
 
 fn column_page(column: MailColumn, block: u32) -> i64 {
@@ -220,14 +283,7 @@ impl ColumnWriter {
             }
         }
         for ((set, block), bitmap) in &self.sets {
-            let page = set.page(*block);
-            if bitmap.iter().all(|word| *word == 0) {
-                tx.prepare_cached("DELETE FROM mail_set WHERE id = ?1")?.execute([page])?;
-                continue;
-            }
-            let bytes: Vec<u8> = bitmap.iter().flat_map(|word| word.to_le_bytes()).collect();
-            tx.prepare_cached("INSERT OR REPLACE INTO mail_set VALUES(?1, ?2)")?
-                .execute((page, bytes))?;
+            write_set(tx, *set, *block, bitmap)?;
         }
         Ok(())
     }

@@ -3,10 +3,12 @@
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
 //! rows, and their bytes are in files.
 
-use super::BlockRows;
 use super::batch::name_other_text;
-use super::columns::{BlockValues, MailColumn, MailSet, read_set, read_values};
+use super::columns::{BlockValues, MailColumn, MailSet, for_each_label_set, read_set, read_values};
+use super::labels::{ListedLabels, read_label_cursor, read_label_names};
 use super::threads::{find_thread, thread_members};
+use super::{BLOCK_ROWS, BlockRows};
+use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_tables::IndexTables;
@@ -17,7 +19,11 @@ use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
 use larder_index::{TermChoice, WordCursor, WordIndex};
 use rusqlite::OptionalExtension as _;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+
+/// The last block that a row can be in.
+const LAST_BLOCK: u32 = u32::MAX / BLOCK_ROWS;
 
 /// A directory of a maildir, as it was last listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +180,43 @@ impl<'r> MailReader<'r> {
         })
     }
 
+    /// Returns the labels, each with the set of its messages, by name.
+    pub fn labels(&self) -> Result<Vec<(String, MailSet)>> {
+        self.run(|tx| {
+            let labels = read_label_names(tx)?.into_iter();
+            Ok(labels.map(|(number, name)| (name, MailSet::Label(number))).collect())
+        })
+    }
+
+    /// Returns the labels that any message has, each with the number of messages, by name.
+    pub fn count_labels(&self) -> Result<Vec<(String, u64)>> {
+        self.run(|tx| {
+            let mut counts = HashMap::new();
+            for_each_label_set(tx, 0..=LAST_BLOCK, &mut |_, label, rows| {
+                let count: u32 = rows.iter().map(|word| word.count_ones()).sum();
+                *counts.entry(label).or_insert(0) += u64::from(count);
+            })?;
+            let labels = read_label_names(tx)?.into_iter();
+            let labels = labels.map(|(number, name)| (name, counts.remove(&number)));
+            Ok(labels.filter_map(|(name, count)| Some((name, count?))).collect())
+        })
+    }
+
+    /// Begins to read the labels of single messages.
+    pub fn listed_labels(&self) -> Result<ListedLabels> {
+        self.run(|tx| ListedLabels::read(tx))
+    }
+
+    /// Returns the labels of a message, sorted.
+    pub fn labels_of<'l>(&self, listed: &'l mut ListedLabels, row: u32) -> Result<Vec<&'l str>> {
+        listed.labels_of(&self.tx, row).map_err(sqlite_error_at(&self.reader.path))
+    }
+
+    /// Returns the position in the change feed of `data.db` up to which the labels are known.
+    pub fn label_cursor(&self) -> Result<Option<ChangeCursor>> {
+        self.run(|tx| read_label_cursor(tx))
+    }
+
     /// Returns the members of a thread.
     pub fn thread_members(&self, thread: u32) -> Result<Vec<u32>> {
         self.run(|tx| Ok(thread_members(tx, thread)?))
@@ -193,7 +236,7 @@ impl<'r> MailReader<'r> {
                  ORDER BY c.name, f.path";
             let mut select = tx.prepare_cached(sql)?;
             let rows = select.query_map([], |row| {
-                Ok((row.get(0)?, row.get(1)?, MailSet::from_folder(row.get(2)?)))
+                Ok((row.get(0)?, row.get(1)?, MailSet::Folder(row.get(2)?)))
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })

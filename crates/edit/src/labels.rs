@@ -1,0 +1,216 @@
+//! Labels of messages: changing them in `data.db`, and bringing the copy in `index.db` up to date.
+//!
+//! Each labelled message has an item in `data.db`, under the name by which `index.db` knows the
+//! message. A change of many messages is one operation in several short batches. Separate from
+//! `item_edits`, because these items are changed by a rule for each, and have a copy in another
+//! store.
+//!
+//! Locks: the labels in `data.db` are written first, then `index.db` follows. No two write locks
+//! are held at once.
+
+use larder_format::label::{LabelChange, LabelList};
+use larder_store::{
+    BatchChange, CalendarContext, ChangeOutcome, CollectionType, Error, Extractor, Handle, ItemPut,
+    Kind, LabelBatch, Operation, Precondition, Reader, Seq, Store,
+};
+use std::sync::Arc;
+
+/// The number of messages in a batch, which keeps the lock short.
+const MESSAGES_PER_BATCH: usize = 2000;
+/// The number of attempts to change labels that others change at the same time.
+const MAX_ATTEMPTS: usize = 100;
+
+/// The result of a change of labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LabelReport {
+    /// The number of messages that have other labels than before.
+    pub changed: u64,
+    /// The number of messages that have the labels that they had.
+    pub unchanged: u64,
+}
+
+/// Adds labels to messages, and removes others. The messages have the names that `index.db` gives
+/// them, which need not be in the index.
+///
+/// # Errors
+/// The store cannot be written. The batches before the error are kept.
+pub fn change_labels(
+    data: &mut Store,
+    operation: &mut Operation,
+    uids: &[String],
+    change: &LabelChange,
+) -> Result<LabelReport, Error> {
+    replace_labels(data, operation, uids, &mut |_, labels| change.apply(labels))
+}
+
+/// Gives each message the labels that `replace` returns for its name and its labels.
+///
+/// # Errors
+/// As [`change_labels`].
+pub fn replace_labels(
+    data: &mut Store,
+    operation: &mut Operation,
+    uids: &[String],
+    replace: &mut dyn FnMut(&str, &LabelList) -> LabelList,
+) -> Result<LabelReport, Error> {
+    let collection_type = CollectionType::Labels;
+    let collection: Arc<str> = Arc::from(collection_type.default_collection());
+    let extractor = data.extractor_for_collection(&collection, collection_type)?;
+    let reader = data.open_reader()?;
+    let mut report = LabelReport::default();
+    for batch in uids.chunks(MESSAGES_PER_BATCH) {
+        let mut open: Vec<&String> = batch.iter().collect();
+        for _ in 0..MAX_ATTEMPTS {
+            let mut changes = Vec::new();
+            let mut changed = Vec::new();
+            {
+                let _one_state = reader.begin_read()?;
+                for uid in open {
+                    let stored = read_stored_labels(&reader, &collection, uid)?;
+                    let after = replace(uid, &stored.labels);
+                    if after == stored.labels {
+                        report.unchanged += 1;
+                    } else if let Some(change) = stored.change(&extractor, &collection, uid, &after)
+                    {
+                        changes.push(change);
+                        changed.push(uid);
+                    }
+                }
+            }
+            if changes.is_empty() {
+                open = Vec::new();
+                break;
+            }
+            let outcomes = data.apply(operation, changes)?.outcomes;
+            let is_conflict =
+                |outcome: &ChangeOutcome| matches!(outcome, ChangeOutcome::Conflict(..));
+            open = changed
+                .into_iter()
+                .zip(&outcomes)
+                .filter(|(_, outcome)| is_conflict(outcome))
+                .map(|(uid, _)| uid)
+                .collect();
+            report.changed += (outcomes.len() - open.len()) as u64;
+            if open.is_empty() {
+                break;
+            }
+        }
+        if let Some(uid) = open.first() {
+            return Err(Error::LabelsBusy { uid: (*uid).clone() });
+        }
+    }
+    data.merge_after_change(report.changed);
+    Ok(report)
+}
+
+/// The labels of a message, with the item that they are; `None`: it has no labels, and no item.
+struct StoredLabels {
+    item: Option<(Handle, Seq)>,
+    labels: LabelList,
+}
+
+fn read_stored_labels(reader: &Reader, collection: &str, uid: &str) -> Result<StoredLabels, Error> {
+    Ok(match reader.items().get(collection, uid)? {
+        Some((item, bytes)) => {
+            StoredLabels { item: Some((item.handle, item.seq)), labels: LabelList::parse(&bytes) }
+        }
+        None => StoredLabels { item: None, labels: LabelList::default() },
+    })
+}
+
+impl StoredLabels {
+    /// Returns the change that leads to other labels.
+    fn change(
+        &self,
+        extractor: &Extractor,
+        collection: &Arc<str>,
+        uid: &str,
+        after: &LabelList,
+    ) -> Option<BatchChange> {
+        let precondition = match self.item {
+            Some((_, seq)) => Precondition::UnchangedSince(seq),
+            None => Precondition::Absent,
+        };
+        if after.is_empty() {
+            return self.item.map(|(handle, _)| BatchChange::Remove(handle, precondition));
+        }
+        let context = CalendarContext::default();
+        let parsed = extractor.parse_item(Kind::Labels, after.to_bytes(), &context).ok()?;
+        Some(BatchChange::Put(ItemPut {
+            collection: Arc::clone(collection),
+            uid: uid.to_string(),
+            derived_uid: true,
+            parsed,
+            precondition,
+        }))
+    }
+}
+
+/// Returns the labels of a message in `data.db`.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn read_labels(data: &Reader, uid: &str) -> Result<LabelList, Error> {
+    let collection = CollectionType::Labels.default_collection();
+    Ok(read_stored_labels(data, collection, uid)?.labels)
+}
+
+/// Passes each labelled message to `visit`, with its labels.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn for_each_labelled(
+    data: &Reader,
+    visit: &mut dyn FnMut(String, LabelList),
+) -> Result<(), Error> {
+    let mut page = data.label_changes(None, MESSAGES_PER_BATCH)?;
+    loop {
+        page.messages.into_iter().for_each(|(uid, labels)| visit(uid, labels));
+        if page.is_last {
+            return Ok(());
+        }
+        page = data.label_changes(Some(&page.cursor), MESSAGES_PER_BATCH)?;
+    }
+}
+
+/// Returns whether the labels in `index.db` are older than those in `data.db`.
+///
+/// # Errors
+/// A store cannot be read.
+pub fn are_labels_outdated(data: &Reader, index: &Reader) -> Result<bool, Error> {
+    let cursor = index.mail()?.label_cursor()?;
+    data.has_label_changes(cursor.as_ref())
+}
+
+/// Brings the labels in `index.db` up to date. Returns whether any changed.
+///
+/// Nothing is lost if it is interrupted, or if several processes do so at once: each batch names
+/// the position that it continues from, and the next call goes on there.
+///
+/// # Errors
+/// A store cannot be used, or labels in `data.db` are damaged. The batches before the error are
+/// kept.
+pub fn follow_labels(data: &Reader, index: &mut Store, at: i64) -> Result<bool, Error> {
+    let mut operation = Operation::new("labels", "", at);
+    let reader = index.open_reader()?;
+    let mut has_changed = false;
+    loop {
+        let from = reader.mail()?.label_cursor()?;
+        let page = data.label_changes(from.as_ref(), MESSAGES_PER_BATCH)?;
+        has_changed |= !page.messages.is_empty() || page.is_restart;
+        if from.as_ref() == Some(&page.cursor) {
+            return Ok(has_changed);
+        }
+        let batch = LabelBatch {
+            from,
+            is_restart: page.is_restart,
+            messages: page.messages,
+            to: page.cursor,
+        };
+        let applied = index.apply(&mut operation, vec![BatchChange::Labels(Box::new(batch))])?;
+        let is_written = applied.outcomes == [ChangeOutcome::Done];
+        if is_written && page.is_last {
+            return Ok(has_changed);
+        }
+    }
+}

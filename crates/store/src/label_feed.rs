@@ -1,0 +1,145 @@
+//! The labels of messages in `data.db`, and the changes of them after a cursor.
+//!
+//! The labels of a message are an item, whose UID is the Message-ID and whose bytes are the labels.
+//! Whoever keeps a copy of them (`mail::labels`) reads the changes here. Separate from
+//! `change_feed`, whose reader reads each changed item by its handle: here, the labels come with
+//! the change, also of a removed item, of which the UID is needed.
+
+use crate::Kind;
+use crate::Seq;
+use crate::change_feed::ChangeCursor;
+use crate::checksum::{Checksum, verify_item};
+use crate::error::{DatabaseError, DatabaseResult, Result};
+use crate::meta::read_meta_number;
+use crate::read_transaction::ReadTransaction;
+use crate::reader::Reader;
+use crate::row_ids::ItemRow;
+use larder_format::label::LabelList;
+
+/// The changes of labels after a cursor.
+#[derive(Debug, Clone)]
+pub struct LabelChanges {
+    /// Whether the cursor had expired, or there was none: these are the first labels of all.
+    pub is_restart: bool,
+    /// The Message-IDs of the changed messages, each with all of its labels.
+    pub messages: Vec<(String, LabelList)>,
+    /// The position after these changes.
+    pub cursor: ChangeCursor,
+    /// Whether these are the last changes.
+    pub is_last: bool,
+}
+
+/// A change: its position, the Message-ID (`None`: it was purged) and the labels.
+type PositionedChange = ((Seq, i64), Option<String>, LabelList);
+
+impl Reader {
+    /// Returns the changes of labels after `cursor`, about `limit` at most. Without a cursor, or
+    /// with an expired one, they begin anew.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the labels of a message are damaged.
+    pub fn label_changes(
+        &self,
+        cursor: Option<&ChangeCursor>,
+        limit: usize,
+    ) -> Result<LabelChanges> {
+        self.read(|tx| {
+            let now = ChangeCursor::read_current(tx)?;
+            if let Some(cursor) = cursor
+                && let Some(changes) = read_changes(tx, cursor, &now, limit)?
+            {
+                return Ok(changes);
+            }
+            let start = now.to_start();
+            let changes = read_changes(tx, &start, &now, limit)?;
+            let changes = changes
+                .ok_or_else(|| DatabaseError::Damaged("the change feed has no beginning".into()))?;
+            Ok(LabelChanges { is_restart: true, ..changes })
+        })
+    }
+
+    /// Returns whether labels changed after `cursor`, or nothing is known of what happened since.
+    ///
+    /// # Errors
+    /// As [`Reader::label_changes`].
+    pub fn has_label_changes(&self, cursor: Option<&ChangeCursor>) -> Result<bool> {
+        if self.read(|tx| Ok(cursor == Some(&ChangeCursor::read_current(tx)?)))? {
+            return Ok(false);
+        }
+        let changes = self.label_changes(cursor, 1)?;
+        Ok(!changes.messages.is_empty() || (changes.is_restart && cursor.is_some()))
+    }
+}
+
+/// Reads the changes after a cursor; `None`: it has expired.
+fn read_changes(
+    tx: &ReadTransaction<'_>,
+    cursor: &ChangeCursor,
+    now: &ChangeCursor,
+    limit: usize,
+) -> DatabaseResult<Option<LabelChanges>> {
+    if cursor.is_expired(now, read_meta_number(tx, "history_from")?) {
+        return Ok(None);
+    }
+    let limit = limit.max(1);
+    let mut changes = read_puts(tx, cursor, limit)?;
+    changes.extend(read_removals(tx, cursor, limit)?);
+    changes.sort_unstable_by_key(|(position, ..)| *position);
+    let is_last = changes.len() < limit;
+    changes.truncate(limit);
+    let next = match changes.last() {
+        Some((position, ..)) if !is_last => cursor.with_position(*position),
+        _ => now.clone(),
+    };
+    let mut messages = Vec::with_capacity(changes.len());
+    for (_, uid, labels) in changes {
+        // Which message had the labels that were purged is not known any more.
+        let Some(uid) = uid else { return Ok(None) };
+        messages.push((uid, labels));
+    }
+    Ok(Some(LabelChanges { is_restart: false, messages, cursor: next, is_last }))
+}
+
+fn read_puts(
+    tx: &ReadTransaction<'_>,
+    cursor: &ChangeCursor,
+    limit: usize,
+) -> DatabaseResult<Vec<PositionedChange>> {
+    let mut select = tx.prepare_cached(
+        "SELECT i.seq, i.ordinal, i.uid, coalesce(s.bytes, b.bytes), s.checksum, i.id
+         FROM item i JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
+         WHERE (i.seq, i.ordinal) > (?1, ?2) AND i.kind = ?3
+         ORDER BY i.seq, i.ordinal LIMIT ?4",
+    )?;
+    let (seq, ordinal) = cursor.position();
+    let mut rows = select.query((seq, ordinal, Kind::Labels.number(), limit as i64))?;
+    let mut changes = Vec::new();
+    while let Some(row) = rows.next()? {
+        let bytes = row.get_ref(3)?.as_blob_or_null()?.unwrap_or_default();
+        let (checksum, item): (Checksum, ItemRow) = (row.get(4)?, row.get(5)?);
+        verify_item(tx, item, bytes, checksum)?;
+        let position = (row.get(0)?, row.get(1)?);
+        changes.push((position, Some(row.get(2)?), LabelList::parse(bytes)));
+    }
+    Ok(changes)
+}
+
+/// Reads the removals of labels that were not added again. A reader that began at the start of the
+/// feed needs none that came before.
+fn read_removals(
+    tx: &ReadTransaction<'_>,
+    cursor: &ChangeCursor,
+    limit: usize,
+) -> DatabaseResult<Vec<PositionedChange>> {
+    let mut select = tx.prepare_cached(
+        "SELECT seq, ordinal, uid FROM item_history f
+         WHERE (seq, ordinal) > (?1, ?2) AND kind = ?3 AND removed = 1
+           AND NOT EXISTS (SELECT 1 FROM item i WHERE i.handle = f.handle)
+         ORDER BY seq, ordinal LIMIT ?4",
+    )?;
+    let (seq, ordinal) = cursor.position_of_removals();
+    let rows = select.query_map((seq, ordinal, Kind::Labels.number(), limit as i64), |row| {
+        Ok(((row.get(0)?, row.get(1)?), row.get(2)?, LabelList::default()))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,269 @@
+//! Labels of messages: the copy in the index follows the labels in `data.db`.
+
+use crate::mail_sync::check;
+use crate::mailbox::{Mailbox, create_index, find_rows, message};
+use larder_edit::labels::{
+    are_labels_outdated, change_labels, follow_labels, for_each_labelled, read_labels,
+};
+use larder_format::label::{LabelChange, LabelList};
+use larder_store::{DataDirectory, Operation, OperationId, Store, StoreOptions};
+use larder_sync::{MailSyncOptions, sync_maildir};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The number of Message-IDs.
+const IDS: usize = 6;
+const CHANGES: [&str; 8] = ["+tax", "+todo", "-tax", "-todo", "+Tax", "+a b", "-a b", "+töne"];
+const QUERIES: [&str; 5] = ["tax", "Tax", "todo", "\"a b\"", "töne"];
+
+/// A maildir with its index, and the store that has the labels.
+struct LabelledMail {
+    mailbox: Mailbox,
+    data: Store,
+    operations: Vec<OperationId>,
+    indexes: usize,
+}
+
+impl LabelledMail {
+    fn new() -> LabelledMail {
+        let mailbox = Mailbox::new();
+        let options = StoreOptions { create: true, ..StoreOptions::default() };
+        let directory = DataDirectory::new(mailbox.outside_path("data"));
+        let data = Store::open(directory, &options).unwrap();
+        LabelledMail { mailbox, data, operations: Vec::new(), indexes: 0 }
+    }
+
+    fn label(&mut self, uids: &[&str], changes: &[&str]) {
+        let change = LabelChange::parse(changes.iter().copied()).unwrap();
+        let uids: Vec<String> = uids.iter().map(ToString::to_string).collect();
+        let mut operation = Operation::new("edit labels", change.to_string(), 0);
+        change_labels(&mut self.data, &mut operation, &uids, &change).unwrap();
+        self.operations.extend(operation.id());
+    }
+
+    fn follow(&mut self) {
+        let reader = self.data.open_reader().unwrap();
+        follow_labels(&reader, &mut self.mailbox.store, 0).unwrap();
+        assert!(!are_labels_outdated(&reader, &self.mailbox.store.open_reader().unwrap()).unwrap());
+    }
+
+    /// Synchronises the maildir as a further collection, so that each message is in two.
+    fn sync_twin(&mut self) {
+        let (root, options) = (self.mailbox.root(), MailSyncOptions::default());
+        let store = &mut self.mailbox.store;
+        sync_maildir(store, &root, "twin", &options, &mut |_| {}, &|| false).unwrap();
+    }
+
+    fn delete_index(&mut self) {
+        self.indexes += 1;
+        let path = self.mailbox.outside_path(&format!("index{}", self.indexes));
+        self.mailbox.store = create_index(path);
+    }
+
+    /// Compares the labels in the index with those in `data.db`.
+    fn check_labels(&self) {
+        let data = self.data.open_reader().unwrap();
+        let reader = self.mailbox.store.open_reader().unwrap();
+        let mail = reader.mail().unwrap();
+        let mut listed = mail.listed_labels().unwrap();
+        let mut expected: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for row in 0..mail.end_row().unwrap() {
+            let found = mail.labels_of(&mut listed, row).unwrap();
+            let Some(message) = mail.message(row).unwrap() else {
+                assert!(found.is_empty(), "a row without a message has labels");
+                continue;
+            };
+            let labels = read_labels(&data, &message.uid).unwrap();
+            assert_eq!(found, labels.iter().collect::<Vec<_>>(), "{}", message.uid);
+            for name in labels.iter() {
+                expected.entry(name.to_string()).or_default().push(row);
+            }
+        }
+        let counts: Vec<(String, u64)> =
+            expected.iter().map(|(name, rows)| (name.clone(), rows.len() as u64)).collect();
+        assert_eq!(mail.count_labels().unwrap(), counts);
+        for name in QUERIES {
+            let rows = expected.remove(name.trim_matches('"')).unwrap_or_default();
+            assert_eq!(find_rows(&reader, &format!("label:{name}")), rows, "{name}");
+            let others = find_rows(&reader, &format!("not label:{name}"));
+            assert!(others.iter().all(|row| !rows.contains(row)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn labels_are_found_by_name() {
+    let mut mail = LabelledMail::new();
+    mail.mailbox.write_numbered("cur", 0..4);
+    mail.mailbox.sync();
+    mail.label(&["m0", "m1"], &["+tax", "+todo"]);
+    mail.label(&["m2"], &["+Tax", "+tax/2026"]);
+    assert_eq!(mail.mailbox.find("label:tax"), [""; 0], "the index has not followed");
+    mail.follow();
+    mail.check_labels();
+    for (line, uids) in [
+        ("label:tax", &["m0", "m1"][..]),
+        ("tag:todo", &["m0", "m1"]),
+        ("is:todo and not label:Tax", &["m0", "m1"]),
+        ("label:Tax", &["m2"]),
+        ("label:tax*", &["m0", "m1", "m2"]),
+        ("label:*od*", &["m0", "m1"]),
+        ("label:*26", &["m2"]),
+        ("label:/^tax/", &["m0", "m1", "m2"]),
+        ("label:", &["m0", "m1", "m2"]),
+        ("not label:", &["m3"]),
+        ("label:*", &["m0", "m1", "m2"]),
+        ("label:missing", &[]),
+        ("label:todo or word3", &["m0", "m1", "m3"]),
+    ] {
+        assert_eq!(mail.mailbox.find(line), uids, "{line}");
+    }
+    mail.label(&["m0"], &["-tax"]);
+    mail.label(&["m1"], &["-tax", "-todo", "+x"]);
+    mail.follow();
+    assert_eq!(mail.mailbox.find("label:tax"), [""; 0]);
+    let operation = mail.operations.pop().unwrap();
+    mail.data.undo(operation, 0).unwrap();
+    mail.follow();
+    assert_eq!(mail.mailbox.find("label:tax and label:todo"), ["m1"]);
+    mail.check_labels();
+    check(&mail.mailbox.store);
+    check(&mail.data);
+}
+
+#[test]
+fn a_message_has_its_labels_in_the_batch_that_adds_it() {
+    let mut mail = LabelledMail::new();
+    mail.label(&["m0", "m1", "far@example.org"], &["+tax"]);
+    mail.follow();
+    mail.mailbox.write_numbered("cur", 0..2);
+    mail.mailbox.sync();
+    assert_eq!(mail.mailbox.find("label:tax"), ["m0", "m1"]);
+    // A message that goes away and comes back under another file has them, too.
+    fs::remove_file(mail.mailbox.root().join("cur/1000000.host:2,")).unwrap();
+    mail.mailbox.settle();
+    mail.mailbox.sync_with(&MailSyncOptions { is_full: true, ..MailSyncOptions::default() });
+    assert_eq!(mail.mailbox.find("label:tax"), ["m1"]);
+    mail.mailbox.write("new/1", message("m0", "note", "other text"));
+    mail.mailbox.sync();
+    assert_eq!(mail.mailbox.find("label:tax"), ["m0", "m1"]);
+    mail.check_labels();
+    // A new index has all of them before the first message.
+    mail.delete_index();
+    mail.follow();
+    mail.mailbox.sync();
+    assert_eq!(mail.mailbox.find("label:tax"), ["m0", "m1"]);
+    mail.check_labels();
+}
+
+#[test]
+fn purged_labels_leave_the_index() {
+    let mut mail = LabelledMail::new();
+    mail.mailbox.write_numbered("cur", 0..2);
+    mail.mailbox.sync();
+    mail.label(&["m0", "m1"], &["+tax"]);
+    mail.follow();
+    let collection = larder_store::CollectionType::Labels.default_collection();
+    let reader = mail.data.open_reader().unwrap();
+    let (item, _) = reader.items().get(collection, "m0").unwrap().unwrap();
+    let mut operation = Operation::new("purge", "", 0);
+    mail.data.purge(&mut operation, &[item.handle]).unwrap();
+    mail.follow();
+    assert_eq!(mail.mailbox.find("label:tax"), ["m1"]);
+    mail.check_labels();
+}
+
+/// What happens to labelled mail.
+#[derive(Debug, Clone)]
+enum Action {
+    Label(Vec<usize>, Vec<&'static str>),
+    /// Undoes an operation, or undoes its undo.
+    Undo(Index),
+    Follow,
+    Deliver(usize),
+    Delete(usize),
+    Sync,
+    SyncTwin,
+    DeleteIndex,
+}
+
+fn arb_action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        6 => (vec(0..IDS, 1..4), vec(select(&CHANGES[..]), 1..3))
+            .prop_map(|(ids, changes)| Action::Label(ids, changes)),
+        2 => any::<Index>().prop_map(Action::Undo),
+        2 => Just(Action::Follow),
+        3 => (0..IDS).prop_map(Action::Deliver),
+        1 => (0..IDS).prop_map(Action::Delete),
+        2 => Just(Action::Sync),
+        1 => Just(Action::SyncTwin),
+        1 => Just(Action::DeleteIndex),
+    ]
+}
+
+impl LabelledMail {
+    fn apply(&mut self, action: &Action) {
+        match action {
+            Action::Label(ids, changes) => {
+                let uids: Vec<String> = ids.iter().map(|id| format!("m{id}")).collect();
+                self.label(&uids.iter().map(String::as_str).collect::<Vec<_>>(), changes);
+            }
+            Action::Undo(index) => {
+                if self.operations.is_empty() {
+                    return;
+                }
+                let place = index.index(self.operations.len());
+                // One that was undone is redone by the undo of its undo.
+                if let Ok(report) = self.data.undo(self.operations[place], 0) {
+                    self.operations.extend(report.operation);
+                }
+            }
+            Action::Follow => {
+                self.follow();
+                self.check_labels();
+            }
+            Action::Deliver(id) => {
+                let text = message(&format!("m{id}"), "note", "common words");
+                self.mailbox.write(format!("cur/{id}:2,"), text);
+            }
+            Action::Delete(id) => {
+                let _may_not_exist =
+                    fs::remove_file(self.mailbox.root().join(format!("cur/{id}:2,")));
+            }
+            Action::Sync => drop(self.mailbox.sync()),
+            Action::SyncTwin => self.sync_twin(),
+            Action::DeleteIndex => self.delete_index(),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 8, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn labels_in_the_index_are_those_in_the_data(actions in vec(arb_action(), 5..40)) {
+        let mut mail = LabelledMail::new();
+        for action in &actions {
+            mail.apply(action);
+        }
+        mail.follow();
+        mail.check_labels();
+        mail.mailbox.sync();
+        mail.check_labels();
+        let mut labelled = BTreeMap::new();
+        let data = mail.data.open_reader().unwrap();
+        for_each_labelled(&data, &mut |uid, labels| drop(labelled.insert(uid, labels))).unwrap();
+        for id in 0..IDS {
+            let uid = format!("m{id}");
+            let labels = read_labels(&data, &uid).unwrap();
+            assert_eq!(labelled.remove(&uid).unwrap_or_else(LabelList::default), labels);
+        }
+        check(&mail.mailbox.store);
+        check(&mail.data);
+    }
+}

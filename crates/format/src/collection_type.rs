@@ -288,7 +288,7 @@ impl CollectionType {
     }
 
     /// Returns the types whose collections lists show, by number.
-    pub fn listed() -> impl Iterator<Item = CollectionType> {
+    pub fn all_listed() -> impl Iterator<Item = CollectionType> {
         CollectionType::all().filter(|one| one.is_listed())
     }
 
@@ -350,12 +350,12 @@ impl CollectionType {
 /// Returns the field with this name or alias, of the first type of collection that has one.
 #[must_use]
 pub fn find_any_field(name: &str) -> Option<&'static Field> {
-    CollectionType::listed().find_map(|collection_type| collection_type.find_field(name))
+    CollectionType::all_listed().find_map(|collection_type| collection_type.find_field(name))
 }
 
 /// Returns the nearest name of a field to a misspelt one, of the first type of collection that has
 /// one that is near.
 #[must_use]
 pub fn suggest_any_field(name: &str) -> Option<&'static str> {
-    CollectionType::listed().find_map(|one| suggest_field(one.fields(), name))
+    CollectionType::all_listed().find_map(|one| suggest_field(one.fields(), name))
 }

@@ -169,13 +169,13 @@ impl LabelChange {
 
     /// Returns the labels that are added, sorted.
     #[must_use]
-    pub fn added(&self) -> &LabelList {
+    pub fn additions(&self) -> &LabelList {
         &self.added
     }
 
     /// Returns the labels that are removed, sorted.
     #[must_use]
-    pub fn removed(&self) -> &LabelList {
+    pub fn removals(&self) -> &LabelList {
         &self.removed
     }
 

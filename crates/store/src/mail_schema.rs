@@ -9,16 +9,16 @@
 //!   the number of the set times 2^24 plus the number of the block; for labels, 2^62 plus the
 //!   number of the block times 2^24 plus the number of the label, so that the labels of a block are
 //!   beside each other.
-//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels)`: the labels of messages
-//!   that are not in the index, by Message-ID, one a line. The value `label_cursor` in `meta` is the
-//!   position in the change feed of `data.db` up to which the labels are known.
+//! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels)`: the labels of
+//!   messages that are not in the index, by Message-ID, one a line. The value `label_cursor` in
+//!   `meta` is the position in the change feed of `data.db` up to which the labels are known.
 //! * `mail_block(id, newest)`: the newest date of each block, in whose order a search reads blocks.
 //! * `mail_thread(thread, item)`: the members of each thread. `mail_thread_id(id, thread)`: the
 //!   thread of each Message-ID, by its hash, also of messages that only others name.
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
 //!
-//! All of this is derived from the files of maildirs and from `data.db`. Separate from `mail`, which reads and writes
-//! the tables, because `schema` creates them.
+//! All of this is derived from the files of maildirs and from `data.db`. Separate from `mail`,
+//! which reads and writes the tables, because `schema` creates them.
 
 use larder_index::IndexId;
 

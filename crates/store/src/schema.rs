@@ -18,12 +18,13 @@
 //!   filled, or its state, see `index_maintenance`. `zone_data_version`: the zone data of the
 //!   schedules, or their state.
 //! * `collection`: a named set of items of one type (1: address book, 2: calendar, 3: mail, 5:
-//!   labels of messages). `handle_key` is made from the first name and never changes; the handles of
-//!   items are made from it. A removed collection stays as a row, so that its removal can be undone.
-//!   `seq`: the batch of its last change. `index_config`: which fields are indexed, and how, in the
-//!   text form of the module `index_config`; empty: the default. `properties`: the property lines of
-//!   the calendar itself (PRODID, X-WR-CALNAME, ...), as they came; `properties_checksum`: the
-//!   checksum of them and of the row id, which `collection_history` keeps.
+//!   labels of messages). `handle_key` is made from the first name and never changes; the handles
+//!   of items are made from it. A removed collection stays as a row, so that its removal can be
+//!   undone. `seq`: the batch of its last change. `index_config`: which fields are indexed, and
+//!   how, in the text form of the module `index_config`; empty: the default. `properties`: the
+//!   property lines of the calendar itself (PRODID, X-WR-CALNAME, ...), as they came;
+//!   `properties_checksum`: the checksum of them and of the row id, which `collection_history`
+//!   keeps.
 //! * `item`: one row for each item. The table is its own change log: `(seq, ordinal)` is the batch
 //!   that last changed the item, and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4
 //!   memo, 5 another calendar component, 6 message, 8 labels of a message. `uid` is unique in the

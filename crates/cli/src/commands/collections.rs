@@ -136,8 +136,10 @@ fn collection_type_parser() -> impl TypedValueParser<Value = CollectionType> {
     // A collection of mail is created with its source.
     let is_stored =
         |one: &CollectionType| one.main_kind().source_location() == SourceLocation::Store;
-    PossibleValuesParser::new(CollectionType::listed().filter(is_stored).map(CollectionType::name))
-        .try_map(|name| CollectionType::from_name(&name).ok_or("no such type"))
+    PossibleValuesParser::new(
+        CollectionType::all_listed().filter(is_stored).map(CollectionType::name),
+    )
+    .try_map(|name| CollectionType::from_name(&name).ok_or("no such type"))
 }
 
 fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {

@@ -17,7 +17,7 @@ impl FieldsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let FieldsArgs {} = self;
         let width = context.out.line_width().map(|width| width.saturating_sub(22).max(8));
-        for row in CollectionType::listed().map(CollectionType::row) {
+        for row in CollectionType::all_listed().map(CollectionType::row) {
             if context.format == OutputFormat::Text {
                 let gap = if row.collection_type.index() > 0 { "\n" } else { "" };
                 let (first, rest) = row.items.split_at(1);

@@ -209,7 +209,7 @@ fn render_query_page() -> ManualPage {
     roff.text([roman("larder-query - queries of larder find and larder watch")]);
     roff.control("SH", ["DESCRIPTION"]);
     markdown::write(&mut roff, QUERY_DOCUMENTATION);
-    for row in CollectionType::listed().map(CollectionType::row) {
+    for row in CollectionType::all_listed().map(CollectionType::row) {
         let heading = format!("FIELDS OF {}", row.items.to_uppercase());
         roff.control("SH", [heading.as_str()]);
         for field in row.fields {

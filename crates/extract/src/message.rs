@@ -136,6 +136,9 @@ impl MessageExtractor {
             to: headers.to.clone(),
             cc: headers.cc.clone(),
             references,
+            bcc: headers.bcc.clone(),
+            reply_to: headers.reply_to.clone(),
+            keywords: headers.keywords.clone(),
         };
         MessageDocument { message_id: headers.message_id.clone(), message, summary, flags }
     }

@@ -9,6 +9,8 @@
 //! | subject, list | a text each |
 //! | From, To, Cc | a list each: its length, and a name and an address for each person |
 //! | references | a list: its length, and a text for each Message-ID |
+//! | Bcc, Reply-To | as From |
+//! | keywords | as references |
 //!
 //! A text is its length as a varint, and its bytes. Long values are cut off: a list shows a line.
 //! Separate from `stored_fields`, whose values are single fields by number: a list of messages
@@ -23,6 +25,8 @@ const MAX_TEXT_BYTES: usize = 1000;
 const MAX_ADDRESSES: usize = 20;
 /// The number of references that are kept: the first ones name the thread, the last the parent.
 const MAX_REFERENCES: usize = 60;
+/// The number of keywords that are kept.
+const MAX_KEYWORDS: usize = 60;
 
 /// The values that lists show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,6 +50,12 @@ pub struct MessageSummary {
     pub cc: Vec<MailAddress>,
     /// The messages above this one in its thread, the oldest first; without duplicates.
     pub references: Vec<String>,
+    /// Bcc.
+    pub bcc: Vec<MailAddress>,
+    /// Reply-To.
+    pub reply_to: Vec<MailAddress>,
+    /// The keywords in the header.
+    pub keywords: Vec<String>,
 }
 
 impl MessageSummary {
@@ -59,18 +69,19 @@ impl MessageSummary {
         write_text(&mut bytes, &self.subject);
         write_text(&mut bytes, &self.list_id);
         for addresses in [&self.from, &self.to, &self.cc] {
-            let kept = addresses.iter().take(MAX_ADDRESSES);
-            put_unsigned_number(&mut bytes, kept.len() as u64);
-            for one in kept {
-                write_text(&mut bytes, one.name.as_deref().unwrap_or_default());
-                write_text(&mut bytes, &one.address);
-            }
+            write_addresses(&mut bytes, addresses);
         }
         let skipped = self.references.len().saturating_sub(MAX_REFERENCES);
         let first = self.references.iter().take(1);
         let kept = first.chain(self.references.iter().skip(1 + skipped));
         put_unsigned_number(&mut bytes, self.references.len().min(MAX_REFERENCES) as u64);
         kept.for_each(|id| write_text(&mut bytes, id));
+        for addresses in [&self.bcc, &self.reply_to] {
+            write_addresses(&mut bytes, addresses);
+        }
+        let keywords = self.keywords.iter().take(MAX_KEYWORDS);
+        put_unsigned_number(&mut bytes, keywords.len() as u64);
+        keywords.for_each(|keyword| write_text(&mut bytes, keyword));
         bytes
     }
 
@@ -83,9 +94,23 @@ impl MessageSummary {
         let text_hash = u64::from_le_bytes(read_array(rest)?);
         let (subject, list_id) = (read_text(rest)?, read_text(rest)?);
         let (from, to, cc) = (read_addresses(rest)?, read_addresses(rest)?, read_addresses(rest)?);
-        let count = read_number(rest)?;
-        let references = (0..count).map(|_| read_text(rest)).collect::<Option<_>>()?;
-        Some(MessageSummary { date, size, text_hash, subject, list_id, from, to, cc, references })
+        let references = read_texts(rest)?;
+        let (bcc, reply_to) = (read_addresses(rest)?, read_addresses(rest)?);
+        let keywords = read_texts(rest)?;
+        Some(MessageSummary {
+            date,
+            size,
+            text_hash,
+            subject,
+            list_id,
+            from,
+            to,
+            cc,
+            references,
+            bcc,
+            reply_to,
+            keywords,
+        })
     }
 
     /// Reads the hash of the text from packed values.
@@ -99,6 +124,15 @@ fn write_text(bytes: &mut Vec<u8>, text: &str) {
     let end = text.floor_char_boundary(MAX_TEXT_BYTES);
     put_unsigned_number(bytes, end as u64);
     bytes.extend_from_slice(text.get(..end).unwrap_or_default().as_bytes());
+}
+
+fn write_addresses(bytes: &mut Vec<u8>, addresses: &[MailAddress]) {
+    let kept = addresses.iter().take(MAX_ADDRESSES);
+    put_unsigned_number(bytes, kept.len() as u64);
+    for one in kept {
+        write_text(bytes, one.name.as_deref().unwrap_or_default());
+        write_text(bytes, &one.address);
+    }
 }
 
 fn read_array<const LENGTH: usize>(rest: &mut &[u8]) -> Option<[u8; LENGTH]> {
@@ -120,6 +154,11 @@ fn read_text(rest: &mut &[u8]) -> Option<String> {
     let (text, tail) = rest.split_at_checked(length)?;
     *rest = tail;
     Some(str::from_utf8(text).ok()?.to_string())
+}
+
+fn read_texts(rest: &mut &[u8]) -> Option<Vec<String>> {
+    let count = read_number(rest)?;
+    (0..count).map(|_| read_text(rest)).collect()
 }
 
 fn read_addresses(rest: &mut &[u8]) -> Option<Vec<MailAddress>> {

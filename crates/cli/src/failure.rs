@@ -100,6 +100,13 @@ impl CommandFailure {
         self.kind == FailureKind::Usage
     }
 
+    /// Prints the failure as a warning, for work that goes on without what failed.
+    pub(crate) fn print_as_warning(&self, quiet: bool) {
+        if !quiet {
+            crate::output::print_message("warning", &self.message);
+        }
+    }
+
     pub(crate) fn with_hint(mut self, hint: impl Display) -> CommandFailure {
         self.hints.push(hint.to_string());
         self

@@ -90,6 +90,17 @@ impl OutputFolder {
         paths.find(|path| std::fs::symlink_metadata(path).is_ok())
     }
 
+    /// Returns the path, unless it is a place that nothing may be written to.
+    pub(crate) fn checked_path(&self, data_dir: &Path) -> Result<&Path, CommandFailure> {
+        let folder = &self.0;
+        if folder.as_os_str() == "-" {
+            return Err(CommandFailure::new(FailureKind::Usage, "- is not a directory")
+                .with_hint("name a directory; ./- is one with this name"));
+        }
+        OutputFile::check_folder(&DataDirectory::new(data_dir), folder)?;
+        Ok(folder)
+    }
+
     /// Writes files into the folder, and returns their paths.
     pub(crate) fn write_files(
         &self,
@@ -97,13 +108,8 @@ impl OutputFolder {
         privacy: FilePrivacy,
         files: &[(String, impl AsRef<[u8]>)],
     ) -> Result<Vec<PathBuf>, CommandFailure> {
-        let folder = &self.0;
-        if folder.as_os_str() == "-" {
-            return Err(CommandFailure::new(FailureKind::Usage, "- is not a directory")
-                .with_hint("name a directory; ./- is one with this name"));
-        }
+        let folder = self.checked_path(data_dir)?;
         let directory = DataDirectory::new(data_dir);
-        OutputFile::check_folder(&directory, folder)?;
         std::fs::create_dir_all(folder)
             .map_err(|error| CommandFailure::from_file_error(folder, &error))?;
         let mut written = Vec::new();

@@ -15,6 +15,7 @@
 //! | `unusual_input`, `safe_display` | input against the letter of the RFCs, or made to deceive |
 //! | `corpora` | address books and calendars of other programs, byte for byte |
 //! | `mail_against_mu` | messages that queries find, in comparison with mu |
+//! | `mail_lists` | lists of messages and threads |
 //! | `eds_clients` | unmodified client programs of evolution-data-server |
 //! | `source_tree` | no test: the sources as syntax trees |
 //! | `naming`, `module_graph`, `kind_places` | names, the form of comments, cycles and tables of modules, the places of a kind |
@@ -51,6 +52,7 @@ mod invariants;
 mod item_changes;
 mod kind_places;
 mod mail_against_mu;
+mod mail_lists;
 mod maintenance;
 mod measure_browse;
 mod measure_queries;

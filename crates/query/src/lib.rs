@@ -35,6 +35,7 @@
 //! | `search_line` | parser of search lines |
 //! | `search_request` | [`SearchRequest`]: a query with collection, order and limit |
 //! | `sexp` | parser of S-expressions |
+//! | `snippet` | [`Snippet`]: text of a message around the place that a query matches |
 //! | `sort_bound` | bounds between the items of a sorted collection |
 //! | `sorted_scan` | items in an indexed order |
 //! | `step_counter` | the budget of a query |
@@ -81,6 +82,7 @@ mod result_set;
 mod search_line;
 mod search_request;
 mod sexp;
+mod snippet;
 mod sort_bound;
 mod sorted_scan;
 mod step_counter;
@@ -113,7 +115,10 @@ pub use crate::mail_query::{
     FolderTest, HeaderTest, MailFlag, MailQuery, MailQueryContext, MailTextFields, TextMatch,
     TextTest,
 };
-pub use crate::mail_search::{MailHit, MailSearch};
+pub use crate::mail_search::{
+    ListedMessage, ListedThread, MailHit, MailListRequest, MailSearch, MailSort, MailSortKey,
+    format_thread_id, without_reply_prefixes,
+};
 pub use crate::matcher::{Matcher, is_bare_word_field};
 pub use crate::plan::Plan;
 pub use crate::projection::{ProjectedItem, visit_uids};
@@ -123,6 +128,7 @@ pub use crate::query::{
 pub use crate::result_domain::{ResultDomain, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
 pub use crate::search_request::{QueryBudget, SearchRequest, SortSpec};
+pub use crate::snippet::{Snippet, SnippetFinder};
 pub use crate::step_counter::MAX_QUERY_STEPS;
 pub use crate::thread_tree::{ThreadMessage, ThreadOrder, ThreadPath, ThreadRow, order_threads};
 pub use crate::time_test::{DateProperty, TimeTest};

@@ -14,15 +14,30 @@
 //! | `block_test` | the tests of a query, by block |
 //! | `compilation` | from a query to tests |
 //! | `header_test` | tests of header fields |
+//! | `list_order` | [`MailSort`]: the orders of lists |
+//! | `message_list` | lists of messages |
+//! | `row_values` | values of a column by row |
+//! | `thread_list` | lists of threads |
 
 mod block_test;
 mod compilation;
 mod header_test;
+mod list_order;
+mod message_list;
+mod row_values;
+mod thread_list;
+
+pub use self::compilation::format_thread_id;
+pub(crate) use self::compilation::{compile_pattern, query_words};
+pub use self::list_order::{MailSort, MailSortKey, without_reply_prefixes};
+pub use self::message_list::{ListedMessage, MailListRequest};
+pub use self::thread_list::ListedThread;
 
 use crate::error::Error;
 use crate::mail_query::MailQuery;
 use block_test::{BlockState, BlockTest, for_each_row};
 use larder_store::{BLOCK_ROWS, MailColumn, MailReader, OpenMailWords};
+use row_values::RowValues;
 
 /// A message that matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,14 +141,9 @@ impl<'m> MailSearch<'m> {
     /// The store cannot be read.
     pub fn thread_by_date(&self, row: u32) -> Result<Vec<u32>, Error> {
         let mut members = Vec::new();
-        let mut dates = (None, Vec::new());
+        let mut dates = RowValues::new(self.mail, MailColumn::Date);
         for row in self.with_threads(&[row])? {
-            let (block, place) = larder_store::block_of(row);
-            if dates.0 != Some(block) {
-                self.mail.values(MailColumn::Date, block, &mut dates.1)?;
-                dates.0 = Some(block);
-            }
-            members.push((dates.1.get(place).copied().unwrap_or_default(), row));
+            members.push((dates.get(row)?, row));
         }
         members.sort_unstable();
         Ok(members.into_iter().map(|(_, row)| row).collect())

@@ -37,6 +37,20 @@ pub enum Error {
         /// Its path.
         path: PathBuf,
     },
+    /// A folder of links cannot be read or written.
+    #[error("cannot make links in {path}: {source}")]
+    LinkFolder {
+        /// The path of the folder or the link.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A folder of links has another file.
+    #[error("{path} is no link: links are made in a folder of their own")]
+    NotALink {
+        /// The file.
+        path: PathBuf,
+    },
     /// The output of an export could not be written.
     #[error("cannot write the export: {0}")]
     Write(#[source] io::Error),

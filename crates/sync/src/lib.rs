@@ -16,6 +16,7 @@
 //! | `error` | errors that end an import or an export |
 //! | `export` | export of a collection |
 //! | `import` | import into collections |
+//! | `link_folder` | maildirs of symbolic links |
 //! | `maildir` | the folders and files of a maildir |
 //! | `mail_sync` | bringing the index of a maildir up to date |
 //! | `sources` | the registered maildirs |
@@ -24,6 +25,7 @@ mod compression;
 mod error;
 mod export;
 mod import;
+mod link_folder;
 mod mail_sync;
 pub mod maildir;
 mod sources;
@@ -35,6 +37,7 @@ pub use crate::import::{
     CollectionCounts, DEFAULT_BATCH_ITEMS, DEFAULT_MAX_ITEM_BYTES, ImportDiagnostic, ImportEvent,
     ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS, import,
 };
+pub use crate::link_folder::{LinkReport, link_messages};
 pub use crate::mail_sync::{
     DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncProblem, MailSyncProgress, MailSyncReport,
     sync_maildir,

@@ -1,7 +1,7 @@
 //! Searches for header fields by any name.
 
-use crate::mailbox::Mailbox;
-use larder_query::{MailQuery, MailQueryContext, MailSearch, UserLocale};
+use crate::mailbox::{Mailbox, context};
+use larder_query::{MailQuery, MailSearch};
 
 /// The messages: an id, and header lines.
 const MESSAGES: [(&str, &str); 6] = [
@@ -87,12 +87,11 @@ fn values_that_are_not_indexed_are_refused_by_name() {
     let mail = reader.mail().unwrap();
     let words = mail.words();
     let search = MailSearch::open(&mail, &words).unwrap();
-    let context = MailQueryContext::from(&UserLocale::default());
     let errors: Vec<String> =
         ["header:dkim-signature:rsa", "header:date:>5", "header:received:/x/", "header:from:>1"]
             .into_iter()
             .map(|line| {
-                let query = MailQuery::parse(line, &context).unwrap();
+                let query = MailQuery::parse(line, &context()).unwrap();
                 search.count(&query).unwrap_err().to_string()
             })
             .collect();

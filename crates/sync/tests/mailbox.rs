@@ -118,9 +118,14 @@ pub(crate) fn directories(root: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The context that queries are parsed in.
+pub(crate) fn context() -> MailQueryContext {
+    MailQueryContext::from(&UserLocale::default())
+}
+
 /// Returns the rows of the messages that match a line, ascending.
 pub(crate) fn find_rows(reader: &Reader, line: &str) -> Vec<u32> {
-    let query = MailQuery::parse(line, &MailQueryContext::from(&UserLocale::default())).unwrap();
+    let query = MailQuery::parse(line, &context()).unwrap();
     let mail = reader.mail().unwrap();
     let words = mail.words();
     let search = MailSearch::open(&mail, &words).unwrap();

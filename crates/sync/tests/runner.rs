@@ -28,5 +28,6 @@ mod mail_sync;
 mod mail_sync_model;
 mod mailbox;
 mod maildir;
+mod message_lists;
 mod rejects;
 mod repetition;

@@ -1,9 +1,12 @@
 mod correspondent_list;
 mod duplicate_groups;
 pub(super) mod field_list;
+mod message_fields;
 pub(super) mod message_list;
 pub(super) mod occurrence_list;
 pub(super) mod query_args;
+mod snippets;
+mod thread_list;
 
 use self::field_list::{FieldListRow, ListFields};
 use self::query_args::QueryArgs;
@@ -12,6 +15,7 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, OutputStream, format_count};
+use crate::output_path::OutputFolder;
 use larder_date_phrase::DateRange;
 use larder_format::collection_type::suggest_any_field;
 use larder_format::kind::SourceLocation;
@@ -69,7 +73,8 @@ pub(crate) struct FindArgs {
     #[command(flatten)]
     query_args: QueryArgs,
     /// Sort by this field, or by -FIELD in reverse; none: insertion order [default: file_as, or
-    /// start for events, tasks and memos]
+    /// start for events, tasks and memos; messages: -date, else subject, from, to, cc, size,
+    /// list_id, message_id or priority]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Start the list at the first item that sorts at or after TEXT
@@ -97,15 +102,31 @@ pub(crate) struct FindArgs {
     /// QUERY, only groups with a match
     #[arg(long, conflicts_with_all = ["explain", "sort"])]
     duplicates: bool,
-    /// Messages: list threads, the one with the newest match first
+    /// Messages: list threads, the one with the newest match first; -n and --offset count threads
     #[arg(long)]
     threads: bool,
+    /// Messages: list a line for each thread: its ID, the date of the newest match, the number of
+    /// matches and of messages, the senders and the subject
+    #[arg(long)]
+    summary: bool,
     /// Messages: list the other messages of the threads, too
     #[arg(long)]
     related: bool,
+    /// Messages: print a line of text around the first hit, read from the file of each message
+    #[arg(long, conflicts_with_all = ["summary", "fields", "files", "count"])]
+    snippets: bool,
     /// Messages: print the paths of the files
-    #[arg(long, conflicts_with = "threads")]
+    #[arg(long, conflicts_with_all = ["threads", "summary"])]
     files: bool,
+    /// End each path with a zero byte, for xargs -0
+    #[arg(long, short = '0', requires = "files")]
+    null: bool,
+    /// Messages: make symbolic links to the files in DIR, a maildir of its own
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "summary", "files", "snippets", "count"])]
+    links: Option<OutputFolder>,
+    /// Remove all other links from DIR first
+    #[arg(long, requires = "links")]
+    clear: bool,
     /// Messages: leave out the first N
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
@@ -200,6 +221,9 @@ impl FindArgs {
     fn is_about_messages(&self) -> bool {
         let kind = self.query_args.kind;
         self.threads
+            || self.summary
+            || self.snippets
+            || self.links.is_some()
             || self.related
             || self.files
             || kind.is_some_and(|kind| kind.source_location() == SourceLocation::Locator)
@@ -209,6 +233,8 @@ impl FindArgs {
     fn is_about_all_kinds(&self) -> bool {
         self.query_args.kind.is_none()
             && self.unsupported_message_option().is_none()
+            && self.sort.is_none()
+            && self.fields.is_empty()
             && !self.count
             && !self.query_args.query_text().trim().is_empty()
     }
@@ -216,21 +242,26 @@ impl FindArgs {
     fn message_options(&self) -> message_list::MessageListOptions {
         message_list::MessageListOptions {
             query: self.query_args.query_text(),
+            sort: self.sort.clone(),
+            fields: self.fields.clone(),
             limit: self.limit,
             offset: self.offset.unwrap_or_default(),
             is_count: self.count,
-            is_threaded: self.threads,
+            is_threaded: self.threads || self.summary,
+            is_summary: self.summary,
             is_related: self.related,
             is_files: self.files,
+            has_snippets: self.snippets,
+            is_null_separated: self.null,
+            links: self.links.clone(),
+            is_clearing_links: self.clear,
         }
     }
 
     /// Returns an option that lists of messages do not have.
     fn unsupported_message_option(&self) -> Option<&'static str> {
         let options = [
-            (self.sort.is_some(), "--sort"),
             (self.from.is_some(), "--from"),
-            (!self.fields.is_empty(), "--fields"),
             (self.expand, "--expand"),
             (self.alarms.is_some(), "--alarms"),
             (self.explain, "--explain"),
@@ -247,8 +278,7 @@ impl FindArgs {
     ) -> Result<CommandStatus, CommandFailure> {
         if let Some(option) = self.unsupported_message_option() {
             let message = format!("{option} cannot be used for messages yet");
-            return Err(CommandFailure::new(FailureKind::Usage, message)
-                .with_hint("messages are listed by date, the newest first"));
+            return Err(CommandFailure::new(FailureKind::Usage, message));
         }
         message_list::print_messages(context, &self.message_options())
     }

@@ -82,6 +82,14 @@ pub struct MailAddress {
     pub address: String,
 }
 
+impl MailAddress {
+    /// Returns the name, else the address.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.address)
+    }
+}
+
 impl fmt::Display for MailAddress {
     /// Writes `Name <address>`, for people: the name is not quoted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

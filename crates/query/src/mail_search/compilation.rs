@@ -5,6 +5,7 @@
 
 use super::MailSearch;
 use super::block_test::{BlockTest, PositionTest, WordRelation};
+use super::row_values::RowValues;
 use crate::error::{Error, SyntaxError};
 use crate::mail_query::{FolderTest, MailFlag, MailQuery, MailTextFields, TextMatch, TextTest};
 use crate::pattern::RegexPattern;
@@ -54,7 +55,10 @@ impl MailSearch<'_> {
             MailQuery::Folder(folder) => self.compile_folder(folder)?,
             MailQuery::Thread(id) => {
                 let rows = self.mail.rows_with_uid(id)?;
-                self.rows_test(&self.with_threads(&rows)?)
+                match parse_thread_id(id).filter(|_| rows.is_empty()) {
+                    Some(thread) => self.rows_test(&self.mail.thread_members(thread)?),
+                    None => self.rows_test(&self.with_threads(&rows)?),
+                }
             }
             MailQuery::ThreadOf(query) => {
                 let mut rows = Vec::new();
@@ -102,7 +106,7 @@ impl MailSearch<'_> {
         })
     }
 
-    fn rows_test(&self, rows: &[u32]) -> BlockTest {
+    pub(super) fn rows_test(&self, rows: &[u32]) -> BlockTest {
         let mut bits: Vec<u64> = Vec::new();
         for row in rows {
             let word = *row as usize / 64;
@@ -119,14 +123,9 @@ impl MailSearch<'_> {
     /// Returns the rows of all messages in the threads of these.
     pub fn with_threads(&self, rows: &[u32]) -> Result<Vec<u32>, Error> {
         let mut threads = Vec::new();
-        let mut values = (None, Vec::new());
+        let mut values = RowValues::new(self.mail, MailColumn::Thread);
         for row in rows {
-            let (block, place) = larder_store::block_of(*row);
-            if values.0 != Some(block) {
-                self.mail.values(MailColumn::Thread, block, &mut values.1)?;
-                values.0 = Some(block);
-            }
-            threads.extend(values.1.get(place).copied());
+            threads.push(values.get(*row)?);
         }
         threads.sort_unstable();
         threads.dedup();
@@ -429,6 +428,18 @@ impl MailSearch<'_> {
     }
 }
 
+/// Returns the name of a thread, as lists show it and `thread:` takes it, in the form of notmuch.
+/// It holds until the index is made anew or the thread is joined with another.
+#[must_use]
+pub fn format_thread_id(thread: u32) -> String {
+    format!("{thread:016x}")
+}
+
+/// Returns the number of a thread from the name that lists show.
+fn parse_thread_id(id: &str) -> Option<u32> {
+    u32::from_str_radix(id, 16).ok().filter(|_| id.len() == 16)
+}
+
 /// Returns the fields of terms that have some texts of messages.
 fn term_scopes(fields: MailTextFields) -> Vec<TermScope> {
     let mut scopes = Vec::new();
@@ -464,7 +475,7 @@ fn may_match_separator(c: char) -> bool {
 
 /// Returns the words of a text as they are indexed, with their places. Of a joined word these are
 /// its parts.
-pub(super) fn query_words(text: &str) -> Vec<(String, u32)> {
+pub(crate) fn query_words(text: &str) -> Vec<(String, u32)> {
     let mut words: Vec<(String, u32)> = Vec::new();
     Tokenizer::default().for_each_word(text, 0, |word, position| {
         // The joined word is in front of its first part, at the same position.
@@ -540,7 +551,7 @@ fn clamp_size(range: &RangeInclusive<u64>) -> RangeInclusive<u32> {
 }
 
 /// Compiles a pattern for folded text.
-pub(super) fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
+pub(crate) fn compile_pattern(text: &str) -> Result<RegexPattern, Error> {
     RegexPattern::compile_folded(text).map_err(|reason| {
         let message = format!("the pattern /{text}/ cannot be used: {reason}");
         SyntaxError { message, at: 1, hint: None }.into()

@@ -3,24 +3,28 @@
 //! Separate from `field_list`, because messages come from the index of mail, newest first, and may
 //! be drawn as threads.
 
+use super::message_fields::{
+    field_text, message_json, message_paths, parse_field_names, select_fields,
+};
+use super::snippets::{SnippetReader, snippet_json, snippet_line};
+use super::thread_list;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
-use crate::failure::{CommandFailure, CommandStatus};
-use crate::mail_store::{
-    MailRoots, file_path, mail_roots, open_mail_reader, open_message_row, require_mail_reader,
-};
-use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::mail_store::{mail_roots, open_mail_reader, open_message_row, require_mail_reader};
+use crate::output::{FAINT_STYLE, STRONG_STYLE, format_count, sanitize_line};
+use crate::output_path::OutputFolder;
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
-use larder_format::message::{MailAddress, MessageDate};
 use larder_query::{
-    MailHit, MailQuery, MailQueryContext, MailSearch, ThreadMessage, ThreadOrder, order_threads,
+    ListedMessage, MailListRequest, MailQuery, MailQueryContext, MailSearch, MailSort, Snippet,
 };
-use larder_store::message_flags::MessageFlags;
-use larder_store::{MailColumn, MailReader, MessageRow, Reader, block_of};
-use serde_json::{Value, json};
+use larder_store::Reader;
+use larder_store::message_flags::{MessageFlag, MessageFlags};
+use serde_json::json;
+use std::os::unix::ffi::OsStrExt as _;
 
-/// The number of messages that a list has if the user sets no limit.
+/// The number of messages or threads that a list has if the user sets no limit.
 const DEFAULT_LIMIT: usize = 1000;
 
 /// The number of messages among items of other kinds, if the user sets no limit.
@@ -30,20 +34,54 @@ const GROUP_LIMIT: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct MessageListOptions {
     pub(super) query: String,
+    pub(super) sort: Option<String>,
+    pub(super) fields: Vec<String>,
     pub(super) limit: Option<usize>,
     pub(super) offset: usize,
     pub(super) is_count: bool,
     pub(super) is_threaded: bool,
+    pub(super) is_summary: bool,
     pub(super) is_related: bool,
     pub(super) is_files: bool,
+    pub(super) has_snippets: bool,
+    /// Paths end with a zero byte.
+    pub(super) is_null_separated: bool,
+    /// The folder that gets links to the files.
+    pub(super) links: Option<OutputFolder>,
+    pub(super) is_clearing_links: bool,
 }
 
-/// A message with what lists show of its state.
-struct ListedMessage {
-    message: MessageRow,
-    flags: MessageFlags,
-    /// Whether it matches, and is not only in the thread of one that does.
-    is_match: bool,
+impl MessageListOptions {
+    /// Returns the order of the list.
+    fn sort(&self) -> Result<MailSort, CommandFailure> {
+        let Some(name) = &self.sort else { return Ok(MailSort::NEWEST_FIRST) };
+        let sort = MailSort::parse(name).ok_or_else(|| {
+            let message = format!("messages cannot be sorted by {:?}", sanitize_line(name));
+            let names: Vec<&str> = MailSort::key_names().collect();
+            CommandFailure::new(FailureKind::Usage, message)
+                .with_hint(format!("one of {}, or -date and the like", names.join(", ")))
+        })?;
+        if self.is_threaded && sort.key != larder_query::MailSortKey::Date {
+            let message = "threads are sorted by date only";
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("--sort date lists the oldest thread first"));
+        }
+        Ok(sort)
+    }
+
+    fn to_request<'q>(
+        &self,
+        query: &'q MailQuery,
+        default_limit: usize,
+    ) -> Result<MailListRequest<'q>, CommandFailure> {
+        Ok(MailListRequest {
+            query,
+            sort: self.sort()?,
+            limit: self.limit.unwrap_or(default_limit),
+            offset: self.offset,
+            is_related: self.is_related || self.is_summary,
+        })
+    }
 }
 
 /// Prints the messages that match.
@@ -53,35 +91,65 @@ pub(super) fn print_messages(
 ) -> Result<CommandStatus, CommandFailure> {
     let query_context = MailQueryContext::from(&context.settings.user_locale);
     let query = MailQuery::parse(&options.query, &query_context)?;
+    let fields = parse_field_names(&options.fields)?;
+    let request = options.to_request(&query, DEFAULT_LIMIT)?;
+    if let Some(folder) = &options.links {
+        folder.checked_path(&context.dir)?;
+    }
     let reader = require_mail_reader(context)?;
     if options.is_count {
-        let mail = reader.mail()?;
-        let words = mail.words();
-        let count = MailSearch::open(&mail, &words)?.count(&query)?;
+        let count = with_search(&reader, |search| match options.is_threaded {
+            true => search.count_threads(&query),
+            false => search.count(&query),
+        })?;
         super::print_count(context, count)?;
         return Ok(if count > 0 { CommandStatus::Done } else { CommandStatus::NothingFound });
     }
-    let listed = read_messages(&reader, &query, options)?;
-    if listed.is_empty() {
+    let count = if options.is_threaded && context.format != OutputFormat::Raw {
+        let threads = with_search(&reader, |search| search.list_threads(&request))?;
+        match options.is_summary {
+            true => thread_list::print_summaries(context, &threads)?,
+            false => {
+                let query = options.has_snippets.then_some(&query);
+                thread_list::print_threads(context, &reader, &threads, query)?;
+            }
+        }
+        threads.len()
+    } else {
+        let listed = with_search(&reader, |search| search.list_messages(&request))?;
+        if let Some(folder) = &options.links {
+            make_links(context, &reader, &listed, folder, options.is_clearing_links)?;
+        } else if context.format == OutputFormat::Raw {
+            print_raw(context, &reader, &listed)?;
+        } else if options.is_files {
+            print_files(context, &reader, &listed, options.is_null_separated)?;
+        } else {
+            let query = options.has_snippets.then_some(&query);
+            print_list(context, &reader, &listed, &fields, query)?;
+        }
+        listed.iter().filter(|one| one.is_match).count()
+    };
+    if count == 0 {
         if context.format == OutputFormat::Text {
             context.print_note("no results");
         }
         return Ok(CommandStatus::NothingFound);
     }
-    if context.format == OutputFormat::Raw {
-        print_raw(context, &reader, &listed)?;
-    } else if options.is_files {
-        print_files(context, &reader, &listed)?;
-    } else if options.is_threaded {
-        print_threads(context, &reader, &listed)?;
-    } else {
-        print_list(context, &reader, &listed)?;
-    }
-    let matches = listed.iter().filter(|one| one.is_match).count();
-    if options.limit.is_none() && matches == DEFAULT_LIMIT {
-        context.print_note(format!("the newest {DEFAULT_LIMIT} messages; -n N lists more"));
+    if options.limit.is_none() && count == DEFAULT_LIMIT {
+        let things = if options.is_threaded { "threads" } else { "messages" };
+        context.print_note(format!("the first {DEFAULT_LIMIT} {things}; -n N lists more"));
     }
     Ok(CommandStatus::Done)
+}
+
+/// Searches in one read transaction, which ends before anything is printed.
+fn with_search<T>(
+    reader: &Reader,
+    search: impl FnOnce(&MailSearch<'_>) -> Result<T, larder_query::Error>,
+) -> Result<T, CommandFailure> {
+    let mail = reader.mail()?;
+    let words = mail.words();
+    Ok(search(&MailSearch::open(&mail, &words)?)?)
 }
 
 /// Prints the newest messages that match after the items of other kinds. Returns whether there are
@@ -93,9 +161,8 @@ pub(super) fn print_message_group(
     let Some(reader) = open_mail_reader(context)? else { return Ok(false) };
     let query_context = MailQueryContext::from(&context.settings.user_locale);
     let Ok(query) = MailQuery::parse(&options.query, &query_context) else { return Ok(false) };
-    let limit = options.limit.unwrap_or(GROUP_LIMIT);
-    let group = MessageListOptions { limit: Some(limit), ..MessageListOptions::default() };
-    let listed = match read_messages(&reader, &query, &group) {
+    let request = options.to_request(&query, GROUP_LIMIT)?;
+    let listed = match with_search(&reader, |search| search.list_messages(&request)) {
         Ok(listed) => listed,
         Err(error) if error.is_usage() => return Ok(false),
         Err(error) => return Err(error),
@@ -106,73 +173,63 @@ pub(super) fn print_message_group(
     if context.format == OutputFormat::Raw {
         print_raw(context, &reader, &listed)?;
     } else {
-        print_list(context, &reader, &listed)?;
+        print_list(context, &reader, &listed, &[], None)?;
     }
-    if listed.len() == limit && options.limit.is_none() && context.format == OutputFormat::Text {
-        let note = format!("the newest {limit} messages; all of them: larder find --kind message");
+    if listed.len() == GROUP_LIMIT
+        && options.limit.is_none()
+        && context.format == OutputFormat::Text
+    {
+        let note =
+            format!("the newest {GROUP_LIMIT} messages; all of them: larder find --kind message");
         context.print_note(note);
     }
     Ok(true)
 }
 
-/// Reads the messages of the list, the newest first.
-fn read_messages(
-    reader: &Reader,
-    query: &MailQuery,
-    options: &MessageListOptions,
-) -> Result<Vec<ListedMessage>, CommandFailure> {
-    let mail = reader.mail()?;
-    let words = mail.words();
-    let search = MailSearch::open(&mail, &words)?;
-    let limit = options.limit.unwrap_or(DEFAULT_LIMIT);
-    let hits = search.find_newest(query, limit.saturating_add(options.offset))?;
-    let hits = hits.get(options.offset..).unwrap_or_default();
-    let mut rows: Vec<(u32, bool)> = hits.iter().map(|MailHit { row, .. }| (*row, true)).collect();
-    if options.is_related {
-        let matches: Vec<u32> = rows.iter().map(|(row, _)| *row).collect();
-        let mut known = matches.clone();
-        known.sort_unstable();
-        let related = search.with_threads(&matches)?.into_iter();
-        rows.extend(
-            related.filter(|row| known.binary_search(row).is_err()).map(|row| (row, false)),
-        );
-    }
-    let mut listed = Vec::with_capacity(rows.len());
-    let mut values = (None, Vec::new());
-    for (row, is_match) in rows {
-        let (block, place) = block_of(row);
-        if values.0 != Some(block) {
-            mail.values(MailColumn::Flags, block, &mut values.1)?;
-            values.0 = Some(block);
-        }
-        let bits = values.1.get(place).copied().unwrap_or_default();
-        let flags = MessageFlags::from_bits(u16::try_from(bits).unwrap_or_default());
-        if let Some(message) = mail.message(row)? {
-            listed.push(ListedMessage { message, flags, is_match });
-        }
-    }
-    Ok(listed)
-}
-
-/// Prints a line for each message: ID, date, sender, flags and subject.
+/// Prints a line for each message: ID, date, sender, flags and subject; or these fields. With a
+/// query, each has a snippet.
 fn print_list(
     context: &mut CommandContext,
     reader: &Reader,
     listed: &[ListedMessage],
+    fields: &[&'static str],
+    snippet_query: Option<&MailQuery>,
 ) -> Result<(), CommandFailure> {
-    if context.format == OutputFormat::Json {
-        return listed.iter().try_for_each(|one| {
-            context.out.print_json(&message_json(one)).map_err(CommandFailure::from)
-        });
+    let roots = mail_roots(context)?;
+    let snippets = snippet_query.map(|query| SnippetReader::new(context, query, reader, &roots));
+    if context.format == OutputFormat::Json || !fields.is_empty() {
+        for one in listed {
+            let mut object = message_json(reader, &roots, one)?;
+            if let Some(snippets) = &snippets {
+                object["snippet"] = json!(snippets.read(context, one).as_ref().map(snippet_json));
+            }
+            if context.format == OutputFormat::Text {
+                let letters = reader.items().unique_prefix_len(one.message.handle)?;
+                let mut line = format!("{:.letters$}", one.message.handle);
+                for name in fields {
+                    line.push('\t');
+                    line.push_str(&field_text(&object[*name]));
+                }
+                context.out.print_line(line)?;
+            } else if fields.is_empty() {
+                context.out.print_json(&object)?;
+            } else {
+                context.out.print_json(&select_fields(&object, fields))?;
+            }
+        }
+        return Ok(());
     }
     let mut rows = Vec::with_capacity(listed.len());
+    let mut lines = Vec::new();
     for one in listed {
         rows.push(list_cells(context, reader, one, "")?);
+        lines.extend(snippets.as_ref().map(|snippets| snippets.read(context, one)));
     }
-    print_rows(context, &rows)
+    print_rows(context, &rows, &lines)
 }
 
-fn list_cells(
+/// Returns the cells of the line of a message, whose subject is indented.
+pub(super) fn list_cells(
     context: &CommandContext,
     reader: &Reader,
     one: &ListedMessage,
@@ -180,21 +237,32 @@ fn list_cells(
 ) -> Result<[String; 5], CommandFailure> {
     let letters = reader.items().unique_prefix_len(one.message.handle)?;
     let summary = &one.message.summary;
-    let subject = match summary.subject.trim() {
-        "" => "(no subject)".to_string(),
-        subject => sanitize_line(subject),
-    };
+    let from = summary.from.first().map(|one| one.display_name()).unwrap_or_default();
     Ok([
         format!("{:.letters$}", one.message.handle),
         list_date(context, summary.date),
-        sanitize_line(&summary.from.first().map(short_name).unwrap_or_default()),
+        sanitize_line(from),
         flag_letters(one.flags),
-        format!("{indent}{subject}"),
+        format!("{indent}{}", subject_text(&summary.subject)),
     ])
 }
 
-fn print_rows(context: &mut CommandContext, rows: &[[String; 5]]) -> Result<(), CommandFailure> {
+/// Returns a subject as lists show it.
+pub(super) fn subject_text(subject: &str) -> String {
+    match subject.trim() {
+        "" => "(no subject)".to_string(),
+        subject => sanitize_line(subject),
+    }
+}
+
+/// Prints the lines of messages as a table, each with its snippet below.
+pub(super) fn print_rows(
+    context: &mut CommandContext,
+    rows: &[[String; 5]],
+    snippets: &[Option<Snippet>],
+) -> Result<(), CommandFailure> {
     let width = context.out.line_width();
+    let mut snippets = snippets.iter();
     for [handle, date, from, flags, subject] in pad_cells(rows, [13, 16, 22, 6, 0], width) {
         let is_unread = flags.contains('u');
         let title = if is_unread { STRONG_STYLE } else { Style::new() };
@@ -206,50 +274,13 @@ fn print_rows(context: &mut CommandContext, rows: &[[String; 5]]) -> Result<(), 
             (title, subject.as_str()),
         ];
         context.out.print_line(style_cells(&cells))?;
+        if let Some(Some(snippet)) = snippets.next()
+            && !snippet.text.is_empty()
+        {
+            context.out.print_line(snippet_line(snippet))?;
+        }
     }
     Ok(())
-}
-
-/// Prints messages as threads: each thread where its newest message is, and its messages indented
-/// below those that they answer.
-fn print_threads(
-    context: &mut CommandContext,
-    reader: &Reader,
-    listed: &[ListedMessage],
-) -> Result<(), CommandFailure> {
-    let messages: Vec<ThreadMessage<'_>> = listed
-        .iter()
-        .map(|one| ThreadMessage {
-            message_id: &one.message.uid,
-            references: &one.message.summary.references,
-            date: one.message.summary.date,
-            subject: &one.message.summary.subject,
-        })
-        .collect();
-    let order = order_threads(&messages, ThreadOrder::Descending);
-    let mut rows = Vec::with_capacity(listed.len());
-    for place in &order {
-        let Some(one) = listed.get(place.index) else { continue };
-        if context.format == OutputFormat::Json {
-            let mut object = message_json(one);
-            object["thread"] = json!({
-                "level": place.level, "root": place.root, "first_child": place.first_child,
-                "last_child": place.last_child, "has_child": place.has_child,
-                "orphan": place.orphan, "duplicate": place.duplicate,
-                "thread_subject": place.thread_subject, "number": place.thread,
-            });
-            context.out.print_json(&object)?;
-            continue;
-        }
-        let branch = match (place.level, place.last_child) {
-            (0, _) if place.orphan => "\u{2570} ".to_string(),
-            (0, _) => String::new(),
-            (level, true) => "  ".repeat(level - 1) + "\u{2514} ",
-            (level, false) => "  ".repeat(level - 1) + "\u{251c} ",
-        };
-        rows.push(list_cells(context, reader, one, &branch)?);
-    }
-    print_rows(context, &rows)
 }
 
 /// Prints the paths of the files of each message.
@@ -257,19 +288,48 @@ fn print_files(
     context: &mut CommandContext,
     reader: &Reader,
     listed: &[ListedMessage],
+    is_null_separated: bool,
 ) -> Result<(), CommandFailure> {
     let roots = mail_roots(context)?;
     for one in listed {
         for path in message_paths(reader, &roots, one.message.row)? {
             if context.format == OutputFormat::Json {
-                let mut object = message_json(one);
+                let mut object = message_json(reader, &roots, one)?;
                 object["file"] = json!(path.to_string_lossy());
                 context.out.print_json(&object)?;
+            } else if is_null_separated {
+                // For programs: the bytes of the name.
+                context.out.print_bytes(&[path.as_os_str().as_bytes(), b"\0"].concat())?;
             } else {
                 context.out.print_line(sanitize_line(&path.display().to_string()))?;
             }
         }
     }
+    Ok(())
+}
+
+/// Makes links to the files of each message in a folder.
+fn make_links(
+    context: &mut CommandContext,
+    reader: &Reader,
+    listed: &[ListedMessage],
+    folder: &OutputFolder,
+    is_clearing: bool,
+) -> Result<(), CommandFailure> {
+    let roots = mail_roots(context)?;
+    let mut paths = Vec::new();
+    for one in listed {
+        paths.extend(message_paths(reader, &roots, one.message.row)?);
+    }
+    let path = folder.checked_path(&context.dir)?;
+    let report = larder_sync::link_messages(path, &paths, is_clearing)?;
+    if context.format == OutputFormat::Json {
+        let object =
+            json!({ "added": report.added, "kept": report.kept, "removed": report.removed });
+        return Ok(context.out.print_json(&object)?);
+    }
+    let made = format_count(report.added as u64, "link");
+    context.print_note(format!("{made} made, {} kept, {} removed", report.kept, report.removed));
     Ok(())
 }
 
@@ -287,48 +347,8 @@ fn print_raw(
     Ok(())
 }
 
-/// Returns the paths of the files of a message.
-pub(in crate::commands) fn message_paths(
-    reader: &Reader,
-    roots: &MailRoots,
-    row: u32,
-) -> Result<Vec<std::path::PathBuf>, CommandFailure> {
-    let mail: MailReader<'_> = reader.mail()?;
-    let files = mail.message_files(row)?.into_iter();
-    files.map(|(collection, path)| file_path(roots, &collection, &path)).collect()
-}
-
-fn message_json(one: &ListedMessage) -> Value {
-    let summary = &one.message.summary;
-    let addresses = |addresses: &[MailAddress]| -> Value {
-        addresses.iter().map(|one| json!({ "name": one.name, "address": one.address })).collect()
-    };
-    let date = MessageDate { seconds: summary.date, offset_minutes: 0 };
-    json!({
-        "kind": "message",
-        "id": one.message.handle.to_string(),
-        "message_id": one.message.uid,
-        "date": (summary.date != 0).then(|| date.to_rfc3339()),
-        "timestamp": summary.date,
-        "size": summary.size,
-        "from": addresses(&summary.from),
-        "to": addresses(&summary.to),
-        "cc": addresses(&summary.cc),
-        "subject": summary.subject,
-        "list_id": (!summary.list_id.is_empty()).then_some(&summary.list_id),
-        "references": summary.references,
-        "flags": one.flags.names().collect::<Vec<_>>(),
-        "is_match": one.is_match,
-    })
-}
-
-/// Returns the name of a person, else the address.
-fn short_name(one: &MailAddress) -> String {
-    one.name.clone().unwrap_or_else(|| one.address.clone())
-}
-
 /// Returns the date of a list, in the user's time zone.
-fn list_date(context: &CommandContext, seconds: i64) -> String {
+pub(super) fn list_date(context: &CommandContext, seconds: i64) -> String {
     if seconds == 0 {
         return String::new();
     }
@@ -342,7 +362,6 @@ fn list_date(context: &CommandContext, seconds: i64) -> String {
 /// Returns the letters of the flags that matter in a list: unread, flagged, replied, passed,
 /// attachment, draft, trashed, encrypted and signed.
 fn flag_letters(flags: MessageFlags) -> String {
-    use larder_store::message_flags::MessageFlag;
     let letters = [
         (MessageFlag::Flagged, 'F'),
         (MessageFlag::Replied, 'R'),

@@ -1,0 +1,140 @@
+//! The values of a listed message, as JSON and as columns of `--fields`.
+
+use crate::failure::{CommandFailure, FailureKind};
+use crate::mail_store::{MailRoots, file_path};
+use crate::output::sanitize_line;
+use larder_format::message::{MailAddress, MessageDate};
+use larder_query::{ListedMessage, format_thread_id};
+use larder_store::Reader;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The names of the values in JSON, and their names and letters in mu.
+const FIELDS: [(&str, &[&str]); 21] = [
+    ("id", &[]),
+    ("kind", &[]),
+    ("collection", &[]),
+    ("message_id", &["msgid", "i"]),
+    ("date", &["d"]),
+    ("timestamp", &[]),
+    ("size", &["z"]),
+    ("priority", &["prio", "p"]),
+    ("from", &["f"]),
+    ("to", &["t"]),
+    ("cc", &["c"]),
+    ("bcc", &["h"]),
+    ("reply_to", &[]),
+    ("subject", &["s"]),
+    ("list_id", &["list", "v"]),
+    ("references", &["ref"]),
+    ("keywords", &["tags", "x"]),
+    ("flags", &["flag", "g"]),
+    ("folders", &["maildir", "m"]),
+    ("files", &["path", "l"]),
+    ("thread_id", &[]),
+];
+
+/// Returns the names in JSON of the columns of `--fields`.
+pub(super) fn parse_field_names(names: &[String]) -> Result<Vec<&'static str>, CommandFailure> {
+    let find = |name: &String| {
+        let is_named = |(known, others): &(&str, &[&str])| {
+            [*known].iter().chain(*others).any(|known| known.eq_ignore_ascii_case(name))
+        };
+        FIELDS.into_iter().find(is_named).map(|(name, _)| name).ok_or_else(|| {
+            let known: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
+            let message =
+                format!("unknown field {:?} of messages in --fields", sanitize_line(name));
+            CommandFailure::new(FailureKind::Usage, message)
+                .with_hint(format!("one of {}", known.join(", ")))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Returns the files of a message: the names of their collections, and their paths below the root
+/// of the maildir.
+fn read_files(reader: &Reader, row: u32) -> Result<Vec<(String, PathBuf)>, CommandFailure> {
+    Ok(reader.mail()?.message_files(row)?)
+}
+
+/// Returns the paths of the files of a message.
+pub(in crate::commands) fn message_paths(
+    reader: &Reader,
+    roots: &MailRoots,
+    row: u32,
+) -> Result<Vec<PathBuf>, CommandFailure> {
+    let files = read_files(reader, row)?.into_iter();
+    files.map(|(collection, path)| file_path(roots, &collection, &path)).collect()
+}
+
+/// Returns all values of a message.
+pub(super) fn message_json(
+    reader: &Reader,
+    roots: &MailRoots,
+    one: &ListedMessage,
+) -> Result<Value, CommandFailure> {
+    let summary = &one.message.summary;
+    let addresses = |addresses: &[MailAddress]| -> Value {
+        addresses.iter().map(|one| json!({ "name": one.name, "address": one.address })).collect()
+    };
+    let date = MessageDate { seconds: summary.date, offset_minutes: 0 };
+    let files = read_files(reader, one.message.row)?;
+    let mut folders: Vec<String> = files.iter().map(|(_, path)| folder_name(path)).collect();
+    folders.dedup();
+    // The files of a source that is no longer registered have no paths.
+    let paths = files.iter().filter_map(|(name, path)| roots.get(name).map(|root| root.join(path)));
+    let paths: Vec<String> = paths.map(|path| path.to_string_lossy().into_owned()).collect();
+    Ok(json!({
+        "kind": "message",
+        "id": one.message.handle.to_string(),
+        "collection": files.first().map(|(name, _)| name),
+        "message_id": one.message.uid,
+        "date": (summary.date != 0).then(|| date.to_rfc3339()),
+        "timestamp": summary.date,
+        "size": summary.size,
+        "priority": one.flags.priority().name(),
+        "from": addresses(&summary.from),
+        "to": addresses(&summary.to),
+        "cc": addresses(&summary.cc),
+        "bcc": addresses(&summary.bcc),
+        "reply_to": addresses(&summary.reply_to),
+        "subject": summary.subject,
+        "list_id": (!summary.list_id.is_empty()).then_some(&summary.list_id),
+        "references": summary.references,
+        "keywords": summary.keywords,
+        "flags": one.flags.names().collect::<Vec<_>>(),
+        "folders": folders,
+        "files": paths,
+        "thread_id": format_thread_id(one.thread),
+        "is_match": one.is_match,
+    }))
+}
+
+/// Returns the folder of a file as `maildir:` takes it: `/INBOX` for `INBOX/cur/1:2,S`.
+fn folder_name(path: &Path) -> String {
+    let folder = path.parent().and_then(Path::parent).unwrap_or(Path::new(""));
+    format!("/{}", folder.to_string_lossy())
+}
+
+/// Returns these values of an object.
+pub(super) fn select_fields(object: &Value, names: &[&'static str]) -> Value {
+    let always = ["id", "kind", "is_match"];
+    let names = always.iter().chain(names);
+    names.filter_map(|name| Some(((*name).to_string(), object.get(name)?.clone()))).collect()
+}
+
+/// Returns the text of a value: several texts have a comma between them, people their addresses.
+pub(super) fn field_text(value: &Value) -> String {
+    let text = match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(field_text).collect::<Vec<_>>().join(", "),
+        Value::Object(_) => {
+            let part = |name: &str| value.get(name).and_then(Value::as_str);
+            let address = part("address").unwrap_or_default().to_string();
+            MailAddress { name: part("name").map(Into::into), address }.to_string()
+        }
+        other => other.to_string(),
+    };
+    sanitize_line(&text)
+}

@@ -1,0 +1,202 @@
+//! Lists of messages and threads that `larder find` prints.
+
+use crate::test_home::Home;
+
+/// The files of the maildir: folder and name, header lines, and a body.
+const FILES: [(&str, &str, &str); 5] = [
+    (
+        "INBOX/cur/1.host:2,S",
+        "Message-ID: <a1>\nFrom: Anna Berg <anna@x.example>\nTo: Bruno <b@x.example>\n\
+         Reply-To: <desk@x.example>\nSubject: Walrus audit\nDate: 01 Jan 2020 10:00:00 +0000\n\
+         X-Label: todo tax\nX-Priority: 1\n",
+        "The walrus is due.",
+    ),
+    (
+        "INBOX/new/2.host",
+        "Message-ID: <a2>\nFrom: Bruno <b@x.example>\nSubject: Re: Walrus audit\n\
+         References: <a1>\nDate: 02 Jan 2020 10:00:00 +0000\n",
+        "Yes.",
+    ),
+    (
+        "Lists/sea/cur/3.host:2,FS",
+        "Message-ID: <b1>\nFrom: dora@x.example\nBcc: Anna <anna@x.example>\nSubject: Seal\tnews\n\
+         List-Id: Sea <sea.x.example>\nDate: 03 Jan 2020 10:00:00 +0000\n",
+        "A walrus was seen.",
+    ),
+    (
+        "INBOX/cur/4.host:2,S",
+        "Message-ID: <c1>\nFrom: Chloe <c@x.example>\nDate: 04 Jan 2020 10:00:00 +0000\n",
+        "Nothing.",
+    ),
+    (
+        "Archive/cur/5.host:2,S",
+        "Message-ID: <c1>\nFrom: Chloe <c@x.example>\nDate: 04 Jan 2020 10:00:00 +0000\n",
+        "Nothing.",
+    ),
+];
+
+/// Returns a home whose maildir is indexed.
+pub(crate) fn home_with_mail() -> Home {
+    let home = Home::new();
+    for (name, header, body) in FILES {
+        let path = home.work("mail").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("{header}\n{body}\n")).unwrap();
+    }
+    home.ok(&["sources", "add", "mail", "--into", "post"]);
+    home.ok(&["sync"]);
+    home
+}
+
+/// Runs `larder find --kind message` and returns its lines without the ID in front of each.
+fn lines(home: &Home, args: &[&str]) -> Vec<String> {
+    let text = home.ok(&[&["find", "--kind", "message"], args].concat());
+    let text = crate::test_home::mask(&text, home.path());
+    let rest = |line: &str| {
+        let end = line.find([' ', '\t']).unwrap_or_default();
+        line[end..].trim_start_matches(' ').to_string()
+    };
+    text.lines().map(rest).collect()
+}
+
+#[test]
+fn messages_are_sorted_and_their_fields_printed() {
+    let home = home_with_mail();
+    let fields = "message_id,subject,reply_to,bcc,keywords,priority,folders,list";
+    assert_eq!(
+        lines(&home, &["--sort", "date", "--fields", fields]),
+        [
+            "\ta1\tWalrus audit\tdesk@x.example\t\ttodo, tax\thigh\t/INBOX\t",
+            "\ta2\tRe: Walrus audit\t\t\t\tnormal\t/INBOX\t",
+            "\tb1\tSeal news\t\tAnna <anna@x.example>\t\tnormal\t/Lists/sea\tsea.x.example",
+            "\tc1\t\t\t\t\tnormal\t/Archive, /INBOX\t",
+        ]
+    );
+    assert_eq!(
+        lines(&home, &["--sort", "-from", "--fields", "from,date,flags", "-n", "2"]),
+        [
+            "\tdora@x.example\t2020-01-03T10:00:00Z\tflagged, seen, list",
+            "\tChloe <c@x.example>\t2020-01-04T10:00:00Z\tseen",
+        ]
+    );
+    let run = home.code(&["find", "--kind", "message", "--sort", "colour"], 2);
+    assert!(run.stderr().contains("one of date, subject, from"), "{}", run.stderr());
+    let run = home.code(&["find", "--kind", "message", "--fields", "colour"], 2);
+    assert!(run.stderr().contains("one of id, kind, collection"), "{}", run.stderr());
+    let run = home.code(&["find", "--threads", "--sort", "from"], 2);
+    assert!(run.stderr().contains("threads are sorted by date only"), "{}", run.stderr());
+}
+
+#[test]
+fn json_has_everything_that_is_stored() {
+    let home = home_with_mail();
+    let find = |args: &[&str]| home.json(&[&["find", "--kind", "message"], args].concat());
+    let found = find(&["msgid:a1"]);
+    let object = &found[0];
+    assert_eq!(object["collection"], "post");
+    assert_eq!(object["reply_to"][0]["address"], "desk@x.example");
+    assert_eq!(object["keywords"], serde_json::json!(["todo", "tax"]));
+    assert_eq!(object["priority"], "high");
+    assert_eq!(object["folders"], serde_json::json!(["/INBOX"]));
+    let file = home.work("mail/INBOX/cur/1.host:2,S").canonicalize().unwrap();
+    assert_eq!(object["files"], serde_json::json!([file.to_str().unwrap()]));
+    assert_eq!(find(&["msgid:c1"])[0]["files"].as_array().unwrap().len(), 2);
+    let id = object["thread_id"].as_str().unwrap();
+    assert_eq!(find(&[&format!("thread:{id}")]).len(), 2);
+    let selected = find(&["msgid:a1", "--fields", "subject,maildir"]);
+    let names: Vec<&String> = selected[0].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["id", "kind", "is_match", "subject", "folders"]);
+}
+
+#[test]
+fn threads_are_counted_summed_up_and_kept_whole() {
+    let home = home_with_mail();
+    assert_eq!(
+        lines(&home, &["walrus", "--threads", "--related"]),
+        [
+            "[TIME]  dora@x.example  F  Seal news".replace("[TIME]", "2020-01-03 10:00"),
+            "2020-01-01 10:00  Anna Berg          Walrus audit".into(),
+            "2020-01-02 10:00  Bruno           u  \u{2514} Re: Walrus audit".into(),
+        ]
+    );
+    assert_eq!(
+        lines(&home, &["body:walrus", "--summary"]),
+        [
+            "2020-01-03 10:00  [1/1]  dora@x.example     Seal news",
+            "2020-01-01 10:00  [1/2]  Anna Berg | Bruno  Walrus audit",
+        ]
+    );
+    assert_eq!(home.ok(&["find", "--threads", "--count"]), "3\n");
+    assert_eq!(home.json(&["find", "--threads", "-n", "1", "--offset", "2"]).len(), 2);
+    let summaries = home.json(&["find", "--summary", "from:anna"]);
+    assert_eq!(summaries[0]["matched"], 1);
+    assert_eq!(summaries[0]["total"], 2);
+    assert_eq!(summaries[0]["authors"], serde_json::json!(["Anna Berg"]));
+    assert_eq!(summaries[0]["other_message_ids"], serde_json::json!(["a2"]));
+    let threads = home.json(&["find", "--threads", "subject:walrus"]);
+    assert_eq!(threads[1]["thread"]["path"], serde_json::json!([0, 0]));
+}
+
+#[test]
+fn paths_may_end_with_zero_bytes() {
+    let home = home_with_mail();
+    let paths = home.ok(&["find", "msgid:c1", "--files", "-0"]);
+    let names: Vec<&str> =
+        paths.split_terminator('\0').map(|path| path.rsplit('/').next().unwrap()).collect();
+    assert_eq!(names, ["5.host:2,S", "4.host:2,S"]);
+    assert!(!paths.contains('\n'));
+}
+
+#[test]
+fn snippets_show_the_text_around_the_first_hit() {
+    let home = home_with_mail();
+    assert_eq!(
+        lines(&home, &["body:walrus", "--snippets"]),
+        [
+            "2020-01-03 10:00  dora@x.example  F  Seal news",
+            "A walrus was seen.",
+            "2020-01-01 10:00  Anna Berg          Walrus audit",
+            "The walrus is due.",
+        ]
+    );
+    let found = home.json(&["find", "--snippets", "body:walrus"]);
+    assert_eq!(found[0]["snippet"]["text"], "A walrus was seen.");
+    assert_eq!(found[0]["snippet"]["hits"], serde_json::json!([[2, 8]]));
+    let coloured =
+        home.ok(&["--color", "always", "find", "--snippets", "body:walrus", "--threads"]);
+    assert!(coloured.contains("\x1b[1m\x1b[33mwalrus\x1b[0m"), "{coloured:?}");
+    std::fs::remove_file(home.work("mail/Lists/sea/cur/3.host:2,FS")).unwrap();
+    let run = home.code(&["find", "--snippets", "body:walrus"], 0);
+    assert!(run.stderr().contains("3.host"), "{}", run.stderr());
+    assert!(run.stdout().contains("The walrus is due."));
+}
+
+#[test]
+fn links_stand_in_a_maildir_of_their_own() {
+    let home = home_with_mail();
+    let names = |directory: &str| {
+        let entries = std::fs::read_dir(home.work("links").join(directory)).unwrap();
+        let mut targets: Vec<String> = entries
+            .map(|entry| std::fs::read_link(entry.unwrap().path()).unwrap())
+            .map(|target| target.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        targets.sort();
+        targets.join(" ")
+    };
+    let run = home.code(&["find", "walrus", "--links", "links"], 0);
+    assert!(run.stderr().contains("3 links made, 0 kept, 0 removed"), "{}", run.stderr());
+    assert_eq!((names("cur"), names("new")), ("1.host:2,S 3.host:2,FS".into(), "2.host".into()));
+    let run = home.json(&["find", "msgid:b1", "--links", "links"]);
+    assert_eq!(run[0]["kept"], 1);
+    home.ok(&["find", "msgid:b1", "--links", "links", "--clear"]);
+    assert_eq!((names("cur"), names("new")), ("3.host:2,FS".into(), String::new()));
+    // The links are no second copy of the messages for a source.
+    let run = home.code(&["sources", "add", "links", "--into", "links"], 2);
+    assert!(run.stderr().contains("is no maildir"), "{}", run.stderr());
+    // A maildir with messages is no folder of links.
+    let run = home.run(&["find", "walrus", "--links", "mail/INBOX", "--clear"]);
+    assert!(run.stderr().contains("is no link"), "{}", run.stderr());
+    assert_eq!(run.code, 5);
+    assert!(home.work("mail/INBOX/cur/1.host:2,S").exists());
+    assert!(!home.work("mail/INBOX/.noindex").exists());
+}

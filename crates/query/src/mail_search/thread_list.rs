@@ -1,0 +1,164 @@
+//! Lists of threads: a limit counts threads, and each has its messages that match, or all.
+//!
+//! Separate from `thread_tree`, which arranges given messages: here the threads are chosen, by
+//! their newest messages that match.
+
+use super::block_test::BlockTest;
+use super::list_order::without_reply_prefixes;
+use super::message_list::{ListedMessage, MailListRequest};
+use super::row_values::RowValues;
+use super::{MailHit, MailSearch};
+use crate::error::Error;
+use crate::mail_query::MailQuery;
+use crate::thread_tree::{ThreadMessage, ThreadOrder, ThreadRow, order_threads};
+use larder_store::MailColumn;
+use std::collections::HashSet;
+
+/// The number of hits that are read first for each thread of the list.
+const HITS_PER_THREAD: usize = 4;
+
+/// A thread of a list.
+#[derive(Debug, Clone)]
+pub struct ListedThread {
+    /// The number of the thread in the index.
+    pub thread: u32,
+    /// The number of its messages.
+    pub total: usize,
+    /// The number of its messages that match.
+    pub matched: usize,
+    /// The listed messages, the newest first.
+    pub messages: Vec<ListedMessage>,
+    /// The rows of the tree, whose `index` is the place in `messages`. The numbers of threads
+    /// ascend over the list.
+    pub rows: Vec<ThreadRow>,
+}
+
+impl MailSearch<'_> {
+    /// Returns the threads with a message that matches, by the newest of these: the last thread
+    /// first, or the first if the order is ascending. Without `is_related` only messages that match
+    /// are listed. The order must be by date.
+    ///
+    /// # Errors
+    /// As [`MailSearch::find_newest`].
+    pub fn list_threads(&self, request: &MailListRequest<'_>) -> Result<Vec<ListedThread>, Error> {
+        let is_descending = request.sort.is_descending;
+        let end = request.limit.saturating_add(request.offset);
+        let mut chosen =
+            self.newest_threads(request.query, if is_descending { end } else { usize::MAX })?;
+        if !is_descending {
+            chosen.reverse();
+            chosen.truncate(end);
+        }
+        let chosen = chosen.get(request.offset..).unwrap_or_default();
+        let mut members = Vec::with_capacity(chosen.len());
+        for thread in chosen {
+            members.push(self.mail.thread_members(*thread)?);
+        }
+        let matches = self.matches_among(request.query, &members.concat())?;
+        let is_match = |row: u32| matches.binary_search(&row).is_ok();
+        let order = if is_descending { ThreadOrder::Descending } else { ThreadOrder::Ascending };
+        let mut threads = Vec::with_capacity(chosen.len());
+        let mut first_number = 0;
+        for (thread, rows) in chosen.iter().zip(members) {
+            let (total, matched) = (rows.len(), rows.iter().filter(|row| is_match(**row)).count());
+            let shown = rows.into_iter().filter(|row| request.is_related || is_match(*row));
+            let mut messages = self.read_listed(shown, is_match)?;
+            messages
+                .sort_by_key(|one| std::cmp::Reverse((one.message.summary.date, one.message.row)));
+            let mut rows = arrange(&messages, order);
+            for row in &mut rows {
+                row.position += if row.level == 0 { first_number } else { 0 };
+                row.thread += first_number;
+            }
+            first_number = rows.last().map_or(first_number, |row| row.thread + 1);
+            threads.push(ListedThread { thread: *thread, total, matched, messages, rows });
+        }
+        Ok(threads)
+    }
+
+    /// Returns the number of threads with a message that matches.
+    ///
+    /// # Errors
+    /// As [`MailSearch::find_newest`].
+    pub fn count_threads(&self, query: &MailQuery) -> Result<u64, Error> {
+        let mut rows = Vec::new();
+        self.for_each_match(query, &mut |row| rows.push(row))?;
+        let mut values = RowValues::new(self.mail, MailColumn::Thread);
+        let mut threads = HashSet::new();
+        for row in rows {
+            threads.insert(values.get(row)?);
+        }
+        Ok(threads.len() as u64)
+    }
+
+    /// Returns the threads of the newest messages that match, at most `count`, each once.
+    fn newest_threads(&self, query: &MailQuery, count: usize) -> Result<Vec<u32>, Error> {
+        let mut limit = count.saturating_mul(HITS_PER_THREAD);
+        loop {
+            let hits = self.find_newest(query, limit)?;
+            let is_complete = hits.len() < limit;
+            let mut values = RowValues::new(self.mail, MailColumn::Thread);
+            let (mut known, mut threads) = (HashSet::new(), Vec::new());
+            for MailHit { row, .. } in hits {
+                let thread = values.get(row)?;
+                if threads.len() < count && known.insert(thread) {
+                    threads.push(thread);
+                }
+            }
+            if is_complete || threads.len() >= count {
+                return Ok(threads);
+            }
+            limit = limit.saturating_mul(HITS_PER_THREAD);
+        }
+    }
+
+    /// Returns those of the rows that match, ascending.
+    fn matches_among(&self, query: &MailQuery, rows: &[u32]) -> Result<Vec<u32>, Error> {
+        let mut matches = Vec::new();
+        let mut test = BlockTest::And(vec![self.rows_test(rows), self.compile(query)?]);
+        self.for_each_row(&mut test, &mut |row| matches.push(row))?;
+        Ok(matches)
+    }
+}
+
+impl ListedThread {
+    /// Returns the newest message that matches, else the newest one.
+    #[must_use]
+    pub fn newest_match(&self) -> Option<&ListedMessage> {
+        self.messages.iter().find(|one| one.is_match).or(self.messages.first())
+    }
+
+    /// Returns the subject of the newest message that matches, without prefixes such as `Re:`.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        self.newest_match().map_or("", |one| without_reply_prefixes(&one.message.summary.subject))
+    }
+
+    /// Returns the names of the senders, each once, by their first messages: those of messages that
+    /// match, and the others.
+    #[must_use]
+    pub fn authors(&self) -> (Vec<&str>, Vec<&str>) {
+        let names = |is_match: bool| {
+            let messages = self.messages.iter().rev().filter(move |one| one.is_match == is_match);
+            let from = messages.filter_map(|one| one.message.summary.from.first());
+            from.map(|one| one.display_name())
+        };
+        let mut known = HashSet::new();
+        let matching = names(true).filter(|name| known.insert(*name)).collect();
+        let others = names(false).filter(|name| known.insert(*name)).collect();
+        (matching, others)
+    }
+}
+
+fn arrange(messages: &[ListedMessage], order: ThreadOrder) -> Vec<ThreadRow> {
+    let messages: Vec<ThreadMessage<'_>> = messages
+        .iter()
+        .map(|one| ThreadMessage {
+            message_id: &one.message.uid,
+            references: &one.message.summary.references,
+            date: one.message.summary.date,
+            subject: &one.message.summary.subject,
+        })
+        .collect();
+    order_threads(&messages, order)
+}

@@ -12,6 +12,7 @@ mod book;
 mod calendar;
 mod changes;
 mod checksums;
+mod full_text;
 mod identity;
 mod index_configs;
 mod index_rebuild;

@@ -12,6 +12,7 @@
 #![allow(clippy::missing_panics_doc, reason = "a target reports a failure by a panic")]
 
 mod format;
+mod mail;
 mod phrase;
 mod query;
 mod stored_formats;
@@ -20,6 +21,10 @@ mod time;
 pub use crate::format::{
     check_component, check_contact, check_decode, check_fold, check_join, check_lines,
     check_message, check_split,
+};
+pub use crate::mail::{
+    check_header_fields, check_html, check_mail_query, check_maildir_name, check_snippets,
+    check_tokenizer,
 };
 pub use crate::phrase::check_phrase;
 pub use crate::query::{check_address, check_search_line, check_sexp};
@@ -36,6 +41,12 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("contact", check_contact),
     ("component", check_component),
     ("message", check_message),
+    ("mail_query", check_mail_query),
+    ("snippets", check_snippets),
+    ("tokenizer", check_tokenizer),
+    ("header_fields", check_header_fields),
+    ("maildir_name", check_maildir_name),
+    ("html", check_html),
     ("decode", check_decode),
     ("fold", check_fold),
     ("line", check_search_line),

@@ -360,6 +360,11 @@ fn cut_snippet(text: &str, marks: &[Range<usize>], length: usize) -> Snippet {
     snippet.push(text.get(at..end).unwrap_or_default());
     let length = snippet.text.trim_end().len();
     snippet.text.truncate(length);
+    // A mark of characters that are shown as spaces may end behind the text.
+    snippet.hits.retain_mut(|hit| {
+        hit.end = hit.end.min(length);
+        hit.start < hit.end
+    });
     if !text.get(end..).unwrap_or_default().trim().is_empty() {
         snippet.text.push('\u{2026}');
     }

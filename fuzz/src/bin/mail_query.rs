@@ -1,0 +1,4 @@
+//! Fuzzes queries for messages; the checks are in the library.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_mail_query(data));

@@ -1,0 +1,4 @@
+//! Fuzzes snippets of messages; the checks are in the library.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_fuzz::check_snippets(data));

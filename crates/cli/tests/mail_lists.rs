@@ -200,3 +200,25 @@ fn links_stand_in_a_maildir_of_their_own() {
     assert!(home.work("mail/INBOX/cur/1.host:2,S").exists());
     assert!(!home.work("mail/INBOX/.noindex").exists());
 }
+
+#[test]
+fn one_question_is_about_all_kinds() {
+    let home = home_with_mail();
+    home.write("anna.vcf", crate::test_home::ANNA);
+    home.ok(&["import", "anna.vcf"]);
+    home.ok(&["add", "Lunch with Anna on 2026-03-06 12:30"]);
+    let text = home.ok(&["find", "anna"]);
+    let text = crate::test_home::mask(&text, home.path());
+    let titles: Vec<&str> = text.lines().filter(|line| !line.contains("  ")).collect();
+    assert_eq!(titles, ["Events", "", "Contacts", "", "Messages"], "{text}");
+    assert!(text.lines().last().unwrap().ends_with("Walrus audit"), "{text}");
+    let kinds = home.json(&["find", "anna"]);
+    let kinds: Vec<&str> = kinds.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["event", "contact", "message", "message"]);
+    assert_eq!(home.ok(&["find", "anna", "--count"]), "4\n");
+    assert_eq!(home.json(&["find", "anna", "-n", "1", "--sort", "date"])[1]["message_id"], "a1");
+    // A single group needs no heading.
+    assert!(!home.ok(&["find", "walrus"]).contains("Messages"));
+    assert!(!home.ok(&["find", "lunch"]).contains("Events"));
+    home.code(&["find", "anna", "--offset", "1"], 2);
+}

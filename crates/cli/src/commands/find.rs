@@ -9,18 +9,19 @@ mod snippets;
 mod thread_list;
 
 use self::field_list::{FieldListRow, ListFields};
+use self::message_list::MessageGroup;
 use self::query_args::QueryArgs;
 use super::show::item_format::{self, OutputColumn};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::output::{FAINT_STYLE, OutputStream, format_count};
+use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, format_count};
 use crate::output_path::OutputFolder;
 use larder_date_phrase::DateRange;
 use larder_format::collection_type::suggest_any_field;
 use larder_format::kind::SourceLocation;
 use larder_query::{ItemSummary, Query, ResultSet, SortSpec, TimeTest};
-use larder_store::{ItemRow, Reader, TimeTarget};
+use larder_store::{ItemRow, Kind, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
 
@@ -173,6 +174,11 @@ impl FindArgs {
         if self.is_about_messages() {
             return self.run_for_messages(context);
         }
+        if self.offset.is_some() {
+            let message = "--offset is for messages";
+            return Err(CommandFailure::new(FailureKind::Usage, message)
+                .with_hint("add --kind message; other lists start at --from TEXT"));
+        }
         let columns = parse_columns(&self.fields)?;
         let mut request = self.to_search_request(context)?;
         let reader = context.open_reader()?;
@@ -200,16 +206,24 @@ impl FindArgs {
             &reader,
             &larder_query::find_undecided_rows(&reader, &answer)?,
         )?;
+        let messages = match self.is_about_all_kinds() {
+            true => MessageGroup::find(context, &self.message_options())?,
+            false => None,
+        };
         if self.explain {
             print_explanation(context, &answer)?;
         } else if self.count {
-            print_count(context, answer.len() as u64)?;
+            let messages = messages.as_ref().map_or(0, MessageGroup::count);
+            print_count(context, answer.len() as u64 + messages)?;
             answer.check_complete()?;
         } else {
-            print_answer(context, &reader, &answer, columns.as_deref())?;
+            let has_others = messages.as_ref().is_some_and(|messages| messages.count() > 0);
+            print_answer(context, &reader, &answer, columns.as_deref(), has_others)?;
+            if let Some(messages) = &messages {
+                messages.print(context, !answer.is_empty())?;
+            }
         }
-        let has_messages = self.is_about_all_kinds()
-            && message_list::print_message_group(context, &self.message_options())?;
+        let has_messages = messages.is_some_and(|messages| messages.count() > 0);
         let is_empty = answer.is_empty() && !has_messages;
         if is_empty && !self.count && !self.explain && context.format == OutputFormat::Text {
             self.print_advice(context);
@@ -233,9 +247,7 @@ impl FindArgs {
     fn is_about_all_kinds(&self) -> bool {
         self.query_args.kind.is_none()
             && self.unsupported_message_option().is_none()
-            && self.sort.is_none()
             && self.fields.is_empty()
-            && !self.count
             && !self.query_args.query_text().trim().is_empty()
     }
 
@@ -430,9 +442,12 @@ pub(super) fn print_answer(
     reader: &Reader,
     answer: &ResultSet,
     columns: Option<&[OutputColumn]>,
+    has_other_groups: bool,
 ) -> Result<(), CommandFailure> {
     match (context.format, columns) {
-        (OutputFormat::Text, None) => return print_table(context, reader, answer),
+        (OutputFormat::Text, None) => {
+            return print_table(context, reader, answer, has_other_groups);
+        }
         (OutputFormat::Text | OutputFormat::Json, Some(columns)) => {
             return print_columns(context, reader, answer, columns);
         }
@@ -462,6 +477,10 @@ struct RowBuffer {
     bytes: usize,
     /// The row ids of items with a schedule.
     items: Vec<ItemRow>,
+    /// The kinds of the items, each once.
+    kinds: Vec<Kind>,
+    /// The number of headings that were printed, if there are several groups.
+    headings: Option<usize>,
 }
 
 impl RowBuffer {
@@ -473,6 +492,12 @@ impl RowBuffer {
         local: &Zone,
     ) -> Result<(), CommandFailure> {
         self.bytes = 0;
+        let kinds = std::mem::take(&mut self.kinds);
+        if let Some(number) = self.headings.as_mut().filter(|_| !kinds.is_empty()) {
+            let nouns: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.name())).collect();
+            print_heading(out, &nouns.join(", "), *number > 0)?;
+            *number += 1;
+        }
         let lines = field_list::format_rows(&std::mem::take(&mut self.rows), out.line_width());
         for line in lines {
             out.print_line(line)?;
@@ -487,20 +512,40 @@ impl RowBuffer {
     }
 }
 
-/// Prints the default columns of each kind.
+/// Prints the line above a group of items.
+pub(super) fn print_heading(
+    out: &mut OutputStream,
+    nouns: &str,
+    is_after_others: bool,
+) -> Result<(), CommandFailure> {
+    if is_after_others {
+        out.print_line("")?;
+    }
+    let (first, rest) = nouns.split_at(nouns.len().min(1));
+    let title = format!("{}{rest}", first.to_uppercase());
+    Ok(out.print_line(format!("{STRONG_STYLE}{title}{STRONG_STYLE:#}"))?)
+}
+
+/// Prints the default columns of each kind. Several groups have headings.
 fn print_table(
     context: &mut CommandContext,
     reader: &Reader,
     answer: &ResultSet,
+    has_other_groups: bool,
 ) -> Result<(), CommandFailure> {
     let list_fields = ListFields::new();
     let (local, out) = (&context.settings.user_locale.zone, &mut context.out);
     let (mut failed, mut waiting, mut last_layout) = (None, RowBuffer::default(), None);
+    waiting.headings = has_other_groups.then_some(0);
     let listed = answer.for_each_projected(reader, list_fields.all(), &mut |meta, item| {
         let mut take = || -> Result<(), CommandFailure> {
             let layout = meta.kind.list_layout();
             if last_layout.replace(layout).is_some_and(|last| last != layout) {
+                waiting.headings.get_or_insert(0);
                 waiting.flush(reader, out, local)?;
+            }
+            if !waiting.kinds.contains(&meta.kind) {
+                waiting.kinds.push(meta.kind);
             }
             match list_fields.for_kind(meta.kind) {
                 Some(fields) => {

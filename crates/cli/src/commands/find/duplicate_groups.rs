@@ -94,7 +94,7 @@ fn print_groups(
         "{STRONG_STYLE}same {}{STRONG_STYLE:#}",
         sanitize_line(&reasons.join("; "))
     ))?;
-    super::print_answer(context, reader, &group.result_set(), columns)
+    super::print_answer(context, reader, &group.result_set(), columns, false)
 }
 
 /// Returns a reason as text.

@@ -6,6 +6,7 @@
 use super::message_fields::{
     field_text, message_json, message_paths, parse_field_names, select_fields,
 };
+use super::print_heading;
 use super::snippets::{SnippetReader, snippet_json, snippet_line};
 use super::thread_list;
 use crate::args::OutputFormat;
@@ -152,38 +153,80 @@ fn with_search<T>(
     Ok(search(&MailSearch::open(&mail, &words)?)?)
 }
 
-/// Prints the newest messages that match after the items of other kinds. Returns whether there are
-/// any. A query that has no meaning for messages matches none.
-pub(super) fn print_message_group(
-    context: &mut CommandContext,
-    options: &MessageListOptions,
-) -> Result<bool, CommandFailure> {
-    let Some(reader) = open_mail_reader(context)? else { return Ok(false) };
-    let query_context = MailQueryContext::from(&context.settings.user_locale);
-    let Ok(query) = MailQuery::parse(&options.query, &query_context) else { return Ok(false) };
-    let request = options.to_request(&query, GROUP_LIMIT)?;
-    let listed = match with_search(&reader, |search| search.list_messages(&request)) {
-        Ok(listed) => listed,
-        Err(error) if error.is_usage() => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    if listed.is_empty() {
-        return Ok(false);
+/// The messages that match, among items of other kinds: the newest ones.
+pub(super) struct MessageGroup {
+    reader: Reader,
+    listed: Vec<ListedMessage>,
+    count: u64,
+    /// Whether there may be more than those of the list.
+    is_cut: bool,
+}
+
+impl MessageGroup {
+    /// Finds the messages; `None`: no mail is indexed. A query that has no meaning for messages
+    /// matches none, and an order that messages do not have is by date.
+    pub(super) fn find(
+        context: &CommandContext,
+        options: &MessageListOptions,
+    ) -> Result<Option<MessageGroup>, CommandFailure> {
+        let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
+        let query_context = MailQueryContext::from(&context.settings.user_locale);
+        let Ok(query) = MailQuery::parse(&options.query, &query_context) else { return Ok(None) };
+        let limit = options.limit.unwrap_or(GROUP_LIMIT);
+        let sort = options.sort.as_deref().and_then(MailSort::parse);
+        let request = MailListRequest {
+            query: &query,
+            sort: sort.unwrap_or(MailSort::NEWEST_FIRST),
+            limit,
+            offset: 0,
+            is_related: false,
+        };
+        let found = with_search(&reader, |search| match options.is_count {
+            true => Ok((Vec::new(), search.count(&query)?)),
+            false => {
+                let listed = search.list_messages(&request)?;
+                let count = listed.len() as u64;
+                Ok((listed, count))
+            }
+        });
+        match found {
+            Ok((listed, count)) => {
+                let is_cut = options.limit.is_none() && listed.len() == limit;
+                Ok(Some(MessageGroup { reader, listed, count, is_cut }))
+            }
+            Err(error) if error.is_usage() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
-    if context.format == OutputFormat::Raw {
-        print_raw(context, &reader, &listed)?;
-    } else {
-        print_list(context, &reader, &listed, &[], None)?;
+
+    /// Returns the number of messages that match, or that are listed.
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
-    if listed.len() == GROUP_LIMIT
-        && options.limit.is_none()
-        && context.format == OutputFormat::Text
-    {
-        let note =
-            format!("the newest {GROUP_LIMIT} messages; all of them: larder find --kind message");
-        context.print_note(note);
+
+    /// Prints the messages. After other items they have a heading.
+    pub(super) fn print(
+        &self,
+        context: &mut CommandContext,
+        is_after_others: bool,
+    ) -> Result<(), CommandFailure> {
+        if self.listed.is_empty() {
+            return Ok(());
+        }
+        if context.format == OutputFormat::Raw {
+            return print_raw(context, &self.reader, &self.listed);
+        }
+        if is_after_others && context.format == OutputFormat::Text {
+            print_heading(&mut context.out, "messages", true)?;
+        }
+        print_list(context, &self.reader, &self.listed, &[], None)?;
+        if self.is_cut && context.format == OutputFormat::Text {
+            context.print_note(format!(
+                "the newest {GROUP_LIMIT} messages; all of them: larder find --kind message"
+            ));
+        }
+        Ok(())
     }
-    Ok(true)
 }
 
 /// Prints a line for each message: ID, date, sender, flags and subject; or these fields. With a

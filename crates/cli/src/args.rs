@@ -37,6 +37,9 @@ pub(crate) enum OutputFormat {
     Json,
     /// The original bytes of the items
     Raw,
+    /// A page for a browser
+    #[value(hide = true)]
+    Html,
     /// The answer to the query_command of mutt
     #[value(hide = true, alias = "mutt-ab")]
     Mutt,
@@ -64,6 +67,7 @@ impl OutputFormat {
             OutputFormat::Text => "text",
             OutputFormat::Json => "json",
             OutputFormat::Raw => "raw",
+            OutputFormat::Html => "html",
             OutputFormat::Mutt => "mutt",
             OutputFormat::MuttAlias => "mutt-alias",
             OutputFormat::Csv => "csv",

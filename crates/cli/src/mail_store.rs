@@ -6,6 +6,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::message_file::MessageFile;
 use crate::output::sanitize_line;
+use larder_query::{ListedMessage, ThreadPath, ThreadRow};
 use larder_store::{CheckReport, DataDirectory, HandlePrefix, Reader, Store, StoreFile};
 use larder_sync::MailSource;
 use std::collections::BTreeMap;
@@ -168,18 +169,39 @@ pub(crate) fn open_message(
     open_message_row(&mail_roots(context)?, &reader, row).map(Some)
 }
 
+/// A message of a thread, with its place in the tree.
+pub(crate) struct ThreadMember {
+    pub(crate) file: MessageFile,
+    pub(crate) listed: ListedMessage,
+    pub(crate) place: ThreadRow,
+    /// The numbers of the message and of those above it.
+    pub(crate) path: Vec<u32>,
+}
+
 /// Opens the messages of the thread of a message, the oldest first; none: there is no such message.
 pub(crate) fn open_thread(
     context: &CommandContext,
     id: &str,
-) -> Result<Vec<MessageFile>, CommandFailure> {
+) -> Result<Vec<ThreadMember>, CommandFailure> {
     let Some(reader) = open_mail_reader(context)? else { return Ok(Vec::new()) };
     let Some(row) = resolve_message(context, &reader, id)? else { return Ok(Vec::new()) };
-    let members = {
+    let thread = {
         let mail = reader.mail()?;
         let words = mail.words();
-        larder_query::MailSearch::open(&mail, &words)?.thread_by_date(row)?
+        larder_query::MailSearch::open(&mail, &words)?.list_thread(row)?
     };
     let roots = mail_roots(context)?;
-    members.into_iter().map(|row| open_message_row(&roots, &reader, row)).collect()
+    let mut path = ThreadPath::default();
+    let mut members = Vec::with_capacity(thread.messages.len());
+    for place in thread.rows {
+        let path = path.advance(&place).to_vec();
+        let Some(listed) = thread.messages.get(place.index).cloned() else { continue };
+        let file = open_message_row(&roots, &reader, listed.message.row)?;
+        members.push(ThreadMember { file, listed, place, path });
+    }
+    members.sort_by_key(|member| {
+        let message = &member.listed.message;
+        (message.summary.date, message.row)
+    });
+    Ok(members)
 }

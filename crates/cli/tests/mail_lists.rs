@@ -138,6 +138,23 @@ fn threads_are_counted_summed_up_and_kept_whole() {
 }
 
 #[test]
+fn messages_and_threads_are_shown_as_html_and_json() {
+    let home = home_with_mail();
+    let html = home.ok(&["show", "a1", "--thread", "--format", "html"]);
+    assert_eq!(html.matches("<article>").count(), 2, "{html}");
+    assert!(html.contains("<h1>Walrus audit</h1>") && html.contains("The walrus is due."));
+    assert!(html.contains("Content-Security-Policy"));
+    let run = home.code(&["show", "nothing", "--format", "html"], 1);
+    assert!(run.stderr().contains("no message is named"), "{}", run.stderr());
+    let thread = home.json(&["show", "a2", "--thread"]);
+    assert_eq!(thread[1]["message_id"], "a2");
+    assert_eq!(thread[1]["thread"]["level"], 1);
+    assert_eq!(thread[0]["thread_id"], thread[1]["thread_id"]);
+    assert!(home.json(&["show", "a2"])[0].get("thread").is_none());
+    home.code(&["find", "--kind", "message", "--format", "html"], 2);
+}
+
+#[test]
 fn paths_may_end_with_zero_bytes() {
     let home = home_with_mail();
     let paths = home.ok(&["find", "msgid:c1", "--files", "-0"]);

@@ -36,7 +36,7 @@ const PARAGRAPH_ELEMENTS: &[&str] =
     &["blockquote", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"];
 /// The longest name of an element above, and of a character reference.
 const MAX_ELEMENT_BYTES: usize = 12;
-const MAX_REFERENCE_BYTES: usize = 33;
+pub(crate) const MAX_REFERENCE_BYTES: usize = 33;
 
 /// Returns the text of HTML, with at most one empty line between paragraphs. Quotations
 /// (`blockquote`) get `> ` in front of each line, as in plain text.
@@ -58,14 +58,14 @@ pub fn html_to_text(html: &str) -> String {
 }
 
 /// A name in a tag, and whether the tag ends the element.
-struct Tag<'a> {
-    name: &'a str,
-    is_end: bool,
+pub(crate) struct Tag<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) is_end: bool,
 }
 
 impl<'a> Tag<'a> {
     /// Parses the text between angle brackets.
-    fn parse(inside: &'a str) -> Tag<'a> {
+    pub(crate) fn parse(inside: &'a str) -> Tag<'a> {
         let (inside, is_end) = match inside.strip_prefix('/') {
             Some(inside) => (inside, true),
             None => (inside, false),
@@ -74,7 +74,7 @@ impl<'a> Tag<'a> {
         Tag { name: inside.get(..end).unwrap_or_default(), is_end }
     }
 
-    fn is_one_of(&self, names: &[&str]) -> bool {
+    pub(crate) fn is_one_of(&self, names: &[&str]) -> bool {
         self.name.len() <= MAX_ELEMENT_BYTES
             && names.iter().any(|name| self.name.eq_ignore_ascii_case(name))
     }
@@ -82,7 +82,7 @@ impl<'a> Tag<'a> {
 
 /// Returns the text after a tag, comment or declaration, and what it contains; `None` if `marked`,
 /// which begins with `<`, is none.
-fn split_markup(marked: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_markup(marked: &str) -> Option<(&str, &str)> {
     let inside = marked.get(1..)?;
     if let Some(comment) = inside.strip_prefix("!--") {
         let rest = comment.find("-->").and_then(|end| comment.get(end + 3..));
@@ -234,7 +234,7 @@ impl TextBuilder {
 const MAX_QUOTE_DEPTH: usize = 20;
 
 /// Returns the text after the end tag of an element. A `head` ends where the `body` begins, too.
-fn skip_element<'a>(html: &'a str, name: &str) -> &'a str {
+pub(crate) fn skip_element<'a>(html: &'a str, name: &str) -> &'a str {
     let mut rest = html;
     while let Some(at) = rest.find('<') {
         let marked = rest.get(at..).unwrap_or_default();

@@ -18,7 +18,7 @@
 //! | `item_identity`, `item_revision` | UIDs and the equality of items; the revision of a component |
 //! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
 //! | `message`, `maildir_name` | a mail message; the flags in the name of its file |
-//! | `html_text` | HTML as plain text |
+//! | `html_text`, `safe_html` | HTML as plain text, and without anything that runs or loads |
 //! | `kind`, `collection_type` | the tables of kinds and of types of collections |
 //! | `label` | the labels of a message, and changes of them |
 //! | `parsed_source` | the parsed source of an item of any kind |
@@ -59,6 +59,7 @@ pub mod phone;
 pub mod problem;
 mod properties;
 pub mod property;
+pub mod safe_html;
 mod splice;
 pub mod splitter;
 mod utf16;

@@ -8,6 +8,7 @@
 //! | [`description`] | recurrence rules, alarms and time zones in words |
 //! | [`free_busy`] | busy periods as a VFREEBUSY component |
 //! | [`local_time`] | dates, times and durations: for lists, in words, and as RFC 3339 |
+//! | [`message_html`] | mail messages as an HTML page |
 //! | [`safe_text`] | deceptive and invisible characters made visible |
 //!
 //! The crate is pure: it reads no store, and values of `larder-query` are passed in. It is separate
@@ -19,6 +20,7 @@ pub mod colour;
 pub mod description;
 pub mod free_busy;
 pub mod local_time;
+pub mod message_html;
 pub mod safe_text;
 
 pub use crate::address_format::{AddressEntry, AddressFormat, format_addresses};

@@ -37,7 +37,6 @@ use crate::error::Error;
 use crate::mail_query::MailQuery;
 use block_test::{BlockState, BlockTest, for_each_row};
 use larder_store::{BLOCK_ROWS, MailColumn, MailReader, OpenMailWords};
-use row_values::RowValues;
 
 /// A message that matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,20 +132,6 @@ impl<'m> MailSearch<'m> {
     ) -> Result<(), Error> {
         let mut test = self.compile(query)?;
         self.for_each_row(&mut test, visit)
-    }
-
-    /// Returns the rows of the thread of a message, the oldest first.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn thread_by_date(&self, row: u32) -> Result<Vec<u32>, Error> {
-        let mut members = Vec::new();
-        let mut dates = RowValues::new(self.mail, MailColumn::Date);
-        for row in self.with_threads(&[row])? {
-            members.push((dates.get(row)?, row));
-        }
-        members.sort_unstable();
-        Ok(members.into_iter().map(|(_, row)| row).collect())
     }
 
     fn for_each_row(&self, test: &mut BlockTest, visit: &mut dyn FnMut(u32)) -> Result<(), Error> {

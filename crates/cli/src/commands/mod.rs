@@ -121,6 +121,9 @@ pub(crate) enum Command {
 const USUAL_FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
 const FORMATS_WITH_RAW: &[OutputFormat] =
     &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw];
+/// The formats of messages and other items.
+const PAGE_FORMATS: &[OutputFormat] =
+    &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw, OutputFormat::Html];
 /// The formats of addresses, those of other programs included.
 const ADDRESS_FORMATS: &[OutputFormat] = &[
     OutputFormat::Text,
@@ -190,7 +193,7 @@ impl Command {
             Command::Find(find) if find.is_item_list() => FORMATS_WITH_RAW,
             Command::Agenda(agenda) if agenda.is_busy() => FORMATS_WITH_RAW,
             Command::Log(log) if log.is_about_item() => FORMATS_WITH_RAW,
-            Command::Show(_) => FORMATS_WITH_RAW,
+            Command::Show(_) => PAGE_FORMATS,
             Command::Export(export) => export.supported_formats(),
             Command::Measure(measure) if measure.is_generator() => TEXT_FORMAT,
             Command::Completions(_) | Command::Man(_) => TEXT_FORMAT,

@@ -2,11 +2,12 @@
 
 mod calendar_item;
 pub(super) mod item_format;
-mod message_page;
+pub(super) mod message_page;
 
+use self::message_page::place_json;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
-use crate::failure::{CommandFailure, CommandStatus};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::resolve_items;
 use crate::mail_store;
 use crate::message_file::MessageFile;
@@ -15,15 +16,17 @@ use larder_format::binary_description::describe_binary;
 use larder_format::field::{Field, FieldType};
 use larder_format::kind::ListLayout;
 use larder_format::parsed_source::ParsedSource;
-use larder_query::UserLocale;
+use larder_present::message_html::format_message_page;
+use larder_query::{UserLocale, format_thread_id};
 use larder_store::{ItemMeta, Reader};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Show items in full: as text, JSON, or the original vCard, iCalendar or message
 ///
 /// ID is the ID that `larder find` prints, or any unambiguous beginning of it; or `uid:TEXT`; or
 /// `COLLECTION/UID`; or the Message-ID of a message. A message that is not indexed is shown by the
 /// path of its file, with a slash in it or `.eml` at its end, or `-` for standard input.
+/// `--format html` prints a page for a browser, which runs no script and loads nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// The items
@@ -44,21 +47,31 @@ impl ShowArgs {
         }
         let mut ids = Vec::new();
         let mut has_files = false;
+        let mut articles = Vec::new();
         for operand in self.ids {
-            let files = match MessageFile::open_operand(&operand)? {
-                Some(file) => vec![file],
-                None if self.thread => mail_store::open_thread(context, &operand)?,
-                None => mail_store::open_message(context, &operand)?.into_iter().collect(),
-            };
+            let files = open_messages(context, &operand, self.thread)?;
             if files.is_empty() {
                 ids.push(operand);
             }
-            for file in files {
+            for (file, place) in files {
+                if context.format == OutputFormat::Html {
+                    articles.push(message_page::html_article(context, &file)?);
+                    continue;
+                }
                 if std::mem::replace(&mut has_files, true) && context.format == OutputFormat::Text {
                     context.out.print_line("")?;
                 }
-                message_page::print_message(context, &file)?;
+                message_page::print_message(context, &file, place)?;
             }
+        }
+        if let Some(id) = ids.first().filter(|_| context.format == OutputFormat::Html) {
+            let message = format!("no message is named {:?}", sanitize_line(id));
+            return Err(CommandFailure::new(FailureKind::NotFound, message)
+                .with_hint("--format html shows messages only"));
+        }
+        if context.format == OutputFormat::Html {
+            let page = format_message_page("larder", &articles);
+            context.out.print_bytes(page.as_bytes())?;
         }
         if ids.is_empty() {
             return Ok(CommandStatus::Done);
@@ -92,6 +105,32 @@ impl ShowArgs {
         }
         Ok(CommandStatus::Done)
     }
+}
+
+/// Opens the messages that an operand names, each with its place in the thread that is shown.
+fn open_messages(
+    context: &CommandContext,
+    operand: &str,
+    is_thread: bool,
+) -> Result<Vec<(MessageFile, Option<Value>)>, CommandFailure> {
+    if let Some(file) = MessageFile::open_operand(operand)? {
+        return Ok(vec![(file, None)]);
+    }
+    if !is_thread {
+        let found = mail_store::open_message(context, operand)?;
+        return Ok(found.into_iter().map(|file| (file, None)).collect());
+    }
+    let members = mail_store::open_thread(context, operand)?.into_iter();
+    let with_place = |member: mail_store::ThreadMember| {
+        let place = json!({
+            "id": member.listed.message.handle.to_string(),
+            "message_id": member.listed.message.uid,
+            "thread_id": format_thread_id(member.listed.thread),
+            "thread": place_json(&member.place, &member.path),
+        });
+        (member.file, Some(place))
+    };
+    Ok(members.map(with_place).collect())
 }
 
 /// Fields that other fields already contain; shown only on request.

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::mail_query::MailQuery;
 use crate::thread_tree::{ThreadMessage, ThreadOrder, ThreadRow, order_threads};
 use larder_store::MailColumn;
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 /// The number of hits that are read first for each thread of the list.
@@ -63,8 +64,7 @@ impl MailSearch<'_> {
             let (total, matched) = (rows.len(), rows.iter().filter(|row| is_match(**row)).count());
             let shown = rows.into_iter().filter(|row| request.is_related || is_match(*row));
             let mut messages = self.read_listed(shown, is_match)?;
-            messages
-                .sort_by_key(|one| std::cmp::Reverse((one.message.summary.date, one.message.row)));
+            messages.sort_by_key(newest_first_key);
             let mut rows = arrange(&messages, order);
             for row in &mut rows {
                 row.position += if row.level == 0 { first_number } else { 0 };
@@ -74,6 +74,20 @@ impl MailSearch<'_> {
             threads.push(ListedThread { thread: *thread, total, matched, messages, rows });
         }
         Ok(threads)
+    }
+
+    /// Returns the thread of a message, all of whose messages count as matching.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn list_thread(&self, row: u32) -> Result<ListedThread, Error> {
+        let thread = RowValues::new(self.mail, MailColumn::Thread).get(row)?;
+        let rows = self.mail.thread_members(thread)?;
+        let total = rows.len();
+        let mut messages = self.read_listed(rows.into_iter(), |_| true)?;
+        messages.sort_by_key(newest_first_key);
+        let rows = arrange(&messages, ThreadOrder::Descending);
+        Ok(ListedThread { thread, total, matched: total, messages, rows })
     }
 
     /// Returns the number of threads with a message that matches.
@@ -148,6 +162,10 @@ impl ListedThread {
         let others = names(false).filter(|name| known.insert(*name)).collect();
         (matching, others)
     }
+}
+
+fn newest_first_key(one: &ListedMessage) -> Reverse<(i64, u32)> {
+    Reverse((one.message.summary.date, one.message.row))
 }
 
 fn arrange(messages: &[ListedMessage], order: ThreadOrder) -> Vec<ThreadRow> {

@@ -109,7 +109,9 @@ fn address_format(format: OutputFormat) -> Option<AddressFormat> {
         OutputFormat::Org => AddressFormat::Org,
         OutputFormat::Bbdb => AddressFormat::Bbdb,
         OutputFormat::Vcard => AddressFormat::Vcard,
-        OutputFormat::Text | OutputFormat::Json | OutputFormat::Raw => return None,
+        OutputFormat::Text | OutputFormat::Json | OutputFormat::Raw | OutputFormat::Html => {
+            return None;
+        }
     })
 }
 

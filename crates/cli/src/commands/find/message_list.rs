@@ -6,22 +6,20 @@
 use super::message_fields::{
     field_text, message_json, message_paths, parse_field_names, select_fields,
 };
+use super::message_rows::{list_cells, print_rows};
 use super::print_heading;
-use super::snippets::{SnippetReader, snippet_json, snippet_line};
+use super::snippets::{SnippetReader, snippet_json};
 use super::thread_list;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::mail_store::{mail_roots, open_mail_reader, open_message_row, require_mail_reader};
-use crate::output::{FAINT_STYLE, STRONG_STYLE, format_count, sanitize_line};
+use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
-use crate::table::{pad_cells, style_cells};
-use anstyle::Style;
 use larder_query::{
-    ListedMessage, MailListRequest, MailQuery, MailQueryContext, MailSearch, MailSort, Snippet,
+    ListedMessage, MailListRequest, MailQuery, MailQueryContext, MailSearch, MailSort,
 };
 use larder_store::Reader;
-use larder_store::message_flags::{MessageFlag, MessageFlags};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -271,61 +269,6 @@ fn print_list(
     print_rows(context, &rows, &lines)
 }
 
-/// Returns the cells of the line of a message, whose subject is indented.
-pub(super) fn list_cells(
-    context: &CommandContext,
-    reader: &Reader,
-    one: &ListedMessage,
-    indent: &str,
-) -> Result<[String; 5], CommandFailure> {
-    let letters = reader.items().unique_prefix_len(one.message.handle)?;
-    let summary = &one.message.summary;
-    let from = summary.from.first().map(|one| one.display_name()).unwrap_or_default();
-    Ok([
-        format!("{:.letters$}", one.message.handle),
-        list_date(context, summary.date),
-        sanitize_line(from),
-        flag_letters(one.flags),
-        format!("{indent}{}", subject_text(&summary.subject)),
-    ])
-}
-
-/// Returns a subject as lists show it.
-pub(super) fn subject_text(subject: &str) -> String {
-    match subject.trim() {
-        "" => "(no subject)".to_string(),
-        subject => sanitize_line(subject),
-    }
-}
-
-/// Prints the lines of messages as a table, each with its snippet below.
-pub(super) fn print_rows(
-    context: &mut CommandContext,
-    rows: &[[String; 5]],
-    snippets: &[Option<Snippet>],
-) -> Result<(), CommandFailure> {
-    let width = context.out.line_width();
-    let mut snippets = snippets.iter();
-    for [handle, date, from, flags, subject] in pad_cells(rows, [13, 16, 22, 6, 0], width) {
-        let is_unread = flags.contains('u');
-        let title = if is_unread { STRONG_STYLE } else { Style::new() };
-        let cells = [
-            (FAINT_STYLE, handle.as_str()),
-            (Style::new(), date.as_str()),
-            (title, from.as_str()),
-            (FAINT_STYLE, flags.as_str()),
-            (title, subject.as_str()),
-        ];
-        context.out.print_line(style_cells(&cells))?;
-        if let Some(Some(snippet)) = snippets.next()
-            && !snippet.text.is_empty()
-        {
-            context.out.print_line(snippet_line(snippet))?;
-        }
-    }
-    Ok(())
-}
-
 /// Prints the paths of the files of each message.
 fn print_files(
     context: &mut CommandContext,
@@ -388,33 +331,4 @@ fn print_raw(
         context.out.print_bytes(&file.bytes)?;
     }
     Ok(())
-}
-
-/// Returns the date of a list, in the user's time zone.
-pub(super) fn list_date(context: &CommandContext, seconds: i64) -> String {
-    if seconds == 0 {
-        return String::new();
-    }
-    let instant = larder_time::civil::Instant::from_seconds_clamped(seconds);
-    let civil = context.settings.user_locale.zone.to_civil(instant);
-    let (date, minute) = (civil.date(), civil.second_of_day() / 60);
-    let (year, month, day) = (date.year, date.month, date.day);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minute / 60, minute % 60)
-}
-
-/// Returns the letters of the flags that matter in a list: unread, flagged, replied, passed,
-/// attachment, draft, trashed, encrypted and signed.
-fn flag_letters(flags: MessageFlags) -> String {
-    let letters = [
-        (MessageFlag::Flagged, 'F'),
-        (MessageFlag::Replied, 'R'),
-        (MessageFlag::Passed, 'P'),
-        (MessageFlag::Draft, 'D'),
-        (MessageFlag::Trashed, 'T'),
-        (MessageFlag::Attachment, 'a'),
-        (MessageFlag::Encrypted, 'x'),
-        (MessageFlag::Signed, 's'),
-    ];
-    let set = letters.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, c)| c);
-    flags.is_unread().then_some('u').into_iter().chain(set).collect()
 }

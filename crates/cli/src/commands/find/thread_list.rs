@@ -1,9 +1,10 @@
 //! The threads that `larder find --threads` lists: as trees, or a line for each.
 
 use super::message_fields::message_json;
-use super::message_list::{list_cells, list_date, print_rows, subject_text};
+use super::message_rows::{list_cells, list_date, print_rows, subject_text};
 use super::snippets::{SnippetReader, snippet_json};
 use crate::args::OutputFormat;
+use crate::commands::show::message_page::place_json;
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::mail_store::mail_roots;
@@ -49,21 +50,6 @@ pub(super) fn print_threads(
         }
     }
     print_rows(context, &rows, &lines)
-}
-
-fn place_json(place: &ThreadRow, path: &[u32]) -> Value {
-    json!({
-        "level": place.level,
-        "root": place.root,
-        "first_child": place.first_child,
-        "last_child": place.last_child,
-        "has_child": place.has_child,
-        "orphan": place.orphan,
-        "duplicate": place.duplicate,
-        "thread_subject": place.thread_subject,
-        "number": place.thread,
-        "path": path,
-    })
 }
 
 /// Returns the line in front of the subject of a reply.

@@ -10,23 +10,30 @@ use larder_format::message::{
     PartRole,
 };
 use larder_present::description::describe_stamp;
-use larder_query::UserLocale;
+use larder_present::message_html::{MessageArticle, format_message_article};
+use larder_query::{ThreadRow, UserLocale};
 use serde_json::{Value, json};
 
 /// The colours of quotations, by their depth.
 const QUOTATION_COLOURS: [u8; 4] = [6, 2, 3, 5];
 
-/// Prints the message in a file: its bytes, its fields as JSON, or its text.
+/// Prints the message in a file: its bytes, its fields as JSON, or its text. JSON gets the place of
+/// the message in its thread.
 pub(super) fn print_message(
     context: &mut CommandContext,
     file: &MessageFile,
+    place: Option<Value>,
 ) -> Result<(), CommandFailure> {
     if context.format == OutputFormat::Raw {
         return Ok(context.out.print_bytes(&file.bytes)?);
     }
     let message = file.parse()?;
     if context.format == OutputFormat::Json {
-        return Ok(context.out.print_json(&message_json(file, &message))?);
+        let mut object = message_json(file, &message);
+        if let (Some(object), Some(Value::Object(place))) = (object.as_object_mut(), place) {
+            object.extend(place);
+        }
+        return Ok(context.out.print_json(&object)?);
     }
     for problem in &message.problems {
         // A guess is seldom wrong, and then it is seen.
@@ -35,6 +42,22 @@ pub(super) fn print_message(
         }
     }
     print_page(file, context, &message)
+}
+
+/// Returns the message in a file as an article of an HTML page.
+pub(super) fn html_article(
+    context: &CommandContext,
+    file: &MessageFile,
+) -> Result<String, CommandFailure> {
+    let message = file.parse()?;
+    let mut rows = header_rows(&message.headers, &context.settings.user_locale);
+    let names = message.attachments().map(|(at, part)| match &part.file_name {
+        Some(name) => format!("{} {}", at + 1, sanitize_line(name)),
+        None => (at + 1).to_string(),
+    });
+    let names: Vec<String> = names.collect();
+    rows.extend((!names.is_empty()).then(|| ("parts", names.join(", "))));
+    Ok(format_message_article(&MessageArticle { message: &message, rows }))
 }
 
 /// Prints the page of a message: header, attachments, text.
@@ -92,6 +115,22 @@ fn message_json(file: &MessageFile, message: &Message) -> Value {
         "headers": headers_json(&message.headers),
         "parts": parts.collect::<Vec<_>>(),
         "problems": problems.collect::<Vec<_>>(),
+    })
+}
+
+/// Returns the place of a message in its thread as JSON.
+pub(in crate::commands) fn place_json(place: &ThreadRow, path: &[u32]) -> Value {
+    json!({
+        "level": place.level,
+        "root": place.root,
+        "first_child": place.first_child,
+        "last_child": place.last_child,
+        "has_child": place.has_child,
+        "orphan": place.orphan,
+        "duplicate": place.duplicate,
+        "thread_subject": place.thread_subject,
+        "number": place.thread,
+        "path": path,
     })
 }
 

@@ -1,0 +1,97 @@
+//! The rows of lists of messages: ID, date, sender, flags and subject.
+//!
+//! Separate from `message_list` and `thread_list`, which both print such rows.
+
+use super::snippets::snippet_line;
+use crate::context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
+use crate::table::{pad_cells, style_cells};
+use anstyle::Style;
+use larder_query::{ListedMessage, Snippet};
+use larder_store::Reader;
+use larder_store::message_flags::{MessageFlag, MessageFlags};
+
+/// Returns the cells of the line of a message, whose subject is indented.
+pub(super) fn list_cells(
+    context: &CommandContext,
+    reader: &Reader,
+    one: &ListedMessage,
+    indent: &str,
+) -> Result<[String; 5], CommandFailure> {
+    let letters = reader.items().unique_prefix_len(one.message.handle)?;
+    let summary = &one.message.summary;
+    let from = summary.from.first().map(|one| one.display_name()).unwrap_or_default();
+    Ok([
+        format!("{:.letters$}", one.message.handle),
+        list_date(context, summary.date),
+        sanitize_line(from),
+        flag_letters(one.flags),
+        format!("{indent}{}", subject_text(&summary.subject)),
+    ])
+}
+
+/// Returns a subject as lists show it.
+pub(super) fn subject_text(subject: &str) -> String {
+    match subject.trim() {
+        "" => "(no subject)".to_string(),
+        subject => sanitize_line(subject),
+    }
+}
+
+/// Prints the lines of messages as a table, each with its snippet below.
+pub(super) fn print_rows(
+    context: &mut CommandContext,
+    rows: &[[String; 5]],
+    snippets: &[Option<Snippet>],
+) -> Result<(), CommandFailure> {
+    let width = context.out.line_width();
+    let mut snippets = snippets.iter();
+    for [handle, date, from, flags, subject] in pad_cells(rows, [13, 16, 22, 6, 0], width) {
+        let is_unread = flags.contains('u');
+        let title = if is_unread { STRONG_STYLE } else { Style::new() };
+        let cells = [
+            (FAINT_STYLE, handle.as_str()),
+            (Style::new(), date.as_str()),
+            (title, from.as_str()),
+            (FAINT_STYLE, flags.as_str()),
+            (title, subject.as_str()),
+        ];
+        context.out.print_line(style_cells(&cells))?;
+        if let Some(Some(snippet)) = snippets.next()
+            && !snippet.text.is_empty()
+        {
+            context.out.print_line(snippet_line(snippet))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the date of a list, in the user's time zone.
+pub(super) fn list_date(context: &CommandContext, seconds: i64) -> String {
+    if seconds == 0 {
+        return String::new();
+    }
+    let instant = larder_time::civil::Instant::from_seconds_clamped(seconds);
+    let civil = context.settings.user_locale.zone.to_civil(instant);
+    let (date, minute) = (civil.date(), civil.second_of_day() / 60);
+    let (year, month, day) = (date.year, date.month, date.day);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minute / 60, minute % 60)
+}
+
+/// Returns the letters of the flags that matter in a list: unread, flagged, replied, passed,
+/// attachment, draft, trashed, encrypted and signed.
+fn flag_letters(flags: MessageFlags) -> String {
+    let letters = [
+        (MessageFlag::Flagged, 'F'),
+        (MessageFlag::Replied, 'R'),
+        (MessageFlag::Passed, 'P'),
+        (MessageFlag::Draft, 'D'),
+        (MessageFlag::Trashed, 'T'),
+        (MessageFlag::Attachment, 'a'),
+        (MessageFlag::Encrypted, 'x'),
+        (MessageFlag::Signed, 's'),
+    ];
+    let set = letters.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, c)| c);
+    flags.is_unread().then_some('u').into_iter().chain(set).collect()
+}

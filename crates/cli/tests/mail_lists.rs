@@ -133,6 +133,13 @@ fn threads_are_counted_summed_up_and_kept_whole() {
     assert_eq!(summaries[0]["total"], 2);
     assert_eq!(summaries[0]["authors"], serde_json::json!(["Anna Berg"]));
     assert_eq!(summaries[0]["other_message_ids"], serde_json::json!(["a2"]));
+    assert_eq!(
+        lines(&home, &["subject:walrus", "--threads", "--fields", "msgid,subject"]),
+        ["\ta1\tWalrus audit", "\ta2\tRe: Walrus audit"]
+    );
+    let threads = home.json(&["find", "--threads", "subject:walrus", "--fields", "subject"]);
+    assert_eq!(threads[1]["thread"]["level"], 1);
+    home.code(&["find", "--summary", "--fields", "subject"], 2);
     let threads = home.json(&["find", "--threads", "subject:walrus"]);
     assert_eq!(threads[1]["thread"]["path"], serde_json::json!([0, 0]));
 }

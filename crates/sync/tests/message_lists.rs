@@ -2,6 +2,9 @@
 
 use crate::mailbox::{Mailbox, context};
 use larder_query::{ListedThread, MailListRequest, MailQuery, MailSearch, MailSort};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// The messages: id, subject, sender, day of January 2020, references, body.
@@ -178,4 +181,88 @@ fn a_thread_has_a_summary_and_a_name() {
     let id = larder_query::format_thread_id(found[2].thread);
     assert_eq!(mailbox.find(&format!("thread:{id}")).join(" "), "a1 a2 a3");
     assert_eq!(mailbox.find("thread:00000000ffffffff").join(" "), "");
+}
+
+/// A generated message: the numbers of messages that it refers to, which may not be there, and
+/// whether it matches.
+type RandomMessage = (BTreeSet<usize>, bool);
+
+/// Returns the threads of messages, as sets of their numbers.
+fn naive_threads(messages: &[RandomMessage]) -> Vec<BTreeSet<usize>> {
+    let mut threads: Vec<BTreeSet<usize>> = Vec::new();
+    for (number, (references, _)) in messages.iter().enumerate() {
+        let mut thread = references.clone();
+        thread.insert(number);
+        let (joined, others) =
+            threads.into_iter().partition::<Vec<_>, _>(|other| !other.is_disjoint(&thread));
+        thread.extend(joined.into_iter().flatten());
+        threads = others;
+        threads.push(thread);
+    }
+    let is_there = |number: &usize| *number < messages.len();
+    threads.iter().map(|thread| thread.iter().copied().filter(is_there).collect()).collect()
+}
+
+/// Returns the listed threads: for each the listed messages, the newest first. A later message is
+/// newer.
+fn naive_list(
+    messages: &[RandomMessage],
+    is_descending: bool,
+    limit: usize,
+    offset: usize,
+    is_related: bool,
+) -> Vec<Vec<usize>> {
+    let mut by_newest: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for thread in naive_threads(messages) {
+        let Some(newest) = thread.iter().copied().filter(|number| messages[*number].1).max() else {
+            continue;
+        };
+        let listed = thread.into_iter().rev().filter(|number| is_related || messages[*number].1);
+        by_newest.insert(newest, listed.collect());
+    }
+    let mut threads: Vec<Vec<usize>> = by_newest.into_values().collect();
+    if is_descending {
+        threads.reverse();
+    }
+    threads.into_iter().skip(offset).take(limit).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 16, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn lists_of_threads_are_those_of_a_naive_evaluation(
+        messages in vec((proptest::collection::btree_set(0..24_usize, 0..3), any::<bool>()), 0..20),
+        pages in vec((any::<bool>(), 0..6_usize, 0..4_usize, any::<bool>()), 8),
+    ) {
+        let mut mailbox = Mailbox::new();
+        for (number, (references, is_match)) in messages.iter().enumerate() {
+            let references: String =
+                references.iter().map(|number| format!("<m{number}> ")).collect();
+            let (hour, minute) = (10 + number / 60, number % 60);
+            let text = format!(
+                "Message-ID: <m{number}>\nReferences: {references}\nSubject: s\n\
+                 Date: 01 Jan 2020 {hour:02}:{minute:02}:00 +0000\n\n{} {number}\n",
+                if *is_match { "walrus" } else { "seal" }
+            );
+            mailbox.write(format!("cur/{number}:2,S"), text);
+        }
+        mailbox.sync();
+        for (is_descending, limit, offset, is_related) in pages {
+            let sort = if is_descending { "-date" } else { "date" };
+            let found = threads(&mailbox, "walrus", sort, limit, offset, is_related);
+            let number = |uid: &str| uid.trim_start_matches('m').parse::<usize>().unwrap();
+            let listed: Vec<Vec<usize>> = found
+                .iter()
+                .map(|thread| {
+                    prop_assert_eq!(thread.rows.len(), thread.messages.len());
+                    Ok(thread.messages.iter().map(|one| number(&one.message.uid)).collect())
+                })
+                .collect::<Result<_, TestCaseError>>()?;
+            let expected = naive_list(&messages, is_descending, limit, offset, is_related);
+            prop_assert_eq!(listed, expected, "{} {} {} {}", sort, limit, offset, is_related);
+        }
+    }
 }

@@ -109,7 +109,7 @@ pub(crate) struct FindArgs {
     threads: bool,
     /// Messages: list a line for each thread: its ID, the date of the newest match, the number of
     /// matches and of messages, the senders and the subject
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fields")]
     summary: bool,
     /// Messages: list the other messages of the threads, too
     #[arg(long)]

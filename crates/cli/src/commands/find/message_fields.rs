@@ -116,15 +116,34 @@ fn folder_name(path: &Path) -> String {
     format!("/{}", folder.to_string_lossy())
 }
 
-/// Returns these values of an object.
-pub(super) fn select_fields(object: &Value, names: &[&'static str]) -> Value {
-    let always = ["id", "kind", "is_match"];
+/// Returns the line of a message with these values: its ID, and a tab before each.
+pub(super) fn fields_line(
+    reader: &Reader,
+    one: &ListedMessage,
+    object: &Value,
+    names: &[&'static str],
+) -> Result<String, CommandFailure> {
+    let letters = reader.items().unique_prefix_len(one.message.handle)?;
+    let mut line = format!("{:.letters$}", one.message.handle);
+    for name in names {
+        line.push('\t');
+        line.push_str(&field_text(&object[*name]));
+    }
+    Ok(line)
+}
+
+/// Returns these values of an object; all of them, if none is named.
+pub(super) fn select_fields(object: Value, names: &[&'static str]) -> Value {
+    if names.is_empty() {
+        return object;
+    }
+    let always = ["id", "kind", "is_match", "thread"];
     let names = always.iter().chain(names);
     names.filter_map(|name| Some(((*name).to_string(), object.get(name)?.clone()))).collect()
 }
 
 /// Returns the text of a value: several texts have a comma between them, people their addresses.
-pub(super) fn field_text(value: &Value) -> String {
+fn field_text(value: &Value) -> String {
     let text = match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

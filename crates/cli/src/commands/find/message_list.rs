@@ -4,7 +4,7 @@
 //! be drawn as threads.
 
 use super::message_fields::{
-    field_text, message_json, message_paths, parse_field_names, select_fields,
+    fields_line, message_json, message_paths, parse_field_names, select_fields,
 };
 use super::message_rows::{list_cells, print_rows};
 use super::print_heading;
@@ -13,7 +13,9 @@ use super::thread_list;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
-use crate::mail_store::{mail_roots, open_mail_reader, open_message_row, require_mail_reader};
+use crate::mail_store::{
+    MailRoots, mail_roots, open_mail_reader, open_message_row, require_mail_reader,
+};
 use crate::output::{format_count, sanitize_line};
 use crate::output_path::OutputFolder;
 use larder_query::{
@@ -110,7 +112,7 @@ pub(super) fn print_messages(
             true => thread_list::print_summaries(context, &threads)?,
             false => {
                 let query = options.has_snippets.then_some(&query);
-                thread_list::print_threads(context, &reader, &threads, query)?;
+                thread_list::print_threads(context, &reader, &threads, &fields, query)?;
             }
         }
         threads.len()
@@ -236,26 +238,23 @@ fn print_list(
     fields: &[&'static str],
     snippet_query: Option<&MailQuery>,
 ) -> Result<(), CommandFailure> {
-    let roots = mail_roots(context)?;
+    let needs_files = context.format == OutputFormat::Json || !fields.is_empty();
+    // Lists of text read nothing but the index.
+    let roots = match needs_files || snippet_query.is_some() {
+        true => mail_roots(context)?,
+        false => MailRoots::default(),
+    };
     let snippets = snippet_query.map(|query| SnippetReader::new(context, query, reader, &roots));
-    if context.format == OutputFormat::Json || !fields.is_empty() {
+    if needs_files {
         for one in listed {
             let mut object = message_json(reader, &roots, one)?;
             if let Some(snippets) = &snippets {
                 object["snippet"] = json!(snippets.read(context, one).as_ref().map(snippet_json));
             }
             if context.format == OutputFormat::Text {
-                let letters = reader.items().unique_prefix_len(one.message.handle)?;
-                let mut line = format!("{:.letters$}", one.message.handle);
-                for name in fields {
-                    line.push('\t');
-                    line.push_str(&field_text(&object[*name]));
-                }
-                context.out.print_line(line)?;
-            } else if fields.is_empty() {
-                context.out.print_json(&object)?;
+                context.out.print_line(fields_line(reader, one, &object, fields)?)?;
             } else {
-                context.out.print_json(&select_fields(&object, fields))?;
+                context.out.print_json(&select_fields(object, fields))?;
             }
         }
         return Ok(());

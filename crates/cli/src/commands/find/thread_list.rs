@@ -1,13 +1,13 @@
 //! The threads that `larder find --threads` lists: as trees, or a line for each.
 
-use super::message_fields::message_json;
+use super::message_fields::{fields_line, message_json, select_fields};
 use super::message_rows::{list_cells, list_date, print_rows, subject_text};
 use super::snippets::{SnippetReader, snippet_json};
 use crate::args::OutputFormat;
 use crate::commands::show::message_page::place_json;
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
-use crate::mail_store::mail_roots;
+use crate::mail_store::{MailRoots, mail_roots};
 use crate::output::{FAINT_STYLE, STRONG_STYLE, sanitize_line};
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
@@ -16,15 +16,18 @@ use larder_query::{ListedThread, MailQuery, ThreadPath, ThreadRow, format_thread
 use larder_store::Reader;
 use serde_json::{Value, json};
 
-/// Prints the messages of each thread, indented below those that they answer. With a query, those
-/// that match have snippets.
+/// Prints the messages of each thread, indented below those that they answer, or these fields of
+/// them. With a query, those that match have snippets.
 pub(super) fn print_threads(
     context: &mut CommandContext,
     reader: &Reader,
     threads: &[ListedThread],
+    fields: &[&'static str],
     snippet_query: Option<&MailQuery>,
 ) -> Result<(), CommandFailure> {
-    let roots = mail_roots(context)?;
+    let needs_files =
+        context.format == OutputFormat::Json || !fields.is_empty() || snippet_query.is_some();
+    let roots = if needs_files { mail_roots(context)? } else { MailRoots::default() };
     let snippets = snippet_query.map(|query| SnippetReader::new(context, query, reader, &roots));
     let mut lines = Vec::new();
     let mut path = ThreadPath::default();
@@ -42,7 +45,10 @@ pub(super) fn print_threads(
                 if let Some(snippet) = snippet {
                     object["snippet"] = json!(snippet.as_ref().map(snippet_json));
                 }
-                context.out.print_json(&object)?;
+                context.out.print_json(&select_fields(object, fields))?;
+            } else if !fields.is_empty() {
+                let object = message_json(reader, &roots, one)?;
+                context.out.print_line(fields_line(reader, one, &object, fields)?)?;
             } else {
                 rows.push(list_cells(context, reader, one, &branch(place))?);
                 lines.extend(snippet);

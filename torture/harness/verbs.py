@@ -81,6 +81,7 @@ VERBS = [
     Verb("undo-import", "undo 2", Effect.STEPS),
     Verb("undo-collection", "undo 8", Effect.STEPS),
     # Collections
+    Verb("searches-add", 'searches add friends --kind contact "anna or bruno"', Effect.WHOLE),
     Verb("collections-create", "collections create work --type calendar"),
     Verb("collections-index", "collections index contacts --index email:exact"),
     Verb("collections-rename", "collections rename contacts people", Effect.WHOLE),

@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
 use larder_query::query_log::{QueryLogEvent, QueryLogSink, ResultRecord};
 use larder_query::views::DEFAULT_CACHE_BYTES;
-use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
+use larder_query::{QueryContext, ResultSet, SavedSearches, SearchRequest, UserLocale};
 use larder_store::{
     DataDirectory, FilePrivacy, LastCommit, LockHolder, LockRequester, OperationId, OutputFile,
     PendingWork, Reader, Store, StoreOptions, WaitNotice,
@@ -124,6 +124,7 @@ impl CommandContext {
                     .map(|region| region.to_ascii_uppercase())
                     .or_else(|| region_from_locale(&locale_for_category("LC_ADDRESS")?)),
                 user_locale: read_user_locale(),
+                saved_searches: Arc::default(),
             },
             mail_addresses: config.mail.addresses,
             locale: config.locale,
@@ -292,6 +293,15 @@ impl CommandContext {
         let store = std::path::absolute(&self.dir).unwrap_or_else(|_| self.dir.clone());
         let files = larder_serve::eds::service_files(&program, &store);
         Ok(files.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
+    }
+
+    /// Reads the saved searches, if a search line may use one.
+    pub(crate) fn read_saved_searches(&mut self, line: &str) -> Result<(), CommandFailure> {
+        if SavedSearches::can_be_in(line) && DataDirectory::new(&self.dir).has_store() {
+            let searches = SavedSearches::read(&self.open_reader()?)?;
+            self.settings.saved_searches = Arc::new(searches);
+        }
+        Ok(())
     }
 
     /// Runs a query and appends it to the query log, where `client` names the caller.

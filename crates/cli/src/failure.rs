@@ -383,6 +383,15 @@ impl From<larder_query::Error> for CommandFailure {
     }
 }
 
+impl From<larder_edit::SavedSearchError> for CommandFailure {
+    fn from(error: larder_edit::SavedSearchError) -> CommandFailure {
+        match error {
+            larder_edit::SavedSearchError::Store(error) => error.into(),
+            error => CommandFailure::new(FailureKind::Usage, error),
+        }
+    }
+}
+
 impl From<larder_store::IndexConfigError> for CommandFailure {
     fn from(error: larder_store::IndexConfigError) -> CommandFailure {
         CommandFailure::new(FailureKind::Usage, &error).with_hint(error.hint())

@@ -30,6 +30,10 @@ const COMMANDS: &[&str] = &[
     "sources add",
     "sources remove",
     "sync",
+    "searches",
+    "searches list",
+    "searches add",
+    "searches remove",
     "fields",
     "check",
     "backup",
@@ -75,6 +79,7 @@ fn the_help_lists_the_commands() {
       export       Export a collection; every item is written byte for byte as it is stored
       sources      Register maildirs, list them, or forget them
       sync         Bring the index of registered maildirs up to date
+      searches     List saved searches with their counts, define or remove them
       fields       List the fields for searching, sorting and printing
       check        Check the store for damage
       backup       Copy the store, even while it is in use, into one file, and verify the copy

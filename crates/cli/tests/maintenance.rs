@@ -14,7 +14,7 @@ fn collections() {
     exit 2
     "#);
     assert_snapshot!(home.run(&["collections", "create", "a/b"]).masked_output(), @r#"
-    ! error: invalid collection name "a/b": use 1 to 200 characters, without control characters and /
+    ! error: invalid collection name "a/b": use 1 to 200 characters, without control characters and /, and without larder: at the start
     ! hint: choose another name
     exit 2
     "#);

@@ -7,6 +7,7 @@
 //! | `import`, `export`, `maintenance`, `item_changes`, `calendar_changes`, `zone_changes`, `merge` | subcommands that write |
 //! | `find_and_show`, `calendar_queries`, `agenda`, `watch` | subcommands that read |
 //! | `help`, `output_formats` | help, manual pages, completions; formats, widths, hints |
+//! | `saved_searches` | saved searches, and `@name` in search lines |
 //! | `output_paths` | files that the user names as outputs, for each option that takes one |
 //! | `query_log`, `measure_queries`, `measure_browse` | the query log and the instruments |
 //! | `error_messages`, `argument_fuzzing` | common mistakes, and arbitrary arguments |
@@ -68,6 +69,7 @@ mod readme;
 mod restore_interruption;
 mod robustness;
 mod safe_display;
+mod saved_searches;
 mod source_tree;
 mod test_home;
 #[cfg(feature = "toy-kind")]

@@ -167,7 +167,7 @@ impl SplitText {
                     }
                 }
                 StreamPiece::Component { name, line, bytes, .. } => {
-                    let (kind, bytes) = (Kind::from_component_name(name), bytes.to_vec());
+                    let (kind, bytes) = (Kind::from_stream_name(name), bytes.to_vec());
                     pieces.items.push(SplitItem { line, bytes, kind, context: Arc::default() });
                 }
                 StreamPiece::Skipped { why: SkipReason::NestedCalendarEnd, .. } => {}

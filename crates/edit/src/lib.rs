@@ -17,6 +17,7 @@
 //! | `item_edits` | adding, replacing and removing items in batches |
 //! | `item_text` | items of any kind that a person typed or edited |
 //! | `labels` | labels of messages, and their copy in the index of mail |
+//! | `saved_search` | definitions of saved searches |
 
 pub mod calendar_context_builder;
 mod contact;
@@ -25,9 +26,13 @@ pub mod event;
 mod item_edits;
 pub mod item_text;
 pub mod labels;
+mod saved_search;
 
 pub use crate::contact::{ContactMerge, MergeError, MergeOutcome, write_merge};
 pub use crate::item_edits::{
     AddedItem, CollectionListing, CollectionRemovalOutcome, RemovalOutcome, add_items,
     list_collection, remove_collection, remove_items, replace_item,
+};
+pub use crate::saved_search::{
+    SavedSearchError, SearchDefinition, put_saved_searches, remove_saved_search,
 };

@@ -10,6 +10,7 @@
 use crate::bookmark::BOOKMARK_FIELDS;
 use crate::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field, find_field, suggest_field};
 use crate::message::MESSAGE_FIELDS;
+use crate::saved_search::SAVED_SEARCH_FIELDS;
 
 /// The type of a collection: the items that it can hold. The default is the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +27,8 @@ pub enum CollectionType {
     Bookmarks = 4,
     /// The labels of messages.
     Labels = 5,
+    /// Saved searches.
+    SavedSearches = 6,
 }
 
 /// A row of [`COLLECTION_TYPES`].
@@ -216,6 +219,25 @@ pub const COLLECTION_TYPES: &[CollectionTypeRow] = &[
         missing_title: "(no message)",
         has_full_text_words: false,
         default_order: "",
+        stored_fields: &[],
+        default_indexes: DefaultIndexes {
+            value_fields: &[],
+            suffix_fields: &[],
+            sort_fields: &[],
+            text_fields: TextFields::Only(&[]),
+        },
+    },
+    CollectionTypeRow {
+        collection_type: CollectionType::SavedSearches,
+        name: "saved-searches",
+        items: "saved searches",
+        is_listed: false,
+        default_collection: "larder:searches",
+        fields: SAVED_SEARCH_FIELDS,
+        title_field: "name",
+        missing_title: "(no name)",
+        has_full_text_words: false,
+        default_order: "name",
         stored_fields: &[],
         default_indexes: DefaultIndexes {
             value_fields: &[],

@@ -18,6 +18,7 @@
 use crate::collection_type::CollectionType;
 use crate::component::ComponentKind;
 use crate::field::Field;
+use crate::saved_search::{SAVED_SEARCH_MARK, SavedSearch};
 
 /// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +40,8 @@ pub enum Kind {
     Bookmark = 7,
     /// The labels of a message, see [`crate::label`].
     Labels = 8,
+    /// A named query, see [`crate::saved_search`].
+    SavedSearch = 9,
 }
 
 /// How items of a kind are recognised in a stream.
@@ -52,6 +55,8 @@ pub enum StreamMark {
     AnyCalendarComponent,
     /// In no stream: each item is a file of a source.
     WholeFile,
+    /// In no stream: Larder writes such items itself. In the store they have this name after BEGIN.
+    StoreOnly(&'static str),
 }
 
 /// The format of source bytes, which decides how they are parsed.
@@ -68,6 +73,8 @@ pub enum SourceFormat {
     Bookmark,
     /// The labels of a message, one a line.
     Labels,
+    /// A saved search.
+    SavedSearch,
 }
 
 /// Where the source bytes of an item are.
@@ -230,6 +237,24 @@ pub const KINDS: &[KindRow] = &[
         is_exported_in_calendar: false,
         list_layout: ListLayout::Fields(&[]),
     },
+    KindRow {
+        kind: Kind::SavedSearch,
+        name: "saved-search",
+        plural: "saved searches",
+        stream_mark: StreamMark::StoreOnly(SAVED_SEARCH_MARK),
+        collection_type: CollectionType::SavedSearches,
+        source_format: SourceFormat::SavedSearch,
+        file_extensions: &[],
+        source_location: SourceLocation::Store,
+        has_schedule: false,
+        has_due_time: false,
+        is_in_agenda: false,
+        is_busy_time: false,
+        is_searchable: false,
+        has_field_edits: false,
+        is_exported_in_calendar: false,
+        list_layout: ListLayout::Fields(&["name", "query"]),
+    },
 ];
 
 /// The row of other components, and the values that all kinds of a calendar share.
@@ -303,16 +328,30 @@ impl Kind {
         Kind::all().find(|kind| kind.name() == name)
     }
 
-    /// Returns the kind that is recognised by this name after BEGIN, in any case.
+    /// Returns the kind of an item of the store by this name after BEGIN, in any case.
     #[must_use]
     pub fn from_component_name(name: &str) -> Kind {
         let names = |row: &&KindRow| match row.stream_mark {
-            StreamMark::TopLevel(mark) | StreamMark::CalendarComponent(mark) => {
-                mark.eq_ignore_ascii_case(name)
-            }
+            StreamMark::TopLevel(mark)
+            | StreamMark::CalendarComponent(mark)
+            | StreamMark::StoreOnly(mark) => mark.eq_ignore_ascii_case(name),
             StreamMark::AnyCalendarComponent | StreamMark::WholeFile => false,
         };
         KINDS.iter().find(names).map_or(Kind::Component, |row| row.kind)
+    }
+
+    /// Returns the kind that is recognised in a stream by this name after BEGIN, in any case.
+    #[must_use]
+    pub fn from_stream_name(name: &str) -> Kind {
+        let kind = Kind::from_component_name(name);
+        let is_internal = matches!(kind.row().stream_mark, StreamMark::StoreOnly(_));
+        if is_internal { Kind::Component } else { kind }
+    }
+
+    /// Returns the kind of the items of a saved search; `None` if this program does not know it.
+    #[must_use]
+    pub fn from_saved_search(search: &SavedSearch) -> Option<Kind> {
+        Kind::from_name(&search.kind_name).filter(|kind| kind.is_searchable())
     }
 
     /// Returns the kind of item that such a component of a calendar is stored as.
@@ -357,7 +396,9 @@ impl Kind {
     #[must_use]
     pub fn component_name(self) -> Option<&'static str> {
         match self.row().stream_mark {
-            StreamMark::TopLevel(name) | StreamMark::CalendarComponent(name) => Some(name),
+            StreamMark::TopLevel(name)
+            | StreamMark::CalendarComponent(name)
+            | StreamMark::StoreOnly(name) => Some(name),
             StreamMark::AnyCalendarComponent | StreamMark::WholeFile => None,
         }
     }

@@ -22,6 +22,7 @@
 //! | `kind`, `collection_type` | the tables of kinds and of types of collections |
 //! | `label` | the labels of a message, and changes of them |
 //! | `parsed_source` | the parsed source of an item of any kind |
+//! | `saved_search` | a named query |
 //! | `problem` | problems of an item, for messages |
 //!
 //! ```
@@ -60,6 +61,7 @@ pub mod problem;
 mod properties;
 pub mod property;
 pub mod safe_html;
+pub mod saved_search;
 mod splice;
 pub mod splitter;
 mod utf16;

@@ -14,6 +14,7 @@ use crate::label::LabelList;
 use crate::message::Message;
 use crate::problem::Problem;
 use crate::property::Property;
+use crate::saved_search::SavedSearchSource;
 
 /// The parsed source of an item, by its format.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub enum ParsedSource<'a> {
     Bookmark(Bookmark<'a>),
     /// The labels of a message.
     Labels(LabelList),
+    /// A saved search.
+    SavedSearch(SavedSearchSource<'a>),
 }
 
 impl<'a> ParsedSource<'a> {
@@ -45,6 +48,7 @@ impl<'a> ParsedSource<'a> {
             #[cfg(feature = "toy-kind")]
             SourceFormat::Bookmark => ParsedSource::Bookmark(Bookmark::parse(bytes)),
             SourceFormat::Labels => ParsedSource::Labels(LabelList::parse(bytes)),
+            SourceFormat::SavedSearch => ParsedSource::SavedSearch(SavedSearchSource::parse(bytes)),
         }
     }
 
@@ -56,6 +60,7 @@ impl<'a> ParsedSource<'a> {
             #[cfg(feature = "toy-kind")]
             ParsedSource::Bookmark(bookmark) => bookmark,
             ParsedSource::Labels(labels) => labels,
+            ParsedSource::SavedSearch(search) => search,
         }
     }
 
@@ -198,3 +203,4 @@ implement_item_source!(Contact);
 implement_item_source!(Component);
 #[cfg(feature = "toy-kind")]
 implement_item_source!(Bookmark);
+implement_item_source!(SavedSearchSource);

@@ -23,5 +23,6 @@ mod oracle;
 #[cfg(feature = "phone")]
 mod phone;
 mod property;
+mod saved_search;
 mod split;
 mod zone;

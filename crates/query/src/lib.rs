@@ -25,6 +25,7 @@
 //! | `mail_query` | [`MailQuery`]: a query for messages, and its parser |
 //! | `mail_search` | [`MailSearch`]: searching messages |
 //! | `matcher` | [`Matcher`]: the predicate of a query |
+//! | `misspelling` | the similarity of a word to a known name |
 //! | `pattern` | compiled regular expressions |
 //! | `plan` | [`Plan`]: what the indexes look up for a query |
 //! | `projection` | a few fields of each item of a result |
@@ -32,6 +33,8 @@
 //! | [`query_log`] | the record of each query and its cost |
 //! | `result_domain` | the type of collection that a query is about |
 //! | `result_set` | [`ResultSet`]: the items of a result, page by page |
+//! | `saved_search_counts` | parsing and counting saved searches |
+//! | `saved_searches` | [`SavedSearches`]: what `@name` in a search line stands for |
 //! | `search_line` | parser of search lines |
 //! | `search_request` | [`SearchRequest`]: a query with collection, order and limit |
 //! | `sexp` | parser of S-expressions |
@@ -72,6 +75,7 @@ pub mod local_time;
 mod mail_query;
 mod mail_search;
 mod matcher;
+mod misspelling;
 mod pattern;
 mod plan;
 mod projection;
@@ -79,6 +83,8 @@ mod query;
 pub mod query_log;
 mod result_domain;
 mod result_set;
+mod saved_search_counts;
+mod saved_searches;
 mod search_line;
 mod search_request;
 mod sexp;
@@ -116,7 +122,7 @@ pub use crate::mail_query::{
     TextTest,
 };
 pub use crate::mail_search::{
-    ListedMessage, ListedThread, MailHit, MailListRequest, MailSearch, MailSort, MailSortKey,
+    ListedMessage, ListedThread, MailCount, MailHit, MailListRequest, MailSearch, MailSort, MailSortKey,
     format_thread_id, without_reply_prefixes,
 };
 pub use crate::matcher::{Matcher, is_bare_word_field};
@@ -127,6 +133,8 @@ pub use crate::query::{
 };
 pub use crate::result_domain::{ResultDomain, resolve_domain};
 pub use crate::result_set::{Explanation, ResultSet};
+pub use crate::saved_search_counts::{SavedQuery, SavedSearchCount, count_saved_queries};
+pub use crate::saved_searches::{SavedSearches, find_saved_search};
 pub use crate::search_request::{QueryBudget, SearchRequest, SortSpec};
 pub use crate::snippet::{Snippet, SnippetFinder};
 pub use crate::step_counter::MAX_QUERY_STEPS;

@@ -33,7 +33,7 @@
 //! terms = unit { [ "and" ] unit }
 //! unit = { "not" | "-" } ( "(" line ")" | field ":(" line ")" | word [ near word ] )
 //! near = NEAR/n | ADJ/n
-//! word = [ field ":" ] ( text | "a phrase" | text* | *text | *text* | /regex/ )
+//! word = "@" saved search | [ field ":" ] ( text | "a phrase" | text* | *text | *text* | /regex/ )
 //! ```
 //!
 //! In contrast to mu, which ignores the rest of a line that it cannot read, an unmatched
@@ -45,13 +45,15 @@ mod ranges;
 mod tokens;
 
 use crate::error::SyntaxError;
-use crate::query::Comparison;
+use crate::query::{Comparison, QueryContext};
+use crate::saved_searches::SavedSearches;
 use larder_date_phrase::UserLocale;
 use larder_format::message::MessagePriority;
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
 use std::fmt::{self, Write as _};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// A query for messages.
 #[derive(Debug, Clone, PartialEq)]
@@ -314,13 +316,15 @@ impl MailFlag {
     }
 }
 
-/// The time and place that dates of a query are relative to.
+/// The time and place that dates of a query are relative to, and what it can refer to.
 #[derive(Debug, Clone)]
 pub struct MailQueryContext {
     /// The current time.
     pub now: Instant,
     /// The time zone of the user: days begin and end by it.
     pub zone: Zone,
+    /// The saved searches that the query may use.
+    pub saved_searches: Arc<SavedSearches>,
 }
 
 impl MailQueryContext {
@@ -333,7 +337,18 @@ impl MailQueryContext {
 
 impl From<&UserLocale> for MailQueryContext {
     fn from(user_locale: &UserLocale) -> MailQueryContext {
-        MailQueryContext { now: user_locale.now, zone: user_locale.zone.clone() }
+        MailQueryContext {
+            now: user_locale.now,
+            zone: user_locale.zone.clone(),
+            saved_searches: Arc::default(),
+        }
+    }
+}
+
+impl From<&QueryContext> for MailQueryContext {
+    fn from(context: &QueryContext) -> MailQueryContext {
+        let saved_searches = Arc::clone(&context.saved_searches);
+        MailQueryContext { saved_searches, ..MailQueryContext::from(&context.user_locale) }
     }
 }
 

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `block_test` | the tests of a query, by block |
 //! | `compilation` | from a query to tests |
+//! | `counts` | the counts of many queries in one pass |
 //! | `header_test` | tests of header fields |
 //! | `list_order` | [`MailSort`]: the orders of lists |
 //! | `message_list` | lists of messages |
@@ -21,6 +22,7 @@
 
 mod block_test;
 mod compilation;
+mod counts;
 mod header_test;
 mod list_order;
 mod message_list;
@@ -32,6 +34,8 @@ pub(crate) use self::compilation::{compile_pattern, query_words};
 pub use self::list_order::{MailSort, MailSortKey, without_reply_prefixes};
 pub use self::message_list::{ListedMessage, MailListRequest};
 pub use self::thread_list::ListedThread;
+
+pub use counts::MailCount;
 
 use crate::error::Error;
 use crate::mail_query::MailQuery;
@@ -134,9 +138,34 @@ impl<'m> MailSearch<'m> {
         self.for_each_row(&mut test, visit)
     }
 
+    /// Passes the row of each message in the rows from `first` on that matches to `visit`,
+    /// ascending. Costs as much as these rows.
+    ///
+    /// # Errors
+    /// As [`MailSearch::find_newest`].
+    pub fn for_each_match_from(
+        &self,
+        first: u32,
+        query: &MailQuery,
+        visit: &mut dyn FnMut(u32),
+    ) -> Result<(), Error> {
+        let mut test = self.compile(query)?;
+        self.for_each_row_from(first, &mut test, visit)
+    }
+
     fn for_each_row(&self, test: &mut BlockTest, visit: &mut dyn FnMut(u32)) -> Result<(), Error> {
+        self.for_each_row_from(0, test, visit)
+    }
+
+    /// Passes the rows from `first` on that pass a test to `visit`, ascending.
+    fn for_each_row_from(
+        &self,
+        first: u32,
+        test: &mut BlockTest,
+        visit: &mut dyn FnMut(u32),
+    ) -> Result<(), Error> {
         let mut state = BlockState::new(self.mail, &self.words);
-        for block in 0..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {
+        for block in first / BLOCK_ROWS..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {
             state.visit(block);
             let mut rows = test.rows(&mut state)?;
             if rows.iter().all(|word| *word == 0) {
@@ -144,8 +173,9 @@ impl<'m> MailSearch<'m> {
             }
             let dates = state.values(MailColumn::Date)?;
             for_each_row(&mut rows, |place| {
-                if dates.get(place).is_some_and(|date| *date > 0) {
-                    visit(block * BLOCK_ROWS + u32::try_from(place).unwrap_or_default());
+                let row = block * BLOCK_ROWS + u32::try_from(place).unwrap_or_default();
+                if row >= first && dates.get(place).is_some_and(|date| *date > 0) {
+                    visit(row);
                 }
             });
         }

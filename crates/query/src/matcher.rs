@@ -89,7 +89,11 @@ impl Matcher {
     pub fn new(query: &Query) -> Matcher {
         let mut expressions = SubExpressions::default();
         let numbered = expressions.number(query);
-        let prepare = |collection_type| {
+        let prepare = |collection_type: CollectionType| {
+            // No search finds the items that Larder keeps for itself.
+            if !collection_type.is_listed() {
+                return None;
+            }
             let node = Predicate::from_query(&numbered, &expressions, collection_type);
             if matches!(node, Predicate::Constant(false)) {
                 return None;

@@ -1,10 +1,12 @@
 //! The query, independent of the syntax that it was written in.
 
+use crate::saved_searches::SavedSearches;
 use crate::time_test::TimeTest;
 use larder_date_phrase::UserLocale;
 use larder_format::collection_type::CollectionType;
 use larder_format::field::{Field, FieldType};
 use std::fmt;
+use std::sync::Arc;
 
 /// Alternatives with at least this many UIDs are turned into one set of UIDs.
 const MIN_UIDS_PER_SET: usize = 16;
@@ -88,6 +90,8 @@ pub struct QueryContext {
     pub region: Option<String>,
     /// The user's time zone and language, and the current time.
     pub user_locale: UserLocale,
+    /// The saved searches that the query may use.
+    pub saved_searches: Arc<SavedSearches>,
 }
 
 /// A test of one field: true if any of its values passes.

@@ -5,7 +5,7 @@
 //! ```text
 //! line  = terms that must all match; with "or" between terms, one side must match
 //! term  = [ "-" | "not" ] ( "(" line ")" | field ":" value | "uid:" uid "," uid ...
-//!         | "has:" field | word )
+//!         | "has:" field | "@" saved search | word )
 //! value = text      the field contains it        "=" text   it is the whole value
 //!         text "*"  the value begins with it     "*" text   the value ends with it
 //!         nothing   the field is present         "~" text   the folded value matches
@@ -22,10 +22,12 @@ mod calendar;
 use crate::error::{SyntaxError, check_length};
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
+use crate::saved_searches::{error_in_search, parse_search_reference};
 use crate::value_matcher::parse_phone_digits;
 use larder_format::collection_type::{find_any_field, suggest_any_field};
 use larder_format::field::{Field, FieldType, find_contact_field};
 use larder_format::phone::is_number_like;
+use larder_store::Kind;
 
 /// The deepest nesting of parentheses.
 const MAX_DEPTH: usize = 100;
@@ -65,27 +67,50 @@ impl Query {
     /// # Errors
     /// As [`Query::parse`].
     pub fn parse_with(line: &str, context: &QueryContext) -> Result<Query, SyntaxError> {
-        check_length(line)?;
-        let tokens = tokenize(line)?;
-        if let Some((at, _)) = tokens.get(MAX_TOKENS) {
-            return Err(SyntaxError::new(
-                line,
-                *at,
-                format!("the query has more than {MAX_TOKENS} words"),
-            ));
-        }
-        let mut parser =
-            SearchLineParser { line, context, tokens: &tokens, next: 0, depth: 0, patterns: 0 };
-        if let Some(number) = parser.parse_number_with_parentheses() {
-            return Ok(number);
-        }
-        let query = parser.parse_alternatives()?;
-        match parser.peek() {
-            None => Ok(query),
-            Some((at, _)) => Err(SyntaxError::new(line, *at, "unmatched \")\"")
-                .with_hint("remove it, or quote the word that contains it")),
-        }
+        parse_line(line, context, &mut LineBudget::default(), &[])
     }
+}
+
+/// Parses a line. `expanded` are the names of the saved searches that it is part of.
+fn parse_line(
+    line: &str,
+    context: &QueryContext,
+    budget: &mut LineBudget,
+    expanded: &[String],
+) -> Result<Query, SyntaxError> {
+    check_length(line)?;
+    let tokens = tokenize(line)?;
+    let token_count = budget.tokens + tokens.len();
+    if token_count > MAX_TOKENS {
+        let at = tokens.get(MAX_TOKENS - budget.tokens).map_or(0, |(at, _)| *at);
+        return Err(SyntaxError::new(
+            line,
+            at,
+            format!("the query has more than {MAX_TOKENS} words"),
+        ));
+    }
+    budget.tokens = token_count;
+    let mut parser = SearchLineParser { line, context, tokens: &tokens, next: 0, budget, expanded };
+    if let Some(number) = parser.parse_number_with_parentheses() {
+        return Ok(number);
+    }
+    let query = parser.parse_alternatives()?;
+    match parser.peek() {
+        None => Ok(query),
+        Some((at, _)) => Err(SyntaxError::new(line, *at, "unmatched \")\"")
+            .with_hint("remove it, or quote the word that contains it")),
+    }
+}
+
+/// The size of a query so far, with the saved searches in it.
+#[derive(Debug, Default)]
+struct LineBudget {
+    /// The number of words, parentheses and operators.
+    tokens: usize,
+    /// The number of regular expressions.
+    patterns: usize,
+    /// The nesting at the current term.
+    depth: usize,
 }
 
 struct SearchLineParser<'a> {
@@ -93,9 +118,9 @@ struct SearchLineParser<'a> {
     context: &'a QueryContext,
     tokens: &'a [(usize, SearchLineToken)],
     next: usize,
-    depth: usize,
-    /// The number of regular expressions so far.
-    patterns: usize,
+    budget: &'a mut LineBudget,
+    /// The names of the saved searches that the line is part of.
+    expanded: &'a [String],
 }
 
 impl<'a> SearchLineParser<'a> {
@@ -220,14 +245,14 @@ impl<'a> SearchLineParser<'a> {
             }
             self.enter_group(*at)?;
             let query = Query::Not(Box::new(self.parse_term()?));
-            self.depth -= 1;
+            self.budget.depth -= 1;
             return Ok(query);
         }
         match token {
             SearchLineToken::Open => {
                 self.enter_group(*at)?;
                 let inner = self.parse_alternatives()?;
-                self.depth -= 1;
+                self.budget.depth -= 1;
                 match self.peek() {
                     Some((_, SearchLineToken::Close)) => self.next += 1,
                     _ => {
@@ -238,6 +263,9 @@ impl<'a> SearchLineParser<'a> {
                 Ok(inner)
             }
             SearchLineToken::Word { field: None, text, quoted, .. } => {
+                if let Some(name) = parse_search_reference(text).filter(|_| !quoted) {
+                    return self.expand_search(*at, name);
+                }
                 // A final star has no effect: a word matches any part of a value.
                 let bare = text.trim_end_matches('*');
                 let text = if *quoted || bare.is_empty() { text } else { bare };
@@ -262,9 +290,25 @@ impl<'a> SearchLineParser<'a> {
         }
     }
 
+    /// Parses the line of the saved search with this name. It stands for items of its kind.
+    fn expand_search(&mut self, at: usize, name: &str) -> Result<Query, SyntaxError> {
+        let context = self.context;
+        let search = context.saved_searches.resolve(self.line, at, name, self.expanded)?;
+        let Some(kind) = Kind::from_saved_search(search).filter(|kind| *kind != Kind::Message)
+        else {
+            return Ok(Query::Or(Vec::new()));
+        };
+        self.enter_group(at)?;
+        let expanded = [self.expanded, &[name.to_string()]].concat();
+        let query = parse_line(&search.query, context, self.budget, &expanded)
+            .map_err(|error| error_in_search(self.line, at, name, error))?;
+        self.budget.depth -= 1;
+        Ok(Query::And(vec![Query::Kind(kind), query]))
+    }
+
     fn enter_group(&mut self, at: usize) -> Result<(), SyntaxError> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
+        self.budget.depth += 1;
+        if self.budget.depth > MAX_DEPTH {
             return Err(SyntaxError::new(self.line, at, "the parentheses are nested too deeply"));
         }
         Ok(())
@@ -331,8 +375,8 @@ impl<'a> SearchLineParser<'a> {
 
     /// Refuses a regular expression that cannot be used.
     fn check_pattern(&mut self, at: usize, text: &str) -> Result<(), SyntaxError> {
-        self.patterns += 1;
-        if self.patterns > MAX_PATTERNS {
+        self.budget.patterns += 1;
+        if self.budget.patterns > MAX_PATTERNS {
             let message = format!("more than {MAX_PATTERNS} regular expressions in one query");
             return Err(SyntaxError::new(self.line, at, message));
         }

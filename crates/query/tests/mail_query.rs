@@ -4,6 +4,7 @@ use larder_query::{MailFlag, MailQuery, MailQueryContext, MailTextFields, UserLo
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// Monday, 21 September 2026, 16:13:20 in Vienna.
 const NOW_SECONDS: i64 = 1_790_000_000;
@@ -11,6 +12,7 @@ const NOW_SECONDS: i64 = 1_790_000_000;
 fn vienna() -> MailQueryContext {
     let zone = jiff::tz::TimeZone::get("Europe/Vienna").unwrap();
     MailQueryContext {
+        saved_searches: Arc::default(),
         now: Instant::from_seconds_clamped(NOW_SECONDS),
         zone: Zone::from_system(zone, "Europe/Vienna"),
     }

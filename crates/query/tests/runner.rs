@@ -26,6 +26,7 @@ mod mail_query;
 mod overdue;
 mod pages;
 mod random;
+mod saved_searches;
 mod sexp;
 mod stale_results;
 mod step_limit;

@@ -254,8 +254,8 @@ impl ItemReader<'_> {
         })
     }
 
-    /// Returns the rows, collections and kinds of the items of one collection or of all, after row
-    /// `after`, ascending, at most `limit`. Reads nothing else of the items.
+    /// Returns the rows, collections and kinds of the items of one collection, or of all that lists
+    /// show, after row `after`, ascending, at most `limit`. Reads nothing else of the items.
     pub fn list_rows_with_kind(
         self,
         collection: Option<CollectionRow>,
@@ -269,6 +269,7 @@ impl ItemReader<'_> {
             };
             // Unknown kinds are skipped before the limit.
             let is_known = kind_condition(|_| true);
+            let is_listed = kind_condition(|kind| kind.collection_type().is_listed());
             let rows: rusqlite::Result<_> = match collection {
                 Some(collection) => tx
                     .prepare_cached(&format!(
@@ -282,7 +283,7 @@ impl ItemReader<'_> {
                 None => tx
                     .prepare_cached(&format!(
                         "SELECT id, collection, kind FROM item i
-                         WHERE id > coalesce(?1, 0) AND {is_known} ORDER BY id LIMIT ?2"
+                         WHERE id > coalesce(?1, 0) AND {is_listed} ORDER BY id LIMIT ?2"
                     ))?
                     .query_map((after, limit as i64), read_row)?
                     .filter_map(rusqlite::Result::transpose)

@@ -162,6 +162,7 @@ impl FindArgs {
     }
 
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        context.read_saved_searches(&self.query_args.query_text())?;
         if self.correspondents {
             let options = correspondent_list::CorrespondentListOptions {
                 query: self.query_args.query_text(),

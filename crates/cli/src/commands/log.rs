@@ -60,6 +60,11 @@ impl LogArgs {
 
 /// Returns the handle of a current or removed item.
 fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
+    if let Some(name) = id.strip_prefix('@')
+        && let Some(handle) = larder_query::find_saved_search(reader, name)?
+    {
+        return Ok(handle);
+    }
     let missing = match resolve_item(reader, id) {
         Ok(head) => return Ok(head.handle),
         Err(failure) => failure,

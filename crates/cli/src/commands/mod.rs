@@ -21,6 +21,7 @@ mod remove;
 mod restore;
 mod salvage;
 mod save;
+mod searches;
 mod serve;
 mod show;
 mod sources;
@@ -106,6 +107,7 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     Sources(sources::SourcesArgs),
     Sync(sync::SyncArgs),
+    Searches(searches::SearchesArgs),
     Fields(fields::FieldsArgs),
     Check(check::CheckArgs),
     Backup(backup::BackupArgs),
@@ -174,6 +176,7 @@ impl Command {
             Command::Export(args) => args.run(context),
             Command::Sources(args) => args.run(context),
             Command::Sync(args) => args.run(context),
+            Command::Searches(args) => args.run(context),
             Command::Fields(args) => args.run(context),
             Command::Check(args) => args.run(context),
             Command::Backup(args) => args.run(context),

@@ -103,6 +103,7 @@ enum WatchOutput {
 
 impl WatchArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        context.read_saved_searches(&self.query_args.query_text())?;
         let is_list = context.format == OutputFormat::Text && OutputStream::is_terminal_screen();
         let watch_options = self.watch_options(context, is_list)?;
         // A store of an older version is migrated.

@@ -10,15 +10,16 @@ use super::{
     TextTest,
 };
 use crate::error::{SyntaxError, check_length};
+use crate::misspelling::{MAX_MISSPELLING, count_changes};
 use crate::pattern::{MAX_PATTERNS, RegexPattern};
 use crate::query::Comparison;
+use crate::saved_searches::{error_in_search, parse_search_reference};
 use larder_format::message::MessagePriority;
+use larder_store::Kind;
 use std::ops::RangeInclusive;
 
 /// The deepest nesting.
 const MAX_DEPTH: usize = 100;
-/// The number of changed letters up to which a word may be the misspelling of another.
-const MAX_MISSPELLING: usize = 2;
 
 /// Parses a line.
 pub(super) fn parse_line(line: &str, context: &MailQueryContext) -> Result<MailQuery, SyntaxError> {
@@ -41,6 +42,8 @@ struct MailQueryParser<'a> {
     alternations: usize,
     /// The texts that a word without a field is searched in.
     free_fields: MailTextFields,
+    /// The names of the saved searches that the line is part of.
+    expanded: Vec<String>,
 }
 
 /// An operator between two terms.
@@ -62,6 +65,7 @@ impl<'a> MailQueryParser<'a> {
             depth: 0,
             alternations: 0,
             free_fields: MailTextFields::FREE,
+            expanded: Vec::new(),
         }
     }
 
@@ -207,6 +211,12 @@ impl<'a> MailQueryParser<'a> {
             let group = self.parse_group();
             self.free_fields = outer;
             return group;
+        }
+        if word.field.is_none()
+            && !word.is_quoted
+            && let Some(name) = parse_search_reference(&word.value)
+        {
+            return self.expand_search(at, name);
         }
         let query = self.resolve_word(at, word)?;
         match query {
@@ -455,6 +465,7 @@ impl<'a> MailQueryParser<'a> {
             alternations: self.alternations,
             token_count: self.token_count,
             pattern_count: self.pattern_count,
+            expanded: self.expanded.clone(),
             ..MailQueryParser::new(inner, self.context)
         };
         let query = parser.parse().map_err(|error| {
@@ -467,6 +478,32 @@ impl<'a> MailQueryParser<'a> {
         self.pattern_count = parser.pattern_count;
         self.depth -= 1;
         Ok(MailQuery::ThreadOf(Box::new(query)))
+    }
+
+    /// Parses the line of the saved search with this name.
+    fn expand_search(&mut self, at: usize, name: &str) -> Result<MailQuery, SyntaxError> {
+        let context = self.context;
+        let search = context.saved_searches.resolve(self.line, at, name, &self.expanded)?;
+        if Kind::from_saved_search(search) != Some(Kind::Message) {
+            return Ok(MailQuery::Nothing);
+        }
+        self.enter(at)?;
+        let mut expanded = self.expanded.clone();
+        expanded.push(name.to_string());
+        let mut parser = MailQueryParser {
+            depth: self.depth,
+            alternations: self.alternations,
+            token_count: self.token_count,
+            pattern_count: self.pattern_count,
+            expanded,
+            ..MailQueryParser::new(&search.query, context)
+        };
+        let query = check_length(&search.query).and_then(|()| parser.parse());
+        let query = query.map_err(|error| error_in_search(self.line, at, name, error))?;
+        self.token_count = parser.token_count;
+        self.pattern_count = parser.pattern_count;
+        self.depth -= 1;
+        Ok(query)
     }
 
     /// Parses a tag: the name of a flag, a label, or for `tag:` also a keyword.
@@ -552,21 +589,4 @@ fn trim_brackets(id: &str) -> &str {
 /// Returns the path of a folder with a slash at the start and none at the end.
 fn folder_path(text: &str) -> String {
     format!("/{}", text.trim_matches('/'))
-}
-
-/// Returns the number of letters to add, remove or replace in one word to get the other one.
-fn count_changes(word: &str, name: &str) -> usize {
-    // A long word is none of the names.
-    let word: Vec<char> = word.chars().take(32).flat_map(char::to_lowercase).collect();
-    let mut row: Vec<usize> = (0..=word.len()).collect();
-    for (line, letter) in name.chars().enumerate() {
-        let mut next = vec![line + 1];
-        for ((above, pair), other) in row.iter().skip(1).zip(&row).zip(&word) {
-            let left = next.last().copied().unwrap_or_default();
-            let replaced = pair + usize::from(*other != letter);
-            next.push(replaced.min(above + 1).min(left + 1));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }

@@ -144,7 +144,7 @@ fn is_space(c: char) -> bool {
 /// Returns whether the hyphen at this position negates a term: a term follows it immediately.
 fn is_negation(line: &str, at: usize) -> bool {
     let next = line.get(at + 1..).and_then(|rest| rest.chars().next());
-    next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '"' | '(' | '/' | '*'))
+    next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '"' | '(' | '/' | '*' | '@'))
 }
 
 /// The reader of one word.

@@ -80,6 +80,11 @@ impl<'s> BlockState<'s> {
         self.block * BLOCK_ROWS
     }
 
+    /// Returns the rows that have a message.
+    pub(super) fn present_rows(&mut self) -> Result<BlockRows, Error> {
+        Ok(select(self.values(MailColumn::Date)?, |date| date > 0))
+    }
+
     /// Returns the values of a column.
     pub(super) fn values(&mut self, column: MailColumn) -> Result<&BlockValues, Error> {
         let place = column as usize - 1;
@@ -103,6 +108,11 @@ pub(super) fn for_each_row(rows: &mut BlockRows, mut visit: impl FnMut(usize)) {
 }
 
 impl BlockTest {
+    /// Returns the test of unread messages.
+    pub(super) fn unread() -> BlockTest {
+        BlockTest::Flags(MessageFlags::is_unread)
+    }
+
     /// Returns the rows of the block that pass. Rows without a message may be among them.
     pub(super) fn rows(&mut self, state: &mut BlockState<'_>) -> Result<BlockRows, Error> {
         match self {

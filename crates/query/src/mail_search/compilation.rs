@@ -11,7 +11,7 @@ use crate::mail_query::{FolderTest, MailFlag, MailQuery, MailTextFields, TextMat
 use crate::pattern::RegexPattern;
 use larder_format::fold::{fold, is_cjk};
 use larder_format::message::MessagePriority;
-use larder_store::message_flags::{MessageFlag, MessageFlags};
+use larder_store::message_flags::MessageFlag;
 use larder_store::tokenizer::Tokenizer;
 use larder_store::{BODY_POSITIONS, EMBEDDED_POSITIONS, MessageTermField, write_message_term};
 use larder_store::{MailColumn, date_value};
@@ -533,7 +533,7 @@ fn flag_test(flag: MailFlag) -> BlockTest {
         MailFlag::List => MessageFlag::List,
         MailFlag::Personal => MessageFlag::Personal,
         MailFlag::Calendar => MessageFlag::Calendar,
-        MailFlag::Unread => return BlockTest::Flags(MessageFlags::is_unread),
+        MailFlag::Unread => return BlockTest::unread(),
     };
     BlockTest::FlagBit(flag as u16)
 }

@@ -412,7 +412,7 @@ impl InputReader {
             }
             StreamPiece::Component { name, line, bytes, closed } => {
                 self.in_stretch = false;
-                let kind = Kind::from_component_name(name);
+                let kind = Kind::from_stream_name(name);
                 let is_in_calendar = kind.is_exported_in_calendar();
                 self.has_calendars |= is_in_calendar;
                 let around = is_in_calendar.then(|| self.calendar.enclosing_calendar());

@@ -105,7 +105,7 @@ impl Prescan {
                 let _has_name = self.calendar.add_zone(bytes);
             }
             StreamPiece::Component { name, bytes, closed, .. } => {
-                let kind = Kind::from_component_name(name);
+                let kind = Kind::from_stream_name(name);
                 match kind.is_exported_in_calendar() {
                     true => self.calendar.mark_used(),
                     false => self.has_no_calendar |= !self.has_pieces,

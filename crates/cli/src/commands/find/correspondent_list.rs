@@ -52,7 +52,7 @@ pub(super) fn print_correspondents(
 }
 
 fn parse_date(context: &CommandContext, text: &str) -> Result<i64, CommandFailure> {
-    let query_context = MailQueryContext::from(&context.settings.user_locale);
+    let query_context = MailQueryContext::from(&context.settings);
     query_context.parse_time(text).ok_or_else(|| {
         CommandFailure::new(FailureKind::Usage, format!("unknown date {text:?} in --after"))
             .with_hint("write it as in date:, such as 2026-03-06, 6w or @1772755200")

@@ -90,7 +90,7 @@ pub(super) fn print_messages(
     context: &mut CommandContext,
     options: &MessageListOptions,
 ) -> Result<CommandStatus, CommandFailure> {
-    let query_context = MailQueryContext::from(&context.settings.user_locale);
+    let query_context = MailQueryContext::from(&context.settings);
     let query = MailQuery::parse(&options.query, &query_context)?;
     let fields = parse_field_names(&options.fields)?;
     let request = options.to_request(&query, DEFAULT_LIMIT)?;
@@ -170,7 +170,7 @@ impl MessageGroup {
         options: &MessageListOptions,
     ) -> Result<Option<MessageGroup>, CommandFailure> {
         let Some(reader) = open_mail_reader(context)? else { return Ok(None) };
-        let query_context = MailQueryContext::from(&context.settings.user_locale);
+        let query_context = MailQueryContext::from(&context.settings);
         let Ok(query) = MailQuery::parse(&options.query, &query_context) else { return Ok(None) };
         let limit = options.limit.unwrap_or(GROUP_LIMIT);
         let sort = options.sort.as_deref().and_then(MailSort::parse);

@@ -1,0 +1,170 @@
+//! `larder searches`, and `@name` in search lines.
+
+use crate::test_home::{Home, Run};
+use insta::assert_snapshot;
+
+/// Creates a home with five messages, of which two are unread, and the three contacts.
+fn home_with_mail() -> Home {
+    let home = Home::with_book();
+    let people = ["anna", "anna", "bruno", "anna", "chloe"];
+    for (number, (from, flags)) in people.iter().zip(["S", "", "S", "FS", ""]).enumerate() {
+        let text = format!(
+            "Message-ID: <{number}@example.org>\nFrom: {from}@example.org\nSubject: budget {number}\n\
+             Date: Wed, 0{} Jan 2020 10:00:00 +0000\n\nwalrus\n",
+            number + 1
+        );
+        home.write(&format!("mail/cur/{number}.host:2,{flags}"), text);
+        std::fs::create_dir_all(home.work("mail/new")).unwrap();
+    }
+    home.ok(&["sources", "add", "mail"]);
+    home.ok(&["sync"]);
+    home
+}
+
+fn print(run: &Run) -> String {
+    run.masked_output()
+}
+
+#[test]
+fn searches_are_defined_listed_used_and_removed() {
+    let home = home_with_mail();
+    let run = |args: &[&str]| print(&home.run(args));
+    assert_snapshot!(run(&["searches"]), @"
+    ! note: no saved searches; to define one: larder searches add NAME QUERY
+    exit 1
+    ");
+    assert_snapshot!(run(&["searches", "add", "work", "from:anna", "or", "subject:nothing"]), @"@work added: 3 messages, 1 unread. Undo: larder undo 3");
+    assert_snapshot!(run(&["searches", "add", "new", "@work flag:unread", "--label", "+todo", "-old"]), @"@new added: 1 message, 1 unread. Undo: larder undo 4");
+    assert_snapshot!(run(&["searches", "add", "friends", "--kind", "contact", "org:orchard"]), @"@friends added: 1 contact. Undo: larder undo 5");
+    assert_snapshot!(run(&["searches", "add", "all"]), @"@all added: 5 messages, 2 unread. Undo: larder undo 6");
+    assert_snapshot!(run(&["searches"]), @"
+    all      5 messages  2 unread
+    friends  1 contact             org:orchard
+    new      1 message   1 unread  @work flag:unread  +todo -old
+    work     3 messages  1 unread  from:anna or subject:nothing
+    ");
+    assert_snapshot!(run(&["searches", "--format", "json"]), @r#"
+    {"name":"all","kind":"message","query":"","labels":[],"items":5,"unread":2}
+    {"name":"friends","kind":"contact","query":"org:orchard","labels":[],"items":1,"unread":null}
+    {"name":"new","kind":"message","query":"@work flag:unread","labels":["+todo","-old"],"items":1,"unread":1}
+    {"name":"work","kind":"message","query":"from:anna or subject:nothing","labels":[],"items":3,"unread":1}
+    "#);
+    assert_snapshot!(run(&["find", "--kind", "message", "@work and date:..2020-01-02"]), @"
+    k3yqxsh4  2020-01-02 10:00  anna@example.org  u  budget 1
+    d66shtsc  2020-01-01 10:00  anna@example.org     budget 0
+    ");
+    assert_snapshot!(run(&["find", "--kind", "message", "--count", "-@work"]), @"2");
+    assert_snapshot!(run(&["find", "@new"]), @"k3yqxsh4  2020-01-02 10:00  anna@example.org  u  budget 1");
+    assert_snapshot!(run(&["find", "@friends"]), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567 (mobile)  Orchard Works");
+    assert_snapshot!(run(&["searches", "add", "work", "from:bruno"]), @"@work changed: 1 message. Undo: larder undo 7");
+    assert_snapshot!(run(&["searches", "remove", "work"]), @"
+    @work removed. Undo: larder undo 8
+    ! warning: @new uses it, and cannot be run any more
+    ");
+    assert_snapshot!(run(&["searches"]), @r#"
+    all      5 messages  2 unread
+    friends  1 contact             org:orchard
+    new                            @work flag:unread  +todo -old
+    ! error: @new: no saved search is named "work" (at character 1 of the query)
+    ! hint: `larder searches` lists them; to search for the word, quote it
+    exit 3
+    "#);
+    home.code(&["searches"], 3);
+    assert_snapshot!(run(&["undo"]), @"Undid operation 8 (searches remove): 1 item restored. Redo: larder undo 9");
+    assert_snapshot!(run(&["undo"]), @"Undid operation 7 (searches add): 1 item restored. Redo: larder undo 10");
+    assert_snapshot!(run(&["find", "--kind", "message", "--count", "@new"]), @"1");
+    assert_snapshot!(run(&["log", "@work"]), @"
+    searches add  operation 3, [TIME]
+      + BEGIN:SAVED-SEARCH
+      + UID:work
+      + QUERY:from:anna or subject:nothing
+      + KIND:message
+      + END:SAVED-SEARCH
+    searches add  operation 7, [TIME]
+      - QUERY:from:anna or subject:nothing
+      + QUERY:from:bruno
+    searches remove  operation 8, [TIME]  removed
+    undo  operation 9, [TIME]
+    undo  operation 10, [TIME]
+      - QUERY:from:bruno
+      + QUERY:from:anna or subject:nothing
+    ");
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn bad_definitions_are_refused() {
+    let home = home_with_mail();
+    home.ok(&["searches", "add", "a", "from:anna"]);
+    home.ok(&["searches", "add", "b", "@a flag:unread"]);
+    let run = |args: &[&str]| print(&home.run(args));
+    assert_snapshot!(run(&["searches", "add", "a", "@b"]), @"
+    ! error: the saved search @b uses itself: @b uses @a uses @b (at character 1 of the query)
+    ! hint: to define it anew: larder searches add NAME QUERY
+    exit 2
+    ");
+    assert_snapshot!(run(&["searches", "add", "c", "@bb"]), @r#"
+    ! error: no saved search is named "bb" (at character 1 of the query)
+    ! hint: `larder searches` lists them; to search for the word, quote it
+    exit 2
+    "#);
+    assert_snapshot!(run(&["searches", "add", "c", "date:nonsense"]), @r#"
+    ! error: unknown date "nonsense" (at character 1 of the query)
+    ! hint: dates are 2016, 2016-03-01, today, 2w or @1456790400; ranges 2015..2016
+    exit 2
+    "#);
+    assert_snapshot!(run(&["searches", "add", "c.d", "x"]), @r#"
+    ! error: "c.d" cannot be the name of a saved search
+    ! hint: use at most 100 letters, digits, - and _
+    exit 2
+    "#);
+    assert_snapshot!(run(&["searches", "add", "c", "x", "--label", "todo"]), @r#"
+    ! error: --label takes +LABEL or -LABEL, not "todo"
+    ! hint: --label and its labels come last
+    exit 2
+    "#);
+    assert_snapshot!(run(&["searches", "add", "c", "x", "--kind", "event", "--label", "+x"]), @"
+    ! error: only messages have labels
+    exit 2
+    ");
+    assert_snapshot!(run(&["searches", "remove", "aa"]), @r#"
+    ! error: no saved search is named "aa"
+    ! hint: `larder searches` lists them
+    exit 1
+    "#);
+    assert_snapshot!(run(&["find", "--kind", "message", "@aa"]), @r#"
+    ! error: no saved search is named "aa" (at character 1 of the query)
+    ! hint: `larder searches` lists them; to search for the word, quote it
+    exit 2
+    "#);
+    // Nothing of it was stored.
+    assert_eq!(home.ok(&["searches"]).lines().count(), 2);
+}
+
+/// The collection of saved searches is in no list, its items are found by no search, and its name
+/// is taken.
+#[test]
+fn the_collection_is_not_listed() {
+    let home = Home::with_book();
+    home.ok(&["searches", "add", "anna", "anna", "--kind", "contact"]);
+    assert_eq!(home.ok(&["collections"]).lines().count(), 1);
+    assert_eq!(home.ok(&["find", "--count"]).trim(), "3");
+    assert_eq!(home.ok(&["find", "--count", "anna"]).trim(), "1");
+    assert_eq!(home.ok(&["find", "--count", "@anna"]).trim(), "1");
+    home.code(&["collections", "remove", "larder:searches"], 1);
+    home.code(&["collections", "rename", "larder:searches", "x"], 1);
+    home.code(&["collections", "create", "larder:searches"], 2);
+    home.code(&["collections", "rename", "contacts", "larder:searches"], 2);
+    home.code(&["import", "book.vcf", "--into", "larder:searches"], 3);
+    // An import takes no saved searches.
+    home.write("odd.vcf", "BEGIN:SAVED-SEARCH\r\nUID:x\r\nQUERY:y\r\nEND:SAVED-SEARCH\r\n");
+    home.run(&["import", "odd.vcf"]);
+    assert_eq!(home.ok(&["searches"]).lines().count(), 1);
+    // A backup has them.
+    home.ok(&["backup", "copy.db"]);
+    home.ok(&["searches", "remove", "anna"]);
+    home.ok(&["restore", "copy.db"]);
+    assert_eq!(home.ok(&["find", "--count", "@anna"]).trim(), "1");
+    home.ok(&["check", "--full"]);
+    home.assert_store_is_sound();
+}

@@ -1,0 +1,21 @@
+//! The similarity of a word to a known name, for hints.
+
+/// The number of changed letters up to which a word may be the misspelling of another.
+pub(crate) const MAX_MISSPELLING: usize = 2;
+
+/// Returns the number of letters to add, remove or replace in one word to get the other one.
+pub(crate) fn count_changes(word: &str, name: &str) -> usize {
+    // A long word is none of the names.
+    let word: Vec<char> = word.chars().take(32).flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=word.len()).collect();
+    for (line, letter) in name.chars().enumerate() {
+        let mut next = vec![line + 1];
+        for ((above, pair), other) in row.iter().skip(1).zip(&row).zip(&word) {
+            let left = next.last().copied().unwrap_or_default();
+            let replaced = pair + usize::from(*other != letter);
+            next.push(replaced.min(above + 1).min(left + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,134 @@
+//! Saved searches in search lines: what `@name` stands for, and the errors of names.
+
+use larder_format::saved_search::SavedSearch;
+use larder_query::{
+    Kind, MailQuery, MailQueryContext, Query, QueryContext, SavedSearches, SyntaxError,
+};
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// A context with these saved searches: name, query, kind.
+fn context(searches: &[(&str, &str, Kind)]) -> QueryContext {
+    let mut saved = SavedSearches::default();
+    for (name, query, kind) in searches {
+        saved.insert(SavedSearch::new(name, query, kind.name()));
+    }
+    QueryContext { saved_searches: Arc::new(saved), ..QueryContext::default() }
+}
+
+fn show(parsed: Result<impl Display, SyntaxError>) -> String {
+    match parsed {
+        Ok(query) => query.to_string(),
+        Err(error) => {
+            format!("at {}: {}; {}", error.at, error.message, error.hint.unwrap_or_default())
+        }
+    }
+}
+
+fn mail(context: &QueryContext, line: &str) -> String {
+    show(MailQuery::parse(line, &MailQueryContext::from(context)))
+}
+
+fn items(context: &QueryContext, line: &str) -> String {
+    show(Query::parse_with(line, context))
+}
+
+#[test]
+fn a_name_stands_for_its_line() {
+    let context = context(&[
+        ("work", "from:anna or subject:budget", Kind::Message),
+        ("all", "", Kind::Message),
+        ("new", "@work -flag:seen", Kind::Message),
+        ("friends", "org:example or berg", Kind::Contact),
+        ("close-friends", "@friends anna", Kind::Contact),
+    ]);
+    for (line, expect) in [
+        ("@work", r#"(or (from "anna") (subject "budget"))"#),
+        ("@work and to:bob", r#"(and (or (from "anna") (subject "budget")) (to "bob"))"#),
+        ("x or -@work", r#"(or (any "x") (not (or (from "anna") (subject "budget"))))"#),
+        ("subject:(a @work)", r#"(and (subject "a") (or (from "anna") (subject "budget")))"#),
+        ("thread:{@work}", r#"(thread-of (or (from "anna") (subject "budget")))"#),
+        ("@new", r#"(and (or (from "anna") (subject "budget")) (not (flag seen)))"#),
+        ("@all", "(all)"),
+        // A search for items of another kind matches no message.
+        ("@friends or x", r#"(or (nothing) (any "x"))"#),
+        // Other words with an at sign are words.
+        ("@example.org", r#"(any "@example.org")"#),
+        ("\"@work\"", r#"(any "@work")"#),
+        ("from:@work", r#"(from "@work")"#),
+        ("@", r#"(any "@")"#),
+    ] {
+        assert_eq!(mail(&context, line), expect, "{line}");
+    }
+    for (line, expect) in [
+        (
+            "@close-friends",
+            r#"(and (kind "contact") (and (and (kind "contact") (or (contains "org" "example") (word "berg"))) (word "anna")))"#,
+        ),
+        (
+            "-@friends",
+            r#"(not (and (kind "contact") (or (contains "org" "example") (word "berg"))))"#,
+        ),
+        ("@work", "(or)"),
+        ("@example.org", r#"(word "@example.org")"#),
+        ("\"@friends\"", r#"(word "@friends")"#),
+    ] {
+        assert_eq!(items(&context, line), expect, "{line}");
+    }
+}
+
+#[test]
+fn errors_name_the_search_and_the_nearest_one() {
+    let context = context(&[
+        ("work", "from:anna", Kind::Message),
+        ("a", "x @b", Kind::Message),
+        ("b", "@a", Kind::Message),
+        ("wrong", "date:nonsense", Kind::Message),
+        ("outer", "@wrong", Kind::Message),
+        ("people", "anna", Kind::Contact),
+        ("self", "@self", Kind::Contact),
+    ]);
+    for (line, expect) in [
+        (
+            "walrus @wrok",
+            "at 8: no saved search is named \"wrok\"; did you mean @work? To search for the word, quote it",
+        ),
+        (
+            "@xyzzy",
+            "at 1: no saved search is named \"xyzzy\"; `larder searches` lists them; to search for the word, quote it",
+        ),
+        (
+            "@a",
+            "at 1: the saved search @a uses itself: @a uses @b uses @a; to define it anew: larder searches add NAME QUERY",
+        ),
+        (
+            "y @outer",
+            "at 3: in the saved search @outer: in the saved search @wrong: unknown date \"nonsense\"; dates are 2016, 2016-03-01, today, 2w or @1456790400; ranges 2015..2016",
+        ),
+    ] {
+        assert_eq!(mail(&context, line), expect, "{line}");
+    }
+    assert!(items(&context, "@peopel").contains("did you mean @people?"));
+    assert!(items(&context, "@self").contains("@self uses itself: @self uses @self"));
+}
+
+/// Searches that double at each level end with an error before they fill the memory.
+#[test]
+fn the_size_of_an_expansion_is_bounded() {
+    let names: Vec<String> = (0..40).map(|number| format!("s{number}")).collect();
+    let double: Vec<String> =
+        names.iter().skip(1).map(|next| format!("@{next} @{next} x")).collect();
+    for kind in [Kind::Message, Kind::Contact] {
+        let pairs = names.iter().zip(&double).map(|(name, line)| (name.as_str(), line.as_str()));
+        let mut searches: Vec<_> = pairs.map(|(name, line)| (name, line, kind)).collect();
+        searches.push(("s39", "x", kind));
+        let context = context(&searches);
+        let parse = |line: &str| match kind {
+            Kind::Message => mail(&context, line),
+            _ => items(&context, line),
+        };
+        assert!(parse("@s0").contains("more than 16 saved searches use one another"), "{kind:?}");
+        assert!(parse("@s25").contains("has more than 16384 words"), "{kind:?}");
+        assert!(parse("@s36").starts_with("(and"), "{kind:?}");
+    }
+}

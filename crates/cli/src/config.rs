@@ -39,6 +39,8 @@ pub(crate) struct MailConfig {
     /// The addresses of the user: messages from or to one of them are personal.
     #[serde(default)]
     pub(crate) addresses: Vec<String>,
+    /// The labels that new replies inherit from their threads.
+    pub(crate) inherited_labels: Option<Vec<String>>,
 }
 
 /// `[query-log]`.

@@ -15,6 +15,7 @@ use larder_store::{
     DataDirectory, FilePrivacy, LastCommit, LockHolder, LockRequester, OperationId, OutputFile,
     PendingWork, Reader, Store, StoreOptions, WaitNotice,
 };
+use larder_sync::DEFAULT_INHERITED_LABELS;
 use larder_time::civil::Instant;
 use larder_time::zone::{Zone, ZoneDatabase};
 use std::cell::Cell;
@@ -32,6 +33,8 @@ pub(crate) struct CommandContext {
     pub(crate) format: OutputFormat,
     /// The addresses of the user, by which personal messages are known.
     pub(crate) mail_addresses: Vec<String>,
+    /// The labels that new replies inherit from their threads.
+    pub(crate) inherited_labels: Vec<String>,
     /// Whether to print no progress, notes or warnings.
     pub(crate) quiet: bool,
     /// Standard output.
@@ -127,6 +130,9 @@ impl CommandContext {
                 saved_searches: Arc::default(),
             },
             mail_addresses: config.mail.addresses,
+            inherited_labels: config.mail.inherited_labels.unwrap_or_else(|| {
+                DEFAULT_INHERITED_LABELS.iter().map(ToString::to_string).collect()
+            }),
             locale: config.locale,
             locale_if_new: locale_for_category("LC_COLLATE"),
         })

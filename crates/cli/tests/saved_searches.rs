@@ -92,6 +92,47 @@ fn searches_are_defined_listed_used_and_removed() {
     home.assert_store_is_sound();
 }
 
+/// A saved search with labels labels the new mail of a synchronisation.
+#[test]
+fn rules_run_at_the_end_of_a_synchronisation() {
+    let home = home_with_mail();
+    home.ok(&["searches", "add", "bills", "subject:budget", "--label", "+tax", "-inbox"]);
+    let run = |args: &[&str]| print(&home.run(args));
+    let sync = || {
+        // The number of folders that are listed depends on the time.
+        let cut = |line: &str| match line.strip_prefix("mail: ") {
+            Some(counts) => counts.split(" (").next().unwrap_or_default().to_string(),
+            None => line.to_string(),
+        };
+        run(&["sync"]).lines().map(cut).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(sync(), @"nothing changed");
+    let text = "Message-ID: <new@example.org>\nFrom: a@example.org\nSubject: budget\n\nx\n";
+    home.write("mail/new/9.host", text);
+    assert_snapshot!(sync(), @"
+    1 added
+    rules: +tax -inbox on 1 message (@bills). Undo: larder undo 4
+    ");
+    assert_snapshot!(run(&["undo"]), @"Undid operation 4 (rules): 1 item removed. Redo: larder undo 5");
+    assert_snapshot!(sync(), @"nothing changed");
+    assert_snapshot!(run(&["sync", "--rules", "--format", "json"]).lines().last().unwrap(), @r#"{"rules":[{"search":"bills","labels":"+tax -inbox","messages":6}],"changed":6,"operation":6}"#);
+    assert_snapshot!(run(&["log", "-n", "2"]).replace("  ", " "), @"
+    6 [TIME] rules   +6        +tax -inbox on 6 messages
+    5 [TIME] undo   -1        operation 4, rules
+    ");
+    home.ok(&["searches", "remove", "bills"]);
+    home.ok(&["searches", "add", "other", "x"]);
+    home.ok(&["searches", "add", "bad", "@other", "--label", "+x"]);
+    home.ok(&["searches", "remove", "other"]);
+    assert_snapshot!(sync(), @r#"
+    nothing changed
+    ! error: @bad: no saved search is named "other" (at character 1 of the query)
+    ! hint: to run it on all messages: larder sync --rules
+    exit 3
+    "#);
+    home.assert_store_is_sound();
+}
+
 #[test]
 fn bad_definitions_are_refused() {
     let home = home_with_mail();
@@ -165,6 +206,5 @@ fn the_collection_is_not_listed() {
     home.ok(&["searches", "remove", "anna"]);
     home.ok(&["restore", "copy.db"]);
     assert_eq!(home.ok(&["find", "--count", "@anna"]).trim(), "1");
-    home.ok(&["check", "--full"]);
     home.assert_store_is_sound();
 }

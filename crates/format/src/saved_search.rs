@@ -39,11 +39,11 @@ const DEFAULT_KIND: &str = "message";
 /// The longest name of a saved search, in characters.
 pub const MAX_SEARCH_NAME_CHARS: usize = 100;
 
-const NAME: Field = field_row(500, "name", Uid, Properties(&["UID"]), "the name");
-const QUERY: Field = field_row(501, "query", Text, Properties(&["QUERY"]), "the search line");
-const KIND: Field = field_row(502, "kind", Text, Properties(&["KIND"]), "the kind of the items");
+const NAME: Field = field_row(350, "name", Uid, Properties(&["UID"]), "the name");
+const QUERY: Field = field_row(351, "query", Text, Properties(&["QUERY"]), "the search line");
+const KIND: Field = field_row(352, "kind", Text, Properties(&["KIND"]), "the kind of the items");
 const LABEL: Field =
-    field_row(503, "label", Text, Properties(&["LABEL"]), "the labels of new matches")
+    field_row(353, "label", Text, Properties(&["LABEL"]), "the labels of new matches")
         .multi_valued();
 
 /// All fields of saved searches.

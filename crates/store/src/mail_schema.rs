@@ -12,6 +12,8 @@
 //! * `mail_label(id, name)`: the labels. `mail_waiting_label(uid, labels)`: the labels of
 //!   messages that are not in the index, by Message-ID, one a line. The value `label_cursor` in
 //!   `meta` is the position in the change feed of `data.db` up to which the labels are known.
+//! * The value `rule_row:C` in `meta`: the first row of the collection C whose message the rules
+//!   for new mail have not been run on; 0: not known.
 //! * `mail_block(id, newest)`: the newest date of each block, in whose order a search reads blocks.
 //! * `mail_thread(thread, item)`: the members of each thread. `mail_thread_id(id, thread)`: the
 //!   thread of each Message-ID, by its hash, also of messages that only others name.

@@ -11,6 +11,9 @@ pub enum Error {
     /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
+    /// A search could not be run.
+    #[error(transparent)]
+    Query(#[from] larder_query::Error),
     /// The file of rejected input could not be written.
     #[error(transparent)]
     RejectsFile(larder_store::OutputError),

@@ -18,6 +18,7 @@
 //! | `import` | import into collections |
 //! | `link_folder` | maildirs of symbolic links |
 //! | `maildir` | the folders and files of a maildir |
+//! | `mail_rules` | saved searches that label new mail |
 //! | `mail_sync` | bringing the index of a maildir up to date |
 //! | `sources` | the registered maildirs |
 
@@ -26,6 +27,7 @@ mod error;
 mod export;
 mod import;
 mod link_folder;
+mod mail_rules;
 mod mail_sync;
 pub mod maildir;
 mod sources;
@@ -38,6 +40,9 @@ pub use crate::import::{
     ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS, import,
 };
 pub use crate::link_folder::{LinkReport, link_messages};
+pub use crate::mail_rules::{
+    DEFAULT_INHERITED_LABELS, MailRule, MailRuleEffect, MailRuleReport, RuleScope, run_mail_rules,
+};
 pub use crate::mail_sync::{
     DEFAULT_MAIL_BATCH, MailSyncOptions, MailSyncProblem, MailSyncProgress, MailSyncReport,
     sync_maildir,

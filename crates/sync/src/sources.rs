@@ -85,6 +85,8 @@ pub fn remove_indexed_mail(index: &mut Store, name: &str, at: i64) -> Result<usi
             changes.push(MailChange::RemoveDirectory(directory.path));
         }
     }
+    // Registered again, its messages are not new mail.
+    changes.push(MailChange::SetRuleRow(None));
     let mut operation = Operation::new("sources remove", name, at);
     let mut changes = changes.into_iter().peekable();
     while changes.peek().is_some() {

@@ -23,6 +23,7 @@ mod item_folders;
 mod limits;
 mod mail_headers;
 mod mail_labels;
+mod mail_rules;
 mod mail_search;
 mod mail_sync;
 mod mail_sync_model;

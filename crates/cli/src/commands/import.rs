@@ -242,6 +242,7 @@ impl From<larder_sync::Error> for CommandFailure {
     fn from(error: larder_sync::Error) -> CommandFailure {
         match error {
             larder_sync::Error::Store(error) => error.into(),
+            larder_sync::Error::Query(error) => error.into(),
             error @ larder_sync::Error::RejectsFileIsInput { .. } => {
                 CommandFailure::new(FailureKind::Usage, error)
                     .with_hint("choose another file with --rejects")

@@ -60,7 +60,7 @@ impl SearchesArgs {
             SearchesCommand::Add { name, query, kind, label } => {
                 let mut search = SavedSearch::new(&name, query.join(" ").trim(), kind.name());
                 search.label_changes = label;
-                add_search(context, search)
+                add_search(context, &search)
             }
             SearchesCommand::Remove { name } => remove_search(context, &name),
         }
@@ -201,26 +201,26 @@ fn is_label_change(change: &str) -> bool {
 
 fn add_search(
     context: &mut CommandContext,
-    search: SavedSearch,
+    search: &SavedSearch,
 ) -> Result<CommandStatus, CommandFailure> {
-    check_definition(&search)?;
+    check_definition(search)?;
     let mut searches = read_searches(context)?;
     searches.insert(search.clone());
     context.settings.saved_searches = Arc::new(searches);
-    let query = SavedQuery::parse(&search, &context.settings)?;
+    let query = SavedQuery::parse(search, &context.settings)?;
     let mut store = context.open_or_create_store()?;
     let count =
         count_queries(context, vec![Ok(query)])?.pop().unwrap_or_else(|| Ok(Default::default()))?;
     let mut operation = Operation::new("searches add", &search.name, now_milliseconds());
-    let definitions = put_saved_searches(&mut store, &mut operation, &[search.clone()])?;
+    let definitions = put_saved_searches(&mut store, &mut operation, std::slice::from_ref(search))?;
     let id = operation.id().map(OperationId::to_number);
     if context.format == OutputFormat::Json {
-        let mut object = search_json(&search, Some(count));
+        let mut object = search_json(search, Some(count));
         object["operation"] = json!(id);
         context.out.print_json(&object)?;
         return Ok(CommandStatus::Done);
     }
-    let [name, items, unread, _] = search_cells(&search, Some(count));
+    let [name, items, unread, _] = search_cells(search, Some(count));
     let unread = if unread.is_empty() { unread } else { format!(", {unread}") };
     let effect = match definitions.as_slice() {
         [SearchDefinition::Changed] => "changed",

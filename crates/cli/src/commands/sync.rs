@@ -4,10 +4,11 @@ use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::machine_time::now_milliseconds;
+use crate::mail_rules::run_rules;
 use crate::mail_store::{list_sources, open_mail_reader, open_mail_store};
 use crate::output::{format_count, format_grouped, print_message, sanitize_line};
 use larder_store::Store;
-use larder_sync::{MailSyncOptions, MailSyncReport};
+use larder_sync::{MailSyncOptions, MailSyncReport, RuleScope};
 use serde_json::json;
 use std::sync::atomic::Ordering;
 
@@ -15,7 +16,7 @@ use std::sync::atomic::Ordering;
 ///
 /// Reads new messages, and notes changed flags, moved and removed files. Folders whose state did
 /// not change are not listed. Nothing in a maildir is ever changed. Searches see new messages while
-/// it runs, the newest mail first.
+/// it runs, the newest mail first. At the end, saved searches with labels run on the new messages.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SyncArgs {
     /// The sources [default: all]
@@ -24,6 +25,9 @@ pub(crate) struct SyncArgs {
     /// List all folders, also those that did not change
     #[arg(long)]
     full: bool,
+    /// Run the rules on all messages, not only on new ones
+    #[arg(long)]
+    rules: bool,
     /// Write at most N messages in a batch
     #[arg(long, value_name = "N", default_value_t = larder_sync::DEFAULT_MAIL_BATCH)]
     tune_batch: usize,
@@ -60,6 +64,7 @@ impl SyncArgs {
         let stop = crate::interrupt::install_interrupt_flag();
         let mut store = open_mail_store(context)?;
         let mut status = CommandStatus::Done;
+        let mut completed = Vec::new();
         for source in sources {
             let bar = crate::progress::count_progress(context.quiet);
             let report = larder_sync::sync_maildir(
@@ -90,6 +95,11 @@ impl SyncArgs {
             if status == CommandStatus::Done && report.problems.iter().any(|one| one.is_left_out) {
                 status = CommandStatus::Rejected;
             }
+            completed.push(source.name);
+        }
+        let scope = if self.rules { RuleScope::All } else { RuleScope::New };
+        if !run_rules(context, &mut store, &completed, scope)? && status == CommandStatus::Done {
+            status = CommandStatus::Rejected;
         }
         Ok(status)
     }

@@ -12,11 +12,12 @@ use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
 use crate::handle::Handle;
 use crate::mail::batch::{
-    MailBatch, MailChange, MailFile, PreparedMessage, name_other_text, write_words,
+    MailBatch, MailChange, MailFile, PreparedMessage, name_other_text, rule_row_key, write_words,
 };
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
 use crate::mail::labels::LabelWriter;
 use crate::mail::threads::{find_thread, join_thread, leave_thread};
+use crate::meta::write_meta;
 use crate::row_checksum::{VersionColumns, history_place_checksum, write_item_place};
 use crate::row_ids::ItemRow;
 use crate::uid_lookup::{CollectionKey, UidLookup, allocate_handle, delete_collision};
@@ -95,6 +96,12 @@ impl MailWriter<'_, '_> {
                     "DELETE FROM mail_directory WHERE collection = ?1 AND path = ?2",
                 )?
                 .execute((self.collection.id, path))?;
+                self.batch.has_unnumbered_changes = true;
+                Ok(())
+            }
+            MailChange::SetRuleRow(row) => {
+                let key = rule_row_key(self.collection.id);
+                write_meta(self.batch.tx, &key, i64::from(row.unwrap_or_default()))?;
                 self.batch.has_unnumbered_changes = true;
                 Ok(())
             }

@@ -7,6 +7,7 @@
 use crate::error::DatabaseResult;
 use crate::index_tables::IndexTableWriter;
 use crate::mail_schema::WORD_INDEX;
+use crate::row_ids::CollectionRow;
 use crate::write_transaction::WriteTransaction;
 use larder_extract::message_flags::MessageFlags;
 use larder_extract::{MessageDocument, MessageExtractor};
@@ -67,6 +68,14 @@ pub enum MailChange {
     },
     /// A directory went away; its files must be removed before.
     RemoveDirectory(Vec<u8>),
+    /// The rules have been run on the messages in the rows before this one; `None`: this is not
+    /// known.
+    SetRuleRow(Option<u32>),
+}
+
+/// Returns the key in `meta` of the first row that the rules have not been run on.
+pub(crate) fn rule_row_key(collection: CollectionRow) -> String {
+    format!("rule_row:{}", collection.to_number())
 }
 
 /// A file of a maildir.

@@ -3,7 +3,7 @@
 //! Separate from `item_reader`, which reads items with their bytes: messages are listed from their
 //! rows, and their bytes are in files.
 
-use super::batch::name_other_text;
+use super::batch::{name_other_text, rule_row_key};
 use super::columns::{BlockValues, MailColumn, MailSet, for_each_label_set, read_set, read_values};
 use super::labels::{ListedLabels, read_label_cursor, read_label_names};
 use super::threads::{find_thread, thread_members};
@@ -13,6 +13,7 @@ use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_tables::IndexTables;
 use crate::mail_schema::WORD_INDEX;
+use crate::meta::find_meta_number;
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
 use larder_extract::hash_message_id;
@@ -291,6 +292,19 @@ impl<'r> MailReader<'r> {
                 Ok((row.get(0)?, directory.join(name)))
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Returns the first row of a collection that the rules have not been run on; `None`: it is not
+    /// known, as no synchronisation has completed.
+    pub fn rule_row(&self, collection: &str) -> Result<Option<u32>> {
+        self.run(|tx| {
+            let sql = "SELECT id FROM collection WHERE name = ?1 AND removed = 0";
+            let found =
+                tx.prepare_cached(sql)?.query_row([collection], |row| row.get(0)).optional()?;
+            let Some(collection) = found else { return Ok(None) };
+            let row = find_meta_number(tx, &rule_row_key(collection))?;
+            Ok(row.and_then(|row| u32::try_from(row).ok()).filter(|row| *row > 0))
         })
     }
 

@@ -1,0 +1,274 @@
+//! Rules: saved searches that label new mail, and labels that new replies inherit.
+//!
+//! A rule runs on each message once, in the synchronisation that finds it. `index.db` keeps, for
+//! each collection, the first row that the rules have not been run on. A message that is found
+//! later has a later row, so a run after an interruption takes up what is missing. What the first
+//! synchronisation of a maildir finds is no new mail.
+//!
+//! All rules are tested on the mail as it was before; then the labels are written as one operation,
+//! which can be undone; then the row is written. After a crash in between, the rules run again, and
+//! find the labels there. Separate from `mail_sync`, which brings `index.db` up to date and knows
+//! nothing of `data.db`, where labels are.
+
+use crate::error::Error;
+use larder_edit::labels::{follow_labels, replace_labels};
+use larder_format::label::LabelChange;
+use larder_format::saved_search::SavedSearch;
+use larder_query::{
+    MailQuery, MailSearch, QueryContext, SavedQuery, SavedSearches, SyntaxError, TextMatch,
+};
+use larder_store::{
+    BatchChange, MailBatch, MailChange, MailReader, Operation, OperationId, Reader, Store,
+};
+use std::collections::BTreeMap;
+
+/// The labels that new replies inherit if the user sets none.
+pub const DEFAULT_INHERITED_LABELS: &[&str] = &["muted"];
+
+/// A rule: the messages that match get labels, or lose some.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MailRule {
+    /// The name of the saved search; `None`: a label that replies inherit.
+    pub search: Option<String>,
+    /// The messages.
+    pub query: MailQuery,
+    /// The change of their labels.
+    pub change: LabelChange,
+}
+
+/// The messages that rules are run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleScope {
+    /// Those that came since the last run.
+    New,
+    /// All.
+    All,
+}
+
+/// The effect of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailRuleEffect {
+    /// The name of the saved search; `None`: a label that replies inherit.
+    pub search: Option<String>,
+    /// The change of labels.
+    pub change: LabelChange,
+    /// The number of messages that matched.
+    pub messages: u64,
+}
+
+/// The result of a run.
+#[derive(Debug, Default)]
+pub struct MailRuleReport {
+    /// The rules that matched any message.
+    pub effects: Vec<MailRuleEffect>,
+    /// The number of messages whose labels changed.
+    pub changed: u64,
+    /// The operation, for undo; `None`: no label changed.
+    pub operation: Option<OperationId>,
+    /// The rules that cannot be run, with the error of each.
+    pub problems: Vec<(String, SyntaxError)>,
+}
+
+impl MailRule {
+    /// Returns the rule that a saved search is; `None`: it changes no labels.
+    ///
+    /// # Errors
+    /// The search cannot be run.
+    pub fn from_saved_search(
+        search: &SavedSearch,
+        context: &QueryContext,
+    ) -> Result<Option<MailRule>, SyntaxError> {
+        if search.label_changes.is_empty() {
+            return Ok(None);
+        }
+        let changes = search.label_changes.iter().map(String::as_str);
+        let change = LabelChange::parse(changes).map_err(|error| SyntaxError {
+            message: error.to_string(),
+            at: 1,
+            hint: None,
+        })?;
+        Ok(match SavedQuery::parse(search, context)? {
+            SavedQuery::Mail(query) => {
+                Some(MailRule { search: Some(search.name.clone()), query, change })
+            }
+            SavedQuery::Items(_) => None,
+        })
+    }
+
+    /// Returns the rule that new messages of a thread get a label that a message of it has.
+    #[must_use]
+    pub fn inherit(label: &str) -> MailRule {
+        let labelled = MailQuery::Label(TextMatch::Words(label.to_string()));
+        let mut change = LabelChange::default();
+        change.add(label);
+        MailRule { search: None, query: MailQuery::ThreadOf(Box::new(labelled)), change }
+    }
+}
+
+/// Runs the rules among the saved searches, and those of inherited labels, on the messages of these
+/// collections, each of which a synchronisation has just completed.
+///
+/// # Errors
+/// A store cannot be used. A rule that cannot be run is a problem of the report, and the other
+/// rules are run.
+pub fn run_mail_rules(
+    data: &mut Store,
+    index: &mut Store,
+    context: &QueryContext,
+    inherited_labels: &[String],
+    collections: &[String],
+    scope: RuleScope,
+    at: i64,
+) -> Result<MailRuleReport, Error> {
+    let mut report = MailRuleReport::default();
+    let searches = SavedSearches::read(&data.open_reader()?)?;
+    let context = QueryContext { saved_searches: searches.into(), ..context.clone() };
+    let mut rules: Vec<MailRule> =
+        inherited_labels.iter().map(|label| MailRule::inherit(label)).collect();
+    for search in context.saved_searches.iter() {
+        match MailRule::from_saved_search(search, &context) {
+            Ok(rule) => rules.extend(rule),
+            Err(error) => report.problems.push((search.name.clone(), error)),
+        }
+    }
+    let matches = find_matches(&index.open_reader()?, &rules, collections, scope, &mut report)?;
+    write_labels(data, &rules, &matches, &mut report, at)?;
+    write_rule_rows(index, matches.rule_rows, at)?;
+    if report.changed > 0 {
+        follow_labels(&data.open_reader()?, index, at)?;
+    }
+    Ok(report)
+}
+
+/// The messages that match rules.
+#[derive(Default)]
+struct RuleMatches {
+    /// The names of the messages, with the numbers of the rules that match, ascending.
+    rules_by_uid: BTreeMap<String, Vec<usize>>,
+    /// The collections, each with the row that the rules have then been run up to, if it is another
+    /// one than before.
+    rule_rows: Vec<(String, u32)>,
+}
+
+/// The messages of a collection that rules are run on.
+struct NewMail<'c> {
+    collection: &'c str,
+    first: u32,
+}
+
+fn find_matches(
+    reader: &Reader,
+    rules: &[MailRule],
+    collections: &[String],
+    scope: RuleScope,
+    report: &mut MailRuleReport,
+) -> Result<RuleMatches, Error> {
+    let mut matches = RuleMatches::default();
+    let mail = reader.mail()?;
+    let end = mail.end_row()?;
+    let mut new_mail = Vec::new();
+    for collection in collections {
+        let known = mail.rule_row(collection)?;
+        let first = match scope {
+            RuleScope::All => Some(0),
+            RuleScope::New => known,
+        };
+        new_mail.extend(first.map(|first| NewMail { collection, first }));
+        if known != Some(end) {
+            matches.rule_rows.push((collection.clone(), end));
+        }
+    }
+    let Some(first) = new_mail.iter().map(|one| one.first).min().filter(|first| *first < end)
+    else {
+        return Ok(matches);
+    };
+    let words = mail.words();
+    let search = MailSearch::open(&mail, &words)?;
+    for (number, rule) in rules.iter().enumerate() {
+        let mut rows = Vec::new();
+        let found = search.for_each_match_from(first, &rule.query, &mut |row| rows.push(row));
+        if let (Err(larder_query::Error::Syntax(error)), Some(name)) = (&found, &rule.search) {
+            report.problems.push((name.clone(), error.clone()));
+            continue;
+        }
+        found?;
+        add_matches(&mail, &new_mail, number, &rows, &mut matches)?;
+    }
+    Ok(matches)
+}
+
+fn add_matches(
+    mail: &MailReader<'_>,
+    new_mail: &[NewMail<'_>],
+    number: usize,
+    rows: &[u32],
+    matches: &mut RuleMatches,
+) -> Result<(), Error> {
+    for &row in rows {
+        let Some(collection) = mail.collection_of(row)? else { continue };
+        let is_new = |one: &NewMail<'_>| one.collection == collection && one.first <= row;
+        if !new_mail.iter().any(is_new) {
+            continue;
+        }
+        if let Some(message) = mail.message(row)? {
+            let numbers = matches.rules_by_uid.entry(message.uid).or_default();
+            // A message may be in several collections.
+            if numbers.last() != Some(&number) {
+                numbers.push(number);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_rule_rows(index: &mut Store, rows: Vec<(String, u32)>, at: i64) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let change = |(collection, row)| {
+        let changes = vec![MailChange::SetRuleRow(Some(row))];
+        BatchChange::Mail(Box::new(MailBatch { collection, changes, ..MailBatch::default() }))
+    };
+    let mut operation = Operation::new("rules", "", at);
+    index.apply(&mut operation, rows.into_iter().map(change).collect())?;
+    Ok(())
+}
+
+/// Writes the labels of all matches as one operation.
+fn write_labels(
+    data: &mut Store,
+    rules: &[MailRule],
+    matches: &RuleMatches,
+    report: &mut MailRuleReport,
+    at: i64,
+) -> Result<(), Error> {
+    let mut counts = vec![0; rules.len()];
+    matches.rules_by_uid.values().flatten().for_each(|number| {
+        if let Some(count) = counts.get_mut(*number) {
+            *count += 1;
+        }
+    });
+    for (rule, messages) in rules.iter().zip(counts).filter(|(_, messages)| *messages > 0) {
+        let (search, change) = (rule.search.clone(), rule.change.clone());
+        report.effects.push(MailRuleEffect { search, change, messages });
+    }
+    let effects = report.effects.iter().map(ToString::to_string);
+    let mut operation = Operation::new("rules", effects.collect::<Vec<_>>().join("; "), at);
+    let uids: Vec<String> = matches.rules_by_uid.keys().cloned().collect();
+    let written = replace_labels(data, &mut operation, &uids, &mut |uid, labels| {
+        let numbers = matches.rules_by_uid.get(uid).map(Vec::as_slice).unwrap_or_default();
+        let matching = numbers.iter().filter_map(|number| rules.get(*number));
+        matching.fold(labels.clone(), |labels, rule| rule.change.apply(&labels))
+    })?;
+    report.changed = written.changed;
+    report.operation = operation.id().filter(|_| written.changed > 0);
+    Ok(())
+}
+
+impl std::fmt::Display for MailRuleEffect {
+    /// Writes `+tax on 3 messages`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let noun = if self.messages == 1 { "message" } else { "messages" };
+        write!(f, "{} on {} {noun}", self.change, self.messages)
+    }
+}

@@ -24,6 +24,7 @@
 //! | [`local_time`] | times of items in the user's time zone |
 //! | `mail_query` | [`MailQuery`]: a query for messages, and its parser |
 //! | `mail_search` | [`MailSearch`]: searching messages |
+//! | `mail_view` | [`MailView`]: live views over messages |
 //! | `matcher` | [`Matcher`]: the predicate of a query |
 //! | `misspelling` | the similarity of a word to a known name |
 //! | `pattern` | compiled regular expressions |
@@ -74,6 +75,7 @@ mod item;
 pub mod local_time;
 mod mail_query;
 mod mail_search;
+mod mail_view;
 mod matcher;
 mod misspelling;
 mod pattern;
@@ -125,6 +127,7 @@ pub use crate::mail_search::{
     ListedMessage, ListedThread, MailCount, MailHit, MailListRequest, MailSearch, MailSort,
     MailSortKey, format_thread_id, without_reply_prefixes,
 };
+pub use crate::mail_view::{MailView, MailViewEvent, MailViewOptions};
 pub use crate::matcher::{Matcher, is_bare_word_field};
 pub use crate::plan::Plan;
 pub use crate::projection::{ProjectedItem, visit_uids};

@@ -11,6 +11,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `answer_difference` | the difference between the answers at two states |
 //! | `block_test` | the tests of a query, by block |
 //! | `compilation` | from a query to tests |
 //! | `counts` | the counts of many queries in one pass |
@@ -20,6 +21,7 @@
 //! | `row_values` | values of a column by row |
 //! | `thread_list` | lists of threads |
 
+mod answer_difference;
 mod block_test;
 mod compilation;
 mod counts;
@@ -34,9 +36,9 @@ pub(crate) use self::compilation::{compile_pattern, query_words};
 pub use self::list_order::{MailSort, MailSortKey, without_reply_prefixes};
 pub use self::message_list::{ListedMessage, MailListRequest};
 pub use self::thread_list::ListedThread;
-
 pub use counts::MailCount;
 
+pub(crate) use self::answer_difference::QueryPair;
 use crate::error::Error;
 use crate::mail_query::MailQuery;
 use block_test::{BlockState, BlockTest, for_each_row};

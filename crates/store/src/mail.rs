@@ -16,14 +16,18 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `before_image` | the former states of messages, by batch |
 //! | `columns` | columns and sets, by block |
 //! | `labels` | the labels of messages |
+//! | `former_states` | the states of messages after an earlier batch |
 //! | `threads` | which messages are one thread |
 //! | `batch` | the changes of a batch, and messages that are ready to be written |
 //! | `reader` | reading messages, states and words |
 
 pub(crate) mod batch;
+pub(crate) mod before_image;
 pub(crate) mod columns;
+pub(crate) mod former_states;
 pub(crate) mod labels;
 pub(crate) mod reader;
 pub(crate) mod threads;

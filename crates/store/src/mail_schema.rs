@@ -18,6 +18,10 @@
 //! * `mail_thread(thread, item)`: the members of each thread. `mail_thread_id(id, thread)`: the
 //!   thread of each Message-ID, by its hash, also of messages that only others name.
 //!   `mail_thread_alias(thread, joined)`: threads that a later message joined with another.
+//! * `mail_before_image(id, seq, previous, first_new_row, data)`: the former states of the messages
+//!   that the batch `seq` changed; `previous`: the batch of the record before it; `first_new_row`:
+//!   the first row that is new in the batch; `data`: NULL if the former states are not known. See
+//!   `mail::before_image`.
 //!
 //! All of this is derived from the files of maildirs and from `data.db`. Separate from `mail`,
 //! which reads and writes the tables, because `schema` creates them.
@@ -65,4 +69,11 @@ CREATE TABLE mail_thread(
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE mail_thread_id(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL) STRICT;
 CREATE TABLE mail_thread_alias(thread INTEGER PRIMARY KEY, joined INTEGER NOT NULL) STRICT;
+CREATE TABLE mail_before_image(
+  id INTEGER PRIMARY KEY,
+  seq INTEGER NOT NULL,
+  previous INTEGER NOT NULL,
+  first_new_row INTEGER NOT NULL,
+  data BLOB
+) STRICT;
 ";

@@ -27,6 +27,7 @@ mod mail_rules;
 mod mail_search;
 mod mail_sync;
 mod mail_sync_model;
+mod mail_view;
 mod mailbox;
 mod maildir;
 mod message_lists;

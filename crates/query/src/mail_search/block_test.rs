@@ -4,8 +4,8 @@ use crate::error::Error;
 use larder_store::message_flags::MessageFlags;
 use larder_store::position_list::{count_phrase, is_near};
 use larder_store::{
-    BLOCK_ROWS, BLOCK_WORDS, BlockRows, BlockValues, MailColumn, MailReader, MailSet,
-    OpenMailWords, WordCursor,
+    BLOCK_ROWS, BLOCK_WORDS, BlockRows, BlockValues, FormerMailStates, MailColumn, MailReader,
+    MailSet, OpenMailWords, WordCursor,
 };
 use std::ops::{Range, RangeInclusive};
 
@@ -27,8 +27,10 @@ pub(super) enum BlockTest {
     Term(WordCursor),
     /// Messages in which words stand at certain positions.
     Positions(PositionTest),
-    /// These messages, as bits by row.
+    /// The rows that have any of some terms, as bits by row.
     Rows(Vec<u64>),
+    /// These messages, as bits by row. Only messages that exist are among them.
+    Messages(Vec<u64>),
     /// Messages of which a column has a value in this range.
     Values(MailColumn, RangeInclusive<u32>),
     /// Messages whose flags pass.
@@ -61,18 +63,48 @@ pub(super) struct BlockState<'s> {
     mail: &'s MailReader<'s>,
     words: &'s OpenMailWords<'s>,
     block: u32,
+    /// The states that replace the present ones.
+    former: Option<&'s FormerMailStates>,
+    /// The rows whose message no longer exists.
+    gone: BlockRows,
+    /// Those of them whose words are no longer indexed.
+    forgotten: BlockRows,
+    /// Whether a test that cannot be decided passes.
+    is_lenient: bool,
     columns: [(MailColumn, bool, BlockValues); 4],
 }
 
 impl<'s> BlockState<'s> {
     pub(super) fn new(mail: &'s MailReader<'s>, words: &'s OpenMailWords<'s>) -> BlockState<'s> {
         let columns = [MailColumn::Date, MailColumn::Flags, MailColumn::Thread, MailColumn::Size];
-        BlockState { mail, words, block: 0, columns: columns.map(|one| (one, false, Vec::new())) }
+        BlockState {
+            mail,
+            words,
+            block: 0,
+            former: None,
+            gone: NO_ROWS,
+            forgotten: NO_ROWS,
+            is_lenient: true,
+            columns: columns.map(|one| (one, false, Vec::new())),
+        }
+    }
+
+    /// Replaces the present states by former ones. A test that cannot be decided, because its
+    /// message no longer exists, passes.
+    pub(super) fn with_former(self, former: &'s FormerMailStates) -> BlockState<'s> {
+        BlockState { former: Some(former), ..self }
+    }
+
+    /// Sets the rows of the block whose message no longer exists, and those of them whose words are
+    /// no longer indexed.
+    pub(super) fn set_gone(&mut self, gone: BlockRows, forgotten: BlockRows) {
+        (self.gone, self.forgotten) = (gone, forgotten);
     }
 
     /// Goes to a block.
     pub(super) fn visit(&mut self, block: u32) {
         self.block = block;
+        self.set_gone(NO_ROWS, NO_ROWS);
         self.columns.iter_mut().for_each(|(_, is_read, _)| *is_read = false);
     }
 
@@ -91,10 +123,40 @@ impl<'s> BlockState<'s> {
         let (_, is_read, values) = &mut self.columns[place];
         if !*is_read {
             self.mail.values(column, self.block, values)?;
+            if let Some(former) = self.former {
+                former.restore_values(column, self.block, values);
+            }
             *is_read = true;
         }
         Ok(&self.columns[place].2)
     }
+
+    fn set(&self, set: MailSet) -> Result<BlockRows, Error> {
+        let mut rows = self.mail.set(set, self.block)?;
+        if let Some(former) = self.former {
+            former.restore_set(set, self.block, &mut rows);
+        }
+        Ok(rows)
+    }
+
+    /// Returns the rows that pass a test that is not decided for some rows.
+    fn decide(&self, rows: &BlockRows, undecided: &BlockRows) -> BlockRows {
+        match self.is_lenient {
+            true => combine(rows, undecided, |rows, undecided| rows | undecided),
+            false => combine(rows, undecided, |rows, undecided| rows & !undecided),
+        }
+    }
+}
+
+/// Combines two sets of rows word by word.
+pub(super) fn combine(
+    a: &BlockRows,
+    b: &BlockRows,
+    operation: impl Fn(u64, u64) -> u64,
+) -> BlockRows {
+    let mut rows = *a;
+    rows.iter_mut().zip(b).for_each(|(word, other)| *word = operation(*word, *other));
+    rows
 }
 
 /// Passes the place of each row to `visit`, ascending, and empties the bitmap.
@@ -138,24 +200,41 @@ impl BlockTest {
                 Ok(rows)
             }
             BlockTest::Xor(left, right) => {
-                let (mut rows, other) = (left.rows(state)?, right.rows(state)?);
-                rows.iter_mut().zip(other).for_each(|(word, other)| *word ^= other);
-                Ok(rows)
+                let (a, b) = (left.rows(state)?, right.rows(state)?);
+                if state.gone == NO_ROWS {
+                    return Ok(combine(&a, &b, |a, b| a ^ b));
+                }
+                // Each side with the opposite decision: a row that may pass one of them may be a
+                // match only if it may fail the other one.
+                let is_lenient = state.is_lenient;
+                state.is_lenient = !is_lenient;
+                let opposite = left.rows(state).and_then(|a| Ok((a, right.rows(state)?)));
+                state.is_lenient = is_lenient;
+                let (c, d) = opposite?;
+                let left_only = combine(&a, &d, |a, d| a & !d);
+                let right_only = combine(&b, &c, |b, c| b & !c);
+                Ok(combine(&left_only, &right_only, |a, b| a | b))
             }
-            BlockTest::Not(test) => Ok(test.rows(state)?.map(|word| !word)),
+            BlockTest::Not(test) => {
+                state.is_lenient = !state.is_lenient;
+                let rows = test.rows(state);
+                state.is_lenient = !state.is_lenient;
+                Ok(rows?.map(|word| !word))
+            }
             BlockTest::Term(cursor) => {
                 let mut rows = NO_ROWS;
                 state.words.rows_in_range(cursor, state.first_row(), &mut rows)?;
-                Ok(rows)
+                Ok(state.decide(&rows, &state.forgotten))
             }
-            BlockTest::Positions(test) => test.rows(state),
+            BlockTest::Positions(test) => {
+                let rows = test.rows(state)?;
+                Ok(state.decide(&rows, &state.forgotten))
+            }
             BlockTest::Rows(rows) => {
-                let first = state.block as usize * BLOCK_WORDS;
-                let mut found = NO_ROWS;
-                for (word, stored) in found.iter_mut().zip(rows.iter().skip(first)) {
-                    *word = *stored;
-                }
-                Ok(found)
+                Ok(state.decide(&rows_of_block(rows, state.block), &state.forgotten))
+            }
+            BlockTest::Messages(rows) => {
+                Ok(state.decide(&rows_of_block(rows, state.block), &state.gone))
             }
             BlockTest::Values(column, range) => {
                 Ok(select(state.values(*column)?, |value| range.contains(&value)))
@@ -167,9 +246,18 @@ impl BlockTest {
                 let bit = u32::from(*bit);
                 Ok(select(state.values(MailColumn::Flags)?, |value| value & bit != 0))
             }
-            BlockTest::Set(set) => Ok(state.mail.set(*set, state.block)?),
+            BlockTest::Set(set) => state.set(*set),
         }
     }
+}
+
+/// Returns the rows of a block from the bits of all rows.
+fn rows_of_block(rows: &[u64], block: u32) -> BlockRows {
+    let mut found = NO_ROWS;
+    for (word, stored) in found.iter_mut().zip(rows.iter().skip(block as usize * BLOCK_WORDS)) {
+        *word = *stored;
+    }
+    found
 }
 
 /// Returns the rows whose values pass.

@@ -117,7 +117,7 @@ impl MailSearch<'_> {
                 *word |= 1 << (row % 64);
             }
         }
-        BlockTest::Rows(bits)
+        BlockTest::Messages(bits)
     }
 
     /// Returns the rows of all messages in the threads of these.

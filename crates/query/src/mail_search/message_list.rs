@@ -69,7 +69,7 @@ impl MailSearch<'_> {
     }
 
     /// Reads messages. Rows that have none are left out.
-    pub(super) fn read_listed(
+    pub(crate) fn read_listed(
         &self,
         rows: impl Iterator<Item = u32>,
         is_match: impl Fn(u32) -> bool,

@@ -8,6 +8,7 @@ use super::batch_writer::BatchWriter;
 use crate::Kind;
 use crate::batch::ChangeOutcome;
 use crate::error::DatabaseResult;
+use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::row_number;
 use crate::mail::labels::{LABEL_CURSOR_KEY, LabelBatch, LabelWriter, read_label_cursor};
 use crate::meta::write_meta;
@@ -24,8 +25,10 @@ impl BatchWriter<'_> {
             return Ok(ChangeOutcome::Conflict(None, None));
         }
         let mut writer = LabelWriter::default();
+        let mut before = BeforeImageWriter::new(self.rows.last_row_number);
         if batch.is_restart {
             writer.clear(tx)?;
+            before.mark_unknown();
         }
         let collections = read_mail_collections(tx)?;
         for (uid, labels) in &batch.messages {
@@ -45,7 +48,8 @@ impl BatchWriter<'_> {
                 writer.keep_waiting(tx, uid, labels)?;
             }
         }
-        writer.write(tx)?;
+        writer.write(tx, &mut before)?;
+        before.write(tx, self.seq)?;
         write_meta(tx, LABEL_CURSOR_KEY, batch.to.to_string())?;
         self.has_unnumbered_changes = true;
         Ok(ChangeOutcome::Done)

@@ -14,6 +14,7 @@ use crate::handle::Handle;
 use crate::mail::batch::{
     MailBatch, MailChange, MailFile, PreparedMessage, name_other_text, rule_row_key, write_words,
 };
+use crate::mail::before_image::BeforeImageWriter;
 use crate::mail::columns::{ColumnWriter, MailColumn, MailSet, date_value, row_number};
 use crate::mail::labels::LabelWriter;
 use crate::mail::threads::{find_thread, join_thread, leave_thread};
@@ -70,8 +71,10 @@ impl BatchWriter<'_> {
             writer.apply_change(change)?;
         }
         let MailWriter { columns, labels, .. } = writer;
-        columns.write(tx)?;
-        labels.write(tx)?;
+        let mut before = BeforeImageWriter::new(self.rows.last_row_number);
+        columns.write(tx, &mut before)?;
+        labels.write(tx, &mut before)?;
+        before.write(tx, self.seq)?;
         write_words(tx, mail.words)?;
         self.rows.last_row_number = self.rows.last_row_number.max(i64::from(mail.end_row) - 1);
         Ok(ChangeOutcome::Done)

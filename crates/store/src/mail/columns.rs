@@ -4,6 +4,7 @@
 //! it in memory, and writes it when the batch ends. Separate from the tables of items because these
 //! values are read for many neighbouring rows at once.
 
+use super::before_image::{BeforeImageWriter, ChangedPageKind};
 use super::{BLOCK_ROWS, BLOCK_WORDS, BlockRows};
 use crate::error::{DatabaseError, DatabaseResult};
 use crate::read_transaction::ReadTransaction;
@@ -38,7 +39,7 @@ pub enum MailSet {
 }
 
 impl MailSet {
-    fn page(self, block: u32) -> i64 {
+    pub(crate) fn page(self, block: u32) -> i64 {
         match self {
             MailSet::Folder(folder) => folder << 24 | i64::from(block),
             MailSet::Label(label) => FIRST_LABEL_PAGE | i64::from(block) << 24 | i64::from(label),
@@ -145,14 +146,18 @@ fn unpack_set(bytes: &[u8]) -> DatabaseResult<BlockRows> {
     Ok(bitmap)
 }
 
-/// Writes the rows of a set in a block.
+/// Writes the rows of a set in a block. Adds the former ones to a before-image.
 pub(crate) fn write_set(
     tx: &WriteTransaction<'_>,
     set: MailSet,
     block: u32,
     rows: &BlockRows,
+    before: &mut BeforeImageWriter,
 ) -> DatabaseResult<()> {
     let page = set.page(block);
+    if before.has_known_rows(block) {
+        before.add_set(page, block, &read_set(tx, set, block)?, rows);
+    }
     if rows.iter().all(|word| *word == 0) {
         tx.prepare_cached("DELETE FROM mail_set WHERE id = ?1")?.execute([page])?;
         return Ok(());
@@ -196,7 +201,7 @@ pub(crate) fn label_number(row: i64) -> DatabaseResult<u32> {
     number.ok_or_else(|| DatabaseError::Damaged("the number of a label is too large".into()))
 }
 
-fn column_page(column: MailColumn, block: u32) -> i64 {
+pub(crate) fn column_page(column: MailColumn, block: u32) -> i64 {
     (column as i64) << 32 | i64::from(block)
 }
 
@@ -272,9 +277,23 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// Writes all pages, and the newest date of each changed block.
-    pub(crate) fn write(self, tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
+    /// Writes all pages, and the newest date of each changed block. Adds the former states to a
+    /// before-image.
+    pub(crate) fn write(
+        self,
+        tx: &WriteTransaction<'_>,
+        before: &mut BeforeImageWriter,
+    ) -> DatabaseResult<()> {
+        let mut former = Vec::new();
         for ((column, block), values) in &self.columns {
+            if before.has_known_rows(*block) {
+                read_values(tx, *column, *block, &mut former)?;
+                let kind = match column {
+                    MailColumn::Thread => ChangedPageKind::HiddenColumn,
+                    _ => ChangedPageKind::Column,
+                };
+                before.add_values(kind, column_page(*column, *block), *block, &former, values);
+            }
             tx.prepare_cached("INSERT OR REPLACE INTO mail_column VALUES(?1, ?2)")?
                 .execute((column_page(*column, *block), pack_values(values)))?;
             if *column == MailColumn::Date {
@@ -283,7 +302,7 @@ impl ColumnWriter {
             }
         }
         for ((set, block), bitmap) in &self.sets {
-            write_set(tx, *set, *block, bitmap)?;
+            write_set(tx, *set, *block, bitmap, before)?;
         }
         Ok(())
     }

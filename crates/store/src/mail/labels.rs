@@ -5,6 +5,7 @@
 //! batch that adds it. Separate from `columns`, because labels have names, and the labels of one
 //! message are read together.
 
+use super::before_image::BeforeImageWriter;
 use super::columns::{
     MailSet, block_of, delete_label_sets, for_each_label_set, label_number, write_set,
 };
@@ -209,11 +210,15 @@ impl LabelWriter {
         Ok(())
     }
 
-    /// Writes the changed sets.
-    pub(crate) fn write(self, tx: &WriteTransaction<'_>) -> DatabaseResult<()> {
+    /// Writes the changed sets. Adds the former ones to a before-image.
+    pub(crate) fn write(
+        self,
+        tx: &WriteTransaction<'_>,
+        before: &mut BeforeImageWriter,
+    ) -> DatabaseResult<()> {
         for (block, labels) in self.blocks {
             for (label, set) in labels.iter().filter(|(_, set)| set.is_changed) {
-                write_set(tx, MailSet::Label(*label), block, &set.rows)?;
+                write_set(tx, MailSet::Label(*label), block, &set.rows, before)?;
             }
         }
         Ok(())

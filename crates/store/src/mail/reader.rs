@@ -5,9 +5,12 @@
 
 use super::batch::{name_other_text, rule_row_key};
 use super::columns::{BlockValues, MailColumn, MailSet, for_each_label_set, read_set, read_values};
+use super::former_states::FormerMailStates;
 use super::labels::{ListedLabels, read_label_cursor, read_label_names};
 use super::threads::{find_thread, thread_members};
 use super::{BLOCK_ROWS, BlockRows};
+use crate::Seq;
+use crate::before_images::read_changed_rows;
 use crate::change_feed::ChangeCursor;
 use crate::error::{DatabaseError, DatabaseResult, Result, sqlite_error_at};
 use crate::handle::Handle;
@@ -20,7 +23,7 @@ use larder_extract::hash_message_id;
 use larder_extract::message_summary::MessageSummary;
 use larder_index::{TermChoice, WordCursor, WordIndex};
 use rusqlite::OptionalExtension as _;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The last block that a row can be in.
@@ -52,6 +55,17 @@ pub struct MessageRow {
     pub has_derived_uid: bool,
     /// The values that lists show.
     pub summary: MessageSummary,
+}
+
+/// A message that left an answer, or no longer exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedMessage {
+    /// The row that it had.
+    pub row: u32,
+    /// The handle.
+    pub handle: Handle,
+    /// The Message-ID, or the name of a message without one.
+    pub uid: String,
 }
 
 /// Reads mail in one transaction.
@@ -218,6 +232,50 @@ impl<'r> MailReader<'r> {
         self.run(|tx| read_label_cursor(tx))
     }
 
+    /// Returns the states of messages after an earlier batch. `None`: they are not known any more.
+    pub fn former_states(&self, after: Seq) -> Result<Option<FormerMailStates>> {
+        let end_row = self.end_row()?;
+        self.run(|tx| {
+            let Some(mut states) = FormerMailStates::read(tx, after, end_row)? else {
+                return Ok(None);
+            };
+            let Some(rows) = read_changed_rows(tx, after, Seq::MAX)? else { return Ok(None) };
+            for row in rows {
+                states.add_changed_row(super::columns::row_number(row)?);
+            }
+            Ok(Some(states))
+        })
+    }
+
+    /// Returns the names of messages, of those that a batch after `after` removed, too.
+    pub fn name_removed(&self, rows: &[u32], after: Seq) -> Result<Vec<RemovedMessage>> {
+        self.run(|tx| {
+            let mut named = Vec::with_capacity(rows.len());
+            let mut gone = BTreeSet::new();
+            let mut select = tx.prepare_cached("SELECT handle, uid FROM item WHERE id = ?1")?;
+            for row in rows {
+                let mut found = select.query([row])?;
+                match found.next()? {
+                    Some(item) => named.push(removed_message(*row, item, 0)?),
+                    None => drop(gone.insert(*row)),
+                }
+            }
+            if gone.is_empty() {
+                return Ok(named);
+            }
+            let sql = "SELECT item, handle, uid FROM item_history WHERE seq > ?1 AND removed = 1";
+            let mut select = tx.prepare_cached(sql)?;
+            let mut found = select.query([after])?;
+            while let Some(item) = found.next()? {
+                let row = item.get::<_, Option<u32>>(0)?;
+                if let Some(row) = row.filter(|row| gone.remove(row)) {
+                    named.push(removed_message(row, item, 1)?);
+                }
+            }
+            Ok(named)
+        })
+    }
+
     /// Returns the members of a thread.
     pub fn thread_members(&self, thread: u32) -> Result<Vec<u32>> {
         self.run(|tx| Ok(thread_members(tx, thread)?))
@@ -316,6 +374,17 @@ impl<'r> MailReader<'r> {
             Ok(tx.prepare_cached(sql)?.query_row([row], |row| row.get(0)).optional()?)
         })
     }
+}
+
+/// Reads the handle and the name of a message from two columns.
+fn removed_message(
+    row: u32,
+    item: &rusqlite::Row<'_>,
+    first_column: usize,
+) -> DatabaseResult<RemovedMessage> {
+    let handle = Handle::from_bytes(item.get_ref(first_column)?.as_blob()?);
+    let uid: Option<String> = item.get(first_column + 1)?;
+    Ok(RemovedMessage { row, handle, uid: uid.unwrap_or_default() })
 }
 
 /// Returns the rows of the messages with a Message-ID whose names are made from their texts. They

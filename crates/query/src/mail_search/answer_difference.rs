@@ -1,0 +1,122 @@
+//! The difference between the answers to a query at two states of the mail.
+//!
+//! The text of a message never changes, so the index of words answers for the former state, too;
+//! values and sets are restored from before-images. Separate from `block_test`, which evaluates a
+//! query at one state.
+
+use super::MailSearch;
+use super::block_test::{BlockState, BlockTest, combine, for_each_row};
+use crate::error::Error;
+use crate::mail_query::MailQuery;
+use larder_store::{
+    BLOCK_ROWS, BLOCK_WORDS, BlockRows, BlockValues, FormerMailStates, MailColumn,
+    MessageTermField, write_message_term,
+};
+
+/// The rows by which two answers differ, ascending.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerDifference {
+    /// Messages that are in the later answer only.
+    pub(crate) added: Vec<u32>,
+    /// Changed messages that are in both.
+    pub(crate) modified: Vec<u32>,
+    /// Messages that are in the former answer only. A message that no longer exists may be among
+    /// them although it never matched, if its words are no longer in the index.
+    pub(crate) removed: Vec<u32>,
+}
+
+/// Two queries, or one query at two times.
+pub(crate) struct QueryPair<'q> {
+    /// The query of the former answer.
+    pub(crate) former: &'q MailQuery,
+    /// The query of the later answer.
+    pub(crate) present: &'q MailQuery,
+}
+
+impl MailQuery {
+    /// Returns whether its answer has a message because of the message itself. Otherwise a change
+    /// of one message may affect others.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            MailQuery::And(all) | MailQuery::Or(all) => all.iter().all(MailQuery::is_local),
+            MailQuery::Xor(left, right) => left.is_local() && right.is_local(),
+            MailQuery::Not(query) => query.is_local(),
+            // Files have no before-images.
+            MailQuery::Thread(_) | MailQuery::ThreadOf(_) | MailQuery::Path(_) => false,
+            _ => true,
+        }
+    }
+}
+
+impl MailSearch<'_> {
+    /// Returns the difference between the answer at former states and the present one. The queries
+    /// are local.
+    pub(crate) fn diff_answers(
+        &self,
+        queries: &QueryPair<'_>,
+        former: &FormerMailStates,
+    ) -> Result<AnswerDifference, Error> {
+        let mut difference = AnswerDifference::default();
+        let mut tests = (self.compile(queries.former)?, self.compile(queries.present)?);
+        let mut states = (
+            BlockState::new(self.mail, &self.words).with_former(former),
+            BlockState::new(self.mail, &self.words),
+        );
+        let mut marker = self.marker_test();
+        let mut add_block = |block: u32, changed: &BlockRows, is_whole: bool| {
+            states.0.visit(block);
+            states.1.visit(block);
+            let lived = live_rows(states.0.values(MailColumn::Date)?);
+            let live = live_rows(states.1.values(MailColumn::Date)?);
+            let gone = combine(&lived, &live, |lived, live| lived & !live);
+            if gone.iter().any(|word| *word != 0) {
+                let indexed = marker.rows(&mut states.1)?;
+                let forgotten = combine(&gone, &indexed, |gone, indexed| gone & !indexed);
+                states.0.set_gone(gone, forgotten);
+            }
+            let mut matched = combine(&tests.0.rows(&mut states.0)?, &lived, |a, b| a & b);
+            let mut matches = combine(&tests.1.rows(&mut states.1)?, &live, |a, b| a & b);
+            if !is_whole {
+                matched = combine(&matched, changed, |a, b| a & b);
+                matches = combine(&matches, changed, |a, b| a & b);
+            }
+            let push = |list: &mut Vec<u32>, mut rows: BlockRows| {
+                for_each_row(&mut rows, |place| {
+                    list.push(block * BLOCK_ROWS + u32::try_from(place).unwrap_or_default());
+                });
+            };
+            push(&mut difference.added, combine(&matches, &matched, |a, b| a & !b));
+            push(&mut difference.removed, combine(&matched, &matches, |a, b| a & !b));
+            let both = combine(&matched, &matches, |a, b| a & b);
+            push(&mut difference.modified, combine(&both, changed, |a, b| a & b));
+            Ok::<(), Error>(())
+        };
+        if queries.former == queries.present {
+            former.changed_blocks().try_for_each(|(block, rows)| add_block(block, rows, false))?;
+        } else {
+            for block in 0..self.mail.end_row()?.div_ceil(BLOCK_ROWS) {
+                add_block(block, &former.changed_rows(block), true)?;
+            }
+        }
+        Ok(difference)
+    }
+
+    /// Returns the test of the term that each message has. A merge of the index drops it before all
+    /// other terms of a message that no longer exists.
+    fn marker_test(&self) -> BlockTest {
+        let mut term = Vec::new();
+        write_message_term(&mut term, MessageTermField::Message, "");
+        BlockTest::Term(self.words.cursor(&term))
+    }
+}
+
+/// Returns the rows that have a message.
+fn live_rows(dates: &BlockValues) -> BlockRows {
+    let mut rows = [0; BLOCK_WORDS];
+    for (word, dates) in rows.iter_mut().zip(dates.chunks(64)) {
+        for (bit, date) in dates.iter().enumerate() {
+            *word |= u64::from(*date > 0) << bit;
+        }
+    }
+    rows
+}

@@ -173,6 +173,20 @@ pub fn for_each_labelled(
     }
 }
 
+/// Returns the names of the messages with a label.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn find_labelled(data: &Reader, label: &str) -> Result<Vec<String>, Error> {
+    let mut uids = Vec::new();
+    for_each_labelled(data, &mut |uid, labels| {
+        if labels.contains(label) {
+            uids.push(uid);
+        }
+    })?;
+    Ok(uids)
+}
+
 /// Returns whether the labels in `index.db` are older than those in `data.db`.
 ///
 /// # Errors

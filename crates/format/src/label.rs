@@ -96,6 +96,11 @@ impl LabelList {
         self.0.len() < MAX_LABELS && check_label(name).is_ok() && self.0.insert(name.to_string())
     }
 
+    /// Removes a label; returns whether it was there.
+    pub fn remove(&mut self, name: &str) -> bool {
+        self.0.remove(name)
+    }
+
     /// Returns the labels, sorted.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
@@ -111,6 +116,15 @@ impl LabelList {
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains(name)
+    }
+}
+
+impl<'t> Extend<&'t str> for LabelList {
+    /// Adds labels, without those that cannot be one.
+    fn extend<T: IntoIterator<Item = &'t str>>(&mut self, names: T) {
+        for name in names {
+            self.insert(name);
+        }
     }
 }
 

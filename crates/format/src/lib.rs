@@ -20,7 +20,7 @@
 //! | `message`, `maildir_name` | a mail message; the flags in the name of its file |
 //! | `html_text`, `safe_html` | HTML as plain text, and without anything that runs or loads |
 //! | `kind`, `collection_type` | the tables of kinds and of types of collections |
-//! | `label` | the labels of a message, and changes of them |
+//! | `label`, `label_dump` | the labels of a message; labels as notmuch and mu write them |
 //! | `parsed_source` | the parsed source of an item of any kind |
 //! | `saved_search` | a named query |
 //! | `problem` | problems of an item, for messages |
@@ -53,6 +53,7 @@ mod item_identity;
 pub mod item_revision;
 pub mod kind;
 pub mod label;
+pub mod label_dump;
 pub mod maildir_name;
 pub mod message;
 pub mod parsed_source;

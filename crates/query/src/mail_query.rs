@@ -40,6 +40,7 @@
 //! parenthesis or quote, an operator without a term, and an unknown date, size, flag or priority
 //! are errors.
 
+mod label_exclusion;
 mod parser;
 mod ranges;
 mod tokens;

@@ -16,6 +16,7 @@
 //! | `error` | errors that end an import or an export |
 //! | `export` | export of a collection |
 //! | `import` | import into collections |
+//! | `label_exchange` | dumps of labels, for notmuch and mu |
 //! | `link_folder` | maildirs of symbolic links |
 //! | `maildir` | the folders and files of a maildir |
 //! | `mail_rules` | saved searches that label new mail |
@@ -26,6 +27,7 @@ mod compression;
 mod error;
 mod export;
 mod import;
+mod label_exchange;
 mod link_folder;
 mod mail_rules;
 mod mail_sync;
@@ -38,6 +40,9 @@ pub use crate::export::{ExportReport, export};
 pub use crate::import::{
     CollectionCounts, DEFAULT_BATCH_ITEMS, DEFAULT_MAX_ITEM_BYTES, ImportDiagnostic, ImportEvent,
     ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS, import,
+};
+pub use crate::label_exchange::{
+    LabelExportReport, LabelImportReport, export_labels, import_labels,
 };
 pub use crate::link_folder::{LinkReport, link_messages};
 pub use crate::mail_rules::{

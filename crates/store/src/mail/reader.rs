@@ -160,6 +160,22 @@ impl<'r> MailReader<'r> {
         })
     }
 
+    /// Returns the Message-ID of a message, or its name; `None`: the row has no message.
+    pub fn uid(&self, row: u32) -> Result<Option<String>> {
+        self.run(|tx| {
+            let mut select = tx.prepare_cached("SELECT uid FROM item WHERE id = ?1")?;
+            Ok(select.query_row([row], |row| row.get(0)).optional()?)
+        })
+    }
+
+    /// Returns the number of messages that have labels and are not in the index.
+    pub fn count_waiting_labels(&self) -> Result<u64> {
+        self.run(|tx| {
+            let sql = "SELECT count(*) FROM mail_waiting_label";
+            Ok(tx.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
+        })
+    }
+
     /// Returns the rows of the messages with this Message-ID, in all collections, also of those
     /// that have a name of their own because another text has the Message-ID.
     pub fn rows_with_uid(&self, uid: &str) -> Result<Vec<u32>> {

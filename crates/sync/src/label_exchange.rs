@@ -1,0 +1,178 @@
+//! Dumps of labels: import from notmuch and mu, and export for them.
+//!
+//! Separate from `import` and `export`, which copy items of collections: a dump names messages that
+//! are elsewhere, and some that are not here at all. Their labels are kept until they come.
+
+use crate::error::Error;
+use larder_edit::labels::{LabelReport, for_each_labelled, replace_labels};
+use larder_format::label::LabelList;
+use larder_format::label_dump::{
+    LabelDump, LabelDumpFormat, NOTMUCH_FLAG_TAGS, dump_header, write_mu_entry, write_notmuch_line,
+};
+use larder_store::message_flags::{MessageFlag, MessageFlags};
+use larder_store::{MailColumn, MailReader, Operation, Reader, Store, block_of};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+
+/// The number of messages that are looked up in one read transaction.
+const MESSAGES_PER_READ: usize = 1000;
+
+/// The result of an import of labels.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelImportReport {
+    /// The number of messages that have other labels than before, or the same.
+    pub labels: LabelReport,
+    /// The number of messages that are not in the index: they get their labels when they come.
+    pub waiting: u64,
+    /// The tags of notmuch that were left out, because they are flags of files.
+    pub flag_tags: BTreeSet<&'static str>,
+}
+
+/// Gives messages the labels that a dump names, beside those that they have, or in place of them.
+///
+/// # Errors
+/// The store cannot be written. The batches before the error are kept.
+pub fn import_labels(
+    data: &mut Store,
+    index: Option<&Reader>,
+    operation: &mut Operation,
+    dump: LabelDump,
+    replaces: bool,
+) -> Result<LabelImportReport, Error> {
+    let mut report = LabelImportReport::default();
+    let mut wanted: BTreeMap<String, LabelList> = BTreeMap::new();
+    let mut messages = dump.messages.into_iter().peekable();
+    while messages.peek().is_some() {
+        let mail = index.map(Reader::mail).transpose()?;
+        for mut message in messages.by_ref().take(MESSAGES_PER_READ) {
+            if dump.format == LabelDumpFormat::Notmuch {
+                let is_flag = |tag: &&str| message.labels.remove(tag);
+                report.flag_tags.extend(NOTMUCH_FLAG_TAGS.into_iter().filter(is_flag));
+            }
+            let mut uids = match &mail {
+                Some(mail) => find_names(mail, &message.message_id)?,
+                None => Vec::new(),
+            };
+            if uids.is_empty() {
+                report.waiting += u64::from(!message.labels.is_empty());
+                uids.push(message.message_id);
+            }
+            for uid in uids {
+                wanted.entry(uid).or_default().extend(message.labels.iter());
+            }
+        }
+    }
+    let uids: Vec<String> = wanted.keys().cloned().collect();
+    report.labels = replace_labels(data, operation, &uids, &mut |uid, labels| {
+        let mut after = if replaces { LabelList::default() } else { labels.clone() };
+        after.extend(wanted.get(uid).into_iter().flat_map(LabelList::iter));
+        after
+    })?;
+    Ok(report)
+}
+
+/// Returns the names of the messages with a Message-ID: several if it has several texts.
+fn find_names(mail: &MailReader<'_>, message_id: &str) -> Result<Vec<String>, Error> {
+    let mut uids = Vec::new();
+    for row in mail.rows_with_uid(message_id)? {
+        uids.extend(mail.uid(row)?);
+    }
+    uids.sort_unstable();
+    uids.dedup();
+    Ok(uids)
+}
+
+/// The result of an export of labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LabelExportReport {
+    /// The number of messages.
+    pub messages: u64,
+    /// The number of messages that the other program could not read: for mu, those that are not in
+    /// the index, and those with none but labels that it does not take.
+    pub left_out: u64,
+}
+
+/// Writes the labels of all messages as another program reads them. `roots` are the paths of the
+/// maildirs, by their collections.
+///
+/// # Errors
+/// A store cannot be read, or the output cannot be written.
+pub fn export_labels(
+    data: &Reader,
+    index: Option<&Reader>,
+    roots: &BTreeMap<String, PathBuf>,
+    format: LabelDumpFormat,
+    out: &mut dyn io::Write,
+) -> Result<LabelExportReport, Error> {
+    let mut labelled = Vec::new();
+    for_each_labelled(data, &mut |uid, labels| labelled.push((uid, labels)))?;
+    let mut report = LabelExportReport::default();
+    out.write_all(dump_header(format).as_bytes()).map_err(Error::Write)?;
+    for page in labelled.chunks(MESSAGES_PER_READ) {
+        let mail = index.map(Reader::mail).transpose()?;
+        for (uid, labels) in page {
+            let row = match &mail {
+                Some(mail) => mail.rows_with_uid(uid)?.first().copied(),
+                None => None,
+            };
+            let indexed = mail.as_ref().zip(row);
+            let text = match format {
+                LabelDumpFormat::Notmuch => {
+                    let mut tags = labels.clone();
+                    if let Some((mail, row)) = indexed {
+                        add_flag_tags(mail, row, &mut tags)?;
+                    }
+                    write_notmuch_line(uid, &tags)
+                }
+                LabelDumpFormat::Mu => match indexed {
+                    Some((mail, row)) => file_of_message(mail, roots, row)?
+                        .and_then(|path| write_mu_entry(&path, uid, labels)),
+                    None => None,
+                },
+            };
+            match text {
+                Some(text) => {
+                    out.write_all(text.as_bytes()).map_err(Error::Write)?;
+                    report.messages += 1;
+                }
+                None => report.left_out += 1,
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// Adds the tags that notmuch has for the flags of a message: a restore takes away those that a
+/// dump does not name.
+fn add_flag_tags(mail: &MailReader<'_>, row: u32, tags: &mut LabelList) -> Result<(), Error> {
+    let (block, place) = block_of(row);
+    let mut values = Vec::new();
+    mail.values(MailColumn::Flags, block, &mut values)?;
+    let bits = values.get(place).copied().unwrap_or_default();
+    let flags = MessageFlags::from_bits(u16::try_from(bits).unwrap_or_default());
+    let named = [
+        (MessageFlag::Attachment, "attachment"),
+        (MessageFlag::Draft, "draft"),
+        (MessageFlag::Encrypted, "encrypted"),
+        (MessageFlag::Flagged, "flagged"),
+        (MessageFlag::Passed, "passed"),
+        (MessageFlag::Replied, "replied"),
+        (MessageFlag::Signed, "signed"),
+    ];
+    let set = named.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, name)| name);
+    let unread = flags.is_unread().then_some("unread");
+    tags.extend(set.chain(unread));
+    Ok(())
+}
+
+/// Returns the path of a file of a message.
+fn file_of_message(
+    mail: &MailReader<'_>,
+    roots: &BTreeMap<String, PathBuf>,
+    row: u32,
+) -> Result<Option<String>, Error> {
+    let files = mail.message_files(row)?.into_iter();
+    let mut paths = files.filter_map(|(collection, path)| Some(roots.get(&collection)?.join(path)));
+    Ok(paths.next().map(|path| path.to_string_lossy().into_owned()))
+}
